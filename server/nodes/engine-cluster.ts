@@ -4,7 +4,6 @@ import { waitWithin } from '../../runtime/time/wait.js'
 import type { World } from '../../runtime/time/world.js'
 import type { TransportError } from '../../transports/base/errors.js'
 import type { Peer } from '../../transports/contract/contract.js'
-import type { SharedStreams } from '../../transports/contract/shared-streams.js'
 import type { Cluster, Inbox, News } from '../cluster/cluster.js'
 import type { Envelope } from '../cluster/envelope.js'
 import type { SessionStore } from '../stores/session-store.js'
@@ -13,6 +12,7 @@ import { Claims } from './claims.js'
 import type { ClusterEngine, ClusterSettings, Engine, Members } from './engine.js'
 import type { Parcel } from './letter.js'
 import { Membership } from './membership.js'
+import { NodeStreams } from './node-streams.js'
 import { Post } from './post.js'
 import { RecordKeeper } from './record-keeper.js'
 import { Seal } from './seal.js'
@@ -49,13 +49,6 @@ export interface ClusterView {
   readonly problem: string | undefined
 }
 
-/** A part of this node, other than the port, that other nodes have something for. */
-export interface Correspondence {
-  receive(from: string, what: unknown): void
-  /** Nothing comes from this node any more of what was under way. */
-  gone(node: string): void
-}
-
 /** What the member is to do now. */
 export type Ring = 'beat' | 'inbox' | 'news'
 
@@ -74,7 +67,7 @@ const longest = 30 * 24 * 3_600_000
 export class EngineCluster implements Cluster {
   readonly node: string
   readonly store: SessionStore
-  readonly streams: SharedStreams | undefined = undefined
+  readonly streams: NodeStreams
   readonly settings: ClusterSettings
   /** Milliseconds after which the record of a session expires that no node keeps. */
   readonly ttl: number
@@ -86,7 +79,6 @@ export class EngineCluster implements Cluster {
   readonly #bulletin: Bulletin
   #engine: Engine | undefined
   #inbox: Inbox | undefined
-  #correspondence: Correspondence | undefined
   #ring: ((ring: Ring) => void) | undefined
   #isRetiring = false
   #hasLeft = false
@@ -118,6 +110,7 @@ export class EngineCluster implements Cluster {
       restarted: (members) => {
         this.#beginAnew()
         this.#bulletin.restart(members.news)
+        outside(() => this.streams.restore())
       },
       heard: (members, sentAt) => {
         this.#post.judge(members.nodes, sentAt)
@@ -143,12 +136,22 @@ export class EngineCluster implements Cluster {
       take: (from, parcel) => this.#take(from, parcel),
       gone: (node) => {
         this.#tell((inbox) => inbox.gone(node))
-        outside(() => this.#correspondence?.gone(node))
+        outside(() => this.streams.gone(node))
       },
       undelivered: (node, id) => this.#tell((inbox) => inbox.receive(node, { type: 'undelivered', id })),
       late: (node, id) =>
         this.#tell((inbox) => inbox.receive(node, failedAsk(id, 'the node takes nothing now'))),
       broken: () => this.#beginAnew(),
+    })
+    this.streams = new NodeStreams({
+      node: this.node,
+      world,
+      seal,
+      patience: settings.lease * 2,
+      engine: connected,
+      send: (node, what) => this.#send(node, { for: 'streams', what }),
+      isThere: (node) => this.#membership.isThere(this.engine, node),
+      mayTakeOver: () => this.#membership.mayTakeOver,
     })
     this.store = new RecordKeeper({
       node: this.node,
@@ -216,11 +219,6 @@ export class EngineCluster implements Cluster {
     return this.#send(to, { for: 'port', what: envelope })
   }
 
-  /** Sends to the same part of another node, as `send` does: plain data. */
-  write(to: string, what: unknown): boolean {
-    return this.#send(to, { for: 'streams', what })
-  }
-
   publish(news: News): void {
     outside(() => this.#bulletin.publish(news))
   }
@@ -234,14 +232,6 @@ export class EngineCluster implements Cluster {
     this.#inbox = inbox
     return () => {
       if (this.#inbox === inbox) this.#inbox = undefined
-    }
-  }
-
-  /** Makes `part` the one that hears what was written with `write`, until the returned function is called. */
-  correspond(part: Correspondence): () => void {
-    this.#correspondence = part
-    return () => {
-      if (this.#correspondence === part) this.#correspondence = undefined
     }
   }
 
@@ -279,6 +269,7 @@ export class EngineCluster implements Cluster {
 
   /** Renews the lease, and hears of the others. */
   async beat(): Promise<void> {
+    outside(() => this.streams.tend())
     if (!this.#hasLeft) await this.#membership.beat()
   }
 
@@ -321,8 +312,8 @@ export class EngineCluster implements Cluster {
   }
 
   /** Resolves when what was given to `send` until now has left. */
-  drained(): Promise<void> {
-    return this.#post.drained()
+  async drained(): Promise<void> {
+    await Promise.all([this.#post.drained(), this.streams.drained()])
   }
 
   /** Leaves in order: the sessions of this node are anybody's at once, and it takes nothing any more. */
@@ -334,9 +325,11 @@ export class EngineCluster implements Cluster {
     await waitWithin<void>(limits, (resolve) => void this.drained().then(resolve))
     this.#hasLeft = true
     this.#post.close()
+    const left = this.streams.leave()
     this.#membership.leave()
     this.#lose(this.#claims.forgetAll())
     try {
+      await left
       if (engine.isUp) await engine.leave(this.node)
     } catch (error) {
       if (!isUnavailable(error)) throw error
@@ -406,7 +399,7 @@ export class EngineCluster implements Cluster {
   }
 
   #take(from: string, parcel: Parcel): void {
-    if (parcel.for === 'streams') return outside(() => this.#correspondence?.receive(from, parcel.what))
+    if (parcel.for === 'streams') return outside(() => this.streams.hear(from, parcel.what))
     if (this.#inbox !== undefined) return this.#tell((inbox) => inbox.receive(from, parcel.what))
     if (parcel.what.type !== 'ask') return
     this.send(from, failedAsk(parcel.what.id, 'the server is starting again'))

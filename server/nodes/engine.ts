@@ -81,10 +81,13 @@ export interface Engine {
   /** What was published after a number. `isGap`: what came right after it is not kept any more. */
   news(after: number): Promise<News>
 
-  /** Notes which node an event log belongs to, for `ttl` ms. */
+  /** Notes which node an event log belongs to, for `ttl` ms; '' once that has left in order. */
   placeLog(log: string, node: string, ttl: number): Promise<void>
   placeOfLog(log: string): Promise<string | undefined>
-  /** Adds to a stream; false when it was closed, and nothing was added. */
+  /**
+   * Adds to a stream; false when it was closed, and nothing was added. Without entries it only keeps the stream
+   * for `ttl` ms more. An entry may be added again, when an answer was lost.
+   */
   append(stream: StreamPlace, entries: readonly StreamEntry[], limits: StreamLimits): Promise<boolean>
   /** Closes a stream for its writer, and answers what is kept of it. */
   closeStream(stream: StreamPlace): Promise<readonly StreamEntry[]>

@@ -1,10 +1,11 @@
 import type { Envelope } from '../cluster/envelope.js'
+import type { Said } from './said.js'
 import type { Seal } from './seal.js'
 
 /** What one node has for another, by the part of it that it is for. */
 export type Parcel =
   | { readonly for: 'port'; readonly what: Envelope }
-  | { readonly for: 'streams'; readonly what: unknown }
+  | { readonly for: 'streams'; readonly what: Said }
 
 /** Which letter it is. Incarnations are those that the sender knew: a letter to or of an earlier one is void. */
 export interface LetterHead {
@@ -60,7 +61,7 @@ function parcelsOf(body: readonly unknown[]): Parcel[] {
   for (let index = 0; index < body.length; index += 2) {
     const [part, what] = [body[index], body[index + 1]]
     if (part === 'port') parcels.push({ for: part, what: what as Envelope })
-    else if (part === 'streams') parcels.push({ for: part, what })
+    else if (part === 'streams') parcels.push({ for: part, what: what as Said })
   }
   return parcels
 }

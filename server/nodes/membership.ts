@@ -132,12 +132,22 @@ export class Membership {
 
   /** Whether the engine may have lost a session that its owner still has, and is about to bring back. */
   async mayHaveLost(engine: Engine): Promise<boolean> {
-    const { node, world, settings, facts } = this.#input
+    const { world, settings } = this.#input
     const run = this.#run
-    const members = await engine.beat(node, settings.lease, facts())
+    const members = await this.#ask(engine)
     if (members.run === run) return world.now() - this.#lostAt < settings.lease
     this.hurry()
     return true
+  }
+
+  /** Asks the engine whether a node is there. */
+  async isThere(engine: Engine, node: string): Promise<boolean> {
+    return (await this.#ask(engine)).nodes.some(({ name }) => name === node)
+  }
+
+  #ask(engine: Engine): Promise<Members> {
+    const { node, settings, facts } = this.#input
+    return engine.beat(node, settings.lease, facts())
   }
 
   #learn(members: Members, sentAt: number): void {

@@ -1,7 +1,7 @@
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto'
 
 /** What is signed: a text of one kind is none of another. */
-export type SealedKind = 'letter' | 'news'
+export type SealedKind = 'letter' | 'news' | 'event'
 
 /** Signs what nodes say to each other, as a whole (HMAC-SHA256), so that it can be told from what others wrote. */
 export class Seal {

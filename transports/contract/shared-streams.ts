@@ -29,6 +29,15 @@ export interface StreamMember {
   gone(): void
 }
 
+/** How much is kept of event streams: see `ResumeOptions`. */
+export interface EventLogLimits {
+  readonly maxEvents: number
+  readonly maxBytes: number
+  readonly maxTotalBytes: number
+  readonly maxAge: number
+  readonly maxStreams: number
+}
+
 /** What began a stream: a request that is answered on it, or a GET. */
 export type StreamKind = 'call' | 'listen'
 
@@ -44,7 +53,7 @@ export interface StreamedEvent {
 /** What the event log of a process says to the keeper. */
 export type StreamReport =
   /** A log is there: its streams may be taken up elsewhere. */
-  | { readonly type: 'joined'; readonly log: string }
+  | { readonly type: 'joined'; readonly log: string; readonly limits: EventLogLimits }
   /** A log is gone, and its process goes on. */
   | { readonly type: 'left'; readonly log: string }
   | {
@@ -56,6 +65,8 @@ export type StreamReport =
       readonly kind: StreamKind
       /** The request that is answered on it. */
       readonly requestId?: RequestId | undefined
+      /** Events up to this one are not kept. Default 0. */
+      readonly after?: number | undefined
     }
   /** The next number of a stream; without data it only says where the stream is. */
   | {
@@ -120,3 +131,5 @@ export type StreamNews =
   | { readonly type: 'read'; readonly loan: number; readonly number: number }
   /** The client's connection is over. */
   | { readonly type: 'returned'; readonly loan: number }
+  /** A stream of a log of yours goes on elsewhere, as this process was taken for dead: it ends here. */
+  | { readonly type: 'closed'; readonly sessionId: string; readonly stream: string }

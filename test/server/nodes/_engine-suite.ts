@@ -620,6 +620,25 @@ export function engineSuite(
     equal(await a.closeStream(other), [])
   })
 
+  test('a stream is kept on by who adds nothing to it', async (t) => {
+    const [a] = await two(t)
+    await a.append(stream, [{ number: 1, text: 'one' }], { ...limits, ttl: soon })
+    is(await a.append(stream, [], limits), true)
+    await a.placeLog('log', 'a', soon + 1)
+    await eventually(async () => (await a.placeOfLog('log')) === undefined)
+    is((await a.closeStream(stream)).length, 1)
+    is(await a.append(stream, [], limits), false)
+  })
+
+  test('a stream takes what was added before once more', async (t) => {
+    const [a] = await two(t)
+    const entries = [1, 2].map((number) => ({ number, text: String(number) }))
+    is(await a.append(stream, entries, limits), true)
+    is(await a.append(stream, [...entries, { number: 3, text: '3' }], limits), true)
+    const numbers = (await a.closeStream(stream)).map(({ number }) => number)
+    equal([...new Set(numbers)], [1, 2, 3])
+  })
+
   test('a stream that is dropped is forgotten, and no other one', async (t) => {
     const [a, b] = await two(t)
     const others = [

@@ -1,14 +1,7 @@
+import type { EventLogLimits } from '../../contract/shared-streams.js'
+
 /** What a stream and an event cost besides their text. */
 const overhead = 256
-
-/** How much is kept: see `ResumeOptions`. */
-export interface EventLogLimits {
-  readonly maxEvents: number
-  readonly maxBytes: number
-  readonly maxTotalBytes: number
-  readonly maxAge: number
-  readonly maxStreams: number
-}
 
 interface Entry<Event> {
   readonly number: number

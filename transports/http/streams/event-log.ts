@@ -3,8 +3,8 @@ import type { Clock } from '../../../runtime/time/clock.js'
 import type { World } from '../../../runtime/time/world.js'
 import { waitWithin } from '../../../runtime/time/wait.js'
 import type { RequestId } from '../../../protocol/wire/jsonrpc.js'
-import type { StreamKind } from '../../contract/shared-streams.js'
-import { EventList, type EventLogLimits, EventShelf } from './event-list.js'
+import type { EventLogLimits, StreamKind } from '../../contract/shared-streams.js'
+import { EventList, EventShelf } from './event-list.js'
 import type { SharedLog } from './shared-log.js'
 
 /** One event with the id that a reader may come back with. */
@@ -145,6 +145,14 @@ export class EventLog {
     this.shared?.dropped(stream)
     stream.dropped()
     this.finished()
+  }
+
+  /** A stream goes on elsewhere. */
+  giveUp(sessionId: string, name: string): void {
+    const stream = this.#sessions.get(sessionId)?.streams.get(name)
+    if (stream === undefined) return
+    stream.close()
+    this.drop(stream)
   }
 
   /** A stream has had its last event. */

@@ -20,7 +20,7 @@ export class SharedLog {
     this.streams = streams
     log.shared = this
     this.#undo = streams.receive((news) => this.#hear(news))
-    streams.send({ type: 'joined', log: log.name })
+    streams.send({ type: 'joined', log: log.name, limits: log.limits })
   }
 
   /** The log is not used any more. */
@@ -93,6 +93,8 @@ export class SharedLog {
         return this.#loans.get(news.loan)?.read(news.number)
       case 'returned':
         return this.#return(news.loan)
+      case 'closed':
+        return this.#log.giveUp(news.sessionId, news.stream)
       default:
         return this.#followed.get(news.follow)?.hear(news)
     }

@@ -1,6 +1,7 @@
 import { errorCodes } from '../../../protocol/wire/errors.js'
 import { buildError, type RequestId } from '../../../protocol/wire/jsonrpc.js'
 import type {
+  EventLogLimits,
   StreamedEvent,
   StreamKeeper,
   StreamKind,
@@ -8,7 +9,7 @@ import type {
   StreamNews,
   StreamReport,
 } from '../../contract/shared-streams.js'
-import { EventList, type EventLogLimits, EventShelf } from './event-list.js'
+import { EventList, EventShelf } from './event-list.js'
 
 type Report<Type extends StreamReport['type']> = Extract<StreamReport, { readonly type: Type }>
 
@@ -104,6 +105,12 @@ export class StreamArchive implements StreamKeeper {
     }
   }
 
+  /** What is kept of a stream: its events after the one with the number `after`. */
+  kept(sessionId: string, stream: string): { after: number; events: readonly StreamedEvent[] } | undefined {
+    const events = this.#sessions.get(sessionId)?.get(stream)?.events
+    return events && { after: events.trimmedTo, events: events.after(events.trimmedTo) }
+  }
+
   /** Streams of a process that lives it drops itself. */
   trim(): void {
     const oldest = this.now() - this.limits.maxAge
@@ -156,12 +163,14 @@ export class StreamArchive implements StreamKeeper {
     report satisfies never
   }
 
-  #begin(log: Log | undefined, { stream: name, sessionId, kind, requestId }: Report<'began'>): void {
+  #begin(log: Log | undefined, report: Report<'began'>): void {
     if (log === undefined) return
+    const { stream: name, sessionId, kind, requestId, after = 0 } = report
     const streams = this.#sessions.get(sessionId) ?? new Map<string, Stream>()
     this.#sessions.set(sessionId, streams)
     const events = new EventList<StreamedEvent>(this.#shelf)
-    const state = { log, last: 0, isEnded: false, follower: null, leftAt: this.now() }
+    events.clear(after)
+    const state = { log, last: after, isEnded: false, follower: null, leftAt: this.now() }
     const stream: Stream = { name, sessionId, kind, requestId, events, ...state }
     streams.set(name, stream)
     log.streams.set(name, stream)

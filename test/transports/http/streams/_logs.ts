@@ -8,6 +8,7 @@ import type {
   ServerTransport,
 } from '../../../../transports/contract/contract.js'
 import type {
+  EventLogLimits,
   SharedStreams,
   StreamKeeper,
   StreamNews,
@@ -21,7 +22,6 @@ import {
 import type { Found, FollowedStream } from '../../../../transports/http/streams/followed-stream.js'
 import { bindHttpSocket } from '../../../../transports/http/server/port.js'
 import { type HttpServeOptions, readHttpOptions } from '../../../../transports/http/server/serve.js'
-import type { EventLogLimits } from '../../../../transports/http/streams/event-list.js'
 import { SharedLog } from '../../../../transports/http/streams/shared-log.js'
 import { StreamArchive } from '../../../../transports/http/streams/stream-archive.js'
 

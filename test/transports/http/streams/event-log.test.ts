@@ -2,7 +2,7 @@ import * as assert from 'uvu/assert'
 import { systemWorld } from '../../../../runtime/time/world.js'
 import { EventLog } from '../../../../transports/http/streams/event-log.js'
 import type { LoggedEvent, StreamReader } from '../../../../transports/http/streams/event-log.js'
-import type { EventLogLimits } from '../../../../transports/http/streams/event-list.js'
+import type { EventLogLimits } from '../../../../transports/contract/shared-streams.js'
 import { suite } from '../../../support/suite.js'
 
 const test = suite('event log')
