@@ -2,6 +2,7 @@ export { fileAuthStorage } from './client/auth/file-storage.js'
 export { loopbackSignIn } from './client/auth/loopback.js'
 export type { OAuthOptions, SignIn } from './client/auth/options.js'
 export { type OAuth, oauth } from './client/auth/provider.js'
+export { type RedisAuthStorageOptions, redisAuthStorage } from './client/auth/redis-storage.js'
 export { type AuthStorage, memoryAuthStorage } from './client/auth/storage.js'
 export { Client, type ClientInspection } from './client/handle/client.js'
 export {

@@ -16,6 +16,7 @@ export type {
   SignInSession,
 } from './auth/options.js'
 export { OAuth, oauth } from './auth/provider.js'
+export { type RedisAuthStorageOptions, redisAuthStorage } from './auth/redis-storage.js'
 export { type AuthStorage, memoryAuthStorage } from './auth/storage.js'
 export type { CallOptions } from './options/call-options.js'
 export type { RetryBudgetOptions, RetryOption, RetryPolicy } from './options/retry.js'

@@ -1,11 +1,13 @@
 import { oauth } from '../../../client/auth/provider.js'
 import { fileAuthStorage } from '../../../client/auth/file-storage.js'
+import { redisAuthStorage } from '../../../client/auth/redis-storage.js'
 import { withClient } from '../../../client/handle/with-client.js'
 import { http } from '../../../transports/http/client/client.js'
 
-/** A program that shares the tokens of others: calls a tool of the server at argv[2], with the storage at argv[3], and prints what came. */
-const [, , url = '', folder = ''] = process.argv
-const auth = oauth({ storage: fileAuthStorage(folder) })
+/** A program that shares the tokens of others: calls a tool of the server at argv[2], with the storage at argv[3] (a folder, or a Redis), and prints what came. */
+const [, , url = '', place = ''] = process.argv
+const storage = place.startsWith('redis:') ? redisAuthStorage({ url: place }) : fileAuthStorage(place)
+const auth = oauth({ storage })
 const transport = http(url, { auth, stream: false })
 const texts = await withClient({ transport, logger: false }, async (client) => {
   const results = await Promise.all([client.callTool('x'), client.callTool('x')])

@@ -3,11 +3,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { fileAuthStorage } from '../../../client/auth/file-storage.js'
+import { redisAuthStorage } from '../../../client/auth/redis-storage.js'
 import { type AuthStorage, memoryAuthStorage } from '../../../client/auth/storage.js'
+import { redisTest, startRedis } from '../../support/redis.js'
 import { suite, type TestContext } from '../../support/suite.js'
 import { rejection } from '../_raw.js'
 
-const test = suite('storages of tokens')
+const test = suite('storages of tokens', { timeout: 15_000 })
 
 async function folder(t: TestContext): Promise<string> {
   const path = await mkdtemp(join(tmpdir(), 'caduceus-auth-'))
@@ -24,10 +26,17 @@ const kinds: Record<string, (t: TestContext) => Promise<readonly [AuthStorage, A
     const path = await folder(t)
     return [fileAuthStorage(path), fileAuthStorage(path)]
   },
+  async redis(t) {
+    const { url } = await startRedis(t)
+    return [redisAuthStorage({ url }), redisAuthStorage({ url })]
+  },
 }
 
 for (const [kind, open] of Object.entries(kinds)) {
-  test(`${kind}: what one writes another reads, by key, until it is removed`, async (t) => {
+  const define = (promise: string, body: (t: TestContext) => unknown): void =>
+    kind === 'redis' ? redisTest(test, promise, body) : test(promise, body)
+
+  define(`${kind}: what one writes another reads, by key, until it is removed`, async (t) => {
     const [one, other] = await open(t)
     assert.is(await other.read('tokens https://as'), undefined)
     await one.write('tokens https://as', { token: 'x' })
@@ -39,7 +48,7 @@ for (const [kind, open] of Object.entries(kinds)) {
     assert.equal(await one.read('tokens https://as/'), { token: 'y' })
   })
 
-  test(`${kind}: work for one key is done by one at a time, also after a failure`, async (t) => {
+  define(`${kind}: work for one key is done by one at a time, also after a failure`, async (t) => {
     const pair = await open(t)
     let [inside, most, done] = [0, 0, 0]
     const work = async (): Promise<void> => {
@@ -59,7 +68,7 @@ for (const [kind, open] of Object.entries(kinds)) {
     assert.is(ends.filter(({ status }) => status === 'rejected').length, 4)
   })
 
-  test(`${kind}: whoever waits for its turn can give up`, async (t) => {
+  define(`${kind}: whoever waits for its turn can give up`, async (t) => {
     const [one, other] = await open(t)
     let [free, inside] = [(): void => {}, (): void => {}]
     const freed = new Promise<void>((resolve) => (free = resolve))
