@@ -1,9 +1,9 @@
-import { type Server, serveHttp, startServer } from '../../index.js'
+import { redis, type Server, serveHttp, startServer } from '../../index.js'
 import { soakServer } from '../soak/definition.js'
 import type { HostCommand, HostNews } from '../soak/host-words.js'
 
 /** A node as a program: LOG, the address of the engine, its port, and what it shares with the others. */
-const [log = '', , port = '0', key = ''] = process.argv.slice(2)
+const [log = '', url = '', port = '0', key = ''] = process.argv.slice(2)
 const changed = async (uri: string): Promise<void> => {
   await server.resourceUpdated(uri)
 }
@@ -19,6 +19,7 @@ const server: Server = await startServer(soakServer(log, changed), {
   logger: false,
   signals: false,
   drainTimeout: 5_000,
+  cluster: redis({ url, keys: [key] }),
   requestStateKeys: [key],
 })
 process.on('message', (command: HostCommand) => void obey(command))
