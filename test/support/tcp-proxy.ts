@@ -110,7 +110,8 @@ export class TcpProxy {
     const pair = { near, far }
     this.#pairs.add(pair)
     const end = (): void => {
-      this.#pairs.delete(pair)
+      // to be destroyed while it is being reset would leave a handle of Node open for ever
+      if (!this.#pairs.delete(pair)) return
       near.destroy()
       far.destroy()
     }
@@ -180,9 +181,14 @@ export class TcpProxy {
   #reset(pair: Pair): void {
     this.#pairs.delete(pair)
     this.#isCut()
-    pair.near.resetAndDestroy()
-    pair.far.resetAndDestroy()
+    for (const socket of [pair.near, pair.far]) reset(socket)
   }
+}
+
+/** With a reset, unless it still has something to say that nobody takes, or is about to end: that waits for ever. */
+function reset(socket: Socket): void {
+  if (socket.connecting || socket.writableEnded || socket.writableLength > 0) socket.destroy()
+  else socket.resetAndDestroy()
 }
 
 function refuse(near: Socket): void {

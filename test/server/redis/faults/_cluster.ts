@@ -1,3 +1,4 @@
+import { request } from 'node:http'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -70,11 +71,18 @@ export class FaultyCluster {
   }
 
   /** Whether a node says that it serves. */
-  async isReady(node: number): Promise<boolean> {
-    const answer = await fetch(`http://127.0.0.1:${this.nodes[node]?.port}/readyz`, {
-      signal: AbortSignal.timeout(1_000),
-    }).catch(() => undefined)
-    return answer?.status === 200
+  isReady(node: number): Promise<boolean> {
+    const { port } = this.nodes[node] as ClusterNode
+    return new Promise((resolve) => {
+      const look = request({ host: '127.0.0.1', port, path: '/readyz', agent: false, timeout: 1_000 })
+      look.on('response', (answer) => {
+        answer.resume()
+        resolve(answer.statusCode === 200)
+      })
+      look.on('timeout', () => look.destroy())
+      look.on('error', () => resolve(false))
+      look.end()
+    })
   }
 
   /** Resolves once all nodes say that they serve. */
@@ -133,7 +141,7 @@ export class FaultyCluster {
 
   /** What all sessions hold in the end is asked for, and everything is judged. */
   async judge(sessions: readonly Session[], lasting = true): Promise<void> {
-    await Promise.all(sessions.map((session, number) => session.ask('recall', number % nodeCount)))
+    await Promise.all(sessions.map((session, number) => insist(session, 'recall', number % nodeCount)))
     const done = this.nodes.flatMap(({ log }): Event[] => readEvents(readFileSync(log, 'utf8')))
     const history = [...done.filter((event) => !isModern(event)), ...this.#recorder.events]
     const facts: Facts = {
@@ -263,6 +271,23 @@ export async function servedAfter(
     if (isServed) return cluster.now() - since
     assert.ok(cluster.now() - since < patience, `${session.name} is not served`)
     await sleep(20)
+  }
+}
+
+/** Asks a node until it has done it: in the second after a fault it may still take others for dead. */
+export async function insist(
+  session: Session,
+  what: 'append' | 'echo' | 'recall',
+  node: number,
+): Promise<void> {
+  for (let tries = 1; ; tries++) {
+    try {
+      await session.ask(what, node)
+      return
+    } catch (error) {
+      if (tries > 20) throw error
+      await sleep(100)
+    }
   }
 }
 

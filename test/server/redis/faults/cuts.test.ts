@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert'
 import { redisTest } from '../../../support/redis.js'
 import { suite } from '../../../support/suite.js'
 import type { TcpProxy } from '../../../support/tcp-proxy.js'
-import { FaultyCluster, promised, servedAfter, until } from './_cluster.js'
+import { FaultyCluster, insist, promised, servedAfter, until } from './_cluster.js'
 
 const test = suite('cuts between a node and its engine', { timeout: 50_000 })
 
@@ -37,7 +37,7 @@ for (const [name, cut] of Object.entries(cuts))
     for (const session of own) await servedAfter(cluster, session, [1, 2])
     way.clear()
     await cluster.whole()
-    for (const session of own) await session.ask('append', 0)
+    for (const session of own) await insist(session, 'append', 0)
     await end()
     await cluster.judge(sessions)
   })

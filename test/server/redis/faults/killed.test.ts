@@ -2,7 +2,7 @@
 import * as assert from 'uvu/assert'
 import { redisTest } from '../../../support/redis.js'
 import { suite } from '../../../support/suite.js'
-import { FaultyCluster, lease, promised, servedAfter, until } from './_cluster.js'
+import { FaultyCluster, insist, lease, promised, servedAfter, until } from './_cluster.js'
 
 const test = suite('nodes that end without goodbye', { timeout: 50_000 })
 
@@ -31,7 +31,7 @@ redisTest(test, 'a node that stood still for longer than its lease writes nothin
   cluster.nodes[0]?.host.signal('SIGSTOP')
   const times = await Promise.all(own.map((session) => servedAfter(cluster, session, [1, 2])))
   assert.ok(Math.max(...times) <= promised, `served after ${times.map(Math.round)} ms`)
-  for (let turn = 0; turn < 3; turn++) for (const session of own) await session.ask('append', 1)
+  for (let turn = 0; turn < 3; turn++) for (const session of own) await insist(session, 'append', 1)
   const since = cluster.now()
   await until(t, async () => cluster.now() - since > lease)
   cluster.nodes[0]?.host.signal('SIGCONT')

@@ -1,7 +1,7 @@
 // time limit: 60 s
 import { redisTest } from '../../../support/redis.js'
 import { suite } from '../../../support/suite.js'
-import { FaultyCluster, servedAfter } from './_cluster.js'
+import { FaultyCluster, insist, servedAfter } from './_cluster.js'
 
 const test = suite('an engine that forgets', { timeout: 50_000 })
 
@@ -14,7 +14,7 @@ redisTest(test, 'wiped: what its nodes still know is brought back', async (t) =>
   await cluster.engine.start({ wiped: true })
   await cluster.whole()
   for (const session of sessions) await servedAfter(cluster, session, [0, 1, 2])
-  for (const session of sessions) await session.ask('append', 1)
+  for (const session of sessions) await insist(session, 'append', 1)
   await end()
   await cluster.judge(sessions)
 })
@@ -27,7 +27,7 @@ redisTest(test, 'a fail-over that loses the last second loses nothing that was a
   await cluster.engine.failOver()
   await cluster.whole()
   for (const session of sessions) await servedAfter(cluster, session, [0, 1, 2])
-  for (const session of sessions) await session.ask('append', 1)
+  for (const session of sessions) await insist(session, 'append', 1)
   await end()
   await cluster.judge(sessions)
 })
