@@ -58,8 +58,7 @@ export function redisAuthStorage({
   const place = (what: string, key: string): string => `{${prefix}}:${what}:${key}`
   const held = new AsyncLocalStorage<Held | undefined>()
   return Object.freeze({
-    read: (key: string) =>
-      link.use(async (redis) => valueOf(await redis.command('GET', place('value', key)))),
+    read: (key: string) => link.use(async (redis) => parsed(await redis.command('GET', place('value', key)))),
     async write(key: string, value: JsonObject | undefined) {
       const { lock, mine } = held.getStore() ?? { lock: undefined, mine: '' }
       const keys = [place('value', key), ...(lock === undefined ? [] : [lock])]
@@ -144,7 +143,7 @@ function beat(redis: RedisConnection, { lock, mine }: Held): () => void {
 }
 
 /** What is unreadable counts as none: signing in mends it. */
-function valueOf(text: unknown): JsonObject | undefined {
+function parsed(text: unknown): JsonObject | undefined {
   if (typeof text !== 'string') return undefined
   try {
     const value: unknown = JSON.parse(text)
