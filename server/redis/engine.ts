@@ -25,7 +25,7 @@ const day = 24 * hour
 /** How much news is kept. */
 const keptNews = 1_000
 /** Sessions that are looked after in one go: others wait meanwhile. */
-const portion = 500
+const portion = 200
 /** What stands for no limit: a number that Lua can count with. */
 const endless = 1e11
 

@@ -1,0 +1,195 @@
+import { equal, is, match, not, ok } from 'uvu/assert'
+import { inspect } from 'node:util'
+import type { ServerError } from '../../../server/base/errors.js'
+import type { ClaimRequest, Engine } from '../../../server/nodes/engine.js'
+import { redis } from '../../../server/redis/redis.js'
+import { redisTest, startRedis, type TestRedis } from '../../support/redis.js'
+import { suite, type TestContext } from '../../support/suite.js'
+import { eventually } from '../nodes/_engine-suite.js'
+import { openEngine } from '../nodes/_open-engine.js'
+
+const test = suite('redis keys', { timeout: 15_000 })
+const ttl = 60_000
+const facts = { isRetiring: false, sessions: 0, incarnation: 1 }
+
+redisTest(
+  test,
+  'each key has an expiry and the tag of the prefix, and what is of a session goes with it',
+  async (t) => {
+    const server = await startRedis(t)
+    const [a, b] = await nodes(t, server, { prefix: 'my.app' })
+    const epoch = epochOf(await a.claim(claim('a', 's:1', { client: 'somebody' })))
+    await a.save('a', 's:1', epoch, { text: 'text', version: 1, ttl })
+    await a.touch(['s:1'], ttl * 2)
+    await a.append({ session: 's:1', stream: 'x' }, [{ number: 1, text: 'one' }], { maxEntries: 10, ttl })
+    await b.closeStream({ session: 's:1', stream: 'y' })
+    await a.placeLog('log', 'a', ttl)
+    await a.send('b', 'a', ['1', '2'], 10)
+    await b.send('a', 'b', ['3'], 10)
+    await a.takeBack('b', 'nobody')
+    await a.publish('news')
+    await b.reclaim(claim('b', 's2', { client: 'other' }), {
+      epoch: 70,
+      mayRestore: true,
+      saved: { text: 'restored', version: 3, ttl },
+    })
+    const all = expiries(server)
+    equal([...new Set([...all.keys()].map((key) => key.slice(0, 9)))], ['{my.app}:'])
+    equal(
+      [...all].filter(([, left]) => left <= 0 || left > 86_400_000),
+      [],
+    )
+    ok(all.size >= 15, `${all.size} keys`)
+    not.match([...all.keys()].join(), /somebody|other/)
+    is(await a.delete('a', 's:1', epoch), true)
+    equal(
+      [...expiries(server).keys()].filter((key) => key.includes('s:1')),
+      [],
+    )
+    await b.release('b', 's2', 70)
+    equal(
+      [...expiries(server).keys()].filter((key) => /:[oc]:/.test(key)),
+      [],
+    )
+  },
+)
+
+redisTest(test, 'clusters with other prefixes know nothing of each other', async (t) => {
+  const server = await startRedis(t)
+  const one = await nodes(t, server, { prefix: 'one' })
+  const [other] = await nodes(t, server, { prefix: 'two' })
+  epochOf(await one[0].claim(claim('a', 's')))
+  epochOf(await other.claim(claim('c', 's')))
+  is(await other.send('a', 'c', ['text'], 10), 'taken', 'its own a')
+  equal(await one[0].take('a', 10), [])
+})
+
+redisTest(test, 'a session without events takes less than 1 KiB', async (t) => {
+  const server = await startRedis(t)
+  const [a] = await nodes(t, server)
+  const count = 500
+  const text = JSON.stringify({ id: 'x'.repeat(21), revision: '2025-11-25', state: 'y'.repeat(320) })
+  for (let at = 0; at < count; at += 1) {
+    const id = `${String(at).padStart(4, '0')}${'i'.repeat(17)}`
+    const epoch = epochOf(await a.claim(claim('a', id, { client: `client ${at % 50}` })))
+    await a.save('a', id, epoch, { text, version: 1, ttl })
+  }
+  const sizes = server
+    .cli('KEYS', '*')
+    .map((key) => Number(server.cli('MEMORY', 'USAGE', key, 'SAMPLES', '0')[0]))
+  const perSession = Math.round(sizes.reduce((sum, bytes) => sum + bytes) / count)
+  console.log(`${perSession} bytes a session, of which ${text.length} are its record`)
+  ok(perSession <= 1_024, `${perSession} bytes`)
+})
+
+redisTest(
+  test,
+  'of many claims at the same time by two nodes each session has one winner, and the count is right',
+  async (t) => {
+    const [a, b] = await nodes(t, await startRedis(t))
+    const ids = Array.from({ length: 200 }, (_, at) => `s${at}`)
+    const few = { client: 'one', maxSessions: 120, maxPerClient: 100 }
+    const answers = await Promise.all(
+      ids.flatMap((id) => [a.claim(claim('a', id, few)), b.claim(claim('b', id, few))]),
+    )
+    const won = answers.filter(({ type }) => type === 'claimed')
+    is(won.length, 100)
+    is(new Set(won.map((answer) => epochOf(answer))).size, 100)
+    is(answers.filter(({ type }) => type === 'owned').length, 100)
+  },
+)
+
+redisTest(test, 'a save that was on its way for long brings nothing back', async (t) => {
+  const [a, b] = await nodes(t, await startRedis(t))
+  const epoch = epochOf(await a.claim(claim('a', 's')))
+  is(await a.save('a', 's', epoch, { text: 'two', version: 2, ttl }), true)
+  is(await a.save('a', 's', epoch, { text: 'one', version: 1, ttl }), true)
+  is(await b.load('s'), 'two')
+})
+
+redisTest(test, 'a node with very many sessions leaves', async (t) => {
+  const [a, b] = await nodes(t, await startRedis(t))
+  const ids = Array.from({ length: 1_200 }, (_, at) => `s${at}`)
+  await Promise.all(ids.map((id) => a.claim(claim('a', id))))
+  await a.touch(ids, ttl * 2)
+  equal(await b.claim(claim('b', 'more', { maxSessions: 1_200 })), { type: 'full', of: 'sessions' })
+  await a.leave('a')
+  for (const id of ['s0', 's1199'])
+    epochOf(await b.claim(claim('b', id, { maxSessions: 2, mayTakeOver: false })))
+  equal(await b.claim(claim('b', 'more', { maxSessions: 2 })), { type: 'full', of: 'sessions' })
+})
+
+redisTest(test, 'a fail-over is another run', async (t) => {
+  const primary = await startRedis(t)
+  const replica = await startRedis(t, { replicaOf: primary.port })
+  const [a] = await nodes(t, primary)
+  epochOf(await a.claim(claim('a', 's')))
+  const { run } = await a.beat('a', ttl, facts)
+  await eventually(() => replica.cli('EXISTS', '{caduceus}:s:s')[0] === '1', 8_000)
+  replica.cli('REPLICAOF', 'NO', 'ONE')
+  const [promoted] = await nodes(t, replica)
+  const { run: another } = await promoted.beat('a', ttl, facts)
+  is.not(another, run)
+  is(await promoted.reclaim(claim('a', 's'), { epoch: 1, mayRestore: false, saved: undefined }), true)
+})
+
+test('options are judged, and no secret is shown', () => {
+  const url = 'redis://user:hidden@10.0.0.5:7000'
+  const engine = redis({ url, keys: ['k'.repeat(32)], lease: 4_000, maxInbox: 7 })
+  is(engine.name, 'redis 10.0.0.5:7000')
+  equal(engine.settings, { lease: 4_000, keys: ['k'.repeat(32)], maxInbox: 7 })
+  equal(redis({ url }).settings, { lease: 2_500, keys: undefined, maxInbox: 10_000 })
+  const wrong: [object, string, RegExp][] = [
+    [{ url: 'http://user:hidden@10.0.0.5' }, 'url', /expected redis:\/\/HOST:PORT/],
+    [{ url, prefix: '{x}' }, 'prefix', /letters, digits/],
+    [{ url, keys: [] }, 'keys', /32 characters/],
+    [{ url, keys: ['hidden'] }, 'keys', /32 characters/],
+    [{ url, lease: 10 }, 'lease', /1,000 to 60,000/],
+    [{ url, maxInbox: 0 }, 'maxInbox', /above 0/],
+    [{ url, password: 7 }, 'password', /non-empty/],
+    [{ url, prefx: 'x' }, 'prefx', /prefix/],
+  ]
+  for (const [options, field, text] of wrong) {
+    try {
+      redis(options as { url: string })
+    } catch (error) {
+      const { code, message, data } = error as ServerError
+      equal([code, data], ['BAD_OPTION', { field }])
+      match(message, /^redis: /)
+      match(message, text)
+      not.match(inspect(error), /hidden/)
+      continue
+    }
+    ok(false, `${field} was taken`)
+  }
+})
+
+async function nodes(
+  t: TestContext,
+  server: TestRedis,
+  more: { prefix?: string } = {},
+): Promise<[Engine, Engine]> {
+  const opened: Engine[] = []
+  for (const name of ['a', 'b']) {
+    const { engine } = await openEngine(t, redis({ url: server.url, ...more }), name)
+    await engine.beat(name, ttl, facts)
+    opened.push(engine)
+  }
+  return opened as [Engine, Engine]
+}
+
+function claim(node: string, session: string, more: Partial<ClaimRequest> = {}): ClaimRequest {
+  const free = { client: undefined, ttl, maxSessions: 10_000, maxPerClient: 10_000, mayTakeOver: true }
+  return { node, session, ...free, ...more }
+}
+
+function epochOf(answer: Awaited<ReturnType<Engine['claim']>>): number {
+  if (answer.type !== 'claimed') throw new Error(`not claimed: ${JSON.stringify(answer)}`)
+  return answer.epoch
+}
+
+function expiries(server: TestRedis): Map<string, number> {
+  return new Map(server.cli('KEYS', '*').map((key) => [key, Number(server.cli('PTTL', key)[0])]))
+}
+
+test.run()

@@ -1,0 +1,254 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { inspect } from 'node:util'
+import { equal, is, match, not, ok } from 'uvu/assert'
+import { systemWorld } from '../../../runtime/time/world.js'
+import type { TransportError } from '../../../transports/base/errors.js'
+import { openRedis, type RedisConnection } from '../../../transports/redis/connection.js'
+import { type RedisOptions, readRedisOptions } from '../../../transports/redis/options.js'
+import { redisScript } from '../../../transports/redis/script.js'
+import { selfSigned } from '../../support/certificate.js'
+import { heard } from '../../support/heard.js'
+import { freePort, redisTest, startRedis } from '../../support/redis.js'
+import { suite, type TestContext } from '../../support/suite.js'
+import { TcpProxy } from '../../support/tcp-proxy.js'
+
+const test = suite('redis connection', { timeout: 15_000 })
+const secret = 'a-pass/word:@-of-nobody'
+
+redisTest(test, 'user and password are of the address or of the options, and never shown', async (t) => {
+  const { port } = await startRedis(t, { password: secret })
+  const withAddress = await open(t, { url: `redis://:${encodeURIComponent(secret)}@127.0.0.1:${port}` })
+  is(await withAddress.command('SET', 'key', 'value'), 'OK')
+  is(withAddress.name, `redis 127.0.0.1:${port}`)
+  const url = `redis://127.0.0.1:${port}`
+  const withOption = await open(t, { url, username: 'default', password: secret })
+  is(await withOption.command('GET', 'key'), 'value')
+  for (const password of [undefined, 'another one']) {
+    const error = await refused(t, { url, password })
+    is(error.code, 'BAD_OPTION')
+    match(error.message, /^redis 127\.0\.0\.1:\d+ refuses this user and password: .*(?:WRONGPASS|NOAUTH)/)
+    not.match(inspect(error, { depth: 9 }), /another one/)
+  }
+})
+
+redisTest(test, 'what a user may not do is a wrong option', async (t) => {
+  const server = await startRedis(t)
+  const { url } = server
+  server.cli('ACL', 'SETUSER', 'nosy', 'on', '>secret', '~*', '+@read', '-info')
+  const error = await refused(t, { url, username: 'nosy', password: 'secret' })
+  is(error.code, 'BAD_OPTION')
+  match(error.message, /NOPERM/)
+})
+
+redisTest(test, 'TLS is spoken to a rediss address, with whom the options trust', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'caduceus-tls-'))
+  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  const { cert, key } = selfSigned()
+  const [certFile, keyFile] = [join(folder, 'cert'), join(folder, 'key')]
+  writeFileSync(certFile, cert)
+  writeFileSync(keyFile, key)
+  const port = await freePort()
+  const files = ['--tls-cert-file', certFile, '--tls-key-file', keyFile, '--tls-ca-cert-file', certFile]
+  await startRedis(t, { args: ['--tls-port', String(port), '--tls-auth-clients', 'no', ...files] })
+  const connection = await open(t, { url: `rediss://localhost:${port}`, tls: { ca: cert } }, ['channel'])
+  is(await connection.command('SET', 'key', 'value'), 'OK')
+  const error = await refused(t, { url: `rediss://localhost:${port}` })
+  is(error.code, 'CLUSTER_UNAVAILABLE')
+  match(error.message, /self-signed certificate/)
+})
+
+redisTest(test, 'nobody there is told with why, within 5 s', async (t) => {
+  const port = await freePort()
+  const error = await refused(t, { url: `redis://127.0.0.1:${port}` })
+  is(error.code, 'CLUSTER_UNAVAILABLE')
+  is(error.retryable, true)
+  equal(error.data, { engine: `redis 127.0.0.1:${port}` })
+  match(error.message, `redis 127.0.0.1:${port} is away: connect ECONNREFUSED`)
+})
+
+redisTest(test, 'a replica is not talked to', async (t) => {
+  const primary = await startRedis(t)
+  const { url } = await startRedis(t, { replicaOf: primary.port })
+  const error = await refused(t, { url })
+  is(error.code, 'CLUSTER_UNAVAILABLE')
+  match(error.message, /it is a slave/)
+})
+
+redisTest(
+  test,
+  'a server that becomes a replica is left, and taken when it is written to again',
+  async (t) => {
+    const primary = await startRedis(t)
+    const other = await startRedis(t)
+    const connection = await open(t, { url: other.url }, ['channel'])
+    const health = heard<boolean>()
+    connection.onHealth(health.add)
+    other.cli('REPLICAOF', '127.0.0.1', String(primary.port))
+    const error = await connection.command('SET', 'key', 'value').catch((error: TransportError) => error)
+    is((error as TransportError).code, 'CLUSTER_UNAVAILABLE')
+    is(await health.next(), false)
+    other.cli('REPLICAOF', 'NO', 'ONE')
+    is(await health.next(), true)
+    is(await connection.command('SET', 'key', 'value'), 'OK')
+  },
+)
+
+redisTest(test, 'a server that does not answer is away after a second, and back once it does', async (t) => {
+  const server = await startRedis(t)
+  const connection = await open(t, { url: server.url }, ['channel'])
+  const health = heard<boolean>()
+  connection.onHealth(health.add)
+  server.freeze()
+  const began = performance.now()
+  const asked = await Promise.all(['a', 'b'].map((key) => failure(connection.command('SET', key, 1))))
+  const took = performance.now() - began
+  ok(took >= 990 && took < 1_200, `${took} ms`)
+  for (const { code } of asked) is(code, 'CLUSTER_UNAVAILABLE')
+  is(connection.isUp, false)
+  const again = performance.now()
+  await failure(connection.command('SET', 'c', 1))
+  ok(performance.now() - again < 10)
+  server.thaw()
+  is(await health.next(), false)
+  is(await health.next(), true)
+  equal(health.all, [false, true])
+})
+
+redisTest(test, 'what was given up is not done after what is asked later', async (t) => {
+  const server = await startRedis(t)
+  for (let round = 0; round < 5; round += 1) {
+    const connection = await open(t, { url: server.url })
+    const health = heard<boolean>()
+    connection.onHealth(health.add)
+    server.freeze()
+    await failure(connection.command('SET', 'key', 'old'))
+    server.thaw()
+    while (!(await health.next()));
+    await connection.command('SET', 'key', 'new')
+    is(await connection.command('GET', 'key'), 'new')
+    connection.close()
+    is(server.cli('GET', 'key')[0], 'new')
+  }
+})
+
+redisTest(test, 'a program that was blocked reads what has come before it gives up', async (t) => {
+  const { url } = await startRedis(t)
+  const connection = await open(t, { url })
+  const asked = connection.command('SET', 'key', 'value')
+  await new Promise((resolve) => setImmediate(resolve))
+  const until = performance.now() + 1_300
+  while (performance.now() < until);
+  is(await asked, 'OK')
+  is(connection.isUp, true)
+})
+
+redisTest(test, 'one that is killed and begins again is found by itself, and listened to', async (t) => {
+  const server = await startRedis(t)
+  const connection = await open(t, { url: server.url }, ['channel'])
+  const [health, messages] = [heard<boolean>(), heard<string>()]
+  connection.onHealth(health.add)
+  connection.onMessage(messages.add)
+  await server.kill()
+  is(await health.next(), false)
+  match((await failure(connection.command('GET', 'key'))).message, /is away/)
+  await server.start()
+  is(await health.next(), true)
+  server.cli('PUBLISH', 'channel', 'text')
+  is(await messages.next(), 'channel')
+})
+
+redisTest(test, 'channels that are cut are noticed, with nothing said on them', async (t) => {
+  const { port } = await startRedis(t)
+  const proxy = await TcpProxy.start(port)
+  t.after(() => proxy.close())
+  const connection = await open(t, { url: `redis://127.0.0.1:${proxy.port}` }, ['channel'])
+  const health = heard<boolean>()
+  connection.onHealth(health.add)
+  const began = performance.now()
+  proxy.silence('server')
+  is(await health.next(), false)
+  ok(performance.now() - began < 2_000)
+  proxy.clear()
+  is(await health.next(), true)
+})
+
+redisTest(test, 'a script that the server has forgotten is sent again', async (t) => {
+  const server = await startRedis(t)
+  const script = redisScript('return ARGV[1]')
+  const connection = await open(t, { url: server.url }, [], [script])
+  is(await connection.run(script, [], ['one']), 'one')
+  server.cli('SCRIPT', 'FLUSH')
+  is(await connection.run(script, [], ['two']), 'two')
+  const broken = await failure(connection.run(redisScript('return nothing()'), [], []))
+  is(broken.code, 'CLUSTER_UNAVAILABLE')
+  match(broken.message, /nothing/)
+  is(connection.isUp, true)
+})
+
+redisTest(test, 'a connection that is closed asks nothing, and leaves nothing', async (t) => {
+  const server = await startRedis(t)
+  const connection = await open(t, { url: server.url }, ['channel'])
+  const health = heard<boolean>()
+  connection.onHealth(health.add)
+  const undo = connection.onHealth(() => ok(false, 'it was undone'))
+  undo()
+  connection.close()
+  connection.close()
+  equal(health.all, [false])
+  match((await failure(connection.command('GET', 'key'))).message, /it is closed/)
+})
+
+test('options are judged before anything is connected', () => {
+  const read = (options: unknown) => {
+    try {
+      return readRedisOptions(options as RedisOptions)
+    } catch (error) {
+      return error as TransportError
+    }
+  }
+  const { name, host, port, database } = readRedisOptions({ url: 'redis://[::1]/3' })
+  equal([name, host, port, database], ['redis [::1]:6379/3', '::1', 6379, 3])
+  const wrong: [unknown, RegExp][] = [
+    [{}, /url: expected redis:/],
+    [{ url: 'http://127.0.0.1' }, /url: expected redis:/],
+    [{ url: 'redis://user:hidden@127.0.0.1/x' }, /url: expected redis:.*…@127/],
+    [{ url: 'redis://a', password: 7 }, /password: expected/],
+    [{ url: 'redis://a', tls: {} }, /tls: expected nothing/],
+    [{ url: 'redis://a', pasword: 'x' }, /password/],
+  ]
+  for (const [options, text] of wrong) {
+    const error = read(options)
+    is((error as TransportError).code, 'BAD_OPTION')
+    match((error as TransportError).message, text)
+    not.match(inspect(error), /hidden/)
+  }
+})
+
+async function open(
+  t: TestContext,
+  options: RedisOptions,
+  channels: readonly string[] = [],
+  scripts: Parameters<typeof openRedis>[1]['scripts'] = [],
+): Promise<RedisConnection> {
+  return openRedis(readRedisOptions(options), { world: systemWorld, own: t.after, channels, scripts })
+}
+
+async function refused(t: TestContext, options: RedisOptions): Promise<TransportError> {
+  const began = performance.now()
+  const error = await failure(open(t, options))
+  ok(performance.now() - began < 6_000)
+  return error
+}
+
+async function failure(asked: Promise<unknown>): Promise<TransportError> {
+  return asked.then(
+    () => {
+      throw new Error('it was done')
+    },
+    (error: TransportError) => error,
+  )
+}
+
+test.run()
