@@ -6,7 +6,7 @@ import { IssuerHost } from './auth/issuer-host.js'
 import { Network } from './network/network.js'
 import { takeSockets } from './network/take-sockets.js'
 import { drawPlan } from './plan/draw.js'
-import type { Plan, ServerPlan } from './plan/plan.js'
+import { isOf, type Plan, type ServerPlan } from './plan/plan.js'
 import { loadAll } from './world/warm.js'
 import { Disk } from './store/disk.js'
 import { FakeEngine } from './store/engine.js'
@@ -231,9 +231,7 @@ function serverFor(
   name: string | undefined,
   servers: ReadonlyMap<string, ServerHost>,
 ): ServerHost | undefined {
-  const hosts = [...servers.values()].filter(
-    ({ plan }) => plan.name === name || plan.name.startsWith(`${name}.`),
-  )
+  const hosts = [...servers.values()].filter(({ plan }) => isOf(name ?? '', plan.name))
   return hosts[number % hosts.length]
 }
 

@@ -1,7 +1,7 @@
 import { request } from 'node:http'
 import { type AuthStorage, oauth, type OAuth, type SignIn } from '../../../index.js'
 import type { JsonObject } from '../../../protocol/wire/json.js'
-import type { ClientPlan, Plan } from '../plan/plan.js'
+import { type ClientPlan, isOf, type Plan } from '../plan/plan.js'
 import type { Stage } from '../cast/stage.js'
 import type { Program } from '../world/program.js'
 import { secretOf } from './issuer.js'
@@ -21,7 +21,7 @@ export function someoneHelps({ faults, issuers }: Plan, { server, principal, gra
     .reduce((sum, { lasts }) => sum + lasts, 0)
   return (
     (grant !== 'client_credentials' && away > signInTimeout / 2) ||
-    faults.some(({ verb, target }) => verb === 'jump' && (isIssuer(target) || target === server))
+    faults.some(({ verb, target }) => verb === 'jump' && (isIssuer(target) || isOf(server, target)))
   )
 }
 

@@ -1,6 +1,6 @@
 import { type ClientRequest, request } from 'node:http'
 import type { Random } from '../../soak/random.js'
-import type { Intrusion, ServerPlan } from '../plan/plan.js'
+import { type Intrusion, isOf, type ServerPlan } from '../plan/plan.js'
 import type { Stage } from '../cast/stage.js'
 import { chanceOf } from '../world/chance.js'
 import { epoch, Program } from '../world/program.js'
@@ -125,9 +125,7 @@ export class Intruder {
   /** Whether it has expired long ago, also by a clock that is set back meanwhile. */
   #isStale({ expiresAt }: Issued, { name }: ServerPlan): boolean {
     const { plan, simulator } = this.#stage
-    const jumps = plan.faults.some(
-      ({ verb, target }) => verb === 'jump' && (target === name || target.startsWith(`${name}.`)),
-    )
+    const jumps = plan.faults.some(({ verb, target }) => verb === 'jump' && isOf(name, target))
     return !jumps && expiresAt * 1_000 + longAgo < epoch + simulator.now
   }
 

@@ -24,6 +24,9 @@ const stopTime = 60_000
 /** ms that a connection of a stopped server may take to end. */
 const lingerTime = 11_000
 
+/** ms after which a node is started again that has not found its engine. */
+const againAfter = 1_000
+
 /** What a node of a cluster belongs to. */
 export interface Membership {
   readonly engine: FakeEngine
@@ -109,7 +112,12 @@ export class ServerHost {
       (server) => {
         if (program.phase !== 'dead') this.#server = server
       },
-      (error: unknown) => broken(`${name} does not start`, error),
+      (error: unknown) => {
+        if (!isUnavailable(error)) return broken(`${name} does not start`, error)
+        simulator.note(name, 'does not start without its engine')
+        this.kill(false)
+        simulator.after(againAfter, simulator.elsewhere, `starts ${name} again`, () => this.start())
+      },
     )
   }
 
@@ -257,4 +265,9 @@ export class ServerHost {
       simulator.after(lingerTime, simulator.elsewhere, `${this.plan.name} ends`, resolve)
     })
   }
+}
+
+function isUnavailable(error: unknown): boolean {
+  const { code, cause } = error as { readonly code?: unknown; readonly cause?: unknown }
+  return code === 'CLUSTER_UNAVAILABLE' || (cause !== undefined && isUnavailable(cause))
 }

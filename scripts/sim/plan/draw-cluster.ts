@@ -12,7 +12,12 @@ import {
 /** The plan with clusters for servers: what would happen to a server happens to a node, or to the engine. */
 export function withClusters(plan: Plan): Plan {
   const chance = chanceOf(plan.seed, 'clusters')
-  const servers = plan.servers.map((server, at) => ({ ...server, cluster: drawCluster(server, at, chance) }))
+  const servers = plan.servers.map((server, at) => ({
+    ...server,
+    // every node knows every session
+    sealed: false,
+    cluster: drawCluster(server, at, chance),
+  }))
   // who loses what was saved, and loses the owner as well, has lost it
   const isLossy = happens(chance, 0.2)
   const moved = plan.faults.map((fault) => moveFault(fault, servers, chance))

@@ -56,6 +56,11 @@ export interface NodePlan {
   readonly address: string
 }
 
+/** Whether something that breaks is this server, or one of its nodes. */
+export function isOf(server: string, target: string): boolean {
+  return target === server || target.startsWith(`${server}.`)
+}
+
 /** What the engine of a server is called where it breaks. */
 export function engineOf(server: string): string {
   return `${server} engine`
