@@ -32,10 +32,11 @@ interface Backend {
   isRefused: boolean
 }
 
-/** Listens on a port of its own, and passes requests on to these ports, one after the other. */
+/** Listens on a port of loopback, 0 for any, and passes requests on to these ports, one after the other. */
 export async function startBalancer(
   ports: readonly number[],
   onAnswer: (answered: Answered) => void,
+  listenAt = 0,
 ): Promise<Balancer> {
   const backends = ports.map((port): Backend => ({ port, isReady: false, isRefused: false }))
   const turn = { next: 0 }
@@ -43,7 +44,7 @@ export async function startBalancer(
   server.requestTimeout = 0
   // Its keep-alive must outlast that of clients: whoever sends into a connection that closes gets no answer.
   server.keepAliveTimeout = 300_000
-  server.listen(0, '127.0.0.1')
+  server.listen(listenAt, '127.0.0.1')
   await once(server, 'listening')
   const looks = backends.map((backend) => watch(backend))
   await Promise.all(looks.map(({ first }) => first))
