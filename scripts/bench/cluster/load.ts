@@ -1,0 +1,101 @@
+import {
+  type Connection,
+  type HttpAnswer,
+  headerOf,
+  messageOf,
+  openConnection,
+  post,
+  postHead,
+} from '../peers/connection.js'
+import { checkInitialize, initialize, initialized } from '../peers/messages.js'
+import { answer } from '../processes/asked-program.js'
+
+export interface Drive {
+  readonly name: string
+  /** The tool, and what it is given. */
+  readonly call: object
+  readonly ms: number
+  /** How many of the sessions call at the same time. */
+  readonly lanes: number
+}
+
+export interface Driven {
+  readonly calls: number
+  readonly seconds: number
+  /** Milliseconds of a call. */
+  readonly median: number
+  readonly p99: number
+}
+
+/** A session, and a connection for its calls. */
+interface Lane {
+  readonly head: string
+  readonly connection: Connection
+}
+
+const sides = new Map<string, Lane[]>()
+
+/** Opens sessions, and calls tools in them, each call after the answer to the one before; checks every answer. */
+answer({
+  /** Sessions that are opened at one port, and used at another. */
+  async open({ name, at, to, sessions }: { name: string; at: number; to: number; sessions: number }) {
+    const lanes = await Promise.all(Array.from({ length: sessions }, () => openLane(at, to)))
+    sides.set(name, lanes)
+  },
+  /** Sessions that are not used any more. */
+  async fill({ port, sessions }: { port: number; sessions: number }) {
+    const connection = await openConnection(port)
+    for (let opened = 0; opened < sessions; opened += 1) await openSession(connection, port)
+    connection.close()
+  },
+  async drive({ name, call, ms, lanes }: Drive): Promise<Driven> {
+    const since = performance.now()
+    const times: number[] = []
+    await Promise.all(
+      (sides.get(name) ?? []).slice(0, lanes).map(async ({ head, connection }) => {
+        while (performance.now() < since + ms) {
+          const asked = performance.now()
+          check(await connection.ask(post(head, bodyOf(call))))
+          times.push(performance.now() - asked)
+        }
+      }),
+    )
+    const seconds = (performance.now() - since) / 1_000
+    times.sort((one, other) => one - other)
+    const at = (share: number): number => times[Math.floor(times.length * share)] ?? 0
+    return { calls: times.length, seconds, median: at(0.5), p99: at(0.99) }
+  },
+})
+
+async function openLane(at: number, to: number): Promise<Lane> {
+  const opening = await openConnection(at)
+  const session = await openSession(opening, at)
+  if (at === to) return { head: headFor(to, session), connection: opening }
+  opening.close()
+  const lane = { head: headFor(to, session), connection: await openConnection(to) }
+  // Node closes connections on which no request has come for a while
+  check(await lane.connection.ask(post(lane.head, bodyOf({ name: 'count', arguments: {} }))))
+  return lane
+}
+
+async function openSession(connection: Connection, port: number): Promise<string> {
+  const opened = await connection.ask(post(postHead(port), initialize))
+  checkInitialize(messageOf(opened))
+  const session = String(headerOf(opened, 'mcp-session-id'))
+  await connection.ask(post(headFor(port, session), initialized))
+  return session
+}
+
+function headFor(port: number, session: string): string {
+  return postHead(port, { 'mcp-session-id': session, 'mcp-protocol-version': '2025-11-25' })
+}
+
+function bodyOf(call: object): string {
+  return JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: call })
+}
+
+/** Throws unless this is a good answer, whatever came before it. */
+function check(got: HttpAnswer): void {
+  if (got.status !== 200 || !got.body.includes('"text":'))
+    throw new Error(`status ${got.status}: ${got.body}`)
+}
