@@ -133,7 +133,7 @@ export function plainPeer(peer: Peer): Peer {
     remoteAddress,
     query,
     scheme,
-    principal: plain(principal) as Peer['principal'],
+    principal: principal && (plain(principal) as Peer['principal']),
     ...(trusted !== undefined && { trusted }),
     ...(assigns !== undefined && { assigns: plainFields(assigns) }),
   }

@@ -285,9 +285,9 @@ class Routes {
     for (let moves = 0; ; moves += 1) {
       this.#check()
       const known = sessionId === undefined ? undefined : this.ownerOf(sessionId)
-      const answer = known === undefined ? await here().catch(orElsewhere) : new Elsewhere(known)
-      if (!(answer instanceof Elsewhere)) return answer
-      const { owner } = answer
+      const answer = known === undefined ? await here().catch(orElsewhere) : undefined
+      if (known === undefined && !(answer instanceof Elsewhere)) return answer as Value
+      const owner = known ?? (answer as Elsewhere).owner
       try {
         const value = await there(owner)
         if (known === undefined && sessionId !== undefined) this.#remember(sessionId, owner)

@@ -283,7 +283,8 @@ export class EngineCluster implements Cluster {
       while (this.#ringsAgain && !this.#hasLeft && engine === this.#engine && engine.isUp) {
         this.#ringsAgain = false
         const texts = await engine.take(this.node, takenAtOnce)
-        if (texts.length > 0) this.#ringsAgain = true
+        // whatever comes after what was taken rings
+        if (texts.length === takenAtOnce) this.#ringsAgain = true
         this.#post.receive(texts)
       }
     } catch (error) {

@@ -72,7 +72,8 @@ async function main(): Promise<void> {
           }
         report(`${what}, ${at} at once`, figures)
       }
-    if (values.only === undefined) await weigh(load, redis, { host: first, port: own })
+    if (values.only === undefined || values.only === 'sessions')
+      await weigh(load, redis, { host: first, port: own })
   } finally {
     for (const fn of undo.reverse()) await fn()
   }
