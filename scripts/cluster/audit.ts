@@ -18,6 +18,9 @@ const echoes = 3_000
 /** Milliseconds after the last fault in which the calls that it disturbed are settled. */
 const calmWithin = callTimeout + slack
 
+/** What takes ten times as long as it should is no fault of the machine any more. */
+const slowest = 0.1
+
 /** Judges what happened, one client after the other: hours of all would not fit in memory. */
 export function audit(
   places: readonly Place[],
@@ -25,13 +28,16 @@ export function audit(
   servers: readonly Event[],
   episodes: readonly Episode[],
   faultsEnded: number,
+  /** What programs of the run got of the machine: all is as much later as they had too little. */
+  pace: number,
   violations: Violations,
 ): void {
+  const slower = 1 / Math.max(slowest, pace)
   const done = divide(servers, new Set(places.map(({ name }) => name)), violations)
   for (const { name, kind } of places) {
     const own = done.get(name) ?? []
     const said = read(name)
-    judgeFailures(name, said, episodes, violations)
+    judgeFailures(name, said, episodes, echoes * slower, violations)
     const history = [...own, ...merge(said, faultsOf(name, episodes, faultsEnded))]
     // official clients forget progress that comes in one piece with the answer
     const lossy =
@@ -41,8 +47,8 @@ export function audit(
       owners: 'turns',
       // nodes write down what they do by themselves
       ordered: false,
-      lateBy: slack,
-      calmWithin,
+      lateBy: slack * slower,
+      calmWithin: calmWithin * slower,
       lasting: new Set([name]),
       lossyStreams: new Set(lossy),
       queues: [],
@@ -73,6 +79,7 @@ function judgeFailures(
   client: string,
   events: readonly Event[],
   episodes: readonly Episode[],
+  echo: number,
   violations: Violations,
 ): void {
   const calls = new Map<string, Invoke & { readonly at: number }>()
@@ -81,7 +88,7 @@ function judgeFailures(
     if (event.type !== 'fail') continue
     const invoke = calls.get(event.call)
     if (invoke === undefined || isMeant(invoke.token, event)) continue
-    const near = episodes.filter(({ from, to }) => from <= event.at && invoke.at <= to + echoes)
+    const near = episodes.filter(({ from, to }) => from <= event.at && invoke.at <= to + echo)
     const costs = new Set(near.map(({ fault }) => fault.costs))
     const isSession = event.code === 'SESSION_NOT_FOUND'
     if (costs.has('sessions') || (costs.has('calls') && !isSession)) continue

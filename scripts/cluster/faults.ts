@@ -44,7 +44,7 @@ export const clusterFaults: readonly ClusterFault[] = [
       await node.host.kill()
       gone('kill')
       await wait(random.between(0, 5_000))
-      await node.host.start()
+      await node.start()
     },
   },
   {
@@ -174,10 +174,10 @@ export const clusterFaults: readonly ClusterFault[] = [
     weight: 6,
     costs: 'nothing',
     async run({ nodes, gone, whole }) {
-      for (const { host } of nodes) {
+      for (const { host, start } of nodes) {
         await host.stop()
         gone('stop')
-        await host.start()
+        await start()
         await whole()
       }
     },

@@ -116,6 +116,7 @@ export async function runCluster(
       (await eventsIn(join(folder, 'nodes'))).filter((event) => !('token' in event && isProbe(event.token))),
       episodes,
       faultsEnded,
+      pace.speeds().mean,
       violations,
     )
     return {
@@ -200,7 +201,10 @@ export async function runCluster(
     const end = performance.now() + 6 * wholeWithin
     while (balancer.serving.length < nodeCount && performance.now() < end) await sleep(20)
     if (balancer.serving.length < nodeCount)
-      throw new Error(`only the nodes ${balancer.serving.join(', ')} serve`)
+      violations.add(
+        'not whole',
+        `only the nodes ${balancer.serving.join(', ')} serve, ${seconds()} s into the run`,
+      )
   }
 
   function answered({ status, ms, retryAfter, node }: Answered): void {

@@ -4,6 +4,7 @@
 export const exceptions = [
   // files of this machine, whose times other processes set and read, too
   { at: 'client/auth/file-storage.ts', sources: ['systemWorld'] },
+  // it belongs to no tree, and its times are those of Redis
   { at: 'client/auth/redis-storage.ts', sources: ['systemWorld'] },
   // all copies of the library share it: which servers a signal stops
   { at: 'server/signals.ts', sources: ['globalThis'] },
