@@ -43,10 +43,10 @@ test('what is asked for is read, and a sentence says what is wrong', () => {
     faults: ['kill', 'cut'],
     json: true,
   })
-  assert.match(read('--faults', 'kill,rain'), /--faults: rain is none of kill, stall, /)
-  assert.match(read('--clients', '1'), /--clients: expected a whole number from 5 to 2000, got 1/)
-  assert.match(read('--minutes', 'long'), /--minutes: expected a number above 0/)
-  assert.match(read('--what'), /^cluster: /)
+  assert.match(String(read('--faults', 'kill,rain')), /--faults: rain is none of kill, stall, /)
+  assert.match(String(read('--clients', '1')), /--clients: expected a whole number from 5 to 2000, got 1/)
+  assert.match(String(read('--minutes', 'long')), /--minutes: expected a number above 0/)
+  assert.match(String(read('--what')), /^cluster: /)
 })
 
 test('clients are of all kinds, in both eras, and faults have names of their own', () => {
