@@ -197,7 +197,7 @@ class Predecessors {
 /** Undefined where the server does not let this user do it. */
 async function allowed(reply: Promise<unknown>): Promise<unknown> {
   return reply.catch((error: Error) => {
-    if (!error.message.includes('NOPERM')) throw error
+    if (!/: (?:NOPERM|ERR) /.test(error.message)) throw error
   })
 }
 

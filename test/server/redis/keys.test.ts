@@ -2,7 +2,7 @@ import { equal, is, match, not, ok } from 'uvu/assert'
 import { inspect } from 'node:util'
 import type { ServerError } from '../../../server/base/errors.js'
 import type { ClaimRequest, Engine } from '../../../server/nodes/engine.js'
-import { redis } from '../../../server/redis/redis.js'
+import { type RedisClusterOptions, redis } from '../../../server/redis/redis.js'
 import { redisTest, startRedis, type TestRedis } from '../../support/redis.js'
 import { suite, type TestContext } from '../../support/suite.js'
 import { eventually } from '../nodes/_engine-suite.js'
@@ -134,6 +134,42 @@ redisTest(test, 'a fail-over is another run', async (t) => {
   is(await promoted.reclaim(claim('a', 's'), { epoch: 1, mayRestore: false, saved: undefined }), true)
 })
 
+redisTest(
+  test,
+  'a user with the rights of the page, and no others, is enough, also on a node of Redis Cluster',
+  async (t) => {
+    const server = await startRedis(t, { args: ['--cluster-enabled', 'yes'] })
+    server.cli('CLUSTER', 'ADDSLOTSRANGE', '0', '16383')
+    await eventually(
+      () => server.cli('CLUSTER', 'INFO').some((line) => line.startsWith('cluster_state:ok')),
+      10_000,
+    )
+    const rights = ['+@read', '+@write', '+@scripting', '+@pubsub', '+@connection', '+info', '+time']
+    server.cli('ACL', 'SETUSER', 'mcp', 'on', '>secret', '~{caduceus}:*', '&{caduceus}:*', ...rights)
+    const [a, b] = await nodes(t, server, { username: 'mcp', password: 'secret' })
+    const epoch = epochOf(await a.claim(claim('a', 's', { client: 'somebody' })))
+    const saved = { text: 'text', version: 1, ttl }
+    is(await a.save('a', 's', epoch, saved), true)
+    is(await a.reclaim(claim('a', 's'), { epoch, mayRestore: true, saved }), true)
+    is(await b.load('s'), 'text')
+    await a.touch(['s'], ttl)
+    is(await a.send('b', 'a', ['one', 'two'], 10), 'taken')
+    equal(await b.take('b', 1), ['one'])
+    equal(await a.takeBack('b', 'a'), ['two'])
+    is(await a.publish('news'), 1)
+    is((await b.news(0)).last, 1)
+    await a.placeLog('log', 'a', ttl)
+    is(await b.placeOfLog('log'), 'a')
+    const stream = { session: 's', stream: 'x' }
+    is(await a.append(stream, [{ number: 1, text: 'one' }], { maxEntries: 10, ttl }), true)
+    equal(await b.closeStream(stream), [{ number: 1, text: 'one' }])
+    await a.dropStream(stream)
+    is(await a.delete('a', 's', epoch), true)
+    await a.release('a', 'unknown', 1)
+    await b.leave('b')
+  },
+)
+
 test('options are judged, and no secret is shown', () => {
   const url = 'redis://user:hidden@10.0.0.5:7000'
   const engine = redis({ url, keys: ['k'.repeat(32)], lease: 4_000, maxInbox: 7 })
@@ -168,7 +204,7 @@ test('options are judged, and no secret is shown', () => {
 async function nodes(
   t: TestContext,
   server: TestRedis,
-  more: { prefix?: string } = {},
+  more: Partial<RedisClusterOptions> = {},
 ): Promise<[Engine, Engine]> {
   const opened: Engine[] = []
   for (const name of ['a', 'b']) {
