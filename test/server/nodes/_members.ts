@@ -36,7 +36,11 @@ export interface Member {
 export interface Members {
   readonly clock: FakeClock
   readonly engine: FakeEngine
-  start(name: string, options?: Partial<EngineClusterOptions>): Promise<Member>
+  start(
+    name: string,
+    options?: Partial<EngineClusterOptions>,
+    settings?: Partial<ClusterSettings>,
+  ): Promise<Member>
   /** Lets time pass, in steps that are small enough for what waits for one another. */
   pass(ms: number): Promise<void>
   /** Lets time pass until a promise is settled. */
@@ -66,7 +70,11 @@ export function members(t: TestContext, settings: Partial<ClusterSettings> = {})
     return promise
   }
 
-  async function start(name: string, options: Partial<EngineClusterOptions> = {}): Promise<Member> {
+  async function start(
+    name: string,
+    options: Partial<EngineClusterOptions> = {},
+    changed: Partial<ClusterSettings> = {},
+  ): Promise<Member> {
     const thawed: (() => void)[] = []
     // of a program that can be stopped: its timers fire when it goes on
     const own = {
@@ -76,14 +84,18 @@ export function members(t: TestContext, settings: Partial<ClusterSettings> = {})
       setImmediate: (fn: () => void) =>
         world.setImmediate(() => (frozen.has(name) ? void thawed.push(fn) : fn())),
     }
-    const cluster = new EngineCluster(engine.at(name, own), {
-      world: own,
-      idleTimeout: 60_000,
-      maxSessions: 100,
-      maxSessionsPerClient: undefined,
-      node: name,
-      ...options,
-    })
+    const opener = engine.at(name, own)
+    const cluster = new EngineCluster(
+      { ...opener, settings: { ...opener.settings, ...changed } },
+      {
+        world: own,
+        idleTimeout: 60_000,
+        maxSessions: 100,
+        maxSessionsPerClient: undefined,
+        node: name,
+        ...options,
+      },
+    )
     const told: Told[] = []
     cluster.listen(noteAll(told))
     const starting = startSupervisor({
@@ -95,8 +107,14 @@ export function members(t: TestContext, settings: Partial<ClusterSettings> = {})
       children: [clusterSpec(cluster, `${name}/cluster`)],
     })
     const supervisor = await during(starting)
+    const thaw = async (): Promise<void> => {
+      frozen.delete(name)
+      for (const fn of thawed.splice(0)) fn()
+      await clock.advance(0)
+    }
     t.after(async () => {
       engine.heal(name)
+      await thaw()
       if (supervisor.ref.alive) await during(supervisor.stop())
     })
     return {
@@ -106,11 +124,7 @@ export function members(t: TestContext, settings: Partial<ClusterSettings> = {})
       told: () => told.splice(0),
       actor: (which) => during(actorOf(supervisor, which)),
       freeze: () => void frozen.add(name),
-      async thaw() {
-        frozen.delete(name)
-        for (const fn of thawed.splice(0)) fn()
-        await clock.advance(0)
-      },
+      thaw,
     }
   }
 

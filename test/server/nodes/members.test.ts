@@ -274,6 +274,78 @@ test('a node that is told of as gone and is not begins anew with the others', as
   )
 })
 
+test('a letter that may be there twice is not undelivered: it may have been taken', async (t) => {
+  const all = await two(t)
+  const { one, other, engine } = all
+  other.freeze()
+  engine.cut('one', ['answers'])
+  one.cluster.send('other', askOf('a'))
+  await all.pass(1_100)
+  engine.heal('one')
+  await all.pass(800)
+  is(engine.state.waiting, 2)
+  await all.pass(2_500)
+  equal(one.told(), [{ type: 'gone', node: 'other' }])
+  await other.thaw()
+})
+
+test('a letter that is missing ends all that is under way, both ways', async (t) => {
+  const all = await two(t)
+  const { one, other, engine } = all
+  other.freeze()
+  one.cluster.send('other', askOf('a'))
+  await all.pass(20)
+  equal(engine.state.take('other', 1).length, 1)
+  await other.thaw()
+  one.cluster.send('other', askOf('b'))
+  await all.pass(700)
+  equal(other.told(), [{ type: 'gone', node: 'one' }])
+  equal(one.told(), [{ type: 'gone', node: 'other' }])
+})
+
+test('who asks a node that takes nothing waits for it no longer than 5 s', async (t) => {
+  const all = await two(t, { maxInbox: 1 })
+  const { one, engine } = all
+  // it beats, and its inbox is full
+  const fill = (): unknown => engine.state.send('other', 'one', ['x'], 1)
+  engine.state.take = () => []
+  fill()
+  one.cluster.send('other', askOf('a'))
+  await all.pass(4_900)
+  equal(one.told(), [])
+  await all.pass(200)
+  equal(one.told(), [{ type: 'receive', from: 'other', id: 'a', what: 'failed' }])
+  engine.state.takeBack('other', 'one')
+})
+
+test('keys are changed one node after the other', async (t) => {
+  const all = members(t)
+  const [first, second] = ['the first of two keys, which is old', 'the second of two keys: it is new']
+  const keyed = async (name: string, ...keys: string[]): Promise<Member> => all.start(name, {}, { keys })
+  const nodes = [await keyed('a', first), await keyed('b', first, second), await keyed('c', second, first)]
+  await all.pass(600)
+  const d = await keyed('d', second)
+  await all.pass(600)
+  const send = (from: Member | undefined, to: string): unknown => from?.cluster.send(to, askOf('x'))
+  const [a, b, c] = nodes
+  for (const [from, to] of [
+    [a, 'b'],
+    [b, 'a'],
+    [c, 'b'],
+    [b, 'c'],
+    [d, 'c'],
+    [c, 'd'],
+    [a, 'd'],
+  ] as const)
+    send(from, to)
+  await all.pass(100)
+  equal(
+    [...nodes, d].map((node) => node?.told().length),
+    [1, 2, 2, 1],
+  )
+  is(d.cluster.view.refused, 1)
+})
+
 test('news is heard by all others, once, and a gap in it as anything', async (t) => {
   const all = await two(t)
   const { one, other, engine } = all

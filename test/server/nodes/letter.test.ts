@@ -1,0 +1,85 @@
+import { equal, is, not, ok } from 'uvu/assert'
+import { packParcel, readLetter, writeLetter } from '../../../server/nodes/letter.js'
+import { recordOf, recordText } from '../../../server/nodes/record-text.js'
+import { Seal } from '../../../server/nodes/seal.js'
+import { suite } from '../../support/suite.js'
+import { recordOf as recordWith } from './_members.js'
+
+const test = suite('what nodes write')
+const head = { from: 'a', fromIncarnation: 1, to: 'b', toIncarnation: 2, number: 3 }
+const over = { for: 'port', what: { type: 'over', id: 'x' } } as const
+const streams = { for: 'streams', what: { any: ['thing'] } } as const
+
+test('a letter is read as it was written', () => {
+  for (const keys of [undefined, ['one key of a cluster'], ['another one', 'one key of a cluster']]) {
+    const seal = new Seal(keys)
+    const text = writeLetter(head, [packParcel(over), packParcel(streams)], seal)
+    equal(readLetter(text, seal), { ...head, parcels: [over, streams] })
+  }
+})
+
+test('a letter that was changed anywhere, or that no key has signed, is none', () => {
+  const seal = new Seal(['one key of a cluster'])
+  const text = writeLetter(head, [packParcel(over)], seal)
+  for (let at = 0; at < text.length; at += 1) {
+    const changed = `${text.slice(0, at)}${text[at] === 'A' ? 'B' : 'A'}${text.slice(at + 1)}`
+    // the last character of a signature has bits that say nothing
+    if (at !== text.indexOf('\n') - 1) is(readLetter(changed, seal), undefined, changed)
+  }
+  for (const other of [[undefined], [['another key']]])
+    is(readLetter(writeLetter(head, [packParcel(over)], new Seal(...other)), seal), undefined)
+  is(seal.open('news', text), undefined)
+})
+
+test('what is no letter is none, signed or not', () => {
+  const open = new Seal(undefined)
+  for (const text of [
+    '',
+    'x',
+    '\n',
+    '\n[]\n[]',
+    '\n["a",1,"b",2]\n[]',
+    '\n["a",1,"b",2,3]\n{}',
+    '\n["a",1,"b",2,3]\n["port"]',
+    '\n["a",1,"b",2,3]\n[}',
+  ])
+    is(readLetter(text, open), undefined, text)
+})
+
+test('a parcel for a part that is not known is left out', () => {
+  const open = new Seal(undefined)
+  const text = writeLetter(head, ['"tasks",{}', packParcel(over)], open)
+  equal(readLetter(text, open)?.parcels, [over])
+})
+
+test('a record is the same text by text, also with values that JSON does not know', () => {
+  const plain = { ...recordWith('a', 3), state: { list: [1, null, { deep: 'x' }], flag: true } }
+  ok(recordText(plain).startsWith('{'))
+  equal(recordOf(recordText(plain)), plain)
+  const state = {
+    at: new Date(5),
+    set: new Set([1]),
+    nothing: undefined,
+    big: 5n,
+    nan: Number.NaN,
+    bytes: new Uint8Array([7]),
+  }
+  const rich = { ...recordWith('a', 3), state }
+  const read = recordOf(recordText(rich))?.state as typeof state
+  equal(read, state)
+  ok(read.at instanceof Date)
+  ok('nothing' in read)
+})
+
+test('a record that cannot be copied is refused, and what is none is none', () => {
+  let refused: unknown
+  try {
+    recordText({ ...recordWith('a', 3), state: { fn: () => {} } })
+  } catch (error) {
+    refused = error
+  }
+  is((refused as { code?: unknown }).code, 'BAD_STATE')
+  for (const text of ['', 'v8 ', 'v8 AAAA', '{}', '[]', 'null', '{"id":"a"}']) not(recordOf(text))
+})
+
+test.run()
