@@ -66,6 +66,8 @@ export class Claims {
     { peer, mayTakeOver }: { readonly peer: Peer | undefined; readonly mayTakeOver: boolean },
   ): Promise<Exclude<Claimed, { readonly type: 'full' }>> {
     await this.#releasing.get(session)
+    // what is released from now on is this claim
+    this.#unreleased.delete(session)
     const request = this.#request(session, peer, mayTakeOver)
     const claimed = await engine.claim(request).catch((error) => {
       this.#held.set(session, { request, epoch: undefined, saved: this.#held.get(session)?.saved })

@@ -203,7 +203,8 @@ export class EngineCluster implements Cluster {
     if (successor !== undefined && this.#claims.get(session) === undefined)
       return this.#ownerElsewhere(engine, session, successor)
     const claimed = await this.#claims.claim(engine, session, { peer, mayTakeOver })
-    // made before what has brought them about: it may be another's by now
+    // it may be another's by now: the program may have been stopped for a while before it read the answer
+    this.#membership.lapses()
     if (doubts !== this.#membership.doubts)
       throw unavailable(this.opener.name, 'the session may be for another node by now: try again')
     if (claimed.type === 'claimed') return this.node

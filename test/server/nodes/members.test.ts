@@ -346,6 +346,130 @@ test('keys are changed one node after the other', async (t) => {
   is(d.cluster.view.refused, 1)
 })
 
+test('letters that were written before a node has begun anew are void', async (t) => {
+  const all = await two(t)
+  const { one, other, engine } = all
+  engine.cut('other', ['answers'])
+  one.cluster.send('other', askOf('a'))
+  await all.pass(100)
+  one.cluster.send('other', askOf('b'))
+  await all.pass(1_100)
+  engine.heal('other')
+  await all.pass(700)
+  equal(
+    [...other.told(), ...one.told()].map(({ type }) => type),
+    ['gone', 'gone'],
+  )
+})
+
+test('what was under way when the engine was wiped is lost, both ways', async (t) => {
+  const all = await two(t)
+  const { one, other, engine } = all
+  other.freeze()
+  one.cluster.send('other', askOf('a'))
+  await all.pass(20)
+  engine.wipe()
+  await other.thaw()
+  await all.pass(700)
+  const gone = (told: Told[]): Told[] => told.filter(({ type }) => type !== 'hear')
+  equal(gone(one.told()), [{ type: 'gone', node: 'other' }])
+  equal(gone(other.told()), [{ type: 'gone', node: 'one' }])
+})
+
+test('a node whose lease is over waits for nobody', async (t) => {
+  const all = await two(t)
+  const { one, engine } = all
+  one.cluster.send('other', askOf('a'))
+  await all.pass(20)
+  engine.freeze()
+  await all.pass(900)
+  equal(one.told(), [])
+  await all.pass(2_200)
+  equal(one.told(), [{ type: 'gone', node: 'other' }])
+  engine.thaw()
+})
+
+test('a node that hears of nobody has a second left', async (t) => {
+  const all = await two(t)
+  const { one, engine } = all
+  engine.stop()
+  await all.pass(20)
+  ok(one.cluster.view.lease > 900 && one.cluster.view.lease <= 1_000)
+  await all.pass(1_000)
+  is(one.cluster.view.lease, 0)
+})
+
+test('the lease is counted from when the beat was sent', async (t) => {
+  const all = await two(t)
+  const { one, engine } = all
+  engine.quality = { ...engine.quality, delay: [800, 800] }
+  let longest = 0
+  for (let step = 0; step < 500; step += 1) {
+    await all.pass(5)
+    if (step > 300) longest = Math.max(longest, one.cluster.view.lease)
+  }
+  ok(longest <= lease - 800, String(longest))
+  ok(longest > 0)
+})
+
+test('a node that is stopped at any moment does nothing of what it had been told', async (t) => {
+  const all = await two(t)
+  const { one, other } = all
+  for (let moment = 0; moment < 4; moment += 0.5) {
+    other.cluster.send('one', askOf('a'))
+    const claimed = one.cluster.claim(`${moment}`, undefined).catch((error: unknown) => problemOf(error))
+    await all.pass(moment)
+    const before = one.told().length
+    const isClaimed = await Promise.race([claimed, Promise.resolve('under way')])
+    one.freeze()
+    await all.pass(lease + 700)
+    is(await all.during(other.cluster.claim(`${moment}`, undefined)), 'other')
+    await one.thaw()
+    await all.pass(700)
+    const received = one.told().filter(({ type }) => type === 'receive')
+    ok(before === 0 || received.length === 0)
+    equal(received, [], `${moment}`)
+    if (isClaimed === 'under way') is(await claimed, 'CLUSTER_UNAVAILABLE', `${moment}`)
+    other.told()
+  }
+})
+
+test('a node that finds a session to be another’s ends it', async (t) => {
+  const all = await two(t)
+  const { one, other, engine } = all
+  await claimed(all, one, 'a')
+  engine.state.release('one', 'a', Number.MAX_SAFE_INTEGER)
+  is(await all.during(other.cluster.claim('a', undefined)), 'other')
+  is(await refused(all, one.cluster.store.save(recordOf('a', 2))), 'SEND_FAILED')
+  equal(one.told(), [{ type: 'lost', ids: ['a'] }])
+  one.cluster.release('a')
+  await all.pass(50)
+  is(await all.during(one.cluster.claim('a', undefined)), 'other')
+})
+
+test('a session whose claim nobody has answered is released, and what is claimed after that stays', async (t) => {
+  const all = await two(t)
+  const { one, other, engine } = all
+  engine.cut('one', ['answers'])
+  is(await refused(all, one.cluster.claim('a', undefined)), 'CLUSTER_UNAVAILABLE')
+  is(
+    await refused(
+      all,
+      other.cluster.claim('a', undefined).then((node) => void is(node, 'one')),
+    ),
+    'not refused',
+  )
+  one.cluster.release('a')
+  engine.heal('one')
+  while (one.cluster.problem !== undefined) await all.pass(1)
+  is(await all.during(one.cluster.claim('a', undefined)), 'one')
+  await all.pass(1_000)
+  await all.during(Promise.resolve(one.cluster.store.save(recordOf('a', 1))))
+  one.cluster.release('a')
+  await all.pass(50)
+  is(await all.during(other.cluster.claim('a', undefined)), 'other')
+})
+
 test('news is heard by all others, once, and a gap in it as anything', async (t) => {
   const all = await two(t)
   const { one, other, engine } = all
