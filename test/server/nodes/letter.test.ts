@@ -8,7 +8,10 @@ import { recordOf as recordWith } from './_members.js'
 const test = suite('what nodes write')
 const head = { from: 'a', fromIncarnation: 1, to: 'b', toIncarnation: 2, number: 3 }
 const over = { for: 'port', what: { type: 'over', id: 'x' } } as const
-const streams = { for: 'streams', what: { any: ['thing'] } } as const
+const streams = {
+  for: 'streams',
+  what: { type: 'report', report: { type: 'stopped', follow: 'x' } },
+} as const
 
 test('a letter is read as it was written', () => {
   for (const keys of [undefined, ['one key of a cluster'], ['another one', 'one key of a cluster']]) {
