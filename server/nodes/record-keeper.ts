@@ -43,6 +43,8 @@ export class RecordKeeper implements SessionStore {
       if (claim.saved === undefined || claim.saved.version < version) claim.saved = saved
       return
     }
+    // an engine that has lost the session is about to be told of it
+    await this.#input.confirm()
     // it may have been claimed anew meanwhile
     if (claims.get(id) === claim) lost(id)
     throw notOurs()

@@ -30,6 +30,8 @@ import { WaitingLine } from '../base/waiting-line.js'
 
 /** The end of a session that goes on on another node: what it had not begun is for it there. */
 export const moved: ExitReason = Object.freeze({ type: 'shutdown', detail: 'moved' })
+/** The end of a session that another node has taken: nobody knows what it had begun. */
+export const taken: ExitReason = Object.freeze({ type: 'shutdown', detail: 'taken' })
 
 export interface SessionInput {
   readonly record: SessionRecord

@@ -23,7 +23,7 @@ import { type Cluster, Elsewhere } from '../cluster/cluster.js'
 import { refusal, tryAgain } from '../requests/answer.js'
 import type { Holdings } from '../holdings/holdings-actor.js'
 import type { hooksActor } from './hooks-actor.js'
-import { moved, type SessionInput } from './session.js'
+import { type SessionInput, taken } from './session.js'
 import { type Delivery, sessionActor, type SessionRef } from './session-actor.js'
 import { answerOpening, readOpening } from './opening.js'
 import { type Known, SessionRecords } from './records.js'
@@ -173,7 +173,7 @@ export class Sessions implements ServerPort {
   lose(sessionIds: readonly string[]): void {
     for (const id of sessionIds)
       void this.#find(id)
-        ?.stop(moved)
+        ?.stop(taken)
         .catch(() => {})
   }
 

@@ -1,6 +1,7 @@
-import { equal, is } from 'uvu/assert'
+import { equal, is, match, ok } from 'uvu/assert'
 import { fakeEngine } from '../../../scripts/sim/store/engine.js'
 import { defineServer } from '../../../server/definitions/define-server.js'
+import { defineTool } from '../../../server/definitions/define-tool.js'
 import { until } from '../../../testing.js'
 import { suite } from '../../support/suite.js'
 import { RawClient } from '../_client.js'
@@ -43,4 +44,62 @@ test('a session goes on elsewhere when its node has left in order, and when it h
   is(await other?.text('count'), '5')
 })
 
+test('an engine that forgets all is told what there is, also by who has just changed it', async (t) => {
+  const engine = fakeEngine()
+  const nodes = await startEngineNodes(t, [definition, definition], (name) => engine.at(name))
+  const client = new RawClient(t, nodes[0]?.url)
+  await client.open()
+  await client.text('count')
+  engine.wipe()
+  const answers: string[] = []
+  await until(async () => {
+    answers.push(await client.text('count').catch(String))
+    return /^\d+$/.test(answers.at(-1) ?? '')
+  })
+  ok(Number(answers.at(-1)) > 1, answers.join())
+  ok(!answers.some((answer) => answer.includes('404')), answers.join())
+})
+
+test('what a session had begun when another node took it is not begun again there', async (t) => {
+  let begun = 0
+  const gate = new Gate()
+  const slow = defineTool({
+    name: 'slow',
+    session: true,
+    async run(_args, ctx) {
+      begun += 1
+      gate.reached()
+      await gate.opened
+      await ctx.update('slow', () => true)
+      return 'done'
+    },
+  })
+  const engine = fakeEngine()
+  const slowly = defineServer({ name: 'test', version: '1', tools: [count, slow] })
+  const nodes = await startEngineNodes(t, [slowly, slowly], (name) => engine.at(name))
+  const [first, second] = nodes.map(({ url }) => new RawClient(t, url)) as [RawClient, RawClient]
+  await first.open()
+  second.sessionId = first.sessionId
+  const working = first.text('slow').catch(String)
+  await gate.wasReached
+  engine.state.leave('node-1')
+  is(await second.text('count'), '1')
+  gate.open()
+  match(await working, /try once more|-32603/)
+  is(begun, 1)
+  is(await second.text('count'), '2')
+})
+
 test.run()
+
+/** Holds up who comes, until it is opened. */
+class Gate {
+  reached = (): void => {}
+  open = (): void => {}
+  readonly wasReached = new Promise<void>((resolve) => {
+    this.reached = resolve
+  })
+  readonly opened = new Promise<void>((resolve) => {
+    this.open = resolve
+  })
+}
