@@ -1,0 +1,19 @@
+import { redis } from '../../../server/redis/redis.js'
+import { redisTest, startRedis } from '../../support/redis.js'
+import { suite } from '../../support/suite.js'
+import { clusterDefinition, clusterSuite } from '../nodes/_cluster-suite.js'
+import { startEngineNodes } from '../nodes/_nodes.js'
+
+const test = suite('cluster over Redis', { timeout: 15_000 })
+const three = [clusterDefinition, clusterDefinition, clusterDefinition]
+
+clusterSuite(
+  (promise, body, options) => redisTest(test, promise, body, options),
+  async (t, limits) => {
+    const { url } = await startRedis(t)
+    const keys = ['a secret of 32 characters or more, for all']
+    return startEngineNodes(t, three, () => redis({ url, keys, lease: 1_000 }), { limits })
+  },
+)
+
+test.run()
