@@ -14,6 +14,11 @@ export interface Cluster {
   readonly node: string
   /** The records of the sessions of all nodes. A node saves those that it has claimed. */
   readonly store: SessionStore
+  /**
+   * What all nodes seal cursors and the state of calls with, unless the server was given keys: the first seals,
+   * all open. Absent: each has a secret of its own.
+   */
+  readonly secrets?: readonly string[]
   /** Why this node may serve no sessions at the moment; undefined: it may. */
   readonly problem: TransportError | undefined
   /** The way to the event streams of other nodes; undefined where none are kept. */

@@ -75,6 +75,7 @@ export const holdingsActor = defineActor({
     place.supervisor = supervisor
     // a store may outlive this server
     const world = lastingWorld(ctx.world)
+    const secrets = settings.cluster?.secrets
     return {
       settings,
       place,
@@ -83,7 +84,7 @@ export const holdingsActor = defineActor({
         settings.cluster?.store ?? settings.store ?? createMemoryStore({ maxSessions, idleTimeout }),
         world,
       ),
-      catalog: new Catalog(definition, settings, world),
+      catalog: new Catalog(definition, { ...settings, cursorKeys: settings.cursorKeys ?? secrets }, world),
       restores: new RestoreLimit(),
       waiting: { bytes: 0 },
       changes,
@@ -92,7 +93,7 @@ export const holdingsActor = defineActor({
           ? undefined
           : new IsolatedCalls(ctx.registry, settings.names.isolation),
       requestStates: new RequestStates({
-        sealing: settings.requestStates ?? sealRequestStates([world.randomBytes(32)]),
+        sealing: settings.requestStates ?? sealRequestStates(secrets ?? [world.randomBytes(32)]),
         server: definition.info.name,
         world,
       }),

@@ -50,8 +50,12 @@ export interface ClusterView {
 }
 
 /** What the member is to do now. */
-export type Ring = 'beat' | 'inbox' | 'news'
+export type Ring = 'beat' | 'inbox' | 'news' | 'keep'
 
+/** Of the keys that are given: as many as what is sealed may be opened with. */
+const maxSecrets = 16
+/** Milliseconds that the nodes keep to a secret of theirs after the last has gone. */
+const secretTtl = 2 * 24 * 3_600_000
 /** Letters that are taken at once. */
 const takenAtOnce = 64
 /** Milliseconds that what is still to be sent has when a node leaves. */
@@ -78,6 +82,7 @@ export class EngineCluster implements Cluster {
   readonly #post: Post
   readonly #bulletin: Bulletin
   #engine: Engine | undefined
+  #secret: string
   #inbox: Inbox | undefined
   #ring: ((ring: Ring) => void) | undefined
   #isRetiring = false
@@ -93,6 +98,7 @@ export class EngineCluster implements Cluster {
     this.node = options.node ?? world.id()
     this.ttl = Math.min(idleTimeout * 1.5, longest)
     this.#world = world
+    this.#secret = Buffer.from(world.randomBytes(32)).toString('base64url')
     this.#claims = new Claims(this.node, { maxSessions, maxSessionsPerClient, ttl: this.ttl })
     const seal = new Seal(settings.keys)
     const connected = (): Engine | undefined => this.#engine
@@ -111,6 +117,7 @@ export class EngineCluster implements Cluster {
         this.#beginAnew()
         this.#bulletin.restart(members.news)
         outside(() => this.streams.restore())
+        this.#ring?.('keep')
       },
       heard: (members, sentAt) => {
         this.#post.judge(members.nodes, sentAt)
@@ -164,6 +171,10 @@ export class EngineCluster implements Cluster {
         this.#lose([session])
       },
     })
+  }
+
+  get secrets(): readonly string[] {
+    return this.settings.keys?.slice(0, maxSecrets) ?? [this.#secret]
   }
 
   get problem(): TransportError | undefined {
@@ -302,12 +313,13 @@ export class EngineCluster implements Cluster {
     return this.#bulletin.read()
   }
 
-  /** Keeps what is the node's in the engine. */
+  /** Keeps what is the node's in the engine, and what it shares with the others. */
   async keep(): Promise<void> {
     const engine = this.#engine
-    if (engine?.isUp !== true || this.problem !== undefined) return
+    if (engine?.isUp !== true || this.#hasLeft) return
     try {
-      await this.#claims.touch(engine)
+      await this.#agree(engine)
+      if (this.problem === undefined) await this.#claims.touch(engine)
     } catch (error) {
       if (!isUnavailable(error)) throw error
     }
@@ -336,6 +348,11 @@ export class EngineCluster implements Cluster {
     } catch (error) {
       if (!isUnavailable(error)) throw error
     }
+  }
+
+  /** After the engine has lost it, nodes propose what they have agreed on. */
+  async #agree(engine: Engine): Promise<void> {
+    if (this.settings.keys === undefined) this.#secret = await engine.agree(this.#secret, secretTtl)
   }
 
   /** The node that a session of this one goes to: the same for all who ask. */

@@ -81,6 +81,11 @@ export interface Engine {
   /** What was published after a number. `isGap`: what came right after it is not kept any more. */
   news(after: number): Promise<News>
 
+  /**
+   * What all nodes keep to: the first that was proposed, for as long as one of them asks again within `ttl` ms.
+   */
+  agree(proposal: string, ttl: number): Promise<string>
+
   /** Notes which node an event log belongs to, for `ttl` ms; '' once that has left in order. */
   placeLog(log: string, node: string, ttl: number): Promise<void>
   placeOfLog(log: string): Promise<string | undefined>

@@ -18,6 +18,7 @@ export const memberActor = defineActor({
     const { self } = ctx
     ctx.own(cluster.join((ring) => void self.send(ring)))
     await cluster.beat()
+    await cluster.keep()
     for (const timer of ['beat', 'look', 'keep'] as const) ctx.sendAfter(after(timer, cluster), timer)
     return { cluster, [describe]: () => aboutMember(cluster) }
   },

@@ -145,6 +145,10 @@ export class RedisEngine implements Engine {
     return { texts, last, isGap: isGap === 1 }
   }
 
+  async agree(proposal: string, ttl: number): Promise<string> {
+    return (await this.#run(scripts.agree, [proposal, ms(ttl)])) as string
+  }
+
   async placeLog(log: string, node: string, ttl: number): Promise<void> {
     await this.#connection.command('SET', `${this.#base}l:${log}`, node, 'PX', ms(ttl))
   }

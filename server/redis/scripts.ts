@@ -244,6 +244,12 @@ if #stay > 0 then redis.call('PEXPIRE', inbox, keep) end
 return back
 `)
 
+export const agree = redisScript(`local key, proposal, keep = KEYS[1] .. 'secret', ARGV[1], ARGV[2]
+local agreed = redis.call('GET', key) or proposal
+redis.call('SET', key, agreed, 'PX', keep)
+return agreed
+`)
+
 export const publish =
   redisScript(`local base, text, most, keep = KEYS[1], ARGV[1], tonumber(ARGV[2]), ARGV[3]
 local number = redis.call('INCR', base .. 'last')
@@ -295,5 +301,5 @@ redis.call('SREM', base .. 't:' .. id, stream)
 /** Each is loaded when a connection begins. */
 export const scripts = Object.freeze([
   ...[beat, leave, claim, reclaim, release, save, forget, touch],
-  ...[send, takeBack, publish, news, append, closeStream, dropStream],
+  ...[send, takeBack, publish, news, agree, append, closeStream, dropStream],
 ])

@@ -43,6 +43,7 @@ interface Contents {
   readonly logs: Map<string, { readonly node: string; readonly until: number }>
   readonly streams: Map<string, Map<string, Stream>>
   news: { readonly texts: readonly string[]; readonly last: number }
+  agreed: { readonly text: string; readonly until: number } | undefined
   epoch: number
 }
 
@@ -226,6 +227,13 @@ export class EngineState {
     return { texts: missed <= 0 ? [] : texts.slice(-missed), last, isGap }
   }
 
+  agree(proposal: string, ttl: number): string {
+    const { agreed } = this.#contents
+    const text = agreed !== undefined && agreed.until > this.#now() ? agreed.text : proposal
+    this.#contents.agreed = { text, until: this.#now() + ttl }
+    return text
+  }
+
   placeLog(log: string, node: string, ttl: number): void {
     this.#contents.logs.set(log, { node, until: this.#now() + ttl })
   }
@@ -293,6 +301,7 @@ function empty(): Contents {
     sessions: new Map(),
     inboxes: new Map(),
     logs: new Map(),
+    agreed: undefined,
     streams: new Map(),
     news: { texts: [], last: 0 },
     epoch: 0,

@@ -316,6 +316,7 @@ class Link implements Engine {
       return number
     })
   news: Engine['news'] = (after) => this.#ask('news', ({ state }) => state.news(after))
+  agree: Engine['agree'] = (...args) => this.#ask('agree', ({ state }) => state.agree(...args))
   placeLog: Engine['placeLog'] = (...args) => this.#ask('placeLog', ({ state }) => state.placeLog(...args))
   placeOfLog: Engine['placeOfLog'] = (log) => this.#ask('placeOfLog', ({ state }) => state.placeOfLog(log))
   append: Engine['append'] = (...args) => this.#ask('append', ({ state }) => state.append(...args))

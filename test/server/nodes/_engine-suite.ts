@@ -562,6 +562,16 @@ export function engineSuite(
     await rings(() => a.publish('news'), bells, 'news')
   })
 
+  test('all nodes keep to what one of them has proposed first, for as long as one of them asks', async (t) => {
+    const [a, b] = await two(t)
+    is(await a.agree('one', long), 'one')
+    is(await b.agree('two', long), 'one')
+    is(await b.agree('two', soon), 'one')
+    await a.placeLog('log', 'a', soon + 1)
+    await eventually(async () => (await a.placeOfLog('log')) === undefined)
+    is(await a.agree('three', long), 'three')
+  })
+
   // event streams
 
   test('an event log is found where it was placed last, for as long as it was placed for', async (t) => {

@@ -45,7 +45,6 @@ export async function startNode(
 ): Promise<Server> {
   const server = await startServer(definition, {
     transport: serveHttp({ health: true }),
-    requestStateKeys: ['what all nodes of one address seal with'],
     drainTimeout: 2_000,
     logger: false,
     signals: false,

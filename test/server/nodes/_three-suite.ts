@@ -220,6 +220,19 @@ export function threeNodesSuite(test: Suite, startEngine: StartEngine): void {
       }
     })
 
+  test('a list is read on by another node than it was begun on', async (t) => {
+    const servers = await start(t, { pageSize: 4 })
+    const page = async (index: number, cursor?: unknown): Promise<Wire['result']> => {
+      const { body, headers } = posted('tools/list', cursor === undefined ? {} : { cursor })
+      const { messages } = await new RawClient(t, servers[index]?.url).post(body, headers)
+      return messages[0]?.result
+    }
+    const first = await page(0)
+    const second = await page(1, first?.nextCursor)
+    const names = [...(first?.tools ?? []), ...(second?.tools ?? [])].map(({ name }) => name)
+    assert.equal(names, ['count', 'echo', 'works', 'asks', 'samples', 'touches'])
+  })
+
   test('a node that ends costs its calls; its sessions are served again within three seconds', async (t) => {
     const servers = await start(t)
     const [, second, third] = await startClients(t, servers)
