@@ -1,7 +1,7 @@
 import { check, showViolation } from '../sim/history/check.js'
-import type { CallFail, Event, Facts, Invoke } from '../sim/history/history.js'
+import type { CallFail, Event, Facts, Invoke, Violation } from '../sim/history/history.js'
 import { callTimeout, slack } from '../soak/calls.js'
-import { divide, withContext } from '../soak/judge.js'
+import { divide } from '../soak/judge.js'
 import type { Violations } from '../soak/violations.js'
 import type { ClusterFault } from './faults.js'
 import type { Place } from './plan.js'
@@ -56,6 +56,19 @@ export function audit(
     for (const found of check(history, facts))
       violations.add(`${found.checker}: ${found.kind}`, showViolation(withContext(found, history), history))
   }
+}
+
+/** Milliseconds before the proof of which faults are shown. */
+const contextBefore = 3_000
+
+/** With what broke, and how its client fared, while it happened: nodes write no times. */
+function withContext(violation: Violation, history: readonly Event[]): Violation {
+  const times = violation.events.flatMap((index) => history[index]?.at || [])
+  const [from, to] = [Math.min(...times) - contextBefore, Math.max(...times)]
+  const around = history.flatMap(({ type, at }, index) =>
+    at >= from && at <= to && (type === 'fault' || type === 'phase') ? [index] : [],
+  )
+  return { ...violation, events: [...violation.events, ...around] }
 }
 
 /** What the checkers have to know: who may have to begin anew, and why. */

@@ -14,7 +14,7 @@ const now = Date.now
 Date.now = () => now() + time.offset
 
 const server: Server = await startServer(soakServer(log, changed), {
-  transport: serveHttp({ port: Number(port), health: true, drainDelay: 500 }),
+  transport: serveHttp({ port: Number(port), health: true, drainDelay: 1_500 }),
   name: 'node',
   logger: false,
   signals: false,

@@ -40,7 +40,7 @@ export function judge(
 const mostContext = 30
 
 /** With what broke, and how its client fared, while it happened. */
-export function withContext(violation: Violation, history: readonly Event[]): Violation {
+function withContext(violation: Violation, history: readonly Event[]): Violation {
   const [first, last] = [Math.min(...violation.events), Math.max(...violation.events)]
   const between = history.flatMap(({ type }, index) =>
     index > first && index < last && (type === 'fault' || type === 'phase') ? [index] : [],

@@ -26,10 +26,18 @@ export class RecordKeeper implements SessionStore {
   }
 
   async load(id: string): Promise<SessionRecord | undefined> {
-    const text = await this.#input.engine().load(id)
-    if (text !== undefined) return recordOf(text)
-    await this.#input.confirm()
-    return undefined
+    const { ttl, claims, engine, confirm } = this.#input
+    const text = await engine().load(id)
+    if (text === undefined) {
+      await confirm()
+      return undefined
+    }
+    const record = recordOf(text)
+    // an engine that forgets it is told of it, also if nothing more is saved
+    const claim = claims.get(id)
+    if (record !== undefined && claim?.epoch !== undefined && isNewer(record, claim.saved))
+      claim.saved = { text, version: record.version, ttl }
+    return record
   }
 
   async save(record: SessionRecord): Promise<void> {
@@ -40,7 +48,7 @@ export class RecordKeeper implements SessionStore {
     if (claim?.epoch === undefined) throw notOurs()
     const saved = { text: recordText(record), version, ttl }
     if (await engine.save(node, id, claim.epoch, saved)) {
-      if (claim.saved === undefined || claim.saved.version < version) claim.saved = saved
+      if (isNewer(saved, claim.saved)) claim.saved = saved
       return
     }
     // an engine that has lost the session is about to be told of it
@@ -58,6 +66,14 @@ export class RecordKeeper implements SessionStore {
     if (await engine.delete(node, id, claim.epoch)) return claims.forget(id)
     if (claims.get(id) === claim) lost(id)
   }
+}
+
+function isNewer({ version }: Versioned, known: Versioned | undefined): boolean {
+  return known === undefined || known.version < version
+}
+
+interface Versioned {
+  readonly version: number
 }
 
 function notOurs(): TransportError {
