@@ -305,7 +305,8 @@ function openPort(holdings: Holdings, ctx: ActorContext): { port: ServerPort; cl
   }
   const hear = (news: News): void => void base.cast('hear', news)
   const lost = (sessionIds: readonly string[]): void => sessions.lose(sessionIds)
-  const port = clusterPort({ ...local, retire, hear, lost }, cluster, ctx.world)
+  const missed = (sessionId: string): void => sessions.missed(sessionId)
+  const port = clusterPort({ ...local, retire, hear, lost, missed }, cluster, ctx.world)
   const unlisten = cluster.listen(port)
   return {
     // the processes of one program have been told to hand over before, one by one

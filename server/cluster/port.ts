@@ -30,6 +30,8 @@ export interface LocalPort extends ServerPort {
   retire(signal: AbortSignal): Promise<void>
   hear(news: News): void
   lost(sessionIds: readonly string[]): void
+  /** What a session has told a reader on another node, which has ended, may not have reached its client. */
+  missed(sessionId: string): void
 }
 
 /** What another node was asked, and who waits for it here. */
@@ -228,7 +230,14 @@ class Routes {
   gone(node: string): void {
     this.#outbox.forget(node)
     for (const [id, asked] of this.#asked) if (asked.node === node) this.#lose(id, asked)
-    for (const outlet of this.#served.values()) if (outlet.node === node) outlet.detach()
+    for (const outlet of this.#served.values()) if (outlet.node === node) this.#bereave(outlet)
+  }
+
+  /** Its node has ended: what it was told last is lost with it, perhaps. */
+  #bereave(outlet: RemoteOutlet): void {
+    const { readsOf, hasSaid } = outlet
+    outlet.detach()
+    if (readsOf !== undefined && hasSaid) this.#local.missed(readsOf)
   }
 
   #lose(id: string, asked: Asked): void {
@@ -385,6 +394,7 @@ class Routes {
       }
       case 'attach':
         outlet.isDeaf = ask.isDeaf
+        outlet.readsOf = ask.sessionId
         outlet.onDetach(await local.attach(ask.sessionId, outlet, peer))
         return answerOf([])
       case 'close':
@@ -406,6 +416,9 @@ class RemoteOutlet implements Outlet {
   #hasEnded = false
   isOpen = true
   isDeaf = false
+  /** The session whose messages that belong to no request come here. */
+  readsOf: string | undefined
+  hasSaid = false
 
   constructor(cluster: Cluster, outbox: Outbox<Envelope>, node: string, id: string) {
     this.#cluster = cluster
@@ -415,7 +428,10 @@ class RemoteOutlet implements Outlet {
   }
 
   send(message: Message): boolean {
-    return this.isOpen && !this.isDeaf && this.#tell({ type: 'said', id: this.#id, text: textOf(message) })
+    if (!this.isOpen || this.isDeaf) return false
+    const isTaken = this.#tell({ type: 'said', id: this.#id, text: textOf(message) })
+    this.hasSaid ||= isTaken
+    return isTaken
   }
 
   negotiated(revision: string): void {

@@ -53,6 +53,11 @@ export class SessionReaders {
     if (lists.every((list) => this.#send(changed[list]))) this.#told = catalog.version
   }
 
+  /** Nobody knows what the client was told: each list may have changed since. */
+  forgetTold(): void {
+    this.#told = Number.MAX_SAFE_INTEGER
+  }
+
   noteUpdated(uri: string): void {
     this.#updated.add(uri)
   }

@@ -116,6 +116,12 @@ export const sessionActor = defineActor({
       learnConfirmation(session)
       tellChanges(session)
     },
+    /** What a reader was told has not reached the client, perhaps. */
+    missed: (session) => {
+      session.readers.forgetTold()
+      for (const uri of session.wishes.subscriptions) session.readers.noteUpdated(uri)
+      tellChanges(session)
+    },
     /** Any of its resources may have changed. */
     allUpdated: (session) => {
       for (const uri of session.wishes.subscriptions) session.readers.noteUpdated(uri)

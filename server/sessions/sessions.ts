@@ -152,6 +152,11 @@ export class Sessions implements ServerPort {
     return () => void session.cast('detach', outlet)
   }
 
+  /** What the session has told a reader is lost, perhaps: its client is told of everything once more. */
+  missed(sessionId: string): void {
+    this.#open.get(sessionId)?.cast('missed')
+  }
+
   async close(sessionId: string, peer?: Peer): Promise<void> {
     await this.admit(sessionId, peer)
     await this.#leaving.get(sessionId)

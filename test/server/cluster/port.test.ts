@@ -29,6 +29,7 @@ function portOf(own: Partial<LocalPort> = {}) {
     retire: async () => {},
     hear: () => {},
     lost: () => {},
+    missed: () => {},
     ...own,
   }
   const cluster: Cluster = {

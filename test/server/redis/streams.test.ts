@@ -68,14 +68,17 @@ redisTest(
     // the same once more from the start, elsewhere
     const again = new Seen()
     await again.read(await resumeSoon(t, two, sessionId, String(id)))
-    equal([again.progress, again.error], [seen.progress.slice(1), seen.error])
-    equal(again.ids, seen.ids.slice(1))
+    // but for what the dead node had sent, and not written yet
+    const kept = again.progress.length
+    ok(kept >= 5, `${kept} kept`)
+    equal([again.progress, again.error], [seen.progress.slice(1, kept + 1), seen.error])
+    is(again.ids.at(-1), seen.ids.at(-1))
   },
 )
 
 redisTest(
   test,
-  'a GET stream goes on elsewhere when its node is killed: changes come from where the session is',
+  'a GET stream goes on elsewhere when its node is killed, with what that was told last',
   async (t) => {
     const { nodes, sessionId } = await startNodes(t)
     const [one, two, three] = nodes as [Node, Node, Node]
@@ -83,22 +86,32 @@ redisTest(
     client.sessionId = sessionId
     await client.ask('resources/subscribe', { uri: 'news://a' })
     const seen = new Seen()
-    const first = await get(t, one, sessionId)
+    // a node that had too little time for its lease ends the stream: the client comes back
+    const readUpdate = async (from: Reading, node: Node): Promise<Reading> => {
+      let current = from
+      do {
+        const { length } = seen.methods
+        await seen.read(current, 1)
+        if (seen.methods.length === length) current = await resumeSoon(t, node, sessionId, seen.lastId)
+      } while (seen.methods.at(-1) !== 'notifications/resources/updated')
+      return current
+    }
+    let reading = await get(t, one, sessionId)
     await client.call('publish')
-    await seen.read(first, 1)
-    await kill(one)
-    await seen.read(first)
-    const second = await resumeSoon(t, three, sessionId, seen.lastId)
+    reading = await readUpdate(reading, one)
+    for (const [dead, next] of [
+      [one, three],
+      [three, two],
+    ] as const) {
+      await kill(dead)
+      await seen.read(reading)
+      // the session tells the dead node, as nobody has noticed yet
+      await client.call('publish')
+      reading = await readUpdate(await resumeSoon(t, next, sessionId, seen.lastId), next)
+    }
     await client.call('publish')
-    await seen.read(second, 1)
-    equal(seen.methods, ['notifications/resources/updated', 'notifications/resources/updated'])
+    await readUpdate(reading, two)
     is(new Set(seen.ids).size, seen.ids.length)
-    await kill(three)
-    await seen.read(second)
-    const third = await resumeSoon(t, two, sessionId, seen.lastId)
-    await client.call('publish')
-    await seen.read(third, 1)
-    is(seen.methods.length, 3)
   },
 )
 
