@@ -90,10 +90,11 @@ export class Membership {
     return true
   }
 
-  /** The engine is away. */
+  /** The engine is away. It may have noticed earlier, and have ended the lease before it is over here. */
   noteAway(): void {
     this.#lease.shorten()
     this.#since = undefined
+    this.#doubts += 1
   }
 
   /** The node takes part no more. */

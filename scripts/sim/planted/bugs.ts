@@ -13,6 +13,8 @@ export interface Bug {
   readonly checker: string
   /** The kind of violation. Default: any of that checker. */
   readonly kind?: string
+  /** Whether it is looked for where servers are clusters. */
+  readonly clusters?: boolean
   /** A seed that shows it; without one, no search has found it yet. */
   readonly seed?: number
 }
@@ -248,5 +250,36 @@ export const bugs: readonly Bug[] = [
     checker: 'tokens',
     kind: 'let in',
     seed: 1,
+  },
+  {
+    name: 'saved without fencing',
+    what: 'A save that the engine refuses, as another node has the session, counts as done.',
+    file: 'server/nodes/record-keeper.ts',
+    find: '    if (await engine.save(node, id, claim.epoch, saved)) {\n',
+    replace: '    if ((await engine.save(node, id, claim.epoch, saved)) || claim.epoch > 0) {\n',
+    checker: 'lists',
+    clusters: true,
+    seed: 16,
+  },
+  {
+    name: 'lease without end',
+    what: 'A node that was not heard of for longer than its lease goes on with its sessions.',
+    file: 'server/nodes/lease.ts',
+    find: '    return this.left <= 0\n',
+    replace: '    return this.left === Number.NEGATIVE_INFINITY\n',
+    checker: 'owners',
+    clusters: true,
+    seed: 4,
+  },
+  {
+    name: 'sure after it was cut off',
+    what: 'A node that had lost its engine goes on with its sessions, without asking whose they are by now.',
+    file: 'server/nodes/membership.ts',
+    find: '    this.#lease.shorten()\n    this.#since = undefined\n    this.#doubts += 1\n',
+    replace: '    this.#lease.shorten()\n    this.#since = undefined\n',
+    checker: 'owners',
+    kind: 'ran without owning',
+    clusters: true,
+    seed: 16,
   },
 ]

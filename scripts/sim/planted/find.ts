@@ -43,7 +43,8 @@ export async function findBug(
   const first = bug.seed === undefined ? [] : [bug.seed]
   const all = new Set([...first, ...Array.from({ length: seeds }, (_, index) => index + 1)])
   try {
-    await runSeeds([...all].slice(0, seeds), isFound, { folder, ...(signal && { signal }) })
+    const clusters = bug.clusters ?? false
+    await runSeeds([...all].slice(0, seeds), isFound, { folder, clusters, ...(signal && { signal }) })
   } finally {
     remove()
   }
@@ -54,7 +55,11 @@ export async function findBug(
 export function runSeeds(
   seeds: readonly number[],
   isEnough: (verdict: Verdict) => boolean,
-  { folder, signal }: { readonly folder: string; readonly signal?: AbortSignal },
+  {
+    folder,
+    clusters = false,
+    signal,
+  }: { readonly folder: string; readonly clusters?: boolean; readonly signal?: AbortSignal },
 ): Promise<void> {
   const child = fork(`${folder}/scripts/sim/shard.js`, {
     execArgv: ['--enable-source-maps'],
@@ -81,7 +86,7 @@ export function runSeeds(
     } else if (isBegun) end()
     else {
       isBegun = true
-      child.send({ seeds, operations } satisfies Chunk)
+      child.send({ seeds, operations, clusters } satisfies Chunk)
     }
   })
   return new Promise((resolve, reject) => {

@@ -6,6 +6,7 @@ import { until } from '../../../testing.js'
 import { suite } from '../../support/suite.js'
 import { RawClient } from '../_client.js'
 import { count, echo } from '../_servers.js'
+import { eventually } from './_engine-suite.js'
 import { startEngineNodes } from './_nodes.js'
 
 const test = suite('engine cluster', { timeout: 15_000 })
@@ -58,6 +59,23 @@ test('an engine that forgets all is told what there is, also by who has just cha
   })
   ok(Number(answers.at(-1)) > 1, answers.join())
   ok(!answers.some((answer) => answer.includes('404')), answers.join())
+})
+
+test('a node that was cut off serves nothing until it knows what others have taken', async (t) => {
+  const engine = fakeEngine()
+  const nodes = await startEngineNodes(t, [definition, definition], (name) => engine.at(name))
+  const [cut] = nodes
+  const client = await new RawClient(t, cut?.url).open()
+  is(cut?.cluster.view.sessions, 1)
+  engine.cut('node-1')
+  await eventually(() => cut?.cluster.view.isUp === false)
+  // the engine has noticed before, and has ended a lease that is not over here
+  engine.state.leave('node-1')
+  const limits = { client: undefined, ttl: 60_000, maxSessions: 10, maxPerClient: 10, mayTakeOver: true }
+  engine.state.claim({ node: 'node-2', session: String(client.sessionId), ...limits })
+  engine.heal('node-1')
+  await eventually(() => cut?.cluster.problem === undefined)
+  is(cut?.cluster.view.sessions, 0)
 })
 
 test('what a session had begun when another node took it is not begun again there', async (t) => {
