@@ -1,3 +1,4 @@
+// time limit: 180 s
 import { suite } from '../../support/suite.js'
 import { startFake } from './_servers.js'
 import { threeNodesSuite } from './_three-suite.js'

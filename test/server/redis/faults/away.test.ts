@@ -1,4 +1,4 @@
-// time limit: 60 s
+// time limit: 180 s
 import { setTimeout as sleep } from 'node:timers/promises'
 import * as assert from 'uvu/assert'
 import { redisTest } from '../../../support/redis.js'
