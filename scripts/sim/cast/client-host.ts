@@ -12,7 +12,7 @@ import {
 } from '../../../index.js'
 import type { ProcessRef } from '../../../runtime/process/ref.js'
 import type { ClientTransport } from '../../../transports/contract/contract.js'
-import type { Census } from '../history/history.js'
+import type { Census, Unstamped } from '../history/history.js'
 import type { Act, ClientPlan, ServerPlan } from '../plan/plan.js'
 import { helpTime, identityOf, someoneHelps } from '../auth/identity.js'
 import { Program } from '../world/program.js'
@@ -124,9 +124,9 @@ export class ClientHost {
     switch (kind) {
       case 'client': {
         const client = startClient({ name, ...tree, ...this.#options(this.#transport()) })
-        this.#listen(client, name)
+        this.#listen(program, client, name)
         client.onState(({ phase, reason }) => {
-          this.#notePhase(name, phase, reason)
+          this.#notePhase(program, name, phase, reason)
           if (phase === 'failed' && someoneHelps(this.#stage.plan, this.plan))
             program.world.setTimeout(() => void client.reconnect().catch(() => {}), helpTime)
         })
@@ -135,8 +135,8 @@ export class ClientHost {
       case 'pool': {
         const { transport, ...client } = this.#options(this.#transport())
         const pool = await startClientPool({ name, ...tree, transport, size: size ?? 2, client })
-        this.#notePhase(name, 'ready')
-        pool.onEvent(() => this.#notePool(pool))
+        this.#notePhase(program, name, 'ready')
+        pool.onEvent(() => this.#notePool(program, pool))
         return { kind, pool }
       }
       case 'fleet': {
@@ -144,8 +144,10 @@ export class ClientHost {
         const names = this.plan.servers ?? []
         const entries = Object.fromEntries(names.map((server) => [server, { url: this.#url(server) }]))
         const fleet = await startClients({ mcpServers: entries }, { name, ...tree, client })
-        for (const server of names) this.#listen(fleet.get(server), `${name} ${server}`)
-        fleet.onState((server, { phase, reason }) => this.#notePhase(`${name} ${server}`, phase, reason))
+        for (const server of names) this.#listen(program, fleet.get(server), `${name} ${server}`)
+        fleet.onState((server, { phase, reason }) =>
+          this.#notePhase(program, `${name} ${server}`, phase, reason),
+        )
         return { kind, fleet }
       }
       case 'task':
@@ -190,21 +192,26 @@ export class ClientHost {
   }
 
   /** Takes down what a client is told besides answers. */
-  #listen(client: Client, name: string): void {
+  #listen(program: Program, client: Client, name: string): void {
     const { recorder } = this.#stage
+    const note = (event: Unstamped): void => {
+      if (program.phase !== 'dead') recorder.add(event)
+    }
     const told = { type: 'received', program: this.plan.name, client: name } as const
     client.onNotification('notifications/message', ({ data }) =>
-      recorder.add({ ...told, kind: 'log', payload: String(data), broadcast: false }),
+      note({ ...told, kind: 'log', payload: String(data), broadcast: false }),
     )
     client.onNotification('notifications/resources/updated', ({ uri }) =>
-      recorder.add({ ...told, kind: 'updated', payload: uri, broadcast: true }),
+      note({ ...told, kind: 'updated', payload: uri, broadcast: true }),
     )
     client.onNotification('notifications/tools/list_changed', () =>
-      recorder.add({ ...told, kind: 'listChanged', payload: 'tools', broadcast: true }),
+      note({ ...told, kind: 'listChanged', payload: 'tools', broadcast: true }),
     )
   }
 
-  #notePhase(client: string, phase: string, reason?: Error): void {
+  /** A timer that many share may tell a client of a program that has died. */
+  #notePhase(program: Program, client: string, phase: string, reason?: Error): void {
+    if (program.phase === 'dead') return
     const code = (reason as { readonly code?: unknown } | undefined)?.code
     this.#stage.recorder.add({
       type: 'phase',
@@ -216,10 +223,10 @@ export class ClientHost {
   }
 
   /** A pool is ready when all of its members are. */
-  #notePool(pool: ClientPool): void {
+  #notePool(program: Program, pool: ClientPool): void {
     const isReady = pool.members().every(({ status }) => status === 'ready' || status === 'checked_out')
     const phase = isReady ? 'ready' : 'connecting'
-    if (phase !== this.#phase) this.#notePhase(this.plan.name, phase)
+    if (phase !== this.#phase) this.#notePhase(program, this.plan.name, phase)
     this.#phase = phase
   }
 
@@ -230,7 +237,7 @@ export class ClientHost {
     const { network, recorder } = this.#stage
     const crew = this.#crew
     // a member may be ready without an event that says so
-    if (when === 'calm' && crew?.kind === 'pool') this.#notePool(crew.pool)
+    if (when === 'calm' && crew?.kind === 'pool') this.#notePool(program, crew.pool)
     const clients =
       crew?.kind === 'client' ? [crew.client] : crew?.kind === 'fleet' ? this.#all(crew.fleet) : []
     const loads = clients.map((client) => client.inspect())
