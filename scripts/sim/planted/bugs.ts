@@ -259,7 +259,6 @@ export const bugs: readonly Bug[] = [
     replace: '    if ((await engine.save(node, id, claim.epoch, saved)) || claim.epoch > 0) {\n',
     checker: 'lists',
     clusters: true,
-    seed: 16,
   },
   {
     name: 'lease without end',

@@ -92,7 +92,7 @@ export class FaultyCluster {
 
   /** The node that runs a session: the one whose handler was the last to run. */
   async ownerOf(session: Session, by = 0): Promise<number> {
-    const token = await session.ask('echo', by)
+    const token = await insist(session, 'echo', by)
     const owner = this.nodes.findIndex(({ log }) =>
       readEvents(readFileSync(log, 'utf8')).some((event) => event.type === 'ran' && event.token === token),
     )
@@ -279,11 +279,10 @@ export async function insist(
   session: Session,
   what: 'append' | 'echo' | 'recall',
   node: number,
-): Promise<void> {
+): Promise<string> {
   for (let tries = 1; ; tries++) {
     try {
-      await session.ask(what, node)
-      return
+      return await session.ask(what, node)
     } catch (error) {
       if (tries > 20) throw error
       await sleep(100)

@@ -10,7 +10,7 @@ redisTest(test, 'sessions are served by other nodes within 3 s after their owner
   const cluster = await FaultyCluster.start(t)
   const sessions = await cluster.open(9)
   const end = cluster.load(sessions, [1, 2])
-  for (const session of sessions) await session.ask('append', 0)
+  for (const session of sessions) await insist(session, 'append', 0)
   await cluster.nodes[0]?.host.kill()
   const times = await Promise.all(sessions.map((session) => servedAfter(cluster, session, [1, 2])))
   assert.ok(Math.max(...times) <= promised, `served after ${times.map(Math.round)} ms`)
