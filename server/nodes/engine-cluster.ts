@@ -148,6 +148,7 @@ export class EngineCluster implements Cluster {
       undelivered: (node, id) => this.#tell((inbox) => inbox.receive(node, { type: 'undelivered', id })),
       late: (node, id) =>
         this.#tell((inbox) => inbox.receive(node, failedAsk(id, 'the node takes nothing now'))),
+      isSame: (asked) => this.#membership.isSame(asked),
       broken: () => this.#beginAnew(),
     })
     this.streams = new NodeStreams({

@@ -5,7 +5,7 @@ import type { EngineCluster, Ring } from './engine-cluster.js'
 /** Milliseconds between two looks into the inbox, and at the news, as a bell may be lost. */
 const lookAfter = 2_000
 /** Beats in a lease. */
-const beats = 5
+const beats = 8
 
 /**
  * Beats, and takes what has come. What it waits for, it does not wait for in its handlers: an inbox that is

@@ -109,11 +109,12 @@ export class Membership {
   async beat(): Promise<void> {
     const { node, world, settings, facts } = this.#input
     const engine = this.#input.engine()
+    // who waits for others is told, also while no engine is there to ask
+    this.lapses()
     if (this.#isBeating || engine?.isUp !== true) return
     this.#isBeating = true
     this.#beatsAgain = false
     try {
-      this.lapses()
       const sentAt = world.now()
       const members = await engine.beat(node, settings.lease, facts())
       if (this.#input.engine() === engine && engine.isUp) this.#learn(members, sentAt)
@@ -134,11 +135,16 @@ export class Membership {
   /** Whether the engine may have lost a session that its owner still has, and is about to bring back. */
   async mayHaveLost(engine: Engine): Promise<boolean> {
     const { world, settings } = this.#input
+    return !(await this.isSame(engine)) || world.now() - this.#lostAt < settings.lease
+  }
+
+  /** Whether the engine has lost nothing since the last beat. */
+  async isSame(engine: Engine): Promise<boolean> {
     const run = this.#run
     const members = await this.#ask(engine)
-    if (members.run === run) return world.now() - this.#lostAt < settings.lease
+    if (members.run === run) return true
     this.hurry()
-    return true
+    return false
   }
 
   /** Asks the engine whether a node is there. */

@@ -25,6 +25,8 @@ export interface PostInput {
   readonly undelivered: (node: string, id: string) => void
   /** The same, as its node takes nothing. */
   readonly late: (node: string, id: string) => void
+  /** Whether the engine has lost nothing since the last beat. */
+  readonly isSame: (engine: Engine) => Promise<boolean>
   /** Letters are missing, or a node has come back that was told of as gone: this node has to begin anew. */
   readonly broken: () => void
 }
@@ -195,12 +197,17 @@ export class Post {
     return other
   }
 
+  /** Nothing where it is not sure that the node has not taken it: then it is lost. */
   async #takeBack(name: string): Promise<readonly string[]> {
+    const engine = this.#input.engine()
+    if (engine === undefined) return []
     try {
-      return (await this.#input.engine()?.takeBack(name, this.#input.node)) ?? []
+      const texts = await engine.takeBack(name, this.#input.node)
+      // an engine that has lost something may have forgotten what was taken
+      return texts.length === 0 || (await this.#input.isSame(engine)) ? texts : []
     } catch (error) {
       if (!isUnavailable(error)) throw error
-      return [] // all of it is lost
+      return []
     }
   }
 

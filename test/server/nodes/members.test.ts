@@ -290,6 +290,29 @@ test('a letter that may be there twice is not undelivered: it may have been take
   await other.thaw()
 })
 
+test('an engine that has forgotten what a node took gives nothing back to be asked again', async (t) => {
+  const all = await two(t)
+  const { one, other, engine } = all
+  other.freeze()
+  one.cluster.send('other', askOf('a'))
+  await all.pass(20)
+  const kept = engine.state.snapshot()
+  await other.thaw()
+  await all.pass(20)
+  is(other.told().length, 1)
+  // the one that takes its place has not heard of it, and not of that node
+  engine.state.restore(kept)
+  engine.state.run = 'another run'
+  engine.state.leave('other')
+  one.cluster.send('other', askOf('b'))
+  await all.pass(40)
+  await all.pass(3_000)
+  equal(
+    one.told().filter((told) => told.type === 'receive' && told.id === 'a'),
+    [],
+  )
+})
+
 test('a letter that is missing ends all that is under way, both ways', async (t) => {
   const all = await two(t)
   const { one, other, engine } = all
