@@ -45,6 +45,9 @@ export class Membership {
   #isBeating = false
   #beatsAgain = false
   #isClearing = false
+  /** An answer that is awaited, and the one after it. */
+  #asked: Promise<Members> | undefined
+  #next: Promise<Members> | undefined
 
   constructor(input: MembershipInput) {
     this.#input = input
@@ -152,9 +155,24 @@ export class Membership {
     return (await this.#ask(engine)).nodes.some(({ name }) => name === node)
   }
 
+  /** All who ask while an answer is awaited share the next one. */
   #ask(engine: Engine): Promise<Members> {
+    if (this.#asked === undefined) return this.#askNow(engine)
+    const again = (): Promise<Members> => this.#askNow(engine)
+    this.#next ??= this.#asked.then(again, again)
+    return this.#next
+  }
+
+  #askNow(engine: Engine): Promise<Members> {
     const { node, settings, facts } = this.#input
-    return engine.beat(node, settings.lease, facts())
+    this.#next = undefined
+    const asked = engine.beat(node, settings.lease, facts())
+    this.#asked = asked
+    const done = (): void => {
+      if (this.#asked === asked) this.#asked = undefined
+    }
+    asked.then(done, done)
+    return asked
   }
 
   #learn(members: Members, sentAt: number): void {

@@ -313,6 +313,22 @@ test('an engine that has forgotten what a node took gives nothing back to be ask
   )
 })
 
+test('sessions that nobody knows cost a command each, and one for all of them', async (t) => {
+  const all = await two(t)
+  const { one, engine } = all
+  const { state } = engine
+  const beat = state.beat.bind(state)
+  let beats = 0
+  state.beat = (node, ...rest) => {
+    if (node === 'one') beats += 1
+    return beat(node, ...rest)
+  }
+  const ids = Array.from({ length: 100 }, (_, index) => `${index}`)
+  const loaded = await all.during(Promise.all(ids.map((id) => one.cluster.store.load(id))))
+  ok(loaded.every((record) => record === undefined))
+  ok(beats <= 3, `${beats} beats`)
+})
+
 test('a letter that is missing ends all that is under way, both ways', async (t) => {
   const all = await two(t)
   const { one, other, engine } = all
