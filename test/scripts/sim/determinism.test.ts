@@ -23,6 +23,14 @@ test('has the same trace in this process and in others, whatever ran there befor
   }
 })
 
+test('has the same trace where servers are clusters', async (t) => {
+  const here = new Tally()
+  for (const seed of seeds.slice(0, 6)) here.add(await judge(drawPlan(seed, operations, true)))
+  const args = ['--cluster', '--seeds', `${first}-${first + 5}`, '--operations', `${operations}`, '--json']
+  const { stdout, stderr } = await runSim(t, ...args, '--jobs', '2')
+  assert.is(reportOf(stdout).hash, here.hash, stderr)
+})
+
 test('has another trace than its neighbours', async () => {
   const hashes = new Set<string>()
   for (const seed of seeds.slice(0, 6)) hashes.add((await judge(drawPlan(seed, 10))).hash)

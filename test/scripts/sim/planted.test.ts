@@ -52,7 +52,6 @@ test('a bug whose place has moved says so, and where to correct it', () => {
 })
 
 test('without a bug the same seeds are clean', async ({ signal }) => {
-  const seeds = [...new Set(known.map(({ seed }) => seed))]
   const wrong: string[] = []
   const { folder, remove } = plant()
   try {
@@ -60,7 +59,11 @@ test('without a bug the same seeds are clean', async ({ signal }) => {
       if (verdict.wrong.length > 0) wrong.push(showVerdict(verdict))
       return false
     }
-    await runSeeds(seeds, isEnough, { folder, signal })
+    for (const clusters of [false, true]) {
+      const same = known.filter((bug) => (bug.clusters ?? false) === clusters)
+      const seeds = [...new Set(same.map(({ seed }) => seed))]
+      await runSeeds(seeds, isEnough, { folder, clusters, signal })
+    }
   } finally {
     remove()
   }

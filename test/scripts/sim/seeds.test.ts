@@ -16,6 +16,15 @@ test('keep every promise under faults', async (t) => {
   assert.equal(violations, {}, stderr)
 })
 
+test('keep them where servers are clusters, and engines fail as well', async (t) => {
+  const args = ['--cluster', '--seeds', '1-60', '--operations', '40', '--jobs', '2', '--json']
+  const { code, stdout, stderr } = await runSim(t, ...args, '--shrink-seconds', '20')
+  assert.is(code, 0, stderr)
+  const { seeds, violations } = reportOf(stdout)
+  assert.is(seeds, 60)
+  assert.equal(violations, {}, stderr)
+})
+
 /** Each showed a fault once, of the library or of the simulation, in runs of 200 operations. */
 const once = [2357, 3277, 3363, 3757, 3868, 4765, 4840, 5072, 5224, 6067, 6891, 8566]
 
