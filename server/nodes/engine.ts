@@ -62,7 +62,10 @@ export interface Engine {
   release(node: string, session: string, epoch: number): Promise<void>
   /** The text of a session's record. */
   load(session: string): Promise<string | undefined>
-  /** False: the node does not own the session with this epoch any more, and nothing was saved. */
+  /**
+   * Keeps a record, unless there is one with a higher version. False: the node does not own the session with this
+   * epoch any more, and nothing was saved.
+   */
   save(node: string, session: string, epoch: number, saved: SavedRecord): Promise<boolean>
   /** Forgets a session that this node owns, and its streams; false as above. */
   delete(node: string, session: string, epoch: number): Promise<boolean>

@@ -168,7 +168,9 @@ export class EngineState {
   save(node: string, id: string, epoch: number, { text, version, ttl }: SavedRecord): boolean {
     const session = this.#owned(node, id, epoch)
     if (session === undefined) return false
-    this.#contents.sessions.set(id, { ...session, record: { text, version }, until: this.#now() + ttl })
+    const isNewer = version >= (session.record?.version ?? 0)
+    const record = isNewer ? { text, version } : session.record
+    this.#contents.sessions.set(id, { ...session, record, until: this.#now() + ttl })
     return true
   }
 

@@ -308,6 +308,14 @@ export function engineSuite(
     }
   })
 
+  test('a save that was on its way for long brings nothing back', async (t) => {
+    const [a, b] = await two(t)
+    const epoch = await claimed(a, claim('a', 's'))
+    is(await a.save('a', 's', epoch, saved('two', 2)), true)
+    is(await a.save('a', 's', epoch, saved('one', 1)), true)
+    is(await b.load('s'), 'two')
+  })
+
   test('a node saves nothing of a session that is another’s, nobody’s, or claimed anew', async (t) => {
     const [a, b] = await two(t)
     is(await a.save('a', 's', 1, saved('none', 1)), false)

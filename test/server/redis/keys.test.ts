@@ -100,14 +100,6 @@ redisTest(
   },
 )
 
-redisTest(test, 'a save that was on its way for long brings nothing back', async (t) => {
-  const [a, b] = await nodes(t, await startRedis(t))
-  const epoch = epochOf(await a.claim(claim('a', 's')))
-  is(await a.save('a', 's', epoch, { text: 'two', version: 2, ttl }), true)
-  is(await a.save('a', 's', epoch, { text: 'one', version: 1, ttl }), true)
-  is(await b.load('s'), 'two')
-})
-
 redisTest(test, 'a node with very many sessions leaves', async (t) => {
   const [a, b] = await nodes(t, await startRedis(t))
   const ids = Array.from({ length: 1_200 }, (_, at) => `s${at}`)
