@@ -275,7 +275,7 @@ function checkEvent(name: unknown): void {
 
 function processIn(what: Crashable, part: CrashOptions['part']): ProcessRef {
   if (what instanceof Server) {
-    const { session: _, ...names } = namesOf(what.name)
+    const { session: _session, mcpTask: _task, ...names } = namesOf(what.name)
     return named(what.registry, names, part ?? 'base')
   }
   if (what instanceof Client) {

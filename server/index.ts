@@ -47,6 +47,7 @@ export {
   type IsolatedToolOptions,
   type StructuredReturn,
   type StructuredToolOptions,
+  type TaskSupport,
   type ToolDefinition,
   type ToolOptions,
 } from './definitions/define-tool.js'
@@ -62,6 +63,16 @@ export {
   type SessionOrigin,
   subscribeServer,
 } from './base/events.js'
+export { createFileTaskStore, type FileTaskStoreOptions } from './stores/file-task-store.js'
+export {
+  createMemoryTaskStore,
+  type TaskAnswer,
+  type TaskEnd,
+  type TaskQuestion,
+  type TaskRecord,
+  type TaskStore,
+} from './stores/task-store.js'
+export type { TasksOptions } from './holdings/task-options.js'
 export { createFileStore, type FileStoreOptions } from './stores/file-store.js'
 export { resolveInside } from './definitions/file-roots.js'
 export type {

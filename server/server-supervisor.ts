@@ -38,6 +38,7 @@ import { clusterSpec } from './nodes/cluster-supervisor.js'
 import { EngineCluster } from './nodes/engine-cluster.js'
 import { Exchanges } from './exchanges/exchanges.js'
 import { Sessions } from './sessions/sessions.js'
+import { mcpTasksSpec } from './tasks/supervisor.js'
 import { stopOnSignals } from './signals.js'
 
 /**
@@ -207,11 +208,24 @@ function serverSupervisor({ settings, place, cluster }: Run): SupervisorOptions 
     children: [
       ...cluster,
       { id: 'holdings', start: (ctx) => holdingsFor(ctx).start(ctx) },
+      ...taskSpecs(settings),
       ...isolationSpecs(settings),
       ...hooksSpecs(settings),
       groupSpec(settings),
     ],
   }
+}
+
+/** Outside of the group: a task outlives requests, sessions and connections. */
+function taskSpecs(settings: ServerSettings): ChildSpec[] {
+  if (settings.tasks === undefined) return []
+  return [
+    {
+      id: 'mcp-tasks',
+      type: 'supervisor',
+      start: async (ctx) => mcpTasksSpec(await holdingsAt(settings, ctx.registry)).start(ctx),
+    },
+  ]
 }
 
 /** Before the group: calls come and go with it, and what is warm stays. */

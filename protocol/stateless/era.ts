@@ -13,6 +13,7 @@ import {
   headerMismatch,
   headerOf,
   mirroredName,
+  mirroredTask,
   needsName,
   type RequestHeaders,
 } from './headers.js'
@@ -92,7 +93,7 @@ export function checkModernHeaders(
   for (const name of requiredHeaders) {
     if (headers[name] === undefined) throw headerMismatch(name, 'expected what the body says, got nothing')
   }
-  if (needsName(request.method)) checkName(request, headers)
+  if (needsName(request.method) || mirroredTask(request) !== undefined) checkName(request, headers)
 }
 
 /** The HTTP status of an error found before any handler ran; -32602 is 400 only from the ladder. */
@@ -210,7 +211,7 @@ function compareMethod(method: string, headers: RequestHeaders): void {
 }
 
 function checkName(request: JsonRpcRequest, headers: RequestHeaders): void {
-  const name = mirroredName(request)
+  const name = mirroredName(request) ?? mirroredTask(request)
   const header = headers['mcp-name']
   if (header === undefined) {
     if (name === undefined) return // the params are refused later

@@ -57,7 +57,7 @@ export function needsName(method: string): boolean {
 
 /** The headers that a client sends with every request of 2026-07-28 (specification: Streamable HTTP). */
 export function mirroredHeaders(request: JsonRpcRequest, revision: string): Record<string, string> {
-  const name = mirroredName(request) ?? taskOf(request)
+  const name = mirroredName(request) ?? mirroredTask(request)
   return {
     'mcp-protocol-version': revision,
     'mcp-method': request.method,
@@ -65,10 +65,8 @@ export function mirroredHeaders(request: JsonRpcRequest, revision: string): Reco
   }
 }
 
-/**
- * Methods of the tasks extension (`io.modelcontextprotocol/tasks`) name their task; servers do not check it.
- */
-function taskOf({ method, params }: JsonRpcRequest): string | undefined {
+/** Methods of the tasks extension (`io.modelcontextprotocol/tasks`) name their task. */
+export function mirroredTask({ method, params }: JsonRpcRequest): string | undefined {
   if (method !== 'tasks/get' && method !== 'tasks/update' && method !== 'tasks/cancel') return undefined
   return typeof params?.taskId === 'string' ? params.taskId : undefined
 }

@@ -7,11 +7,16 @@ export function namesOf(server: string) {
     holdings: `${server}/holdings`,
     isolation: `${server}/isolation`,
     hooks: `${server}/hooks`,
+    mcpTasks: `${server}/mcp-tasks`,
+    ledger: `${server}/mcp-tasks/ledger`,
+    taskRuns: `${server}/mcp-tasks/runs`,
+    liveTasks: `${server}/mcp-tasks/live`,
     group: `${server}/group`,
     sessions: `${server}/sessions`,
     tasks: `${server}/tasks`,
     base: `${server}/base`,
     transport: `${server}/transport`,
+    mcpTask: (id: string) => `${server}/mcp-task ${id}`,
     session: (id: string) => `${server}/session ${id}`,
   })
 }

@@ -8,6 +8,8 @@ import type { PromptArgument } from '../../protocol/messages/prompts.js'
 import type { ObjectSchema } from '../../protocol/messages/tools.js'
 import type { TemplateValue } from '../../protocol/uri-template/parts.js'
 import { offered } from '../../protocol/dialects/versions.js'
+import { tasksExtension } from '../../protocol/messages/tasks.js'
+import type { Peer } from '../../transports/contract/contract.js'
 import type { World } from '../../runtime/time/world.js'
 import type { ListKind } from '../context/changes.js'
 import { Cursors } from './cursors.js'
@@ -29,6 +31,8 @@ interface CatalogSettings {
   readonly revisions: readonly Revision[]
   /** Secrets that seal cursors; undefined: a random one. */
   readonly cursorKeys?: Secrets | undefined
+  /** Whether tools may run as tasks here. */
+  readonly hasTasks?: boolean
 }
 
 export type Found =
@@ -57,27 +61,31 @@ export class Catalog {
   readonly resources: Shelf<ResourceDefinition, 'resources/list'>
   readonly templates: Shelf<ResourceTemplateDefinition, 'resources/templates/list'>
   readonly prompts: Shelf<PromptDefinition, 'prompts/list'>
+  readonly cursors: Cursors
   readonly #definition: ServerDefinition
   readonly #offered: readonly Revision[]
   #discoveries = new Map<Dialect, Immediate>()
   /** Starts above the versions of an earlier program, whose components may have been others. */
   #version: number
   readonly #changedAt: Record<ListKind, number>
+  readonly #hasTasks: boolean
   #capabilities: ServerCapabilities
 
   constructor(
     definition: ServerDefinition,
-    { pageSize, revisions, cursorKeys }: CatalogSettings,
+    { pageSize, revisions, cursorKeys, hasTasks = false }: CatalogSettings,
     world: World,
   ) {
     const { tools, resources, resourceTemplates, prompts } = definition
     const cursors = new Cursors(definition.info.name, world, cursorKeys)
+    this.cursors = cursors
     const how = { pageSize, cursors, catalog: this }
     this.#version = world.date()
     this.#changedAt = { tools: this.#version, resources: this.#version, prompts: this.#version }
     this.#definition = definition
     this.#offered = offered(revisions)
-    this.tools = new Shelf(toolPlan, tools, how)
+    this.#hasTasks = hasTasks
+    this.tools = new Shelf(hasTasks ? taskToolPlan : toolPlan, tools, how)
     this.resources = new Shelf(resourcePlan, resources, how)
     this.templates = new Shelf(templatePlan, resourceTemplates, how)
     this.prompts = new Shelf(promptPlan, prompts, how)
@@ -95,6 +103,19 @@ export class Catalog {
 
   get capabilities(): ServerCapabilities {
     return this.#capabilities
+  }
+
+  /** What a client with a session is told; nobody may list tasks who cannot be told from others. */
+  capabilitiesFor(peer: Peer): ServerCapabilities {
+    const { tasks, extensions, ...others } = this.#capabilities
+    if (tasks === undefined) return this.#capabilities
+    const { [tasksExtension]: _tasks, ...rest } = extensions ?? {}
+    const isKnown = peer.principal !== undefined || peer.trusted === true
+    return {
+      ...others,
+      tasks: isKnown ? { list: {}, ...tasks } : tasks,
+      ...(Object.keys(rest).length > 0 && { extensions: rest }),
+    }
   }
 
   /** The lists that have changed since a version; all of them for a version of another catalog. */
@@ -146,6 +167,13 @@ export class Catalog {
     return stampResult(method, fitted, { serverInfo, cache: cache ?? this.#definition.cache })
   }
 
+  /** A result that no revision lacks anything of, with what 2026-07-28 adds to all. */
+  stamp<R extends object>(dialect: Dialect, result: R): R {
+    if (dialect.handshake) return result
+    const { info: serverInfo, cache } = this.#definition
+    return stampResult('', result, { serverInfo, cache })
+  }
+
   /** The hints (default: the server's) for an answer that is not the same for everybody. */
   privately(cache: CacheHints | undefined): CacheHints {
     const { ttlMs } = cache ?? this.#definition.cache
@@ -195,6 +223,10 @@ export class Catalog {
       ...(prompts && { prompts: { listChanged: true } }),
       ...(resources && { resources: { subscribe: true, listChanged: true } }),
       ...(tools && { tools: { listChanged: true } }),
+      ...(this.#hasTasks && {
+        tasks: { cancel: {}, requests: { tools: { call: {} } } },
+        extensions: { [tasksExtension]: {} },
+      }),
     })
   }
 }
@@ -210,6 +242,17 @@ const toolPlan = {
     tools: tools.map(({ name, title, description, schema, output, annotations, ...last }) => {
       const schemas = { inputSchema: schema.jsonSchema as ObjectSchema, outputSchema: output?.jsonSchema }
       return given({ name, title, description, ...schemas, annotations, ...shownLast(last) })
+    }),
+  }),
+} as const
+
+/** Where tools may run as tasks: those that do say so. */
+const taskToolPlan = {
+  ...toolPlan,
+  list: (tools: readonly ToolDefinition[]) => ({
+    tools: toolPlan.list(tools).tools.map((listed, index) => {
+      const { task = 'forbidden' } = tools[index] ?? {}
+      return task === 'forbidden' ? listed : { ...listed, execution: { taskSupport: task } }
     }),
   }),
 } as const

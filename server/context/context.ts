@@ -102,6 +102,11 @@ export class ToolContext {
     return scope.isolation.run(handler, args, scope)
   }
 
+  /** What stands behind the context of a request that the server answers itself. */
+  static scopeOf(ctx: ToolContext): RequestScope {
+    return ctx.#scope
+  }
+
   /** The client that is served: facts of the session, or, in a revision without sessions, of this request. */
   get session(): SessionFacts {
     return this.#scope.session

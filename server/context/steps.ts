@@ -9,6 +9,8 @@ export type Once = <Value>(key: string, fn: () => Value | Promise<Value>) => Pro
 /** The finished steps of one call: the JSON of their values by key; undefined for a step without a value. */
 export type FinishedSteps = ReadonlyMap<string, string | undefined>
 
+type Keep = (key: string, text: string | undefined) => Promise<void>
+
 interface Running {
   readonly text: Promise<string | undefined>
   readonly step: Step
@@ -30,9 +32,12 @@ export function noteQuestion(): void {
 export class Steps {
   readonly #finished: Map<string, string | undefined>
   readonly #running = new Map<string, Running>()
+  readonly #keep: Keep | undefined
 
-  constructor(finished: FinishedSteps = new Map()) {
+  /** `keep` stores a finished step, which counts only then. */
+  constructor(finished: FinishedSteps = new Map(), keep?: Keep) {
     this.#finished = new Map(finished)
+    this.#keep = keep
   }
 
   get finished(): FinishedSteps {
@@ -66,6 +71,7 @@ export class Steps {
   async #finish(key: string, fn: () => unknown): Promise<string | undefined> {
     const value = await fn()
     const text = value === undefined ? undefined : stepText(key, value)
+    if (this.#keep !== undefined) await this.#keep(key, text)
     this.#finished.set(key, text)
     return text
   }

@@ -47,7 +47,24 @@ interface ToolCommon<Input> extends Presented {
   readonly input?: Input
   /** Hints for clients. */
   readonly annotations?: ToolAnnotations
+  /**
+   * Whether a call may, or must, run as a task, which outlives its request, connection and session
+   * (specification: 2025-11-25, tasks; extension `io.modelcontextprotocol/tasks` of 2026-07-28). `optional`: if
+   * its client asks for it, or, in 2026-07-28, can have tasks. `required`: calls of other clients are refused,
+   * and revisions without tasks do not list the tool. The handler is the same; a task has no session. Default
+   * `forbidden`.
+   */
+  readonly task?: TaskSupport
+  /**
+   * What becomes of a task whose program, or whose actor, died: with `again` the handler runs again, with what
+   * its client has answered and with every finished `ctx.once` step kept; a step that was under way runs
+   * again. With `fail` the task has failed. Default `again`.
+   */
+  readonly taskRestart?: 'again' | 'fail'
 }
+
+/** Whether a tool runs as a task. */
+export type TaskSupport = 'forbidden' | 'optional' | 'required'
 
 /** A tool: what `defineTool` takes. */
 export interface ToolOptions<Input extends Described | undefined = undefined, Context = ToolContext>
@@ -100,6 +117,8 @@ export interface ToolDefinition<Name extends string | undefined = string> extend
   /** The arguments that clients of 2026-07-28 repeat in headers (`x-mcp-header`). */
   readonly headers: HeaderPlan
   readonly annotations: ToolAnnotations | undefined
+  readonly task: TaskSupport
+  readonly taskRestart: 'again' | 'fail'
   readonly run: (args: never, ctx: ToolContext) => unknown
 }
 
@@ -130,6 +149,7 @@ export function defineTool(
   const { read, common, handle } = readComponent<string | undefined>(toolKind, options)
   const { input, output, annotations } = options
   checkAnnotations(read, annotations)
+  const task = readTask(read, options)
   const schema = input === undefined ? nothing : readObjectSchema(read, 'input', input, true)
   return Object.freeze({
     kind: 'tool',
@@ -139,6 +159,7 @@ export function defineTool(
     // refuses what clients cannot repeat (specification: 2026-07-28, Streamable HTTP, `x-mcp-header`)
     headers: readProtocol(read, 'input', () => headerParams(schema.jsonSchema)),
     annotations: annotations === undefined ? undefined : Object.freeze({ ...annotations }),
+    ...task,
     run: handle,
   })
 }
@@ -158,7 +179,7 @@ const toolKind: ComponentKind = {
   expected: toolNames,
   fits: (name) => name === undefined || isToolName(name),
   handler: 'run',
-  fields: ['input', 'output', 'annotations'],
+  fields: ['input', 'output', 'annotations', 'task', 'taskRestart'],
 }
 
 const hints: readonly string[] = ['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint']
@@ -167,6 +188,17 @@ const nothing: Schema = Object.freeze({
   jsonSchema: Object.freeze({ type: 'object', additionalProperties: false }),
   parse: () => ({ value: {} }),
 })
+
+function readTask(
+  { bad, readWord }: DefinitionReaders,
+  { task = 'forbidden', taskRestart = 'again', session }: ToolCommon<unknown>,
+): Pick<ToolDefinition, 'task' | 'taskRestart'> {
+  readWord(task, 'task', ['forbidden', 'optional', 'required'])
+  readWord(taskRestart, 'taskRestart', ['again', 'fail'])
+  if (task !== 'forbidden' && session === true)
+    throw bad('task', "'forbidden' with session: true, since a task outlives its session", task)
+  return { task, taskRestart }
+}
 
 function checkAnnotations({ bad, readFlag }: DefinitionReaders, annotations: unknown): void {
   if (annotations === undefined) return

@@ -5,14 +5,21 @@ import { ServerError } from '../base/errors.js'
 
 export interface MayNeedSession {
   readonly session: boolean
+  /** Of a tool. */
+  readonly task?: 'forbidden' | 'optional' | 'required'
 }
 
 /** Requests that are warned of: a client may make up any number of names. */
 const maxTold = 100
 
 /** Whether a client of this revision may see and use a component. */
-export function isUsable({ handshake }: Dialect, { session }: MayNeedSession): boolean {
-  return handshake || !session
+export function isUsable(dialect: Dialect, { session, task }: MayNeedSession): boolean {
+  return (dialect.handshake || !session) && (task !== 'required' || hasTasks(dialect))
+}
+
+/** Whether clients of this revision may have tasks: by an extension in 2026-07-28. */
+export function hasTasks({ handshake, lacks }: Dialect): boolean {
+  return !handshake || lacks?.fields.callToolParams?.includes('task') !== true
 }
 
 /**
@@ -20,6 +27,8 @@ export function isUsable({ handshake }: Dialect, { session }: MayNeedSession): b
  */
 export function checkUsable(dialect: Dialect, component: MayNeedSession, what: string): void {
   if (isUsable(dialect, component)) return
+  if (!hasTasks(dialect) && component.task === 'required')
+    throw McpError.methodNotFound(`${what} runs as a task, which revision ${dialect.revision} does not have`)
   const problem = `${what} needs a session, which revision ${dialect.revision} does not have: connect in an older one (initialize)`
   throw new McpError(errorCodes.invalidParams, problem, { data: { code: 'NO_SESSION' } })
 }

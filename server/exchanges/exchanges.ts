@@ -20,6 +20,7 @@ import { checkArguments } from '../requests/handlers/tools.js'
 import type { Holdings } from '../holdings/holdings-actor.js'
 import { route } from '../requests/router.js'
 import { noteAnswer, noteRequest } from '../base/events.js'
+import { McpTasks } from '../tasks/tasks.js'
 import { UndeclaredNeeds } from '../definitions/session-needs.js'
 import { Subscriptions } from '../subscriptions/subscriptions.js'
 
@@ -30,6 +31,7 @@ export class Exchanges {
   readonly #host: RunHost
   readonly #subscriptions: Subscriptions
   readonly #turns: ExchangeTurns
+  readonly #tasks: McpTasks | undefined
 
   /** Throws RuntimeError NOPROC when the group is not complete. */
   constructor(holdings: Holdings, ctx: ActorContext) {
@@ -47,6 +49,7 @@ export class Exchanges {
       undeclared: new UndeclaredNeeds(name),
       conversations: new Conversations(holdings, world),
     })
+    this.#tasks = McpTasks.of(holdings, registry, world)
     this.#subscriptions = new Subscriptions(holdings, ctx)
   }
 
@@ -80,7 +83,7 @@ export class Exchanges {
         (answer) => this.#note(call, answer, startedAt),
         (error) => this.#failed(call, startedAt, error),
       )
-    const planned = route(request, { dialect, catalog, peer: call.peer })
+    const planned = route(request, { dialect, catalog, peer: call.peer, tasks: this.#tasks })
     if (!('text' in planned)) {
       const exchange = new Exchange(call, dialect, planned, startedAt, this.#settled)
       this.#turns.enter(exchange)

@@ -16,6 +16,7 @@ import type { ServerDefinition } from '../definitions/define-server.js'
 import type { ServerSettings } from './options.js'
 import { RequestStates, sealRequestStates } from './request-state.js'
 import { createMemoryStore, openStore, type SessionStore } from '../stores/session-store.js'
+import { createMemoryTaskStore, openTaskStore, type TaskStore } from '../stores/task-store.js'
 import type { WaitingBytes } from '../base/waiting-line.js'
 
 /** What outlives every restart of a server's group, which gets it at its start. */
@@ -24,6 +25,8 @@ export interface Holdings {
   readonly place: Place
   readonly binding: Binding
   readonly store: SessionStore
+  /** Undefined where no tool runs as a task. */
+  readonly taskStore: TaskStore | undefined
   readonly catalog: Catalog
   readonly restores: RestoreLimit
   readonly requestStates: RequestStates
@@ -84,7 +87,12 @@ export const holdingsActor = defineActor({
         settings.cluster?.store ?? settings.store ?? createMemoryStore({ maxSessions, idleTimeout }),
         world,
       ),
-      catalog: new Catalog(definition, { ...settings, cursorKeys: settings.cursorKeys ?? secrets }, world),
+      taskStore: settings.tasks && openTaskStore(settings.tasks.store ?? createMemoryTaskStore(), world),
+      catalog: new Catalog(
+        definition,
+        { ...settings, cursorKeys: settings.cursorKeys ?? secrets, hasTasks: settings.tasks !== undefined },
+        world,
+      ),
       restores: new RestoreLimit(),
       waiting: { bytes: 0 },
       changes,

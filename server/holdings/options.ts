@@ -17,6 +17,7 @@ import { sealRequestStates } from './request-state.js'
 import type { Secrets } from '../base/sealing.js'
 import { needsSessions } from '../definitions/session-needs.js'
 import type { SessionStore } from '../stores/session-store.js'
+import { readTasks, type TasksOptions } from './task-options.js'
 
 /** Whether to start, or a function that says so at each start. */
 export type StartCondition = boolean | (() => boolean)
@@ -98,6 +99,11 @@ export interface ServerOptions {
    * Without such a component there are none, unless this option is given, for those added at run time.
    */
   readonly isolation?: IsolationOptions
+  /**
+   * Where the tasks of tools with `task` are stored, and how they are bounded. Without such a tool there are
+   * none, unless this option is given, for those added at run time.
+   */
+  readonly tasks?: TasksOptions
   /** Milliseconds that requests in flight have when the server stops. Default 10,000. */
   readonly drainTimeout?: number
   /** Components on one page of a list. Default 500. */
@@ -143,7 +149,7 @@ export const serverFields: readonly string[] = [
   ...['transport', 'name', 'initArg', 'revisions', 'store', 'cluster', 'sessionIds', 'start', 'exposeErrors'],
   ...['maxSessions', 'maxSessionsPerClient', 'maxListens', 'maxRequests', 'maxExchanges', 'maxWaiting'],
   ...['idleTimeout', 'requestTimeout', 'askTimeout', 'drainTimeout'],
-  ...['requestStateKeys', 'parking', 'pageSize', 'isolation'],
+  ...['requestStateKeys', 'parking', 'pageSize', 'isolation', 'tasks'],
 ]
 /** Why several processes of one program take no part in a cluster. */
 export const nothingInProcesses =
@@ -213,6 +219,7 @@ export function readServerOptions(definition: ServerDefinition, options: ServerO
     requestStates: requestStateKeys === undefined ? undefined : sealRequestStates(requestStateKeys),
     cursorKeys: requestStateKeys,
     parking: readParking(options.parking),
+    tasks: readTasks(options.tasks, definition.tools, cluster !== undefined || engine !== undefined),
     isolation: readIsolation(
       options.isolation,
       isolatedIn(definition),

@@ -44,8 +44,10 @@ const handlers: { readonly [M in Served]: (params: Params<M>, scope: RouteScope)
 
 /** Throws McpError: -32601 for an unknown method, -32602 for bad params, -32600 for a second `initialize`. */
 export function route(request: JsonRpcRequest, scope: RouteScope): Immediate | Work {
-  const { handleRequest } = scope.catalog.lowLevel
+  const { handleRequest, methods } = scope.catalog.lowLevel
   const { method } = request
+  const asTask = methods.has(method) ? undefined : scope.tasks?.plan(request, scope)
+  if (asTask !== undefined) return asTask
   const planned =
     handleRequest === undefined || !isOwnable(method)
       ? plan(request, scope)

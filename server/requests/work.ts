@@ -1,5 +1,6 @@
 import type { Dialect } from '../../protocol/dialects/dialect.js'
 import { McpError } from '../../protocol/wire/errors.js'
+import type { JsonRpcRequest } from '../../protocol/wire/jsonrpc.js'
 import type { Issue } from '../../protocol/schema/issues.js'
 import type { CacheHints } from '../../protocol/messages/base.js'
 import type { Peer } from '../../transports/contract/contract.js'
@@ -14,6 +15,8 @@ export interface Work {
   /** How long the result may be kept; undefined: as the server says. */
   readonly cache?: CacheHints | undefined
   /** Changes the session's wishes: done at once, and saved before the answer. */
+  /** It only waits for something else: it takes no place among the requests of its session at work. */
+  readonly waits?: boolean
   readonly change?: (wishes: SessionWishes) => void
   run(ctx: ToolContext): object | Promise<object>
   timedOut(ms: number): object | McpError
@@ -23,6 +26,14 @@ export interface RouteScope {
   readonly dialect: Dialect
   readonly catalog: Catalog
   readonly peer: Peer
+  /** Absent where no tool runs as a task, and inside of one. */
+  readonly tasks?: TaskRoutes | undefined
+}
+
+/** What is different where there are tasks. */
+export interface TaskRoutes {
+  /** Undefined for what has nothing to do with tasks. Throws McpError. */
+  plan(request: JsonRpcRequest, scope: RouteScope): Work | undefined
 }
 
 export function keep(name: string, change: (wishes: SessionWishes) => void): Work {

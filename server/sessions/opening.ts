@@ -28,11 +28,16 @@ export function readOpening(
 }
 
 /** The answer to `initialize` (specification: lifecycle). */
-export function answerOpening({ id }: JsonRpcRequest, dialect: Dialect, holdings: Holdings): Response {
+export function answerOpening(
+  { id }: JsonRpcRequest,
+  dialect: Dialect,
+  peer: Peer,
+  holdings: Holdings,
+): Response {
   const { info, instructions } = holdings.settings.definition
   const result: InitializeResult = {
     protocolVersion: dialect.revision,
-    capabilities: holdings.catalog.capabilities,
+    capabilities: holdings.catalog.capabilitiesFor(peer),
     serverInfo: info,
     ...(instructions !== undefined && { instructions }),
   }

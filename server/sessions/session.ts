@@ -25,6 +25,7 @@ import { SessionReaders } from './readers.js'
 import type { SessionRequest } from './work.js'
 import { SessionState } from '../context/session-state.js'
 import type { SessionRecord } from '../stores/session-store.js'
+import { McpTasks } from '../tasks/tasks.js'
 import { SessionWishes } from '../requests/session-wishes.js'
 import { WaitingLine } from '../base/waiting-line.js'
 
@@ -49,6 +50,8 @@ export interface Session extends SessionInput {
   readonly frame: SessionFrame
   readonly state: SessionState
   readonly wishes: SessionWishes
+  /** Undefined where no tool runs as a task. */
+  readonly mcpTasks: McpTasks | undefined
   readonly tasks: TaskSupervisor
   readonly requests: TurnoverMap<RequestId, SessionRequest>
   readonly byTask: TurnoverMap<ProcessRef, SessionRequest>
@@ -56,6 +59,8 @@ export interface Session extends SessionInput {
   readonly cancelledEarly: EarlyCancellations
   readonly readers: SessionReaders
   readonly questions: SessionQuestions
+  /** Requests that only wait for something else, such as the end of a task. */
+  idle: number
   /** Handlers of notifications that run now. */
   notices: number
   /** Whether it is to go on on another node. */
@@ -95,6 +100,7 @@ export function openSession(input: SessionInput, ctx: ActorContext): Session {
     frame: new SessionFrame(holdings.changes),
     state: new SessionState(record.state),
     wishes: new SessionWishes(record),
+    mcpTasks: McpTasks.of(holdings, ctx.registry, world),
     tasks: new TaskSupervisor(tasks, Number.POSITIVE_INFINITY),
     requests: new TurnoverMap(),
     byTask: new TurnoverMap(),
@@ -102,6 +108,7 @@ export function openSession(input: SessionInput, ctx: ActorContext): Session {
     cancelledEarly: new EarlyCancellations(),
     readers: new SessionReaders(record.catalog, (method) => noteNotification(origin, 'sent', method)),
     questions: new SessionQuestions(`${world.date().toString(36)}.${self.id}`),
+    idle: 0,
     notices: 0,
     isLeaving: false,
     endsAt: world.now() + input.lifetime,

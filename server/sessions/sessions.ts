@@ -89,7 +89,7 @@ export class Sessions implements ServerPort {
       const hasBegun = await this.#begin(session, known, false)
       await this.#records.save(hasBegun ? await session.call('record') : known.record)
       this.#noteOpen(known.record.id, session)
-      return { sessionId: known.record.id, response: answerOpening(request, dialect, this.#holdings) }
+      return { sessionId: known.record.id, response: answerOpening(request, dialect, peer, this.#holdings) }
     } catch (error) {
       begun?.kill() // its client has no id of it
       if (!(error instanceof McpError)) throw error

@@ -55,8 +55,9 @@ export function startWork(
     response: undefined,
   }
   if (session.cancelledEarly.take(message.id, session.now())) return settle(session, request, undefined)
-  const waits = session.byTask.size >= maxRequests
-  if (waits && !session.waiting.add(request, message))
+  const isFull = work.waits === true ? session.idle >= maxWaiting : isBusy(session)
+  const waits = work.waits !== true && isFull
+  if (isFull && !(waits && session.waiting.add(request, message)))
     return settle(session, request, busy(message.id, { maxRequests, maxWaiting }))
   outlet.negotiated?.(session.facts.revision)
   if (work.change !== undefined) {
@@ -78,6 +79,7 @@ function begin(session: Session, request: SessionRequest): void {
     const how = { name: work.name, link: session.self, timeout, serves: request.request }
     request.task = session.tasks.start((task) => perform(session, request, task), how)
     session.byTask.set(request.task.ref, request)
+    if (work.waits === true) session.idle += 1
   } catch (error) {
     if (!(error instanceof RuntimeError && error.code === 'NOPROC')) throw error
     // the group is being restarted
@@ -113,15 +115,21 @@ export function taskEnded(session: Session, { from, reason }: Exit): void {
   const request = from === null ? undefined : session.byTask.get(from)
   if (from === null || request === undefined) return
   session.byTask.delete(from)
+  if (request.work.waits === true) session.idle -= 1
   session.questions.drop(request.request.id)
   session.lastActive = session.now()
-  const { exposeErrors, maxRequests } = session.holdings.settings
+  const { exposeErrors } = session.holdings.settings
   const how = { exposeErrors, now: session.lastActive }
   settle(session, request, responseAfter(request, from, reason, how))
-  while (session.waiting.size > 0 && session.byTask.size < maxRequests) {
+  while (session.waiting.size > 0 && !isBusy(session)) {
     const next = session.waiting.take()
     if (next !== undefined) begin(session, next)
   }
+}
+
+/** Whether as many requests are at work as may be. */
+function isBusy({ byTask, idle, holdings }: Session): boolean {
+  return byTask.size - idle >= holdings.settings.maxRequests
 }
 
 /** Cancels a request in flight, or one to come, by its id as it was given: `1` and `"1"` are two. */

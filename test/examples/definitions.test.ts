@@ -23,6 +23,7 @@ const programs = {
   app: ['nobody: tea', 'nobody: tea, milk'],
   run: ['hello'],
   isolate: ['true', 'false', 'The tool matches took longer than 2000 ms and was stopped.'],
+  task: ['optional', 'The figures of 2026: 2026, 2027'],
   processes: ['tea', 'tea, milk', 'tea, milk, bread'],
   'low-level': ['{ finished: true }', 'a chair', 'made up'],
 }

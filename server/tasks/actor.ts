@@ -1,0 +1,250 @@
+import type { Question } from '../../protocol/dialects/capabilities.js'
+import { McpError } from '../../protocol/wire/errors.js'
+import type { JsonObject } from '../../protocol/wire/json.js'
+import { type Deferred, defineActor, type Refusal, refuse } from '../../runtime/process/behaviour.js'
+import { messageOf } from '../../runtime/base/errors.js'
+import type { ActorContext } from '../../runtime/process/context.js'
+import type { RefOf } from '../../runtime/process/ref.js'
+import { AskError, type AskErrorCode } from '../base/errors.js'
+import type { RequestScope } from '../context/context.js'
+import { exposedError } from '../base/exposed-error.js'
+import type { TaskAnswer, TaskEnd, TaskQuestion, TaskRecord } from '../stores/task-store.js'
+import { questionId, readAnswers, withAnswers } from './answers.js'
+import {
+  askTaskStore,
+  type McpTask,
+  type McpTaskInput,
+  openTask,
+  saveTask,
+  taskError,
+  tellGone,
+  tellWatchers,
+  watch,
+} from './mcp-task.js'
+import { endAfter, runClock, startRun, stopRun, type TaskRun } from './run.js'
+
+interface Asking {
+  readonly run: TaskRun
+  readonly key: string
+  readonly method: Question
+  /** As the client's revision has them. */
+  readonly params: JsonObject
+  /** Milliseconds; undefined: as long as the task is kept. */
+  readonly timeout: number | undefined
+}
+
+/** Open questions of one task. */
+const maxOpen = 100
+/** How often a handler may begin without getting ahead: it may be what kills its program. */
+const maxBegun = 3
+/** Milliseconds until an end that could not be saved is saved again. */
+const saveAgain = 1_000
+
+/**
+ * One task (specification: tasks), as long as it is at work. It saves every step, question, answer and its end
+ * before it tells anybody; its handler is a process of its own.
+ */
+export const mcpTaskActor = defineActor({
+  name: 'mcp-task',
+  trapExit: true,
+  stray: 'report',
+  mailboxLimit: 10_000,
+  init: (input: McpTaskInput, ctx: ActorContext): McpTask => openTask(input, ctx),
+  call: {
+    /** Saves it, and begins its handler; one that was at work before goes on. Rejects if it is not saved. */
+    begin: (task, isNew: boolean, ctx) => begin(task, isNew, ctx),
+    get: ({ record }): TaskRecord => record,
+    watch: (task, watching: { readonly scope: RequestScope; readonly known: readonly string[] }, ctx) =>
+      watch(task, watching, ctx),
+    ask: (task, asking: Asking, ctx) => ask(task, asking, ctx),
+    step: (task, { run, key, text }: { run: TaskRun; key: string; text: string | null }) =>
+      orRefuse(async () => {
+        if (task.run !== run || task.ending !== undefined) throw over()
+        await saveTask(task, { steps: [...task.record.steps, [key, text]], begun: 1 })
+      }),
+    /** The answers of its client; -32602 for a malformed one. */
+    answer: (task, responses: JsonObject) =>
+      orRefuse(() => takeAnswers(task, readAnswers(task.record.asked, responses))),
+    /** A question cannot be answered. */
+    refuse: (task, { id, code, message }: { id: string; code: AskErrorCode; message: string }) =>
+      refuseQuestion(task, id, { code, message }),
+    /** The record, which is at its end then. */
+    cancel: (task, _nothing: undefined, ctx) => cancel(task, ctx),
+  },
+  cast: {
+    /** Its time is over. */
+    async expire(task, _nothing: undefined, ctx) {
+      stopRun(task)
+      task.ending ??= { type: 'cancelled' }
+      tellGone(task)
+      await askTaskStore(task.world, () => task.host.store.delete(task.record.id)).catch(() => {})
+      ctx.stop()
+    },
+  },
+  info: {
+    exit(task, { from, reason }, ctx) {
+      if (from === null || from !== task.run?.task?.ref) return undefined
+      const end = endAfter(task, reason)
+      return end === undefined ? undefined : finish(task, end, ctx)
+    },
+    down(task, { process }) {
+      task.watchers.delete(process)
+      tellWatchers(task)
+    },
+    timer(task, what: { readonly late: string } | 'save', ctx) {
+      if (what === 'save') return save(task, ctx)
+      const message = 'no answer of the client within the time of the question'
+      return refuseQuestion(task, what.late, { code: 'ASK_TIMEOUT', message })
+    },
+  },
+})
+
+export type McpTaskRef = RefOf<typeof mcpTaskActor>
+
+async function begin(task: McpTask, isNew: boolean, ctx: ActorContext): Promise<Refusal | undefined> {
+  const { record, host } = task
+  if (isNew) {
+    const refused = await orRefuse(() => saveTask(task))
+    if (refused !== undefined) return refused
+  } else {
+    const tool = host.holdings.catalog.tools.get(String(record.params.name))
+    if (tool?.taskRestart === 'fail')
+      return finish(task, taskError('The task was interrupted, and is not to run twice'), ctx)
+    if (record.begun >= maxBegun) {
+      const problem = `The task was interrupted ${maxBegun} times, and never got ahead`
+      return finish(task, taskError(problem), ctx)
+    }
+    const refused = await orRefuse(() => saveTask(task, { begun: record.begun + 1 }))
+    if (refused !== undefined) return refused
+  }
+  ctx.continue(() => {
+    const end = task.ending === undefined ? startRun(task) : undefined
+    return end === undefined ? undefined : finish(task, end, ctx)
+  })
+  return undefined
+}
+
+/** Ends it for good: the first end counts. */
+function finish(task: McpTask, end: TaskEnd, ctx: ActorContext): Promise<undefined> | undefined {
+  if (task.ending !== undefined) return undefined
+  task.ending = end
+  stopRun(task)
+  return save(task, ctx)
+}
+
+/** Saves the end, as often as it takes, and tells it. */
+async function save(task: McpTask, ctx: ActorContext): Promise<undefined> {
+  const { ending: end, host, record } = task
+  if (end === undefined) return
+  // what it was made of is of no use any more
+  const done = { asked: [], steps: [], answers: [], params: { name: record.params.name } }
+  try {
+    await saveTask(task, { ...done, end })
+  } catch (error) {
+    const isTooLarge = end.type === 'result' || end.type === 'error'
+    if (isTooLarge && (error as { code?: unknown }).code === 'BAD_STATE') {
+      const { exposeErrors } = host.holdings.settings
+      const data = exposeErrors ? { error: exposedError(error) } : undefined
+      task.ending = taskError('The result is too large to be kept', data)
+      if (end.type === 'result') return save(task, ctx)
+    }
+    ctx.sendAfter(saveAgain, 'save')
+    return
+  }
+  host.ledger.cast('ended', record.id)
+  tellWatchers(task)
+  ctx.stop()
+}
+
+async function cancel(task: McpTask, ctx: ActorContext): Promise<TaskRecord | Refusal> {
+  if (task.ending === undefined) await finish(task, { type: 'cancelled' }, ctx)
+  // it may have ended in another way before, which is not saved yet
+  const isSaved = task.record.end !== undefined
+  return isSaved ? task.record : refuse(McpError.internal('the task cannot be saved: try again later'))
+}
+
+async function ask(
+  task: McpTask,
+  { run, key, method, params, timeout }: Asking,
+  ctx: ActorContext,
+): Promise<Deferred<JsonObject>> {
+  const reply = ctx.defer<JsonObject>()
+  if (task.run !== run || task.ending !== undefined) return rejected(reply, over())
+  const { asked, answers } = task.record
+  const known = new Map(answers).get(key) ?? []
+  const place = run.taken.get(key) ?? 0
+  run.taken.set(key, place + 1)
+  const before = known[place]
+  if (before !== undefined) {
+    settle(reply, before, method)
+    return reply
+  }
+  // asked before its program died
+  const open = asked.filter((question) => question.key === key)[place - known.length]
+  if (open === undefined && asked.length >= maxOpen)
+    return rejected(reply, new AskError('TOO_MANY_QUESTIONS', `a task may have ${maxOpen} questions open`))
+  const question = open ?? { id: questionId(task.record, key), key, method, params }
+  if (open === undefined) {
+    try {
+      await saveTask(task, { asked: [...asked, question] })
+    } catch (error) {
+      run.taken.set(key, place)
+      return rejected(reply, error)
+    }
+  }
+  const timer = timeout === undefined ? undefined : ctx.sendAfter(timeout, { late: question.id })
+  run.waiting.set(question.id, { reply, timer })
+  runClock(task)
+  tellWatchers(task)
+  return reply
+}
+
+async function refuseQuestion(
+  task: McpTask,
+  id: string,
+  refused: { readonly code: AskErrorCode; readonly message: string },
+): Promise<undefined> {
+  const question = task.record.asked.find((open) => open.id === id)
+  if (question === undefined) return
+  const { method } = question
+  await takeAnswers(task, new Map([[question, { method, refused }]])).catch(() => {}) // it stays open
+}
+
+async function takeAnswers(task: McpTask, given: ReadonlyMap<TaskQuestion, TaskAnswer>): Promise<void> {
+  if (given.size === 0 || task.ending !== undefined) return
+  await saveTask(task, { ...withAnswers(task.record, given), begun: 1 })
+  const { run } = task
+  for (const [{ id, method }, answer] of given) {
+    const waiting = run?.waiting.get(id)
+    run?.waiting.delete(id)
+    waiting?.timer?.cancel()
+    if (waiting !== undefined) settle(waiting.reply, answer, method)
+  }
+  runClock(task)
+}
+
+function settle(reply: Deferred<JsonObject>, answer: TaskAnswer, method: Question): void {
+  if (answer.method !== method)
+    reply.reject(new AskError('BAD_ANSWER', `${method}: the client was asked something else here before`))
+  else if ('result' in answer) reply.resolve(structuredClone(answer.result))
+  else reply.reject(new AskError(answer.refused.code, answer.refused.message))
+}
+
+function rejected<T>(reply: Deferred<T>, error: unknown): Deferred<T> {
+  reply.reject(error)
+  return reply
+}
+
+function over(): AskError {
+  return new AskError('CLIENT_GONE', 'the task has ended')
+}
+
+/** What goes wrong with the store, or is wrong, is for the caller: the task goes on. */
+async function orRefuse(work: () => Promise<void>): Promise<Refusal | undefined> {
+  try {
+    await work()
+    return undefined
+  } catch (error) {
+    return refuse(error instanceof Error ? error : new Error(messageOf(error)))
+  }
+}

@@ -1,0 +1,385 @@
+import type { Dialect } from '../../protocol/dialects/dialect.js'
+import { hasCapability } from '../../protocol/dialects/capabilities.js'
+import { metaKeys } from '../../protocol/stateless/envelope.js'
+import { errorCodes, McpError, unknownMethod } from '../../protocol/wire/errors.js'
+import { isObject, type JsonObject } from '../../protocol/wire/json.js'
+import type { JsonRpcRequest } from '../../protocol/wire/jsonrpc.js'
+import { readParams } from '../../protocol/messages/params.js'
+import { readTaskId, relatedTask, tasksExtension } from '../../protocol/messages/tasks.js'
+import { RuntimeError } from '../../runtime/base/errors.js'
+import { forever, type RefOf } from '../../runtime/process/ref.js'
+import type { Registry } from '../../runtime/process/registry.js'
+import type { World } from '../../runtime/time/world.js'
+import { isThisMachine, networkOf } from '../../transports/connections/client-counts.js'
+import type { Peer } from '../../transports/contract/contract.js'
+import type { Principal } from '../../transports/contract/principal.js'
+import { AskError } from '../base/errors.js'
+import { ownerOf } from '../base/owner.js'
+import type { Cursors } from '../catalog/cursors.js'
+import { checkAllowed } from '../context/scopes.js'
+import { ToolContext } from '../context/context.js'
+import type { RequestScope } from '../context/context.js'
+import { checkUsable, hasTasks } from '../definitions/session-needs.js'
+import type { Holdings } from '../holdings/holdings-actor.js'
+import type { TaskSettings } from '../holdings/task-options.js'
+import { noAnswerIn, type RouteScope, type TaskRoutes, type Work } from '../requests/work.js'
+import type { TaskQuestion, TaskRecord, TaskStore } from '../stores/task-store.js'
+import type { McpTaskRef } from './actor.js'
+import type { Found, ledgerActor } from './ledger.js'
+import { askTaskStore } from './mcp-task.js'
+import { toDetailedTask, toExtensionTask, toTask } from './views.js'
+
+/** Milliseconds that a request about tasks may take that waits for no task. */
+const quick = 30_000
+/** Bytes that nobody can guess, of which an id is made: who knows the id of an anonymous client has its task. */
+const idBytes = 24
+/** Characters of an id that is looked up. */
+const maxId = 200
+const pageSize = 100
+
+/** The requests about tasks, and the calls that become one. */
+export class McpTasks implements TaskRoutes {
+  readonly #holdings: Holdings
+  readonly #settings: TaskSettings
+  readonly #store: TaskStore
+  readonly #registry: Registry
+  readonly #world: World
+
+  /** Undefined where no tool runs as a task. */
+  static of(holdings: Holdings, registry: Registry, world: World): McpTasks | undefined {
+    const { settings, taskStore } = holdings
+    if (settings.tasks === undefined || taskStore === undefined) return undefined
+    return new McpTasks({ holdings, settings: settings.tasks, store: taskStore, registry, world })
+  }
+
+  private constructor(given: {
+    readonly holdings: Holdings
+    readonly settings: TaskSettings
+    readonly store: TaskStore
+    readonly registry: Registry
+    readonly world: World
+  }) {
+    this.#holdings = given.holdings
+    this.#settings = given.settings
+    this.#store = given.store
+    this.#registry = given.registry
+    this.#world = given.world
+  }
+
+  plan(request: JsonRpcRequest, scope: RouteScope): Work | undefined {
+    const { method, params } = request
+    const { dialect } = scope
+    if (method === 'tools/call') return this.#planCall(params ?? {}, scope)
+    if (!hasTasks(dialect)) return undefined
+    const plan = (dialect.handshake ? this.#inSessions : this.#byExtension).get(method)
+    if (plan === undefined) return undefined
+    if (!dialect.handshake && !declaresTasks(params)) throw needsTasks(method)
+    return plan(method, params, scope)
+  }
+
+  /** The methods of 2025-11-25. */
+  readonly #inSessions = new Map<
+    string,
+    (method: string, params: JsonObject | undefined, scope: RouteScope) => Work
+  >([
+    ['tasks/get', (method, params, scope) => this.#planGet(method, params, scope)],
+    ['tasks/result', (method, params) => this.#planResult(method, params)],
+    ['tasks/list', (method, params, scope) => this.#planList(method, params, scope)],
+    ['tasks/cancel', (method, params, scope) => this.#planCancel(method, params, scope)],
+  ])
+
+  /** The methods of the extension for 2026-07-28. */
+  readonly #byExtension = new Map<
+    string,
+    (method: string, params: JsonObject | undefined, scope: RouteScope) => Work
+  >([
+    ['tasks/get', (method, params, scope) => this.#planGet(method, params, scope)],
+    ['tasks/update', (method, params, scope) => this.#planUpdate(method, params, scope)],
+    ['tasks/cancel', (method, params, scope) => this.#planCancel(method, params, scope)],
+  ])
+
+  /** Undefined for a call that runs as any other. */
+  #planCall(params: JsonObject, scope: RouteScope): Work | undefined {
+    const { catalog, dialect, peer } = scope
+    const tool = typeof params.name === 'string' ? catalog.tools.get(params.name) : undefined
+    if (tool === undefined || !hasTasks(dialect)) return undefined
+    const isWanted = dialect.handshake ? isObject(params.task) : declaresTasks(params)
+    if (tool.task === 'forbidden') {
+      if (!isWanted || !dialect.handshake) return undefined
+      throw McpError.methodNotFound(`tool ${tool.name} does not run as a task`)
+    }
+    if (!isWanted && tool.task === 'optional') return undefined
+    const given = readParams('tools/call', params)
+    checkAllowed(peer, tool)
+    checkUsable(dialect, tool, `tool ${tool.name}`)
+    if (!isWanted) {
+      if (dialect.handshake)
+        throw McpError.methodNotFound(`tool ${tool.name} runs as a task only: call it with task: {}`)
+      throw needsTasks(`tool ${tool.name}`)
+    }
+    const ttl = this.#ttlOf(dialect.handshake ? given.task?.ttl : undefined)
+    return this.#work(`tools/call ${tool.name}`, scope, async (ctx) => {
+      const record = await this.#create(ctx, params, ttl)
+      const { pollInterval } = this.#settings
+      if (dialect.handshake) return { task: toTask(record, dialect, pollInterval) }
+      return { resultType: 'task', ...toExtensionTask(record, dialect, pollInterval) }
+    })
+  }
+
+  #planGet(method: string, params: JsonObject | undefined, scope: RouteScope): Work {
+    const id = readTaskId(method, params)
+    return this.#work(method, scope, async ({ peer }) =>
+      this.#tell(await this.#load(id, peer), scope.dialect),
+    )
+  }
+
+  #planCancel(method: string, params: JsonObject | undefined, scope: RouteScope): Work {
+    const id = readTaskId(method, params)
+    const { dialect } = scope
+    return this.#work(method, scope, async ({ peer }) => {
+      const before = await this.#load(id, peer)
+      if (before.end !== undefined) {
+        if (!dialect.handshake) return {}
+        throw McpError.invalidParams(
+          `The task has ended already (${before.end.type === 'cancelled' ? 'cancelled' : 'with an outcome'})`,
+        )
+      }
+      const record = await this.#ask(
+        id,
+        peer,
+        (task) => task.call('cancel', undefined, forever),
+        (ended) => ended,
+      )
+      if (!dialect.handshake) return {}
+      if (record.end?.type === 'cancelled') return this.#tell(record, dialect)
+      throw McpError.invalidParams('The task has ended already (with an outcome)')
+    })
+  }
+
+  #planUpdate(method: string, params: JsonObject | undefined, scope: RouteScope): Work {
+    const id = readTaskId(method, params)
+    const responses = params?.inputResponses
+    if (!isObject(responses))
+      throw McpError.invalidParams(`${method}: params.inputResponses: expected an object`)
+    return this.#work(method, scope, async ({ peer }) => {
+      await this.#ask(
+        id,
+        peer,
+        (task) => task.call('answer', responses, forever),
+        () => undefined,
+      )
+      return {}
+    })
+  }
+
+  #planList(method: string, params: JsonObject | undefined, scope: RouteScope): Work {
+    const { dialect, peer } = scope
+    const owner = ownerOf(peer)
+    // who cannot be told from others must not see their tasks
+    if (owner === undefined && peer.trusted !== true) throw unknownMethod(method)
+    const cursor = params?.cursor
+    if (cursor !== undefined && typeof cursor !== 'string')
+      throw McpError.invalidParams(`${method}: params.cursor: expected a string`)
+    return this.#work(method, scope, async () => {
+      const { cursors } = this.#holdings.catalog
+      const list = `${method} ${owner ?? ''}`
+      const after = cursor === undefined ? 0 : this.#placeOf(cursors, list, cursor)
+      const { found, next } = await this.#ledger().call('list', { owner, after, size: pageSize })
+      const records = await Promise.all(found.map(({ id }) => this.#load(id, peer).catch(() => undefined)))
+      const tasks = records.flatMap((record) =>
+        record === undefined ? [] : [toTask(record, dialect, this.#settings.pollInterval)],
+      )
+      if (next === undefined) return { tasks }
+      return { tasks, nextCursor: cursors.write(list, { place: next.place, key: next.id }) }
+    })
+  }
+
+  /** Waits for the end, and asks the client meanwhile what the task asks. */
+  #planResult(method: string, params: JsonObject | undefined): Work {
+    const id = readTaskId(method, params)
+    return {
+      name: method,
+      timeout: this.#settings.maxTtl,
+      waits: true,
+      run: async (ctx) => {
+        const record = await this.#await(id, ctx)
+        const { end } = record
+        if (end?.type === 'error')
+          throw new McpError(end.error.code, end.error.message, { data: end.error.data })
+        if (end?.type !== 'result') throw McpError.invalidParams('The task was cancelled')
+        const { _meta } = end.result
+        return { ...end.result, _meta: { ...(isObject(_meta) && _meta), [relatedTask]: { taskId: id } } }
+      },
+      timedOut: (ms) => noAnswerIn(ms, method),
+    }
+  }
+
+  async #await(id: string, ctx: ToolContext): Promise<TaskRecord> {
+    const scope = ToolContext.scopeOf(ctx)
+    const known: string[] = []
+    const next = (task: McpTaskRef) => task.call('watch', { scope, known: [...known] }, forever)
+    for (;;) {
+      const news = await this.#ask(id, ctx.peer, next, (record) => ({ type: 'ended' as const, record }))
+      if (news.type === 'ended') return news.record
+      if (news.type === 'gone') throw unknownTask()
+      for (const question of news.questions) {
+        known.push(question.id)
+        void this.#deliver(id, question, scope)
+      }
+    }
+  }
+
+  /** Asks the client over the stream of a request. What it cannot be asked there stays open. */
+  async #deliver(id: string, { id: key, method, params }: TaskQuestion, scope: RequestScope): Promise<void> {
+    const { peer } = scope
+    const _meta = {
+      ...('_meta' in params && isObject(params._meta) && params._meta),
+      [relatedTask]: { taskId: id },
+    }
+    try {
+      const timeout = this.#settings.maxTtl
+      const result = await scope.ask(key, method, { ...params, _meta } as never, { timeout })
+      const answers = { [key]: result } as JsonObject
+      await this.#ask(
+        id,
+        peer,
+        (task) => task.call('answer', answers, forever),
+        () => undefined,
+      )
+    } catch (error) {
+      const isRefused =
+        error instanceof AskError && (error.code === 'ASK_REFUSED' || error.code === 'BAD_ANSWER')
+      if (!isRefused) return
+      const { code, message } = error
+      const refuse = (task: McpTaskRef) =>
+        task.call('refuse', { id: key, code: code as never, message }, forever)
+      await this.#ask(id, peer, refuse, () => undefined).catch(() => {})
+    }
+  }
+
+  async #create(ctx: ToolContext, params: JsonObject, ttl: number): Promise<TaskRecord> {
+    const { session, peer } = ctx
+    const { task: _, ...given } = params
+    const now = this.#world.date()
+    const owner = ownerOf(peer)
+    const record: TaskRecord = {
+      id: this.#world.randomBytes(idBytes).toString('base64url'),
+      version: 0,
+      ...(owner !== undefined && { owner }),
+      ...(peer.principal !== undefined && {
+        principal: JSON.parse(JSON.stringify(peer.principal)) as Principal,
+      }),
+      transport: peer.transport,
+      ...(peer.trusted === true && { trusted: true as const }),
+      revision: session.revision,
+      client: session.client,
+      capabilities: session.capabilities,
+      params: given,
+      createdAt: now,
+      updatedAt: now,
+      ttl,
+      begun: 1,
+      steps: [],
+      answers: [],
+      asked: [],
+    }
+    const client = owner ?? networkIfFar(peer)
+    const creating = { record, peer, ...(client !== undefined && { client }) }
+    return this.#ledger().call('create', creating, { timeout: quick })
+  }
+
+  /** The record of a task, for its owner. Rejects with McpError -32602 for any other. */
+  #load(id: string, peer: Peer): Promise<TaskRecord> {
+    return this.#ask(
+      id,
+      peer,
+      (task) => task.call('get', undefined, forever),
+      (record) => record,
+    )
+  }
+
+  /** Asks the actor of a task that is at work, else its record. Rejects with McpError -32602 if it is unknown. */
+  async #ask<Answer>(
+    id: string,
+    peer: Peer,
+    live: (task: McpTaskRef) => Promise<Answer>,
+    ended: (record: TaskRecord) => Answer,
+  ): Promise<Answer> {
+    if (id.length > maxId) throw unknownTask()
+    for (let tries = 0; tries < 5; tries += 1) {
+      const found: Found = await this.#ledger().call('find', { id, owner: ownerOf(peer) })
+      if (found.type === 'unknown') throw unknownTask()
+      try {
+        if (found.type === 'live') return await live(found.ref)
+      } catch (error) {
+        if (!(error instanceof RuntimeError)) throw error
+        continue // it has ended meanwhile, or its actor has died
+      }
+      const record = await askTaskStore(this.#world, () => this.#store.load(id))
+      if (record === undefined) throw unknownTask()
+      if (record.end !== undefined) return ended(record)
+    }
+    throw startingAgain()
+  }
+
+  #tell(record: TaskRecord, dialect: Dialect): object {
+    const { pollInterval } = this.#settings
+    if (dialect.handshake) return toTask(record, dialect, pollInterval)
+    return toDetailedTask(record, dialect, pollInterval)
+  }
+
+  #work(name: string, { dialect, catalog }: RouteScope, run: (ctx: ToolContext) => Promise<object>): Work {
+    return {
+      name,
+      timeout: quick,
+      run: async (ctx) => catalog.stamp(dialect, await run(ctx)),
+      timedOut: (ms) => noAnswerIn(ms, name),
+    }
+  }
+
+  #ttlOf(wanted: unknown): number {
+    const { ttl, maxTtl } = this.#settings
+    if (typeof wanted !== 'number' || !Number.isFinite(wanted) || wanted <= 0) return ttl
+    return Math.min(Math.ceil(wanted), maxTtl)
+  }
+
+  #placeOf(cursors: Cursors, list: string, cursor: string): number {
+    const { place, isOurs } = cursors.read(list, cursor)
+    if (!isOurs) throw McpError.invalidParams('params.cursor: this list was made by a program that has ended')
+    return place
+  }
+
+  #ledger(): RefOf<typeof ledgerActor> {
+    const ledger = this.#registry.whereis(this.#holdings.settings.names.ledger)
+    if (ledger === undefined) throw startingAgain()
+    return ledger as RefOf<typeof ledgerActor>
+  }
+}
+
+/** Whether this request says that its client can have tasks (2026-07-28). */
+function declaresTasks(params: JsonObject | undefined): boolean {
+  const meta = params?._meta
+  const capabilities = isObject(meta) ? meta[metaKeys.clientCapabilities] : undefined
+  return isObject(capabilities) && hasCapability(capabilities, `extensions.${tasksExtension}`)
+}
+
+function needsTasks(what: string): McpError {
+  const problem = `${what}: the client has not declared the extension ${tasksExtension}`
+  const requiredCapabilities = { extensions: { [tasksExtension]: {} } }
+  return new McpError(errorCodes.missingClientCapability, problem, { data: { requiredCapabilities } })
+}
+
+/** One for what does not exist, has expired, or is somebody else's: they must look alike. */
+function unknownTask(): McpError {
+  return McpError.invalidParams('Unknown task')
+}
+
+function startingAgain(): McpError {
+  return McpError.internal('The tasks are starting again: try once more', { retryable: true })
+}
+
+function networkIfFar({ remoteAddress }: Peer): string | undefined {
+  return remoteAddress === undefined || isThisMachine(remoteAddress)
+    ? undefined
+    : `from ${networkOf(remoteAddress)}`
+}

@@ -1,0 +1,203 @@
+import * as assert from 'uvu/assert'
+import { defineTool } from '../../../server/definitions/define-tool.js'
+import { crash, fakeClock } from '../../../testing.js'
+import { RawClient } from '../_client.js'
+import { as, byName } from '../_principals.js'
+import { suite } from '../../support/suite.js'
+import { asks, at, greet, held, ModernClient, startTasks } from './_tasks.js'
+
+const test = suite('tasks that outlive what is around them')
+
+/** A tool that does one step, and then waits for the test in each run. */
+function stepping() {
+  const runs: AbortSignal[] = []
+  let steps = 0
+  let open = (): void => {}
+  const opened = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  const waiting: { count: number; resolve(): void }[] = []
+  const tool = defineTool({
+    name: 'stepping',
+    task: 'optional',
+    async run(_args, ctx) {
+      await ctx.once('step', () => {
+        steps += 1
+      })
+      runs.push(ctx.signal)
+      for (const { count, resolve } of waiting) if (runs.length >= count) resolve()
+      await opened
+      return `${steps} step`
+    },
+  })
+  const begun = (count: number) =>
+    new Promise<void>((resolve) => {
+      if (runs.length >= count) resolve()
+      else waiting.push({ count, resolve })
+    })
+  return { tool, runs, begun, open: () => open() }
+}
+
+for (const part of ['tasks', 'base', 'transport', 'sessions', 'group'] as const)
+  test(`a restart of the group costs no task, and begins none again (${part})`, async (t) => {
+    const { tool, runs, begun, open } = stepping()
+    const { server, modern } = await startTasks(t, [tool])
+    const id = await modern.start('stepping')
+    await begun(1)
+    await crash(server, { part })
+    assert.is((await modern.get(id)).result?.status, 'working')
+    open()
+    await modern.until(id, 'completed')
+    assert.is(runs.length, 1)
+  })
+
+for (const part of ['ledger', 'liveTasks', 'taskRuns'] as const)
+  test(`a crash of what keeps the tasks has them go on, with their steps (${part})`, async (t) => {
+    const { tool, runs, begun, open } = stepping()
+    const { server, modern } = await startTasks(t, [tool, greet])
+    const id = await modern.start('stepping')
+    const kept = await modern.start('greet')
+    await modern.until(kept, 'completed')
+    await begun(1)
+    await crash(server, { part })
+    await begun(2)
+    assert.is(runs[0]?.aborted, true)
+    assert.is((await modern.get(kept)).result?.status, 'completed')
+    open()
+    const done = await modern.until(id, 'completed')
+    assert.is(at<{ text: string }[]>(done, 'result', 'content')[0]?.text, '1 step')
+  })
+
+test('a crash of the actor of a task costs its neighbours nothing, and the task goes on', async (t) => {
+  const one = stepping()
+  const { tool: other, gate } = held('other')
+  const { server, modern } = await startTasks(t, [one.tool, other])
+  const id = await modern.start('stepping')
+  const neighbour = await modern.start('other')
+  await one.begun(1)
+  const ref = server.registry.whereis(`test/mcp-task ${id}`)
+  assert.ok(ref)
+  await crash(ref)
+  await one.begun(2)
+  one.open()
+  await modern.until(id, 'completed')
+  gate.resolve('unharmed')
+  const done = await modern.until(neighbour, 'completed')
+  assert.is(at<{ text: string }[]>(done, 'result', 'content')[0]?.text, 'unharmed')
+})
+
+test('a task outlives its session, and another session of the same principal finds it', async (t) => {
+  const { tool, gate } = held()
+  const { server } = await startTasks(t, [tool], { http: { authenticate: byName } })
+  const open = (name: string) => {
+    const client = new RawClient(t, server.url)
+    client.own = as(name)
+    return client.open()
+  }
+  const first = await open('ada')
+  const { result } = await first.ask('tools/call', { name: 'held', task: {} })
+  const taskId = at<string>(result, 'task', 'taskId')
+  await first.send('DELETE', undefined, first.headers())
+  const second = await open('ada')
+  assert.equal(
+    at<object[]>((await second.ask('tasks/list')).result, 'tasks').map((task) => at(task, 'taskId')),
+    [taskId],
+  )
+  const waiting = second.ask('tasks/result', { taskId })
+  gate.resolve('found')
+  assert.is((await waiting).result?.content?.[0]?.text, 'found')
+})
+
+test('to anybody but its principal a task is as unknown as one that never was', async (t) => {
+  const { server } = await startTasks(t, [asks], { http: { authenticate: byName } })
+  const ada = new ModernClient(t, server.url, as('ada'))
+  const id = await ada.start('asks')
+  await ada.until(id, 'input_required')
+  const unknown = await ada.ask('tasks/get', { taskId: 'never' })
+  assert.is(unknown.error?.code, -32602)
+  const strangers = [
+    new ModernClient(t, server.url, as('eve')),
+    new ModernClient(t, server.url, as('ada@https://other.example')),
+    new ModernClient(t, server.url),
+  ]
+  for (const stranger of strangers) {
+    for (const method of ['tasks/get', 'tasks/cancel', 'tasks/update']) {
+      const answer = await stranger.ask(method, {
+        taskId: id,
+        inputResponses: { first: { action: 'accept', content: { name: 'Eve' } } },
+      })
+      assert.equal(answer.error, unknown.error, method)
+    }
+  }
+  assert.is((await ada.get(id)).result?.status, 'input_required')
+  const session = new RawClient(t, server.url)
+  session.own = as('eve')
+  await session.open()
+  for (const method of ['tasks/get', 'tasks/result', 'tasks/cancel'])
+    assert.equal((await session.ask(method, { taskId: id })).error, unknown.error, method)
+  assert.equal((await session.ask('tasks/list')).result?.tasks, [])
+  const anonymous = await new RawClient(t, server.url).open()
+  assert.is((await anonymous.ask('tasks/list')).error?.code, -32601)
+})
+
+test('hostile ids and params are refused, and cost nothing', async (t) => {
+  const { modern, session } = await startTasks(t, [greet])
+  const ids = ['', '../../etc/passwd', '__proto__', 'x'.repeat(200), '\u0000', 'ü', 'constructor']
+  for (const taskId of ids)
+    for (const method of ['tasks/get', 'tasks/cancel'])
+      assert.is((await (await session()).ask(method, { taskId })).error?.code, -32602, `${method} ${taskId}`)
+  const client = await session()
+  for (const taskId of [7, null, {}, ['x'], 'x'.repeat(1_000_000)])
+    assert.is((await client.ask('tasks/result', { taskId })).error?.code, -32602)
+  for (const inputResponses of [undefined, 7, [], 'x'])
+    assert.is((await modern.ask('tasks/update', { taskId: 'x', inputResponses })).error?.code, -32602)
+  const odd = await client.ask('tools/call', { name: 'greet', task: { ttl: -1 } })
+  assert.is(at(odd.result, 'task', 'ttl'), 3_600_000)
+  const long = await client.ask('tools/call', { name: 'greet', task: { ttl: 1e300 } })
+  assert.is(at(long.result, 'task', 'ttl'), 24 * 3_600_000)
+})
+
+test('a task is deleted when its time is over, at work or not, and whoever waits is told', async (t) => {
+  const clock = fakeClock()
+  const { tool, signals, begun } = held()
+  const { session, modern } = await startTasks(t, [tool, greet], { clock, tasks: { ttl: 120_000 } })
+  const client = await session()
+  const { result } = await client.ask('tools/call', { name: 'held', task: { ttl: 60_000 } })
+  const taskId = at<string>(result, 'task', 'taskId')
+  const other = await modern.start('greet')
+  await modern.until(other, 'completed')
+  await begun
+  const waiting = client.ask('tasks/result', { taskId })
+  await clock.advance(59_999)
+  assert.is((await client.ask('tasks/get', { taskId })).result?.status, 'working')
+  await clock.advance(1)
+  const answer = await waiting
+  assert.is(answer.error?.code, -32602)
+  assert.is((await client.ask('tasks/get', { taskId })).error?.code, -32602)
+  assert.is(signals[0]?.aborted, true)
+  assert.is((await modern.get(other)).result?.status, 'completed')
+  await clock.advance(60_000)
+  assert.is((await modern.get(other)).error?.code, -32602)
+})
+
+test('a tool that takes too long has failed as it would in a call; its time stands still while it asks', async (t) => {
+  const clock = fakeClock()
+  const slow = defineTool({
+    name: 'slow',
+    task: 'optional',
+    timeout: 1_000,
+    run: () => new Promise<string>(() => {}),
+  })
+  const patient = defineTool({ name: 'patient', task: 'optional', timeout: 1_000, run: asks.run as never })
+  const { modern } = await startTasks(t, [slow, patient], { clock })
+  const [late, asking] = [await modern.start('slow'), await modern.start('patient')]
+  await modern.until(asking, 'input_required')
+  await clock.advance(1_000)
+  const done = await modern.until(late, 'completed')
+  assert.is(at(done, 'result', 'isError'), true)
+  assert.match(String(done.statusMessage), /took longer than 1000 ms/)
+  await clock.advance(60_000)
+  assert.is((await modern.get(asking)).result?.status, 'input_required')
+})
+
+test.run()

@@ -1,0 +1,191 @@
+import * as assert from 'uvu/assert'
+import { RawClient } from '../_client.js'
+import { suite } from '../../support/suite.js'
+import { asks, at, crashes, extension, fail, greet, held, plain, startTasks } from './_tasks.js'
+
+const test = suite('tasks of both eras')
+const related = 'io.modelcontextprotocol/related-task'
+
+test('a call of 2026-07-28 becomes a task, whose outcome is told inline', async (t) => {
+  const { modern } = await startTasks(t, [greet])
+  const { result } = await modern.call('greet', { name: 'Ada' })
+  assert.is(result?.resultType, 'task')
+  assert.is(result?.status, 'working')
+  assert.is(result?.ttlMs, 3_600_000)
+  assert.is(result?.pollIntervalMs, 1_000)
+  assert.match(String(result?.createdAt), /^\d{4}-\d\d-\d\dT.*Z$/)
+  for (const field of ['task', 'ttl', 'result', 'content', 'requestState'])
+    assert.not(field in (result ?? {}))
+  const done = await modern.until(String(result?.taskId), 'completed')
+  assert.is(done.resultType, 'complete')
+  assert.is((done.result as { content: { text: string }[] }).content[0]?.text, 'hello Ada')
+})
+
+test('a call of 2025-11-25 becomes a task where its client asks for it, and its result is waited for', async (t) => {
+  const { tool, gate } = held()
+  const { session } = await startTasks(t, [tool])
+  const client = await session()
+  const { result } = await client.ask('tools/call', { name: 'held', task: { ttl: 60_000 } })
+  const { taskId, status, ttl, pollInterval } = at<Record<string, unknown>>(result, 'task')
+  assert.equal([status, ttl, pollInterval], ['working', 60_000, 1_000])
+  const waiting = client.ask('tasks/result', { taskId })
+  assert.is((await client.ask('tasks/get', { taskId })).result?.status, 'working')
+  gate.resolve('done')
+  const answer = await waiting
+  assert.is(answer.result?.content?.[0]?.text, 'done')
+  assert.equal(at(answer.result, '_meta', related), { taskId })
+  assert.is((await client.ask('tasks/get', { taskId })).result?.status, 'completed')
+})
+
+test('without the extension, or without task, an optional tool runs as any other, and a required one is refused', async (t) => {
+  const { modern, session } = await startTasks(t, [greet, fail])
+  modern.capabilities = {}
+  assert.is((await modern.call('greet')).result?.content?.[0]?.text, 'hello nobody')
+  const refused = await modern.call('fail')
+  assert.is(refused.error?.code, -32021)
+  assert.equal(refused.error?.data?.requiredCapabilities, { extensions: { [extension]: {} } })
+  const client = await session()
+  assert.is((await client.call('greet')).result?.content?.[0]?.text, 'hello nobody')
+  assert.is((await client.call('fail')).error?.code, -32601)
+})
+
+test('a tool that does not run as a task is refused as one in 2025-11-25, and just runs in 2026-07-28', async (t) => {
+  const { modern, session } = await startTasks(t, [greet, plain])
+  assert.is((await modern.call('plain')).result?.content?.[0]?.text, 'plain')
+  const client = await session()
+  assert.is((await client.ask('tools/call', { name: 'plain', task: {} })).error?.code, -32601)
+})
+
+test('without tasks the server ignores the field, and knows none of the methods', async (t) => {
+  const { modern, session } = await startTasks(t, [plain])
+  const client = await session()
+  const called = await client.ask('tools/call', { name: 'plain', task: {} })
+  assert.is(called.result?.content?.[0]?.text, 'plain')
+  for (const method of ['tasks/get', 'tasks/result', 'tasks/list', 'tasks/cancel'])
+    assert.is((await client.ask(method, { taskId: 'x' })).error?.code, -32601)
+  for (const method of ['tasks/get', 'tasks/update', 'tasks/cancel'])
+    assert.is((await modern.ask(method, { taskId: 'x' })).error?.code, -32601)
+})
+
+test('what is declared fits the revision: capabilities, and taskSupport of each tool', async (t) => {
+  const { server, modern, session } = await startTasks(t, [greet, fail, plain])
+  const discovered = await modern.ask('server/discover')
+  const capabilities = at<object>(discovered.result, 'capabilities')
+  assert.equal(at(capabilities, 'extensions'), { [extension]: {} })
+  assert.not('tasks' in capabilities)
+  const raw = new RawClient(t, server.url)
+  const opened = await raw.post({
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'initialize',
+    params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'x', version: '1' } },
+  })
+  const told = at<object>(opened.messages[0], 'result', 'capabilities')
+  // nobody can tell anonymous clients apart, so that they have no list
+  assert.equal(at(told, 'tasks'), { cancel: {}, requests: { tools: { call: {} } } })
+  assert.not('extensions' in told)
+  const client = await session()
+  const listed = await client.ask('tools/list')
+  const tools = at<object[]>(listed.result, 'tools')
+  const support = tools.map((tool) => at(tool, 'execution', 'taskSupport'))
+  assert.equal(support, ['optional', 'required', undefined])
+  const old = await new RawClient(t, server.url).open('raw', '2025-06-18')
+  assert.equal(await old.list(), ['greet', 'plain'])
+  assert.is((await old.call('fail')).error?.code, -32601)
+  assert.is((await old.ask('tasks/list')).error?.code, -32601)
+})
+
+test('a tool that failed is failed in 2025-11-25, and completed in 2026-07-28', async (t) => {
+  const { modern, session } = await startTasks(t, [fail])
+  const id = await modern.start('fail')
+  const done = await modern.until(id, 'completed')
+  assert.is((done.result as { isError: boolean }).isError, true)
+  const client = await session()
+  const { result } = await client.ask('tasks/get', { taskId: id })
+  assert.is(result?.status, 'failed')
+  assert.is(result?.statusMessage, 'no luck')
+  assert.is((await client.ask('tasks/result', { taskId: id })).result?.isError, true)
+})
+
+test('a handler that crashes costs its task, which has failed with the number of the report', async (t) => {
+  const { modern, session } = await startTasks(t, [crashes, greet])
+  const failed = await modern.until(await modern.start('crashes'), 'failed')
+  const error = failed.error as { code: number; message: string }
+  assert.is(error.code, -32603)
+  assert.match(error.message, /report/)
+  assert.not('result' in failed)
+  const client = await session()
+  const answer = await client.ask('tasks/result', { taskId: failed.taskId })
+  assert.is(answer.error?.code, -32603)
+  await modern.until(await modern.start('greet'), 'completed')
+})
+
+test('a cancelled task stays so, whatever its handler does, and its signal is aborted', async (t) => {
+  const { tool, gate, begun, signals } = held()
+  const { modern, session } = await startTasks(t, [tool])
+  const id = await modern.start('held')
+  await begun
+  const acknowledged = await modern.ask('tasks/cancel', { taskId: id })
+  assert.is(acknowledged.result?.resultType, 'complete')
+  assert.not('status' in (acknowledged.result ?? {}))
+  gate.resolve('too late')
+  assert.is((await modern.get(id)).result?.status, 'cancelled')
+  assert.is(signals[0]?.aborted, true)
+  assert.is((await modern.ask('tasks/cancel', { taskId: id })).result?.resultType, 'complete')
+  const client = await session()
+  assert.is((await client.ask('tasks/cancel', { taskId: id })).error?.code, -32602)
+  const second = await client.ask('tools/call', { name: 'held', task: {} })
+  const again = await client.ask('tasks/cancel', { taskId: at(second.result, 'task', 'taskId') })
+  assert.ok(['completed', 'cancelled'].includes(String(again.result?.status ?? 'completed')))
+})
+
+test('in 2026-07-28 questions are told with the task, and answered one by one', async (t) => {
+  const { modern } = await startTasks(t, [asks])
+  const id = await modern.start('asks')
+  const first = await modern.until(id, 'input_required')
+  const asked = first.inputRequests as Record<string, { method: string; params: { message: string } }>
+  assert.is(asked.first?.method, 'elicitation/create')
+  assert.is(asked.first?.params.message, 'Your first name?')
+  const answer = (key: string, name: string) => ({ [key]: { action: 'accept', content: { name } } })
+  const wrong = await modern.ask('tasks/update', { taskId: id, inputResponses: { first: 7 } })
+  assert.is(wrong.error?.code, -32602)
+  const unknown = await modern.ask('tasks/update', { taskId: id, inputResponses: answer('other', 'x') })
+  assert.is(unknown.result?.resultType, 'complete')
+  await modern.ask('tasks/update', { taskId: id, inputResponses: answer('first', 'Ada') })
+  for (;;) {
+    const { result } = await modern.get(id)
+    if ('last' in ((result?.inputRequests as object) ?? {})) break
+  }
+  // the first question is answered: a copy of its answer changes nothing
+  await modern.ask('tasks/update', { taskId: id, inputResponses: answer('first', 'Eve') })
+  await modern.ask('tasks/update', { taskId: id, inputResponses: answer('last', 'Lovelace') })
+  const done = await modern.until(id, 'completed')
+  assert.is((done.result as { content: { text: string }[] }).content[0]?.text, 'Ada Lovelace')
+  const late = await modern.ask('tasks/update', { taskId: id, inputResponses: answer('last', 'Byron') })
+  assert.is(late.result?.resultType, 'complete')
+})
+
+test('in 2025-11-25 questions are requests on the stream of tasks/result, and name their task', async (t) => {
+  const { session } = await startTasks(t, [asks])
+  const client = await session()
+  const { result } = await client.ask('tools/call', { name: 'asks', task: {} })
+  const taskId = at<string>(result, 'task', 'taskId')
+  const stream = await client.stream({
+    jsonrpc: '2.0',
+    id: 'wait',
+    method: 'tasks/result',
+    params: { taskId },
+  })
+  for (const name of ['Ada', 'Lovelace']) {
+    let question = await stream.next()
+    while (question.method === undefined) question = await stream.next()
+    assert.is(question.method, 'elicitation/create')
+    assert.equal(at(question.params, '_meta', related), { taskId })
+    assert.is((await client.ask('tasks/get', { taskId })).result?.status, 'input_required')
+    await client.post({ jsonrpc: '2.0', id: question.id, result: { action: 'accept', content: { name } } })
+  }
+  const answer = await stream.next()
+  assert.is(answer.result?.content?.[0]?.text, 'Ada Lovelace')
+})
+
+test.run()
