@@ -1,4 +1,5 @@
-import { isObject } from '../../protocol/wire/json.js'
+import type { Question } from '../../protocol/dialects/capabilities.js'
+import { isObject, type JsonObject } from '../../protocol/wire/json.js'
 import type { RequestId } from '../../protocol/wire/jsonrpc.js'
 import type { NotificationParams, NotificationTo } from '../../protocol/messages/methods.js'
 import type { Implementation, ProgressToken } from '../../protocol/messages/base.js'
@@ -22,7 +23,7 @@ import type { Isolation, IsolatedHandler } from './isolated.js'
 import type { ToolReturn } from '../results/results.js'
 import { checkKey, copy } from './session-state.js'
 import type { StateValue } from './session-state.js'
-import type { Once } from './steps.js'
+import type { FinishedSteps, Once } from './steps.js'
 
 /** The client of a request, and the revision that they speak. */
 export interface SessionFacts {
@@ -64,11 +65,19 @@ export interface RequestScope {
   wantsLog(level: LoggingLevel): boolean
   readonly ask: Ask
   readonly once: Once
+  /** What the rounds of a call have brought; absent where a call has none. */
+  carried?(): Carried
   /** Ends the connection early, if the client will come back. */
   release?(): boolean
   read(key: string): Promise<StateValue>
   /** Resolves with undefined if the value was taken, else with the value that came in between. */
   swap(key: string, version: number, value: unknown): Promise<StateValue | undefined>
+}
+
+/** What the rounds of one call have brought so far. */
+export interface Carried {
+  readonly answers: ReadonlyMap<string, readonly { readonly method: Question; readonly result: JsonObject }[]>
+  readonly steps: FinishedSteps
 }
 
 /** Any function. Without a signature here, its parameters keep the types that its author wrote. */

@@ -73,6 +73,12 @@ export interface ToolOptions<Input extends Described | undefined = undefined, Co
   /** See `StructuredToolOptions`. */
   readonly output?: undefined
   /**
+   * Asks what `run` needs to know before there is a task: in 2026-07-28 the call itself asks (MRTR), and becomes
+   * a task when this is done. `run` finds its answers and steps under the same keys. Elsewhere it runs just
+   * before `run`. Only with `task`.
+   */
+  prepare?(args: ArgumentsOf<Input>, ctx: Context): unknown
+  /**
    * Does the work, in a task of its own: a throw fails only this call. Throw `ToolError` for a text that the
    * model should read, `McpError` for a JSON-RPC error. Any other error is -32603 without its message.
    */
@@ -94,6 +100,8 @@ export interface StructuredToolOptions<
    * text of any other, and before 2025-06-18 only the text of all.
    */
   readonly output: Output
+  /** See `ToolOptions`. */
+  prepare?(args: ArgumentsOf<Input>, ctx: Context): unknown
   /** Does the work, like `run` of any tool, and returns the value. */
   run(args: ArgumentsOf<Input>, ctx: Context): Returned | Promise<Returned>
 }
@@ -119,6 +127,8 @@ export interface ToolDefinition<Name extends string | undefined = string> extend
   readonly annotations: ToolAnnotations | undefined
   readonly task: TaskSupport
   readonly taskRestart: 'again' | 'fail'
+  /** Runs before the call becomes a task, where its client can be asked without one. */
+  readonly prepare: ((args: never, ctx: ToolContext) => unknown) | undefined
   readonly run: (args: never, ctx: ToolContext) => unknown
 }
 
@@ -150,6 +160,7 @@ export function defineTool(
   const { input, output, annotations } = options
   checkAnnotations(read, annotations)
   const task = readTask(read, options)
+  const prepare = readPrepare(read, options)
   const schema = input === undefined ? nothing : readObjectSchema(read, 'input', input, true)
   return Object.freeze({
     kind: 'tool',
@@ -160,7 +171,8 @@ export function defineTool(
     headers: readProtocol(read, 'input', () => headerParams(schema.jsonSchema)),
     annotations: annotations === undefined ? undefined : Object.freeze({ ...annotations }),
     ...task,
-    run: handle,
+    prepare,
+    run: prepare === undefined ? handle : prepared(prepare, handle),
   })
 }
 
@@ -179,7 +191,7 @@ const toolKind: ComponentKind = {
   expected: toolNames,
   fits: (name) => name === undefined || isToolName(name),
   handler: 'run',
-  fields: ['input', 'output', 'annotations', 'task', 'taskRestart'],
+  fields: ['input', 'output', 'annotations', 'task', 'taskRestart', 'prepare'],
 }
 
 const hints: readonly string[] = ['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint']
@@ -198,6 +210,26 @@ function readTask(
   if (task !== 'forbidden' && session === true)
     throw bad('task', "'forbidden' with session: true, since a task outlives its session", task)
   return { task, taskRestart }
+}
+
+type Handler = ToolDefinition['run']
+
+function readPrepare(
+  { bad, readFunction }: DefinitionReaders,
+  options: object,
+): Handler | undefined {
+  const { prepare, task = 'forbidden', module } = options as Readonly<Record<string, unknown>>
+  if (prepare === undefined) return undefined
+  if (task === 'forbidden' || module !== undefined)
+    throw bad('prepare', 'nothing without task, and beside module', prepare)
+  return readFunction(prepare, 'prepare').bind(options) as Handler
+}
+
+function prepared(prepare: Handler, run: Handler): Handler {
+  return async (args, ctx) => {
+    await prepare(args, ctx)
+    return run(args, ctx)
+  }
 }
 
 function checkAnnotations({ bad, readFlag }: DefinitionReaders, annotations: unknown): void {

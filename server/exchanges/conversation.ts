@@ -5,6 +5,7 @@ import type { World } from '../../runtime/time/world.js'
 import type { Response } from '../../transports/contract/contract.js'
 import { encodedResult } from '../requests/answer.js'
 import type { AskMethod, AskOptions } from '../context/ask.js'
+import type { Carried } from '../context/context.js'
 import { AskError, ServerError } from '../base/errors.js'
 import { readersOf } from '../base/read-options.js'
 import type { Conversations } from './conversations.js'
@@ -99,6 +100,10 @@ export class Conversation {
 
   get round(): number {
     return this.#known.round
+  }
+
+  get carried(): Carried {
+    return { answers: this.#known.answers, steps: this.#done.finished }
   }
 
   /** Goes on with a retry; questions that it does not answer are asked again. */

@@ -4,7 +4,7 @@ import type { Params, Result } from '../../protocol/messages/methods.js'
 import type { TaskContext } from '../../runtime/tasks/task.js'
 import type { ExchangeCall } from '../../transports/contract/contract.js'
 import type { AskMethod, AskOptions } from '../context/ask.js'
-import type { RequestScope, SessionFacts } from '../context/context.js'
+import type { Carried, RequestScope, SessionFacts } from '../context/context.js'
 import type { ServerError } from '../base/errors.js'
 import type { Changes } from '../context/changes.js'
 import type { Isolation } from '../context/isolated.js'
@@ -46,6 +46,10 @@ export class ExchangeScope extends Scope implements RequestScope {
   async once<Value>(key: string, fn: () => Value | Promise<Value>): Promise<Value> {
     this.checkOpen()
     return this.#run.conversation.once(key, fn)
+  }
+
+  carried(): Carried {
+    return this.#run.conversation.carried
   }
 
   assign(): never {

@@ -47,6 +47,10 @@ export class Rounds {
     return this.#round
   }
 
+  get answers(): ReadonlyMap<string, readonly Answer[]> {
+    return this.#answers
+  }
+
   get open(): ReadonlyMap<string, OpenQuestion> {
     return this.#open
   }

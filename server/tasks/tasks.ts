@@ -22,6 +22,7 @@ import type { RequestScope } from '../context/context.js'
 import { checkUsable, hasTasks } from '../definitions/session-needs.js'
 import type { Holdings } from '../holdings/holdings-actor.js'
 import type { TaskSettings } from '../holdings/task-options.js'
+import { prepareTool } from '../requests/handlers/tools.js'
 import { noAnswerIn, type RouteScope, type TaskRoutes, type Work } from '../requests/work.js'
 import type { TaskQuestion, TaskRecord, TaskStore } from '../stores/task-store.js'
 import type { McpTaskRef } from './actor.js'
@@ -118,12 +119,17 @@ export class McpTasks implements TaskRoutes {
       throw needsTasks(`tool ${tool.name}`)
     }
     const ttl = this.#ttlOf(dialect.handshake ? given.task?.ttl : undefined)
-    return this.#work(`tools/call ${tool.name}`, scope, async (ctx) => {
-      const record = await this.#create(ctx, params, ttl)
+    const create = async (ctx: ToolContext): Promise<object> => {
       const { pollInterval } = this.#settings
-      if (dialect.handshake) return { task: toTask(record, dialect, pollInterval) }
+      if (dialect.handshake)
+        return { task: toTask(await this.#create(ctx, params, ttl), dialect, pollInterval) }
+      const result = await prepareTool(tool, given.arguments ?? {}, ctx)
+      if (result !== undefined) return result
+      const record = await this.#create(ctx, params, ttl)
       return { resultType: 'task', ...toExtensionTask(record, dialect, pollInterval) }
-    })
+    }
+    const work = this.#work(`tools/call ${tool.name}`, scope, create)
+    return tool.prepare === undefined ? work : { ...work, timeout: tool.timeout }
   }
 
   #planGet(method: string, params: JsonObject | undefined, scope: RouteScope): Work {
@@ -259,7 +265,8 @@ export class McpTasks implements TaskRoutes {
 
   async #create(ctx: ToolContext, params: JsonObject, ttl: number): Promise<TaskRecord> {
     const { session, peer } = ctx
-    const { task: _, ...given } = params
+    const { task: _, inputResponses: __, requestState: ___, ...given } = params
+    const carried = ToolContext.scopeOf(ctx).carried?.()
     const now = this.#world.date()
     const owner = ownerOf(peer)
     const record: TaskRecord = {
@@ -279,8 +286,8 @@ export class McpTasks implements TaskRoutes {
       updatedAt: now,
       ttl,
       begun: 1,
-      steps: [],
-      answers: [],
+      steps: [...(carried?.steps ?? [])].map(([key, text]) => [key, text ?? null]),
+      answers: [...(carried?.answers ?? [])],
       asked: [],
     }
     const client = owner ?? networkIfFar(peer)

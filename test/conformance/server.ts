@@ -7,6 +7,7 @@ import { prompts } from './prompts.js'
 import { resources, resourceTemplates } from './resources.js'
 import { roundsPrompts, roundsTools } from './rounds-tools.js'
 import { changingTools, statelessTools } from './stateless-tools.js'
+import { taskTools } from './task-tools.js'
 import { tools } from './tools.js'
 
 const { port } = parseArgs({ options: { port: { type: 'string', default: '0' } } }).values
@@ -14,7 +15,7 @@ const { port } = parseArgs({ options: { port: { type: 'string', default: '0' } }
 const everything = defineServer({
   name: 'caduceus-conformance',
   version: '1.0.0',
-  tools: [...tools, ...askingTools, ...roundsTools, ...statelessTools, ...changingTools(() => server)],
+  tools: [...tools, ...askingTools, ...roundsTools, ...statelessTools, ...taskTools, ...changingTools(() => server)],
   resources,
   resourceTemplates,
   prompts: [...prompts, ...roundsPrompts],

@@ -34,6 +34,23 @@ export function callTool(
   }
 }
 
+/** Runs what a tool does before its call becomes a task; the result of a call that does not become one. */
+export async function prepareTool(
+  { name, schema, prepare }: ToolDefinition,
+  args: unknown,
+  ctx: ToolContext,
+): Promise<CallToolResult | undefined> {
+  if (prepare === undefined) return undefined
+  const parsed = await schema.parse(args)
+  if ('issues' in parsed) return badArguments(name, parsed.issues)
+  try {
+    await prepare(parsed.value as never, ctx)
+    return undefined
+  } catch (error) {
+    return toFailure(error)
+  }
+}
+
 /** Checks `Mcp-Param-*` headers against the arguments (specification: 2026-07-28). Throws McpError -32020. */
 export function checkArguments({ request: { params }, peer }: ExchangeCall, { tools }: Catalog): void {
   const tool = typeof params?.name === 'string' ? tools.get(params.name) : undefined
