@@ -68,8 +68,13 @@ async function testServer({ tally, ...given }, wanted) {
     for (const run of wanted) {
       if (given.scenario !== undefined && (await namesOf(given, run, 'server')).length === 0) continue
       const folder = join(given.folder, `server ${run.name}`)
-      const results = await runSuite({ ...given, ...run, url, folder })
-      for (const { scenario, checks } of results) tally.add(`server ${run.name}`, scenario, checks)
+      // scenarios of extensions are in no suite of a revision
+      const names = run.of === 'extension' ? await namesOf(given, run, 'server') : [given.scenario]
+      for (const [at, name] of names.entries()) {
+        const own = run.of === 'extension' ? join(folder, String(at)) : folder
+        const results = await runSuite({ ...given, ...run, url, scenario: name, folder: own })
+        for (const { scenario, checks } of results) tally.add(`server ${run.name}`, scenario, checks)
+      }
     }
   } finally {
     const problems = (await fixture?.stop()) ?? []

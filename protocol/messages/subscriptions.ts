@@ -15,6 +15,8 @@ export interface SubscriptionFilter {
   resourcesListChanged?: boolean
   /** The uris whose changes are told; in older revisions this was `resources/subscribe`. */
   resourceSubscriptions?: string[]
+  /** The tasks whose changes are told (extension `io.modelcontextprotocol/tasks`). */
+  taskIds?: string[]
 }
 
 const filter = shape<SubscriptionFilter>({
@@ -22,6 +24,7 @@ const filter = shape<SubscriptionFilter>({
   promptsListChanged: optional(flag),
   resourcesListChanged: optional(flag),
   resourceSubscriptions: optional(listOf(text)),
+  taskIds: optional(listOf(text)),
 })
 
 /** Params of `subscriptions/listen` (2026-07-28): opens a stream, answered when the server ends it. */

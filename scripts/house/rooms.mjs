@@ -64,7 +64,7 @@ export const rooms = {
     sessions: [
       ...['base', 'context', 'definitions', 'catalog', 'stores', 'cluster', 'holdings', 'requests', 'tasks'],
     ],
-    subscriptions: ['base', 'context', 'catalog', 'cluster', 'holdings', 'sessions'],
+    subscriptions: ['base', 'context', 'catalog', 'stores', 'cluster', 'holdings', 'tasks', 'sessions'],
     processes: ['base', 'context', 'stores', 'cluster', 'holdings', 'sessions'],
     exchanges: [
       'base',

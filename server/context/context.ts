@@ -65,6 +65,8 @@ export interface RequestScope {
   wantsLog(level: LoggingLevel): boolean
   readonly ask: Ask
   readonly once: Once
+  /** Shows a message of progress to those who look at a task. */
+  noteProgress?(message: string): void
   /** What the rounds of a call have brought; absent where a call has none. */
   carried?(): Carried
   /** Ends the connection early, if the client will come back. */
@@ -205,6 +207,7 @@ export class ToolContext {
     checkType('progress', 'number', progress)
     if (total !== undefined) checkType('progress: total', 'number', total)
     if (message !== undefined) checkType('progress: message', 'string', message)
+    if (message !== undefined) this.#scope.noteProgress?.(message)
     const { progressToken } = this.#scope
     if (progressToken === undefined || !(Number.isFinite(progress) && progress > this.#progress)) return false
     this.#progress = progress

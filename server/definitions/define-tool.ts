@@ -214,10 +214,7 @@ function readTask(
 
 type Handler = ToolDefinition['run']
 
-function readPrepare(
-  { bad, readFunction }: DefinitionReaders,
-  options: object,
-): Handler | undefined {
+function readPrepare({ bad, readFunction }: DefinitionReaders, options: object): Handler | undefined {
   const { prepare, task = 'forbidden', module } = options as Readonly<Record<string, unknown>>
   if (prepare === undefined) return undefined
   if (task === 'forbidden' || module !== undefined)

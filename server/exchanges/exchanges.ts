@@ -69,6 +69,7 @@ export class Exchanges {
   /** Ends every stream of `subscriptions/listen` with its result: the server is being stopped. */
   endSubscriptions(): void {
     this.#subscriptions.end()
+    this.#tasks?.release()
   }
 
   /** Checks in the order of the specification (2026-07-28, Streamable HTTP); the transport did the first. */

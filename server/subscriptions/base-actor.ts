@@ -12,6 +12,8 @@ import { optionError, ServerError } from '../base/errors.js'
 import type { News } from '../cluster/cluster.js'
 import type { Holdings } from '../holdings/holdings-actor.js'
 import { type Listen, type ListenCall, Listens } from './listens.js'
+import type { TaskRecord } from '../stores/task-store.js'
+import { taskNotice } from '../tasks/views.js'
 import type { SessionRef } from '../sessions/session-actor.js'
 import { runningSessions } from '../sessions/sessions.js'
 import { noteNotification, originOf } from '../base/events.js'
@@ -49,10 +51,10 @@ export const baseActor = defineActor({
   name: 'base',
   stray: 'report',
   init(holdings: Holdings, ctx: ActorContext): Base {
-    const { definition, name, maxListens } = holdings.settings
+    const { definition, name, maxListens, tasks } = holdings.settings
     const origin = originOf(ctx.self, name)
     const noteSent = (method: string) => noteNotification(origin, 'sent', method)
-    const listens = new Listens(maxListens, ctx.clock.now, noteSent)
+    const listens = new Listens(maxListens, ctx.clock.now, noteSent, (record) => taskNotice(record, tasks))
     ctx.own(() => listens.abandon())
     return {
       holdings,
@@ -109,6 +111,11 @@ export const baseActor = defineActor({
     tell: (base, _nothing: undefined, ctx) => tell(base, ctx),
     closeListen: ({ listens }, stream: Listen) => listens.close(stream),
     endListens: ({ listens }) => listens.endAll(),
+    /** A task has changed. */
+    taskChanged(base, record: TaskRecord, ctx) {
+      base.listens.noteTask(record)
+      if (base.listens.hasNews) base.telling ??= ctx.sendAfter(coalesce, 'tell')
+    },
     /** Another node has told of a change. */
     hear(base, news: News, ctx) {
       if (news.type === 'resource') return noteUpdated(base, news.uri, ctx)

@@ -1,7 +1,9 @@
+import { encode } from '../../protocol/wire/codec.js'
 import { metaKeys } from '../../protocol/stateless/envelope.js'
 import { buildNotification, type JsonRpcNotification, type RequestId } from '../../protocol/wire/jsonrpc.js'
 import type { ServerCapabilities } from '../../protocol/messages/capabilities.js'
 import type { SubscriptionFilter } from '../../protocol/messages/subscriptions.js'
+import type { TaskRecord } from '../stores/task-store.js'
 import { TurnoverSet } from '../../runtime/base/turnover.js'
 import { encodedText } from '../../transports/base/encoded.js'
 import type { ListKind } from '../context/changes.js'
@@ -28,6 +30,23 @@ export class Topic<Listener> {
   }
 }
 
+/** A task that somebody listens to: it is told as it is when it is told. */
+class TaskTopic<Listener> extends Topic<Listener> {
+  record: TaskRecord
+  readonly #write: (record: TaskRecord) => object
+
+  constructor(record: TaskRecord, write: (record: TaskRecord) => object) {
+    super('notifications/tasks')
+    this.record = record
+    this.#write = write
+  }
+
+  override messageFor(id: RequestId): JsonRpcNotification & { readonly [encodedText]: string } {
+    const message = buildNotification('notifications/tasks', { ...this.#write(this.record), ...tagOf(id) })
+    return { ...message, [encodedText]: encode(message) }
+  }
+}
+
 export class Topics<Listener> {
   readonly #lists: { readonly [Kind in ListKind]: Topic<Listener> } = {
     tools: new Topic('notifications/tools/list_changed'),
@@ -35,6 +54,13 @@ export class Topics<Listener> {
     resources: new Topic('notifications/resources/list_changed'),
   }
   readonly #resources = new Map<string, Topic<Listener>>()
+  readonly #tasks = new Map<string, TaskTopic<Listener>>()
+  readonly #writeTask: (record: TaskRecord) => object
+
+  /** `writeTask`: the params of `notifications/tasks`. */
+  constructor(writeTask: (record: TaskRecord) => object = (record) => ({ taskId: record.id })) {
+    this.#writeTask = writeTask
+  }
 
   list(kind: ListKind): Topic<Listener> {
     return this.#lists[kind]
@@ -50,13 +76,36 @@ export class Topics<Listener> {
     return this.#resources.values()
   }
 
+  /** The topic of a task that somebody listens to, as it is now; undefined when nobody does, or for old news. */
+  task(record: TaskRecord): Topic<Listener> | undefined {
+    const topic = this.#tasks.get(record.id)
+    if (topic === undefined || topic.record.version >= record.version) return undefined
+    topic.record = record
+    return topic
+  }
+
+  /** Has somebody listen to a task. */
+  joinTask(record: TaskRecord, listener: Listener): Topic<Listener> {
+    const known = this.#tasks.get(record.id)
+    const topic = known ?? new TaskTopic<Listener>(record, this.#writeTask)
+    if (topic.record.version < record.version) topic.record = record
+    topic.listeners.add(listener)
+    this.#tasks.set(record.id, topic)
+    return topic
+  }
+
   join(filter: SubscriptionFilter, listener: Listener): void {
     const { resourceSubscriptions = [] } = filter
     for (const kind of kinds) if (filter[fieldOf[kind]] === true) this.#lists[kind].listeners.add(listener)
     for (const uri of resourceSubscriptions) this.#resourceFor(uri).listeners.add(listener)
   }
 
-  leave({ resourceSubscriptions = [] }: SubscriptionFilter, listener: Listener): void {
+  leave({ resourceSubscriptions = [], taskIds = [] }: SubscriptionFilter, listener: Listener): void {
+    for (const id of taskIds) {
+      const topic = this.#tasks.get(id)
+      topic?.listeners.delete(listener)
+      if (topic?.listeners.size === 0) this.#tasks.delete(id)
+    }
     for (const kind of kinds) this.#lists[kind].listeners.delete(listener)
     for (const uri of resourceSubscriptions) {
       const topic = this.#resources.get(uri)

@@ -4,6 +4,7 @@ import type { ServerCapabilities } from '../../protocol/messages/capabilities.js
 import type { SubscriptionFilter } from '../../protocol/messages/subscriptions.js'
 import type { Outlet, Peer } from '../../transports/contract/contract.js'
 import { TransportError } from '../../transports/base/errors.js'
+import type { TaskRecord } from '../stores/task-store.js'
 import type { ListKind } from '../context/changes.js'
 import { honoured, tagOf, Topics, type Topic } from './listen-topics.js'
 
@@ -13,6 +14,8 @@ export interface ListenCall {
   readonly outlet: Outlet
   /** Streams are counted by it: it is the same object for all of one connection. */
   readonly peer: Peer
+  /** The tasks of the filter that are its client's. */
+  readonly tasks?: readonly TaskRecord[]
   /** Called once, unless it is closed before: with the error of its outlet, or without at an orderly end. */
   readonly ended: (error?: unknown) => void
 }
@@ -45,7 +48,7 @@ export class Listens {
   readonly #maxListens: number
   readonly #now: () => number
   readonly #onSent: (method: string) => void
-  readonly #topics = new Topics<Listen>()
+  readonly #topics: Topics<Listen>
   readonly #all = new Set<Listen>()
   readonly #behind = new Set<Listen>()
   readonly #perPeer = new WeakMap<Peer, number>()
@@ -53,7 +56,13 @@ export class Listens {
   #weight = 0
 
   /** `maxListens`: streams of the whole server. */
-  constructor(maxListens: number, now: () => number, onSent: (method: string) => void = () => {}) {
+  constructor(
+    maxListens: number,
+    now: () => number,
+    onSent: (method: string) => void = () => {},
+    writeTask?: (record: TaskRecord) => object,
+  ) {
+    this.#topics = new Topics(writeTask)
     this.#maxListens = maxListens
     this.#now = now
     this.#onSent = onSent
@@ -76,7 +85,9 @@ export class Listens {
    * EXCHANGE_LIMIT.
    */
   open(call: ListenCall, capabilities: ServerCapabilities): Listen {
+    const { tasks = [] } = call
     const filter = honoured(call.filter, capabilities)
+    if (tasks.length > 0) filter.taskIds = tasks.map(({ id }) => id)
     const weight = weigh(filter)
     this.#checkRoom(call.peer, weight)
     const listen: Listen = {
@@ -90,6 +101,8 @@ export class Listens {
       behindSince: undefined,
     }
     this.#topics.join(filter, listen)
+    // as it is now: it may have changed since its client looked
+    for (const record of tasks) listen.pending.add(this.#topics.joinTask(record, listen))
     this.#all.add(listen)
     this.#weight += weight
     this.#count(call.peer, 1)
@@ -114,6 +127,11 @@ export class Listens {
 
   noteUpdated(uri: string): void {
     const topic = this.#topics.resource(uri)
+    if (topic !== undefined) this.#note(topic)
+  }
+
+  noteTask(record: TaskRecord): void {
+    const topic = this.#topics.task(record)
     if (topic !== undefined) this.#note(topic)
   }
 
@@ -222,7 +240,8 @@ export class Listens {
   }
 }
 
-function weigh({ resourceSubscriptions: uris = [] }: SubscriptionFilter): number {
+function weigh({ resourceSubscriptions: resources = [], taskIds = [] }: SubscriptionFilter): number {
+  const uris = [...resources, ...taskIds]
   const long = uris.find((uri) => uri.length > maxUriLength)
   if (uris.length <= maxUris && long === undefined) return uris.reduce((sum, uri) => sum + uri.length, 0)
   const expected = `expected ${maxUris} uris at most, of ${maxUriLength} characters at most`

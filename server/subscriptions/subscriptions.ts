@@ -9,6 +9,7 @@ import type { ExchangeAnswer, ExchangeCall, Peer } from '../../transports/contra
 import { allowedOf } from '../catalog/authorization.js'
 import type { baseActor } from './base-actor.js'
 import type { Holdings } from '../holdings/holdings-actor.js'
+import { McpTasks } from '../tasks/tasks.js'
 import { tagOf } from './listen-topics.js'
 
 /** Opens streams of `subscriptions/listen` at the base actor, for one incarnation of the group. */
@@ -16,6 +17,7 @@ export class Subscriptions {
   readonly #base: RefOf<typeof baseActor>
   readonly #holdings: Holdings
   readonly #world: World
+  readonly #tasks: McpTasks | undefined
 
   /** Throws RuntimeError NOPROC when the group is not complete. */
   constructor(holdings: Holdings, { registry, world }: ActorContext) {
@@ -24,6 +26,7 @@ export class Subscriptions {
     this.#base = base as RefOf<typeof baseActor>
     this.#holdings = holdings
     this.#world = world
+    this.#tasks = McpTasks.of(holdings, registry, world)
   }
 
   /**
@@ -34,10 +37,15 @@ export class Subscriptions {
     const { id, method, params } = request
     const { notifications } = readParams('subscriptions/listen', params)
     const filter = allowedOf(notifications, peer, this.#holdings.catalog)
+    const tasks = (await this.#tasks?.listened(request, peer, notifications.taskIds)) ?? []
     const lease = leaseOf(peer, this.#world)
     try {
       const until = lease === undefined ? signal : AbortSignal.any([signal, lease.signal])
-      const ended = await this.#base.call('listen', { id, filter, outlet, peer, signal: until }, forever)
+      const ended = await this.#base.call(
+        'listen',
+        { id, filter, outlet, peer, tasks, signal: until },
+        forever,
+      )
       if (ended === 'closed' && lease?.signal.aborted !== true) return { response: undefined, refused: false }
     } finally {
       lease?.end()

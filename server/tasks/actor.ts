@@ -17,7 +17,7 @@ import {
   openTask,
   saveTask,
   taskError,
-  tellGone,
+  tellLeft,
   tellWatchers,
   watch,
 } from './mcp-task.js'
@@ -72,11 +72,18 @@ export const mcpTaskActor = defineActor({
     cancel: (task, _nothing: undefined, ctx) => cancel(task, ctx),
   },
   cast: {
+    /** The server is stopping: those who wait come back for a task that goes on. */
+    release: (task) => tellLeft(task, { type: 'left' }),
+    /** What its handler says that it does: told to those who look, and stored with what is stored next. */
+    progress(task, statusMessage: string) {
+      if (task.record.end !== undefined) return
+      task.record = Object.freeze({ ...task.record, statusMessage, updatedAt: task.world.date() })
+    },
     /** Its time is over. */
     async expire(task, _nothing: undefined, ctx) {
       stopRun(task)
       task.ending ??= { type: 'cancelled' }
-      tellGone(task)
+      tellLeft(task, { type: 'gone' })
       await askTaskStore(task.world, () => task.host.store.delete(task.record.id)).catch(() => {})
       ctx.stop()
     },
@@ -137,7 +144,7 @@ async function save(task: McpTask, ctx: ActorContext): Promise<undefined> {
   const { ending: end, host, record } = task
   if (end === undefined) return
   // what it was made of is of no use any more
-  const done = { asked: [], steps: [], answers: [], params: { name: record.params.name } }
+  const done = { asked: [], steps: [], answers: [], params: { name: record.params.name }, statusMessage: '' }
   try {
     await saveTask(task, { ...done, end })
   } catch (error) {

@@ -2,7 +2,7 @@ import { McpError } from '../../protocol/wire/errors.js'
 import { type Deferred, defineActor, type Refusal, refuse } from '../../runtime/process/behaviour.js'
 import type { ActorContext } from '../../runtime/process/context.js'
 import { describe } from '../../runtime/watch/inspect.js'
-import type { ProcessRef, RefOf } from '../../runtime/process/ref.js'
+import type { ActorRef, ProcessRef, RefOf } from '../../runtime/process/ref.js'
 import { childSpec } from '../../runtime/supervision/child-spec.js'
 import { dynamicSupervisorAt } from '../../runtime/supervision/dynamic.js'
 import { RestartWindow } from '../../runtime/supervision/restart-window.js'
@@ -37,6 +37,12 @@ interface Entry {
   /** Crashes of its actor. */
   readonly window: RestartWindow
 }
+
+/** What has the streams of `subscriptions/listen`. */
+type Streams = ActorRef<
+  Record<never, never>,
+  { readonly taskChanged: (state: never, record: TaskRecord, ctx: never) => unknown }
+>
 
 interface Ledger extends LedgerInput {
   readonly self: RefOf<typeof ledgerActor>
@@ -120,6 +126,11 @@ export const ledgerActor = defineActor({
       entry.live = undefined
     },
     drop: (ledger, id: string) => drop(ledger, id),
+    /** The server is stopping. Requests that wait for what is in memory have the time that calls have. */
+    release({ byRef, store }) {
+      if (store.durable !== true) return
+      for (const ref of byRef.keys()) (ref as McpTaskRef).cast('release')
+    },
   },
   info: {
     down(ledger, { process }, ctx) {
@@ -234,7 +245,12 @@ async function launch(
 ): Promise<void> {
   const { names } = holdings.settings
   const { ref: runs } = taskSupervisorAt(registry.whereis(names.taskRuns))
-  const host: TaskHost = { holdings, settings, store, runs: taskSupervisorAt(runs), ledger: self }
+  const tell = (changed: TaskRecord): void => {
+    // the base of the group has the streams; it knows the message
+    const base = registry.whereis(names.base) as Streams | undefined
+    base?.cast('taskChanged', changed)
+  }
+  const host: TaskHost = { holdings, settings, store, runs: taskSupervisorAt(runs), ledger: self, tell }
   const { ref } = await dynamicSupervisorAt(registry.whereis(names.liveTasks)).startChild(
     childSpec(
       mcpTaskActor,
@@ -269,7 +285,7 @@ async function revive(ledger: Ledger, id: string, ctx: ActorContext): Promise<vo
 async function expire(ledger: Ledger, id: string, ctx: ActorContext): Promise<void> {
   const live = ledger.entries.get(id)?.live
   drop(ledger, id)
-  if (live !== undefined && live.cast('expire')) return
+  if (live?.cast('expire') === true) return
   // what cannot be deleted now is deleted at the next start
   void askTaskStore(ctx.world, () => ledger.store.delete(id)).catch(() => {})
 }

@@ -17,6 +17,7 @@ import type { Holdings } from '../holdings/holdings-actor.js'
 import type { TaskSettings } from '../holdings/task-options.js'
 import type { TaskEnd, TaskQuestion, TaskRecord, TaskStore } from '../stores/task-store.js'
 import type { ledgerActor } from './ledger.js'
+import { isNews } from './views.js'
 import type { TaskRun } from './run.js'
 
 /** What all tasks of a server share. */
@@ -27,6 +28,8 @@ export interface TaskHost {
   /** Runs the handlers. */
   readonly runs: TaskSupervisor
   readonly ledger: RefOf<typeof ledgerActor>
+  /** Tells the streams of `subscriptions/listen` of a change. */
+  readonly tell: (record: TaskRecord) => void
 }
 
 export interface McpTaskInput {
@@ -42,6 +45,8 @@ export type TaskNews =
   | { readonly type: 'ended'; readonly record: TaskRecord }
   /** Its time is over, and it is deleted. */
   | { readonly type: 'gone' }
+  /** The server is stopping, and the task goes on when it starts again. */
+  | { readonly type: 'left' }
 
 /** A request that waits for the end of a task (`tasks/result`): the newest one gets the questions. */
 interface Watcher {
@@ -92,7 +97,9 @@ export async function saveTask(task: McpTask, change: Partial<TaskRecord> = {}):
   if (!(await host.ledger.call('weigh', { id, bytes })))
     throw tooLarge(`all tasks have ${host.settings.maxTotalBytes} bytes already (tasks.maxTotalBytes)`)
   await askTaskStore(world, () => host.store.save(record))
+  const before = task.record
   task.record = Object.freeze(record)
+  if (isNews(before, record)) task.host.tell(task.record)
 }
 
 /** Asks a store: it may be an author's, and throw, or never answer. */
@@ -142,9 +149,9 @@ export function watch(
   return reply
 }
 
-/** Tells all who wait that the task is no more. */
-export function tellGone(task: McpTask): void {
-  for (const { waits } of task.watchers.values()) waits?.reply.resolve({ type: 'gone' })
+/** Sends away all who wait. */
+export function tellLeft(task: McpTask, news: TaskNews): void {
+  for (const { waits } of task.watchers.values()) waits?.reply.resolve(news)
   task.watchers.clear()
 }
 

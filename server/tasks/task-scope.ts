@@ -20,6 +20,8 @@ import { channelOf, type McpTask } from './mcp-task.js'
 import type { TaskRun } from './run.js'
 
 const { readMs } = readersOf()
+/** Characters of what a handler says that it does. */
+const maxMessage = 1_000
 /** A task has no stream of its own: see `tell`. */
 const nowhere = Object.freeze({ send: () => false })
 
@@ -60,6 +62,11 @@ export class McpTaskScope extends Scope implements RequestScope {
     if (channel === undefined) return false
     const _meta = { ...params._meta, [relatedTask]: { taskId: this.#task.record.id } }
     return channel.tell(method, { ...params, _meta })
+  }
+
+  noteProgress(message: string): void {
+    const self = this.#task.self as RefOf<typeof mcpTaskActor>
+    if (this.isActive) self.cast('progress', message.slice(0, maxMessage))
   }
 
   async ask<M extends AskMethod>(

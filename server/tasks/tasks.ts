@@ -37,6 +37,8 @@ const idBytes = 24
 /** Characters of an id that is looked up. */
 const maxId = 200
 const pageSize = 100
+/** Tasks that one stream hears of. */
+const maxListened = 100
 
 /** The requests about tasks, and the calls that become one. */
 export class McpTasks implements TaskRoutes {
@@ -98,6 +100,20 @@ export class McpTasks implements TaskRoutes {
     ['tasks/update', (method, params, scope) => this.#planUpdate(method, params, scope)],
     ['tasks/cancel', (method, params, scope) => this.#planCancel(method, params, scope)],
   ])
+
+  /** The server is stopping: tasks that will go on keep nobody waiting. */
+  release(): void {
+    const ledger = this.#registry.whereis(this.#holdings.settings.names.ledger)
+    ;(ledger as RefOf<typeof ledgerActor> | undefined)?.cast('release')
+  }
+
+  /** The tasks that a stream of `subscriptions/listen` may hear of: those of its client, up to 100. */
+  async listened(request: JsonRpcRequest, peer: Peer, ids: readonly string[] = []): Promise<TaskRecord[]> {
+    if (ids.length === 0 || !declaresTasks(request.params)) return []
+    const wanted = [...new Set(ids)].slice(0, maxListened)
+    const found = await Promise.all(wanted.map((id) => this.#load(id, peer).catch(() => undefined)))
+    return found.filter((record) => record !== undefined)
+  }
 
   /** Undefined for a call that runs as any other. */
   #planCall(params: JsonObject, scope: RouteScope): Work | undefined {
@@ -228,6 +244,7 @@ export class McpTasks implements TaskRoutes {
       const news = await this.#ask(id, ctx.peer, next, (record) => ({ type: 'ended' as const, record }))
       if (news.type === 'ended') return news.record
       if (news.type === 'gone') throw unknownTask()
+      if (news.type === 'left') throw startingAgain()
       for (const question of news.questions) {
         known.push(question.id)
         void this.#deliver(id, question, scope)

@@ -1,4 +1,5 @@
 import type { Dialect } from '../../protocol/dialects/dialect.js'
+import { modernDialectOf } from '../../protocol/dialects/versions.js'
 import type { InputRequests } from '../../protocol/messages/input-required.js'
 import type {
   DetailedTask,
@@ -8,6 +9,7 @@ import type {
   TaskStatus,
 } from '../../protocol/messages/tasks.js'
 import { isObject } from '../../protocol/wire/json.js'
+import type { TaskSettings } from '../holdings/task-options.js'
 import type { TaskRecord } from '../stores/task-store.js'
 
 /**
@@ -40,13 +42,25 @@ export function toDetailedTask(record: TaskRecord, dialect: Dialect, pollInterva
   return { ...task, inputRequests: Object.fromEntries(questions) as InputRequests }
 }
 
+const modern = modernDialectOf('2026-07-28') as Dialect
+
+/** The params of `notifications/tasks`. */
+export function taskNotice(record: TaskRecord, settings: TaskSettings | undefined): object {
+  return toDetailedTask(record, modern, settings?.pollInterval ?? 0)
+}
+
+/** Whether clients are told of the change between two records. */
+export function isNews(before: TaskRecord, record: TaskRecord): boolean {
+  return before.asked !== record.asked || before.end !== record.end
+}
+
 function factsOf(record: TaskRecord, dialect: Dialect): TaskFacts {
   const { id, createdAt, updatedAt } = record
   const statusMessage = messageOf(record)
   return {
     taskId: id,
     status: statusOf(record, dialect),
-    ...(statusMessage !== undefined && { statusMessage }),
+    ...(statusMessage !== undefined && statusMessage !== '' && { statusMessage }),
     createdAt: new Date(createdAt).toISOString(),
     lastUpdatedAt: new Date(updatedAt).toISOString(),
   }

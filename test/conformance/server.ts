@@ -15,7 +15,14 @@ const { port } = parseArgs({ options: { port: { type: 'string', default: '0' } }
 const everything = defineServer({
   name: 'caduceus-conformance',
   version: '1.0.0',
-  tools: [...tools, ...askingTools, ...roundsTools, ...statelessTools, ...taskTools, ...changingTools(() => server)],
+  tools: [
+    ...tools,
+    ...askingTools,
+    ...roundsTools,
+    ...statelessTools,
+    ...taskTools,
+    ...changingTools(() => server),
+  ],
   resources,
   resourceTemplates,
   prompts: [...prompts, ...roundsPrompts],

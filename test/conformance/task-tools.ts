@@ -87,4 +87,12 @@ const withTask = defineTool({
   },
 })
 
-export const taskTools = [greet, slowCompute, failingJob, protocolErrorJob, confirmDelete, multiInput, withTask]
+export const taskTools = [
+  greet,
+  slowCompute,
+  failingJob,
+  protocolErrorJob,
+  confirmDelete,
+  multiInput,
+  withTask,
+]

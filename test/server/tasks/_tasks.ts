@@ -5,7 +5,7 @@ import type { ServerOptions, TreeWideOptions } from '../../../server/holdings/op
 import type { Server } from '../../../server/server.js'
 import type { HttpServeOptions } from '../../../transports/http/server/serve.js'
 import type { TestContext } from '../../support/suite.js'
-import { RawClient, type Wire } from '../_client.js'
+import { RawClient, type Stream, type Wire } from '../_client.js'
 import { startTestServer } from '../_servers.js'
 import { posted } from '../_stateless.js'
 
@@ -133,6 +133,14 @@ export class ModernClient {
     const { result, error } = await this.call(name, args)
     if (typeof result?.taskId === 'string') return result.taskId
     throw new Error(`no task: ${JSON.stringify(result ?? error)}`)
+  }
+
+  /** Opens a stream of changes. */
+  listen(notifications: object): Promise<Stream> {
+    const _meta = { [metaKeys.clientCapabilities]: this.capabilities }
+    const { body, headers } = posted('subscriptions/listen', { notifications, _meta })
+    this.#client.own = { ...this.#client.own, ...headers }
+    return this.#client.stream(body)
   }
 
   get(taskId: string): Promise<Wire> {

@@ -1,5 +1,6 @@
 import * as assert from 'uvu/assert'
 import { defineTool } from '../../../server/definitions/define-tool.js'
+import { createMemoryTaskStore } from '../../../server/stores/task-store.js'
 import { crash, fakeClock } from '../../../testing.js'
 import { RawClient } from '../_client.js'
 import { as, byName } from '../_principals.js'
@@ -198,6 +199,70 @@ test('a tool that takes too long has failed as it would in a call; its time stan
   assert.match(String(done.statusMessage), /took longer than 1000 ms/)
   await clock.advance(60_000)
   assert.is((await modern.get(asking)).result?.status, 'input_required')
+})
+
+test('an orderly stop keeps nobody waiting for a task that will go on, and has the next server finish it', async (t) => {
+  const { tool, begun, open } = stepping()
+  const store = createMemoryTaskStore()
+  const durable = { ...store, durable: true }
+  const { server, session } = await startTasks(t, [tool], { tasks: { store: durable }, drainTimeout: 60_000 })
+  const client = await session()
+  const { result } = await client.ask('tools/call', { name: 'stepping', task: {} })
+  const taskId = at<string>(result, 'task', 'taskId')
+  await begun(1)
+  const waiting = client.ask('tasks/result', { taskId })
+  await client.ask('ping')
+  await server.stop()
+  const answer = await waiting
+  assert.is(answer.error?.data?.retryable, true)
+  const { modern } = await startTasks(t, [tool], { tasks: { store: durable } })
+  await begun(2)
+  open()
+  const done = await modern.until(taskId, 'completed')
+  assert.is(at(done, 'result', 'content', '0', 'text'), '1 step')
+})
+
+test('with a store in memory a stop gives tasks that are waited for the time that calls have', async (t) => {
+  const { tool, gate, begun } = held()
+  const { tool: endless, begun: also } = held('endless')
+  const { server, session } = await startTasks(t, [tool, endless], { drainTimeout: 300 })
+  const client = await session()
+  const [one, other] = await Promise.all(
+    ['held', 'endless'].map(async (name) => {
+      const { result } = await client.ask('tools/call', { name, task: {} })
+      return at<string>(result, 'task', 'taskId')
+    }),
+  )
+  await Promise.all([begun, also])
+  const waiting = [one, other].map((taskId) => client.ask('tasks/result', { taskId }))
+  await client.ask('ping')
+  const stopping = server.stop()
+  gate.resolve('in time')
+  assert.is((await waiting[0])?.result?.content?.[0]?.text, 'in time')
+  const told = await waiting[1]?.catch((error: Error) => error)
+  assert.ok(told instanceof Error || told?.error !== undefined)
+  await stopping
+})
+
+test('what a handler says of its progress is told to those who look, and to a request that waits', async (t) => {
+  const { tool, gate } = held()
+  const busy = defineTool({
+    name: 'busy',
+    task: 'optional',
+    async run(args, ctx) {
+      ctx.progress(1, 2, 'half of it')
+      ctx.log('info', 'logged')
+      return tool.run(args as never, ctx) as Promise<string>
+    },
+  })
+  const { modern } = await startTasks(t, [busy])
+  const id = await modern.start('busy')
+  for (;;) {
+    const { result } = await modern.get(id)
+    if (result?.statusMessage === 'half of it') break
+  }
+  gate.resolve('done')
+  assert.not('statusMessage' in (await modern.until(id, 'completed')))
 })
 
 test.run()

@@ -1,7 +1,9 @@
 import * as assert from 'uvu/assert'
+import { ToolError } from '../../../server/base/errors.js'
+import { defineTool } from '../../../server/definitions/define-tool.js'
 import { RawClient } from '../_client.js'
 import { suite } from '../../support/suite.js'
-import { asks, at, crashes, extension, fail, greet, held, plain, startTasks } from './_tasks.js'
+import { asks, at, crashes, extension, fail, greet, held, ModernClient, plain, startTasks } from './_tasks.js'
 
 const test = suite('tasks of both eras')
 const related = 'io.modelcontextprotocol/related-task'
@@ -187,5 +189,98 @@ test('in 2025-11-25 questions are requests on the stream of tasks/result, and na
   const answer = await stream.next()
   assert.is(answer.result?.content?.[0]?.text, 'Ada Lovelace')
 })
+
+test('a stream of subscriptions/listen tells of tasks: as they are, and each change', async (t) => {
+  const { modern, server } = await startTasks(t, [asks, greet])
+  const id = await modern.start('asks')
+  await modern.until(id, 'input_required')
+  const done = await modern.start('greet')
+  await modern.until(done, 'completed')
+  const stream = await modern.listen({ taskIds: [id, done, 'unknown'] })
+  const acknowledged = await stream.next()
+  assert.is(acknowledged.method, 'notifications/subscriptions/acknowledged')
+  assert.equal(at(acknowledged.params, 'notifications'), { taskIds: [id, done] })
+  const first = [await stream.next(), await stream.next()]
+  assert.equal(
+    first.map(({ method, params }) => [method, params?.taskId, params?.status]),
+    [
+      ['notifications/tasks', id, 'input_required'],
+      ['notifications/tasks', done, 'completed'],
+    ],
+  )
+  assert.equal(Object.keys(at(first[0]?.params, 'inputRequests')), ['first'])
+  assert.is(at(first[1]?.params, 'result', 'content', '0', 'text'), 'hello nobody')
+  assert.is(at(first[0]?.params, '_meta', 'io.modelcontextprotocol/subscriptionId'), 1)
+  await modern.ask('tasks/cancel', { taskId: id })
+  assert.is((await stream.next()).params?.status, 'cancelled')
+  stream.close()
+  const other = new ModernClient(t, server.url)
+  other.capabilities = {}
+  const silent = await other.listen({ taskIds: [done], toolsListChanged: true })
+  assert.equal(at((await silent.next()).params, 'notifications'), { toolsListChanged: true })
+  silent.close()
+})
+
+test('what a call has to know is asked before it becomes a task, once', async (t) => {
+  const runs: string[] = []
+  const question = { message: 'Your name?', requestedSchema: { type: 'object' as const, properties: {} } }
+  const tool = defineTool({
+    name: 'prepared',
+    task: 'optional',
+    async prepare(_args, ctx) {
+      await ctx.once('first', () => void runs.push('step'))
+      await ctx.elicit('name', question)
+    },
+    async run(_args, ctx) {
+      runs.push('run')
+      return String((await ctx.elicit('name', question)).content?.name)
+    },
+  })
+  const refuses = defineTool({
+    name: 'refuses',
+    task: 'optional',
+    prepare() {
+      throw new ToolError('not today')
+    },
+    run: () => 'never',
+  })
+  const { modern, session } = await startTasks(t, [tool, refuses])
+  const asked = (await modern.call('prepared')).result
+  assert.is(asked?.resultType, 'input_required')
+  const inputResponses = { name: { action: 'accept', content: { name: 'Ada' } } }
+  const retry = { name: 'prepared', arguments: {}, inputResponses, requestState: asked?.requestState }
+  const { result } = await modern.ask('tools/call', retry)
+  assert.is(result?.resultType, 'task')
+  const done = await modern.until(String(result?.taskId), 'completed')
+  assert.is(at(done, 'result', 'content', '0', 'text'), 'Ada')
+  assert.equal(runs, ['step', 'run'])
+  const refused = await modern.call('refuses')
+  assert.is(refused.result?.resultType, 'complete')
+  assert.is(refused.result?.isError, true)
+  const client = await session()
+  const created = await client.ask('tools/call', { name: 'refuses', task: {} })
+  const answer = await client.ask('tasks/result', { taskId: at(created.result, 'task', 'taskId') })
+  assert.is(answer.result?.content?.[0]?.text, 'not today')
+})
+
+test(
+  'an isolated handler runs as a task, asks, and is killed with it',
+  async (t) => {
+    const module = new URL('./_isolated.js', import.meta.url)
+    const tool = defineTool({ name: 'isolated', task: 'optional', isolate: 'thread', module })
+    const { modern } = await startTasks(t, [tool, greet])
+    const id = await modern.start('isolated')
+    await modern.until(id, 'input_required')
+    const inputResponses = { name: { action: 'accept', content: { name: 'Ada' } } }
+    await modern.ask('tasks/update', { taskId: id, inputResponses })
+    const done = await modern.until(id, 'completed')
+    assert.is(at(done, 'result', 'content', '0', 'text'), 'Ada, 1 step')
+    const other = await modern.start('isolated')
+    await modern.until(other, 'input_required')
+    await modern.ask('tasks/cancel', { taskId: other })
+    assert.is((await modern.get(other)).result?.status, 'cancelled')
+  },
+  { timeout: 20_000 },
+)
 
 test.run()

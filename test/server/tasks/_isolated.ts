@@ -1,0 +1,11 @@
+import type { ToolContext } from '../../../server/context/context.js'
+
+/** Does a step, and asks. */
+export default async function isolated(_args: object, ctx: ToolContext) {
+  const steps = await ctx.once('step', () => 1)
+  const { content } = await ctx.elicit('name', {
+    message: 'Your name?',
+    requestedSchema: { type: 'object', properties: { name: { type: 'string' } } },
+  })
+  return `${content?.name}, ${steps} step`
+}
