@@ -1,7 +1,7 @@
 import type { ToolContext } from '../../../server/context/context.js'
 
 /** Does a step, and asks. */
-export default async function isolated(_args: object, ctx: ToolContext) {
+async function isolated(_args: object, ctx: ToolContext) {
   const steps = await ctx.once('step', () => 1)
   const { content } = await ctx.elicit('name', {
     message: 'Your name?',
@@ -9,3 +9,5 @@ export default async function isolated(_args: object, ctx: ToolContext) {
   })
   return `${content?.name}, ${steps} step`
 }
+
+export { isolated as default }
