@@ -121,6 +121,17 @@ export {
   paramHeaders,
 } from './stateless/headers.js'
 export { readNotificationParams, readParams, readResult } from './messages/params.js'
+export { readFrontMatter } from './skills/front-matter.js'
+export { readSkillFiles, skillLimits } from './skills/entry.js'
+export type {
+  GetSkillParams,
+  GetSkillResult,
+  ListSkillsResult,
+  ReadDirectoryParams,
+  ReadDirectoryResult,
+  SkillEntry,
+  SkillResource,
+} from './messages/skills.js'
 export { judgeProbe, type Probe, type ProbeOutcome, type ProbeVerdict } from './stateless/probe.js'
 export {
   type Parsed,

@@ -55,6 +55,11 @@ export type ClientErrorCode =
   | 'BAD_ANSWER'
   /** The structured content of a result does not fit the output schema of its tool (`data.issues`). */
   | 'BAD_OUTPUT'
+  /**
+   * A file of a skill is not what the entry of the skill says, or is not among its files (`data.path`), or the
+   * entry itself is wrong; `data.uri` has the skill. Nothing of it may be used: `getSkill` gets the entry anew.
+   */
+  | 'BAD_SKILL'
   /** The server does not offer this. */
   | 'NOT_SUPPORTED'
   /**

@@ -48,6 +48,8 @@ import {
   type ToolResult,
 } from '../requests/results.js'
 import { Wishing } from '../requests/wishing.js'
+import type { Skill } from '../skills/skill.js'
+import { Skills } from '../skills/skills.js'
 import { newsStream, stateStream } from './streams.js'
 
 /** A client as `inspect()` shows it. */
@@ -83,6 +85,7 @@ export class Client implements AsyncDisposable {
   readonly #parts: ClientParts
   readonly #requests: Requests
   readonly #wishing: Wishing
+  readonly #skills: Skills
   #closing: Promise<void> | undefined
 
   constructor(parts: ClientParts) {
@@ -90,6 +93,7 @@ export class Client implements AsyncDisposable {
     this.#parts = parts
     this.#requests = new Requests(parts)
     this.#wishing = new Wishing(parts, this.#requests)
+    this.#skills = new Skills(parts, this.#requests)
   }
 
   get name(): string {
@@ -226,6 +230,28 @@ export class Client implements AsyncDisposable {
   /** The messages of a prompt. */
   getPrompt(name: string, args?: Record<string, string>, options?: CallOptions): Promise<PromptResult> {
     return handled(this.#getPrompt(name, args, options))
+  }
+
+  /**
+   * All skills of the server that it lists, page by page; it may have others (`getSkill`). Reads none of their
+   * files. Rejects with NOT_SUPPORTED where the server has not declared `io.modelcontextprotocol/skills`
+   * (SEP-2640).
+   */
+  skills(options: PagesOptions = {}): AsyncGenerator<Skill, void, undefined> {
+    return this.#skills.all(options)
+  }
+
+  /** The skill of this `SKILL.md`, as it is now. Rejects as `skills`, and with McpError when there is none. */
+  getSkill(uri: string, options?: CallOptions): Promise<Skill> {
+    return handled(this.#skills.get(uri, options))
+  }
+
+  /**
+   * What lies directly in a directory resource, such as a folder of a skill, page by page: folders have the type
+   * `inode/directory`. Rejects with NOT_SUPPORTED where the server has not declared `directoryRead` (SEP-2640).
+   */
+  readDirectory(uri: string, options: PagesOptions = {}): AsyncGenerator<Resource, void, undefined> {
+    return this.#skills.directory(uri, options)
   }
 
   /** Suggests values for an argument of a prompt or of a resource template. */

@@ -44,6 +44,11 @@ export class Cache {
     return this.#kept.size === 0
   }
 
+  has(method: string, params: JsonObject | undefined, now: number): boolean {
+    const kept = this.#kept.get(keyOf(method, params))
+    return kept !== undefined && kept.until > now
+  }
+
   /** A copy. */
   find(method: string, params: JsonObject | undefined, now: number): JsonObject | undefined {
     const kept = this.#kept.get(keyOf(method, params))

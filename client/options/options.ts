@@ -1,5 +1,5 @@
 import type { Implementation } from '../../protocol/messages/base.js'
-import type { ClientCapabilities } from '../../protocol/messages/capabilities.js'
+import { type ClientCapabilities, isExtensionId } from '../../protocol/messages/capabilities.js'
 import type { ClientTransport } from '../../transports/contract/contract.js'
 import type { Clock } from '../../runtime/time/clock.js'
 import { systemWorld, type World, worldOf } from '../../runtime/time/world.js'
@@ -211,12 +211,9 @@ function readInfo(value: unknown): Implementation {
   return Object.freeze({ ...info }) as Implementation
 }
 
-/** Their ids are keys with a prefix (specification: basic, `_meta`). */
-const extensionId = /^[a-z][a-z\d-]*(?:\.[a-z][a-z\d-]*)*\/[a-z\d][\w.-]*$/i
-
 function readExtensions(value: unknown): NonNullable<ClientCapabilities['extensions']> {
   const entries = Object.entries(readObject(value, 'extensions')).map(([id, given]) => {
-    if (!extensionId.test(id)) throw bad('extensions', 'ids such as com.example/name as keys', id)
+    if (!isExtensionId(id)) throw bad('extensions', 'ids such as com.example/name as keys', id)
     return [id, readObject(given, `extensions[${JSON.stringify(id)}]`)]
   })
   return Object.freeze(Object.fromEntries(entries))

@@ -1,8 +1,9 @@
 import { messageOf } from '../../runtime/base/errors.js'
 import { waitWithin } from '../../runtime/time/wait.js'
-import { callError, ClientError, failedError, givenUpError } from '../base/errors.js'
+import { callError, ClientError, failedError, givenUpError, notReadyError } from '../base/errors.js'
 import { readMs, readOptions, readSignal } from '../base/read-options.js'
 import type { ClientState } from '../base/state.js'
+import { type CallOptions, readCallOptions } from '../options/call-options.js'
 import type { Holdings } from '../holdings/holdings.js'
 import type { ClientParts } from './parts.js'
 
@@ -53,6 +54,24 @@ export async function whenReady(parts: ClientParts, options: ReadyOptions | unde
       done()
     }
   })
+}
+
+/** Waits for a connection as a call does; resolves with the options of the call, and what time is left. */
+export async function onceReady(
+  parts: ClientParts,
+  method: string,
+  options: CallOptions | undefined,
+): Promise<CallOptions | undefined> {
+  const { holdings, settings } = parts
+  const { timeout, totalTimeout, signal, wait } = readCallOptions(options, settings.timeout)
+  const { phase, reason } = holdings.state
+  if (phase === 'ready') return options
+  if (!wait && phase !== 'failed' && phase !== 'closed') throw notReadyError({ method }, reason, false)
+  const { world } = holdings
+  const began = world.now()
+  await whenReady(parts, { timeout, ...(signal !== undefined && { signal }) })
+  const rest = (ms: number): number => Math.max(1, ms - (world.now() - began))
+  return { ...options, timeout: rest(timeout), totalTimeout: rest(totalTimeout) }
 }
 
 /** Throws when it never will be. */

@@ -8,10 +8,10 @@ import { waitWithin } from '../../runtime/time/wait.js'
 import { among } from '../../runtime/base/near.js'
 import { readRoots } from '../options/answers.js'
 import { type CallOptions, readCallOptions } from '../options/call-options.js'
-import { callError, notReadyError } from '../base/errors.js'
+import { callError } from '../base/errors.js'
 import { bad, readText } from '../base/read-options.js'
 import { actorOf, type ClientParts } from './parts.js'
-import { whenReady } from './ready.js'
+import { onceReady } from './ready.js'
 import type { Requests } from './requests.js'
 import { isWished, type Wisher, wishedLevel } from '../holdings/wishes.js'
 
@@ -106,19 +106,9 @@ export class Wishing {
 
   /** Whether requests carry wishes (2026-07-28), which is known once ready, and what time is left then. */
   async #begin(method: string, options: CallOptions | undefined): Promise<Begun> {
-    const { holdings, settings } = this.#parts
-    const { timeout, totalTimeout, signal, wait } = readCallOptions(options, settings.timeout)
-    const { phase, reason } = holdings.state
-    let left = options
-    if (phase !== 'ready') {
-      if (!wait && phase !== 'failed' && phase !== 'closed') throw notReadyError({ method }, reason, false)
-      const { world } = holdings
-      const began = world.now()
-      await whenReady(this.#parts, { timeout, ...(signal !== undefined && { signal }) })
-      const rest = (ms: number): number => Math.max(1, ms - (world.now() - began))
-      left = { ...options, timeout: rest(timeout), totalTimeout: rest(totalTimeout) }
-    }
-    return { hasEnvelopes: isModernRevision(holdings.server?.revision ?? ''), left }
+    const left = await onceReady(this.#parts, method, options)
+    const { server } = this.#parts.holdings
+    return { hasEnvelopes: isModernRevision(server?.revision ?? ''), left }
   }
 
   async #make(method: string, uri: string, options?: CallOptions): Promise<void> {

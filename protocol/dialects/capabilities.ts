@@ -29,17 +29,18 @@ export function missingCapability(
   return capability === undefined || hasCapability(capabilities, capability) ? undefined : capability
 }
 
-/** Keys below these are identifiers, which have dots of their own. */
-const byId = /^(extensions|experimental)\.(.+)$/s
+/** Keys below these are identifiers, which have dots of their own, and one slash at most. */
+const byId = /^(extensions|experimental)\.([^/]+(?:\/[^/]*)?)(?:\/(.*))?$/s
 
 /**
  * Whether `path`, such as `tools.listChanged` or `extensions.io.modelcontextprotocol/tasks`, is declared. An
- * object declares by being there, a boolean by being true.
+ * object declares by being there, a boolean by being true. A setting of an extension stands after a second
+ * slash: `extensions.io.modelcontextprotocol/skills/directoryRead`.
  */
 export function hasCapability(capabilities: ClientCapabilities | ServerCapabilities, path: string): boolean {
   let value: unknown = capabilities
   const keys = path.startsWith('ex') ? byId.exec(path)?.slice(1) : undefined
-  for (const key of keys ?? path.split('.')) {
+  for (const key of keys?.filter((part) => part !== undefined) ?? path.split('.')) {
     value = isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined
   }
   return value === true || isObject(value)

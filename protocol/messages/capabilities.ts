@@ -1,6 +1,14 @@
 /** A capability without settings: present means on. */
 export type Flag = Record<string, unknown>
 
+/** Ids of extensions are keys of `_meta` with a prefix (specification: basic, `_meta`). */
+const extensionId = /^[a-z][a-z\d-]*(?:\.[a-z][a-z\d-]*)*\/[a-z\d][\w.-]*$/i
+
+/** Whether an extension may have this identifier, such as `com.example/search`. */
+export function isExtensionId(id: string): boolean {
+  return extensionId.test(id)
+}
+
 /** What a client offers to its server; keys we do not know are kept. */
 export interface ClientCapabilities {
   experimental?: Record<string, Flag>

@@ -25,6 +25,14 @@ import {
 import { listRootsResult } from './roots.js'
 import { createMessageParams, createMessageResult } from './sampling.js'
 import type { Check, Checked } from './shape.js'
+import {
+  getSkillParams,
+  getSkillResult,
+  listSkillsResult,
+  readDirectoryParams,
+  readDirectoryResult,
+  skillsExtension,
+} from './skills.js'
 import { acknowledgedParams, listenParams, listenResult } from './subscriptions.js'
 import { callToolParams, callToolResult, completedToolResult, listToolsResult } from './tools.js'
 
@@ -53,6 +61,8 @@ export interface NotificationRow {
   readonly params: Check<BaseNotificationParams>
 }
 
+const skills = `extensions.${skillsExtension}` as const
+
 /**
  * Every request we know: params, results, directions and capabilities are read and inferred from this table.
  */
@@ -76,6 +86,14 @@ export const methods = Object.freeze({
   'logging/setLevel': request('to_server', 'logging', setLevelParams, emptyResult),
   // no capability here: each field of the filter has its own
   'subscriptions/listen': request('to_server', undefined, listenParams, listenResult),
+  'skills/list': request('to_server', skills, pageParams, listSkillsResult),
+  'skills/get': request('to_server', skills, getSkillParams, getSkillResult),
+  'resources/directory/read': request(
+    'to_server',
+    `${skills}/directoryRead`,
+    readDirectoryParams,
+    readDirectoryResult,
+  ),
   'sampling/createMessage': request('to_client', 'sampling', createMessageParams, createMessageResult),
   'elicitation/create': request('to_client', 'elicitation', elicitParams, elicitResult),
   'roots/list': request('to_client', 'roots', noParams, listRootsResult),

@@ -46,6 +46,8 @@ export const cacheableMethods: ReadonlySet<string> = new Set([
   'resources/list',
   'resources/templates/list',
   'resources/read',
+  'skills/list',
+  'skills/get',
 ])
 
 /** The hints of a result that has none: it is not cached. */

@@ -30,6 +30,8 @@ export type ProtocolErrorCode =
   | 'BAD_RESULT'
   /** A schema is wrong, hostile, or of a kind that is not taken; the message has every problem. */
   | 'BAD_SCHEMA'
+  /** The front matter of a `SKILL.md` is not the YAML that is read here; the message names the line. */
+  | 'BAD_FRONT_MATTER'
   /** A URI template is not RFC 6570, or cannot be expanded with these values. */
   | 'BAD_TEMPLATE'
 

@@ -21,7 +21,8 @@ import type { ToolDefinition } from '../definitions/define-tool.js'
 import { given } from '../definitions/definition.js'
 import type { LowLevel } from '../definitions/low-level.js'
 import type { Secrets } from '../base/sealing.js'
-import { Shelf } from './shelf.js'
+import type { SkillDefinition, SkillFolderChild } from '../definitions/skills.js'
+import { Shelf, type ShelfSettings } from './shelf.js'
 
 export type Component = ToolDefinition | ResourceDefinition | ResourceTemplateDefinition | PromptDefinition
 
@@ -62,6 +63,10 @@ export class Catalog {
   readonly templates: Shelf<ResourceTemplateDefinition, 'resources/templates/list'>
   readonly prompts: Shelf<PromptDefinition, 'prompts/list'>
   readonly cursors: Cursors
+  readonly skills: Shelf<SkillDefinition, 'skills/list'>
+  readonly #how: ShelfSettings
+  /** Made when they are first asked for: there are as many as the definition has. */
+  readonly #folders = new Map<string, Shelf<SkillFolderChild, 'resources/directory/read'>>()
   readonly #definition: ServerDefinition
   readonly #offered: readonly Revision[]
   #discoveries = new Map<Dialect, Immediate>()
@@ -89,6 +94,8 @@ export class Catalog {
     this.resources = new Shelf(resourcePlan, resources, how)
     this.templates = new Shelf(templatePlan, resourceTemplates, how)
     this.prompts = new Shelf(promptPlan, prompts, how)
+    this.skills = new Shelf(skillPlan, definition.skills?.skills ?? [], how)
+    this.#how = how
     this.#capabilities = this.#readCapabilities()
   }
 
@@ -132,9 +139,24 @@ export class Catalog {
     return this.#definition.declared[listOf[kind]]
   }
 
+  /** Whether it has skills of its own; `handleRequest` of an author may answer for others. */
+  get servesSkills(): boolean {
+    return this.#definition.skills !== undefined
+  }
+
+  /** What lies in a folder of skills; undefined for any other uri. */
+  folder(uri: string): Shelf<SkillFolderChild, 'resources/directory/read'> | undefined {
+    const known = this.#folders.get(uri)
+    const children = this.#definition.skills?.folders?.get(uri)
+    if (known !== undefined || children === undefined) return known
+    const folder = new Shelf(folderPlan(uri), children, this.#how)
+    this.#folders.set(uri, folder)
+    return folder
+  }
+
   /** The resource of this uri, or the first template that matches it, if it has at most 65,536 characters. */
   find(uri: string): Found | undefined {
-    const resource = this.resources.get(uri)
+    const resource = this.#definition.skills?.files.get(uri) ?? this.resources.get(uri)
     if (resource !== undefined) return { resource }
     if (uri.length > maxMatched) return undefined
     for (const template of this.templates.all()) {
@@ -217,16 +239,19 @@ export class Catalog {
 
   #readCapabilities(): ServerCapabilities {
     const { tools, resources, prompts, logging } = this.#definition.declared
+    const extensions = {
+      ...this.#definition.extensions,
+      ...(this.#hasTasks && { [tasksExtension]: {} }),
+    }
     return Object.freeze({
       ...(logging && { logging: {} }),
       ...([...this.templates.all(), ...this.prompts.all()].some(completes) && { completions: {} }),
       ...(prompts && { prompts: { listChanged: true } }),
       ...(resources && { resources: { subscribe: true, listChanged: true } }),
       ...(tools && { tools: { listChanged: true } }),
-      ...(this.#hasTasks && {
-        tasks: { cancel: {}, requests: { tools: { call: {} } } },
-        extensions: { [tasksExtension]: {} },
-      }),
+      ...(this.#hasTasks && { tasks: { cancel: {}, requests: { tools: { call: {} } } } }),
+      // older revisions pass extensions over as a field they do not know
+      ...(Object.keys(extensions).length > 0 && { extensions }),
     })
   }
 }
@@ -287,6 +312,23 @@ const promptPlan = {
     }),
   }),
 } as const
+
+const skillPlan = {
+  method: 'skills/list',
+  key: ({ entry }: SkillDefinition) => entry.uri,
+  list: (skills: readonly SkillDefinition[]) => ({ skills: skills.map(({ entry }) => entry) }),
+} as const
+
+function folderPlan(uri: string) {
+  return {
+    method: 'resources/directory/read',
+    of: uri,
+    key: ({ resource }: SkillFolderChild) => resource.uri,
+    list: (children: readonly SkillFolderChild[]) => ({
+      resources: children.map(({ resource }) => resource),
+    }),
+  } as const
+}
 
 // types of the protocol are not readonly
 function hintsOf({ annotations }: Pick<ResourceDefinition, 'annotations'>) {

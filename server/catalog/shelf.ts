@@ -7,15 +7,23 @@ import type { Cursors } from './cursors.js'
 import { type Immediate, immediate } from './immediate.js'
 import { isUsable, type MayNeedSession } from '../definitions/session-needs.js'
 
-type ListMethod = 'tools/list' | 'resources/list' | 'resources/templates/list' | 'prompts/list'
+type ListMethod =
+  | 'tools/list'
+  | 'resources/list'
+  | 'resources/templates/list'
+  | 'prompts/list'
+  | 'skills/list'
+  | 'resources/directory/read'
 
 interface ShelfPlan<Component, M extends ListMethod> {
   readonly method: M
+  /** What its cursors are of. */
+  readonly of?: string
   key(component: Component): string
   list(components: readonly Component[]): Result<M>
 }
 
-interface ShelfSettings {
+export interface ShelfSettings {
   readonly pageSize: number
   readonly cursors: Cursors
   readonly catalog: Pick<Catalog, 'finish' | 'privately'>
@@ -100,6 +108,11 @@ export class Shelf<Component extends Guarded & MayNeedSession, M extends ListMet
     return true
   }
 
+  get #list(): string {
+    const { method, of } = this.#plan
+    return of === undefined ? method : `${method} ${of}`
+  }
+
   #viewOf(peer: Peer): View<Component, M> {
     // only the guards that it passes matter, not the other scopes of its token
     const key = this.#guards.map((guard) => (isAllowed(peer, guard) ? '1' : '0')).join('')
@@ -124,7 +137,7 @@ export class Shelf<Component extends Guarded & MayNeedSession, M extends ListMet
 
   /** The place after which a list continues: for a cursor of another program, the place of its key here. */
   #find(cursor: string): number {
-    const { place, key, isOurs } = this.#settings.cursors.read(this.#plan.method, cursor)
+    const { place, key, isOurs } = this.#settings.cursors.read(this.#list, cursor)
     return isOurs ? place : (this.#places.get(key) ?? place)
   }
 
@@ -140,7 +153,7 @@ export class Shelf<Component extends Guarded & MayNeedSession, M extends ListMet
     const items = rest.slice(0, pageSize)
     const last = rest.length > items.length ? items.at(-1) : undefined
     const nextCursor =
-      last && cursors.write(this.#plan.method, { place: this.#placeOf(last), key: this.#plan.key(last) })
+      last && cursors.write(this.#list, { place: this.#placeOf(last), key: this.#plan.key(last) })
     const listed = this.#plan.list(items)
     const whole: Result<M> = nextCursor === undefined ? listed : { ...listed, nextCursor }
     const cache = this.isGuarded ? catalog.privately(undefined) : undefined

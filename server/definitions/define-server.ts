@@ -29,6 +29,8 @@ import {
 } from './low-level.js'
 import { readIcons } from './component.js'
 import type { Immutable } from './described.js'
+import { type ExtensionSettings, readExtensions } from './extensions.js'
+import { isSkills, type SkillsDefinition } from './skills.js'
 
 /** Components of one kind: in an array, each with a name, or in an object, where keys name those without. */
 export type Named<Whole, Nameless> = readonly Whole[] | { readonly [key: string]: Whole | Nameless }
@@ -72,6 +74,13 @@ export interface ServerDefinitionOptions<
    * and whether shared caches may, too (`scope: 'public'`). Default: not at all. Changes are told anyway.
    */
   readonly cache?: CacheOptions
+  /** Agent Skills, read by `skillsFrom` (SEP-2640). Declares `io.modelcontextprotocol/skills`, and resources. */
+  readonly skills?: SkillsDefinition
+  /**
+   * Settings of extensions by id, such as `{ 'com.example/search': {} }`: declared to clients of every revision.
+   * Their methods stand in `methods`, with `extension`. Default none.
+   */
+  readonly extensions?: ExtensionSettings
   /** Run at the beginning and the end of each session. */
   readonly session?: SessionHooks<Beginning, InitArg>
 }
@@ -85,6 +94,9 @@ export interface ServerDefinition {
   readonly resources: readonly ResourceDefinition[]
   readonly resourceTemplates: readonly ResourceTemplateDefinition[]
   readonly prompts: readonly PromptDefinition[]
+  readonly skills: SkillsDefinition | undefined
+  /** All that is declared, built-in ones among them. */
+  readonly extensions: ExtensionSettings
   readonly session: SessionHooks | undefined
   readonly lowLevel: LowLevel
   readonly cache: CacheHints
@@ -107,7 +119,7 @@ const kinds = Object.freeze({
 const fields = new Set([
   ...['name', 'version', 'title', 'description', 'icons', 'websiteUrl', 'instructions'],
   ...Object.keys(kinds),
-  ...['logging', 'session', 'cache'],
+  ...['skills', 'extensions', 'logging', 'session', 'cache'],
   ...lowLevelFields,
 ])
 
@@ -123,16 +135,20 @@ export function defineServer(options: ServerDefinitionOptions): ServerDefinition
   read.checkTexts({ title, description, instructions, websiteUrl })
   const icons = readIcons(read, options.icons) as Icon[] | undefined
   const logging = read.readFlag(options.logging, 'logging', false)
+  const skills = readSkills(read, options.skills)
+  const lowLevel = readLowLevel(read, given)
   return Object.freeze({
     kind: 'server',
     info: Object.freeze({ name, version, ...present({ title, description, websiteUrl, icons }) }),
     instructions,
     tools: readComponents<ToolDefinition>(read, 'tools', given),
-    resources: readComponents<ResourceDefinition>(read, 'resources', given),
+    resources: withSkills(read, readComponents<ResourceDefinition>(read, 'resources', given), skills),
     resourceTemplates: readComponents<ResourceTemplateDefinition>(read, 'resourceTemplates', given),
     prompts: readComponents<PromptDefinition>(read, 'prompts', given),
+    skills,
+    extensions: readExtensions(read, options.extensions, { skills, lowLevel }),
     session: readHooks(read, options.session),
-    lowLevel: readLowLevel(read, given),
+    lowLevel,
     cache: readCache(read, options.cache) ?? notKept,
     declared: declaredBy(options, logging),
   })
@@ -185,8 +201,28 @@ function readComponents<Component>(
   return Object.freeze(all)
 }
 
+function readSkills({ bad }: DefinitionReaders, skills: unknown): SkillsDefinition | undefined {
+  if (skills === undefined || isSkills(skills)) return skills
+  throw bad('skills', 'what skillsFrom returns', skills)
+}
+
+/** Lists each skill by its `SKILL.md`; the entry of a skill names its other files. */
+function withSkills(
+  { bad }: DefinitionReaders,
+  resources: readonly ResourceDefinition[],
+  skills: SkillsDefinition | undefined,
+): readonly ResourceDefinition[] {
+  if (skills === undefined) return resources
+  const taken = resources.findIndex(({ uri }) => skills.files.has(uri))
+  if (taken !== -1)
+    throw bad(`resources[${taken}]`, 'a uri that no file of a skill has', resources[taken]?.uri)
+  const mains = skills.skills.flatMap(({ entry }) => skills.files.get(entry.uri) ?? [])
+  return Object.freeze([...resources, ...mains])
+}
+
 function declaredBy(options: ServerDefinitionOptions, logging: boolean): ServerDefinition['declared'] {
-  const resources = options.resources !== undefined || options.resourceTemplates !== undefined
+  const { resources: listed, resourceTemplates, skills } = options
+  const resources = [listed, resourceTemplates, skills].some((kind) => kind !== undefined)
   const prompts = options.prompts !== undefined
   const tools = options.tools !== undefined || !(resources || prompts)
   return Object.freeze({ tools, resources, prompts, logging })

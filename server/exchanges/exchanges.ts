@@ -84,7 +84,8 @@ export class Exchanges {
         (answer) => this.#note(call, answer, startedAt),
         (error) => this.#failed(call, startedAt, error),
       )
-    const planned = route(request, { dialect, catalog, peer: call.peer, tasks: this.#tasks })
+    const { clientCapabilities: capabilities } = envelope
+    const planned = route(request, { dialect, catalog, peer: call.peer, capabilities, tasks: this.#tasks })
     if (!('text' in planned)) {
       const exchange = new Exchange(call, dialect, planned, startedAt, this.#settled)
       this.#turns.enter(exchange)

@@ -133,17 +133,21 @@ function about(server: string): string {
 }
 
 /**
- * Drops what does not fit: extra client fields, then unknown capabilities, then the ends of long names.
+ * Drops what does not fit: extra client fields, then unknown capabilities and settings of extensions, then the
+ * ends of long names, then the extensions.
  * Throws BAD_STATE if even that does not fit.
  */
 function encodeFacts(facts: SealedFacts, expiresAt: number): Buffer {
   const { revision, client, capabilities, principal } = facts
   const { name, version, title } = client
+  const plain = pick(capabilities, known)
+  const withExtensions = { ...plain, ...extensionIds(capabilities) }
   const forms: [object, object][] = [
     [client, capabilities],
     [{ name, version, ...(title !== undefined && { title }) }, capabilities],
-    [{ name, version }, pick(capabilities, known)],
-    [{ name: cut(name), version: cut(version) }, pick(capabilities, known)],
+    [{ name, version }, withExtensions],
+    [{ name: cut(name), version: cut(version) }, withExtensions],
+    [{ name: cut(name), version: cut(version) }, plain],
   ]
   for (const [who, what] of forms) {
     const bytes = Buffer.from(JSON.stringify([Math.ceil(expiresAt / 1000), revision, who, what, principal]))
@@ -176,6 +180,11 @@ function pick(value: object, shape: JsonObject): object {
     return typeof inner === 'boolean' ? [[key, inner]] : []
   })
   return Object.fromEntries(entries)
+}
+
+function extensionIds({ extensions }: ClientCapabilities): Pick<ClientCapabilities, 'extensions'> {
+  if (!isObject(extensions)) return {}
+  return { extensions: Object.fromEntries(Object.keys(extensions).map((id) => [id, {}])) }
 }
 
 function cut(text: string): string {

@@ -20,6 +20,9 @@ const ownable: ReadonlySet<string> = new Set<Method>([
   'prompts/list',
   'prompts/get',
   'completion/complete',
+  'skills/list',
+  'skills/get',
+  'resources/directory/read',
 ])
 
 /** Whether `handleRequest` is asked first: about these, and what the protocol does not know. */

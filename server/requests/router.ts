@@ -1,6 +1,6 @@
-import { missingCapability } from '../../protocol/dialects/capabilities.js'
+import { hasCapability, missingCapability } from '../../protocol/dialects/capabilities.js'
 import { acceptsRequest, type Dialect } from '../../protocol/dialects/dialect.js'
-import { McpError, unknownMethod } from '../../protocol/wire/errors.js'
+import { errorCodes, McpError, unknownMethod } from '../../protocol/wire/errors.js'
 import type { JsonRpcRequest } from '../../protocol/wire/jsonrpc.js'
 import {
   isMethod,
@@ -14,9 +14,11 @@ import { isPromise } from '../../runtime/base/promise.js'
 import { complete } from './handlers/completion.js'
 import { getPrompt } from './handlers/prompts.js'
 import { readResource, subscribe } from './handlers/resources.js'
+import { getSkill, listSkills, readDirectory } from './handlers/skills.js'
 import { callTool } from './handlers/tools.js'
 import { checkAllowed } from '../context/scopes.js'
 import { isOwnable, planMethod, planOwned } from './low-level.js'
+import type { MethodDefinition } from '../definitions/define-method.js'
 import { checkUsable } from '../definitions/session-needs.js'
 import type { Immediate } from '../catalog/immediate.js'
 import { keep, type RouteScope, type Work } from './work.js'
@@ -39,6 +41,9 @@ const handlers: { readonly [M in Served]: (params: Params<M>, scope: RouteScope)
   'prompts/list': ({ cursor }, scope) => scope.catalog.prompts.page(cursor, scope),
   'prompts/get': getPrompt,
   'completion/complete': complete,
+  'skills/list': listSkills,
+  'skills/get': getSkill,
+  'resources/directory/read': readDirectory,
   'logging/setLevel': ({ level }) => keep('logging/setLevel', (wishes) => wishes.setLogLevel(level)),
 }
 
@@ -63,6 +68,7 @@ function plan({ method, params }: JsonRpcRequest, scope: RouteScope): Immediate 
   if (own !== undefined) {
     checkAllowed(scope.peer, own)
     checkUsable(scope.dialect, own, `method ${method}`)
+    checkDeclared(method, own, scope)
     return planMethod(method, own, params)
   }
   if (!acceptsRequest(scope.dialect, 'server', method)) throw unknownMethod(method)
@@ -71,6 +77,19 @@ function plan({ method, params }: JsonRpcRequest, scope: RouteScope): Immediate 
   if (missing !== undefined) throw unknownMethod(method)
   const handle = handlers[method as Served] as (params: unknown, scope: RouteScope) => Immediate | Work
   return handle(readParams(method, params), scope)
+}
+
+/**
+ * Throws McpError unless the client has declared the extension of a method: -32021 (2026-07-28, basic), and
+ * -32601 where the revision does not have that code.
+ */
+function checkDeclared(method: string, { extension }: MethodDefinition, scope: RouteScope): void {
+  const { capabilities, dialect } = scope
+  if (extension === undefined || hasCapability(capabilities, `extensions.${extension}`)) return
+  const problem = `${method} belongs to the extension ${extension}, which the client has not declared`
+  const code = dialect.handshake ? errorCodes.methodNotFound : errorCodes.missingClientCapability
+  const requiredCapabilities = { extensions: { [extension]: {} } }
+  throw new McpError(code, problem, { data: { requiredCapabilities } })
 }
 
 function isFitted({ handshake, lacks }: Dialect, method: string): boolean {

@@ -3,6 +3,7 @@ import { McpError } from '../../protocol/wire/errors.js'
 import type { JsonRpcRequest } from '../../protocol/wire/jsonrpc.js'
 import type { Issue } from '../../protocol/schema/issues.js'
 import type { CacheHints } from '../../protocol/messages/base.js'
+import type { ClientCapabilities } from '../../protocol/messages/capabilities.js'
 import type { Peer } from '../../transports/contract/contract.js'
 import type { Catalog } from '../catalog/catalog.js'
 import type { ToolContext } from '../context/context.js'
@@ -26,6 +27,8 @@ export interface RouteScope {
   readonly dialect: Dialect
   readonly catalog: Catalog
   readonly peer: Peer
+  /** What the client has declared: in its session, or with this request. */
+  readonly capabilities: ClientCapabilities
   /** Absent where no tool runs as a task, and inside of one. */
   readonly tasks?: TaskRoutes | undefined
 }

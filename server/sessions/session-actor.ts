@@ -154,8 +154,9 @@ function takeRequest(
     return answered(session, request, buildError(id, why))
   }
   try {
-    const { dialect, holdings, mcpTasks: tasks } = session
-    const planned = route(request, { dialect, catalog: holdings.catalog, peer, tasks })
+    const { dialect, holdings, facts, mcpTasks: tasks } = session
+    const { capabilities } = facts
+    const planned = route(request, { dialect, catalog: holdings.catalog, peer, capabilities, tasks })
     if ('text' in planned) return answered(session, request, encodedResult(id, planned.result, planned.text))
     return startWork(session, planned, delivery, ctx)
   } catch (error) {

@@ -51,7 +51,8 @@ export function startRun(task: McpTask): TaskEnd | undefined {
   const peer = task.peer ?? peerOf(record)
   let work: Work
   try {
-    const planned = route(request, { dialect, catalog: host.holdings.catalog, peer })
+    const { capabilities } = record
+    const planned = route(request, { dialect, catalog: host.holdings.catalog, peer, capabilities })
     if (!('run' in planned)) return endOf(refusal(record.id, McpError.internal('nothing to do')))
     work = planned
   } catch (error) {
