@@ -1,5 +1,4 @@
 // What is known not to pass, and why. A scenario of this list that passes is a failure: then it has to leave the list.
-const skills = 'the extension for skills is not there yet, so that all checks are skipped'
 
 export const expected = new Map([
   [
@@ -13,8 +12,4 @@ export const expected = new Map([
   ['client 0.2 extensions auth/dpop', 'DPoP is not there yet'],
   ['client 0.2 extensions auth/dpop-nonce', 'DPoP is not there yet'],
   ['client 0.2 extensions auth/wif-jwt-bearer', 'workload identity federation is not there yet'],
-  ['client 0.2 extensions sep-2640-client-no-prefetch', skills],
-  ['client 0.2 extensions sep-2640-client-verify-digest', skills],
-  ['client 0.2 extensions sep-2640-client-verify-size', skills],
-  ['client 0.2 extensions sep-2640-client-verify-frontmatter', skills],
 ])

@@ -47,11 +47,21 @@ async function useServer(url: string): Promise<void> {
   await withClient(
     { transport, era: 'auto', onElicit: accept, onSample: say, roots, timeout: 20_000 },
     async (client) => {
+      if (client.supports('skills/list')) return readSkills(client)
       if (client.supports('resources/list')) await readResources(client)
       if (client.supports('prompts/list')) await getPrompts(client)
       await callTools(client)
     },
   )
+}
+
+/** Loads every skill, and then its other files; a skill that is not what its entry says ends the client. */
+async function readSkills(client: Client): Promise<void> {
+  for await (const skill of client.skills()) {
+    if (skill.files === 'dynamic' || scenario.endsWith('no-prefetch')) continue
+    await skill.load()
+    for (const path of skill.files.keys()) await skill.read(path)
+  }
 }
 
 async function readResources(client: Client): Promise<void> {

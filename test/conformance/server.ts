@@ -1,7 +1,7 @@
 // The server that the official suite is run against, written against the public API alone.
 //   npm run conformance:server -- --port P
 import { parseArgs } from 'node:util'
-import { defineServer, type Server, serveHttp, startServer } from 'caduceus'
+import { defineServer, type Server, serveHttp, skillsFrom, startServer } from 'caduceus'
 import { askingTools } from './asking-tools.js'
 import { prompts } from './prompts.js'
 import { resources, resourceTemplates } from './resources.js'
@@ -25,6 +25,7 @@ const everything = defineServer({
   ],
   resources,
   resourceTemplates,
+  skills: skillsFrom(new URL('../../../test/examples/skills', import.meta.url), { directoryRead: true }),
   prompts: [...prompts, ...roundsPrompts],
   logging: true,
 })

@@ -27,6 +27,7 @@ const table: Readonly<Record<string, readonly [Verdict, string]>> = {
   'ClientError BAD_ANSWER': ['no', 'the handler is at fault'],
   'ClientError BAD_OPTION': ['no', 'the caller is at fault'],
   'ClientError BAD_OUTPUT': ['no', 'the tool breaks its promise'],
+  'ClientError BAD_SKILL': ['no', 'the entry has to be got anew'],
   'ClientError CANCELLED': ['no', 'whoever asked gave it up'],
   'ClientError CLOSED': ['no', 'a closed client stays closed'],
   'ClientError CONNECTION_LOST': [
@@ -53,6 +54,7 @@ const table: Readonly<Record<string, readonly [Verdict, string]>> = {
   'ClientError TOO_MANY_ROUNDS': ['no', 'the server asks for ever'],
   'ClientError UNANSWERED': ['no', 'the handlers refuse'],
   'ProtocolError BAD_EVENT': ['no', 'the input is at fault'],
+  'ProtocolError BAD_FRONT_MATTER': ['no', 'the input is at fault'],
   'ProtocolError BAD_PARAMS': ['no', 'the input is at fault'],
   'ProtocolError BAD_RESULT': ['no', 'the input is at fault'],
   'ProtocolError BAD_SCHEMA': ['no', 'the input is at fault'],

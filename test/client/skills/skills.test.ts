@@ -65,7 +65,10 @@ for (const era of eras) {
     const [, skill] = skills as [Skill, Skill]
     assert.match(await skill.load(), 'See references/COMMITS.md.')
     const commits = await skill.read('references/COMMITS.md')
-    assert.equal([commits.text, commits.mimeType, commits.path], ['# Commits\n', 'text/markdown', 'references/COMMITS.md'])
+    assert.equal(
+      [commits.text, commits.mimeType, commits.path],
+      ['# Commits\n', 'text/markdown', 'references/COMMITS.md'],
+    )
     assert.is((await skill.read('./assets/../references/COMMITS.md')).text, '# Commits\n')
     const logo = await skill.read('skill://git-workflow/assets/logo.png')
     assert.equal([[...logo.bytes], logo.text], [[0x89, 0x50, 0xff, 0x00], undefined])
@@ -76,7 +79,17 @@ for (const era of eras) {
   test(`${era}: what is not in the entry is not asked for`, async (t) => {
     const { client, read } = await start(t, era)
     const skill = await client.getSkill('skill://git-workflow/SKILL.md')
-    const outside = ['absent.md', '../acme/billing/refunds/SKILL.md', '/etc/passwd', 'skill://acme/billing/refunds/SKILL.md', 'references', 'a//b', 'skill://git-workflow/../x', '..', 'http://169.254.169.254/']
+    const outside = [
+      'absent.md',
+      '../acme/billing/refunds/SKILL.md',
+      '/etc/passwd',
+      'skill://acme/billing/refunds/SKILL.md',
+      'references',
+      'a//b',
+      'skill://git-workflow/../x',
+      '..',
+      'http://169.254.169.254/',
+    ]
     for (const path of outside) {
       const error = await rejection(skill.read(path))
       assert.is(error.code, 'BAD_SKILL', path)
@@ -99,7 +112,10 @@ for (const era of eras) {
         ['references', 'inode/directory'],
       ],
     )
-    assert.is((await rejection(all(client.readDirectory('skill://git-workflow/SKILL.md')))).code, -32602 as never)
+    assert.is(
+      (await rejection(all(client.readDirectory('skill://git-workflow/SKILL.md')))).code,
+      -32602 as never,
+    )
     assert.is((await rejection(all(client.skills({ maxPages: 1 })))).code, 'TOO_MANY_PAGES')
   })
 
@@ -108,7 +124,10 @@ for (const era of eras) {
     assert.is((await rejection(all(client.readDirectory('skill://git-workflow')))).code, 'NOT_SUPPORTED')
     assert.is(client.supports('resources/directory/read'), false)
     assert.is(client.supports('skills/list'), true)
-    const bare = await startServer(defineServer({ name: 'bare', version: '1' }), { transport: serveHttp(), logger: false })
+    const bare = await startServer(defineServer({ name: 'bare', version: '1' }), {
+      transport: serveHttp(),
+      logger: false,
+    })
     t.after(() => bare.stop())
     const other = connect(t, bare.url ?? '', era)
     for (const call of [all(other.skills()), other.getSkill('skill://a/SKILL.md')]) {
@@ -124,7 +143,11 @@ const main = 'skill://pdf/SKILL.md'
 const forms = 'skill://pdf/FORMS.md'
 
 function fileOf(uri: string, text: string) {
-  return { uri, digest: `sha256:${createHash('sha256').update(text).digest('hex')}`, size: Buffer.byteLength(text) }
+  return {
+    uri,
+    digest: `sha256:${createHash('sha256').update(text).digest('hex')}`,
+    size: Buffer.byteLength(text),
+  }
 }
 
 const honest = {
@@ -147,12 +170,26 @@ async function lying(t: TestContext, { entry = {}, files = {}, got }: Lie) {
     const uri = String(params?.uri)
     const whole = { ...honest, ...entry }
     const answers: Record<string, object> = {
-      'skills/list': { skills: [whole, { ...honest, uri: 'skill://good/SKILL.md', resources: 'dynamic', frontmatter: { name: 'good', description: 'x' } }] },
+      'skills/list': {
+        skills: [
+          whole,
+          {
+            ...honest,
+            uri: 'skill://good/SKILL.md',
+            resources: 'dynamic',
+            frontmatter: { name: 'good', description: 'x' },
+          },
+        ],
+      },
       'skills/get': { skill: got ?? whole },
       'resources/read': { contents: [files[uri] ?? [{ uri, text: uri === main ? body : form }]].flat() },
     }
-    if (method === 'server/discover') return discover(one, { resources: {}, extensions: { 'io.modelcontextprotocol/skills': {} } })
-    return json(one, result(one, { resultType: 'complete', ttlMs: 0, cacheScope: 'private', ...answers[method ?? ''] }))
+    if (method === 'server/discover')
+      return discover(one, { resources: {}, extensions: { 'io.modelcontextprotocol/skills': {} } })
+    return json(
+      one,
+      result(one, { resultType: 'complete', ttlMs: 0, cacheScope: 'private', ...answers[method ?? ''] }),
+    )
   })
   const client = connect(t, url, 'modern')
   const reads = () => seen.all.filter(({ message }) => message.method === 'resources/read').length
@@ -167,14 +204,36 @@ test('an honest server is believed', async (t) => {
 })
 
 const lies: Readonly<Record<string, Lie & { readonly says: string }>> = {
-  'another text of the same size': { files: { [main]: { uri: main, text: body.replace('well', 'ill!') } }, says: 'its digest is not' },
+  'another text of the same size': {
+    files: { [main]: { uri: main, text: body.replace('well', 'ill!') } },
+    says: 'its digest is not',
+  },
   'a longer text': { files: { [main]: { uri: main, text: `${body}more` } }, says: 'its size is not' },
   'bytes in their place': { files: { [main]: { uri: main, blob: 'AAAA' } }, says: 'its size is not' },
   'no content': { files: { [main]: [] }, says: 'expected one content, got 0' },
-  'two contents': { files: { [main]: [{ uri: main, text: body }, { uri: main, text: body }] }, says: 'expected one content, got 2' },
-  'another description in the entry': { entry: { frontmatter: { name: 'pdf', description: 'Does good.' } }, says: 'front matter is not that of the entry' },
-  'a field less in the entry': { files: { [main]: { uri: main, text: skillText('pdf', 'x', 'allowed-tools: Bash\n') } }, entry: { resources: [fileOf(main, skillText('pdf', 'x', 'allowed-tools: Bash\n'))] }, says: 'front matter is not that of the entry' },
-  'a front matter that cannot be read': { files: { [main]: { uri: main, text: '---\nname: &a pdf\n---\n' } }, entry: { resources: [fileOf(main, '---\nname: &a pdf\n---\n')] }, says: 'line 2' },
+  'two contents': {
+    files: {
+      [main]: [
+        { uri: main, text: body },
+        { uri: main, text: body },
+      ],
+    },
+    says: 'expected one content, got 2',
+  },
+  'another description in the entry': {
+    entry: { frontmatter: { name: 'pdf', description: 'Does good.' } },
+    says: 'front matter is not that of the entry',
+  },
+  'a field less in the entry': {
+    files: { [main]: { uri: main, text: skillText('pdf', 'x', 'allowed-tools: Bash\n') } },
+    entry: { resources: [fileOf(main, skillText('pdf', 'x', 'allowed-tools: Bash\n'))] },
+    says: 'front matter is not that of the entry',
+  },
+  'a front matter that cannot be read': {
+    files: { [main]: { uri: main, text: '---\nname: &a pdf\n---\n' } },
+    entry: { resources: [fileOf(main, '---\nname: &a pdf\n---\n')] },
+    says: 'line 2',
+  },
 }
 
 for (const [what, { says, ...lie }] of Object.entries(lies)) {
@@ -205,7 +264,9 @@ const badEntries: Readonly<Record<string, object>> = {
   'a digest in capitals': { resources: [{ ...file, digest: file.digest.toUpperCase() }] },
   'a negative size': { resources: [{ ...file, size: -1 }] },
   'no size': { resources: [{ uri: main, digest: file.digest }] },
-  'too many files': { resources: [file, ...Array.from({ length: 512 }, (_, at) => fileOf(`skill://pdf/${at}`, ''))] },
+  'too many files': {
+    resources: [file, ...Array.from({ length: 512 }, (_, at) => fileOf(`skill://pdf/${at}`, ''))],
+  },
   'too many bytes': { resources: [file, { ...fileOf(forms, form), size: 16 * 1024 * 1024 }] },
   'a uri of no SKILL.md': { uri: 'skill://pdf/' },
 }
@@ -223,16 +284,20 @@ for (const [what, entry] of Object.entries(badEntries)) {
   })
 }
 
-test('a skill without digests is read within 16 MiB, and its front matter is compared', async (t) => {
-  const half = { uri: forms, blob: Buffer.alloc(7 * 1024 * 1024).toString('base64') }
-  const { client } = await lying(t, { entry: { resources: 'dynamic' }, files: { [forms]: half } })
-  const skill = await client.getSkill(main)
-  assert.is(skill.files, 'dynamic')
-  assert.is(await skill.load(), body)
-  for (const _ of [1, 2]) assert.is((await skill.read('FORMS.md')).bytes.length, 7 * 1024 * 1024)
-  assert.match((await rejection(skill.read('FORMS.md'))).message, 'more than 16777216 bytes')
-  assert.is((await rejection(skill.read('../x'))).code, 'BAD_SKILL')
-}, { timeout: 20_000 })
+test(
+  'a skill without digests is read within 16 MiB, and its front matter is compared',
+  async (t) => {
+    const half = { uri: forms, blob: Buffer.alloc(7 * 1024 * 1024).toString('base64') }
+    const { client } = await lying(t, { entry: { resources: 'dynamic' }, files: { [forms]: half } })
+    const skill = await client.getSkill(main)
+    assert.is(skill.files, 'dynamic')
+    assert.is(await skill.load(), body)
+    for (const _ of [1, 2]) assert.is((await skill.read('FORMS.md')).bytes.length, 7 * 1024 * 1024)
+    assert.match((await rejection(skill.read('FORMS.md'))).message, 'more than 16777216 bytes')
+    assert.is((await rejection(skill.read('../x'))).code, 'BAD_SKILL')
+  },
+  { timeout: 20_000 },
+)
 
 test('a server that answers with another skill than was asked for is refused', async (t) => {
   const { client } = await lying(t, { got: { ...honest, uri: 'skill://other/SKILL.md' } })
@@ -248,7 +313,8 @@ test('an answer that was kept is asked for again when the entry is newer', async
   const text = () => skillText('pdf', `Version ${version}.`)
   const { url, seen } = await listen(t, (one) => {
     const { method, params } = one.message
-    if (method === 'server/discover') return discover(one, { resources: {}, extensions: { 'io.modelcontextprotocol/skills': {} } })
+    if (method === 'server/discover')
+      return discover(one, { resources: {}, extensions: { 'io.modelcontextprotocol/skills': {} } })
     const isRead = method === 'resources/read'
     const answer = isRead
       ? { contents: [{ uri: params?.uri, text: text() }], ttlMs: 600_000 }

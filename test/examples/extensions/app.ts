@@ -55,7 +55,7 @@ const server = defineServer({
 // a host declares which pages it can show
 await using pair = await connect(server, { client: { extensions: { [ui]: { mimeTypes: [pageType] } } } })
 const { tools } = await pair.client.listTools()
-const { resourceUri } = tools[0]?._meta?.ui as { resourceUri: string }
-const { contents } = await pair.client.readResource(resourceUri)
+const shown = tools[0]?._meta?.ui as { resourceUri: string } | undefined
+const { contents } = await pair.client.readResource(shown?.resourceUri ?? '')
 console.log(contents[0]?.uri, contents[0]?.mimeType, JSON.stringify(contents[0]?._meta))
 console.log((await pair.client.callTool('clock', { zone: 'Asia/Tokyo' })).structuredContent)

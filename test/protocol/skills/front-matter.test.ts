@@ -53,8 +53,26 @@ test('texts over several lines', () => {
 
 test('lists and mappings, as blocks and in brackets', () => {
   const lines = [
-    ...['left:', '- 1', '- two', 'deep:', '  - name: a', '    more:', '      - [x, "y"]', '  - - 1', '    - 2'],
-    ...['metadata:', '  # a comment', '  version: "1.0"', '', '  __proto__: x', 'flow: {a: b, c: [1, {d: ~}],', '  e: f}'],
+    ...[
+      'left:',
+      '- 1',
+      '- two',
+      'deep:',
+      '  - name: a',
+      '    more:',
+      '      - [x, "y"]',
+      '  - - 1',
+      '    - 2',
+    ],
+    ...[
+      'metadata:',
+      '  # a comment',
+      '  version: "1.0"',
+      '',
+      '  __proto__: x',
+      'flow: {a: b, c: [1, {d: ~}],',
+      '  e: f}',
+    ],
     'empty: []',
   ]
   const value = read(...lines) as Record<string, unknown>
@@ -67,17 +85,60 @@ test('lists and mappings, as blocks and in brackets', () => {
 
 test('what could be read in two ways is refused, with its line', () => {
   assert.is(problem('name: a', 'name: b'), 'line 3: the field "name" stands twice')
-  assert.match(problem('x: 1', 'description: Use when: asked'), /^line 3: a text with ": " in it has to stand in quotes/)
-  for (const value of ['&a b', '*a', '!!str 1', '@x', '`x`', '%x', '- x', '? x', ', x', '] x', '.inf', '"\\q"', '"a', '[1, 2', '{a: 1, a: 2}', '| x', '"a" b', '{<<: a}'])
+  assert.match(
+    problem('x: 1', 'description: Use when: asked'),
+    /^line 3: a text with ": " in it has to stand in quotes/,
+  )
+  for (const value of [
+    '&a b',
+    '*a',
+    '!!str 1',
+    '@x',
+    '`x`',
+    '%x',
+    '- x',
+    '? x',
+    ', x',
+    '] x',
+    '.inf',
+    '"\\q"',
+    '"a',
+    '[1, 2',
+    '{a: 1, a: 2}',
+    '| x',
+    '"a" b',
+    '{<<: a}',
+  ])
     assert.match(problem('a: 1', `x: ${value}`), /^line 3: /, value)
-  for (const lines of [['- a'], ['a: 1', '  b: 2'], ['a:', '  b: 1', ' c: 2'], ['a:', '\tb: 1'], ['<<: a'], ['a'], ['? a', ': b']])
+  for (const lines of [
+    ['- a'],
+    ['a: 1', '  b: 2'],
+    ['a:', '  b: 1', ' c: 2'],
+    ['a:', '\tb: 1'],
+    ['<<: a'],
+    ['a'],
+    ['? a', ': b'],
+  ])
     problem(...lines)
 })
 
 test('a text without front matter, or one without an end, is refused', () => {
-  for (const text of ['', 'name: a', '# A title', '---\nname: a\n', ' ---\na: 1\n---', `---\na: |\n${'  x\n'.repeat(20_000)}---\n`])
-    assert.throws(() => readFrontMatter(text), (error: { code?: string }) => error.code === 'BAD_FRONT_MATTER')
-  assert.equal(readFrontMatter('\uFEFF---\r\nname: a\r\ntext: |\r\n  b\r\n  c\r\n---\r\n'), { name: 'a', text: 'b\nc\n' })
+  for (const text of [
+    '',
+    'name: a',
+    '# A title',
+    '---\nname: a\n',
+    ' ---\na: 1\n---',
+    `---\na: |\n${'  x\n'.repeat(20_000)}---\n`,
+  ])
+    assert.throws(
+      () => readFrontMatter(text),
+      (error: { code?: string }) => error.code === 'BAD_FRONT_MATTER',
+    )
+  assert.equal(readFrontMatter('\uFEFF---\r\nname: a\r\ntext: |\r\n  b\r\n  c\r\n---\r\n'), {
+    name: 'a',
+    text: 'b\nc\n',
+  })
 })
 
 test('hostile texts cost no more than their length', () => {

@@ -16,6 +16,8 @@ const keepable: readonly string[] = [
   'resources/list',
   'resources/templates/list',
   'resources/read',
+  'skills/list',
+  'skills/get',
 ]
 
 for (const method of dialect20260728.requests.server) {

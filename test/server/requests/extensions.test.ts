@@ -38,7 +38,12 @@ async function serve(t: TestContext, options: Parameters<typeof startServer>[1] 
 
 for (const era of ['handshake', 'modern'] as const) {
   test(`${era}: a client sees what is declared, and calls methods of what it has declared itself`, async (t) => {
-    const client = startClient({ transport: http(await serve(t)), era, extensions: { [search]: {} }, logger: false })
+    const client = startClient({
+      transport: http(await serve(t)),
+      era,
+      extensions: { [search]: {} },
+      logger: false,
+    })
     t.after(() => client.close())
     await client.ready()
     assert.equal(client.server?.capabilities.extensions, parts.extensions)
@@ -49,12 +54,19 @@ for (const era of ['handshake', 'modern'] as const) {
   })
 
   test(`${era}: a client that has not declared it is refused before any code runs`, async (t) => {
-    const client = startClient({ transport: http(await serve(t)), era, extensions: { 'com.example/other': {} }, logger: false })
+    const client = startClient({
+      transport: http(await serve(t)),
+      era,
+      extensions: { 'com.example/other': {} },
+      logger: false,
+    })
     t.after(() => client.close())
     const error = await rejection(client.request('search/find', { text: 5 }))
     assert.is(error.code as unknown, era === 'modern' ? -32021 : -32601)
     assert.match(error.message, 'search/find belongs to the extension com.example/search')
-    assert.equal((error.data as { requiredCapabilities: object }).requiredCapabilities, { extensions: { [search]: {} } })
+    assert.equal((error.data as { requiredCapabilities: object }).requiredCapabilities, {
+      extensions: { [search]: {} },
+    })
   })
 }
 
@@ -66,7 +78,14 @@ test('in 2026-07-28 the refusal is HTTP 400, and each request says anew what its
   const _meta = { 'io.modelcontextprotocol/clientCapabilities': clientCapabilities }
   const [answer] = (await send(posted('search/find', { text: 'a', _meta }))).messages
   assert.equal(answer?.result?.found, ['a'])
-  for (const extensions of [null, [], 'x', { [search]: null }, { [search]: false }, { __proto__: { [search]: {} } }]) {
+  for (const extensions of [
+    null,
+    [],
+    'x',
+    { [search]: null },
+    { [search]: false },
+    { __proto__: { [search]: {} } },
+  ]) {
     const _meta = { 'io.modelcontextprotocol/clientCapabilities': { extensions } }
     const { error } = (await send(posted('search/find', { text: 'a', _meta }))).messages[0] ?? {}
     assert.ok(error?.code === -32021 || error?.code === -32602, JSON.stringify(extensions))
@@ -84,8 +103,8 @@ for (const revision of ['2024-11-05', '2025-11-25'])
       method: 'initialize',
       params: { protocolVersion: revision, capabilities: {}, clientInfo: { name: 'raw', version: '1' } },
     })
-    const { capabilities } = messages[0]?.result as { capabilities: { extensions: object } }
-    assert.equal(capabilities.extensions, parts.extensions)
+    const told = messages[0]?.result as { capabilities: { extensions: object } } | undefined
+    assert.equal(told?.capabilities.extensions, parts.extensions)
   })
 
 test('a session whose id holds its facts remembers the extensions of its client, however many settings they have', async (t) => {
@@ -107,10 +126,16 @@ test('wrong definitions name the field', () => {
   circle.self = circle
   const wrong: readonly (readonly [object, string])[] = [
     [{ extensions: [] }, 'extensions: expected an object'],
-    [{ extensions: { search: {} } }, 'extensions: expected ids such as com.example/search as keys, got "search"'],
+    [
+      { extensions: { search: {} } },
+      'extensions: expected ids such as com.example/search as keys, got "search"',
+    ],
     [{ extensions: { [search]: true } }, `extensions["${search}"]: expected an object of settings`],
     [{ extensions: { [search]: circle } }, 'expected an object that has JSON'],
-    [{ methods: { 'search/find': find } }, 'methods["search/find"].extension: the server does not declare it'],
+    [
+      { methods: { 'search/find': find } },
+      'methods["search/find"].extension: the server does not declare it',
+    ],
   ]
   for (const [part, says] of wrong)
     assert.throws(
@@ -118,7 +143,10 @@ test('wrong definitions name the field', () => {
       (error: ServerError) => error.code === 'BAD_DEFINITION' && error.message.includes(says),
       says,
     )
-  assert.throws(() => defineMethod({ extension: 'search', run: () => ({}) }), (error: ServerError) => error.message.includes('extension: expected an id such as com.example/search'))
+  assert.throws(
+    () => defineMethod({ extension: 'search', run: () => ({}) }),
+    (error: ServerError) => error.message.includes('extension: expected an id such as com.example/search'),
+  )
 })
 
 test.run()

@@ -9,7 +9,10 @@ export function skillText(name: string, body = 'Do it well.', more = ''): string
 }
 
 /** A folder with these files, which goes with the test. */
-export function folderOf(t: Pick<TestContext, 'after'>, files: Readonly<Record<string, string | Uint8Array>>): string {
+export function folderOf(
+  t: Pick<TestContext, 'after'>,
+  files: Readonly<Record<string, string | Uint8Array>>,
+): string {
   const folder = mkdtempSync(join(tmpdir(), 'caduceus-skills-'))
   t.after(() => rmSync(folder, { recursive: true, force: true }))
   for (const [path, content] of Object.entries(files)) {

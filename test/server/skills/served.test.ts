@@ -10,11 +10,19 @@ import { folderOf, skillText, twoSkills } from './_folders.js'
 
 const test = suite('skills on the wire')
 
-type Ask = (method: string, params?: object) => Promise<{ result?: Record<string, unknown>; error?: { code: number } }>
+type Ask = (
+  method: string,
+  params?: object,
+) => Promise<{ result?: Record<string, unknown>; error?: { code: number } }>
 
 const main = 'skill://git-workflow/SKILL.md'
 
-async function inSession(t: TestContext, revision: string, directoryRead = true, pageSize = 100): Promise<Ask> {
+async function inSession(
+  t: TestContext,
+  revision: string,
+  directoryRead = true,
+  pageSize = 100,
+): Promise<Ask> {
   const skills = skillsFrom(folderOf(t, twoSkills), { directoryRead })
   const { server } = await startParts(t, { skills }, { pageSize })
   const client = await new RawClient(t, server.url).open('raw', revision)
@@ -27,7 +35,9 @@ async function stateless(t: TestContext, directoryRead = true, pageSize = 100): 
   return async (method, params) => (await send(posted(method, params))).messages[0] as never
 }
 
-const ways: Readonly<Record<string, (t: TestContext, directoryRead?: boolean, pageSize?: number) => Promise<Ask>>> = {
+const ways: Readonly<
+  Record<string, (t: TestContext, directoryRead?: boolean, pageSize?: number) => Promise<Ask>>
+> = {
   '2024-11-05': (t, ...others) => inSession(t, '2024-11-05', ...others),
   '2025-11-25': (t, ...others) => inSession(t, '2025-11-25', ...others),
   '2026-07-28': stateless,
@@ -43,10 +53,22 @@ for (const [revision, start] of Object.entries(ways)) {
       ['skill://acme/billing/refunds/SKILL.md', main],
     )
     assert.equal((await ask('skills/get', { uri: main })).result?.skill, skills[1])
-    for (const { uri, digest, size } of skills.flatMap(({ resources }) => (resources === 'dynamic' ? [] : resources))) {
-      const [part] = (await ask('resources/read', { uri })).result?.contents as { text?: string; blob?: string }[]
-      const bytes = part?.text === undefined ? Buffer.from(part?.blob ?? '', 'base64') : Buffer.from(part.text)
-      assert.equal([`sha256:${createHash('sha256').update(bytes).digest('hex')}`, bytes.length], [digest, size])
+    for (const { uri, digest, size } of skills.flatMap(({ resources }) =>
+      resources === 'dynamic' ? [] : resources,
+    )) {
+      const contents = (await ask('resources/read', { uri })).result?.contents as
+        | {
+            text?: string
+            blob?: string
+          }[]
+        | undefined
+      const part = contents?.[0]
+      const bytes =
+        part?.text === undefined ? Buffer.from(part?.blob ?? '', 'base64') : Buffer.from(part.text)
+      assert.equal(
+        [`sha256:${createHash('sha256').update(bytes).digest('hex')}`, bytes.length],
+        [digest, size],
+      )
     }
     const modern = revision === '2026-07-28'
     assert.equal([result?.resultType, result?.ttlMs], modern ? ['complete', 0] : [undefined, undefined])
@@ -55,7 +77,9 @@ for (const [revision, start] of Object.entries(ways)) {
   test(`${revision}: each folder can be read, and what is none is -32602`, async (t) => {
     const ask = await start(t)
     const read = async (uri: string) => {
-      const { resources } = (await ask('resources/directory/read', { uri })).result as { resources: { uri: string; mimeType: string }[] }
+      const { resources } = (await ask('resources/directory/read', { uri })).result as {
+        resources: { uri: string; mimeType: string }[]
+      }
       return resources.map((one) => [one.uri, one.mimeType])
     }
     assert.equal(await read('skill://git-workflow'), [
@@ -63,20 +87,39 @@ for (const [revision, start] of Object.entries(ways)) {
       ['skill://git-workflow/assets', 'inode/directory'],
       ['skill://git-workflow/references', 'inode/directory'],
     ])
-    assert.equal(await read('skill://git-workflow/assets'), [['skill://git-workflow/assets/logo.png', 'image/png']])
+    assert.equal(await read('skill://git-workflow/assets'), [
+      ['skill://git-workflow/assets/logo.png', 'image/png'],
+    ])
     assert.equal(await read('skill://acme'), [['skill://acme/billing', 'inode/directory']])
-    for (const uri of [main, 'skill://git-workflow/', 'skill://', 'skill://other', '', 'file:///etc', '../..'])
+    for (const uri of [
+      main,
+      'skill://git-workflow/',
+      'skill://',
+      'skill://other',
+      '',
+      'file:///etc',
+      '../..',
+    ])
       assert.is((await ask('resources/directory/read', { uri })).error?.code, -32602, uri)
   })
 
   test(`${revision}: what is not served is refused`, async (t) => {
     const ask = await start(t, false)
-    for (const uri of ['skill://git-workflow', 'skill://git-workflow/references/COMMITS.md', 'skill://x/SKILL.md', '__proto__'])
+    for (const uri of [
+      'skill://git-workflow',
+      'skill://git-workflow/references/COMMITS.md',
+      'skill://x/SKILL.md',
+      '__proto__',
+    ])
       assert.is((await ask('skills/get', { uri })).error?.code, -32602, uri)
     for (const params of [{}, { uri: 5 }]) assert.is((await ask('skills/get', params)).error?.code, -32602)
     assert.is((await ask('resources/directory/read', { uri: 'skill://git-workflow' })).error?.code, -32601)
     const absent = revision === '2026-07-28' ? -32602 : -32002
-    for (const uri of ['skill://git-workflow/.hidden', 'skill://git-workflow/../README.md', 'skill://README.md'])
+    for (const uri of [
+      'skill://git-workflow/.hidden',
+      'skill://git-workflow/../README.md',
+      'skill://README.md',
+    ])
       assert.is((await ask('resources/read', { uri })).error?.code, absent, uri)
   })
 
@@ -84,13 +127,19 @@ for (const [revision, start] of Object.entries(ways)) {
     const ask = await start(t, true, 1)
     const first = (await ask('skills/list')).result
     const second = (await ask('skills/list', { cursor: first?.nextCursor })).result
-    assert.is((second?.skills as SkillEntry[])[0]?.uri, main)
+    assert.is((second?.skills as SkillEntry[] | undefined)?.[0]?.uri, main)
     assert.is(second?.nextCursor, undefined)
     const uri = 'skill://git-workflow'
     const cursor = (await ask('resources/directory/read', { uri })).result?.nextCursor
-    const next = (await ask('resources/directory/read', { uri, cursor })).result?.resources as { uri: string }[]
+    const next = (await ask('resources/directory/read', { uri, cursor })).result?.resources as {
+      uri: string
+    }[]
     assert.is(next[0]?.uri, 'skill://git-workflow/assets')
-    for (const params of [{ uri: `${uri}/assets`, cursor }, { uri, cursor: first?.nextCursor }, { uri, cursor: 'x' }])
+    for (const params of [
+      { uri: `${uri}/assets`, cursor },
+      { uri, cursor: first?.nextCursor },
+      { uri, cursor: 'x' },
+    ])
       assert.is((await ask('resources/directory/read', params)).error?.code, -32602)
     assert.is((await ask('skills/list', { cursor })).error?.code, -32602)
   })
@@ -100,10 +149,12 @@ test('the extension is declared in both eras, and resources list the skills', as
   const skills = skillsFrom(folderOf(t, twoSkills))
   const { send } = await startStateless(t, { skills })
   const [answer] = (await send(posted('server/discover'))).messages
-  assert.equal((answer?.result?.capabilities as { extensions: object }).extensions, { 'io.modelcontextprotocol/skills': {} })
+  assert.equal((answer?.result?.capabilities as { extensions?: object } | undefined)?.extensions, {
+    'io.modelcontextprotocol/skills': {},
+  })
   const [listed] = (await send(posted('resources/list'))).messages
   assert.equal(
-    (listed?.result?.resources as { uri: string }[]).map(({ uri }) => uri),
+    (listed?.result?.resources as { uri: string }[] | undefined)?.map(({ uri }) => uri),
     ['skill://acme/billing/refunds/SKILL.md', main],
   )
 })
@@ -115,7 +166,11 @@ test('a server without skills does not know the methods', async (t) => {
 })
 
 test('an author may answer for skills of his own making', async (t) => {
-  const entry = { uri: 'skill://daily/SKILL.md', frontmatter: { name: 'daily', description: 'x' }, resources: 'dynamic' }
+  const entry = {
+    uri: 'skill://daily/SKILL.md',
+    frontmatter: { name: 'daily', description: 'x' },
+    resources: 'dynamic',
+  }
   const { client } = await startParts(t, {
     resources: [],
     extensions: { 'io.modelcontextprotocol/skills': {} },
@@ -130,7 +185,9 @@ test('a large skill does not hold up others', async (t) => {
   const skills = skillsFrom(folderOf(t, { ...files, 'a/SKILL.md': skillText('a') }), { directoryRead: true })
   const { client } = await startParts(t, { skills })
   const all = await Promise.all(Array.from({ length: 50 }, () => client.ask('skills/list')))
-  assert.ok(all.every(({ result }) => (result?.skills as SkillEntry[])[0]?.resources.length === 501))
+  assert.ok(
+    all.every(({ result }) => (result?.skills as SkillEntry[] | undefined)?.[0]?.resources.length === 501),
+  )
 })
 
 test.run()

@@ -32,7 +32,11 @@ test('each folder with a SKILL.md is a skill, with all its files', (t) => {
   for (const given of [folder, pathToFileURL(folder)]) {
     const [refunds, workflow] = skillsFrom(given).skills.map(({ entry }) => entry)
     assert.is(refunds?.uri, 'skill://acme/billing/refunds/SKILL.md')
-    assert.equal(workflow?.frontmatter, { name: 'git-workflow', description: 'Does git-workflow.', license: 'MIT' })
+    assert.equal(workflow?.frontmatter, {
+      name: 'git-workflow',
+      description: 'Does git-workflow.',
+      license: 'MIT',
+    })
     const text = twoSkills['git-workflow/SKILL.md'] ?? ''
     const own = { digest: `sha256:${createHash('sha256').update(text).digest('hex')}`, size: text.length }
     const files = workflow?.resources === 'dynamic' ? [] : (workflow?.resources ?? [])
@@ -82,17 +86,21 @@ test('what is no skill is refused, with the file', (t) => {
   assert.match(refusal(5 as never), 'folder: expected the path of a folder')
 })
 
-test('a skill has at most 512 files and 16 MiB', (t) => {
-  const many = Object.fromEntries(Array.from({ length: 511 }, (_, at) => [`a/${at}.txt`, '']))
-  const main = { 'a/SKILL.md': skillText('a') }
-  skillsFrom(folderOf(t, { ...main, ...many }))
-  assert.match(refused(t, { ...main, ...many, 'a/one-more.txt': '' }), '513 files, more than 512')
-  const big = Buffer.alloc(16 * 1024 * 1024 - skillText('a').length)
-  skillsFrom(folderOf(t, { ...main, 'a/big.bin': big }))
-  assert.match(refused(t, { ...main, 'a/big.bin': big, 'a/b': 'x' }), '16777217 bytes, more than 16777216')
-  const far = Object.fromEntries(Array.from({ length: 5 }, (_, at) => [`s${at}/big.bin`, big]))
-  assert.match(refused(t, { ...main, ...far }), 'more than 67108864 bytes in all')
-}, { timeout: 30_000 })
+test(
+  'a skill has at most 512 files and 16 MiB',
+  (t) => {
+    const many = Object.fromEntries(Array.from({ length: 511 }, (_, at) => [`a/${at}.txt`, '']))
+    const main = { 'a/SKILL.md': skillText('a') }
+    skillsFrom(folderOf(t, { ...main, ...many }))
+    assert.match(refused(t, { ...main, ...many, 'a/one-more.txt': '' }), '513 files, more than 512')
+    const big = Buffer.alloc(16 * 1024 * 1024 - skillText('a').length)
+    skillsFrom(folderOf(t, { ...main, 'a/big.bin': big }))
+    assert.match(refused(t, { ...main, 'a/big.bin': big, 'a/b': 'x' }), '16777217 bytes, more than 16777216')
+    const far = Object.fromEntries(Array.from({ length: 5 }, (_, at) => [`s${at}/big.bin`, big]))
+    assert.match(refused(t, { ...main, ...far }), 'more than 67108864 bytes in all')
+  },
+  { timeout: 30_000 },
+)
 
 test('links stay inside the folder, and lead in no circle', (t) => {
   const secret = folderOf(t, { 'secret.txt': 'secret', 'x/SKILL.md': skillText('x') })
@@ -147,7 +155,10 @@ test('a server declares what it has; wrong definitions name the field', (t) => {
   const taken = defineResource({ name: 'x', uri: 'skill://git-workflow/assets/logo.png', read: () => '' })
   const wrong: readonly (readonly [object, string])[] = [
     [{ skills: './skills' }, 'skills: expected what skillsFrom returns'],
-    [{ skills, extensions: { 'io.modelcontextprotocol/skills': {} } }, 'extensions: expected none that skills declares'],
+    [
+      { skills, extensions: { 'io.modelcontextprotocol/skills': {} } },
+      'extensions: expected none that skills declares',
+    ],
     [{ skills, resources: [taken] }, 'resources[0]: expected a uri that no file of a skill has'],
     [{ methods: { 'skills/list': {} } }, 'names that are not of the protocol'],
   ]
