@@ -116,8 +116,10 @@ for (const kind of ['thread', 'process']) {
 const spin = () => { const end = Date.now() + 1_000; while (Date.now() < end); }
 const hog = await startActor(defineActor({ name: 'hog', init: () => ({}), call: { spin } }), undefined, { onBlocked: 'report', blockedAfter: 100, logger: false })
 const told = new Promise((resolve) => subscribe('blocked', resolve))
-setTimeout(() => hog.call('spin', undefined, { timeout: 60_000 }), 2_000)
+// again and again, as the watchdog's thread takes its time to start
+const spins = setInterval(() => hog.call('spin', undefined, { timeout: 60_000 }), 3_000)
 console.log('blocked', (await told).ms >= 100)
+clearInterval(spins)
 await hog.stop()
 `
   const { code, output } = await runNode(
