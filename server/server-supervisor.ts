@@ -322,9 +322,13 @@ function openPort(holdings: Holdings, ctx: ActorContext): { port: ServerPort; cl
   const missed = (sessionId: string): void => sessions.missed(sessionId)
   const port = clusterPort({ ...local, retire, hear, lost, missed }, cluster, ctx.world)
   const unlisten = cluster.listen(port)
+  const handedOver = (): Promise<void> => {
+    unlisten()
+    return port.settled()
+  }
   return {
     // the processes of one program have been told to hand over before, one by one
-    port: engine === undefined ? { ...port, handOver: undefined } : port,
+    port: engine === undefined ? { ...port, handOver: undefined } : { ...port, handedOver },
     close: () => {
       unlisten()
       port.abandon()

@@ -89,6 +89,8 @@ export class EngineCluster implements Cluster {
   #hasLeft = false
   #isTaking = false
   #ringsAgain = false
+  /** Who waits for the next look into the inbox. */
+  readonly #lookers: (() => void)[] = []
 
   constructor(engine: ClusterEngine, options: EngineClusterOptions) {
     const { world, idleTimeout, maxSessions, maxSessionsPerClient } = options
@@ -148,6 +150,7 @@ export class EngineCluster implements Cluster {
       undelivered: (node, id) => this.#tell((inbox) => inbox.receive(node, { type: 'undelivered', id })),
       late: (node, id) =>
         this.#tell((inbox) => inbox.receive(node, failedAsk(id, 'the node takes nothing now'))),
+      looked: () => this.#looked(),
       isSame: (asked) => this.#membership.isSame(asked),
       broken: () => this.#beginAnew(),
     })
@@ -243,6 +246,7 @@ export class EngineCluster implements Cluster {
 
   listen(inbox: Inbox): () => void {
     this.#inbox = inbox
+    this.#ring?.('inbox')
     return () => {
       if (this.#inbox === inbox) this.#inbox = undefined
     }
@@ -286,19 +290,22 @@ export class EngineCluster implements Cluster {
     if (!this.#hasLeft) await this.#membership.beat()
   }
 
-  /** Takes what waits in the inbox of this node. */
+  /** Takes what waits in the inbox of this node. Without a port it waits for the next one, or comes back. */
   async look(): Promise<void> {
     const engine = this.#engine
     this.#ringsAgain = true
-    if (this.#isTaking || engine?.isUp !== true || this.#membership.lapses()) return
+    if (this.#isTaking) return
     this.#isTaking = true
+    const lookers: (() => void)[] = []
     try {
-      while (this.#ringsAgain && !this.#hasLeft && engine === this.#engine && engine.isUp) {
+      while (this.#ringsAgain && engine !== undefined && this.#mayTakeFrom(engine)) {
         this.#ringsAgain = false
+        lookers.push(...this.#lookers.splice(0))
         const texts = await engine.take(this.node, takenAtOnce)
+        this.#post.receive(texts)
         // whatever comes after what was taken rings
         if (texts.length === takenAtOnce) this.#ringsAgain = true
-        this.#post.receive(texts)
+        else for (const resolve of lookers.splice(0)) resolve()
       }
     } catch (error) {
       if (!isUnavailable(error)) throw error
@@ -306,7 +313,20 @@ export class EngineCluster implements Cluster {
       this.#beginAnew()
     } finally {
       this.#isTaking = false
+      for (const resolve of [...lookers, ...this.#lookers.splice(0)]) resolve()
     }
+  }
+
+  #mayTakeFrom(engine: Engine): boolean {
+    if (this.#inbox === undefined || this.#hasLeft || engine !== this.#engine) return false
+    return engine.isUp && !this.#membership.lapses()
+  }
+
+  /** Resolves when what waited in the inbox until now was taken, or cannot be. */
+  #looked(): Promise<void> {
+    const looked = new Promise<void>((resolve) => this.#lookers.push(resolve))
+    outside(() => void this.look())
+    return looked
   }
 
   /** Reads the news that have come. */
@@ -337,7 +357,9 @@ export class EngineCluster implements Cluster {
     // without one the node is about to be connected again
     if (this.#hasLeft || engine === undefined) return
     const limits = { clock: this.#world, ms: farewell, late: () => {} }
-    await waitWithin<void>(limits, (resolve) => void this.drained().then(resolve))
+    // what is being taken at this moment is answered
+    const said = this.#looked().then(() => this.drained())
+    await waitWithin<void>(limits, (resolve) => void said.then(resolve))
     this.#hasLeft = true
     this.#post.close()
     const left = this.streams.leave()
@@ -421,8 +443,9 @@ export class EngineCluster implements Cluster {
   #take(from: string, parcel: Parcel): void {
     if (parcel.for === 'streams') return outside(() => this.streams.hear(from, parcel.what))
     if (this.#inbox !== undefined) return this.#tell((inbox) => inbox.receive(from, parcel.what))
-    if (parcel.what.type !== 'ask') return
-    this.send(from, failedAsk(parcel.what.id, 'the server is starting again'))
+    // it was taken in the moment in which the port ended: nothing of it was done
+    if (parcel.what.type === 'ask')
+      this.send(from, { type: 'failed', id: parcel.what.id, problem: { type: 'elsewhere' } })
   }
 
   /** What is served for others goes on when the actor that has heard of it ends. */

@@ -25,6 +25,8 @@ export interface PostInput {
   readonly undelivered: (node: string, id: string) => void
   /** The same, as its node takes nothing. */
   readonly late: (node: string, id: string) => void
+  /** Resolves when what had come until now was received, or cannot be. */
+  readonly looked: () => Promise<void>
   /** Whether the engine has lost nothing since the last beat. */
   readonly isSame: (engine: Engine) => Promise<boolean>
   /** Letters are missing, or a node has come back that was told of as gone: this node has to begin anew. */
@@ -50,8 +52,8 @@ export class Post {
   readonly #others = new Map<string, Correspondent>()
   /** The incarnation in which a node has ended. */
   #ended = new TurnoverMap<string, number>()
-  /** Nodes that have ended while what was sent to them is being taken back. */
-  readonly #mourned = new Map<string, object>()
+  /** Nodes that have ended while their last words are heard, and what was sent to them is taken back. */
+  readonly #mourned = new Map<string, Correspondent>()
   #incarnation = 1
   #refused = 0
 
@@ -113,17 +115,18 @@ export class Post {
     const other = this.#others.get(name)
     if (other === undefined) return
     const incarnation = this.#incarnation
-    const mourning = {}
     this.#others.delete(name)
     this.#noteEnded(name, other.incarnation)
-    this.#mourned.set(name, mourning)
+    this.#mourned.set(name, other)
     const unsent = await other.link.close()
+    // its last words may be in the inbox
+    await this.#input.looked()
     const untaken = (await this.#takeBack(name)).flatMap((text) => {
       const letter = readLetter(text, seal)
       const isVoid = letter === undefined || letter.fromIncarnation !== incarnation || letter.from !== node
       return isVoid || other.link.isDoubtful(letter.number) ? [] : asksOf(letter.parcels)
     })
-    if (this.#mourned.get(name) !== mourning) return
+    if (this.#mourned.get(name) !== other) return
     this.#mourned.delete(name)
     for (const id of [...untaken, ...unsent]) undelivered(name, id)
     gone(name)
@@ -151,8 +154,11 @@ export class Post {
 
   #open(letter: Letter): void {
     const { from, fromIncarnation, toIncarnation, number } = letter
-    if (toIncarnation !== this.#incarnation || fromIncarnation <= (this.#ended.get(from) ?? 0)) return
-    const other = this.#meet(from, fromIncarnation)
+    if (toIncarnation !== this.#incarnation) return
+    const mourned = this.#mourned.get(from)
+    const isLast = mourned?.incarnation === fromIncarnation
+    if (!isLast && fromIncarnation <= (this.#ended.get(from) ?? 0)) return
+    const other = isLast ? mourned : this.#meet(from, fromIncarnation)
     if (other.incarnation !== fromIncarnation || number <= other.taken) return
     if (number !== other.taken + 1) return this.#input.broken()
     other.taken = number

@@ -201,6 +201,8 @@ export interface ServerPort {
    * requests still come. Resolves when nobody waits for anything here any more, or soon after `signal`.
    */
   readonly handOver?: ((signal: AbortSignal) => Promise<void>) | undefined
+  /** Takes nothing more from the others, which go elsewhere with it. Resolves when what was taken is answered. */
+  readonly handedOver?: (() => Promise<void>) | undefined
 }
 
 /** One request of a revision without sessions. */

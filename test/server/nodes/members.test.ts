@@ -329,6 +329,46 @@ test('sessions that nobody knows cost a command each, and one for all of them', 
   ok(beats <= 3, `${beats} beats`)
 })
 
+test('the last words of a node that leaves are heard before it is told of as gone', async (t) => {
+  const all = await two(t)
+  const { one, other, engine } = all
+  engine.quality = { ...engine.quality, losesBells: 1 }
+  other.cluster.send('one', askOf('last words'))
+  await all.pass(20)
+  equal(one.told(), [])
+  await all.during(other.supervisor.stop())
+  await all.pass(lease)
+  equal(
+    one.told().map((told) => (told.type === 'receive' ? told.id : told.type)),
+    ['last words', 'gone'],
+  )
+})
+
+test('what comes to a node without a port waits for one, or comes back', async (t) => {
+  const all = await two(t)
+  const { one, other } = all
+  const ignore = (): void => {}
+  const none = { receive: ignore, gone: ignore, hear: ignore, lost: ignore }
+  const waiting: string[] = []
+  const port = { ...none, settled: async () => {}, retire: async () => {} }
+  other.cluster.listen(port)()
+  one.cluster.send('other', askOf('a'))
+  await all.pass(100)
+  const unlisten = other.cluster.listen({ ...port, receive: (_from, { id }) => void waiting.push(id) })
+  await all.pass(100)
+  equal(waiting, ['a'])
+  unlisten()
+  one.cluster.send('other', askOf('b'))
+  await all.pass(100)
+  await all.during(other.supervisor.stop())
+  await all.pass(lease)
+  equal(waiting, ['a'])
+  equal(one.told(), [
+    { type: 'receive', from: 'other', id: 'b', what: 'undelivered' },
+    { type: 'gone', node: 'other' },
+  ])
+})
+
 test('a letter that is missing ends all that is under way, both ways', async (t) => {
   const all = await two(t)
   const { one, other, engine } = all

@@ -143,6 +143,7 @@ async function drain({ socket, server, scope, exchanges, limits }: Listener, clo
   over.abort()
   exchanges.interrupt(stopping)
   await exchanges.whenEmpty(flushTime, clock)
+  await within(server.handedOver?.(), Math.max(flushTime, until - clock.now()), clock)
 }
 
 async function within(ending: Promise<void> | undefined, ms: number, clock: Clock): Promise<void> {
