@@ -56,6 +56,9 @@ export function responseAfter(
     const outcome = request.work.timedOut(request.timeout)
     return outcome instanceof McpError ? refusal(id, outcome) : encodedResult(id, outcome)
   }
+  // it was ended with its server, or by hand: nothing is wrong with it
+  if (reason.type === 'killed' || reason.type === 'shutdown')
+    return tryAgain(id, 'The request was interrupted')
   const report = `${processOf(task).tree.id}.${task.id}`
   const error = exposeErrors && reason.type === 'crash' ? exposedError(reason.error) : undefined
   const told = error === undefined ? '' : `: ${error.message}`

@@ -281,6 +281,24 @@ export function threeNodesSuite(test: Suite, startEngine: StartEngine): void {
     assert.is(await third.text('count'), '4')
     assert.ok(performance.now() - since < 1_000, `${Math.round(performance.now() - since)} ms`)
   })
+
+  test('a node that is stopped loses no call that others pass on to it', async (t) => {
+    const servers = await start(t, { drainTimeout: 5_000 })
+    const clients = await Promise.all(
+      Array.from({ length: 12 }, () => new RawClient(t, servers[0].url).open()),
+    )
+    let isStopped = false
+    const calling = clients.map(async ({ sessionId }, index) => {
+      const { url } = servers[index % 2 === 0 ? 1 : 2]
+      const elsewhere = new RawClient(t, url)
+      elsewhere.sessionId = sessionId
+      for (let calls = 1; !isStopped || calls < 5; calls += 1)
+        assert.is(await elsewhere.text('count'), String(calls))
+    })
+    await servers[0].stop()
+    isStopped = true
+    await Promise.all(calling)
+  })
 }
 
 const ping = { jsonrpc: '2.0', id: 1, method: 'ping' }

@@ -205,7 +205,15 @@ for (const part of ['keeper', 'hub', 'door']) {
       const next = registry.whereis('_server/keeper')
       return next !== undefined && next.id !== ref.id && registry.whereis(`_server/${part}`) !== ref
     }, patient)
-    await whole(server)
+    // starting all of it takes its time
+    await until(
+      () =>
+        whole(server).then(
+          () => true,
+          () => false,
+        ),
+      patient,
+    )
     await until(async () => (await client.text('count').catch(() => '')) !== '', patient)
     assert.ok(Number(await client.text('count')) >= 3)
     const after = await pids(t, server.url)
