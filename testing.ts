@@ -197,6 +197,7 @@ const events: Readonly<Record<keyof TestingEvents, true>> = Object.freeze({
   'server.session': true,
   'server.request': true,
   'server.notification': true,
+  'server.node': true,
   'client.warning': true,
   'client.log': true,
   'client.state': true,

@@ -50,6 +50,22 @@ export interface NotificationEvent extends RequestOrigin {
 }
 
 /**
+ * What a node of a cluster tells: that it serves sessions (again), that it refuses them, and why, or that
+ * another node is there that it cannot talk to. All of it is logged, unless `logLevels` says otherwise.
+ */
+export interface NodeEvent {
+  readonly type: 'serving' | 'refusing' | 'stranger'
+  readonly level: 'warn'
+  readonly tree: number
+  /** This node, as the others call it. */
+  readonly node: string
+  /** What the nodes share: `redis 10.0.0.5:6379`. */
+  readonly engine: string
+  /** Why, and what to do. */
+  readonly problem?: string
+}
+
+/**
  * What servers tell: published on `node:diagnostics_channel` as `caduceus.server.NAME`. No event has params,
  * results, headers, ids of sessions or messages of errors in it: those may be secret.
  */
@@ -57,11 +73,12 @@ export interface ServerEvents {
   session: SessionEvent
   request: RequestEvent
   notification: NotificationEvent
+  node: NodeEvent
 }
 
 const channels = eventChannels<ServerEvents>(
   'caduceus.server',
-  ['session', 'request', 'notification'],
+  ['session', 'request', 'notification', 'node'],
   optionError,
 )
 

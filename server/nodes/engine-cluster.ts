@@ -39,6 +39,8 @@ export interface ClusterView {
   readonly lease: number
   /** All nodes that were there at the last beat, this one among them. */
   readonly nodes: Members['nodes']
+  /** Names of other nodes that this one cannot talk to, as they have other keys, or another edition. */
+  readonly strangers: readonly string[]
   /** Sessions that this node owns. */
   readonly sessions: number
   /** What waits here to leave for other nodes. */
@@ -113,7 +115,9 @@ export class EngineCluster implements Cluster {
         isRetiring: this.#isRetiring,
         sessions: this.#claims.size,
         incarnation: this.#post.incarnation,
+        marks: seal.marks,
       }),
+      suits: ({ marks }) => seal.suits(marks),
       lapsed: () => this.#beginAnew(),
       restarted: (members) => {
         this.#beginAnew()
@@ -197,6 +201,7 @@ export class EngineCluster implements Cluster {
       isUp: this.#engine?.isUp === true,
       lease: Math.max(0, this.#membership.lease),
       nodes: this.#membership.nodes,
+      strangers: this.#membership.strangers,
       sessions: this.#claims.size,
       waiting: this.#post.waiting,
       refused: this.#post.refused,
@@ -403,10 +408,13 @@ export class EngineCluster implements Cluster {
 
   /** An owner that is not there may come back: until then nobody serves its sessions. */
   async #reachable(owner: string): Promise<string> {
-    if (this.#membership.mayTakeOver || this.#isThere(owner)) return owner
+    if (this.#isThere(owner)) return owner
     // it may have come after the last beat
     await this.beat()
     if (this.#isThere(owner)) return owner
+    if (this.#membership.strangers.includes(owner))
+      throw unavailable(this.opener.name, 'the session runs on a node with other keys')
+    if (this.#membership.mayTakeOver) return owner
     throw unavailable(this.opener.name, 'the node that the session runs on cannot be reached')
   }
 

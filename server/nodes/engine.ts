@@ -108,6 +108,8 @@ export interface NodeFacts {
   readonly sessions: number
   /** How often the node has begun anew, from 1: what it and others had sent each other before is lost. */
   readonly incarnation: number
+  /** Of the keys that it takes, the one that it signs with first: see `Seal`. */
+  readonly marks: readonly string[]
 }
 
 export interface Members {

@@ -1,5 +1,7 @@
 import { defineActor } from '../../runtime/process/behaviour.js'
 import { describe } from '../../runtime/watch/inspect.js'
+import { processOf } from '../../runtime/process/ref.js'
+import { emitServer, type NodeEvent } from '../base/events.js'
 import type { EngineCluster, Ring } from './engine-cluster.js'
 
 /** Milliseconds between two looks into the inbox, and at the news, as a bell may be lost. */
@@ -20,13 +22,15 @@ export const memberActor = defineActor({
     await cluster.beat()
     await cluster.keep()
     for (const timer of ['beat', 'look', 'keep'] as const) ctx.sendAfter(after(timer, cluster), timer)
-    return { cluster, [describe]: () => aboutMember(cluster) }
+    const told: Told = { problem: undefined, strangers: [] }
+    return { cluster, told, [describe]: () => aboutMember(cluster) }
   },
   info: {
     message: ({ cluster }, ring) => void work[ring as Ring](cluster),
-    timer({ cluster }, payload, ctx) {
+    timer({ cluster, told }, payload, ctx) {
       const timer = payload as Timer
       ctx.sendAfter(after(timer, cluster), timer)
+      tellChanges(cluster, told, processOf(ctx.self).tree.id)
       void work[timer](cluster)
     },
   },
@@ -34,6 +38,29 @@ export const memberActor = defineActor({
     if (type === 'shutdown') await cluster.leave()
   },
 })
+
+/** What was told last. */
+interface Told {
+  problem: string | undefined
+  strangers: readonly string[]
+}
+
+function tellChanges({ view }: EngineCluster, told: Told, tree: number): void {
+  const { node, engine, problem, strangers } = view
+  const tell = (event: Pick<NodeEvent, 'type' | 'level' | 'problem'>): void =>
+    emitServer('node', () => ({ tree, node, engine, ...event }))
+  if (problem !== told.problem) {
+    if (problem === undefined) tell({ type: 'serving', level: 'warn' })
+    else tell({ type: 'refusing', level: 'warn', problem: `sessions are refused: ${problem}` })
+  }
+  for (const stranger of strangers)
+    if (!told.strangers.includes(stranger)) {
+      const why = 'has other keys, or another edition of this library: sessions that it runs are refused here'
+      tell({ type: 'stranger', level: 'warn', problem: `node ${stranger} ${why}` })
+    }
+  told.problem = problem
+  told.strangers = strangers
+}
 
 type Timer = 'beat' | 'look' | 'keep'
 

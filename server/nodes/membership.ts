@@ -10,6 +10,8 @@ export interface MembershipInput {
   /** Undefined while there is none. */
   readonly engine: () => Engine | undefined
   readonly facts: () => NodeFacts
+  /** Whether this node and another one understand each other. */
+  readonly suits: (facts: NodeFacts) => boolean
   /** The lease is over: the others take this node for gone. */
   readonly lapsed: () => void
   /** The engine is not what it was: it may have lost what it was told last, or all. */
@@ -30,6 +32,8 @@ export class Membership {
   readonly #input: MembershipInput
   readonly #lease: Lease
   #nodes: Members['nodes'] = []
+  /** Nodes that this one cannot talk to. */
+  #strangers: readonly string[] = []
   #run: string | undefined
   /** When the engine was reached, again or for the first time; undefined until then. */
   #since: number | undefined
@@ -59,9 +63,14 @@ export class Membership {
     return this.#lease.left
   }
 
-  /** All nodes that were there at the last beat. */
+  /** All nodes that were there at the last beat, and that this one can talk to. */
   get nodes(): Members['nodes'] {
     return this.#nodes
+  }
+
+  /** Nodes that were there at the last beat, and that this one cannot talk to. */
+  get strangers(): readonly string[] {
+    return this.#strangers
   }
 
   get doubts(): number {
@@ -106,6 +115,7 @@ export class Membership {
     this.#hasLapsed = true
     this.#since = undefined
     this.#nodes = []
+    this.#strangers = []
   }
 
   /** Renews the lease, and hears of the others. */
@@ -152,7 +162,8 @@ export class Membership {
 
   /** Asks the engine whether a node is there. */
   async isThere(engine: Engine, node: string): Promise<boolean> {
-    return (await this.#ask(engine)).nodes.some(({ name }) => name === node)
+    const { nodes } = await this.#ask(engine)
+    return nodes.some((each) => each.name === node && this.#input.suits(each))
   }
 
   /** All who ask while an answer is awaited share the next one. */
@@ -176,7 +187,7 @@ export class Membership {
   }
 
   #learn(members: Members, sentAt: number): void {
-    const { run, nodes } = members
+    const { run } = members
     // the program may have been stopped for a while before it read this
     this.lapses()
     this.#lease.renew(sentAt)
@@ -185,9 +196,15 @@ export class Membership {
     if (this.#run !== undefined && run !== this.#run) this.#noteRestart(members)
     this.#run = run
     this.#since ??= sentAt
+    const nodes = members.nodes.filter((each) => this.#input.suits(each))
     this.#nodes = nodes
-    this.#input.heard(members, sentAt)
+    this.#strangers = members.nodes.flatMap(({ name }) => (this.#isThere(name) ? [] : [name]))
+    this.#input.heard({ ...members, nodes }, sentAt)
     if (this.#cleared < this.#doubts && !this.#isClearing) void this.#clear()
+  }
+
+  #isThere(node: string): boolean {
+    return this.#nodes.some(({ name }) => name === node)
   }
 
   #noteRestart(members: Members): void {

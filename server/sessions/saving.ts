@@ -21,7 +21,9 @@ export async function saveSession(session: Session): Promise<void> {
   const { self, tasks, holdings, changes } = session
   const record = await self.call('record')
   const saving: unknown = holdings.store.save(record)
-  if (isPromise(saving)) await askStore(tasks, () => saving)
+  // the engine of a cluster has deadlines of its own, and is no author's
+  if (holdings.settings.engine !== undefined) await saving
+  else if (isPromise(saving)) await askStore(tasks, () => saving)
   session.saved = Math.max(session.saved, changes)
 }
 

@@ -3,6 +3,7 @@ import type { JsonRpcRequest, RequestId } from '../../protocol/wire/jsonrpc.js'
 import type { Deferred, Exit } from '../../runtime/process/behaviour.js'
 import type { ActorContext } from '../../runtime/process/context.js'
 import { RuntimeError } from '../../runtime/base/errors.js'
+import { TransportError } from '../../transports/base/errors.js'
 import { isPromise } from '../../runtime/base/promise.js'
 import type { TaskContext } from '../../runtime/tasks/task.js'
 import type { TaskRef } from '../../runtime/tasks/supervisor.js'
@@ -105,10 +106,21 @@ async function conclude(
   answering: Response | Promise<Response>,
 ): Promise<void> {
   const response = await answering
-  const wasSaved = await saveSeen(session, request.saw)
+  const wasSaved = await saveSeen(session, request.saw).catch((error) => {
+    if (!isAway(error)) throw error
+  })
+  if (wasSaved === undefined) {
+    request.response = tryAgain(request.request.id, 'The change could not be saved yet')
+    return
+  }
   // without a change nothing is lost: the next time is soon enough
   if (!wasSaved && request.renews) await saveSession(session).catch(() => {})
   request.response = response
+}
+
+/** The engine of the cluster is: who sees the change later is answered once it is saved. */
+function isAway(error: unknown): boolean {
+  return error instanceof TransportError && error.code === 'CLUSTER_UNAVAILABLE'
 }
 
 export function taskEnded(session: Session, { from, reason }: Exit): void {

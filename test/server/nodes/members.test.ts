@@ -1,4 +1,5 @@
 import { equal, is, match, not, ok } from 'uvu/assert'
+import { subscribeServer } from '../../../server/base/events.js'
 import { suite, type TestContext } from '../../support/suite.js'
 import { askOf, type Member, type Members, members, recordOf, type Told } from './_members.js'
 
@@ -369,6 +370,47 @@ test('what comes to a node without a port waits for one, or comes back', async (
   ])
 })
 
+test('nodes with other keys tell of each other, and refuse what the other one serves', async (t) => {
+  const all = members(t)
+  const told: unknown[] = []
+  t.after(subscribeServer('node', ({ node, type, problem }) => void told.push([node, type, problem])))
+  const [key, another] = ['a key of this cluster, which is long', 'another key, which is as long as it']
+  const one = await all.start('one', {}, { keys: [key] })
+  const other = await all.start('other', {}, { keys: [another] })
+  const none = await all.start('none')
+  await all.pass(1_000)
+  const views = [one, other, none].map(({ cluster }) => cluster.view)
+  equal(
+    views.map(({ nodes, strangers }) => [nodes.map(({ name }) => name), [...strangers].sort()]),
+    [
+      [['one'], ['none', 'other']],
+      [['other'], ['none', 'one']],
+      [['none'], ['one', 'other']],
+    ],
+  )
+  is(told.length, 6)
+  match(JSON.stringify(told), /"one","stranger","node other has other keys/)
+  await claimed(all, one, 'a')
+  for (const { cluster } of [other, none])
+    is(await refused(all, cluster.claim('a', undefined)), 'CLUSTER_UNAVAILABLE')
+})
+
+test('a node tells when it refuses sessions, why, and when it serves them again', async (t) => {
+  const all = await two(t)
+  const told: string[] = []
+  t.after(
+    subscribeServer('node', ({ node, type, problem = '' }) => {
+      if (node === 'one') told.push(`${type} ${problem}`.trim())
+    }),
+  )
+  all.engine.stop()
+  await all.pass(2_000)
+  all.engine.start()
+  await all.pass(4_000)
+  match(told[0] ?? '', /^refusing sessions are refused: /)
+  is(told.at(-1), 'serving')
+})
+
 test('a letter that is missing ends all that is under way, both ways', async (t) => {
   const all = await two(t)
   const { one, other, engine } = all
@@ -418,11 +460,10 @@ test('keys are changed one node after the other', async (t) => {
     [a, 'd'],
   ] as const)
     send(from, to)
-  await all.pass(100)
-  equal(
-    [...nodes, d].map((node) => node?.told().length),
-    [1, 2, 2, 1],
-  )
+  await all.pass(500)
+  const told = [...nodes, d].map((node) => node?.told().map(({ type }) => type))
+  // the first cannot talk to the last: to it that one is gone
+  equal(told, [['receive', 'gone'], ['receive', 'receive'], ['receive', 'receive'], ['receive']])
   is(d.cluster.view.refused, 1)
 })
 
