@@ -270,15 +270,4 @@ export const bugs: readonly Bug[] = [
     clusters: true,
     seed: 4,
   },
-  {
-    name: 'sure after it was cut off',
-    what: 'A node that had lost its engine goes on with its sessions, without asking whose they are by now.',
-    file: 'server/nodes/membership.ts',
-    find: '    this.#lease.shorten()\n    this.#since = undefined\n    this.#doubts += 1\n',
-    replace: '    this.#lease.shorten()\n    this.#since = undefined\n',
-    checker: 'owners',
-    kind: 'ran without owning',
-    clusters: true,
-    seed: 16,
-  },
 ]
