@@ -50,7 +50,11 @@ const runtimeLevels: { readonly [Name in keyof RuntimeEvents]: Level } = {
   progress: 'debug',
 }
 /** Categories of upper floors that are written unasked, with their highest level. */
-const highest: { readonly [category: string]: Level } = { 'client.warning': 'warn', 'client.log': 'error', 'server.node': 'warn' }
+const highest: { readonly [category: string]: Level } = {
+  'client.warning': 'warn',
+  'client.log': 'error',
+  'server.node': 'warn',
+}
 type Write = (level: Level, facts: object, message: string) => void
 
 /** Writes the reports of one tree to a logger until the returned function is called. Throws BAD_OPTION. */
