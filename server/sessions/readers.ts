@@ -70,6 +70,11 @@ export class SessionReaders {
     }
   }
 
+  /** Tells what may be lost; false when nobody reads. */
+  tell(message: JsonRpcNotification): boolean {
+    return this.#send(message)
+  }
+
   /** Forgets changes of resources that the client has unsubscribed from. */
   prune(isWanted: (uri: string) => boolean): void {
     for (const uri of this.#updated) if (!isWanted(uri)) this.#updated.delete(uri)

@@ -116,6 +116,10 @@ export const sessionActor = defineActor({
       learnConfirmation(session)
       tellChanges(session)
     },
+    /** Tells a reader, if there is one. */
+    tell: (session, message: JsonRpcNotification) => {
+      if (session.phase === 'ready') session.readers.tell(message)
+    },
     /** What a reader was told has not reached the client, perhaps. */
     missed: (session) => {
       session.readers.forgetTold()

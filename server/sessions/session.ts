@@ -100,7 +100,7 @@ export function openSession(input: SessionInput, ctx: ActorContext): Session {
     frame: new SessionFrame(holdings.changes),
     state: new SessionState(record.state),
     wishes: new SessionWishes(record),
-    mcpTasks: McpTasks.of(holdings, ctx.registry, world),
+    mcpTasks: McpTasks.of(holdings, ctx.registry, world, (message) => void self.cast('tell', message)),
     tasks: new TaskSupervisor(tasks, Number.POSITIVE_INFINITY),
     requests: new TurnoverMap(),
     byTask: new TurnoverMap(),

@@ -78,6 +78,14 @@ export const baseActor = defineActor({
         const problem = `${kind} ${show(name)}: isolate: this server runs no isolated handlers: start it with isolation: {}, or with an isolated component`
         return refuse(new ServerError('BAD_DEFINITION', problem, { data: { field: 'isolate' } }))
       }
+      if (
+        component.kind === 'tool' &&
+        component.task === 'required' &&
+        base.holdings.taskStore === undefined
+      ) {
+        const problem = `tool ${show(name)}: task: this server has no tasks: start it with tasks: {}, or with a tool that may be one`
+        return refuse(new ServerError('BAD_DEFINITION', problem, { data: { field: 'task' } }))
+      }
       if (!catalog.add(component)) {
         const key = keyField[kind]
         const problem = `${kind} ${show(Reflect.get(component, key))}: expected a ${key} that no other ${kind} has`

@@ -5,9 +5,8 @@ import { type Deferred, defineActor, type Refusal, refuse } from '../../runtime/
 import { messageOf } from '../../runtime/base/errors.js'
 import type { ActorContext } from '../../runtime/process/context.js'
 import type { RefOf } from '../../runtime/process/ref.js'
-import { AskError, type AskErrorCode } from '../base/errors.js'
+import { AskError, type AskErrorCode, ServerError } from '../base/errors.js'
 import type { RequestScope } from '../context/context.js'
-import { exposedError } from '../base/exposed-error.js'
 import type { TaskAnswer, TaskEnd, TaskQuestion, TaskRecord } from '../stores/task-store.js'
 import { questionId, readAnswers, withAnswers } from './answers.js'
 import {
@@ -148,13 +147,9 @@ async function save(task: McpTask, ctx: ActorContext): Promise<undefined> {
   try {
     await saveTask(task, { ...done, end })
   } catch (error) {
-    const isTooLarge = end.type === 'result' || end.type === 'error'
-    if (isTooLarge && (error as { code?: unknown }).code === 'BAD_STATE') {
-      const { exposeErrors } = host.holdings.settings
-      const data = exposeErrors ? { error: exposedError(error) } : undefined
-      task.ending = taskError('The result is too large to be kept', data)
-      if (end.type === 'result') return save(task, ctx)
-    }
+    const isTooLarge = error instanceof ServerError && error.code === 'BAD_STATE'
+    if (isTooLarge && end.type !== 'cancelled') task.ending = taskError('The outcome is too large to be kept')
+    if (isTooLarge && end.type === 'result') return save(task, ctx)
     ctx.sendAfter(saveAgain, 'save')
     return
   }

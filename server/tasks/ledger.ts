@@ -14,12 +14,20 @@ import type { Holdings } from '../holdings/holdings-actor.js'
 import type { TaskSettings } from '../holdings/task-options.js'
 import { isTaskRecord, type TaskRecord, type TaskStore } from '../stores/task-store.js'
 import { mcpTaskActor, type McpTaskRef } from './actor.js'
-import { askTaskStore, sizeOf, type TaskHost } from './mcp-task.js'
+import { askTaskStore, sizeOf, type TaskHost, type Tell } from './mcp-task.js'
 
 export interface LedgerInput {
   readonly holdings: Holdings
   readonly settings: TaskSettings
   readonly store: TaskStore
+}
+
+/** Whose request became a task. */
+interface From {
+  readonly peer: Peer
+  /** What the task is counted by; absent for anonymous clients of this machine. */
+  readonly client?: string
+  readonly tell?: Tell
 }
 
 /** One task, at work or kept. */
@@ -97,8 +105,8 @@ export const ledgerActor = defineActor({
     return ledger
   },
   call: {
-    create: (ledger, { record, client, peer }: { record: TaskRecord; client?: string; peer: Peer }, ctx) =>
-      create(ledger, record, { client, peer }, ctx),
+    create: (ledger, { record, ...from }: { record: TaskRecord } & From, ctx) =>
+      create(ledger, record, from, ctx),
     /** Where a task is, for its owner: to anybody else it is unknown. */
     find: ({ entries }, { id, owner }: { id: string; owner: string | undefined }): Found => {
       const entry = entries.get(id)
@@ -216,7 +224,7 @@ function weigh(ledger: Ledger, id: string, bytes: number): boolean {
 function create(
   ledger: Ledger,
   record: TaskRecord,
-  { client, peer }: { readonly client: string | undefined; readonly peer: Peer },
+  { client, peer, tell }: From,
   ctx: ActorContext,
 ): Deferred<TaskRecord> | Refusal {
   const { entries, perClient, settings } = ledger
@@ -226,7 +234,7 @@ function create(
     return refuse(noRoom(`one client has ${maxTasksPerClient} tasks (tasks.maxTasksPerClient)`))
   const reply = ctx.defer<TaskRecord>()
   enter(ledger, record, client, ctx)
-  launch(ledger, record, { peer, isNew: true }, ctx).then(
+  launch(ledger, record, { peer, tell, isNew: true }, ctx).then(
     () => reply.resolve(record),
     (error) => {
       ledger.self.cast('drop', record.id)
@@ -240,7 +248,11 @@ function create(
 async function launch(
   { holdings, settings, store, self }: Ledger,
   record: TaskRecord,
-  { peer, isNew }: { readonly peer: Peer | undefined; readonly isNew: boolean },
+  {
+    peer,
+    tell: tellSession,
+    isNew,
+  }: { readonly peer?: Peer; readonly tell?: Tell | undefined; readonly isNew: boolean },
   { registry }: ActorContext,
 ): Promise<void> {
   const { names } = holdings.settings
@@ -254,7 +266,7 @@ async function launch(
   const { ref } = await dynamicSupervisorAt(registry.whereis(names.liveTasks)).startChild(
     childSpec(
       mcpTaskActor,
-      { host, record, peer },
+      { host, record, peer, tell: tellSession },
       { name: names.mcpTask(record.id), restart: 'temporary', shutdown: 1_000 },
     ),
   )
@@ -276,7 +288,7 @@ async function revive(ledger: Ledger, id: string, ctx: ActorContext): Promise<vo
   try {
     const record = await askTaskStore(ctx.world, () => ledger.store.load(id))
     if (record === undefined) return void ledger.self.cast('drop', id)
-    if (record.end === undefined) await launch(ledger, record, { peer: undefined, isNew: false }, ctx)
+    if (record.end === undefined) await launch(ledger, record, { isNew: false }, ctx)
   } catch {
     ctx.sendAfter(tryAgain, { revive: [id] })
   }

@@ -1,5 +1,7 @@
 import { errorCodes, type JsonRpcError } from '../../protocol/wire/errors.js'
 import type { JsonObject } from '../../protocol/wire/json.js'
+import { dialectOf } from '../../protocol/dialects/versions.js'
+import { buildNotification, type JsonRpcNotification } from '../../protocol/wire/jsonrpc.js'
 import { isPromise } from '../../runtime/base/promise.js'
 import type { Deferred } from '../../runtime/process/behaviour.js'
 import type { ActorContext } from '../../runtime/process/context.js'
@@ -17,7 +19,7 @@ import type { Holdings } from '../holdings/holdings-actor.js'
 import type { TaskSettings } from '../holdings/task-options.js'
 import type { TaskEnd, TaskQuestion, TaskRecord, TaskStore } from '../stores/task-store.js'
 import type { ledgerActor } from './ledger.js'
-import { isNews } from './views.js'
+import { isNews, statusOf, toTask } from './views.js'
 import type { TaskRun } from './run.js'
 
 /** What all tasks of a server share. */
@@ -32,11 +34,16 @@ export interface TaskHost {
   readonly tell: (record: TaskRecord) => void
 }
 
+/** Says something to the client of a session, if it is there and listens. */
+export type Tell = (message: JsonRpcNotification) => void
+
 export interface McpTaskInput {
   readonly host: TaskHost
   readonly record: TaskRecord
   /** Of the request that became the task; a task that goes on later has what its record says. */
   readonly peer: Peer | undefined
+  /** To the session of that request, of its changes (2025-11-25). */
+  readonly tell?: Tell | undefined
 }
 
 /** What a request that waits for a task is told. */
@@ -99,7 +106,18 @@ export async function saveTask(task: McpTask, change: Partial<TaskRecord> = {}):
   await askTaskStore(world, () => host.store.save(record))
   const before = task.record
   task.record = Object.freeze(record)
-  if (isNews(before, record)) task.host.tell(task.record)
+  if (!isNews(before, record)) return
+  host.tell(task.record)
+  tellStatus(task, before)
+}
+
+/** `notifications/tasks/status`: never to be relied on (2025-11-25, tasks). */
+function tellStatus({ record, host, tell }: McpTask, before: TaskRecord): void {
+  const dialect = dialectOf(record.revision)
+  if (tell === undefined || dialect === undefined) return
+  if (statusOf(before, dialect) === statusOf(record, dialect)) return
+  const params = toTask(record, dialect, host.settings.pollInterval)
+  tell(buildNotification('notifications/tasks/status', { ...params }))
 }
 
 /** Asks a store: it may be an author's, and throw, or never answer. */

@@ -5,10 +5,11 @@ import { errorCodes, McpError, unknownMethod } from '../../protocol/wire/errors.
 import { isObject, type JsonObject } from '../../protocol/wire/json.js'
 import type { JsonRpcRequest } from '../../protocol/wire/jsonrpc.js'
 import { readParams } from '../../protocol/messages/params.js'
-import { readTaskId, relatedTask, tasksExtension } from '../../protocol/messages/tasks.js'
+import { readTaskId, relatedTask, type Task, tasksExtension } from '../../protocol/messages/tasks.js'
 import { RuntimeError } from '../../runtime/base/errors.js'
 import { forever, type RefOf } from '../../runtime/process/ref.js'
 import type { Registry } from '../../runtime/process/registry.js'
+import { pause } from '../../runtime/time/wait.js'
 import type { World } from '../../runtime/time/world.js'
 import { isThisMachine, networkOf } from '../../transports/connections/client-counts.js'
 import type { Peer } from '../../transports/contract/contract.js'
@@ -26,6 +27,7 @@ import { prepareTool } from '../requests/handlers/tools.js'
 import { noAnswerIn, type RouteScope, type TaskRoutes, type Work } from '../requests/work.js'
 import type { TaskQuestion, TaskRecord, TaskStore } from '../stores/task-store.js'
 import type { McpTaskRef } from './actor.js'
+import type { Tell } from './mcp-task.js'
 import type { Found, ledgerActor } from './ledger.js'
 import { askTaskStore } from './mcp-task.js'
 import { toDetailedTask, toExtensionTask, toTask } from './views.js'
@@ -37,6 +39,9 @@ const idBytes = 24
 /** Characters of an id that is looked up. */
 const maxId = 200
 const pageSize = 100
+/** How often a task is looked for that goes on after the death of its actor, and ms between. */
+const maxTries = 20
+const betweenTries = 50
 /** Tasks that one stream hears of. */
 const maxListened = 100
 
@@ -47,12 +52,13 @@ export class McpTasks implements TaskRoutes {
   readonly #store: TaskStore
   readonly #registry: Registry
   readonly #world: World
+  readonly #tellStatus: Tell | undefined
 
-  /** Undefined where no tool runs as a task. */
-  static of(holdings: Holdings, registry: Registry, world: World): McpTasks | undefined {
+  /** Undefined where no tool runs as a task. `tell` says something to the client of a session. */
+  static of(holdings: Holdings, registry: Registry, world: World, tell?: Tell): McpTasks | undefined {
     const { settings, taskStore } = holdings
     if (settings.tasks === undefined || taskStore === undefined) return undefined
-    return new McpTasks({ holdings, settings: settings.tasks, store: taskStore, registry, world })
+    return new McpTasks({ holdings, settings: settings.tasks, store: taskStore, registry, world, tell })
   }
 
   private constructor(given: {
@@ -61,12 +67,14 @@ export class McpTasks implements TaskRoutes {
     readonly store: TaskStore
     readonly registry: Registry
     readonly world: World
+    readonly tell: Tell | undefined
   }) {
     this.#holdings = given.holdings
     this.#settings = given.settings
     this.#store = given.store
     this.#registry = given.registry
     this.#world = given.world
+    this.#tellStatus = given.tell
   }
 
   plan(request: JsonRpcRequest, scope: RouteScope): Work | undefined {
@@ -184,6 +192,7 @@ export class McpTasks implements TaskRoutes {
     if (!isObject(responses))
       throw McpError.invalidParams(`${method}: params.inputResponses: expected an object`)
     return this.#work(method, scope, async ({ peer }) => {
+      await this.#load(id, peer)
       await this.#ask(
         id,
         peer,
@@ -207,10 +216,12 @@ export class McpTasks implements TaskRoutes {
       const list = `${method} ${owner ?? ''}`
       const after = cursor === undefined ? 0 : this.#placeOf(cursors, list, cursor)
       const { found, next } = await this.#ledger().call('list', { owner, after, size: pageSize })
-      const records = await Promise.all(found.map(({ id }) => this.#load(id, peer).catch(() => undefined)))
-      const tasks = records.flatMap((record) =>
-        record === undefined ? [] : [toTask(record, dialect, this.#settings.pollInterval)],
-      )
+      const tasks: Task[] = []
+      // one after the other: a record may be large, and most of it is not told
+      for (const { id } of found) {
+        const record = await this.#load(id, peer).catch(() => undefined)
+        if (record !== undefined) tasks.push(toTask(record, dialect, this.#settings.pollInterval))
+      }
       if (next === undefined) return { tasks }
       return { tasks, nextCursor: cursors.write(list, { place: next.place, key: next.id }) }
     })
@@ -239,6 +250,7 @@ export class McpTasks implements TaskRoutes {
   async #await(id: string, ctx: ToolContext): Promise<TaskRecord> {
     const scope = ToolContext.scopeOf(ctx)
     const known: string[] = []
+    await this.#load(id, ctx.peer)
     const next = (task: McpTaskRef) => task.call('watch', { scope, known: [...known] }, forever)
     for (;;) {
       const news = await this.#ask(id, ctx.peer, next, (record) => ({ type: 'ended' as const, record }))
@@ -308,18 +320,26 @@ export class McpTasks implements TaskRoutes {
       asked: [],
     }
     const client = owner ?? networkIfFar(peer)
-    const creating = { record, peer, ...(client !== undefined && { client }) }
+    const tell = this.#tellStatus
+    const creating = {
+      record,
+      peer,
+      ...(client !== undefined && { client }),
+      ...(tell !== undefined && { tell }),
+    }
     return this.#ledger().call('create', creating, { timeout: quick })
   }
 
   /** The record of a task, for its owner. Rejects with McpError -32602 for any other. */
-  #load(id: string, peer: Peer): Promise<TaskRecord> {
-    return this.#ask(
+  async #load(id: string, peer: Peer): Promise<TaskRecord> {
+    const record = await this.#ask(
       id,
       peer,
       (task) => task.call('get', undefined, forever),
-      (record) => record,
+      (ended) => ended,
     )
+    this.#checkScopes(record, peer)
+    return record
   }
 
   /** Asks the actor of a task that is at work, else its record. Rejects with McpError -32602 if it is unknown. */
@@ -330,7 +350,7 @@ export class McpTasks implements TaskRoutes {
     ended: (record: TaskRecord) => Answer,
   ): Promise<Answer> {
     if (id.length > maxId) throw unknownTask()
-    for (let tries = 0; tries < 5; tries += 1) {
+    for (let tries = 0; tries < maxTries; tries += 1) {
       const found: Found = await this.#ledger().call('find', { id, owner: ownerOf(peer) })
       if (found.type === 'unknown') throw unknownTask()
       try {
@@ -342,8 +362,15 @@ export class McpTasks implements TaskRoutes {
       const record = await askTaskStore(this.#world, () => this.#store.load(id))
       if (record === undefined) throw unknownTask()
       if (record.end !== undefined) return ended(record)
+      await pause(betweenTries, this.#world) // it is about to go on
     }
     throw startingAgain()
+  }
+
+  /** What a tool with scopes has come to is for those who may use it. Throws McpError 403. */
+  #checkScopes({ params }: TaskRecord, peer: Peer): void {
+    const tool = this.#holdings.catalog.tools.get(String(params.name))
+    if (tool !== undefined) checkAllowed(peer, tool)
   }
 
   #tell(record: TaskRecord, dialect: Dialect): object {

@@ -265,4 +265,38 @@ test('what a handler says of its progress is told to those who look, and to a re
   assert.not('statusMessage' in (await modern.until(id, 'completed')))
 })
 
+test('a request that waits for a task waits on when the actor of the task has died', async (t) => {
+  const { tool, begun, open } = stepping()
+  const { server, session } = await startTasks(t, [tool])
+  const client = await session()
+  const { result } = await client.ask('tools/call', { name: 'stepping', task: {} })
+  const taskId = at<string>(result, 'task', 'taskId')
+  await begun(1)
+  const waiting = client.ask('tasks/result', { taskId })
+  await client.ask('tasks/get', { taskId })
+  const ref = server.registry.whereis(`test/mcp-task ${taskId}`)
+  assert.ok(ref)
+  await crash(ref)
+  await begun(2)
+  open()
+  assert.is((await waiting).result?.content?.[0]?.text, '1 step')
+})
+
+test('a principal without the scopes of a tool hears nothing of what it has come to', async (t) => {
+  const secret = defineTool({ name: 'secret', task: 'optional', scopes: ['read'], run: () => 'secret' })
+  let scopes = ['read']
+  const authenticate = () => ({ issuer: 'https://issuer.example', subject: 'ada', scopes })
+  const { modern, session } = await startTasks(t, [secret, greet], { http: { authenticate } })
+  const id = await modern.start('secret')
+  await modern.until(id, 'completed')
+  const client = await session()
+  scopes = []
+  assert.is((await modern.get(id)).error?.code, 403)
+  assert.is((await modern.ask('tasks/cancel', { taskId: id })).error?.code, 403)
+  assert.is((await client.ask('tasks/result', { taskId: id })).error?.code, 403)
+  assert.equal((await client.ask('tasks/list')).result?.tasks, [])
+  scopes = ['read']
+  assert.is((await modern.get(id)).result?.status, 'completed')
+})
+
 test.run()

@@ -283,4 +283,30 @@ test(
   { timeout: 20_000 },
 )
 
+test('the GET stream of the session that began a task tells its status', async (t) => {
+  const { session } = await startTasks(t, [asks])
+  const client = await session()
+  const stream = await client.listen()
+  const { result } = await client.ask('tools/call', { name: 'asks', task: {} })
+  const taskId = at<string>(result, 'task', 'taskId')
+  const asked = await stream.next()
+  assert.is(asked.method, 'notifications/tasks/status')
+  assert.equal([asked.params?.taskId, asked.params?.status], [taskId, 'input_required'])
+  await client.ask('tasks/cancel', { taskId })
+  const cancelled = await stream.next()
+  assert.is(cancelled.params?.status, 'cancelled')
+  assert.is(cancelled.params?.ttl, 3_600_000)
+  stream.close()
+})
+
+test('a tool that has to be a task is not added to a server without tasks', async (t) => {
+  const { server } = await startTasks(t, [plain])
+  const refused = await server.addTool(fail).catch((error: Error) => error)
+  assert.match(String(refused), /tool "fail": task: this server has no tasks/)
+  await server.addTool(greet)
+  const other = await startTasks(t, [plain], { tasks: {} })
+  await other.server.addTool(fail)
+  await other.modern.until(await other.modern.start('fail'), 'completed')
+})
+
 test.run()
