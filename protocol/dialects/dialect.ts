@@ -1,4 +1,11 @@
-import type { Method, NotificationMethod, NotificationTo, RequestTo, Side } from '../messages/methods.js'
+import {
+  isNotificationMethod,
+  type Method,
+  type NotificationMethod,
+  type NotificationTo,
+  type RequestTo,
+  type Side,
+} from '../messages/methods.js'
 import type { Annotations, Implementation } from '../messages/base.js'
 import type { ClientCapabilities, ServerCapabilities } from '../messages/capabilities.js'
 import type { CompleteParams, PromptReference } from '../messages/completion.js'
@@ -124,4 +131,9 @@ export function acceptsNotification<S extends Side>(
   method: string,
 ): method is NotificationTo<S> {
   return dialect.notifications[receiver].includes(method as NotificationMethod)
+}
+
+/** Whether a client may be told: what this revision has, or what no revision has, which is of an extension. */
+export function reachesClient(dialect: Dialect, method: string): boolean {
+  return !isNotificationMethod(method) || acceptsNotification(dialect, 'client', method)
 }

@@ -1,7 +1,12 @@
 import type { Question } from '../../protocol/dialects/capabilities.js'
 import { isObject, type JsonObject } from '../../protocol/wire/json.js'
 import type { RequestId } from '../../protocol/wire/jsonrpc.js'
-import type { NotificationParams, NotificationTo } from '../../protocol/messages/methods.js'
+import {
+  isMethod,
+  isNotificationMethod,
+  type NotificationParams,
+  type NotificationTo,
+} from '../../protocol/messages/methods.js'
 import type { Implementation, ProgressToken } from '../../protocol/messages/base.js'
 import type { ClientCapabilities } from '../../protocol/messages/capabilities.js'
 import type { ElicitResult } from '../../protocol/messages/elicitation.js'
@@ -221,6 +226,18 @@ export class ToolContext {
   }
 
   /**
+   * Sends a notification of an extension with this request, such as `search/indexed`: its client hears it with
+   * `onNotification`. False when it cannot be sent. Throws BAD_OPTION for a name of the protocol, or without a
+   * slash, and for params that are no object with JSON.
+   */
+  notify(method: string, params: Readonly<Record<string, unknown>> = {}): boolean {
+    const isOwn = typeof method === 'string' && /^[^\s/]+\/\S+$/.test(method)
+    if (!isOwn || isMethod(method) || isNotificationMethod(method))
+      throw optionError('method', `notify: expected a name such as search/indexed, got ${show(method)}`)
+    return this.#scope.tell(method as never, plainParams(params) as never)
+  }
+
+  /**
    * Sends a log message with this request. False when the client does not want this level (default: `info`
    * and above), or the server lacks `logging: true`. `data` is any JSON value, and never a secret. Throws
    * BAD_OPTION for an unknown level, and for a logger that is no string.
@@ -330,6 +347,17 @@ export class ToolContext {
 }
 
 /** A mistake of the caller throws there, also when no client listens. */
+/** A copy that has JSON, made in the author's own task. */
+function plainParams(params: unknown): object {
+  try {
+    const plain: unknown = JSON.parse(JSON.stringify(params))
+    if (isObject(plain)) return plain
+  } catch {
+    // said below
+  }
+  throw optionError('params', `notify: expected an object that has JSON, got ${show(params)}`)
+}
+
 function checkType(field: string, type: 'number' | 'string', value: unknown): void {
   if (typeof value !== type) throw optionError(field, `${field}: expected a ${type}, got ${show(value)}`)
 }

@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { acceptsNotification } from '../../protocol/dialects/dialect.js'
+import { reachesClient } from '../../protocol/dialects/dialect.js'
 import { dialectOf, modernDialectOf } from '../../protocol/dialects/versions.js'
 import { ProtocolError } from '../../protocol/wire/errors.js'
 import { isLoggingLevel, type LoggingLevel } from '../../protocol/messages/logging.js'
@@ -98,7 +98,7 @@ export class BorderScope implements RequestScope {
     const { revision } = this.session
     const dialect = dialectOf(revision) ?? modernDialectOf(revision)
     if (this.#isOver || dialect === undefined) return false
-    if (!acceptsNotification(dialect, 'client', method)) return false
+    if (!reachesClient(dialect, method)) return false
     return this.#desk.cast('tell', { method, params: plain(params) } as never)
   }
 

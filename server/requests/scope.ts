@@ -1,4 +1,4 @@
-import { acceptsNotification, type Dialect } from '../../protocol/dialects/dialect.js'
+import { type Dialect, reachesClient } from '../../protocol/dialects/dialect.js'
 import { fitNotification } from '../../protocol/dialects/fit.js'
 import { buildNotification, type JsonRpcRequest, type RequestId } from '../../protocol/wire/jsonrpc.js'
 import { isLoggingLevel, type LoggingLevel } from '../../protocol/messages/logging.js'
@@ -65,7 +65,7 @@ export abstract class Scope {
 
   tell<N extends NotificationTo<'client'>>(method: N, params: NotificationParams<N>): boolean {
     const { dialect } = this
-    if (!this.isActive || !acceptsNotification(dialect, 'client', method)) return false
+    if (!this.isActive || !reachesClient(dialect, method)) return false
     const fitted = fitNotification(dialect, method, params as never)
     const sent = this.delivery.outlet.send(buildNotification(method, fitted))
     if (sent) noteNotification(this.#origin, 'sent', method)

@@ -26,8 +26,12 @@ const parts: Partial<ServerDefinitionOptions> = {
   methods: { 'search/find': find },
 }
 
-async function serve(t: TestContext, options: Parameters<typeof startServer>[1] | object = {}) {
-  const server = await startServer(defineServer({ name: 's', version: '1', ...parts }), {
+async function serve(
+  t: TestContext,
+  options: Parameters<typeof startServer>[1] | object = {},
+  own: Partial<ServerDefinitionOptions> = parts,
+) {
+  const server = await startServer(defineServer({ name: 's', version: '1', ...own }), {
     transport: serveHttp(),
     logger: false,
     ...options,
@@ -69,6 +73,51 @@ for (const era of ['handshake', 'modern'] as const) {
     })
   })
 }
+
+for (const era of ['handshake', 'modern'] as const)
+  test(`${era}: a method tells its client of what it does, in order, before its answer`, async (t) => {
+    const methods = {
+      'search/index': defineMethod({
+        extension: search,
+        run: (_params, ctx) => ({ sent: [1, 2].map((page) => ctx.notify('search/indexed', { page })) }),
+      }),
+    }
+    const url = await serve(t, {}, { ...parts, methods })
+    const client = startClient({ transport: http(url), era, extensions: { [search]: {} }, logger: false })
+    t.after(() => client.close())
+    const heard: unknown[] = []
+    client.onNotification('search/indexed', ({ page }) => heard.push(page))
+    assert.equal((await client.request('search/index')).sent, [true, true])
+    assert.equal(heard, [1, 2])
+  })
+
+test('a notification of the protocol, or params without JSON, are the mistake of the author', async (t) => {
+  const wrong: readonly (readonly [unknown, unknown])[] = [
+    ...['notifications/progress', 'tools/list', 'notifications/message', '', 'indexed', '__proto__', 5].map(
+      (name) => [name, {}] as const,
+    ),
+    ...[null, [], 'text', 1n, () => {}].map((params) => ['search/indexed', params] as const),
+  ]
+  const codes: unknown[] = []
+  const try_ = defineMethod({
+    run(_params, ctx) {
+      for (const [name, params] of wrong)
+        try {
+          ctx.notify(name as string, params as never)
+          codes.push(name)
+        } catch (error) {
+          codes.push((error as ServerError).code)
+        }
+      return {}
+    },
+  })
+  const { client } = await startParts(t, { methods: { 'acme/try': try_ } })
+  await client.ask('acme/try')
+  assert.equal(
+    codes,
+    wrong.map(() => 'BAD_OPTION'),
+  )
+})
 
 test('in 2026-07-28 the refusal is HTTP 400, and each request says anew what its client has', async (t) => {
   const { send } = await startStateless(t, parts)
