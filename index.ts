@@ -18,7 +18,7 @@ export { type CallErrorData, ClientError, type ClientErrorCode } from './client/
 export { type ClientEvents, subscribeClient } from './client/base/events.js'
 export type { AnswerOptions, QuestionContext } from './client/options/answers.js'
 export { NotificationTarget } from './client/handle/notification-target.js'
-export type { CallOptions } from './client/options/call-options.js'
+export type { CallOptions, ToolCallOptions } from './client/options/call-options.js'
 export type { RetryOption, RetryPolicy } from './client/options/retry.js'
 export type { ClientOptions, HealthOptions, StartClientOptions } from './client/options/options.js'
 export type { PromptResult, ResourceResult, ToolResult } from './client/requests/results.js'

@@ -251,6 +251,8 @@ export type {
   ListenResult,
   SubscriptionFilter,
 } from './messages/subscriptions.js'
+export type { Task, TaskStatus } from './messages/tasks.js'
+export type { ListTasksResult } from './messages/told-tasks.js'
 export type {
   CallToolParams,
   CallToolResult,

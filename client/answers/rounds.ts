@@ -26,6 +26,8 @@ export function readRound(
 ): InputRequiredResult | undefined {
   const { resultType = 'complete' } = result
   if (resultType === 'complete' || taken?.includes(resultType as string)) return undefined
+  // whoever takes other types by hand has to say that it takes this one
+  if (resultType === 'task' && method === 'tools/call' && taken === undefined) return undefined
   try {
     // a method that nobody knows has no type but complete: this throws
     const outcome = readOutcome(method as Method, result)
@@ -77,7 +79,7 @@ export function hasRounds(dialect: Dialect | undefined): dialect is Dialect {
   return dialect?.handshake === false
 }
 
-function unanswered(method: string, cause: unknown): ClientError {
+export function unanswered(method: string, cause: unknown): ClientError {
   const isUndeclared = cause instanceof McpError && (cause.code === -32601 || cause.code === -32602)
   const ended = cause instanceof ClientError && (cause.code === 'CANCELLED' || cause.code === 'TIMEOUT')
   const code = ended ? cause.code : isUndeclared ? 'INVALID_RESPONSE' : 'UNANSWERED'

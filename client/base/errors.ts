@@ -51,6 +51,10 @@ export type ClientErrorCode =
   | 'TOO_MANY_ROUNDS'
   /** A request that the server made during the call could not be answered: a handler of yours failed. */
   | 'UNANSWERED'
+  /** The server knows the task no more, or never did: `data.taskId`. */
+  | 'TASK_LOST'
+  /** Somebody else has cancelled the task that a call waits for: `data.taskId`. */
+  | 'TASK_CANCELLED'
   /** What a handler of yours answered does not fit the request of the server. */
   | 'BAD_ANSWER'
   /** The structured content of a result does not fit the output schema of its tool (`data.issues`). */

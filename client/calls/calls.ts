@@ -1,5 +1,5 @@
 import { errorCodes, type ProtocolError } from '../../protocol/wire/errors.js'
-import type { JsonObject } from '../../protocol/wire/json.js'
+import { isObject, type JsonObject } from '../../protocol/wire/json.js'
 import {
   buildNotification,
   type JsonRpcErrorResponse,
@@ -156,9 +156,11 @@ export class Calls {
   }
 
   /** The server reports progress; what does not go forward is ignored. */
-  report({ progressToken, progress, total, message }: ProgressParams): void {
+  report(params: ProgressParams): void {
+    const { progressToken, progress, total, message } = params
     const pending = this.#table.byToken.get(progressToken)
-    if (pending === undefined || progress <= pending.progress) return
+    if (pending === undefined) return this.#host.holdings.taskNews.reported(params)
+    if (progress <= pending.progress) return
     pending.progress = progress
     this.#prolong(pending)
     pending.job.onProgress?.({
@@ -396,7 +398,26 @@ export class Calls {
     const { ticket } = pending.job
     this.#reject(pending, error)
     if (!ticket.sent) ticket.revoked = true
-    else if (id !== undefined) this.#tellCancelled(id, this.#host.speech, reason)
+    else if (id === undefined) return
+    else if (asksForTask(pending.job, this.#host.speech)) this.#cancelTaskOf(id, pending.job.method)
+    else this.#tellCancelled(id, this.#host.speech, reason)
+  }
+
+  /** A request that becomes a task is cancelled by the id of the task (2025-11-25, cancellation). */
+  #cancelTaskOf(id: RequestId, method: string): void {
+    const done = (outcome: OwnOutcome): void => {
+      if (outcome.type !== 'answer' || !('result' in outcome.message)) return
+      const { task } = outcome.message.result
+      if (!isObject(task) || typeof task.taskId !== 'string') return
+      this.ask({
+        method: 'tasks/cancel',
+        params: { taskId: task.taskId },
+        timeout: orphanTime,
+        done: () => {},
+      })
+    }
+    const timer = this.#world.setTimeout(() => this.forget(id), orphanTime)
+    this.#own.set(id, { request: { method, timeout: orphanTime, done }, timer })
   }
 
   #tellCancelled(requestId: RequestId, speech = this.#host.speech, reason?: string): void {
@@ -418,6 +439,13 @@ export class Calls {
     this.#table.settle(pending)
     pending.reply.reject(error)
   }
+}
+
+/** Ms in which the id of a task that nobody waits for may still come, and the task be cancelled. */
+const orphanTime = 10_000
+
+function asksForTask({ params }: Job, { dialect }: Speech): boolean {
+  return dialect.handshake && params?.task !== undefined
 }
 
 /** Whether a call waits for a connection; one that may have been seen only if it may be repeated. */

@@ -25,6 +25,11 @@ const harmless: ReadonlySet<string> = new Set([
   'resources/subscribe',
   'resources/unsubscribe',
   'logging/setLevel',
+  'tasks/get',
+  'tasks/result',
+  'tasks/list',
+  'tasks/update',
+  'tasks/cancel',
 ])
 
 /** Most new sessions of one call: a server may refuse every session. */

@@ -2,7 +2,9 @@ import { errorCodes } from '../../protocol/wire/errors.js'
 import type { JsonRpcErrorResponse, JsonRpcResult } from '../../protocol/wire/jsonrpc.js'
 import type { Dialect } from '../../protocol/dialects/dialect.js'
 import { dialectOf, latestHandshake, latestModern } from '../../protocol/dialects/versions.js'
+import type { ClientCapabilities } from '../../protocol/messages/capabilities.js'
 import type { DiscoverResult } from '../../protocol/messages/lifecycle.js'
+import { tasksExtension } from '../../protocol/messages/tasks.js'
 import { messageOf } from '../../runtime/base/errors.js'
 import { TransportError } from '../../transports/base/errors.js'
 import type { ServerFacts } from '../base/state.js'
@@ -184,11 +186,16 @@ function failGreeting(state: Incarnation, reason: Error, fatal: boolean): void {
 function speechFor(state: Incarnation, dialect: Dialect) {
   const { settings, holdings } = state
   return modernSpeech(dialect, overOf(state), {
-    capabilities: settings.capabilities,
+    capabilities: withTasks(settings.capabilities),
     clientInfo: settings.clientInfo,
     level: () => wishedLevel(holdings.wishes),
     tools: holdings.tools,
   })
+}
+
+/** Any server may make a task of a call, which then is waited for like the call (2026-07-28, tasks). */
+function withTasks(capabilities: ClientCapabilities): ClientCapabilities {
+  return { ...capabilities, extensions: { [tasksExtension]: {}, ...capabilities.extensions } }
 }
 
 /** A transport that does not say is a pipe. */

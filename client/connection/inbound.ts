@@ -60,6 +60,7 @@ function noteJunk(state: Incarnation, text: string): void {
 
 function takeNews(state: Incarnation, { method, params }: JsonRpcNotification): void {
   const { holdings, speech } = state
+  if (method.startsWith('notifications/tasks')) holdings.taskNews.told(params ?? {})
   if (!acceptsNotification(speech.dialect, 'client', method)) {
     // a method of the protocol that this revision, or a client, does not have is not for users either
     if (isNotificationMethod(method)) holdings.counts.junk += 1

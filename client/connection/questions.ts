@@ -5,6 +5,8 @@ import type { JsonObject } from '../../protocol/wire/json.js'
 import { buildError, buildResult, type JsonRpcRequest, type RequestId } from '../../protocol/wire/jsonrpc.js'
 import type { Params } from '../../protocol/messages/methods.js'
 import { readParams } from '../../protocol/messages/params.js'
+import { relatedTask } from '../../protocol/messages/tasks.js'
+import { metaOf } from '../../protocol/stateless/envelope.js'
 import { answerQuestion } from '../answers/answering.js'
 import { ClientError } from '../base/errors.js'
 import type { Incarnation } from './incarnation.js'
@@ -71,7 +73,8 @@ export class Questions {
       })
     }
     answerQuestion({ method, params }, desk).then(
-      (result: JsonObject) => settled(() => this.#state.link.tell(buildResult(id, result))),
+      (result: JsonObject) =>
+        settled(() => this.#state.link.tell(buildResult(id, related(result, params._meta)))),
       (error: unknown) => settled(() => this.#refuse(id, error)),
     )
   }
@@ -89,6 +92,12 @@ export class Questions {
     holdings.reports.warn('too_many_questions', reason)
     return new McpError(errorCodes.internalError, reason)
   }
+}
+
+/** What belongs to a task names it (2025-11-25, tasks). */
+function related(result: JsonObject, meta: Params<Question>['_meta']): JsonObject {
+  const task = meta?.[relatedTask]
+  return task === undefined ? result : { ...result, _meta: { ...metaOf(result), [relatedTask]: task } }
 }
 
 function isQuestion(method: string): method is Question {

@@ -35,7 +35,7 @@ import { callError } from '../base/errors.js'
 import { bad, readArgument, readFunction, readObject, readText } from '../base/read-options.js'
 import type { ClientCounts, ClientState, ServerFacts, Undo } from '../base/state.js'
 import { listenedTo } from '../connection/listening.js'
-import type { CallOptions } from '../options/call-options.js'
+import type { CallOptions, ToolCallOptions } from '../options/call-options.js'
 import { allPages, type PageOptions, type PagesOptions, readPageOptions } from '../requests/pages.js'
 import { actorOf, type ClientParts } from '../requests/parts.js'
 import { type ReadyOptions, readReadyOptions, whenReady } from '../requests/ready.js'
@@ -47,6 +47,7 @@ import {
   resourceResult,
   type ToolResult,
 } from '../requests/results.js'
+import { Tasks } from '../requests/tasks.js'
 import { Wishing } from '../requests/wishing.js'
 import type { Skill } from '../skills/skill.js'
 import { Skills } from '../skills/skills.js'
@@ -86,6 +87,7 @@ export class Client implements AsyncDisposable {
   readonly #requests: Requests
   readonly #wishing: Wishing
   readonly #skills: Skills
+  #tasks: Tasks | undefined
   #closing: Promise<void> | undefined
 
   constructor(parts: ClientParts) {
@@ -161,9 +163,19 @@ export class Client implements AsyncDisposable {
     this.#wishing.setRoots(roots)
   }
 
-  /** A failed tool has `isError`. Rejects with McpError (no such tool) and BAD_OUTPUT. */
-  callTool(name: string, args?: Record<string, unknown>, options?: CallOptions): Promise<ToolResult> {
+  /**
+   * A failed tool has `isError`. Rejects with McpError (no such tool) and BAD_OUTPUT. Where the server runs it
+   * as a task, it is waited for all the same, also across connections; `timeout` and `signal` cancel the task.
+   * Errors have its `data.taskId` then, among them TASK_LOST and TASK_CANCELLED.
+   */
+  callTool(name: string, args?: Record<string, unknown>, options?: ToolCallOptions): Promise<ToolResult> {
     return handled(this.#requests.callTool(name, args, options))
+  }
+
+  /** Tools that are run as tasks, for programs that come back for the result. */
+  get tasks(): Tasks {
+    this.#tasks ??= new Tasks(this.#parts, this.#requests)
+    return this.#tasks
   }
 
   /** One page of the server's tools, the first without a `cursor`. */

@@ -23,6 +23,7 @@ import type { ClientSettings } from '../options/options.js'
 import { Cache } from './cache.js'
 import { Reports } from './reports.js'
 import { RetryBudget } from './retry-budget.js'
+import { TaskNews } from './task-news.js'
 import { ToolBook } from './tool-book.js'
 import { noWishes, type Wishes } from './wishes.js'
 
@@ -63,6 +64,7 @@ export class Holdings {
   era: KnownEra | undefined
   readonly wishes: Wishes = noWishes()
   readonly tools = new ToolBook()
+  readonly taskNews = new TaskNews()
   readonly reports: Reports
   readonly cache: Cache
   /** Who waits for `ready`, besides calls. */

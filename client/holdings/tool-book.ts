@@ -1,13 +1,14 @@
 import { ProtocolError } from '../../protocol/wire/errors.js'
 import { type HeaderPlan, headerParams } from '../../protocol/stateless/headers.js'
 import { type Schema, toSchema } from '../../protocol/schema/schema.js'
-import type { Tool } from '../../protocol/messages/tools.js'
+import type { Tool, ToolExecution } from '../../protocol/messages/tools.js'
 
 /** Without the whole definition, which may be large. */
 interface Known {
   readonly plan: HeaderPlan
   readonly isIdempotent: boolean
   readonly outputSchema: Tool['outputSchema']
+  readonly taskSupport: NonNullable<ToolExecution['taskSupport']>
   /** Compiled when first needed; the error of one that cannot be used. */
   output: Schema | ProtocolError | undefined
 }
@@ -29,11 +30,12 @@ export class ToolBook {
   }
 
   /** With `mirrors` (HTTP, 2026-07-28), throws BAD_SCHEMA for a tool with a wrong `x-mcp-header`. */
-  learn({ name, annotations, inputSchema, outputSchema }: Tool, mirrors: boolean): void {
+  learn({ name, annotations, inputSchema, outputSchema, execution }: Tool, mirrors: boolean): void {
     this.#tools.delete(name)
     const plan = mirrors ? headerParams(inputSchema) : noPlan
     const isIdempotent = annotations?.readOnlyHint === true || annotations?.idempotentHint === true
-    this.#tools.set(name, { plan, isIdempotent, outputSchema, output: undefined })
+    const taskSupport = readSupport(execution)
+    this.#tools.set(name, { plan, isIdempotent, outputSchema, taskSupport, output: undefined })
     if (this.#tools.size <= maxTools) return
     const [oldest] = this.#tools.keys()
     if (oldest !== undefined) this.#tools.delete(oldest)
@@ -52,6 +54,11 @@ export class ToolBook {
     return this.#tools.get(name)?.isIdempotent === true
   }
 
+  /** Whether it may, or must, be run as a task (2025-11-25, tasks); undefined: it was not listed. */
+  taskSupportOf(name: string): ToolExecution['taskSupport'] {
+    return this.#tools.get(name)?.taskSupport
+  }
+
   hasOutput(name: string): boolean {
     return this.#tools.get(name)?.outputSchema !== undefined
   }
@@ -64,6 +71,10 @@ export class ToolBook {
     if (known.output instanceof ProtocolError) throw known.output
     return known.output
   }
+}
+
+function readSupport({ taskSupport }: ToolExecution = {}): NonNullable<ToolExecution['taskSupport']> {
+  return taskSupport === 'optional' || taskSupport === 'required' ? taskSupport : 'forbidden'
 }
 
 function readSchema(schema: object): Schema | ProtocolError {

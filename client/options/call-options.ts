@@ -1,8 +1,18 @@
+import type { TaskMetadata } from '../../protocol/messages/tools.js'
 import { fieldOf } from '../../runtime/base/errors.js'
 import { TransportError } from '../../transports/base/errors.js'
 import { readHeaders } from '../../transports/http/client/options.js'
 import { optionError } from '../base/errors.js'
-import { bad, readFlag, readFunction, readMs, readOptions, readSignal } from '../base/read-options.js'
+import {
+  bad,
+  readCount,
+  readFields,
+  readFlag,
+  readFunction,
+  readMs,
+  readOptions,
+  readSignal,
+} from '../base/read-options.js'
 import { readRetry, type RetryOption } from './retry.js'
 
 /** The options of one call. */
@@ -42,6 +52,16 @@ export interface CallOptions {
   readonly resultTypes?: readonly string[]
 }
 
+/** The options of `callTool`. */
+export interface ToolCallOptions extends CallOptions {
+  /**
+   * Runs the tool as a task where it may be one (2025-11-25, tasks: `taskSupport: 'optional'`); `ttl`: ms for
+   * which the server is asked to keep it. The result is the same. Tools that have to be tasks always are, and
+   * in 2026-07-28 the server decides. Default false.
+   */
+  readonly task?: boolean | { readonly ttl?: number }
+}
+
 type WithDefault = 'timeout' | 'totalTimeout' | 'resetOnProgress' | 'fresh' | 'wait'
 
 /** Names of `headers` are in lower case. */
@@ -54,6 +74,24 @@ export const callFields: readonly string[] = Object.freeze(Object.keys(defaultSe
 /** `timeout` is the default. Throws BAD_OPTION. */
 export function readCallOptions(options: CallOptions | undefined, timeout: number): CallSettings {
   return options === undefined ? defaultSettings(timeout) : readGiven(options, timeout)
+}
+
+/** What a call asks of its task; undefined: it need not be one. Throws BAD_OPTION. */
+export function readToolOptions(options: ToolCallOptions | undefined): {
+  readonly task: TaskMetadata | undefined
+  readonly call: CallOptions | undefined
+} {
+  const isGiven = typeof options === 'object' && options !== null && Object.hasOwn(options, 'task')
+  if (!isGiven) return { task: undefined, call: options }
+  const { task, ...call } = readOptions(options, [...callFields, 'task'], '{ timeout: 5000 }')
+  return { task: readTask(task), call }
+}
+
+function readTask(value: unknown): TaskMetadata | undefined {
+  if (value === undefined || value === false) return undefined
+  if (value === true) return {}
+  const { ttl } = readFields(value, 'task', ['ttl'])
+  return ttl === undefined ? {} : { ttl: readCount(ttl, 'task.ttl') }
 }
 
 function readGiven(options: CallOptions, usual: number): CallSettings {

@@ -66,7 +66,8 @@ export interface ClientOptions extends AnswerOptions {
   /** Whether structured content is checked against the output schema of its tool. Default true. */
   readonly checkOutput?: boolean
   /**
-   * Settings of declared extensions by id (`io.modelcontextprotocol/tasks`); see `resultTypes`. Default none.
+   * Settings of declared extensions by id (`com.example/x`); see `resultTypes`. Default none but
+   * `io.modelcontextprotocol/tasks`, which is declared in 2026-07-28.
    */
   readonly extensions?: Readonly<Record<string, Readonly<Record<string, unknown>>>>
   /** Lists and resources kept as long as the server allows (2026-07-28). Default 500; 0: none. */

@@ -11,7 +11,7 @@ import type { ProcessRef } from '../../runtime/process/ref.js'
 import { Registry } from '../../runtime/process/registry.js'
 import { startSupervisor, type Supervisor } from '../../runtime/supervision/supervise.js'
 import type { ClientTransport } from '../../transports/contract/contract.js'
-import { type CallOptions, readCallOptions } from '../options/call-options.js'
+import { type CallOptions, readCallOptions, type ToolCallOptions } from '../options/call-options.js'
 import type { Client, RequestArgs, RequestMethod } from '../handle/client.js'
 import { callError, ClientError, type ClientErrorCode } from '../base/errors.js'
 import type { Undo } from '../base/state.js'
@@ -146,9 +146,17 @@ export class ClientPool implements AsyncDisposable {
     return this.#parts.closed
   }
 
-  /** As `client.callTool`, on the member whose turn it is. TIMEOUT, `data.sent` false, when none was free. */
-  callTool(name: string, args?: Record<string, unknown>, options?: CallOptions): Promise<ToolResult> {
-    return this.#call(`tools/call ${name}`, options, (client, left) => client.callTool(name, args, left))
+  /**
+   * As `client.callTool`, on the member whose turn it is; a task is waited for there, across its connections.
+   * TIMEOUT, `data.sent` false, when none was free.
+   */
+  callTool(name: string, args?: Record<string, unknown>, options?: ToolCallOptions): Promise<ToolResult> {
+    if (options?.task === undefined)
+      return this.#call(`tools/call ${name}`, options, (client, left) => client.callTool(name, args, left))
+    const { task, ...call } = options
+    return this.#call(`tools/call ${name}`, call, (client, left) =>
+      client.callTool(name, args, { ...left, task }),
+    )
   }
 
   /** One page of the tools, as `client.listTools` answers it. */

@@ -2,7 +2,13 @@ import { elicitationModes } from '../../protocol/dialects/capabilities.js'
 import { dialectOf } from '../../protocol/dialects/versions.js'
 import { isMethod, type Method, methods } from '../../protocol/messages/methods.js'
 import { readResult } from '../../protocol/messages/params.js'
-import type { CallToolResult, ListToolsResult, Tool } from '../../protocol/messages/tools.js'
+import type {
+  CallToolParams,
+  CallToolResult,
+  ListToolsResult,
+  TaskMetadata,
+  Tool,
+} from '../../protocol/messages/tools.js'
 import { urlElicitations } from '../../protocol/messages/elicitation.js'
 import { cacheableMethods } from '../../protocol/stateless/stamp.js'
 import { errorCodes, McpError, ProtocolError } from '../../protocol/wire/errors.js'
@@ -12,20 +18,29 @@ import { visitPages } from '../answers/url-visits.js'
 import { callError, ClientError, sentBefore } from '../base/errors.js'
 import { bad, readArgument, readObject } from '../base/read-options.js'
 import type { Holdings } from '../holdings/holdings.js'
-import { type CallOptions, readCallOptions } from '../options/call-options.js'
+import {
+  type CallOptions,
+  readCallOptions,
+  readToolOptions,
+  type ToolCallOptions,
+} from '../options/call-options.js'
 import { Caller, type CallInput, type CallOutcome } from './caller.js'
 import { allPages, type PageOptions } from './pages.js'
 import type { ClientParts } from './parts.js'
+import { whenReady } from './ready.js'
 import { type ToolResult, toolResult } from './results.js'
+import { mayWantTask, type StartedTask, startsTasks, takesTasks, TaskRuns, unsupported } from './task-runs.js'
 
 /** Requests of users: reuses cached answers, checks and remembers results. */
 export class Requests {
   readonly #parts: ClientParts
   readonly #caller: Caller
+  readonly #runs: TaskRuns
 
   constructor(parts: ClientParts) {
     this.#parts = parts
     this.#caller = new Caller(parts)
+    this.#runs = new TaskRuns(parts, this.#caller)
   }
 
   /** Resolves once the transport has it. */
@@ -43,8 +58,10 @@ export class Requests {
     const kept = isCacheable && !cache.isEmpty ? this.#find(method, given, options) : undefined
     if (kept !== undefined) return kept
     const { changes } = cache
-    const outcome = await this.#call({ method, params: given, wantsAnswer: true, options })
-    if (isForeign(outcome, options)) return outcome.result
+    const began = this.#parts.holdings.world.now()
+    const answer = await this.#call({ method, params: given, wantsAnswer: true, options })
+    if (isForeign(answer, options)) return answer.result
+    const outcome = isTask(method, answer) ? await this.#finish(answer, this.#within(options, began)) : answer
     const result = this.#read(method, outcome)
     const isCurrent =
       cache.changes === changes && outcome.rounds === 0 && outcome.dialect?.handshake === false
@@ -58,16 +75,114 @@ export class Requests {
   async callTool(
     name: string,
     args: Record<string, unknown> | undefined,
-    options?: CallOptions,
+    options?: ToolCallOptions,
   ): Promise<ToolResult> {
+    const { holdings } = this.#parts
+    const { task, call } = readToolOptions(options)
+    const params = readToolCall(name, args, call)
+    const isPlain = task === undefined && holdings.tools.taskSupportOf(name) !== 'required'
+    const made = isPlain ? this.#callPlainly(params, call) : this.#callAsTask(params, task ?? {}, call)
+    return await this.#checked(name, await made)
+  }
+
+  async #checked(name: string, answer: JsonObject): Promise<ToolResult> {
     const { settings, holdings } = this.#parts
-    readArgument(name, 'name', "callTool('a_tool', { a: 1 })")
-    if (options?.resultTypes !== undefined)
-      throw bad('resultTypes', 'none: request() takes such results', options.resultTypes)
-    const params = args === undefined ? { name } : { name, arguments: readObject(args, 'args') }
-    const result = (await this.make('tools/call', params, options)) as unknown as CallToolResult
+    const result = answer as unknown as CallToolResult
     if (settings.checkOutput && holdings.tools.hasOutput(name)) await checkOutput(name, result, holdings)
     return toolResult(result)
+  }
+
+  /** A request of the client's tasks, unchecked. */
+  ask(method: string, params: JsonObject, options: CallOptions): Promise<CallOutcome> {
+    return this.#caller.call({ method, params, wantsAnswer: true, options })
+  }
+
+  /** Resolves when the server has begun it. Rejects with NOT_SUPPORTED. */
+  async startTool(
+    name: string,
+    args: Record<string, unknown> | undefined,
+    options?: ToolCallOptions,
+  ): Promise<StartedTask> {
+    const { task = {}, call } = readToolOptions(options)
+    const params = readToolCall(name, args, call)
+    const rest = this.#within(call)
+    await this.#mayBeTask(name, rest)
+    const { server } = this.#parts.holdings
+    const isCore = takesTasks(server)
+    if (server !== undefined && !startsTasks(server)) throw unsupported('tasks.start', server)
+    if (isCore && !this.#isTaskTool(name)) throw forbidden(name)
+    const asked = isCore ? { ...params, task } : params
+    const outcome = await this.#call({
+      method: 'tools/call',
+      params: asked as unknown as JsonObject,
+      wantsAnswer: true,
+      options: rest(),
+    })
+    const made = this.#runs.made(outcome)
+    if (made !== undefined) return { task: made.task }
+    return { result: await this.#checked(name, this.#read('tools/call', outcome)) }
+  }
+
+  /** Waits for a task of an earlier call. */
+  async finishTask(
+    taskId: string,
+    options: CallOptions,
+    how: { readonly what: string; readonly owns: boolean },
+  ): Promise<ToolResult> {
+    const result = await this.#runs.finish(taskId, options, how)
+    return toolResult(checkResult('tools/call', result) as unknown as CallToolResult)
+  }
+
+  /** A tool that was not listed may turn out to be one that has to be a task (2025-11-25, tasks). */
+  async #callPlainly(params: CallToolParams, options: CallOptions | undefined): Promise<JsonObject> {
+    const { holdings } = this.#parts
+    const began = holdings.world.now()
+    try {
+      return await this.make('tools/call', params, options)
+    } catch (error) {
+      if (!mayWantTask(error, params.name, holdings)) throw error
+      const rest = this.#within(options, began)
+      await this.#listAgain(rest)
+      if (holdings.tools.taskSupportOf(params.name) !== 'required') throw error
+      return await this.#callAsTask(params, {}, rest())
+    }
+  }
+
+  /** As a task where the tool may be one; otherwise plainly. */
+  async #callAsTask(
+    params: CallToolParams,
+    task: TaskMetadata,
+    options: CallOptions | undefined,
+  ): Promise<JsonObject> {
+    const rest = this.#within(options)
+    if (!(await this.#mayBeTask(params.name, rest))) return await this.make('tools/call', params, rest())
+    const make = (input: CallInput): Promise<CallOutcome> => this.#call(input)
+    const outcome = await this.#runs.call(make, params as unknown as JsonObject, task, rest())
+    return this.#read('tools/call', outcome)
+  }
+
+  async #mayBeTask(name: string, rest: () => CallOptions): Promise<boolean> {
+    const { holdings, settings } = this.#parts
+    const { tools } = holdings
+    const { signal, wait, timeout } = readCallOptions(rest(), settings.timeout)
+    if (holdings.server === undefined && wait)
+      await whenReady(this.#parts, { timeout, ...(signal !== undefined && { signal }) })
+    if (!takesTasks(holdings.server)) return false
+    if (tools.taskSupportOf(name) === undefined) await this.#listAgain(rest)
+    return this.#isTaskTool(name)
+  }
+
+  #isTaskTool(name: string): boolean {
+    const support = this.#parts.holdings.tools.taskSupportOf(name)
+    return support === 'optional' || support === 'required'
+  }
+
+  /** The server has made a task of the call (2026-07-28, tasks). */
+  async #finish(outcome: CallOutcome, rest: () => CallOptions): Promise<CallOutcome> {
+    const first = this.#runs.made(outcome)
+    if (first === undefined) return outcome
+    const result = await this.#runs.finish(first.task.taskId, rest(), { owns: true, first })
+    return { ...outcome, result }
   }
 
   #find(method: string, params: JsonObject | undefined, options?: CallOptions): JsonObject | undefined {
@@ -169,11 +284,14 @@ export class Requests {
   }
 
   /** With what is left of the time. */
-  #within(options: CallOptions | undefined): () => CallOptions {
-    const { timeout } = readCallOptions(options, this.#parts.settings.timeout)
+  #within(
+    options: CallOptions | undefined,
+    began: number = this.#parts.holdings.world.now(),
+  ): () => CallOptions {
+    const { timeout, totalTimeout } = readCallOptions(options, this.#parts.settings.timeout)
     const clock = this.#parts.holdings.world
-    const began = clock.now()
-    return () => ({ ...options, timeout: Math.max(1, timeout - (clock.now() - began)) })
+    const left = (ms: number): number => Math.max(1, ms - (clock.now() - began))
+    return () => ({ ...options, timeout: left(timeout), totalTimeout: left(totalTimeout) })
   }
 }
 
@@ -194,6 +312,28 @@ function suggesting(error: McpError, name: string, known: Iterable<string>): Mcp
 function isForeign({ result, dialect }: CallOutcome, options: CallOptions | undefined): boolean {
   if (options?.resultTypes === undefined || dialect?.handshake !== false) return false
   return options.resultTypes.includes(result.resultType as string)
+}
+
+/** One of 2025-11-25 is what its caller has asked for, who gets it as it is. */
+function isTask(method: string, { result, dialect }: CallOutcome): boolean {
+  return method === 'tools/call' && result.resultType === 'task' && dialect?.handshake === false
+}
+
+function forbidden(name: string): ClientError {
+  const text = `tasks.start: ${name.slice(0, 100)} may not be run as a task, as the server lists it`
+  return callError('NOT_SUPPORTED', text, { sent: false, retryable: false })
+}
+
+/** The params of a call. Throws BAD_OPTION. */
+function readToolCall(
+  name: string,
+  args: Record<string, unknown> | undefined,
+  options: CallOptions | undefined,
+): CallToolParams {
+  readArgument(name, 'name', "callTool('a_tool', { a: 1 })")
+  if (options?.resultTypes !== undefined)
+    throw bad('resultTypes', 'none: request() takes such results', options.resultTypes)
+  return args === undefined ? { name } : { name, arguments: readObject(args, 'args') }
 }
 
 function checkResult<M extends Method>(method: M, result: JsonObject): JsonObject {

@@ -46,6 +46,8 @@ const table: Readonly<Record<string, readonly [Verdict, string]>> = {
   'ClientError REQUEST_FAILED': ['as its cause', 'the transport knows'],
   'ClientError SESSION_NOT_FOUND': ['as its cause', 'the next session may know it'],
   'ClientError SIGN_IN_NEEDED': ['no', 'somebody has to sign in first'],
+  'ClientError TASK_CANCELLED': ['no', 'somebody did not want it'],
+  'ClientError TASK_LOST': ['as its cause', 'a call may be made again; an id stays unknown'],
   'ClientError TIMEOUT': [
     'as its cause',
     'a call may be faster next time; a handler that is too slow has had its time',

@@ -216,7 +216,7 @@ test('a server that cannot be reached for a while is asked for a sign of life in
 
 for (const [what, value, message] of [
   ['an unknown type of result', { resultType: 'weird' }, /resultType/],
-  ['the result of a task', { resultType: 'task', content: [] }, /resultType/],
+  ['a task without an id', { resultType: 'task', content: [] }, /taskId/],
   ['questions without anything in them', { resultType: 'input_required' }, /inputRequests or requestState/],
 ] as const) {
   test(`${what} is no answer in the newer era`, async (t) => {

@@ -103,7 +103,7 @@ test('every request of the newer era carries the envelope, also beside a _meta o
     assert.equal(seen._meta, {
       ...(isObject(params?._meta) ? params._meta : {}),
       [revision]: '2026-07-28',
-      'io.modelcontextprotocol/clientCapabilities': {},
+      'io.modelcontextprotocol/clientCapabilities': { extensions: { 'io.modelcontextprotocol/tasks': {} } },
       'io.modelcontextprotocol/clientInfo': clientInfo,
     })
     assert.is((seen as { x?: number }).x, params?.x)

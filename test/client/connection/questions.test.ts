@@ -62,7 +62,10 @@ test('the handlers are declared, each part of its own', async (t) => {
       'modern',
     ])
     const { params } = (await client.request('custom/echo')) as { params: { _meta: Record<string, unknown> } }
-    const declared = params._meta['io.modelcontextprotocol/clientCapabilities'] as { roots?: object }
+    const { extensions, ...declared } = params._meta['io.modelcontextprotocol/clientCapabilities'] as {
+      extensions?: object
+    }
+    assert.equal(extensions, { 'io.modelcontextprotocol/tasks': {} })
     assert.equal(declared, 'roots' in capabilities ? { roots: {} } : capabilities)
     await client.close()
   }

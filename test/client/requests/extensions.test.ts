@@ -34,6 +34,8 @@ test('a result of a type that nobody asked for is invalid, whatever the method',
   const { client } = await start(t)
   for (const method of ['custom/any', 'tools/call'])
     for (const options of [{}, { resultTypes: ['other'] }]) {
+      // a call that has become a task is waited for
+      if (method === 'tools/call' && options.resultTypes === undefined) continue
       const error = await rejection(client.request<string>(method, { name: 'any' }, options))
       assert.is(error.code, 'INVALID_RESPONSE')
       assert.match(error.message, 'resultType')

@@ -1,0 +1,213 @@
+import * as assert from 'uvu/assert'
+import { metaKeys, metaOf } from '../../../protocol/stateless/envelope.js'
+import { McpError } from '../../../protocol/wire/errors.js'
+import { heard } from '../../support/heard.js'
+import { suite } from '../../support/suite.js'
+import { rejection } from '../_raw.js'
+import { core, count, extension, modern, said } from './_tasks.js'
+
+const test = suite('calls that are run as tasks')
+
+test('a tool that has to be a task is called as one, and answers like any other', async (t) => {
+  const { client, server, shelf } = core(t, { taskSupport: 'required' })
+  await client.listTools()
+  const call = client.callTool('slow', { a: 1 })
+  const { params } = await server.next('tools/call')
+  assert.equal(params, { name: 'slow', arguments: { a: 1 }, task: {} })
+  await server.next('tasks/get')
+  shelf.set('task 1', { status: 'completed', result: said('done') })
+  const result = await call
+  assert.is(result.text, 'done')
+  assert.is(count(server, 'tasks/result'), 1)
+})
+
+test('a tool that was not listed, and has to be a task, is found out', async (t) => {
+  const { client, server, shelf } = core(t, { taskSupport: 'required' })
+  const call = client.callTool('slow')
+  await server.next('tasks/get')
+  shelf.set('task 1', { status: 'completed', result: said('done') })
+  assert.is((await call).text, 'done')
+  assert.is(count(server, 'tools/call'), 2)
+})
+
+test('a tool that may be a task is one when the call wants it', async (t) => {
+  const { client, server, shelf } = core(t)
+  assert.is((await client.callTool('slow')).text, 'plain')
+  await server.next('tools/call')
+  const call = client.callTool('slow', {}, { task: { ttl: 5_000 } })
+  const { params } = await server.next('tools/call')
+  assert.equal(params?.task, { ttl: 5_000 })
+  await server.next('tasks/get')
+  shelf.set('task 1', { status: 'completed', result: said('as a task') })
+  assert.is((await call).text, 'as a task')
+})
+
+test('where tools may not be tasks, a call that wants one is made plainly', async (t) => {
+  const forbidden = core(t, { taskSupport: 'forbidden' })
+  assert.is((await forbidden.client.callTool('slow', {}, { task: true })).text, 'plain')
+  const without = core(t, { capabilities: {} })
+  assert.is((await without.client.callTool('slow', {}, { task: true })).text, 'plain')
+  assert.is(count(without.server, 'tools/list'), 0)
+})
+
+test('the server of 2026-07-28 decides, and the client says with each request that it may', async (t) => {
+  const { client, server, shelf } = modern(t)
+  const call = client.callTool('slow', { a: 1 })
+  const { params } = await server.next('tools/call')
+  assert.equal(metaOf(params)?.[metaKeys.clientCapabilities], {
+    extensions: { [extension]: {} },
+  })
+  await server.next('tasks/get')
+  shelf.set('task 1', { status: 'completed', result: said('done', { isError: true }) })
+  const result = await call
+  assert.is(result.text, 'done')
+  assert.is(result.isError, true)
+  assert.is(count(server, 'tasks/result'), 0)
+})
+
+test('request() of a tool resolves with the result, too', async (t) => {
+  const { client, server, shelf } = modern(t)
+  const call = client.request('tools/call', { name: 'slow' })
+  await server.next('tasks/get')
+  shelf.set('task 1', { status: 'completed', result: said('done') })
+  assert.equal((await call).content, [{ type: 'text', text: 'done' }])
+})
+
+test('a task that has failed rejects with the error of the call, in both revisions', async (t) => {
+  for (const start of [core, modern]) {
+    const { client, server, shelf } = start(t, start === core ? { taskSupport: 'required' } : {})
+    const call = rejection(client.callTool('slow'))
+    await server.next('tasks/get')
+    shelf.set('task 1', {
+      status: 'failed',
+      error: { code: -32603, message: 'broken', data: { retryable: true } },
+    })
+    const error = await call
+    assert.instance(error, McpError)
+    assert.is(error.code, -32603)
+    assert.is(error.message, 'broken')
+    assert.is(error.retryable, true)
+    assert.is(count(server, 'tasks/cancel'), 0)
+    assert.is(count(server, 'tasks/get'), 2)
+  }
+})
+
+test('the result of a failed tool is its result (2025-11-25)', async (t) => {
+  const { client, server, shelf } = core(t, { taskSupport: 'required' })
+  const call = client.callTool('slow')
+  await server.next('tasks/get')
+  shelf.set('task 1', { status: 'failed', result: said('no such file', { isError: true }) })
+  const result = await call
+  assert.is(result.isError, true)
+  assert.is(result.text, 'no such file')
+})
+
+test('a task that somebody else cancelled says so', async (t) => {
+  for (const start of [core, modern]) {
+    const { client, server, shelf } = start(t, start === core ? { taskSupport: 'required' } : {})
+    const call = rejection(client.callTool('slow'))
+    await server.next('tasks/get')
+    shelf.set('task 1', { status: 'cancelled', statusMessage: 'by the operator' })
+    const error = await call
+    assert.is(error.code, 'TASK_CANCELLED')
+    assert.match(error.message, 'by the operator')
+    assert.equal(error.data, { sent: true, taskId: 'task 1' })
+    assert.is(count(server, 'tasks/cancel'), 0)
+  }
+})
+
+test('a task that the server has forgotten is lost, and the call may be made again', async (t) => {
+  for (const start of [core, modern]) {
+    const { client, server, shelf } = start(t, start === core ? { taskSupport: 'required' } : {})
+    const call = rejection(client.callTool('slow'))
+    await server.next('tasks/get')
+    shelf.tasks.clear()
+    const error = await call
+    assert.is(error.code, 'TASK_LOST')
+    assert.is(error.retryable, true)
+    assert.equal(error.data, { sent: true, taskId: 'task 1' })
+    assert.is(count(server, 'tasks/cancel'), 0)
+  }
+})
+
+test('who gives a call up is told at once, and the task is cancelled', async (t) => {
+  for (const start of [core, modern]) {
+    const { client, server } = start(t, start === core ? { taskSupport: 'required' } : {})
+    const controller = new AbortController()
+    const call = rejection(client.callTool('slow', {}, { signal: controller.signal }))
+    await server.next('tasks/get')
+    controller.abort(new Error('enough'))
+    const error = await call
+    assert.is(error.code, 'CANCELLED')
+    assert.equal(error.data, { sent: true, taskId: 'task 1' })
+    assert.is((await server.next('tasks/cancel')).params?.taskId, 'task 1')
+  }
+})
+
+test('a call that is given up before its task has an id cancels the task when the id comes (2025-11-25)', async (t) => {
+  const gate = heard<void>()
+  const { client, server, shelf } = core(t, {
+    script: { 'tools/call': () => gate.next().then(() => ({ task: shelf.core(shelf.make()) })) },
+  })
+  const controller = new AbortController()
+  const call = rejection(client.callTool('slow', {}, { task: true, signal: controller.signal }))
+  await server.next('tools/call')
+  controller.abort()
+  assert.is((await call).code, 'CANCELLED')
+  await client.ping()
+  gate.add()
+  assert.is((await server.next('tasks/cancel')).params?.taskId, 'task 1')
+  assert.is(count(server, 'notifications/cancelled'), 0)
+})
+
+test('a call whose time is over is told at once, and the task is cancelled', async (t) => {
+  for (const start of [core, modern]) {
+    const { client, server } = start(t, start === core ? { taskSupport: 'required' } : {})
+    const error = await rejection(client.callTool('slow', {}, { timeout: 200 }))
+    assert.is(error.code, 'TIMEOUT')
+    assert.is(error.retryable, true)
+    assert.equal(error.data, { sent: true, taskId: 'task 1' })
+    assert.is((await server.next('tasks/cancel')).params?.taskId, 'task 1')
+  }
+})
+
+test('a lost connection costs no task', async (t) => {
+  for (const start of [core, modern]) {
+    const { client, server, shelf } = start(t, start === core ? { taskSupport: 'required' } : {})
+    const call = client.callTool('slow')
+    await server.next('tasks/get')
+    server.drop()
+    await server.next('tasks/get')
+    server.refuse(2)
+    server.drop()
+    shelf.set('task 1', { status: 'completed', result: said('after all') })
+    assert.is((await call).text, 'after all')
+    assert.is(server.connections, 3)
+  }
+})
+
+test('a crash of the client costs no task', async (t) => {
+  for (const start of [core, modern]) {
+    const { client, server, shelf, kill } = start(t, start === core ? { taskSupport: 'required' } : {})
+    const call = client.callTool('slow')
+    await server.next('tasks/get')
+    kill('client')
+    await server.next('tasks/get')
+    kill('transport')
+    shelf.set('task 1', { status: 'completed', result: said('after all') })
+    assert.is((await call).text, 'after all')
+  }
+})
+
+test('a client that is closed leaves its tasks, and names them', async (t) => {
+  const { client, server } = core(t, { taskSupport: 'required' })
+  const call = rejection(client.callTool('slow'))
+  await server.next('tasks/get')
+  await client.close()
+  const error = await call
+  assert.is(error.code, 'CLOSED')
+  assert.is((error.data as { taskId?: string }).taskId, 'task 1')
+  assert.is(count(server, 'tasks/cancel'), 0)
+})
+
+test.run()
