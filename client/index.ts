@@ -14,6 +14,8 @@ export type {
   RegisteredClient,
   SignIn,
   SignInSession,
+  WorkloadOptions,
+  WorkloadRequest,
 } from './auth/options.js'
 export { OAuth, oauth } from './auth/provider.js'
 export { type RedisAuthStorageOptions, redisAuthStorage } from './auth/redis-storage.js'

@@ -38,7 +38,14 @@ export {
   type TransportEvents,
 } from './contract/events.js'
 export { http } from './http/client/client.js'
-export type { AuthOption, AuthRefusal, AuthRequest, ClientAuth, TokenRequest } from './http/client/auth.js'
+export type {
+  AuthAnswer,
+  AuthOption,
+  AuthRefusal,
+  AuthRequest,
+  ClientAuth,
+  TokenRequest,
+} from './http/client/auth.js'
 export type { HttpOptions } from './http/client/options.js'
 export { type HttpServeOptions, serveHttp } from './http/server/serve.js'
 export type { LinkStats } from './link/gauge.js'

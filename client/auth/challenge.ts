@@ -1,18 +1,23 @@
-/** Why a server refuses a request (RFC 6750, section 3; RFC 9728, section 5.1). */
-export interface BearerChallenge {
+/** Why a server refuses a request (RFC 6750, section 3; RFC 9449, 7.1; RFC 9728, 5.1). */
+export interface TokenChallenge {
   readonly error?: string
   readonly scope?: string
   readonly resourceMetadata?: string
 }
 
-/** The Bearer challenge of `WWW-Authenticate` (RFC 9110, 11.6.1). Reading ends where it is malformed. */
-export function readBearer(header: string | undefined): BearerChallenge | undefined {
+/**
+ * The Bearer and DPoP challenges of `WWW-Authenticate` (RFC 9110, 11.6.1), as one, what DPoP
+ * says first. Reading ends where it is malformed.
+ */
+export function readChallenge(header: string | undefined): TokenChallenge | undefined {
   if (header === undefined) return undefined
-  const bearers = readChallenges(header).filter(({ scheme }) => scheme === 'bearer')
-  const best = bearers.find(({ params }) => params.size > 0) ?? bearers[0]
-  if (best === undefined) return undefined
+  const all = readChallenges(header)
+  const known = ['dpop', 'bearer'].flatMap((name) => all.filter(({ scheme }) => scheme === name))
+  if (known.length === 0) return undefined
   const names = ['error', 'scope', 'resource_metadata']
-  const [error, scope, resourceMetadata] = names.map((name) => best.params.get(name))
+  const [error, scope, resourceMetadata] = names.map((name) =>
+    known.map(({ params }) => params.get(name)).find((value) => value !== undefined),
+  )
   return {
     ...(error !== undefined && { error }),
     ...(scope !== undefined && { scope }),

@@ -20,6 +20,8 @@ export interface Discovered {
   readonly resource: string | undefined
   readonly scopes: readonly string[] | undefined
   readonly resourceMetadata: string | undefined
+  /** What the resource says of tokens that are bound to a key (RFC 9728, section 2). */
+  readonly binding?: { readonly required: boolean; readonly algorithms: unknown }
 }
 
 /**
@@ -42,7 +44,9 @@ export async function discover(ask: Asker, server: URL, hint: string | undefined
   const metadata = await findServer(ask, issuer)
   if (metadata === undefined)
     throw authFailed(`${quotable(issuer)} has no metadata of an authorization server`)
-  return { metadata, resource, scopes: listOf(document.scopes_supported), resourceMetadata: place }
+  const { scopes_supported: scopes, dpop_bound_access_tokens_required: required } = document
+  const binding = { required: required === true, algorithms: document.dpop_signing_alg_values_supported }
+  return { metadata, resource, scopes: listOf(scopes), resourceMetadata: place, binding }
 }
 
 async function findResource(ask: Asker, server: URL, hint: string | undefined) {

@@ -4,8 +4,9 @@ import { createAsker, type Asker } from './ask.js'
 import { discover, type Discovered, resourceOf } from './discovery.js'
 import { authFailed, quotable } from './failure.js'
 import { getToken } from './grants.js'
-import { loadLibrary, type OAuthLibrary, type TokenAnswer } from './library.js'
+import { type Binding, loadLibrary, type OAuthLibrary, type TokenAnswer } from './library.js'
 import type { OAuthSettings } from './options.js'
+import { chooseAlgorithm, makeProofKey, type ProofKey, type Proofs } from './proofs.js'
 import { forgetClient, knownClient } from './registration.js'
 import {
   chooseScope,
@@ -24,17 +25,30 @@ export class AuthFlow {
   readonly #server: URL
   readonly #world: World
   readonly #shelf: Shelf
+  readonly #proofs: Proofs
 
-  constructor(settings: OAuthSettings, server: URL, world: World) {
+  constructor(
+    settings: OAuthSettings,
+    server: URL,
+    { world, proofs }: { readonly world: World; readonly proofs: Proofs },
+  ) {
     this.#settings = settings
     this.#world = world
+    this.#proofs = proofs
     this.#server = server
     this.#shelf = createShelf(settings.storage, resourceOf(server))
   }
 
   async load(): Promise<TokenSet | undefined> {
     const place = await this.#shelf.place()
-    return place === undefined ? undefined : this.#shelf.tokens(place.issuer)
+    return place === undefined ? undefined : this.#stored(place.issuer)
+  }
+
+  /** Those that do for `dpop`: bound to a key that is there, or bearer tokens. Others count as none. */
+  async #stored(issuer: string): Promise<TokenSet | undefined> {
+    const tokens = await this.#shelf.tokens(issuer)
+    if (tokens?.key === undefined) return this.#settings.dpop ? undefined : tokens
+    return this.#settings.dpop && (await this.#proofs.isUsable(tokens.key)) ? tokens : undefined
   }
 
   /** Renewable without a person, and so before the server refuses them. */
@@ -68,7 +82,8 @@ export class AuthFlow {
     const { metadata } = found
     const { issuer } = metadata
     this.#checkBinding(issuer, place?.issuer)
-    const before = await this.#shelf.tokens(issuer)
+    const algorithm = this.#algorithmFor(found)
+    const before = await this.#stored(issuer)
     if (before !== undefined && satisfies(before, renewal) && !isExpiring(before, this.#world.date()))
       return this.#keep(before, found)
     const library = await loadLibrary(ask)
@@ -78,16 +93,42 @@ export class AuthFlow {
     if (stepUp && before !== undefined && hasScopes(before.scope, scope))
       throw authFailed(`the server wants scopes that were asked for already: ${quotable(scope)}`)
     const registration = { ask, metadata, settings, world: this.#world }
+    // a refresh keeps its key: it is bound, too
+    const key = algorithm === undefined ? undefined : await makeProofKey(algorithm)
     let answer: TokenAnswer
     try {
-      answer = await getToken({ registration, library, found, scope, signal })
+      const binding = this.#bindingTo(key)
+      answer = await getToken({ registration, library, found, scope, signal, binding })
     } catch (error) {
       await this.#forgetIfUnknown(error, found)
       throw error
     }
     // the scopes that were asked for: to ask again for those that were not given is of no use
     const now = this.#world.date()
-    return this.#keep({ ...tokensOf(answer, { scope, issuer, now }), scope }, found)
+    return this.#keep({ ...tokensOf(answer, { scope, issuer, key, now }), scope }, found)
+  }
+
+  /** Of proofs; undefined for bearer tokens. A server that cannot bind tokens is not asked for any. */
+  #algorithmFor({ metadata, binding }: Discovered): ProofKey['alg'] | undefined {
+    const { issuer, dpop_signing_alg_values_supported: offered } = metadata
+    if (!this.#settings.dpop) {
+      if (binding?.required !== true) return undefined
+      throw authFailed('the server takes tokens only that are bound to a key: give oauth() the option dpop')
+    }
+    const algorithm = chooseAlgorithm(offered ?? [], binding?.algorithms)
+    if (algorithm !== undefined) return algorithm
+    throw authFailed(
+      `${quotable(issuer)} and the server do not both say that they support DPoP with ES256, EdDSA or ES384, and with the option dpop no other tokens are asked for`,
+    )
+  }
+
+  #bindingTo(key: ProofKey | undefined): Binding | undefined {
+    if (key === undefined) return undefined
+    const [proofs, world] = [this.#proofs, this.#world]
+    return {
+      prove: (target) => proofs.prove(key, { method: 'POST', target, world }),
+      heard: (place, headers) => proofs.heard(place, headers),
+    }
   }
 
   /** A preregistered client is for one issuer: its secret goes to no other (SEP-2352). */
@@ -103,17 +144,18 @@ export class AuthFlow {
   /** Undefined where only another sign-in helps. */
   async #refresh(library: OAuthLibrary, found: Discovered, before: TokenSet): Promise<TokenSet | undefined> {
     const { metadata, resource } = found
-    const { refreshToken: token, scope } = before
+    const { refreshToken: token, scope, key } = before
     if (token === undefined) return undefined
     const client = await knownClient({ metadata, settings: this.#settings, world: this.#world })
     if (client === undefined) return undefined
     try {
-      const answer = await library.grant({ metadata, client }, 'refresh_token', {
+      const binding = this.#bindingTo(key)
+      const answer = await library.grant({ metadata, client, binding }, 'refresh_token', {
         refresh_token: token,
         resource,
       })
       const now = this.#world.date()
-      return { ...tokensOf(answer, { scope, issuer: metadata.issuer, before, now }), scope }
+      return { ...tokensOf(answer, { scope, issuer: metadata.issuer, key, before, now }), scope }
     } catch (error) {
       if (!(error instanceof ClientError) || error.retryable) throw error
       await this.#shelf.dropTokens(metadata.issuer)

@@ -2,10 +2,11 @@ import { isSecureUrl } from '../../transports/base/secure-url.js'
 import { ClientError } from '../base/errors.js'
 import type { Discovered, ServerMetadata } from './discovery.js'
 import { authFailed, quotable } from './failure.js'
-import type { CodeRequest, OAuthLibrary, TokenAnswer } from './library.js'
-import type { EnterpriseOptions } from './options.js'
+import type { Binding, CodeRequest, OAuthLibrary, TokenAnswer } from './library.js'
+import type { EnterpriseOptions, WorkloadOptions } from './options.js'
 import { clientAt, type Registration, registeredRedirect } from './registration.js'
 import { orAborted } from './storage.js'
+import { workloadToken } from './workload.js'
 
 interface GrantRequest {
   readonly registration: Registration
@@ -13,22 +14,25 @@ interface GrantRequest {
   readonly found: Discovered
   readonly scope: string | undefined
   readonly signal: AbortSignal
+  /** What the token is bound to; undefined for a bearer token. */
+  readonly binding: Binding | undefined
 }
 
 /** Rejects with AUTHORIZATION_FAILED and SIGN_IN_NEEDED. */
 export async function getToken(request: GrantRequest): Promise<TokenAnswer> {
-  const { registration, library, found, scope } = request
-  const { grant, enterprise } = registration.settings
+  const { registration, library, found, scope, binding } = request
+  const { grant, enterprise, workload } = registration.settings
   if (grant === 'authorization_code') return signInWithCode(request)
   if (enterprise !== undefined) return enterpriseToken(request, enterprise)
+  if (workload !== undefined) return tokenOfWorkload(request, workload)
   // the client's own token (extension oauth-client-credentials)
-  const party = { metadata: found.metadata, client: await clientAt(registration, '') }
+  const party = { metadata: found.metadata, client: await clientAt(registration, ''), binding }
   return library.grant(party, 'client_credentials', { scope, resource: found.resource })
 }
 
 /** Trades a person's code for tokens (OAuth 2.1, section 4.1), always with PKCE by S256. */
 async function signInWithCode(request: GrantRequest): Promise<TokenAnswer> {
-  const { registration, library, found, scope, signal } = request
+  const { registration, library, found, scope, signal, binding } = request
   const { metadata, settings } = registration
   const { resource } = found
   const endpoint = checkedEndpoint(metadata)
@@ -47,7 +51,11 @@ async function signInWithCode(request: GrantRequest): Promise<TokenAnswer> {
     })
     // the user's code may ignore the signal
     const parameters = await orAborted(session.authorize(url, signal), signal)
-    return await library.finishCode({ metadata, client }, code, { parameters, redirectUri, resource })
+    return await library.finishCode({ metadata, client, binding }, code, {
+      parameters,
+      redirectUri,
+      resource,
+    })
   } finally {
     await session.close?.()
   }
@@ -94,7 +102,7 @@ function signInNeeded({ issuer }: ServerMetadata): ClientError {
  * enterprise-managed-authorization.
  */
 async function enterpriseToken(
-  { registration, library, found, scope }: GrantRequest,
+  { registration, library, found, scope, binding }: GrantRequest,
   enterprise: EnterpriseOptions,
 ): Promise<TokenAnswer> {
   const { metadata, resource } = found
@@ -117,8 +125,28 @@ async function enterpriseToken(
       subject_token_type: 'urn:ietf:params:oauth:token-type:id_token',
     },
   )
-  return library.grant({ metadata, client }, 'urn:ietf:params:oauth:grant-type:jwt-bearer', {
+  return library.grant({ metadata, client, binding }, jwtBearer, {
     assertion: assertion.access_token,
     scope,
   })
+}
+
+const jwtBearer = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
+
+/**
+ * Trades the JWT that the platform gives this program for a token (RFC 7523, section 2.1); extension workload
+ * identity federation. It names no client, and falls back to no other grant.
+ */
+async function tokenOfWorkload(
+  { library, found, scope, signal, binding }: GrantRequest,
+  workload: WorkloadOptions,
+): Promise<TokenAnswer> {
+  const { metadata, resource } = found
+  const client = { id: 'workload', method: 'unnamed' } as const
+  // also when it is asked again with a nonce: a JWT counts once (jti)
+  return library.grant({ metadata, client, binding }, jwtBearer, async () => ({
+    assertion: await workloadToken(workload, found, signal),
+    scope,
+    resource,
+  }))
 }

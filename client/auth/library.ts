@@ -1,6 +1,7 @@
 import type { webcrypto } from 'node:crypto'
 import type { AuthorizationServer, Client, ClientAuth, TokenEndpointResponse } from 'oauth4webapi'
 import { lazy } from '../../runtime/faults/load.js'
+import type { SafeAnswer } from '../../transports/http/outgoing/fetch.js'
 import type { Asker } from './ask.js'
 import type { ServerMetadata } from './discovery.js'
 import { authFailed, quotable } from './failure.js'
@@ -13,7 +14,7 @@ export interface KnownClient {
   readonly id: string
   readonly secret?: string | undefined
   readonly key?: { readonly pem: string; readonly algorithm: KeyAlgorithm; readonly id?: string | undefined }
-  readonly method: 'none' | 'client_secret_basic' | 'client_secret_post' | 'private_key_jwt'
+  readonly method: 'none' | 'unnamed' | 'client_secret_basic' | 'client_secret_post' | 'private_key_jwt'
 }
 
 /** `expires_in` in seconds. */
@@ -38,7 +39,19 @@ interface Callback {
 interface Party {
   readonly metadata: Pick<ServerMetadata, 'issuer' | 'token_endpoint'>
   readonly client: KnownClient
+  /** Default: the token is a bearer token. */
+  readonly binding?: Binding | undefined
 }
+
+/** The key that a token is to be bound to (RFC 9449, section 5). */
+export interface Binding {
+  /** A new proof for a request to the token endpoint. */
+  prove(endpoint: URL): Promise<string>
+  /** Keeps the nonce of an answer, and says whether it is another one. */
+  heard(endpoint: URL, headers: SafeAnswer['headers']): boolean
+}
+
+type GrantParameters = Readonly<Record<string, string | undefined>>
 
 /** The part of OAuth that oauth4webapi does: proofs, checks of answers, requests to token endpoints. */
 export type OAuthLibrary = Awaited<ReturnType<typeof loadLibrary>>
@@ -46,16 +59,41 @@ export type OAuthLibrary = Awaited<ReturnType<typeof loadLibrary>>
 /** Programs without OAuth never load it. */
 export async function loadLibrary(ask: Asker) {
   const oauth = await loadOAuth()
-  const options = {
-    // addresses that are not https were refused before, except on this machine
-    [oauth.allowInsecureRequests]: true,
-    [oauth.customFetch]: (url: string, init: { headers: Record<string, string>; body: URLSearchParams }) =>
-      post(ask, url, init),
-  } as const
+
+  /** Sends a request, and once more where the server wants a nonce and has named another one. */
+  async function send({ binding }: Party, attempt: (options: Options) => Promise<TokenEndpointResponse>) {
+    let hasNonce = false
+    const options = {
+      // addresses that are not https were refused before, except on this machine
+      [oauth.allowInsecureRequests]: true,
+      [oauth.customFetch]: async (url: string, init: PostInit) => {
+        const proof = binding === undefined ? {} : { dpop: await binding.prove(new URL(url)) }
+        const answer = await post(ask, url, { ...init, headers: { ...init.headers, ...proof } })
+        hasNonce = binding?.heard(new URL(url), answer.headers) === true
+        return responseOf(answer)
+      },
+    } as const
+    try {
+      return await attempt(options).catch((cause: unknown) => {
+        if (hasNonce && (cause as { error?: unknown } | null)?.error === 'use_dpop_nonce')
+          return attempt(options)
+        throw cause
+      })
+    } catch (cause) {
+      throw explain(cause)
+    }
+  }
+
+  type Options = {
+    readonly [oauth.allowInsecureRequests]: true
+    readonly [oauth.customFetch]: (url: string, init: PostInit) => Promise<Response>
+  }
 
   async function authOf({ id, secret = '', key, method }: KnownClient): Promise<ClientAuth> {
     if (method === 'client_secret_basic') return basicAuth(secret)
     if (method === 'client_secret_post') return oauth.ClientSecretPost(secret)
+    // the assertion of the grant says who it is
+    if (method === 'unnamed') return () => {}
     if (method === 'none' || key === undefined) return oauth.None()
     const sign = oauth.PrivateKeyJwt({
       key: await importKey(key.pem, key.algorithm),
@@ -76,17 +114,14 @@ export async function loadLibrary(ask: Asker) {
     },
 
     /** Checks `iss` (RFC 9207) and `state` first, then trades the code. Rejects with AUTHORIZATION_FAILED. */
-    async finishCode(
-      { metadata, client }: Party,
-      code: CodeRequest,
-      callback: Callback,
-    ): Promise<TokenAnswer> {
+    async finishCode(party: Party, code: CodeRequest, callback: Callback): Promise<TokenAnswer> {
+      const { metadata, client, binding } = party
       const server = metadata as AuthorizationServer
       const self: Client = { client_id: client.id }
       const { parameters, redirectUri, resource } = callback
-      try {
+      const additionalParameters = resource === undefined ? {} : { resource }
+      const answer = await send(party, async (options) => {
         const checked = oauth.validateAuthResponse(server, self, parameters, code.state)
-        const additionalParameters = resource === undefined ? {} : { resource }
         const response = await oauth.authorizationCodeGrantRequest(
           server,
           self,
@@ -96,56 +131,61 @@ export async function loadLibrary(ask: Asker) {
           code.verifier,
           { ...options, additionalParameters },
         )
-        return bearerOf(await oauth.processAuthorizationCodeResponse(server, self, response))
-      } catch (cause) {
-        throw explain(cause)
-      }
+        return oauth.processAuthorizationCodeResponse(server, self, response)
+      })
+      return usable(answer, binding)
     },
 
     /** Other grants. Rejects with AUTHORIZATION_FAILED (`data.error`); retryable if out of order. */
     async grant(
-      { metadata, client }: Party,
+      party: Party,
       type: string,
-      parameters: Readonly<Record<string, string | undefined>>,
+      parameters: GrantParameters | (() => Promise<GrantParameters>),
     ): Promise<TokenAnswer> {
+      const { metadata, client, binding } = party
       const server = metadata as AuthorizationServer
       const self: Client = { client_id: client.id }
-      const given = Object.entries(parameters).flatMap(([name, value]) =>
-        value === undefined ? [] : [[name, value]],
-      )
-      try {
+      // the type of what is no access token (RFC 8693, section 2.2.1)
+      const how = { recognizedTokenTypes: { n_a: () => {} } }
+      const answer = await send(party, async (options) => {
+        const all = typeof parameters === 'function' ? await parameters() : parameters
+        const given = Object.entries(all).flatMap(([name, value]) =>
+          value === undefined ? [] : [[name, value]],
+        )
         const auth = await authOf(client)
         const response = await oauth.genericTokenEndpointRequest(server, self, auth, type, given, options)
-        // the type of what is no access token (RFC 8693, section 2.2.1)
-        const recognizedTokenTypes = { n_a: () => {} }
-        const how = { recognizedTokenTypes }
-        const answer = await oauth.processGenericTokenEndpointResponse(server, self, response, how)
-        return answer.token_type === ('n_a' as string) ? answer : bearerOf(answer)
-      } catch (cause) {
-        throw explain(cause)
-      }
+        return oauth.processGenericTokenEndpointResponse(server, self, response, how)
+      })
+      return answer.token_type === ('n_a' as string) ? answer : usable(answer, binding)
     },
   }
 }
 
-async function post(
-  ask: Asker,
-  url: string,
-  { headers, body }: { readonly headers: Record<string, string>; readonly body: URLSearchParams },
-): Promise<Response> {
+interface PostInit {
+  readonly headers: Record<string, string>
+  readonly body: URLSearchParams
+}
+
+function post(ask: Asker, url: string, { headers, body }: PostInit): Promise<SafeAnswer> {
   const { 'content-type': type = 'application/x-www-form-urlencoded', ...rest } = headers
-  const answer = await ask.post(url, type, body.toString(), rest)
-  const given = Object.entries(answer.headers).flatMap(([name, value]) =>
+  return ask.post(url, type, body.toString(), rest)
+}
+
+function responseOf({ status, headers, text }: SafeAnswer): Response {
+  const given = Object.entries(headers).flatMap(([name, value]) =>
     value === undefined
       ? []
       : [[name, typeof value === 'string' ? value : value.join(', ')] as [string, string]],
   )
-  return new Response(answer.text === '' ? null : answer.text, { status: answer.status, headers: given })
+  return new Response(text === '' ? null : text, { status, headers: given })
 }
 
-function bearerOf(answer: TokenEndpointResponse): TokenAnswer {
-  if (answer.token_type === 'bearer' && /^[\x21-\x7e]+$/.test(answer.access_token)) return answer
-  throw authFailed('the authorization server gave a token that is no bearer token')
+/** A bound token where one was asked for, and a bearer token elsewhere: never one for the other. */
+function usable(answer: TokenEndpointResponse, binding: Binding | undefined): TokenAnswer {
+  const wanted = binding === undefined ? 'bearer' : 'dpop'
+  if (answer.token_type === wanted && /^[\x21-\x7e]+$/.test(answer.access_token)) return answer
+  const what = binding === undefined ? 'that is no bearer token' : 'that is not bound to our key (DPoP)'
+  throw authFailed(`the authorization server gave a token ${what}`)
 }
 
 /** Encoded as forms (RFC 6749, section 2.3.1), no further: not every server decodes more. */

@@ -33,6 +33,33 @@ export interface EnterpriseOptions {
   readonly clientSecret?: string
 }
 
+/** What the JWT of a workload is for. */
+export interface WorkloadRequest {
+  /** What its `aud` should name: the token endpoint. */
+  readonly audience: string
+  readonly issuer: string
+  /** The MCP server that a token is wanted for. */
+  readonly resource: string | undefined
+  /** Aborted when nobody waits for it any more. */
+  readonly signal: AbortSignal
+}
+
+/**
+ * Workload identity: the JWT that its platform gives this program is traded for the token, without a client
+ * id. Either `token` or `file`.
+ */
+export interface WorkloadOptions {
+  /** Gives the JWT; called for each request to a token endpoint. */
+  readonly token?: (request: WorkloadRequest) => string | Promise<string>
+  /** Where the platform writes it, as Kubernetes does; read for each request. */
+  readonly file?: string
+  /**
+   * The only authorization server that the JWT is sent to. Default: one whose issuer or token endpoint its
+   * `aud` names.
+   */
+  readonly issuer?: string
+}
+
 /** One sign-in of a person; made by `SignIn.begin`. */
 export interface SignInSession {
   /** Where the authorization server sends the person back to. */
@@ -68,6 +95,13 @@ export interface OAuthOptions {
   readonly grant?: 'authorization_code' | 'client_credentials'
   /** Tokens come through a company's identity provider; wants `client`. */
   readonly enterprise?: EnterpriseOptions
+  /** This program's own identity is traded for tokens; not together with `client`. */
+  readonly workload?: WorkloadOptions
+  /**
+   * Tokens are bound to a key that never leaves the storage (RFC 9449), and each request proves it. It is
+   * required: where an authorization server does not bind them, there is none. Default false.
+   */
+  readonly dpop?: boolean
   /** Where tokens are kept. Default: in memory, so that the next program signs in again. */
   readonly storage?: AuthStorage
   /** Whether authorization servers may be in a private network. Default: if the server itself is. */
@@ -85,8 +119,10 @@ export interface OAuthSettings extends Readonly<Required<Pick<OAuthOptions, Defa
   readonly client: RegisteredClient | undefined
   readonly clientMetadataUrl: string | undefined
   readonly scope: string | undefined
-  readonly grant: 'authorization_code' | 'client_credentials' | 'enterprise'
+  readonly grant: 'authorization_code' | 'client_credentials' | 'enterprise' | 'workload'
   readonly enterprise: EnterpriseOptions | undefined
+  readonly workload: WorkloadOptions | undefined
+  readonly dpop: boolean
   readonly privateNetwork: boolean | undefined
   /** How names are looked up; for tests. */
   readonly lookup?: LookupAll
@@ -94,7 +130,7 @@ export interface OAuthSettings extends Readonly<Required<Pick<OAuthOptions, Defa
 
 const fields = [
   ...['signIn', 'client', 'clientMetadataUrl', 'clientName', 'scope', 'grant', 'enterprise', 'storage'],
-  ...['privateNetwork', 'requestTimeout', 'signInTimeout'],
+  ...['workload', 'dpop', 'privateNetwork', 'requestTimeout', 'signInTimeout'],
 ]
 
 /** Throws BAD_OPTION, naming the field; secrets are never shown. */
@@ -104,8 +140,12 @@ export function readOAuthOptions(options: OAuthOptions): OAuthSettings {
   const enterprise = optional(given.enterprise, readEnterprise)
   const kinds = ['authorization_code', 'client_credentials'] as const
   const word = readWord(given.grant ?? 'authorization_code', 'grant', kinds)
-  const grant = enterprise === undefined ? word : 'enterprise'
-  if (grant !== 'authorization_code' && client === undefined)
+  const workload = optional(given.workload, readWorkload)
+  const other = ['client', 'clientMetadataUrl', 'enterprise', 'grant'] as const
+  const beside = workload === undefined ? undefined : other.find((field) => given[field] !== undefined)
+  if (beside !== undefined) throw bad(beside, 'nothing beside workload', typeof given[beside])
+  const grant = workload !== undefined ? 'workload' : enterprise === undefined ? word : 'enterprise'
+  if ((grant === 'client_credentials' || grant === 'enterprise') && client === undefined)
     throw bad('client', `a registered client for ${grant}`, undefined)
   if (grant === 'client_credentials' && client?.secret === undefined && client?.privateKey === undefined)
     throw bad('client', 'a secret or a privateKey', undefined)
@@ -119,6 +159,8 @@ export function readOAuthOptions(options: OAuthOptions): OAuthSettings {
     scope: optional(given.scope, (scope) => readText(scope, 'scope')),
     grant,
     enterprise,
+    workload,
+    dpop: readFlag(given.dpop, 'dpop', false),
     storage: optional(given.storage, readStorage) ?? memoryAuthStorage(),
     privateNetwork: optional(given.privateNetwork, (flag) => readFlag(flag, 'privateNetwork', false)),
     requestTimeout: readMs(given.requestTimeout, 'requestTimeout', 10_000),
@@ -155,6 +197,18 @@ function readEnterprise(value: EnterpriseOptions): EnterpriseOptions {
   readText(given.clientId, 'enterprise.clientId')
   readSecret(given.clientSecret, 'enterprise.clientSecret')
   return Object.freeze({ ...(given as EnterpriseOptions) })
+}
+
+function readWorkload(value: WorkloadOptions): WorkloadOptions {
+  const given = readFields(value, 'workload', ['token', 'file', 'issuer']) as Partial<WorkloadOptions>
+  const { token, file, issuer } = given
+  if ((token === undefined) === (file === undefined)) throw bad('workload', 'either token or file', 'not one')
+  if (token !== undefined && typeof token !== 'function')
+    throw bad('workload.token', 'a function', typeof token)
+  if (file !== undefined) readText(file, 'workload.file')
+  if (issuer !== undefined && !isSecureUrl(String(issuer)))
+    throw bad('workload.issuer', 'an https address', issuer)
+  return Object.freeze({ ...given })
 }
 
 /** A secret is never shown. */

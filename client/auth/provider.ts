@@ -5,12 +5,13 @@ import { forever } from '../../runtime/process/ref.js'
 import { Registry } from '../../runtime/process/registry.js'
 import { systemWorld, type World } from '../../runtime/time/world.js'
 import { startSupervisor, type Supervisor } from '../../runtime/supervision/supervise.js'
-import type { AuthRefusal, AuthRequest, ClientAuth } from '../../transports/http/client/auth.js'
+import type { AuthAnswer, AuthRefusal, AuthRequest, ClientAuth } from '../../transports/http/client/auth.js'
 import { resourceOf } from './discovery.js'
-import { readBearer } from './challenge.js'
+import { readChallenge } from './challenge.js'
 import { authFailed } from './failure.js'
 import { AuthFlow } from './flow.js'
 import { type OAuthOptions, type OAuthSettings, readOAuthOptions } from './options.js'
+import { httpUrl, Proofs } from './proofs.js'
 import { orAborted } from './storage.js'
 import { isExpiring, type TokenSet } from './tokens.js'
 import { type TokenDesk, tokensActor } from './tokens-actor.js'
@@ -40,6 +41,7 @@ export function oauth(options: OAuthOptions = {}): OAuth {
 export class OAuth implements ClientAuth, AsyncDisposable {
   readonly #settings: OAuthSettings
   readonly #registry = new Registry()
+  readonly #proofs = new Proofs()
   readonly #places = new Map<string, Place>()
   #tree: Promise<Supervisor> | undefined
   /** Of the first client that asks. */
@@ -50,20 +52,44 @@ export class OAuth implements ClientAuth, AsyncDisposable {
     this.#settings = settings
   }
 
-  /** The header for a server; none before a refusal led to a sign-in. Rejects with AUTHORIZATION_FAILED. */
-  authorize({ url, signal, world }: AuthRequest): Headers | Promise<Headers> {
+  /** The headers of a request; none before a refusal led to a sign-in. Rejects with AUTHORIZATION_FAILED. */
+  authorize(request: AuthRequest): Headers | Promise<Headers> {
+    const { url, signal, world } = request
     this.#ownWorld ??= world
     const tokens = this.#places.get(keyOf(url))?.desk.tokens
     if (tokens !== undefined && !this.#closed && !isExpiring(tokens, this.#world.date()))
-      return headersOf(tokens)
-    return this.#ask(url, signal, (actor) => actor.call('current', undefined, forever)).then(headersOf)
+      return this.#headersOf(tokens, request)
+    const asked = this.#ask(url, signal, (actor) => actor.call('current', undefined, forever))
+    return asked.then((current) => this.#headersOf(current, request))
   }
 
   /** Renews refused tokens; rejects with AUTHORIZATION_FAILED or SIGN_IN_NEEDED when that fails. */
   async refused({ url, status, challenge, sent, signal }: AuthRefusal): Promise<void> {
-    const refused = sent.authorization?.slice('Bearer '.length)
-    const renewal = { refused, challenge: readBearer(challenge), stepUp: status === 403 }
+    const told = readChallenge(challenge)
+    if (told?.error === 'use_dpop_nonce') return // `answered` has it
+    // another token would be refused alike, and a person might be asked for it
+    if (told?.error === 'invalid_dpop_proof')
+      throw authFailed(
+        'the server refuses the proof of our key (invalid_dpop_proof): set the clock of this machine, or sign out, which makes another key',
+      )
+    const refused = sent.authorization?.replace(/^\w+ /, '')
+    const renewal = { refused, challenge: told, stepUp: status === 403 }
     await this.#ask(url, signal, (actor) => actor.call('renew', renewal, forever))
+  }
+
+  /** Keeps the nonce that a server wants in proofs. */
+  answered({ url, headers }: AuthAnswer): void {
+    this.#proofs.heard(url, headers)
+  }
+
+  /** A bound token goes with a proof of its own for each request (RFC 9449, section 7.1). */
+  #headersOf(tokens: TokenSet | undefined, request: AuthRequest): Headers | Promise<Headers> {
+    if (tokens === undefined) return {}
+    const { accessToken: token, key } = tokens
+    if (key === undefined) return { authorization: `Bearer ${token}` }
+    const { method = 'GET', url, target = url } = request
+    const proof = this.#proofs.prove(key, { method, target, token, world: this.#world })
+    return proof.then((dpop) => ({ authorization: `DPoP ${token}`, dpop }))
   }
 
   /** Forgets the tokens for a server, here and in the storage; the next refusal leads to a sign-in. */
@@ -134,7 +160,7 @@ export class OAuth implements ClientAuth, AsyncDisposable {
     })
     const name = `tokens for ${key}`
     const world = this.#world
-    const flow = new AuthFlow(this.#settings, new URL(key), world)
+    const flow = new AuthFlow(this.#settings, new URL(key), { world, proofs: this.#proofs })
     const input = { flow, desk, timeout: this.#settings.signInTimeout, world }
     await outside(() => tree.startChild(childSpec(tokensActor, input, { id: name, name })))
     return name
@@ -144,13 +170,7 @@ export class OAuth implements ClientAuth, AsyncDisposable {
 type TokensRef = ReturnType<typeof Registry.prototype.named<typeof tokensActor>>
 type Headers = Readonly<Record<string, string>>
 
-function headersOf(tokens: TokenSet | undefined): Headers {
-  return tokens === undefined ? {} : { authorization: `Bearer ${tokens.accessToken}` }
-}
-
 /** A WebSocket server is known by its HTTP address. */
 function keyOf(url: URL): string {
-  return resourceOf(
-    url.protocol === 'ws:' || url.protocol === 'wss:' ? new URL(url.href.replace(/^ws/, 'http')) : url,
-  )
+  return resourceOf(httpUrl(url))
 }

@@ -87,6 +87,7 @@ async function register({ ask, metadata, settings }: Registration, redirectUri: 
     token_endpoint_auth_method: wantedMethod(metadata),
     application_type: isLoopback(redirectUri) ? 'native' : 'web',
     ...(settings.scope !== undefined && { scope: settings.scope }),
+    ...(settings.dpop && { dpop_bound_access_tokens: true }),
   }
   const answer = await ask.post(endpoint, 'application/json', JSON.stringify(body))
   if (answer.status !== 201 && answer.status !== 200) {

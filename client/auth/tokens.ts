@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../protocol/wire/json.js'
-import type { BearerChallenge } from './challenge.js'
+import type { TokenChallenge } from './challenge.js'
 import type { TokenAnswer } from './library.js'
+import { type ProofKey, readProofKey } from './proofs.js'
 import type { AuthStorage } from './storage.js'
 
 export interface TokenSet {
@@ -13,11 +14,13 @@ export interface TokenSet {
   /** As given, where that differs from what was asked for. */
   readonly scope: string | undefined
   readonly issuer: string
+  /** What the access token is bound to (RFC 9449); undefined for a bearer token. */
+  readonly key?: ProofKey | undefined
 }
 
 export interface Renewal {
   readonly refused: string | undefined
-  readonly challenge: BearerChallenge | undefined
+  readonly challenge: TokenChallenge | undefined
   /** The token is good but has too few scopes (403). */
   readonly stepUp: boolean
 }
@@ -35,13 +38,14 @@ const part = 0.25
 interface TokenFacts {
   readonly scope: string | undefined
   readonly issuer: string
+  readonly key: ProofKey | undefined
   readonly before?: TokenSet
   /** In ms since 1970. */
   readonly now: number
 }
 
 /** Without a new refresh token the old one stays. */
-export function tokensOf(answer: TokenAnswer, { scope, issuer, before, now }: TokenFacts): TokenSet {
+export function tokensOf(answer: TokenAnswer, { scope, issuer, key, before, now }: TokenFacts): TokenSet {
   const { access_token: accessToken, refresh_token: refreshToken, expires_in: seconds } = answer
   return {
     accessToken,
@@ -50,6 +54,7 @@ export function tokensOf(answer: TokenAnswer, { scope, issuer, before, now }: To
     lifetime: seconds === undefined ? undefined : seconds * 1_000,
     scope: answer.scope ?? scope,
     issuer,
+    ...(key !== undefined && { key }),
   }
 }
 
@@ -84,7 +89,11 @@ export function createShelf(storage: AuthStorage, server: string) {
     async tokens(issuer: string): Promise<TokenSet | undefined> {
       return readTokens(await storage.read(tokensKey(issuer)), issuer)
     },
-    setTokens: (tokens: TokenSet) => storage.write(tokensKey(tokens.issuer), { ...tokens }),
+    setTokens: (tokens: TokenSet) =>
+      storage.write(tokensKey(tokens.issuer), {
+        ...tokens,
+        ...(tokens.key !== undefined && { key: { ...tokens.key } }),
+      }),
     dropTokens: (issuer: string) => storage.write(tokensKey(issuer), undefined),
   }
 }
@@ -95,6 +104,9 @@ function readTokens(value: JsonObject | undefined, issuer: string): TokenSet | u
   const accessToken = textOf(value?.accessToken)
   if (accessToken === undefined || value?.issuer !== issuer) return undefined
   const { expiresAt, lifetime } = value
+  // a lost key makes the tokens worthless
+  const key = readProofKey(value.key)
+  if (key === undefined && value.key !== undefined) return undefined
   return {
     accessToken,
     refreshToken: textOf(value.refreshToken),
@@ -102,6 +114,7 @@ function readTokens(value: JsonObject | undefined, issuer: string): TokenSet | u
     lifetime: typeof lifetime === 'number' ? lifetime : undefined,
     scope: textOf(value.scope),
     issuer,
+    ...(key !== undefined && { key }),
   }
 }
 

@@ -9,7 +9,4 @@ export const expected = new Map([
     'client 0.1 auth/2025-03-26-oauth-metadata-backcompat',
     'this mock names a wrong issuer (RFC 8414, section 3.3)',
   ],
-  ['client 0.2 extensions auth/dpop', 'DPoP is not there yet'],
-  ['client 0.2 extensions auth/dpop-nonce', 'DPoP is not there yet'],
-  ['client 0.2 extensions auth/wif-jwt-bearer', 'workload identity federation is not there yet'],
 ])

@@ -8,7 +8,7 @@ export const homes = new Map([
   ['ws', /^transports\/websocket\/[\w-]+$/],
   ['ajv', /^protocol\/schema\/check$/],
   ['eventsource-parser', /^protocol\/wire\/sse$/],
-  ['jose', /^transports\/auth\/(?:keys|jwt-check)$/],
+  ['jose', /^(?:transports\/auth\/(?:keys|jwt-check|proof-check)|client\/auth\/proofs)$/],
   ['oauth4webapi', /^client\/auth\/library$/],
   ['ioredis', /^transports\/redis\/(?:connection|line)$/],
   ['nanoid', /^runtime\/time\/world$/],

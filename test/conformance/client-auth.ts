@@ -26,9 +26,11 @@ function optionsFor(
     }
   if (scenario.startsWith('auth/client-credentials')) return { grant: 'client_credentials', ...known }
   const { idp_client_id: clientId, idp_id_token: idToken, idp_token_endpoint: tokenEndpoint } = context
+  if (scenario.startsWith('auth/wif')) return { workload: { token: () => context.valid_jwt ?? '' } }
   if (clientId !== undefined && idToken !== undefined && tokenEndpoint !== undefined)
     return { ...known, enterprise: { idToken, tokenEndpoint, clientId } }
-  return { signIn, clientMetadataUrl: 'https://conformance-test.local/client-metadata.json', ...known }
+  const clientMetadataUrl = 'https://conformance-test.local/client-metadata.json'
+  return { signIn, clientMetadataUrl, dpop: scenario.startsWith('auth/dpop'), ...known }
 }
 
 /** The mock lets everybody in at once, and nothing listens where it redirects to. */

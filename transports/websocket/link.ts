@@ -5,7 +5,14 @@ import { ProtocolError } from '../../protocol/wire/errors.js'
 import { describeLong, keptOfLong } from '../../protocol/wire/long-message.js'
 import { lazy } from '../../runtime/faults/load.js'
 import { lastingWorld } from '../../runtime/process/context.js'
-import { asAuthError, type AuthRefusal, type AuthRequest, isRefusal } from '../http/client/auth.js'
+import {
+  asAuthError,
+  authErrorOf,
+  type AuthRefusal,
+  type AuthRequest,
+  isRefusal,
+  wantsNonce,
+} from '../http/client/auth.js'
 import type { Link, LinkEnd, LinkEvents, LinkScope } from '../contract/contract.js'
 import { TransportError } from '../base/errors.js'
 import { connectError, isPassing, judge, shownUrl } from '../http/client/errors.js'
@@ -28,6 +35,8 @@ export class WebSocketLink implements Link {
   #socket: WebSocket | undefined
   /** The request that was longest of those sent. */
   #longest: { readonly id: RequestId | undefined; readonly length: number } = { id: undefined, length: 0 }
+  /** Refusals that were answered with another try. */
+  readonly #tried = new Set<'nonce' | 'credentials'>()
   #alive = true
   #opened = false
   #over = false
@@ -95,8 +104,13 @@ export class WebSocketLink implements Link {
     socket.on('error', (error) => {
       if (this.#socket === socket) this.#failed(error)
     })
+    socket.on('upgrade', (response) => {
+      this.#end ??= this.#tell(response)
+    })
     socket.on('unexpected-response', (request, response) => {
-      if (auth === undefined || refusal !== undefined || !this.#again(response, own)) this.#refused(response)
+      const end = this.#tell(response)
+      if (end !== undefined) this.#closed(end)
+      else if (!this.#again(response, own)) this.#refused(response)
       request.destroy()
     })
     socket.on('open', () => this.#begin(socket))
@@ -161,11 +175,25 @@ export class WebSocketLink implements Link {
     this.#scope.clock.setTimeout(() => this.#beat(socket), this.#settings.pingInterval)
   }
 
+  /** Lets `auth` see an answer; what it throws is the end. */
+  #tell({ statusCode: status = 0, headers }: IncomingMessage): LinkEnd | undefined {
+    const { auth, url } = this.#settings
+    try {
+      auth?.answered?.({ url, status, headers })
+      return undefined
+    } catch (cause) {
+      return endOf(url, authErrorOf(cause))
+    }
+  }
+
   /** Whether it is worth trying once more with other credentials; begins that. */
   #again({ statusCode = 0, headers }: IncomingMessage, sent: Readonly<Record<string, string>>): boolean {
     const { auth } = this.#settings
     const challenge = headers['www-authenticate']
     if (auth?.refused === undefined || !isRefusal(statusCode, challenge) || this.#over) return false
+    const kind = wantsNonce(statusCode, challenge) ? 'nonce' : 'credentials'
+    if (this.#tried.has(kind)) return false
+    this.#tried.add(kind)
     this.#socket = undefined
     this.#try({ ...this.#asked, status: statusCode, challenge, sent })
     return true
@@ -174,7 +202,7 @@ export class WebSocketLink implements Link {
   /** For a provider, which goes on when this transport has ended. */
   get #asked(): AuthRequest {
     const { signal, world } = this.#scope
-    return { url: this.#settings.url, signal, world: lastingWorld(world) }
+    return { url: this.#settings.url, method: 'GET', signal, world: lastingWorld(world) }
   }
 
   #refused({ statusCode: status = 0, headers }: IncomingMessage): void {

@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { SignIn } from '../../../client/auth/options.js'
 import type { TestContext } from '../../support/suite.js'
+import { thumbprintOf } from './_proofs.js'
 import { end, json, listen, polite, type RawHttp, result, type Seen, status } from '../../transports/_http.js'
 
 /** One request to an endpoint of the authorization server. */
@@ -30,6 +31,10 @@ export type OAuthServer = {
   readonly silent: Set<string>
   /** Milliseconds, in seconds, that access tokens live. */
   expiresIn: number | undefined
+  /** The keys of bound tokens, their thumbprints by token; of access tokens and refresh tokens. */
+  readonly bound: Map<string, string>
+  /** What proofs have to say at the token endpoint. */
+  nonce: string | undefined
   /** How often refresh tokens were used twice, which ends the whole family. */
   reuses: number
   /** The requests of one path. */
@@ -45,7 +50,8 @@ export async function startOAuthServer(t: Pick<TestContext, 'after'>, path = '')
     const form = request.method === 'POST' ? await formOf(request) : Object.fromEntries(url.searchParams)
     self.asked.push({ path: url.pathname, form, authorization: request.headers.authorization })
     if (self.silent.has(url.pathname)) return
-    const answer = answerTo(url.pathname, form)
+    const key = url.pathname === '/token' ? await keyOf(request) : undefined
+    const answer = key instanceof Error ? refusalOf(key) : answerTo(url.pathname, form, key)
     const headers = { 'content-type': 'application/json', ...answer.headers }
     const text = JSON.stringify(answer.body ?? {})
     const isTorn = self.tears.delete(url.pathname)
@@ -55,13 +61,27 @@ export async function startOAuthServer(t: Pick<TestContext, 'after'>, path = '')
   t.after(() => end(server))
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 
-  function answerTo(place: string, form: Record<string, string>): Answer {
+  const proofs = new Set<string>()
+
+  async function keyOf({ headers: { dpop } }: IncomingMessage): Promise<string | Error | undefined> {
+    if (dpop === undefined) return undefined
+    const expected = { method: 'POST', url: `${origin}/token`, nonce: self.nonce, seen: proofs }
+    return thumbprintOf(dpop, expected).catch((error: Error) => error)
+  }
+
+  function refusalOf({ message }: Error): Answer {
+    const error = self.nonce === undefined ? 'invalid_dpop_proof' : 'use_dpop_nonce'
+    const headers = { ...(self.nonce !== undefined && { 'dpop-nonce': self.nonce }) }
+    return { status: 400, headers, body: { error, error_description: message } }
+  }
+
+  function answerTo(place: string, form: Record<string, string>, key: string | undefined): Answer {
     if (place === `/.well-known/oauth-authorization-server${path}`)
       return { status: 200, body: self.metadata }
     if (place === '/register') return { status: 201, body: { ...form, client_id: `client-${randomUUID()}` } }
     if (place === '/authorize') return authorize(form)
     if (place !== '/token') return { status: 404 }
-    return self.instead?.(form) ?? token(form)
+    return self.instead?.(form) ?? token(form, key)
   }
 
   function authorize(form: Record<string, string>): Answer {
@@ -73,25 +93,27 @@ export async function startOAuthServer(t: Pick<TestContext, 'after'>, path = '')
     return { status: 302, headers: { location: location.href } }
   }
 
-  function token(form: Record<string, string>): Answer {
+  function token(form: Record<string, string>, key: string | undefined): Answer {
     const type = form.grant_type
-    if (type === 'client_credentials' || type?.endsWith('jwt-bearer')) return issue(form.scope ?? '', false)
-    if (type === 'refresh_token') return rotate(form.refresh_token ?? '')
+    if (type === 'client_credentials' || type?.endsWith('jwt-bearer'))
+      return issue(form.scope ?? '', false, key)
+    if (type === 'refresh_token') return rotate(form.refresh_token ?? '', key)
     const begun = codes.get(form.code ?? '')
     codes.delete(form.code ?? '')
     const challenge = createHash('sha256')
       .update(form.code_verifier ?? '')
       .digest('base64url')
     const fits = begun?.code_challenge === challenge && begun.redirect_uri === form.redirect_uri
-    return fits ? issue(begun.scope ?? '', true) : { status: 400, body: { error: 'invalid_grant' } }
+    return fits ? issue(begun.scope ?? '', true, key) : { status: 400, body: { error: 'invalid_grant' } }
   }
 
-  function rotate(old: string): Answer {
+  function rotate(old: string, key: string | undefined): Answer {
     const known = refresh.get(old)
-    if (known === undefined) return { status: 400, body: { error: 'invalid_grant' } }
+    if (known === undefined || self.bound.get(old) !== key)
+      return { status: 400, body: { error: 'invalid_grant' } }
     if (!known.used) {
       known.used = true
-      return issue(known.scope, true)
+      return issue(known.scope, true, key)
     }
     self.reuses += 1
     refresh.clear()
@@ -99,12 +121,14 @@ export async function startOAuthServer(t: Pick<TestContext, 'after'>, path = '')
     return { status: 400, body: { error: 'invalid_grant' } }
   }
 
-  function issue(scope: string, refreshable: boolean): Answer {
+  function issue(scope: string, refreshable: boolean, key: string | undefined): Answer {
     const [access, again] = [`access-${randomUUID()}`, `refresh-${randomUUID()}`]
     self.good.set(access, scope)
     if (refreshable) refresh.set(again, { scope, used: false })
+    if (key !== undefined) for (const one of [access, again]) self.bound.set(one, key)
+    const type = key === undefined ? 'Bearer' : 'DPoP'
     const more = { ...(refreshable && { refresh_token: again }), expires_in: self.expiresIn }
-    return { status: 200, body: { access_token: access, token_type: 'Bearer', ...more } }
+    return { status: 200, body: { access_token: access, token_type: type, ...more } }
   }
 
   const self: OAuthServer = {
@@ -124,6 +148,8 @@ export async function startOAuthServer(t: Pick<TestContext, 'after'>, path = '')
     tears: new Set(),
     silent: new Set(),
     expiresIn: 3600,
+    bound: new Map(),
+    nonce: undefined,
     reuses: 0,
     of: (place) => self.asked.filter((one) => one.path === place),
   }
@@ -147,6 +173,10 @@ export type GuardedServer = RawHttp & {
   metadata: Record<string, unknown>
   /** Scopes that calls of a tool with this name want. */
   readonly wants: Map<string, string>
+  /** What proofs have to say; undefined: nothing. It goes with each answer. */
+  nonce: string | undefined
+  /** What was wrong with proofs, or with the tokens that came with them or without. */
+  readonly problems: string[]
   /** Takes tokens of these servers. */
   readonly servers: OAuthServer[]
 }
@@ -161,21 +191,46 @@ export async function startGuarded(
   const wellKnown = '/.well-known/oauth-protected-resource/mcp'
   const useful = polite((seen) => json(seen, result(seen, { content: [{ type: 'text', text: 'in' }] })))
 
-  function handle(seen: Seen): unknown {
+  const proofs = new Set<string>()
+
+  async function handle(seen: Seen): Promise<unknown> {
     const path = (seen.response.req as IncomingMessage).url ?? ''
     if (path === wellKnown) {
       const document = { resource: url, authorization_servers: [self.issuer], ...self.metadata }
       return json(seen, document)
     }
     if (path !== '/mcp') return status(seen, 404)
-    const token = seen.headers.authorization?.replace('Bearer ', '') ?? ''
+    const [scheme = '', token = ''] = seen.headers.authorization?.split(' ') ?? []
+    const problem = await problemOf(seen, scheme, token)
+    if (self.nonce !== undefined) seen.response.setHeader('dpop-nonce', self.nonce)
     const scope = self.servers.map(({ good }) => good.get(token)).find((found) => found !== undefined)
     const where = `resource_metadata="${new URL(wellKnown, url).href}"`
+    if (problem !== undefined) {
+      self.problems.push(problem)
+      const error = self.nonce === undefined ? 'invalid_dpop_proof' : 'use_dpop_nonce'
+      return status(seen, 401, { 'www-authenticate': `DPoP error="${error}", Bearer ${where}` })
+    }
     if (scope === undefined) return status(seen, 401, { 'www-authenticate': `Bearer ${where}` })
     const wanted = self.wants.get(String(seen.message.params?.name))
     if (wanted === undefined || scope.split(' ').includes(wanted)) return useful(seen)
-    const why = `Bearer error="insufficient_scope", scope="${wanted}", ${where}`
+    const why = `${scheme} error="insufficient_scope", scope="${wanted}", ${where}`
     return status(seen, 403, { 'www-authenticate': why })
+  }
+
+  async function problemOf(
+    { method, headers }: Seen,
+    scheme: string,
+    token: string,
+  ): Promise<string | undefined> {
+    const bound = self.servers.map(({ bound }) => bound.get(token)).find((key) => key !== undefined)
+    if (scheme !== 'DPoP') return bound === undefined ? undefined : 'a bound token came alone'
+    const expected = { method, url, token, nonce: self.nonce, seen: proofs }
+    try {
+      const key = await thumbprintOf(headers.dpop, expected)
+      return bound === undefined || key === bound ? undefined : 'the proof is of another key'
+    } catch (error) {
+      return (error as Error).message
+    }
   }
 
   const self: GuardedServer = {
@@ -184,6 +239,8 @@ export async function startGuarded(
     issuer: issuer.issuer,
     metadata: {},
     wants: new Map(),
+    nonce: undefined,
+    problems: [],
     servers: [issuer],
   }
   return self

@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { readBearer } from '../../../client/auth/challenge.js'
+import { readChallenge } from '../../../client/auth/challenge.js'
 import {
   covers,
   resourceMetadataUrls,
@@ -59,20 +59,20 @@ test('the Bearer challenge is found among others, in any case and quoting', () =
   ]
   for (const header of good)
     assert.equal(
-      readBearer(header),
+      readChallenge(header),
       { error: 'insufficient_scope', scope: 'a b', resourceMetadata: 'https://h/x' },
       header,
     )
-  assert.equal(readBearer('Bearer'), {})
-  assert.equal(readBearer('Bearer error="cut'), {})
+  assert.equal(readChallenge('Bearer'), {})
+  assert.equal(readChallenge('Bearer error="cut'), {})
   for (const none of [undefined, '', 'Basic realm="x"', '"Bearer"', ',,,'])
-    assert.is(readBearer(none), undefined)
+    assert.is(readChallenge(none), undefined)
 })
 
 test('a hostile challenge is read in linear time', () => {
   const began = process.cpuUsage().user
   for (const part of ['a,', '="', 'Bearer a="\\"', ' \t ', 'x=', '\\\\', 'a '])
-    readBearer(`Bearer ${part.repeat(100_000)}`)
+    readChallenge(`Bearer ${part.repeat(100_000)}`)
   assert.ok(process.cpuUsage(undefined).user - began < 500_000)
 })
 

@@ -10,6 +10,10 @@ export interface AuthRequest {
   readonly url: URL
   /** Aborted when nobody waits for the request any more. */
   readonly signal: AbortSignal
+  /** The method of the request; GET for the upgrade to a WebSocket. */
+  readonly method?: string
+  /** Where it is sent; not `url` for messages over HTTP+SSE. */
+  readonly target?: URL
   /**
    * The clock of the client, and what else is not determined: what expires, goes by its date. It outlives the
    * client.
@@ -27,6 +31,15 @@ export interface AuthRefusal extends AuthRequest {
   readonly sent: Readonly<Record<string, string>>
 }
 
+/** An answer of the server's origin to a request that `authorize` gave headers for. */
+export interface AuthAnswer {
+  /** The address of the server, as the transport was given it. */
+  readonly url: URL
+  readonly status: number
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
+}
+
 /** The credentials of a client: what you write for a scheme of your own. */
 export interface ClientAuth {
   /** Headers for one request, names in lower case, for the server's origin only. A rejection fails it. */
@@ -35,6 +48,8 @@ export interface ClientAuth {
   ): Readonly<Record<string, string>> | Promise<Readonly<Record<string, string>>>
   /** Hears of a refusal: resolves to have the request sent again, rejects to fail it. Absent: it fails. */
   refused?(refusal: AuthRefusal): Promise<void>
+  /** Sees each answer, before `refused` hears of it; what it throws fails the request. */
+  answered?(answer: AuthAnswer): void
 }
 
 /** The option `auth`: a token, a function that returns one for each request, or a provider (`oauth()`). */
@@ -98,13 +113,18 @@ export async function asAuthError<T>(work: () => T | Promise<T>, status: 401 | 4
   try {
     return await work()
   } catch (cause) {
-    if (cause instanceof TransportError) throw cause
-    const retryable = (cause as { retryable?: unknown } | null)?.retryable === true
-    // a token with too few scopes may go on with what needs fewer
-    const lasting = status === 403 ? 'INSUFFICIENT_SCOPE' : 'UNAUTHORIZED'
-    const code = retryable ? 'AUTHORIZATION_UNAVAILABLE' : lasting
-    throw new TransportError(code, messageOf(cause), { cause, retryable })
+    throw authErrorOf(cause, status)
   }
+}
+
+/** What code of an `auth` threw, as `asAuthError` rejects with it. */
+export function authErrorOf(cause: unknown, status: 401 | 403 = 401): TransportError {
+  if (cause instanceof TransportError) return cause
+  const retryable = (cause as { retryable?: unknown } | null)?.retryable === true
+  // a token with too few scopes may go on with what needs fewer
+  const lasting = status === 403 ? 'INSUFFICIENT_SCOPE' : 'UNAUTHORIZED'
+  const code = retryable ? 'AUTHORIZATION_UNAVAILABLE' : lasting
+  return new TransportError(code, messageOf(cause), { cause, retryable })
 }
 
 /** The `WWW-Authenticate` header, which may have come in several lines. */
@@ -116,6 +136,11 @@ export function challengeOf(headers: HttpResponse['headers']): string | undefine
 /** Whether a status asks for other credentials; a 403 does with this error only (RFC 6750, section 3.1). */
 export function isRefusal(status: number, challenge: string | undefined): status is 401 | 403 {
   return status === 401 || (status === 403 && /\binsufficient_scope\b/.test(challenge ?? ''))
+}
+
+/** Whether a 401 wants its request again with the nonce that came with it (RFC 9449, section 9). */
+export function wantsNonce(status: number, challenge: string | undefined): boolean {
+  return status === 401 && /\buse_dpop_nonce\b/.test(challenge ?? '')
 }
 
 function bearer(token: string): Readonly<Record<string, string>> {

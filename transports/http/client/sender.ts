@@ -8,7 +8,15 @@ import {
   type HttpResponse,
   openDispatchers,
 } from '../outgoing/dispatcher.js'
-import { asAuthError, challengeOf, type ClientAuth, isRefusal, unauthorized } from './auth.js'
+import {
+  asAuthError,
+  authErrorOf,
+  challengeOf,
+  type ClientAuth,
+  isRefusal,
+  unauthorized,
+  wantsNonce,
+} from './auth.js'
 import type { HttpSettings } from './options.js'
 
 /** Refusals of one request that are answered with another try: sign in, then ask for more scopes. */
@@ -60,9 +68,9 @@ export class HttpSender {
   }
 
   /**
-   * Sends a request with what `auth` gives, and again once after a 401 and once after a 403 for scopes; more
-   * often where it waited long for a connection or an answer. An answer of another origin, which never saw our
-   * headers, is returned as it is.
+   * Sends a request with what `auth` gives, and again once after a 401, once after a 403 for scopes and once
+   * for a nonce; more often where it waited long for a connection or an answer. An answer of another origin,
+   * which never saw our headers, is returned as it is.
    */
   async #sendAuthorized(
     auth: ClientAuth,
@@ -70,32 +78,49 @@ export class HttpSender {
     request: HttpRequest,
   ): Promise<HttpResponse> {
     const { url } = this.#settings
-    const { signal } = request
+    const { signal, method, path } = request
+    const target = new URL(path, url)
     const { clock } = this.#scope
     // a provider goes on when this transport has ended
     const world = lastingWorld(this.#scope.world)
     const seen = new Set<number>()
     let outdated = 0
+    let hasNonce = false
     try {
       while (true) {
-        const sent = await asAuthError(() => auth.authorize({ url, signal, world }))
+        const sent = await asAuthError(() => auth.authorize({ url, target, method, signal, world }))
         const since = clock.now()
         const response = await send({ ...request, headers: { ...request.headers, ...sent } })
         const { status } = response
         const challenge = challengeOf(response.headers)
         const elsewhere = response.origin !== url.origin
+        if (!elsewhere) this.#tell(auth, response)
         if (!isRefusal(status, challenge) || elsewhere || auth.refused === undefined) return response
         discard(response, clock)
-        if (clock.now() - since > oldAfter && outdated < maxOutdated) outdated += 1
+        if (wantsNonce(status, challenge)) {
+          if (hasNonce) throw unauthorized(status, challenge)
+          hasNonce = true
+        } else if (clock.now() - since > oldAfter && outdated < maxOutdated) outdated += 1
         else if (seen.has(status) || seen.size >= maxRefusals) throw unauthorized(status, challenge)
         else seen.add(status)
-        await asAuthError(() => auth.refused?.({ url, signal, world, status, challenge, sent }), status)
+        const refusal = { url, target, method, signal, world, status, challenge, sent }
+        await asAuthError(() => auth.refused?.(refusal), status)
       }
     } catch (cause) {
       // a caller that gives up while a token is had says nothing of the token
       if (cause instanceof TransportError && cause.code === 'UNAUTHORIZED' && !signal.aborted)
         this.#denied(cause)
       throw cause
+    }
+  }
+
+  #tell(auth: ClientAuth, response: HttpResponse): void {
+    const { status, headers } = response
+    try {
+      auth.answered?.({ url: this.#settings.url, status, headers })
+    } catch (cause) {
+      discard(response, this.#scope.clock)
+      throw authErrorOf(cause)
     }
   }
 }

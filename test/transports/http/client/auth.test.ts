@@ -23,12 +23,18 @@ const kinds = {
 }
 
 /** A server that lets in whoever has the good token of the moment. */
-async function start(t: TestContext, kind: keyof typeof kinds) {
+async function start(
+  t: TestContext,
+  kind: keyof typeof kinds,
+  errorFor: (token: string) => string | undefined = () => undefined,
+) {
   const gate = { good: 'first', refusals: 0 }
   const authenticate: Authenticate = ({ headers }) => {
     if (headers.authorization === `Bearer ${gate.good}`) return { issuer: 'test', subject: 'ada' }
     gate.refusals += 1
-    throw new TransportError('UNAUTHORIZED', 'who are you', { data: { challenge: 'Bearer scope="x"' } })
+    const error = errorFor(String(headers.authorization).replace('Bearer ', ''))
+    const challenge = error === undefined ? 'Bearer scope="x"' : `DPoP error="${error}"`
+    throw new TransportError('UNAUTHORIZED', 'who are you', { data: { challenge } })
   }
   const server = await startSuiteServer(kinds[kind].serve({ authenticate } as never))
   t.after(() => server.stop())
@@ -78,6 +84,46 @@ for (const kind of Object.keys(kinds) as (keyof typeof kinds)[]) {
     const error = await call(auth).catch((cause: Error) => cause)
     assert.match(String(error), /the door is shut/)
     assert.equal(heard, [[401, 'Bearer scope="x"', 'Bearer wrong']])
+  })
+
+  test(`${kind}: one of your own hears where a request goes, and each answer; what it throws fails the request`, async (t) => {
+    const { call, server } = await start(t, kind)
+    const [asked, answers] = [new Set<string>(), [] as number[]]
+    let isShut = false
+    const auth: ClientAuth = {
+      authorize({ method, target, url }) {
+        asked.add(`${method} ${(target ?? url).origin}`)
+        return { authorization: 'Bearer first' }
+      },
+      answered({ status, headers }) {
+        answers.push(status)
+        assert.type(headers, 'object')
+        if (isShut) throw new Error('the door is shut')
+      },
+    }
+    assert.is(await call(auth), '1')
+    const { origin } = new URL(String(server.url))
+    assert.ok(asked.has(`${kind === 'http' ? 'POST' : 'GET'} ${origin}`))
+    assert.ok(answers.length > 0 && answers.every((status) => status < 400))
+    isShut = true
+    assert.match(String(await call(auth).catch((cause: Error) => cause)), /the door is shut/)
+  })
+
+  test(`${kind}: a request is sent again once for a nonce, and once for its token`, async (t) => {
+    const { call, gate } = await start(t, kind, (sent) => (sent === 'first' ? undefined : 'use_dpop_nonce'))
+    let [refusals, token] = [0, 'none']
+    const auth: ClientAuth = {
+      authorize: () => ({ authorization: `Bearer ${token}` }),
+      async refused() {
+        refusals += 1
+        if (refusals === 1) token = 'first'
+      },
+    }
+    assert.is(await call(auth), '1')
+    gate.good = 'nobody has it'
+    token = 'none'
+    assert.match(String(await call(auth).catch((cause: Error) => cause)), /401/)
+    assert.is(refusals, 2)
   })
 }
 
