@@ -32,6 +32,9 @@ import type { Found, ledgerActor } from './ledger.js'
 import { askTaskStore } from './mcp-task.js'
 import { toDetailedTask, toExtensionTask, toTask } from './views.js'
 
+/** The methods of 2025-11-25, and those of the extension for 2026-07-28. */
+const inSessions = ['tasks/get', 'tasks/result', 'tasks/list', 'tasks/cancel'] as const
+const byExtension = ['tasks/get', 'tasks/update', 'tasks/cancel'] as const
 /** Milliseconds that a request about tasks may take that waits for no task. */
 const quick = 30_000
 /** Bytes that nobody can guess, of which an id is made: who knows the id of an anonymous client has its task. */
@@ -82,32 +85,22 @@ export class McpTasks implements TaskRoutes {
     const { dialect } = scope
     if (method === 'tools/call') return this.#planCall(params ?? {}, scope)
     if (!hasTasks(dialect)) return undefined
-    const plan = (dialect.handshake ? this.#inSessions : this.#byExtension).get(method)
-    if (plan === undefined) return undefined
+    const known: readonly string[] = dialect.handshake ? inSessions : byExtension
+    if (!known.includes(method)) return undefined
     if (!dialect.handshake && !declaresTasks(params)) throw needsTasks(method)
-    return plan(method, params, scope)
+    switch (method as (typeof inSessions)[number] | (typeof byExtension)[number]) {
+      case 'tasks/get':
+        return this.#planGet(method, params, scope)
+      case 'tasks/result':
+        return this.#planResult(method, params)
+      case 'tasks/list':
+        return this.#planList(method, params, scope)
+      case 'tasks/cancel':
+        return this.#planCancel(method, params, scope)
+      case 'tasks/update':
+        return this.#planUpdate(method, params, scope)
+    }
   }
-
-  /** The methods of 2025-11-25. */
-  readonly #inSessions = new Map<
-    string,
-    (method: string, params: JsonObject | undefined, scope: RouteScope) => Work
-  >([
-    ['tasks/get', (method, params, scope) => this.#planGet(method, params, scope)],
-    ['tasks/result', (method, params) => this.#planResult(method, params)],
-    ['tasks/list', (method, params, scope) => this.#planList(method, params, scope)],
-    ['tasks/cancel', (method, params, scope) => this.#planCancel(method, params, scope)],
-  ])
-
-  /** The methods of the extension for 2026-07-28. */
-  readonly #byExtension = new Map<
-    string,
-    (method: string, params: JsonObject | undefined, scope: RouteScope) => Work
-  >([
-    ['tasks/get', (method, params, scope) => this.#planGet(method, params, scope)],
-    ['tasks/update', (method, params, scope) => this.#planUpdate(method, params, scope)],
-    ['tasks/cancel', (method, params, scope) => this.#planCancel(method, params, scope)],
-  ])
 
   /** The server is stopping: tasks that will go on keep nobody waiting. */
   release(): void {
