@@ -28,8 +28,10 @@ for (const [way, count] of [
     child.stdout.setEncoding('utf8').on('data', (text: string) => said.push(text))
     const [code] = await once(child, 'exit', { signal: t.signal })
     assert.is(code, 0)
-    const { pids, before, left }: Record<string, string[]> = JSON.parse(said.join(''))
-    assert.equal(left, before)
+    const { pids, before = [], left = [] }: Record<string, string[]> = JSON.parse(said.join(''))
+    // what Node had for itself at the beginning may have gone
+    for (const kind of before) if (left.includes(kind)) left.splice(left.indexOf(kind), 1)
+    assert.equal(left, [])
     assert.is(new Set(pids).size, 2 * count)
     assert.equal(
       pids?.filter((pid) => runs(Number(pid))),
