@@ -184,7 +184,7 @@ function newRun(settings: ServerSettings, world: World): Run {
   const { engine } = settings
   const place = { binding: undefined, supervisor: undefined }
   if (engine === undefined) return { settings, place, cluster: [] }
-  const cluster = new EngineCluster(engine, { world, ...settings })
+  const cluster = new EngineCluster(engine, { world, server: settings.definition.info.name, ...settings })
   return {
     settings: Object.freeze({ ...settings, cluster }),
     place,

@@ -1,11 +1,12 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { isObject, type JsonObject } from '../../protocol/wire/json.js'
-import { waitWithin } from '../../runtime/time/wait.js'
+import { pause, waitWithin } from '../../runtime/time/wait.js'
 import { systemWorld } from '../../runtime/time/world.js'
 import { TransportError } from '../../transports/base/errors.js'
 import { openRedis, type RedisConnection } from '../../transports/redis/connection.js'
 import { readRedisOptions, type RedisOptions, type RedisSettings } from '../../transports/redis/options.js'
 import { redisScript } from '../../transports/redis/script.js'
+import { badOption } from '../../transports/base/read-option.js'
 import { readText } from '../base/read-options.js'
 import type { AuthStorage } from './storage.js'
 
@@ -21,6 +22,8 @@ const lookEvery = 50
 const lease = 10_000
 /** Ms between signs of life. */
 const beatEvery = 2_500
+/** Ms between attempts to write what was renewed. */
+const retryEvery = 250
 /** Ms that the connection stays once nobody uses it. */
 const linger = 1_000
 
@@ -48,10 +51,10 @@ return 0`)
  * writes nothing any more. It is connected while it is used, and holds no program. While Redis is away
  * everything rejects with TransportError CLUSTER_UNAVAILABLE. Needs the package `ioredis`. Throws BAD_OPTION.
  */
-export function redisAuthStorage({
-  prefix = 'caduceus-auth',
-  ...options
-}: RedisAuthStorageOptions): AuthStorage {
+export function redisAuthStorage(given: RedisAuthStorageOptions): AuthStorage {
+  if (!isObject(given))
+    throw badOption('options', "an object with a url: { url: 'redis://HOST:PORT' }", given)
+  const { prefix = 'caduceus-auth', ...options } = given
   readText(prefix, 'prefix')
   const link = new Link(readRedisOptions(options))
   // one tag: a cluster of Redis keeps all of it in one place, as scripts need it
@@ -63,7 +66,8 @@ export function redisAuthStorage({
       const { lock, mine } = held.getStore() ?? { lock: undefined, mine: '' }
       const keys = [place('value', key), ...(lock === undefined ? [] : [lock])]
       const text = value === undefined ? '' : JSON.stringify(value)
-      if ((await link.use((redis) => redis.run(writing, keys, [text, mine]))) !== 1) throw late()
+      const write = () => link.use((redis) => redis.run(writing, keys, [text, mine]))
+      if ((await (lock === undefined ? write() : untilDone(write))) !== 1) throw late()
     },
     exclusive<T>(key: string, work: () => Promise<T>, signal: AbortSignal): Promise<T> {
       return link.use(async (redis) => {
@@ -128,6 +132,18 @@ async function take(redis: RedisConnection, { lock, mine }: Held, signal: AbortS
   signal.throwIfAborted()
   while ((await redis.command('SET', lock, mine, 'NX', 'PX', lease)) !== 'OK')
     await waitWithin<void>({ clock: systemWorld, ms: lookEvery, late: () => {}, signal }, () => undefined)
+}
+
+/** What was renewed exists nowhere else: it is written as long as the lock may hold. */
+async function untilDone<T>(write: () => Promise<T>): Promise<T> {
+  const until = systemWorld.now() + lease
+  for (;;)
+    try {
+      return await write()
+    } catch (error) {
+      if (!(error instanceof TransportError && error.retryable) || systemWorld.now() >= until) throw error
+      await pause(retryEvery, systemWorld)
+    }
 }
 
 /** Shows that the holder lives, until the returned function is called. */

@@ -34,6 +34,6 @@ export const engineActor = defineActor({
 })
 
 async function open(cluster: EngineCluster, ctx: ActorContext): Promise<void> {
-  const engine = await cluster.opener.open(ctx, cluster.node)
+  const engine = await cluster.opener.open(ctx, cluster)
   ctx.own(cluster.connect(engine))
 }

@@ -20,6 +20,8 @@ import { isUnavailable, unavailable } from './unavailable.js'
 
 export interface EngineClusterOptions {
   readonly world: World
+  /** The name of its definition. */
+  readonly server: string
   /** Milliseconds that a session lives without use. */
   readonly idleTimeout: number
   /** Of all nodes. */
@@ -72,6 +74,7 @@ const longest = 30 * 24 * 3_600_000
  */
 export class EngineCluster implements Cluster {
   readonly node: string
+  readonly server: string
   readonly store: SessionStore
   readonly streams: NodeStreams
   readonly settings: ClusterSettings
@@ -100,6 +103,7 @@ export class EngineCluster implements Cluster {
     this.opener = engine
     this.settings = settings
     this.node = options.node ?? world.id()
+    this.server = options.server
     this.ttl = Math.min(idleTimeout * 1.5, longest)
     this.#world = world
     this.#secret = Buffer.from(world.randomBytes(32)).toString('base64url')

@@ -10,7 +10,14 @@ export interface ClusterEngine {
    * Connects. The engine ends with the scope of `ctx`. Rejects with TransportError CLUSTER_UNAVAILABLE when it
    * cannot be reached within 5 s, and with BAD_OPTION when it cannot do what is needed.
    */
-  open(ctx: ActorContext, node: string): Promise<Engine>
+  open(ctx: ActorContext, as: NodeName): Promise<Engine>
+}
+
+/** Who opens an engine. */
+export interface NodeName {
+  readonly node: string
+  /** The name of the server's definition: nodes of other servers are of other clusters. */
+  readonly server: string
 }
 
 export interface ClusterSettings {

@@ -49,6 +49,8 @@ export class Membership {
   #isBeating = false
   #beatsAgain = false
   #isClearing = false
+  /** What the engine has said to the last beat, if it refused it. */
+  #refusal: string | undefined
   /** An answer that is awaited, and the one after it. */
   #asked: Promise<Members> | undefined
   #next: Promise<Members> | undefined
@@ -79,7 +81,7 @@ export class Membership {
 
   /** Why no session may be served; undefined: this node knows which ones are its own. */
   get problem(): string | undefined {
-    if (this.#lease.isOver) return 'was not reached in time'
+    if (this.#lease.isOver) return this.#refusal ?? 'was not reached in time'
     if (this.#since === undefined || this.#cleared < this.#doubts)
       return 'is being asked which sessions are those of this node'
     return undefined
@@ -130,9 +132,11 @@ export class Membership {
     try {
       const sentAt = world.now()
       const members = await engine.beat(node, settings.lease, facts())
+      this.#refusal = undefined
       if (this.#input.engine() === engine && engine.isUp) this.#learn(members, sentAt)
     } catch (error) {
       if (!isUnavailable(error)) throw error
+      this.#refusal = `does not take this node's beats: ${error.message}`
     } finally {
       this.#isBeating = false
       if (this.#beatsAgain) this.#input.hurry()

@@ -67,7 +67,10 @@ export class RedisEngine implements Engine {
   async beat(node: string, lease: number, facts: NodeFacts): Promise<Members> {
     const args = [node, ms(lease), JSON.stringify(facts), day, this.#randomText()]
     const [run, news, told] = (await this.#run(scripts.beat, args)) as [string, number, string[]]
-    const nodes = pairs(told).map(([name, facts]) => ({ ...(JSON.parse(facts) as NodeFacts), name }))
+    const nodes = pairs(told).flatMap(([name, text]) => {
+      const facts = factsOf(text)
+      return facts === undefined ? [] : [{ ...facts, name }]
+    })
     return { run, nodes, news }
   }
 
@@ -201,6 +204,19 @@ function mark(from: string): string {
 
 function unmarked(texts: readonly string[]): readonly string[] {
   return texts.map((text) => text.slice(text.indexOf('\n') + 1))
+}
+
+/** Undefined: it was not written by a node. */
+function factsOf(text: string): NodeFacts | undefined {
+  try {
+    const { isRetiring, sessions, incarnation, marks = [] } = JSON.parse(text) as NodeFacts
+    const isWhole = typeof isRetiring === 'boolean' && typeof sessions === 'number'
+    return isWhole && typeof incarnation === 'number'
+      ? { isRetiring, sessions, incarnation, marks }
+      : undefined
+  } catch {
+    return undefined
+  }
 }
 
 function textOf(reply: unknown): string | undefined {

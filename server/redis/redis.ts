@@ -14,20 +14,32 @@ import { scripts } from './scripts.js'
 
 /** Options of `redis()`. */
 export interface RedisClusterOptions extends RedisOptions {
-  /** What the keys of this cluster begin with: nodes with the same one belong together. Default `caduceus`. */
+  /**
+   * What the keys of this cluster begin with: nodes with the same one belong together. Default
+   * `caduceus:NAME`, with the name of the server's definition.
+   */
   readonly prefix?: string | undefined
   /**
    * What nodes sign with what they say to each other, of 32 characters or more; the first signs, all are taken.
    * Default: nothing is signed.
    */
   readonly keys?: readonly string[] | undefined
-  /** Milliseconds after which a node that was not heard of owns nothing any more. Default 2,500. */
+  /**
+   * Milliseconds after which a node that was not heard of owns nothing any more: 1,000 to 60,000. A command may
+   * take 0.4 of it, and 1,000 at least. Default 2,500.
+   */
   readonly lease?: number | undefined
   /** Messages that may wait for one node. Default 10,000. */
   readonly maxInbox?: number | undefined
 }
 
 const { badOption, readFields, readMs, readCount } = readersOf('redis')
+/** Milliseconds that a command may take, at least. */
+const shortestPatience = 1_000
+/** Of a lease, that a command may take: there is time for the next one. */
+const partOfLease = 0.4
+/** Characters of a key, at least. */
+const keyLength = 32
 const names = Object.freeze([...redisOptionNames, 'prefix', 'keys', 'lease', 'maxInbox'])
 
 /**
@@ -41,19 +53,22 @@ export function redis(options: RedisClusterOptions): ClusterEngine {
     names,
   ) as unknown as typeof options
   const settings = readSettings(rest)
-  const base = baseOf(readPrefix(prefix))
+  const given = prefix === undefined ? undefined : readPrefix(prefix)
+  const leaseTime = readLease(lease)
   return Object.freeze({
     name: settings.name,
     settings: Object.freeze({
-      lease: readLease(lease),
+      lease: leaseTime,
       keys: keys === undefined ? undefined : readKeys(keys),
       maxInbox: readCount(maxInbox, 'maxInbox', 10_000),
     }),
-    async open(ctx, node) {
+    async open(ctx, { node, server }) {
+      const base = baseOf(given ?? defaultPrefix(server))
       const { world } = ctx
       const own = (release: () => void): void => void ctx.own(release)
       const channels = channelsOf(base, node)
-      const connection = await openRedis(settings, { world, own, channels, scripts })
+      const patience = Math.max(shortestPatience, leaseTime * partOfLease)
+      const connection = await openRedis(settings, { world, own, channels, scripts, patience })
       return new RedisEngine(connection, base, () => world.id())
     },
   } satisfies ClusterEngine)
@@ -68,7 +83,12 @@ function readSettings(options: RedisOptions): RedisSettings {
   }
 }
 
-function readPrefix(value: unknown = 'caduceus'): string {
+/** Braces in a name would change what decides where keys are. */
+function defaultPrefix(server: string): string {
+  return `caduceus:${encodeURIComponent(server)}`
+}
+
+function readPrefix(value: unknown): string {
   if (typeof value === 'string' && /^[\w.:-]{1,64}$/.test(value)) return value
   throw badOption('prefix', '1 to 64 letters, digits, and . : _ -', value)
 }
@@ -81,11 +101,17 @@ function readLease(value: unknown): number {
 }
 
 function readKeys(value: unknown): readonly string[] {
-  const isFit = (key: unknown): key is string => typeof key === 'string' && key.length >= 32
+  const isFit = (key: unknown): key is string => typeof key === 'string' && key.length >= keyLength
   if (Array.isArray(value) && value.length > 0 && value.every(isFit)) return Object.freeze([...value])
-  throw badOption(
-    'keys',
-    'one or more texts of 32 characters or more, the first of which signs',
-    typeof value,
-  )
+  // what was given is a secret: only its kind is shown
+  const got = Array.isArray(value) ? lackOf(value) : value === null ? 'null' : `a ${typeof value}`
+  const needed = `one or more texts of ${keyLength} characters or more in an array, the first of which signs`
+  throw optionError('keys', `redis: keys: expected ${needed}, got ${got}`)
+}
+
+function lackOf(keys: readonly unknown[]): string {
+  if (keys.length === 0) return 'an empty array'
+  const at = keys.findIndex((key) => typeof key !== 'string' || key.length < keyLength)
+  const key = keys[at]
+  return `${typeof key === 'string' ? `${key.length} characters` : `a ${typeof key}`} at index ${at}`
 }

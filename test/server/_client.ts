@@ -48,7 +48,8 @@ const both = 'application/json, text/event-stream'
 export class RawClient {
   readonly url: URL
   readonly #agent = new Agent({ keepAlive: true })
-  #lastId = 0
+  /** Clients of one session begin at different numbers. */
+  lastId = 0
   sessionId: string | undefined
   revision = '2025-11-25'
   /** Headers that every request has. */
@@ -104,7 +105,7 @@ export class RawClient {
   }
 
   /** Sends a request and resolves with its answer, whatever came before it. */
-  async ask(method: string, params?: object, id: number | string = ++this.#lastId): Promise<Wire> {
+  async ask(method: string, params?: object, id: number | string = ++this.lastId): Promise<Wire> {
     const answer = await this.post({ jsonrpc: '2.0', id, method, ...(params && { params }) })
     const response = answer.messages.find((message) => message.id === id)
     if (response === undefined) throw new Error(`${method}: ${answer.status} ${answer.body}`)

@@ -65,6 +65,9 @@ export type TransportErrorCode =
 /** The error class of `caduceus/transports`. */
 export class TransportError extends CaduceusError<TransportErrorCode> {}
 
+/** What clients are told of what is passing; the rest is for whoever runs the server. */
+export const notNow = 'The server cannot serve this at the moment: try once more'
+
 /** Makes every BAD_OPTION of this floor, so that `data.field` is never forgotten. */
 export function optionError(field: string, problem: string, cause?: unknown): TransportError {
   return new TransportError('BAD_OPTION', problem, { ...(cause !== undefined && { cause }), data: { field } })

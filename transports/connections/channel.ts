@@ -15,7 +15,7 @@ import {
 import { outside } from '../../runtime/faults/containment.js'
 import type { Clock } from '../../runtime/time/clock.js'
 import type { World } from '../../runtime/time/world.js'
-import { TransportError } from '../base/errors.js'
+import { notNow, TransportError } from '../base/errors.js'
 import { type Outlet, type Peer, spokenBy } from '../contract/contract.js'
 import { type Answer, answerEarly, interrupted, isBatch, refusal, refusedAs } from './answers.js'
 import { Backlog } from './backlog.js'
@@ -382,7 +382,9 @@ export class Channel implements Accepted {
     if (error instanceof TransportError && /_LIMIT$/.test(error.code))
       return interrupted(id ?? '', error.message)
     if (!(error instanceof TransportError)) this.#serving?.report(error)
-    return interrupted(id ?? '', 'Internal error')
+    // what else it says is not for clients
+    const isPassing = error instanceof TransportError && error.retryable
+    return interrupted(id ?? '', isPassing ? notNow : 'Internal error')
   }
 
   /** A transport that throws loses this connection, and no other. */

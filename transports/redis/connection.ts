@@ -14,6 +14,8 @@ export interface ConnectOptions {
   readonly channels?: readonly string[]
   /** What will be run. */
   readonly scripts?: readonly RedisScript[]
+  /** Milliseconds that a command may take before the connection is taken for lost. Default 1,000. */
+  readonly patience?: number
 }
 
 /** A program without Redis never loads it. */
@@ -46,8 +48,8 @@ export async function openRedis(settings: RedisSettings, options: ConnectOptions
 
 /**
  * Two connections that are there together, or not at all: one for commands, and one for channels if there are
- * any. Every command rejects with CLUSTER_UNAVAILABLE after a second, and at once while the server is known to
- * be away. It may have been done then; it will not be done once the connection is back.
+ * any. Every command rejects with CLUSTER_UNAVAILABLE after its patience, and at once while the server is known
+ * to be away. It may have been done then; it will not be done once the connection is back.
  */
 export class RedisConnection {
   readonly name: string
@@ -67,11 +69,12 @@ export class RedisConnection {
     settings: RedisSettings,
     options: ConnectOptions,
   ) {
-    const { world, channels = [], scripts = [] } = options
+    const { world, channels = [], scripts = [], patience = 1_000 } = options
     this.name = settings.name
     this.#world = world
     const shared = {
       world,
+      patience,
       changed: () => this.#turn(),
       heard: (channel: string) => {
         for (const fn of [...this.#onMessage]) fn(channel)
@@ -80,6 +83,7 @@ export class RedisConnection {
     const line = (then: (call: Call) => Promise<unknown>): Line => {
       const ids = new Predecessors()
       const greet = async (call: Call): Promise<void> => {
+        await this.#select(settings.database, call)
         await this.#introduce(call, ids)
         await then(call)
       }
@@ -166,6 +170,15 @@ export class RedisConnection {
       channels.ask('PING').catch(() => {})
       this.#listen()
     }, pulse)
+  }
+
+  /** The library would go on with database 0 when there is none such. */
+  async #select(database: number, call: Call): Promise<void> {
+    if (database === 0) return
+    await call('SELECT', database).catch((error: Error) => {
+      if (!/: ERR /.test(error.message)) throw error
+      throw optionError('url', `${this.name}: there is no database ${database}: ${error.message}`, error)
+    })
   }
 
   async #introduce(call: Call, ids: Predecessors): Promise<void> {

@@ -10,6 +10,8 @@ export type Call = (name: string, ...args: readonly Value[]) => Promise<unknown>
 
 export interface LineOptions {
   readonly world: World
+  /** Milliseconds that a command may take, while nothing is heard of the server. */
+  readonly patience: number
   /** What is done first on each connection. A rejection ends it, and the next one is tried. */
   readonly greet: (call: Call) => Promise<void>
   /** Hears each change of `isUp`, and why a connection did not come about. */
@@ -17,8 +19,8 @@ export interface LineOptions {
   readonly heard: (channel: string) => void
 }
 
-/** ms that a command may take. */
-const patience = 1_000
+/** Bytes that are taken to leave in a ms, at least: what is large has longer. */
+const slowest = 1_000
 /** ms that a connection may take to come about. */
 const greetPatience = 2_000
 const shortestPause = 50
@@ -26,6 +28,7 @@ const longestPause = 500
 
 interface Asked {
   readonly until: number
+  readonly size: number
   readonly reject: (error: Error) => void
 }
 
@@ -38,6 +41,10 @@ export class Line {
   readonly #options: LineOptions
   readonly #redis: Redis
   readonly #pending = new Set<Asked>()
+  /** Characters of all that is pending. */
+  #size = 0
+  /** When something came last: a long answer takes its time. */
+  #heardAt = Number.NEGATIVE_INFINITY
   #deadline: unknown
   #greeting: unknown
   #again: unknown
@@ -70,7 +77,7 @@ export class Line {
   run({ sha, text }: RedisScript, keys: readonly string[], args: readonly Value[]): Promise<unknown> {
     if (!this.isUp) return Promise.reject(this.problem())
     const rest = [keys.length, ...keys, ...args]
-    return this.#send(() =>
+    return this.#send(rest, () =>
       this.#redis.call('EVALSHA', [sha, ...rest]).catch((error: Error) => {
         if (!error.message.startsWith('NOSCRIPT')) throw error
         return this.#redis.call('EVAL', [text, ...rest])
@@ -122,6 +129,9 @@ export class Line {
   async #greet(): Promise<void> {
     this.#connections += 1
     const connection = this.#connections
+    this.#redis.stream.on('data', () => {
+      this.#heardAt = this.#options.world.now()
+    })
     try {
       await this.#options.greet((name, ...args) => this.#call(name, args))
     } catch (error) {
@@ -142,23 +152,32 @@ export class Line {
   }
 
   #call(name: string, args: readonly Value[]): Promise<unknown> {
-    return this.#send(() => this.#redis.call(name.toLowerCase(), [...args]))
+    return this.#send(args, () => this.#redis.call(name.toLowerCase(), [...args]))
   }
 
-  #send(send: () => Promise<unknown>): Promise<unknown> {
+  #send(args: readonly Value[], send: () => Promise<unknown>): Promise<unknown> {
+    const { world, patience } = this.#options
     return new Promise((resolve, reject) => {
-      const asked = { until: this.#options.world.now() + patience, reject }
+      const size = sizeOf(args)
+      this.#size += size
+      const asked = { until: world.now() + patience + this.#size / slowest, size, reject }
       this.#pending.add(asked)
       this.#watch()
       send().then(
         (value) => {
-          if (this.#pending.delete(asked)) resolve(value)
+          if (this.#settle(asked)) resolve(value)
         },
         (error: Error) => {
-          if (this.#pending.delete(asked)) reject(this.#failure(error))
+          if (this.#settle(asked)) reject(this.#failure(error))
         },
       )
     })
+  }
+
+  #settle(asked: Asked): boolean {
+    if (!this.#pending.delete(asked)) return false
+    this.#size -= asked.size
+    return true
   }
 
   /** One timer for all: what was asked first is due first. */
@@ -172,13 +191,17 @@ export class Line {
         world.setImmediate(() => {
           this.#deadline = undefined
           const [first] = this.#pending
-          if (first !== undefined && first.until <= world.now())
-            this.#lose(`it did not answer within ${patience} ms`)
+          if (first !== undefined && this.#dueAt(first) <= world.now())
+            this.#lose(`it did not answer within ${this.#options.patience} ms`)
           else this.#watch()
         })
       },
-      Math.max(1, oldest.until - world.now()),
+      Math.max(1, this.#dueAt(oldest) - world.now()),
     )
+  }
+
+  #dueAt({ until }: Asked): number {
+    return Math.max(until, this.#heardAt + this.#options.patience)
   }
 
   /** Nobody knows what became of what was asked. */
@@ -192,6 +215,7 @@ export class Line {
     const problem = this.problem()
     for (const { reject } of this.#pending) reject(problem)
     this.#pending.clear()
+    this.#size = 0
     const wasUp = this.isUp
     this.isUp = false
     if (['connecting', 'connect', 'ready'].includes(this.#redis.status))
@@ -245,13 +269,16 @@ export class Line {
   }
 }
 
+function sizeOf(args: readonly Value[]): number {
+  return args.reduce<number>((size, arg) => size + (typeof arg === 'string' ? arg.length : 0), 0)
+}
+
 /** Nothing is queued, nothing is sent twice; deadlines and what is done first are ours. */
 function libraryOptions(settings: RedisSettings, retryStrategy: () => number) {
-  const { host, port, database, username, password, tls } = settings
+  const { host, port, username, password, tls } = settings
   return {
     host,
     port,
-    db: database,
     username,
     password,
     tls,

@@ -31,6 +31,9 @@ const readSecret: Read<string> = (value, field) => {
   throw badOption(field, 'a non-empty string', typeof value)
 }
 
+const readable =
+  'redis://HOST:PORT or rediss://HOST:PORT, with /DATABASE if it is not 0, and % in user and password written as %25'
+
 /** The address may have a password in it: it is never shown. */
 const readAddress: Read<URL> = (value, field) => {
   const url = typeof value === 'string' && URL.canParse(value) ? new URL(value) : undefined
@@ -40,10 +43,11 @@ const readAddress: Read<URL> = (value, field) => {
     url.hostname !== '' &&
     /^\/?\d*$/.test(url.pathname) &&
     url.search === '' &&
-    url.hash === ''
+    url.hash === '' &&
+    [url.username, url.password].every(isReadable)
   if (isFit) return url
   const given = typeof value === 'string' ? value.replace(/\/\/.*@/, '//…@') : value
-  throw badOption(field, 'redis://HOST:PORT or rediss://HOST:PORT, with /DATABASE if it is not 0', given)
+  throw badOption(field, readable, given)
 }
 
 const readers = {
@@ -74,6 +78,15 @@ export function readRedisOptions(options: RedisOptions): RedisSettings {
     password: password ?? textOf(url.password),
     tls: isSecure ? { ...tls } : undefined,
   })
+}
+
+function isReadable(part: string): boolean {
+  try {
+    decodeURIComponent(part)
+    return true
+  } catch {
+    return false
+  }
 }
 
 function textOf(part: string): string | undefined {

@@ -84,7 +84,7 @@ export class FakeEngine {
     return {
       name: 'simulated engine',
       settings,
-      open: (ctx, node) => this.#open(ctx, node, place, world),
+      open: (ctx, { node }) => this.#open(ctx, node, place, world),
     }
   }
 

@@ -5,6 +5,7 @@ import * as assert from 'uvu/assert'
 import { oauth } from '../../../client/auth/provider.js'
 import { redisAuthStorage } from '../../../client/auth/redis-storage.js'
 import { withClient } from '../../../client/handle/with-client.js'
+import type { TransportError } from '../../../transports/base/errors.js'
 import { http } from '../../../transports/http/client/client.js'
 import { redisTest, startRedis } from '../../support/redis.js'
 import { suite, type TestContext } from '../../support/suite.js'
@@ -133,7 +134,34 @@ redisTest(test, 'while Redis is away everything is refused, and may be tried aga
   await until(t, async () => (await storage.read('k').catch(() => undefined)) !== undefined)
 })
 
+redisTest(test, 'what was renewed while Redis went away is written once it is back', async (t) => {
+  const redis = await startRedis(t)
+  const proxy = await TcpProxy.start(redis.port)
+  t.after(() => proxy.close())
+  const storage = redisAuthStorage({ url: `redis://127.0.0.1:${proxy.port}` })
+  const cut = gate()
+  const held = storage.exclusive(
+    'k',
+    async () => {
+      proxy.cut()
+      cut.begin()
+      await storage.write('tokens', { token: 'renewed' })
+    },
+    t.signal,
+  )
+  await cut.begun
+  await until(t, async () => (await rejection(storage.read('tokens'))).code === 'CLUSTER_UNAVAILABLE')
+  proxy.clear()
+  await held
+  assert.equal(await storage.read('tokens'), { token: 'renewed' })
+})
+
 test('options that cannot work are refused, and no password is shown', () => {
+  for (const nothing of [undefined, null, 7])
+    assert.throws(
+      () => redisAuthStorage(nothing as never),
+      (error: TransportError) => error.code === 'BAD_OPTION' && /expected an object/.test(error.message),
+    )
   assert.throws(() => redisAuthStorage({ url: 'http://a' }), /url: expected redis:/)
   assert.throws(
     () => redisAuthStorage({ url: 'redis://a', prefix: '' }),

@@ -288,7 +288,10 @@ export function clusterSuite(
 async function openSession(t: TestContext, nodes: Three<SuiteNode>): Promise<Three<RawClient>> {
   const clients = nodes.map(({ url }) => new RawClient(t, url)) as unknown as Three<RawClient>
   await clients[0].open('raw', '2025-11-25', everything)
-  for (const client of clients) client.sessionId = clients[0].sessionId
+  for (const [index, client] of clients.entries()) {
+    client.sessionId = clients[0].sessionId
+    client.lastId = 1_000 * (index + 1)
+  }
   return clients
 }
 

@@ -89,6 +89,7 @@ export function members(t: TestContext, settings: Partial<ClusterSettings> = {})
       { ...opener, settings: { ...opener.settings, ...changed } },
       {
         world: own,
+        server: 'tests',
         idleTimeout: 60_000,
         maxSessions: 100,
         maxSessionsPerClient: undefined,

@@ -55,6 +55,7 @@ export async function startEngineNode(
 ): Promise<EngineNode> {
   const cluster = new EngineCluster(engineOf(name), {
     world: systemWorld,
+    server: 'tests',
     idleTimeout: 30 * 60_000,
     maxSessions: 10_000,
     maxSessionsPerClient: undefined,

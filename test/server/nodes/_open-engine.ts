@@ -1,11 +1,11 @@
 import { defineActor } from '../../../runtime/process/behaviour.js'
 import { startActor } from '../../../runtime/process/root.js'
-import type { ClusterEngine, Engine } from '../../../server/nodes/engine.js'
+import type { ClusterEngine, Engine, NodeName } from '../../../server/nodes/engine.js'
 import type { TestContext } from '../../support/suite.js'
 
 const holder = defineActor({
   name: 'engine',
-  init: ({ engine, node }: { engine: ClusterEngine; node: string }, ctx) => engine.open(ctx, node),
+  init: ({ engine, ...name }: NodeName & { engine: ClusterEngine }, ctx) => engine.open(ctx, name),
   call: { share: (engine) => engine },
 })
 
@@ -14,8 +14,9 @@ export async function openEngine(
   t: Pick<TestContext, 'after'>,
   engine: ClusterEngine,
   node: string,
+  server = 'tests',
 ): Promise<{ readonly engine: Engine; close(): Promise<void> }> {
-  const ref = await startActor(holder, { engine, node }).catch((error) => {
+  const ref = await startActor(holder, { engine, node, server }).catch((error) => {
     throw (error as Error).cause
   })
   const close = async (): Promise<void> => {

@@ -65,7 +65,7 @@ export async function startStreamNode(
   world: World = systemWorld,
 ): Promise<StreamNode> {
   const sessions = { idleTimeout: 60_000, maxSessions: 100, maxSessionsPerClient: undefined }
-  const cluster = new EngineCluster(engine, { world, ...sessions, node: name })
+  const cluster = new EngineCluster(engine, { world, server: 'tests', ...sessions, node: name })
   const supervisor = await startSupervisor({
     name,
     strategy: 'rest_for_one',

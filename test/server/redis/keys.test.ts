@@ -64,6 +64,32 @@ redisTest(test, 'clusters with other prefixes know nothing of each other', async
   equal(await one[0].take('a', 10), [])
 })
 
+redisTest(
+  test,
+  'by default nodes of servers with the same name belong together, and no others',
+  async (t) => {
+    const server = await startRedis(t)
+    const { engine: tests } = await openEngine(t, redis({ url: server.url }), 'a')
+    const { engine: named } = await openEngine(t, redis({ url: server.url }), 'b', 'files {of} 1')
+    await tests.beat('a', ttl, facts)
+    equal(
+      (await named.beat('b', ttl, facts)).nodes.map(({ name }) => name),
+      ['b'],
+    )
+    const bases = new Set([...expiries(server).keys()].map((key) => key.slice(0, key.indexOf('}') + 2)))
+    equal([...bases].sort(), ['{caduceus:files%20%7Bof%7D%201}:', '{caduceus:tests}:'])
+  },
+)
+
+redisTest(test, 'what no node has written is no node', async (t) => {
+  const server = await startRedis(t)
+  const [a] = await nodes(t, server)
+  const lease = `${Date.now() + ttl} ${ttl} `
+  for (const [name, text] of ['{', 'null', '"text"', '{"isRetiring":1}'].entries())
+    server.cli('HSET', '{caduceus:tests}:nodes', `junk-${name}`, lease + text)
+  equal((await a.beat('a', ttl, facts)).nodes.map(({ name }) => name).sort(), ['a', 'b'])
+})
+
 redisTest(test, 'a session without events takes less than 1 KiB', async (t) => {
   const server = await startRedis(t)
   const [a] = await nodes(t, server)
@@ -118,7 +144,7 @@ redisTest(test, 'a fail-over is another run', async (t) => {
   const [a] = await nodes(t, primary)
   epochOf(await a.claim(claim('a', 's')))
   const { run } = await a.beat('a', ttl, facts)
-  await eventually(() => replica.cli('EXISTS', '{caduceus}:s:s')[0] === '1', 8_000)
+  await eventually(() => replica.cli('EXISTS', '{caduceus:tests}:s:s')[0] === '1', 8_000)
   replica.cli('REPLICAOF', 'NO', 'ONE')
   const [promoted] = await nodes(t, replica)
   const { run: another } = await promoted.beat('a', ttl, facts)
@@ -137,7 +163,16 @@ redisTest(
       10_000,
     )
     const rights = ['+@read', '+@write', '+@scripting', '+@pubsub', '+@connection', '+info', '+time']
-    server.cli('ACL', 'SETUSER', 'mcp', 'on', '>secret', '~{caduceus}:*', '&{caduceus}:*', ...rights)
+    server.cli(
+      'ACL',
+      'SETUSER',
+      'mcp',
+      'on',
+      '>secret',
+      '~{caduceus:tests}:*',
+      '&{caduceus:tests}:*',
+      ...rights,
+    )
     const [a, b] = await nodes(t, server, { username: 'mcp', password: 'secret' })
     const epoch = epochOf(await a.claim(claim('a', 's', { client: 'somebody' })))
     const saved = { text: 'text', version: 1, ttl }
@@ -172,7 +207,9 @@ test('options are judged, and no secret is shown', () => {
     [{ url: 'http://user:hidden@10.0.0.5' }, 'url', /expected redis:\/\/HOST:PORT/],
     [{ url, prefix: '{x}' }, 'prefix', /letters, digits/],
     [{ url, keys: [] }, 'keys', /32 characters/],
-    [{ url, keys: ['hidden'] }, 'keys', /32 characters/],
+    [{ url, keys: ['hidden'] }, 'keys', /32 characters.*got 6 characters at index 0/],
+    [{ url, keys: null }, 'keys', /got null/],
+    [{ url: 'redis://u:%zz@10.0.0.9' }, 'url', /%25/],
     [{ url, lease: 10 }, 'lease', /1,000 to 60,000/],
     [{ url, maxInbox: 0 }, 'maxInbox', /above 0/],
     [{ url, password: 7 }, 'password', /non-empty/],

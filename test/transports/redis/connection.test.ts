@@ -1,6 +1,9 @@
+import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
 import { inspect } from 'node:util'
 import { equal, is, match, not, ok } from 'uvu/assert'
 import { systemWorld } from '../../../runtime/time/world.js'
@@ -116,6 +119,47 @@ redisTest(test, 'a server that does not answer is away after a second, and back 
   equal(health.all, [false, true])
 })
 
+redisTest(test, 'what is large has the time that it takes on a slow line, in both directions', async (t) => {
+  const server = await startRedis(t)
+  const { port } = await startSlowLine(t, server.port)
+  const connection = await open(t, { url: `redis://127.0.0.1:${port}` })
+  const health = heard<boolean>()
+  connection.onHealth(health.add)
+  const large = 'x'.repeat(3_000_000)
+  const began = performance.now()
+  is(await connection.command('SET', 'key', large), 'OK')
+  is(await connection.command('GET', 'key'), large)
+  ok(performance.now() - began > 2_500)
+  equal(health.all, [])
+})
+
+redisTest(test, 'a server that falls silent is away after the patience that was asked for', async (t) => {
+  const server = await startRedis(t)
+  const options = { world: systemWorld, own: t.after, patience: 2_000 }
+  const connection = await openRedis(readRedisOptions({ url: server.url }), options)
+  server.freeze()
+  const began = performance.now()
+  match((await failure(connection.command('GET', 'key'))).message, /within 2000 ms/)
+  const took = performance.now() - began
+  ok(took >= 1_990 && took < 2_500, `${took} ms`)
+})
+
+redisTest(test, 'the database of the address is the one that is used, and there has to be one', async (t) => {
+  const server = await startRedis(t)
+  const connection = await open(t, { url: `${server.url}/3` })
+  await connection.command('SET', 'key', 'value')
+  equal(server.cli('-n', '3', 'GET', 'key'), ['value'])
+  await server.kill()
+  await server.start({ wiped: true })
+  const again = async (): Promise<unknown> =>
+    connection.command('SET', 'key', 'value').catch(() => new Promise((done) => setTimeout(done, 20)))
+  while ((await again()) !== 'OK') t.signal.throwIfAborted()
+  equal(server.cli('-n', '3', 'GET', 'key'), ['value'])
+  const { code, message, data } = await refused(t, { url: `${server.url}/99` })
+  equal([code, data], ['BAD_OPTION', { field: 'url' }])
+  match(message, /there is no database 99/)
+})
+
 redisTest(test, 'what was given up is not done after what is asked later', async (t) => {
   const server = await startRedis(t)
   for (let round = 0; round < 5; round += 1) {
@@ -214,6 +258,7 @@ test('options are judged before anything is connected', () => {
     [{}, /url: expected redis:/],
     [{ url: 'http://127.0.0.1' }, /url: expected redis:/],
     [{ url: 'redis://user:hidden@127.0.0.1/x' }, /url: expected redis:.*…@127/],
+    [{ url: 'redis://u:%zz@10.0.0.9' }, /url: expected redis:.*%25/],
     [{ url: 'redis://a', password: 7 }, /password: expected/],
     [{ url: 'redis://a', tls: {} }, /tls: expected nothing/],
     [{ url: 'redis://a', pasword: 'x' }, /password/],
@@ -240,6 +285,31 @@ async function refused(t: TestContext, options: RedisOptions): Promise<Transport
   const error = await failure(open(t, options))
   ok(performance.now() - began < 6_000)
   return error
+}
+
+/** A line to `port` that passes 100,000 bytes in 50 ms, in either direction. */
+async function startSlowLine(t: TestContext, port: number): Promise<AddressInfo> {
+  const slow = async function* (chunks: AsyncIterable<Buffer>) {
+    for await (const chunk of chunks)
+      for (let at = 0; at < chunk.length; at += 100_000) {
+        const piece = chunk.subarray(at, at + 100_000)
+        await new Promise((resolve) => setTimeout(resolve, piece.length / 2_000))
+        yield piece
+      }
+  }
+  const line = createServer((near) => {
+    const far = connect(port, '127.0.0.1')
+    t.after(() => {
+      near.destroy()
+      far.destroy()
+    })
+    pipeline(near, slow, far).catch(() => {})
+    pipeline(far, slow, near).catch(() => {})
+  })
+  t.after(() => line.close())
+  line.listen(0, '127.0.0.1')
+  await once(line, 'listening')
+  return line.address() as AddressInfo
 }
 
 async function failure(asked: Promise<unknown>): Promise<TransportError> {

@@ -15,7 +15,7 @@ import type { AuthSettings } from '../../auth/options.js'
 import { challengeOf, lackingIn } from '../../auth/scopes.js'
 import type { ClientCounts } from '../../connections/client-counts.js'
 import { type Peer, type ServerPort, spokenBy } from '../../contract/contract.js'
-import { TransportError } from '../../base/errors.js'
+import { notNow, TransportError } from '../../base/errors.js'
 import type { EventLog } from '../streams/event-log.js'
 import { isKeptOut, type ListenerOrigin, noteRefused } from '../../contract/events.js'
 import { isBatch } from '../../connections/answers.js'
@@ -267,7 +267,9 @@ function refusalOf(error: unknown): HttpRefusal | undefined {
   if (code === 'SESSION_NOT_FOUND') return new HttpRefusal(404, 'Session not found')
   if (code === 'REVISION_MISMATCH') return new HttpRefusal(400, message)
   if (code === 'SESSION_LIMIT') return new HttpRefusal(503, message, { 'retry-after': '10' })
-  if (code === 'SEND_FAILED' || code === 'CLUSTER_UNAVAILABLE') return unavailable(undefined, message)
+  if (code === 'SEND_FAILED') return unavailable(undefined, message)
+  // the message names addresses, and may quote the engine: it is for events
+  if (code === 'CLUSTER_UNAVAILABLE') return unavailable(undefined, notNow)
   if (code === 'BYTES_LIMIT') return bytesRefusal(error)
   if (code === 'CLIENT_LIMIT') return new HttpRefusal(429, message, { 'retry-after': '10' })
   return undefined
