@@ -96,7 +96,7 @@ test('OTP-94 a second idleAfter takes the place of the first, also where both co
   assert.is(clock.pending, 0)
 })
 
-test('idle times that a message took back, and timers that were called off, are let go of', async (t) => {
+test('idle times that a message took back, and timers that were called off, are let go of', async () => {
   const clock = countedClock()
   const held: ActorContext[] = []
   const owner = defineActor({

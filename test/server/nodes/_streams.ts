@@ -66,6 +66,18 @@ export async function startStreamNode(
 ): Promise<StreamNode> {
   const sessions = { idleTimeout: 60_000, maxSessions: 100, maxSessionsPerClient: undefined }
   const cluster = new EngineCluster(engine, { world, server: 'tests', ...sessions, node: name })
+  const nothing = (): void => {}
+  const later = async (): Promise<void> => {}
+  // without one nothing is taken
+  const inbox = {
+    receive: nothing,
+    gone: nothing,
+    hear: nothing,
+    lost: nothing,
+    settled: later,
+    retire: later,
+  }
+  cluster.listen(inbox)
   const supervisor = await startSupervisor({
     name,
     strategy: 'rest_for_one',
