@@ -40,6 +40,13 @@ export class Outbox<Item> {
     this.#waiting.delete(node)
   }
 
+  /** What waits is not sent any more. */
+  end(): void {
+    this.#waiting.clear()
+    this.#clock.clearTimeout(this.#timer)
+    this.#timer = undefined
+  }
+
   /** What waits has 5 s left. */
   close(): void {
     this.#tries = lastTries

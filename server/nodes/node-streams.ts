@@ -63,13 +63,13 @@ export class NodeStreams implements SharedStreams {
   readonly #members = new Map<string, StreamMember>()
   /** Streams of other nodes that clients of this one take up. */
   readonly #follows = new Map<string, Follow>()
-  #outbox: Outbox<Said>
+  readonly #outbox: Outbox<Said>
   #keeping: Keeping | undefined
   #trimmedAt = 0
 
   constructor(input: NodeStreamsInput) {
     this.#input = input
-    this.#outbox = this.#newOutbox()
+    this.#outbox = new Outbox(input.send, input.world)
   }
 
   send(report: StreamReport): void {
@@ -132,8 +132,7 @@ export class NodeStreams implements SharedStreams {
     this.#left.clear()
     for (const node of this.#members.keys()) this.gone(node)
     for (const follow of this.#follows.values()) this.#giveUp(follow)
-    this.#outbox.close()
-    this.#outbox = this.#newOutbox()
+    this.#outbox.end()
     await Promise.all(logs.map((log) => this.#placeLog(log, nobody)))
   }
 
@@ -160,11 +159,6 @@ export class NodeStreams implements SharedStreams {
   /** Resolves when the engine has all that was written until now. */
   async drained(): Promise<void> {
     await this.#keeping?.writer.drained()
-  }
-
-  #newOutbox(): Outbox<Said> {
-    const { send, world } = this.#input
-    return new Outbox((node, said) => send(node, said), world)
   }
 
   #join(log: string, limits: EventLogLimits): void {
