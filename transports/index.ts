@@ -1,9 +1,10 @@
 export { introspection, type IntrospectionOptions } from './auth/introspection.js'
 export { jwt, type JwtOptions } from './auth/jwt.js'
+export type { DPoPOptions, SeenProof } from './auth/dpop.js'
 export type { AuthOptions } from './auth/options.js'
 export { insufficientScope, type ImpliedScopes } from './auth/scopes.js'
 export type { TokenUse, TokenVerifier } from './auth/tokens.js'
-export type { Authenticate, AuthenticateOptions } from './auth/authenticate.js'
+export type { Authenticate, AuthenticateOptions, AuthenticateUse } from './auth/authenticate.js'
 export {
   type Accepted,
   bindConnections,

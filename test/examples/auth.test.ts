@@ -7,6 +7,10 @@ const test = suite('programs of the pages on auth', { timeout: 20_000 })
 
 const programs = {
   workload: ['agent-7'],
+  dpop: [
+    'agent',
+    '401 DPoP error="invalid_token", error_description="a token has to come with a proof of its key"',
+  ],
 }
 
 for (const [name, lines] of Object.entries(programs)) {

@@ -1,12 +1,26 @@
-import type { Socket } from 'node:net'
+import type { IncomingMessage } from 'node:http'
+import { isObject } from '../../protocol/wire/json.js'
 import { waitWithin } from '../../runtime/time/wait.js'
 import type { World } from '../../runtime/time/world.js'
 import { TransportError, type TransportErrorCode } from '../base/errors.js'
 import { badOption, readMs } from '../base/read-option.js'
+import { pathOf } from '../base/path.js'
 import type { Peer } from '../contract/contract.js'
 import { hasExpired, type Principal, readPrincipal } from '../contract/principal.js'
 import { type AuthOptions, type AuthSettings, readListenerAuth } from './options.js'
-import { type Challenge, challengeOf, withImplied } from './scopes.js'
+import type { ProofGate } from './dpop.js'
+import { type Challenge, challengeOf, isDPoP, withImplied } from './scopes.js'
+import { boundTo, refused } from './tokens.js'
+
+/** What a request is asked about with, besides its peer. */
+export interface AuthenticateUse {
+  /** Aborted when the answer comes too late. */
+  readonly signal: AbortSignal
+  readonly world: World
+  readonly method: string
+  /** As this program sees it, without the query. */
+  readonly path: string
+}
 
 /**
  * Finds out who sends a request, from its headers, address and `assigns`, before its body is read. Undefined
@@ -16,7 +30,7 @@ import { type Challenge, challengeOf, withImplied } from './scopes.js'
  */
 export type Authenticate = (
   peer: Peer,
-  how: { readonly signal: AbortSignal; readonly world: World },
+  how: AuthenticateUse,
 ) => Principal | undefined | Promise<Principal | undefined>
 
 /** Whether and how a listener asks who sends a request. */
@@ -50,8 +64,8 @@ export interface Denial {
 /** Who sends a request, and on which connection it came. */
 export interface Sender {
   readonly peer: Peer
-  /** With its end nobody waits for the answer any more. */
-  readonly socket: Socket
+  /** With the end of its socket nobody waits for the answer any more. */
+  readonly request: Pick<IncomingMessage, 'method' | 'url' | 'socket'>
 }
 
 /**
@@ -59,11 +73,12 @@ export interface Sender {
  * with BAD_OPTION when the answer is no principal, and with whatever it throws.
  */
 export async function identify(
-  { peer, socket }: Sender,
+  { peer, request }: Sender,
   { authenticate, authenticateTimeout }: AuthenticateSettings,
   world: World,
 ): Promise<Principal | undefined> {
   if (authenticate === undefined) return peer.principal
+  const { socket, method = 'GET', url } = request
   const controller = new AbortController()
   const giveUp = (problem: string): TransportError => {
     const error = new TransportError('AUTHENTICATE_TIMEOUT', `authenticate: ${problem}`, { retryable: true })
@@ -79,7 +94,8 @@ export async function identify(
     // as many as the client sends ahead: without this Node would warn of a leak
     socket.setMaxListeners(0)
     socket.once('close', gone)
-    Promise.resolve(authenticate(peer, { signal: controller.signal, world })).then(resolve, reject)
+    const use = { signal: controller.signal, world, method, path: pathOf(url) }
+    Promise.resolve(authenticate(peer, use)).then(resolve, reject)
     return () => void socket.off('close', gone)
   })
   if (found === undefined) return undefined
@@ -106,9 +122,16 @@ export function denialOf(error: unknown): Denial | undefined {
   if (denied === undefined) return undefined
   const { message: problem, data } = error
   if (denied.status === 503) return { ...denied, problem, headers: { 'retry-after': '1' } }
-  const { challenge } = (data ?? {}) as { challenge?: unknown }
-  const isHeader = typeof challenge === 'string' && /^[\t\x20-\x7e]+$/.test(challenge)
-  return { ...denied, problem, headers: { 'www-authenticate': isHeader ? challenge : 'Bearer' } }
+  const { challenge, nonce } = (data ?? {}) as { challenge?: unknown; nonce?: unknown }
+  const headers = {
+    'www-authenticate': isHeader(challenge) ? challenge : 'Bearer',
+    ...(isHeader(nonce) && { 'dpop-nonce': nonce }),
+  }
+  return { ...denied, problem, headers }
+}
+
+function isHeader(value: unknown): value is string {
+  return typeof value === 'string' && /^[\t\x20-\x7e]+$/.test(value)
 }
 
 export function readAuthenticate(options: AuthenticateOptions): AuthenticateSettings {
@@ -119,62 +142,117 @@ export function readAuthenticate(options: AuthenticateOptions): AuthenticateSett
   if (given === undefined) return { authenticate, auth: undefined, authenticateTimeout }
   if (authenticate !== undefined) throw badOption('authenticate', 'nothing beside auth', authenticate)
   const auth = readListenerAuth(given)
-  return { authenticate: bearer(auth), auth, authenticateTimeout }
+  return { authenticate: holder(auth), auth, authenticateTimeout }
 }
-
-type Within = Parameters<Authenticate>[1]
 
 /** Characters of a token: more than fit into a header of a Node server. */
 const maxTokenLength = 16_384
 
+/** How one request is answered that is not let in. */
+type Refuse = (code: TransportErrorCode, told: Challenge) => TransportError
+
 /**
- * Lets in requests with a token for this server that has the scopes of `auth.scopes`. Rejects with
- * TransportError UNAUTHORIZED (401), BAD_AUTHORIZATION (400) and INSUFFICIENT_SCOPE (403), each with
- * `data.challenge`, and with what the verifier throws.
+ * Lets in requests with a token for this server that has the scopes of `auth.scopes`, and with a proof of the
+ * key that it is bound to. Rejects with TransportError UNAUTHORIZED (401), BAD_AUTHORIZATION (400) and
+ * INSUFFICIENT_SCOPE (403), each with `data.challenge`, and with what the verifier throws.
  */
-function bearer(auth: AuthSettings): Authenticate {
-  return async ({ headers }, how) => {
-    const token = readToken(headers.authorization, auth)
-    const principal = await verify(token, auth, how)
-    const scopes = withImplied(principal.scopes ?? [], auth.impliedScopes)
-    if (auth.scopes.every((scope) => scopes.includes(scope))) return { ...principal, scopes }
+function holder(auth: AuthSettings): Authenticate {
+  return async ({ headers }, use) => {
+    const { authorization } = headers
+    const refuse: Refuse = (code, told) => {
+      const challenge = challengeOf({ ...told, scopes: auth.scopes }, auth, authorization)
+      return new TransportError(code, told.description ?? 'no token came', { data: { challenge } })
+    }
+    try {
+      const token = readToken(authorization, auth, refuse)
+      const dpop = auth.dpop !== undefined && isDPoP(authorization) ? auth.dpop : undefined
+      const principal =
+        dpop === undefined
+          ? await ownerOf(token, auth, use)
+          : await proven(token, { auth, use, dpop, proof: headers.dpop })
+      const scopes = withImplied(principal.scopes ?? [], auth.impliedScopes)
+      if (auth.scopes.every((scope) => scopes.includes(scope))) return { ...principal, scopes }
+    } catch (error) {
+      throw asRefusal(error, refuse)
+    }
     const description = 'the token lacks a scope that every request takes'
-    throw refused('INSUFFICIENT_SCOPE', auth, { error: 'insufficient_scope', description })
+    throw refuse('INSUFFICIENT_SCOPE', { error: 'insufficient_scope', description })
   }
 }
 
-function readToken(header: string | readonly string[] | undefined, auth: AuthSettings): string {
+function readToken(
+  header: string | readonly string[] | undefined,
+  auth: AuthSettings,
+  refuse: Refuse,
+): string {
   const given = Array.isArray(header) ? header.join(', ') : String(header ?? '')
-  if (!/^bearer(?: |$)/i.test(given)) throw refused('UNAUTHORIZED', auth, {})
-  const token = given.slice('bearer '.length).trim()
-  if (token.length > maxTokenLength) throw invalid(auth, 'the token is too long')
+  const [, scheme = '', rest = ''] = /^(bearer|dpop)(?: (.*)|)$/i.exec(given) ?? []
+  const isBearer = scheme.toLowerCase() === 'bearer'
+  if (scheme === '' || (!isBearer && auth.dpop === undefined)) throw refuse('UNAUTHORIZED', {})
+  const token = rest.trim()
+  if (isBearer && auth.dpop?.settings.required) throw refused('a token has to come with a proof of its key')
+  if (token.length > maxTokenLength) throw refused('the token is too long')
   if (/^[\w.~+/-]+=*$/.test(token)) return token
-  const description = 'expected one token after Bearer'
-  throw refused('BAD_AUTHORIZATION', auth, { error: 'invalid_request', description })
+  const description = `expected one token after ${isBearer ? 'Bearer' : 'DPoP'}`
+  throw refuse('BAD_AUTHORIZATION', { error: 'invalid_request', description })
 }
 
-async function verify(token: string, auth: AuthSettings, how: Within): Promise<Principal> {
-  const found = await ask(token, auth, how)
-  if (found === undefined) throw invalid(auth, 'the token is not valid')
-  const principal = readPrincipal(found)
-  if (hasExpired(principal, how.world)) throw invalid(auth, 'the token has expired')
+async function ownerOf(token: string, auth: AuthSettings, use: AuthenticateUse): Promise<Principal> {
+  const principal = await verify(token, auth, use)
+  const { cnf } = principal.claims ?? {}
+  // a function of the program may not have looked
+  if (auth.dpop !== undefined && isObject(cnf) && cnf.jkt !== undefined) return boundTo(undefined, principal)
   return principal
 }
 
-async function ask(token: string, auth: AuthSettings, how: Within): Promise<Principal | undefined> {
-  try {
-    return await auth.verify(token, { resource: auth.resource, ...how })
-  } catch (error) {
-    const isRefusal = error instanceof TransportError && error.code === 'UNAUTHORIZED'
-    throw isRefusal && error.data === undefined ? invalid(auth, error.message) : error
+interface Proving {
+  readonly auth: AuthSettings
+  readonly use: AuthenticateUse
+  readonly dpop: ProofGate
+  readonly proof: string | readonly string[] | undefined
+}
+
+/** What costs most comes last: the signature is checked of proofs for good tokens alone. */
+async function proven(token: string, { auth, use, dpop, proof }: Proving): Promise<Principal> {
+  const { method, path, world } = use
+  const { origin, pathname } = new URL(auth.resource)
+  const targets = [origin + pathname, origin + path]
+  const check = await dpop.check()
+  const read = await check({ proof, token, method, targets, world })
+  const principal = boundTo(read.key, await verify(token, auth, use, read.key))
+  await read.verify()
+  return principal
+}
+
+async function verify(
+  token: string,
+  auth: AuthSettings,
+  { signal, world }: AuthenticateUse,
+  key?: string,
+): Promise<Principal> {
+  const { resource } = auth
+  const found = await auth.verify(token, { resource, signal, world, ...(key !== undefined && { key }) })
+  if (found === undefined) throw refused('the token is not valid')
+  const principal = readPrincipal(found)
+  if (hasExpired(principal, world)) throw refused('the token has expired')
+  return principal
+}
+
+/** Says it in the challenge; the nonce of a refused proof has a header of its own. */
+function asRefusal(error: unknown, refuse: Refuse): unknown {
+  if (!(error instanceof TransportError) || error.code !== 'UNAUTHORIZED') return error
+  const {
+    error: why = 'invalid_token',
+    nonce,
+    challenge,
+  } = (error.data ?? {}) as {
+    readonly error?: NonNullable<Challenge['error']>
+    readonly nonce?: string
+    readonly challenge?: unknown
   }
-}
-
-function invalid(auth: AuthSettings, description: string): TransportError {
-  return refused('UNAUTHORIZED', auth, { error: 'invalid_token', description })
-}
-
-function refused(code: TransportErrorCode, auth: AuthSettings, told: Challenge): TransportError {
-  const challenge = challengeOf({ ...told, scopes: auth.scopes }, auth)
-  return new TransportError(code, told.description ?? 'no token came', { data: { challenge } })
+  const isOfProof = why === 'invalid_dpop_proof' || why === 'use_dpop_nonce'
+  if (error.data !== undefined && !isOfProof) return error
+  if (challenge !== undefined) return error
+  const told = refuse('UNAUTHORIZED', { error: why, description: error.message })
+  return new TransportError('UNAUTHORIZED', error.message, { data: { ...Object(told.data), nonce } })
 }

@@ -17,7 +17,7 @@ import type { Principal } from '../contract/principal.js'
 import { loadUndici } from '../http/outgoing/dispatcher.js'
 import { fetchJson } from '../http/outgoing/fetch.js'
 import { readAudience } from './jwt.js'
-import { principalOf, TokenCache, type TokenUse, type TokenVerifier } from './tokens.js'
+import { boundTo, principalOf, TokenCache, type TokenUse, type TokenVerifier } from './tokens.js'
 
 /** How tokens are checked by asking their issuer. */
 export interface IntrospectionOptions {
@@ -52,7 +52,7 @@ export function introspection(options: IntrospectionOptions): TokenVerifier {
 
   async function verify(
     token: string,
-    { resource, world = systemWorld }: TokenUse,
+    { resource, key, world = systemWorld }: TokenUse,
   ): Promise<Principal | undefined> {
     const { audience = [resource] } = settings
     const answer = await answers.find(token, world, () => ask(token, world))
@@ -61,7 +61,7 @@ export function introspection(options: IntrospectionOptions): TokenVerifier {
     const claims = { iss: issuer, exp: Number.POSITIVE_INFINITY, ...answer }
     const expected = { issuer, audience, clockTolerance: 0, now: world.date() }
     const { expiresAt, ...found } = principalOf(claims, expected)
-    return { ...found, ...(Number.isFinite(expiresAt) && { expiresAt }), claims: answer }
+    return boundTo(key, { ...found, ...(Number.isFinite(expiresAt) && { expiresAt }), claims: answer })
   }
 
   async function ask(token: string, clock: Clock): Promise<JsonObject> {

@@ -3,7 +3,7 @@ import { systemWorld, type World } from '../../runtime/time/world.js'
 import type { Principal } from '../contract/principal.js'
 import type { JwtSettings } from './jwt.js'
 import { IssuerKeys, keysOf } from './keys.js'
-import { principalOf, refused, TokenCache, type TokenUse } from './tokens.js'
+import { boundTo, principalOf, refused, TokenCache, type TokenUse } from './tokens.js'
 
 /** Finds out whose a JWT is. */
 export type JwtCheck = (token: string, use: TokenUse) => Promise<Principal>
@@ -48,8 +48,8 @@ export function createJwtCheck(settings: JwtSettings): JwtCheck {
   }
 
   // the answer holds for this resource only
-  return (token, { resource, world = systemWorld }) =>
-    checked.find(`${resource} ${token}`, world, () => check(token, resource, world))
+  return async (token, { resource, key, world = systemWorld }) =>
+    boundTo(key, await checked.find(`${resource} ${token}`, world, () => check(token, resource, world)))
 }
 
 async function verify(token: string, findKey: JWTVerifyGetKey, how: JWTVerifyOptions) {

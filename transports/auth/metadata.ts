@@ -19,12 +19,14 @@ export function metadataPaths(auth: AuthSettings | undefined, path: string): rea
 
 /** The published metadata: who issues tokens for this server (RFC 9728, section 2). */
 export function metadataOf(auth: AuthSettings): Readonly<Record<string, unknown>> {
-  const { resource, authorizationServers, scopesSupported, metadata } = auth
+  const { resource, authorizationServers, scopesSupported, metadata, dpop } = auth
   return Object.freeze({
     resource,
     authorization_servers: authorizationServers,
     ...(scopesSupported.length > 0 && { scopes_supported: scopesSupported }),
     bearer_methods_supported: ['header'],
+    ...(dpop !== undefined && { dpop_signing_alg_values_supported: dpop.settings.algorithms }),
+    ...(dpop?.settings.required && { dpop_bound_access_tokens_required: true }),
     ...metadata,
   })
 }

@@ -1,4 +1,5 @@
 import { isObject } from '../../protocol/wire/json.js'
+import { type DPoPOptions, type ProofGate, readDPoP } from './dpop.js'
 import { jwt } from './jwt.js'
 import { type ImpliedScopes, isScope } from './scopes.js'
 import { readSecureUrl } from '../base/secure-url.js'
@@ -16,6 +17,11 @@ export interface AuthOptions {
   readonly authorizationServers: readonly string[]
   /** Checks tokens. Default: `jwt({ issuer })` of the authorization server, where there is only one. */
   readonly verify?: TokenVerifier
+  /**
+   * Takes tokens that are bound to a key, with proofs of it (RFC 9449; DPoP profile of MCP). Default: they are
+   * refused.
+   */
+  readonly dpop?: boolean | DPoPOptions
   /** Scopes that every request needs; components may need more (`scopes` of `defineTool`). Default none. */
   readonly scopes?: readonly string[]
   /** The scopes that a client asks for first: as few as possible. Default: `scopes`. */
@@ -26,7 +32,10 @@ export interface AuthOptions {
   readonly metadata?: Readonly<Record<string, unknown>>
 }
 
-export interface AuthSettings extends Required<AuthOptions> {
+export interface AuthSettings extends Required<Omit<AuthOptions, 'dpop'>> {
+  readonly dpop: ProofGate | undefined
+  /** Loads what checks need; awaited before a listener accepts. */
+  readonly prepare: () => Promise<unknown>
   /** Where clients find the metadata. */
   readonly metadataUrl: string
 }
@@ -37,17 +46,21 @@ const ownMetadata: readonly string[] = [
   'authorization_servers',
   'scopes_supported',
   'bearer_methods_supported',
+  'dpop_signing_alg_values_supported',
+  'dpop_bound_access_tokens_required',
 ]
 
 export function readListenerAuth(options: unknown): AuthSettings {
-  const { verify, scopesSupported, ...read } = readOptions(options, readers, 'auth')
-  const { resource, authorizationServers, scopes } = read
+  const { verify: given, scopesSupported, ...read } = readOptions(options, readers, 'auth')
+  const { resource, authorizationServers, scopes, dpop } = read
   const [issuer = ''] = authorizationServers
-  if (verify === undefined && authorizationServers.length > 1)
+  if (given === undefined && authorizationServers.length > 1)
     throw badOption('auth.verify', 'a function, where there are several authorization servers', undefined)
+  const verify = given ?? jwt({ issuer })
   return Object.freeze({
     ...read,
-    verify: verify ?? jwt({ issuer }),
+    verify,
+    prepare: () => Promise.all([verify.prepare?.(), dpop?.prepare()]),
     scopesSupported: scopesSupported ?? scopes,
     metadataUrl: metadataUrlOf(resource),
   })
@@ -96,6 +109,7 @@ const readers = {
   resource: readSecureUrl,
   authorizationServers: readIssuers,
   verify: orElse(readVerifier, undefined),
+  dpop: orElse(readDPoP, undefined),
   scopes: orElse(readScopes, []),
   scopesSupported: orElse(readScopes, undefined),
   impliedScopes: orElse(readImplied, {}),

@@ -31,16 +31,26 @@ export function lackingIn(response: Response | undefined): readonly string[] | u
 /** Why a client is not let in (RFC 6750, section 3; RFC 9728, section 5.1). */
 export interface Challenge {
   /** Absent where no token came at all (RFC 6750, section 3.1). */
-  readonly error?: 'invalid_request' | 'invalid_token' | 'insufficient_scope'
+  readonly error?:
+    | 'invalid_request'
+    | 'invalid_token'
+    | 'insufficient_scope'
+    | 'invalid_dpop_proof'
+    | 'use_dpop_nonce'
   /** For developers; never anything of a token. */
   readonly description?: string
   /** The scopes that a token needs. */
   readonly scopes?: readonly string[]
 }
 
+/**
+ * The `WWW-Authenticate` header: of the scheme that the request used, where it used one, and of each that is
+ * taken elsewhere.
+ */
 export function challengeOf(
   { error, description, scopes = [] }: Challenge,
-  auth: Pick<AuthSettings, 'metadataUrl'> | undefined,
+  auth: Pick<AuthSettings, 'metadataUrl' | 'dpop'> | undefined,
+  authorization: unknown = undefined,
 ): string {
   const params = {
     error,
@@ -48,10 +58,24 @@ export function challengeOf(
     scope: scopes.length === 0 ? undefined : scopes.join(' '),
     resource_metadata: auth?.metadataUrl,
   }
-  const written = Object.entries(params).flatMap(([name, value]) =>
+  const dpop = auth?.dpop?.settings
+  if (dpop === undefined) return written('Bearer', params)
+  const algs = dpop.algorithms.join(' ')
+  if (dpop.required || isDPoP(authorization)) return written('DPoP', { ...params, algs })
+  const other = { algs, resource_metadata: auth?.metadataUrl }
+  return `${written('Bearer', params)}, ${written('DPoP', other)}`
+}
+
+/** Whether a header `Authorization` comes with a proof (RFC 9449, section 7.1). */
+export function isDPoP(authorization: unknown): boolean {
+  return typeof authorization === 'string' && /^dpop(?: |$)/i.test(authorization)
+}
+
+function written(scheme: string, params: Readonly<Record<string, string | undefined>>): string {
+  const all = Object.entries(params).flatMap(([name, value]) =>
     value === undefined ? [] : [`${name}="${quotable(value)}"`],
   )
-  return ['Bearer', written.join(', ')].join(' ').trim()
+  return [scheme, all.join(', ')].join(' ').trim()
 }
 
 /** Replaces what may not stand between quotes (RFC 6750, section 3), and limits the length. */

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { isObject } from '../../protocol/wire/json.js'
 import type { Clock } from '../../runtime/time/clock.js'
 import type { World } from '../../runtime/time/world.js'
 import { TransportError } from '../base/errors.js'
@@ -11,6 +12,11 @@ export interface TokenUse {
   readonly resource: string
   /** Aborted when the answer comes too late. */
   readonly signal: AbortSignal
+  /**
+   * The thumbprint (RFC 7638) of the key that its sender proves to have: the token has to be bound to it
+   * (`cnf.jkt`, which the claims of the principal show). Absent for a bearer token.
+   */
+  readonly key?: string
   /** What times are compared with. Default: the world of this machine. */
   readonly world?: World
 }
@@ -43,13 +49,11 @@ type Claims = Readonly<Record<string, unknown>>
  * 2.2). Throws TransportError UNAUTHORIZED that names the wrong claim, and not its value.
  */
 export function principalOf(claims: Claims, expected: ExpectedClaims): Principal {
-  const { iss, aud, sub, cnf, client_id: clientId, azp } = claims
+  const { iss, aud, sub, client_id: clientId, azp } = claims
   if (iss !== expected.issuer) throw refused('the token is of another issuer')
   if (!list(aud).some((audience) => expected.audience.includes(audience)))
     throw refused('the token is for another resource')
   if (typeof sub !== 'string' || sub === '') throw refused('the token does not say whose it is')
-  // its sender has to prove a key (RFC 7800), which cannot be checked here
-  if (cnf !== undefined) throw refused('the token is bound to a key, and none was proven')
   const expiresAt = readTimes(claims, expected)
   const client = [clientId, azp].find((id) => typeof id === 'string' && id !== '')
   return {
@@ -60,6 +64,17 @@ export function principalOf(claims: Claims, expected: ExpectedClaims): Principal
     expiresAt,
     claims: Object.freeze({ ...claims }),
   }
+}
+
+/** The principal, where its token is bound to that key, or to none (RFC 9449, section 6). Else UNAUTHORIZED. */
+export function boundTo(key: string | undefined, principal: Principal): Principal {
+  const { cnf } = principal.claims ?? {}
+  if (cnf === undefined && key === undefined) return principal
+  if (key === undefined) throw refused('the token is bound to a key, and none was proven')
+  if (cnf === undefined) throw refused('the token is not bound to the key that was proven')
+  // a further condition of RFC 7800 cannot be checked here
+  if (isObject(cnf) && cnf.jkt === key && Object.keys(cnf).length === 1) return principal
+  throw refused('the token is bound to another key')
 }
 
 function readTimes({ exp, nbf }: Claims, { clockTolerance, now }: ExpectedClaims): number {

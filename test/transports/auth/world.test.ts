@@ -65,7 +65,7 @@ test('who sends a request has to be known in time of the listener, whose world i
     auth: undefined,
     authenticateTimeout: 5_000,
   }
-  const outcome = identify({ peer, socket: new Socket() }, settings, world).catch(codeOf)
+  const outcome = identify({ peer, request: { socket: new Socket() } }, settings, world).catch(codeOf)
   await clock.advance(5_000)
   assert.is(await outcome, 'AUTHENTICATE_TIMEOUT')
   assert.equal([seen.length, seen[0] === world, clock.pending], [1, true, 0])

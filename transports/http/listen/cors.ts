@@ -2,13 +2,13 @@ import type { IncomingMessage } from 'node:http'
 
 const maxAgeSeconds = 600
 const allowed =
-  /^(?:accept|authorization|content-type|last-event-id|mcp-(?:protocol-version|session-id|method|name|param-[a-z0-9-]+))$/
+  /^(?:accept|authorization|content-type|dpop|last-event-id|mcp-(?:protocol-version|session-id|method|name|param-[a-z0-9-]+))$/
 
 /** What a page of an allowed origin may read of every answer. */
 export function corsHeaders(origin: string): Readonly<Record<string, string>> {
   return {
     'access-control-allow-origin': origin,
-    'access-control-expose-headers': 'Mcp-Session-Id, WWW-Authenticate, Retry-After',
+    'access-control-expose-headers': 'Mcp-Session-Id, WWW-Authenticate, DPoP-Nonce, Retry-After',
     vary: 'Origin',
   }
 }

@@ -85,7 +85,7 @@ export async function openGate(
       const peer = peerOf(request)
       if (settings.authenticate === undefined) return peer
       try {
-        const principal = await identify({ peer, socket: request.socket }, settings, world)
+        const principal = await identify({ peer, request }, settings, world)
         const headers = settings.auth === undefined ? peer.headers : withoutToken(request.headers)
         return Object.freeze({ ...peer, headers, principal })
       } catch (error) {

@@ -75,7 +75,7 @@ export async function takeServer(
   plan: ServerPlan,
   source?: ConnectionSource,
 ): Promise<NodeServer> {
-  await settings.auth?.verify.prepare?.()
+  await settings.auth?.prepare()
   const onRequest = withOwnPaths(settings, plan)
   if (source !== undefined) {
     const server = await makeServer(settings, plan, onRequest)

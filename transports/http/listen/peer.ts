@@ -58,7 +58,11 @@ export class HttpPeer implements Peer {
   }
 }
 
-export function withoutToken({ authorization: _, ...headers }: IncomingMessage['headers']): Peer['headers'] {
+export function withoutToken({
+  authorization: _,
+  dpop: __,
+  ...headers
+}: IncomingMessage['headers']): Peer['headers'] {
   return headers
 }
 

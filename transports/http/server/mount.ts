@@ -75,7 +75,7 @@ export function mount(options: MountOptions = {}): Mount {
   async function bind(scope: LinkScope): Promise<Binding> {
     const { HttpSocket: Socket } = await loadSocket()
     const { withKnown } = await loadMounted()
-    await settings.auth?.verify.prepare?.()
+    await settings.auth?.prepare()
     const socket = new Socket(settings, scope)
     const own: Place = { socket, prepare: (request, known) => withKnown(request, settings.path, known) }
     place = own

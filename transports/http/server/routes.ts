@@ -14,7 +14,7 @@ import { denialOf, identify } from '../../auth/authenticate.js'
 import type { AuthSettings } from '../../auth/options.js'
 import { challengeOf, lackingIn } from '../../auth/scopes.js'
 import type { ClientCounts } from '../../connections/client-counts.js'
-import { type Peer, type ServerPort, spokenBy } from '../../contract/contract.js'
+import { type ServerPort, spokenBy } from '../../contract/contract.js'
 import { notNow, TransportError } from '../../base/errors.js'
 import type { EventLog } from '../streams/event-log.js'
 import { isKeptOut, type ListenerOrigin, noteRefused } from '../../contract/events.js'
@@ -72,7 +72,7 @@ export function createRoute(
           status: refusal.status,
           problem: problemOf(error),
         })
-      exchange.refuse(withChallenge(refusal, exchange.peer, settings.auth))
+      exchange.refuse(withChallenge(refusal, exchange, settings.auth))
     }
   }
 }
@@ -100,7 +100,7 @@ async function admit(exchange: Exchange, { settings, clients, limits }: Surround
   const { peer, request } = exchange
   if (peer.principal === undefined) {
     const assigned: AssignedRequest = request
-    assigned[principalKey] = await identify({ peer, socket: request.socket }, settings, limits.world)
+    assigned[principalKey] = await identify({ peer, request }, settings, limits.world)
   }
   if (settings.auth !== undefined) (request as AssignedRequest)[headersKey] = withoutToken(request.headers)
   if (peer.principal === undefined || exchange.over) return
@@ -284,14 +284,15 @@ const maxScopes = 2_000
  */
 function withChallenge(
   refusal: HttpRefusal,
-  { principal }: Peer,
+  { peer: { principal }, request }: Pick<Exchange, 'peer' | 'request'>,
   auth: AuthSettings | undefined,
 ): HttpRefusal {
   const lacking = lackingIn(refusal.body)
   if (lacking === undefined || refusal.status !== 403) return refusal
   const scopes = limited(new Set([...(auth?.scopes ?? []), ...lacking, ...(principal?.scopes ?? [])]))
   const description = 'the token lacks a scope that this request takes'
-  const challenge = challengeOf({ error: 'insufficient_scope', description, scopes }, auth)
+  const { authorization } = request.headers
+  const challenge = challengeOf({ error: 'insufficient_scope', description, scopes }, auth, authorization)
   return new HttpRefusal(403, refusal.body, { ...refusal.headers, 'www-authenticate': challenge })
 }
 

@@ -1,0 +1,64 @@
+import * as assert from 'uvu/assert'
+import { oauth } from '../../../client/auth/provider.js'
+import { withClient } from '../../../client/handle/with-client.js'
+import { defineServer } from '../../../server/definitions/define-server.js'
+import { defineTool } from '../../../server/definitions/define-tool.js'
+import { startServer } from '../../../server/server-supervisor.js'
+import { http } from '../../../transports/http/client/client.js'
+import { sse } from '../../../transports/http/client/sse.js'
+import { serveHttp } from '../../../transports/http/server/serve.js'
+import { serveSse } from '../../../transports/sse/serve.js'
+import { websocket } from '../../../transports/websocket/client.js'
+import { serveWebSocket } from '../../../transports/websocket/serve.js'
+import { freePort, startLogin } from '../../examples/auth/login.js'
+import { suite } from '../../support/suite.js'
+
+const test = suite('DPoP of our clients at our servers', { timeout: 15_000 })
+
+const whoami = defineTool({ name: 'whoami', run: (_args, { principal }) => String(principal?.subject) })
+const definition = defineServer({ name: 'test', version: '1', tools: [whoami] })
+
+const kinds = {
+  http: { serve: serveHttp, connect: http, path: '/mcp' },
+  sse: { serve: serveSse, connect: sse, path: '/sse' },
+  websocket: { serve: serveWebSocket, connect: websocket, path: '/mcp' },
+} as const
+
+for (const [kind, { serve, connect, path }] of Object.entries(kinds))
+  for (const nonceKeys of [undefined, ['x'.repeat(32)]])
+    test(`${kind}: bound tokens${nonceKeys === undefined ? '' : ' and nonces'}, one sign-in for many calls`, async (t) => {
+      const login = await startLogin()
+      t.after(() => login[Symbol.asyncDispose]())
+      const port = await freePort()
+      const resource = `http://127.0.0.1:${port}${path}`
+      const dpop = { required: true, ...(nonceKeys && { nonceKeys }) }
+      const auth = { resource, authorizationServers: [login.issuer], dpop }
+      const server = await startServer(definition, {
+        transport: serve({ port, auth } as never),
+        logger: false,
+      })
+      t.after(() => server.stop())
+      const provider = oauth({
+        dpop: true,
+        grant: 'client_credentials',
+        client: { id: 'agent', secret: 's' },
+      })
+      t.after(() => provider.close())
+      const url = kind === 'websocket' ? resource.replace('http', 'ws') : resource
+      const transport = connect(url, { auth: provider })
+      for (let count = 0; count < 2; count += 1)
+        await withClient({ transport, logger: false }, async (client) => {
+          const calls = Array.from({ length: 10 }, () => client.callTool('whoami'))
+          for (const { text } of await Promise.all(calls)) assert.is(text, 'agent')
+        })
+      // who does not ask for a bound token is told that it is wanted
+      const plain = oauth({ grant: 'client_credentials', client: { id: 'agent', secret: 's' } })
+      t.after(() => plain.close())
+      const error = await withClient(
+        { transport: connect(url, { auth: plain }), logger: false },
+        () => {},
+      ).catch((cause: Error) => cause)
+      assert.match(String(error), /the option dpop/)
+    })
+
+test.run()
