@@ -140,10 +140,12 @@ export class Requests {
     try {
       return await this.make('tools/call', params, options)
     } catch (error) {
-      if (!mayWantTask(error, params.name, holdings)) throw error
+      if (!mayWantTask(error, holdings.server)) throw error
+      const { tools } = holdings
       const rest = this.#within(options, began)
-      await this.#listAgain(rest)
-      if (holdings.tools.taskSupportOf(params.name) !== 'required') throw error
+      // a call beside this one may have listed it meanwhile
+      if (tools.taskSupportOf(params.name) === undefined) await this.#listAgain(rest)
+      if (tools.taskSupportOf(params.name) !== 'required') throw error
       return await this.#callAsTask(params, {}, rest())
     }
   }

@@ -6,7 +6,6 @@ import { errorCodes, McpError } from '../../protocol/wire/errors.js'
 import type { JsonObject } from '../../protocol/wire/json.js'
 import { callError } from '../base/errors.js'
 import type { ServerFacts } from '../base/state.js'
-import type { Holdings } from '../holdings/holdings.js'
 import { type CallOptions, readCallOptions } from '../options/call-options.js'
 import { type TaskDesk, TaskRun } from '../tasks/run.js'
 import { readMade, type Told } from '../tasks/told.js'
@@ -105,9 +104,8 @@ export function unsupported(what: string, { info, revision }: ServerFacts) {
   return callError('NOT_SUPPORTED', text, { sent: false, retryable: false })
 }
 
-/** Whether a tool that was not listed may have been refused because it has to be a task. */
-export function mayWantTask(error: unknown, name: string, { server, tools }: Holdings): error is McpError {
+/** Whether a tool may have been refused because it has to be a task. */
+export function mayWantTask(error: unknown, server: ServerFacts | undefined): boolean {
   if (!(error instanceof McpError) || !takesTasks(server)) return false
-  const isRefusal = error.code === errorCodes.methodNotFound || error.code === errorCodes.invalidRequest
-  return isRefusal && tools.taskSupportOf(name) === undefined
+  return error.code === errorCodes.methodNotFound || error.code === errorCodes.invalidRequest
 }

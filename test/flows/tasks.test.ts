@@ -1,6 +1,8 @@
 // time limit: 120 s
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
 import { startClient } from '../../client/handle/supervisor.js'
@@ -116,6 +118,39 @@ test('who gives a call up ends the handler of its task', async (t) => {
     assert.is((await call).code, 'CANCELLED')
     await ended.next()
     await caller.close()
+  }
+})
+
+test('a server that is killed costs no task of a file store, and its steps are done once', async (t) => {
+  for (const era of eras) {
+    const folder = makeFolder(t)
+    const first = await program(t, 'server', folder, '0', 'tasks')
+    const { port } = new URL(first.line)
+    const asked = heard<string>()
+    const answers = heard<void>()
+    const caller = client(t, first.line, {
+      era,
+      onElicit: async ({ message }) => {
+        asked.add(message)
+        await answers.next()
+        return { action: 'accept', content: { name: 'Ada' } }
+      },
+    })
+    const calls = ['a', 'b', 'c'].map((id) => caller.callTool('works', { id }, { timeout: 25_000 }))
+    for (const _ of calls) await Promise.race([asked.next(), Promise.all(calls)])
+    await kill(first)
+    const second = await program(t, 'server', folder, port, 'tasks')
+    const again = setInterval(() => answers.add(), 50)
+    t.after(() => clearInterval(again))
+    assert.equal(
+      (await Promise.all(calls)).map(({ text }) => text),
+      ['a of Ada', 'b of Ada', 'c of Ada'],
+    )
+    clearInterval(again)
+    const lines = readFileSync(join(folder, 'log.txt'), 'utf8').trim().split('\n').sort()
+    assert.equal(lines, ['first a', 'first b', 'first c', 'second a', 'second b', 'second c'])
+    await caller.close()
+    await kill(second)
   }
 })
 

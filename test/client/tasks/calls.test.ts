@@ -1,6 +1,8 @@
 import * as assert from 'uvu/assert'
 import { metaKeys, metaOf } from '../../../protocol/stateless/envelope.js'
 import { McpError } from '../../../protocol/wire/errors.js'
+import type { Script } from '../../../transports/scripted/peer.js'
+import type { ScriptedServer } from '../../../transports/scripted/server.js'
 import { heard } from '../../support/heard.js'
 import { suite } from '../../support/suite.js'
 import { rejection } from '../_raw.js'
@@ -28,6 +30,29 @@ test('a tool that was not listed, and has to be a task, is found out', async (t)
   shelf.set('task 1', { status: 'completed', result: said('done') })
   assert.is((await call).text, 'done')
   assert.is(count(server, 'tools/call'), 2)
+})
+
+test('of calls at once each finds out that it has to be a task, whichever lists the tools', async (t) => {
+  const refusals: (() => void)[] = []
+  const script: Script<ScriptedServer> = {
+    'tools/call': async ({ params }) => {
+      if (params?.task !== undefined) return { task: shelf.core(shelf.make()) }
+      await new Promise<void>((resolve) => refusals.push(resolve))
+      throw new McpError(-32601, 'slow is a task only')
+    },
+  }
+  const { client, server, shelf } = core(t, { taskSupport: 'required', script })
+  const calls = [client.callTool('slow'), client.callTool('slow')]
+  await server.next('tools/call')
+  await server.next('tools/call')
+  refusals[0]?.()
+  await server.next('tasks/get')
+  refusals[1]?.()
+  await server.next('tasks/get')
+  for (const id of ['task 1', 'task 2']) shelf.set(id, { status: 'completed', result: said(id) })
+  const texts = await Promise.all(calls.map(async (call) => (await call).text))
+  assert.equal(texts, ['task 1', 'task 2'])
+  assert.is(count(server, 'tools/list'), 1)
 })
 
 test('a tool that may be a task is one when the call wants it', async (t) => {
