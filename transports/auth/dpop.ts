@@ -24,7 +24,9 @@ export interface SeenProof {
 export interface DPoPOptions {
   /** Whether bearer tokens are refused, so that all tokens have to be bound to a key. Default false. */
   readonly required?: boolean
-  /** Algorithms of proofs. Default: all of `ES256 ES384 ES512 EdDSA Ed25519 PS256 RS256`; no others can be chosen. */
+  /**
+   * Algorithms of proofs. Default: all that can be chosen, `ES256 ES384 ES512 EdDSA Ed25519 PS256 RS256`.
+   */
   readonly algorithms?: readonly string[]
   /** Milliseconds that the time of a proof (`iat`) may differ from ours. Default 300,000. */
   readonly window?: number

@@ -14,7 +14,7 @@ interface Noted {
 /**
  * Which proofs one process has seen. When there is no room left, the oldest is forgotten early, and with it
  * all of the same key that are not newer: they are refused. So nothing can be used twice, and who sends many
- * pays for it. Only when that happens to proofs of more than 10,000 keys, the first of those can be used again.
+ * pays for it. Only when that happens to more than 10,000 keys, proofs of the first can be used again.
  */
 export class SeenProofs {
   /** By id, as they came. */
