@@ -84,7 +84,7 @@ function act(
   method: NotificationMethod,
   params: NotificationParams<NotificationMethod>,
 ): boolean {
-  const { calls, questions, listening, speech, holdings } = state
+  const { calls, questions, listening, taskListening, speech, holdings } = state
   switch (method) {
     case 'notifications/progress':
       calls.report(params as NotificationParams<'notifications/progress'>)
@@ -93,10 +93,12 @@ function act(
       const { requestId } = params as NotificationParams<'notifications/cancelled'>
       questions.cancelled(requestId)
       listening.cancelled(requestId)
+      taskListening.cancelled(requestId)
       return true
     }
     case 'notifications/subscriptions/acknowledged':
       listening.acknowledged(params as Parameters<typeof listening.acknowledged>[0])
+      taskListening.acknowledged(params as Parameters<typeof listening.acknowledged>[0])
       return true
     default: {
       const told =

@@ -21,8 +21,9 @@ import type { Connection, ConnectionHost, startConnection } from './client-machi
 import { askAnew, type Greeting, greet } from './greeting.js'
 import { Health } from './health.js'
 import { dropLink, unreachable } from './link-end.js'
-import { Listening } from './listening.js'
+import { changes, Listening } from './listening.js'
 import { Questions } from './questions.js'
+import { TaskListening } from './task-listening.js'
 
 export interface ClientInput {
   readonly settings: ClientSettings
@@ -40,6 +41,7 @@ export class Incarnation implements CallHost {
   readonly calls: Calls
   readonly connection: Connection
   readonly listening: Listening
+  readonly taskListening: TaskListening
   readonly questions: Questions
   readonly health: Health
   /** Runs a function as a message to the actor; after its end, not at all. */
@@ -64,11 +66,13 @@ export class Incarnation implements CallHost {
       if (ctx.self.alive) ctx.self.send(new DueTimer(fn))
     }
     this.calls = new Calls(this, this.world)
-    this.listening = new Listening(this)
+    this.listening = new Listening(this, changes)
+    this.taskListening = new TaskListening(this)
     this.questions = new Questions(this)
     this.health = new Health(this)
     this.connection = start({ ...settings, backoff: this.backoff }, hostOf(this, ctx), this.world)
     ctx.own(holdings.demand.onBegin(() => this.post(() => this.connection.send({ type: 'awaited' }))))
+    ctx.own(holdings.taskNews.onLasting(() => this.post(() => this.taskListening.changed())))
   }
 
   misfit(error: Error): void {
@@ -141,7 +145,10 @@ function probe(state: Incarnation): void {
  */
 function sayWishes(state: Incarnation): void {
   const { holdings, speech, calls, settings } = state
-  if (!speech.dialect.handshake) return state.listening.begin()
+  if (!speech.dialect.handshake) {
+    state.taskListening.changed()
+    return state.listening.begin()
+  }
   const level = wishedLevel(holdings.wishes)
   const capabilities = holdings.server?.capabilities ?? {}
   const say = (method: string, params: JsonObject): void =>

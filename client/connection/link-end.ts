@@ -31,6 +31,7 @@ export function unreachable(state: Incarnation, reason: Error): void {
   if (state.connection.phase === 'disconnected') return
   state.calls.forgetOwn()
   state.listening.clear()
+  state.taskListening.clear()
   state.calls.interrupted(reason)
   state.connection.send({ type: 'unreachable', reason })
 }
@@ -50,5 +51,6 @@ function letGo(state: Incarnation): void {
   state.greeting = undefined
   state.calls.forgetOwn()
   state.listening.clear()
+  state.taskListening.clear()
   state.questions.clear()
 }

@@ -35,12 +35,27 @@ export const listenedTo: ReadonlySet<string> = new Set([
   'notifications/resources/updated',
 ])
 
-/**
- * The one stream of changes of a connection (2026-07-28), for all handlers and `subscribe`. It reopens after
- * a pause; changed wishes open the new one first. Caches are cleared when changes may be missed.
- */
+/** What a stream tells of. */
+export interface Topic {
+  /** What is asked for now; undefined: nothing, and there is no stream. */
+  readonly filter: (holdings: Holdings, capabilities: ServerCapabilities) => SubscriptionFilter | undefined
+  /** The stream broke: something may not have been told. */
+  readonly missed: (holdings: Holdings) => void
+  /** The server refuses it for good. */
+  readonly refused: () => void
+}
+
+/** Of all handlers and `subscribe`. Caches are cleared when changes may be missed. */
+export const changes: Topic = {
+  filter: filterOf,
+  missed: (holdings) => holdings.changesMissed(),
+  refused: () => {},
+}
+
+/** One stream of a connection (2026-07-28). It reopens after a pause; changed wishes open the new one first. */
 export class Listening {
   readonly #state: Incarnation
+  readonly #topic: Topic
   #current: Stream | undefined
   /** Not answered yet. */
   #next: Stream | undefined
@@ -48,8 +63,9 @@ export class Listening {
   #timer: unknown
   #failures = 0
 
-  constructor(state: Incarnation) {
+  constructor(state: Incarnation, topic: Topic) {
     this.#state = state
+    this.#topic = topic
   }
 
   /** `reply` hears what the server agreed to. */
@@ -62,7 +78,7 @@ export class Listening {
   begin(reply?: Deferred<SubscriptionFilter>): void {
     const { speech, holdings } = this.#state
     if (speech.dialect.handshake) return reply?.resolve({})
-    const filter = filterOf(holdings, holdings.server?.capabilities ?? {})
+    const filter = this.#topic.filter(holdings, holdings.server?.capabilities ?? {})
     const latest = this.#next ?? this.#current
     if (isSame(filter, latest?.filter)) {
       if (this.#next !== undefined && reply !== undefined) this.#next.waiting.push(reply)
@@ -75,10 +91,10 @@ export class Listening {
     for (const one of waiting) one.resolve({})
   }
 
-  /** A new stream replaces the one before. */
-  acknowledged(params: JsonObject & { readonly notifications: SubscriptionFilter }): void {
+  /** A new stream replaces the one before. False: it is not of this topic. */
+  acknowledged(params: JsonObject & { readonly notifications: SubscriptionFilter }): boolean {
     const next = this.#next
-    if (next === undefined || subscriptionOf(params) !== next.id) return
+    if (next === undefined || subscriptionOf(params) !== next.id) return false
     this.#state.world.clearTimeout(next.timer)
     this.#next = undefined
     this.#closeCurrent()
@@ -86,6 +102,7 @@ export class Listening {
     this.#failures = 0
     this.#agreed = params.notifications
     for (const reply of next.waiting) reply.resolve(params.notifications)
+    return true
   }
 
   /** Not current: a duplicate, or no longer wanted. */
@@ -144,7 +161,7 @@ export class Listening {
     else if (begun) {
       this.#current = undefined
       this.#agreed = undefined
-      holdings.changesMissed()
+      this.#topic.missed(holdings)
     } else return
     const error =
       outcome?.type === 'answer' && 'error' in outcome.message
@@ -153,7 +170,7 @@ export class Listening {
     if (error !== undefined) holdings.counts.troubles += 1
     for (const reply of stream.waiting) reply.reject(error ?? lostError())
     // a server whose parts are just being restarted answers with a retryable error
-    if (error !== undefined && !begun && !error.retryable) return
+    if (error !== undefined && !begun && !error.retryable) return this.#topic.refused()
     const invited = outcome?.type === 'lost' ? invitationIn(outcome.error, world.date()) : undefined
     // awaited: whoever listens waits for it
     const pause = pauseAfter({ failures: this.#failures, awaited: true, busy: 0 }, backoff)

@@ -70,6 +70,7 @@ export class TaskRun {
   #taskId = ''
   /** Nothing is left to cancel. */
   #isDone = false
+  #last: Told | undefined
   #hasNews = false
   #wake: Undo = () => {}
   #fail: (error: unknown) => void = () => {}
@@ -141,7 +142,10 @@ export class TaskRun {
     return waitWithin<JsonObject>(limits, (resolve, reject) => {
       this.#fail = reject
       this.#arm()
-      const unwatch = holdings.taskNews.watch(this.#taskId, () => {
+      const unwatch = holdings.taskNews.watch(this.#taskId, ({ status, lastUpdatedAt }) => {
+        // a stream begins with what each task is: most of that is known
+        const { task } = this.#last ?? {}
+        if (status === task?.status && lastUpdatedAt === task?.lastUpdatedAt) return
         this.#hasNews = true
         this.#wake()
       })
@@ -155,16 +159,21 @@ export class TaskRun {
   }
 
   async #follow(first: Told | undefined): Promise<JsonObject> {
+    const { taskNews } = this.#desk.holdings
     let told = first
     let failures = 0
     for (;;) {
       let pause: number | undefined
       let outcome: (() => JsonObject) | undefined
       try {
+        const isAgain = this.#last !== undefined
         told ??= await this.#look()
+        this.#last = told
         outcome = await this.#take(told)
         failures = 0
         pause = told.task.pollInterval
+        const isLong = outcome === undefined && (isAgain || (pause ?? 0) > usualPause)
+        if (isLong && told.modern !== undefined) taskNews.lasts(this.#taskId)
       } catch (error) {
         failures += 1
         pause = this.#pauseAfter(error, failures)

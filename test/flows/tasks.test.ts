@@ -69,6 +69,12 @@ test('a call that is a task asks, is answered, and resolves like any other', asy
   }
 })
 
+test('a task that is seldom looked at is told of (2026-07-28)', async (t) => {
+  const { url = '' } = await startTestServer(t, [works], { tasks: { pollInterval: 600_000 } })
+  const caller = client(t, url, { era: 'modern', ...ada })
+  assert.is((await caller.callTool('works', { id: 'a' })).text, 'a of Ada')
+})
+
 test('progress reaches the caller all through the task, where the revision has it', async (t) => {
   const gate = heard<void>()
   const counts = defineTool({
