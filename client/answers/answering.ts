@@ -32,12 +32,18 @@ export interface Desk {
 
 /** In the scope of the handler's giver. Rejects with its error, McpError (undeclared), TIMEOUT, CANCELLED. */
 export async function answerQuestion(asked: Asked, desk: Desk): Promise<JsonObject> {
-  const { settings, dialect } = desk
-  const { method, params } = asked
+  checkDeclared(asked, desk)
+  const answer = await handle(asked, desk)
+  return fitResult(desk.dialect, asked.method, answer) as unknown as JsonObject
+}
+
+/** Throws McpError for a question that this client did not declare. */
+export function checkDeclared(
+  { method, params }: Asked,
+  { settings, dialect }: Pick<Desk, 'settings' | 'dialect'>,
+): void {
   const missing = missingForQuestion(dialect, method, params, settings.capabilities)
   if (missing !== undefined || !acceptsRequest(dialect, 'client', method)) throw undeclared(method, missing)
-  const answer = await handle(asked, desk)
-  return fitResult(dialect, method, answer) as unknown as JsonObject
 }
 
 async function handle({ method, params }: Asked, desk: Desk): Promise<Result<Question>> {

@@ -35,7 +35,7 @@ export const clientActor = defineActor({
     holdings.load = () => ({ waiting: state.calls.waiting, inFlight: state.calls.inFlight })
     const { signal } = ctx
     const interrupted = (): void => {
-      state.questions.clear()
+      state.questions.end()
       holdings.interrupted(signal.reason)
     }
     signal.addEventListener('abort', interrupted, { once: true })

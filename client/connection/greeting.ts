@@ -7,6 +7,7 @@ import type { DiscoverResult } from '../../protocol/messages/lifecycle.js'
 import { tasksExtension } from '../../protocol/messages/tasks.js'
 import { messageOf } from '../../runtime/base/errors.js'
 import { TransportError } from '../../transports/base/errors.js'
+import { withQuestionTasks } from '../answers/question-tasks.js'
 import type { ServerFacts } from '../base/state.js'
 import type { OwnOutcome } from '../calls/calls.js'
 import { modernRevisionIn } from '../calls/errors.js'
@@ -60,7 +61,8 @@ export function askAnew(state: Incarnation, cause: Error): void {
 }
 
 function initialize(state: Incarnation, turned = false): void {
-  const { capabilities, clientInfo } = state.settings
+  const { clientInfo } = state.settings
+  const capabilities = withQuestionTasks(state.settings.capabilities)
   state.greeting = { step: 'initialize', isSecond: false, turned }
   state.speech = plainSpeech(latestHandshake)
   state.calls.ask({

@@ -6,8 +6,10 @@ import { buildError, buildResult, type JsonRpcRequest, type RequestId } from '..
 import type { Params } from '../../protocol/messages/methods.js'
 import { readParams } from '../../protocol/messages/params.js'
 import { relatedTask } from '../../protocol/messages/tasks.js'
+import type { TaskMetadata } from '../../protocol/messages/tools.js'
 import { metaOf } from '../../protocol/stateless/envelope.js'
-import { answerQuestion } from '../answers/answering.js'
+import { answerQuestion, checkDeclared } from '../answers/answering.js'
+import { QuestionTasks, takesQuestionTasks } from '../answers/question-tasks.js'
 import { ClientError } from '../base/errors.js'
 import type { Incarnation } from './incarnation.js'
 
@@ -18,9 +20,12 @@ const maxOpen = 100
 export class Questions {
   readonly #state: Incarnation
   readonly #open = new Map<RequestId, AbortController>()
+  readonly #tasks: QuestionTasks
 
   constructor(state: Incarnation) {
     this.#state = state
+    const { world, post } = state
+    this.#tasks = new QuestionTasks({ world, post, refusal: (error) => this.#refusal(error) })
   }
 
   /**
@@ -36,10 +41,13 @@ export class Questions {
       return
     }
     if (method === 'ping') return link.tell(buildResult(id, {}))
+    const hasTasks = takesQuestionTasks(speech.dialect, settings.capabilities)
     try {
+      if (hasTasks && method.startsWith('tasks/'))
+        return this.#run(id, (signal) => this.#tasks.answer(method, params, signal))
       if (!isQuestion(method) || !acceptsRequest(speech.dialect, 'client', method))
         throw unknownMethod(method)
-      this.#answer(id, method, readParams(method, params))
+      this.#answer(id, method, readParams(method, params), hasTasks)
     } catch (error) {
       link.tell(buildError(id, toJsonRpcError(error)))
     }
@@ -52,18 +60,36 @@ export class Questions {
     this.#open.delete(id)
   }
 
+  /** The connection is over: what became a task goes on. */
   clear(): void {
     for (const id of [...this.#open.keys()]) this.cancelled(id)
   }
 
-  #answer(id: RequestId, method: Question, params: Params<Question>): void {
+  /** The actor is over. */
+  end(): void {
+    this.clear()
+    this.#tasks.end()
+  }
+
+  #answer(id: RequestId, method: Question, params: Params<Question>, hasTasks: boolean): void {
     const { settings, holdings, world, speech } = this.#state
+    const { task, ...plain } = params as Params<Question> & TaskRequest
+    const asked = { method, params: plain as Params<Question> }
+    const { dialect } = speech
+    const timeout = settings.questionTimeout
+    const work = (signal: AbortSignal): Promise<JsonObject> =>
+      answerQuestion(asked, { settings, holdings, clock: world, dialect, signal, timeout })
+    if (!hasTasks || task === undefined || method === 'roots/list')
+      return this.#run(id, async (signal) => related(await work(signal), params._meta))
+    checkDeclared(asked, { settings, dialect })
+    const made = { task: this.#tasks.begin(task, work) } as object as JsonObject
+    this.#state.link.tell(buildResult(id, related(made, params._meta)))
+  }
+
+  #run(id: RequestId, work: (signal: AbortSignal) => Promise<JsonObject>): void {
     if (this.#open.size >= maxOpen) throw this.#tooMany()
     const controller = new AbortController()
     this.#open.set(id, controller)
-    const { signal } = controller
-    const timeout = settings.questionTimeout
-    const desk = { settings, holdings, clock: world, dialect: speech.dialect, signal, timeout }
     const settled = (say: () => void): void => {
       // in the actor, and only if the question is still open: the id may be another's by then
       this.#state.post(() => {
@@ -72,18 +98,21 @@ export class Questions {
         say()
       })
     }
-    answerQuestion({ method, params }, desk).then(
-      (result: JsonObject) =>
-        settled(() => this.#state.link.tell(buildResult(id, related(result, params._meta)))),
-      (error: unknown) => settled(() => this.#refuse(id, error)),
+    const { link } = this.#state
+    work(controller.signal).then(
+      (result) => settled(() => link.tell(buildResult(id, result))),
+      (error: unknown) => settled(() => link.tell(buildError(id, toJsonRpcError(this.#refusal(error))))),
     )
   }
 
-  #refuse(id: RequestId, error: unknown): void {
-    const { link, holdings } = this.#state
-    if (!(error instanceof McpError) && !(error instanceof ClientError && error.code === 'CANCELLED'))
+  /** What the server hears; a fault of the handler is told to whoever gave it. */
+  #refusal(error: unknown): McpError {
+    const { holdings } = this.#state
+    if (error instanceof McpError) return error
+    if (!(error instanceof ClientError && error.code === 'CANCELLED'))
       holdings.handlerOwner.fail(error, 'rejection')
-    link.tell(buildError(id, toJsonRpcError(error)))
+    const { code, message, data } = toJsonRpcError(error)
+    return new McpError(code, message, { data })
   }
 
   #tooMany(): McpError {
@@ -92,6 +121,11 @@ export class Questions {
     holdings.reports.warn('too_many_questions', reason)
     return new McpError(errorCodes.internalError, reason)
   }
+}
+
+/** What a server may ask to be a task. */
+interface TaskRequest {
+  readonly task?: TaskMetadata
 }
 
 /** What belongs to a task names it (2025-11-25, tasks). */
