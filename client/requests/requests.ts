@@ -29,7 +29,15 @@ import { allPages, type PageOptions } from './pages.js'
 import type { ClientParts } from './parts.js'
 import { whenReady } from './ready.js'
 import { type ToolResult, toolResult } from './results.js'
-import { mayWantTask, type StartedTask, startsTasks, takesTasks, TaskRuns, unsupported } from './task-runs.js'
+import {
+  mayWantTask,
+  tellsRefusal,
+  type StartedTask,
+  startsTasks,
+  takesTasks,
+  TaskRuns,
+  unsupported,
+} from './task-runs.js'
 
 /** Requests of users: reuses cached answers, checks and remembers results. */
 export class Requests {
@@ -135,19 +143,26 @@ export class Requests {
 
   /** A tool that was not listed may turn out to be one that has to be a task (2025-11-25, tasks). */
   async #callPlainly(params: CallToolParams, options: CallOptions | undefined): Promise<JsonObject> {
-    const { holdings } = this.#parts
-    const began = holdings.world.now()
+    const { tools, world } = this.#parts.holdings
+    const began = world.now()
+    let outcome: () => JsonObject
     try {
-      return await this.make('tools/call', params, options)
+      const result = await this.make('tools/call', params, options)
+      if (!tellsRefusal(result)) return result
+      outcome = () => result
     } catch (error) {
-      if (!mayWantTask(error, holdings.server)) throw error
-      const { tools } = holdings
-      const rest = this.#within(options, began)
-      // a call beside this one may have listed it meanwhile
-      if (tools.taskSupportOf(params.name) === undefined) await this.#listAgain(rest)
-      if (tools.taskSupportOf(params.name) !== 'required') throw error
-      return await this.#callAsTask(params, {}, rest())
+      if (!mayWantTask(error)) throw error
+      outcome = () => {
+        throw error
+      }
     }
+    if (!takesTasks(this.#parts.holdings.server)) return outcome()
+    const rest = this.#within(options, began)
+    // a call beside this one may have listed it meanwhile
+    if (tools.taskSupportOf(params.name) === undefined) await this.#listAgain(rest)
+    return tools.taskSupportOf(params.name) === 'required'
+      ? await this.#callAsTask(params, {}, rest())
+      : outcome()
   }
 
   /** As a task where the tool may be one; otherwise plainly. */

@@ -3,7 +3,7 @@ import { latestHandshake } from '../../protocol/dialects/versions.js'
 import { type Task, tasksExtension } from '../../protocol/messages/tasks.js'
 import type { TaskMetadata } from '../../protocol/messages/tools.js'
 import { errorCodes, McpError } from '../../protocol/wire/errors.js'
-import type { JsonObject } from '../../protocol/wire/json.js'
+import { isObject, type JsonObject } from '../../protocol/wire/json.js'
 import { callError } from '../base/errors.js'
 import type { ServerFacts } from '../base/state.js'
 import { type CallOptions, readCallOptions } from '../options/call-options.js'
@@ -104,8 +104,15 @@ export function unsupported(what: string, { info, revision }: ServerFacts) {
   return callError('NOT_SUPPORTED', text, { sent: false, retryable: false })
 }
 
-/** Whether a tool may have been refused because it has to be a task. */
-export function mayWantTask(error: unknown, server: ServerFacts | undefined): boolean {
-  if (!(error instanceof McpError) || !takesTasks(server)) return false
+/** Whether a tool may have been refused because it has to be a task: it has not run. */
+export function mayWantTask(error: unknown): boolean {
+  if (!(error instanceof McpError)) return false
   return error.code === errorCodes.methodNotFound || error.code === errorCodes.invalidRequest
+}
+
+/** The same where a server puts it into a result: those of the official SDK 1 do. */
+export function tellsRefusal({ isError, content }: JsonObject): boolean {
+  if (isError !== true || !Array.isArray(content)) return false
+  const [first] = content as readonly unknown[]
+  return isObject(first) && typeof first.text === 'string' && first.text.includes('-32601')
 }

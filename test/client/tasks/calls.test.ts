@@ -55,6 +55,25 @@ test('of calls at once each finds out that it has to be a task, whichever lists 
   assert.is(count(server, 'tools/list'), 1)
 })
 
+test('a refusal that is a result is found out, too, and any other result is one', async (t) => {
+  const text = "MCP error -32601: Tool slow requires task augmentation (taskSupport: 'required')"
+  for (const taskSupport of ['required', 'optional']) {
+    const { client, server, shelf } = core(t, {
+      taskSupport,
+      script: {
+        'tools/call': ({ params }) =>
+          params?.task === undefined ? said(text, { isError: true }) : { task: shelf.core(shelf.make()) },
+      },
+    })
+    const call = client.callTool('slow')
+    if (taskSupport === 'required') {
+      await server.next('tasks/get')
+      shelf.set('task 1', { status: 'completed', result: said('done') })
+    }
+    assert.is((await call).text, taskSupport === 'required' ? 'done' : text)
+  }
+})
+
 test('a tool that may be a task is one when the call wants it', async (t) => {
   const { client, server, shelf } = core(t)
   assert.is((await client.callTool('slow')).text, 'plain')
