@@ -5,6 +5,7 @@ import {
   engineOf,
   type FaultPlan,
   type FaultVerb,
+  type HttpPlan,
   type Plan,
   type ServerPlan,
 } from './plan.js'
@@ -16,6 +17,7 @@ export function withClusters(plan: Plan): Plan {
     ...server,
     // every node knows every session
     sealed: false,
+    http: roomy(server.http),
     cluster: drawCluster(server, at, chance),
   }))
   // who loses what was saved, and loses the owner as well, has lost it
@@ -24,6 +26,11 @@ export function withClusters(plan: Plan): Plan {
   const own = drawFaults(plan, servers, chance, isLossy)
   const faults = [...moved.filter(({ verb, target }) => !isLossy || !ends(verb, target, servers)), ...own]
   return { ...plan, store: 'durable', servers, faults: faults.sort((a, b) => a.at - b.at) }
+}
+
+/** A node does not tell the session that it had no room for an event. */
+function roomy({ resume, ...http }: HttpPlan): HttpPlan {
+  return resume === false ? { ...http, resume } : http
 }
 
 function drawCluster({ name }: ServerPlan, at: number, chance: Random): ClusterPlan {
