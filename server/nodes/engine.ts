@@ -30,7 +30,8 @@ export interface ClusterSettings {
 }
 
 /**
- * Where the nodes of a cluster keep what they share. Every method rejects with TransportError
+ * Where the nodes of a cluster keep what they share. What is said of sessions holds for tasks, whose names begin
+ * with `taskMark`; tasks do not count as sessions, and none is in the room that sessions have. Every method rejects with TransportError
  * CLUSTER_UNAVAILABLE: after a second at most, and at once while the engine is known to be away. What was
  * asked may then have been done or not. Nothing is sent twice by itself.
  */
@@ -67,6 +68,8 @@ export interface Engine {
    * epoch, as the answer to `claim` was lost, takes Number.MAX_SAFE_INTEGER.
    */
   release(node: string, session: string, epoch: number): Promise<void>
+  /** The node that owns a session, whether its lease holds or not; it claims nothing. */
+  ownerOf(session: string): Promise<string | undefined>
   /** The text of a session's record. */
   load(session: string): Promise<string | undefined>
   /**
@@ -78,6 +81,19 @@ export interface Engine {
   delete(node: string, session: string, epoch: number): Promise<boolean>
   /** Sessions that are in use stay for `ttl` ms more. */
   touch(sessions: readonly string[], ttl: number): Promise<void>
+
+  /**
+   * Up to `max` tasks that nobody works on: those of nodes whose lease is over, and those that a node had when it
+   * left. One that was released is at its end, and is none of them.
+   */
+  orphans(max: number): Promise<readonly string[]>
+  /** The versions of the records of sessions, in their order; undefined where there is none. */
+  versions(sessions: readonly string[]): Promise<readonly (number | undefined)[]>
+  /**
+   * What was saved under the name of a list and has not expired, by when it was to expire when it was saved first;
+   * up to `size`, after the one that the last page ended with.
+   */
+  listed(list: string, after: Listed | undefined, size: number): Promise<readonly Listed[]>
 
   /** Puts texts into the inbox of a node, in order: all or none. `gone`: its lease is over. */
   send(to: string, from: string, texts: readonly string[], max: number): Promise<'taken' | 'full' | 'gone'>
@@ -162,7 +178,18 @@ export interface SavedRecord {
   readonly version: number
   /** Milliseconds that the session is kept from now on. */
   readonly ttl: number
+  /** The name of a list that it is found by until then (`listed`). */
+  readonly list?: string | undefined
 }
+
+/** One of a list, and its place there. */
+export interface Listed {
+  readonly session: string
+  readonly place: number
+}
+
+/** What the names of tasks begin with: no header has it, and so no session. */
+export const taskMark = 'task\n'
 
 export interface News {
   readonly texts: readonly string[]

@@ -6,6 +6,7 @@ import type {
   ClaimRequest,
   Engine,
   HeldClaim,
+  Listed,
   Members,
   News,
   NodeFacts,
@@ -89,7 +90,7 @@ export class RedisEngine implements Engine {
 
   async reclaim(claim: ClaimRequest, { epoch, mayRestore, saved }: HeldClaim): Promise<boolean> {
     const { node, session, client, ttl } = claim
-    const record = saved === undefined ? [] : [saved.version, saved.text]
+    const record = saved === undefined ? [] : [saved.version, saved.text, shortOf(saved.list)]
     const args = [
       node,
       session,
@@ -107,13 +108,18 @@ export class RedisEngine implements Engine {
     await this.#run(scripts.release, [node, session, epoch])
   }
 
+  async ownerOf(session: string): Promise<string | undefined> {
+    return textOf(await this.#connection.command('HGET', `${this.#base}s:${session}`, 'o'))
+  }
+
   async load(session: string): Promise<string | undefined> {
     return textOf(await this.#connection.command('GET', `${this.#base}r:${session}`))
   }
 
   async save(node: string, session: string, epoch: number, saved: SavedRecord): Promise<boolean> {
-    const { text, version, ttl } = saved
-    return (await this.#run(scripts.save, [node, session, epoch, text, version, ms(ttl)])) === 1
+    const { text, version, ttl, list } = saved
+    const args = [node, session, epoch, text, version, ms(ttl), shortOf(list)]
+    return (await this.#run(scripts.save, args)) === 1
   }
 
   async delete(node: string, session: string, epoch: number): Promise<boolean> {
@@ -123,6 +129,25 @@ export class RedisEngine implements Engine {
   async touch(sessions: readonly string[], ttl: number): Promise<void> {
     for (let at = 0; at < sessions.length; at += portion)
       await this.#run(scripts.touch, [ms(ttl), ...sessions.slice(at, at + portion)])
+  }
+
+  async orphans(max: number): Promise<readonly string[]> {
+    return (await this.#run(scripts.orphans, [atMost(max)])) as string[]
+  }
+
+  async versions(sessions: readonly string[]): Promise<readonly (number | undefined)[]> {
+    const found: (number | undefined)[] = []
+    for (let at = 0; at < sessions.length; at += portion) {
+      const texts = (await this.#run(scripts.versions, sessions.slice(at, at + portion))) as string[]
+      found.push(...texts.map((text) => (text === '' ? undefined : Number(text))))
+    }
+    return found
+  }
+
+  async listed(list: string, after: Listed | undefined, size: number): Promise<readonly Listed[]> {
+    const args = [shortOf(list), after?.session ?? '', after?.place ?? 0, size]
+    const found = pairs((await this.#run(scripts.listed, args)) as string[])
+    return found.map(([session, place]) => ({ session, place: Number(place) }))
   }
 
   async send(to: string, from: string, texts: readonly string[], max: number) {

@@ -25,10 +25,16 @@ local function extend(key, ms)
 end
 `
 
+/** Where a node's sessions are, or its tasks; those that nobody works on are at ''. */
+const owned = `
+local function isTask(id) return string.sub(id, 1, 5) == 'task\\n' end
+local function owned(id, node) return base .. (isTask(id) and 'w:' or 'o:') .. node end
+`
+
 /** `known` is what HMGET s:ID o e c answers. */
-const owning = `
+const owning = `${owned}
 local function own(id, known, node, epoch, client, ttl)
-  if known[1] and known[1] ~= node then redis.call('ZREM', base .. 'o:' .. known[1], id) end
+  if known[1] ~= node then redis.call('ZREM', owned(id, known[1] or ''), id) end
   if known[3] and known[3] ~= client then
     redis.call('ZREM', base .. 'c:' .. known[3], id)
     redis.call('HDEL', base .. 's:' .. id, 'c')
@@ -41,16 +47,16 @@ local function own(id, known, node, epoch, client, ttl)
   end
   redis.call('HSETNX', base .. 'nodes', node, '0 0 ')
   extend(base .. 'nodes', ttl)
-  redis.call('ZADD', base .. 'o:' .. node, now + ttl, id)
-  extend(base .. 'o:' .. node, ttl)
+  redis.call('ZADD', owned(id, node), now + ttl, id)
+  extend(owned(id, node), ttl)
   redis.call('PEXPIRE', base .. 's:' .. id, ttl)
   redis.call('PEXPIRE', base .. 'r:' .. id, ttl)
 end
 `
 
-const freeing = `
+const freeing = `${owned}
 local function free(id, node, client)
-  redis.call('ZREM', base .. 'o:' .. node, id)
+  redis.call('ZREM', owned(id, node), id)
   if client then redis.call('ZREM', base .. 'c:' .. client, id) end
   if redis.call('EXISTS', base .. 'r:' .. id) == 1 then redis.call('HDEL', base .. 's:' .. id, 'o', 'c')
   else redis.call('DEL', base .. 's:' .. id) end
@@ -99,7 +105,7 @@ for at = 1, #all, 2 do
   if ends > now then
     nodes[#nodes + 1] = all[at]
     nodes[#nodes + 1] = says
-  elseif ends < now - 60000 and count(base .. 'o:' .. all[at]) == 0 then
+  elseif ends < now - 60000 and count(base .. 'o:' .. all[at]) + count(base .. 'w:' .. all[at]) == 0 then
     redis.call('HDEL', base .. 'nodes', all[at])
   end
 end
@@ -116,15 +122,35 @@ local line = string.match(redis.call('INFO', 'replication'), 'master_replid:(%w+
 return { run .. '.' .. line .. '.' .. seed, tonumber(redis.call('GET', base .. 'last') or 0), nodes }
 `)
 
-/** Lets go of some sessions of a node; 0 once it has none, and is gone. */
-export const leave = redisScript(`${time}${freeing}
+/** Where what is found by a list is. */
+const listing = `
+local function enlist(list, id, ttl)
+  if not list or list == '' then return end
+  redis.call('ZADD', base .. 'k:' .. list, 'NX', now + ttl, id)
+  extend(base .. 'k:' .. list, ttl)
+end
+`
+
+/** Lets go of some sessions and tasks of a node; 0 once it has none, and is gone. */
+export const leave = redisScript(`${time}${ends}${freeing}
 local node, most = ARGV[1], tonumber(ARGV[2])
 local sessions = redis.call('ZRANGE', base .. 'o:' .. node, 0, most - 1)
 for _, id in ipairs(sessions) do
   local known = redis.call('HMGET', base .. 's:' .. id, 'o', 'c')
   if known[1] == node then free(id, node, known[2]) else redis.call('ZREM', base .. 'o:' .. node, id) end
 end
-if #sessions == most then return 1 end
+local tasks = redis.call('ZRANGE', base .. 'w:' .. node, 0, most - 1, 'WITHSCORES')
+for at = 1, #tasks, 2 do
+  local id, ends = tasks[at], tonumber(tasks[at + 1])
+  if redis.call('HGET', base .. 's:' .. id, 'o') == node then
+    free(id, node)
+    if redis.call('EXISTS', base .. 'r:' .. id) == 1 then
+      redis.call('ZADD', base .. 'w:', ends, id)
+      extend(base .. 'w:', math.max(1, ends - now))
+    end
+  else redis.call('ZREM', base .. 'w:' .. node, id) end
+end
+if #sessions == most or #tasks == most * 2 then return 1 end
 redis.call('HDEL', base .. 'nodes', node)
 return 0
 `)
@@ -148,10 +174,10 @@ own(id, known, node, string.format('%.0f', epoch), client, ttl)
 return { 'claimed', epoch }
 `)
 
-/** ARGV[10] and on are the version and the text of a record, if there is one. */
-export const reclaim = redisScript(`${time}${ends}${owning}${counter}
+/** ARGV[8] and on are the version, the text and the list of a record, if there is one. */
+export const reclaim = redisScript(`${time}${ends}${owning}${counter}${listing}
 local node, id, client, ttl, epoch, mayRestore = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5], ARGV[6]
-local keep, version, text = ARGV[7], ARGV[8], ARGV[9]
+local keep, version, text, list = ARGV[7], ARGV[8], ARGV[9], ARGV[10]
 local known = redis.call('HMGET', base .. 's:' .. id, 'o', 'e', 'c', 'v')
 local holds = known[1] == node and known[2] == epoch
 if mayRestore == '0' then return holds and 1 or 0 end
@@ -162,6 +188,7 @@ if version and tonumber(version) >= tonumber(known[4] or 0) then
   redis.call('SET', base .. 'r:' .. id, text, 'PX', ttl)
 end
 own(id, known, node, epoch, client, ttl)
+enlist(list, id, ttl)
 return 1
 `)
 
@@ -171,7 +198,8 @@ local known = redis.call('HMGET', base .. 's:' .. id, 'o', 'e', 'c')
 if known[1] == node and tonumber(known[2]) <= epoch then free(id, node, known[3]) end
 `)
 
-export const save = redisScript(`${time}${ends}
+/** ARGV[7] is the list that it is found by, if there is one. */
+export const save = redisScript(`${time}${ends}${owned}${listing}
 local node, id, epoch, text, version, ttl = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], tonumber(ARGV[6])
 local known = redis.call('HMGET', base .. 's:' .. id, 'o', 'e', 'c', 'v')
 if known[1] ~= node or known[2] ~= epoch then return 0 end
@@ -181,8 +209,9 @@ if tonumber(version) >= tonumber(known[4] or 0) then
 end
 redis.call('PEXPIRE', base .. 'r:' .. id, ttl)
 redis.call('PEXPIRE', base .. 's:' .. id, ttl)
-redis.call('ZADD', base .. 'o:' .. node, now + ttl, id)
-extend(base .. 'o:' .. node, ttl)
+redis.call('ZADD', owned(id, node), now + ttl, id)
+extend(owned(id, node), ttl)
+enlist(ARGV[7], id, ttl)
 if known[3] then
   redis.call('ZADD', base .. 'c:' .. known[3], now + ttl, id)
   extend(base .. 'c:' .. known[3], ttl)
@@ -190,17 +219,17 @@ end
 return 1
 `)
 
-export const forget = redisScript(`local base, node, id, epoch = KEYS[1], ARGV[1], ARGV[2], ARGV[3]${streams}
+export const forget = redisScript(`local base, node, id, epoch = KEYS[1], ARGV[1], ARGV[2], ARGV[3]${streams}${owned}
 local known = redis.call('HMGET', base .. 's:' .. id, 'o', 'e', 'c')
 if known[1] ~= node or known[2] ~= epoch then return 0 end
 for _, stream in ipairs(redis.call('SMEMBERS', base .. 't:' .. id)) do redis.call('UNLINK', placeOf(stream)) end
 redis.call('UNLINK', base .. 's:' .. id, base .. 'r:' .. id, base .. 't:' .. id)
-redis.call('ZREM', base .. 'o:' .. node, id)
+redis.call('ZREM', owned(id, node), id)
 if known[3] then redis.call('ZREM', base .. 'c:' .. known[3], id) end
 return 1
 `)
 
-export const touch = redisScript(`${time}${ends}
+export const touch = redisScript(`${time}${ends}${owned}
 local ttl = tonumber(ARGV[1])
 for at = 2, #ARGV do
   local id = ARGV[at]
@@ -208,14 +237,42 @@ for at = 2, #ARGV do
   extend(base .. 's:' .. id, ttl)
   extend(base .. 'r:' .. id, ttl)
   if known[1] then
-    redis.call('ZADD', base .. 'o:' .. known[1], 'XX', 'GT', now + ttl, id)
-    extend(base .. 'o:' .. known[1], ttl)
+    redis.call('ZADD', owned(id, known[1]), 'XX', 'GT', now + ttl, id)
+    extend(owned(id, known[1]), ttl)
   end
   if known[2] then
     redis.call('ZADD', base .. 'c:' .. known[2], 'XX', 'GT', now + ttl, id)
     extend(base .. 'c:' .. known[2], ttl)
   end
 end
+`)
+
+/** A node that has lost its lease stays among the nodes for as long as it has tasks. */
+export const orphans = redisScript(`${time}${leases}${counting}
+local most, found = tonumber(ARGV[1]), {}
+local function look(node)
+  local key = base .. 'w:' .. node
+  if #found == most or count(key) == 0 then return end
+  for _, id in ipairs(redis.call('ZRANGE', key, 0, most - #found - 1)) do found[#found + 1] = id end
+end
+look('')
+for _, node in ipairs(redis.call('HKEYS', base .. 'nodes')) do
+  if not holds(node) then look(node) end
+end
+return found
+`)
+
+export const versions = redisScript(`local base, found = KEYS[1], {}
+for at, id in ipairs(ARGV) do found[at] = redis.call('HGET', base .. 's:' .. id, 'v') or '' end
+return found
+`)
+
+export const listed = redisScript(`${time}
+local key, id, place, size = base .. 'k:' .. ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
+redis.call('ZREMRANGEBYSCORE', key, '-inf', now)
+local rank = redis.call('ZRANK', key, id)
+local first = rank and rank + 1 or redis.call('ZCOUNT', key, '-inf', '(' .. place)
+return redis.call('ZRANGE', key, first, first + size - 1, 'WITHSCORES')
 `)
 
 export const send = redisScript(`${time}${leases}
@@ -300,6 +357,6 @@ redis.call('SREM', base .. 't:' .. id, stream)
 
 /** Each is loaded when a connection begins. */
 export const scripts = Object.freeze([
-  ...[beat, leave, claim, reclaim, release, save, forget, touch],
+  ...[beat, leave, claim, reclaim, release, save, forget, touch, orphans, versions, listed],
   ...[send, takeBack, publish, news, agree, append, closeStream, dropStream],
 ])

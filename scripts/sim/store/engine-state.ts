@@ -1,14 +1,16 @@
-import type {
-  Claimed,
-  ClaimRequest,
-  HeldClaim,
-  Members,
-  News,
-  NodeFacts,
-  SavedRecord,
-  StreamEntry,
-  StreamLimits,
-  StreamPlace,
+import {
+  type Claimed,
+  type ClaimRequest,
+  type HeldClaim,
+  type Listed,
+  taskMark,
+  type Members,
+  type News,
+  type NodeFacts,
+  type SavedRecord,
+  type StreamEntry,
+  type StreamLimits,
+  type StreamPlace,
 } from '../../../server/nodes/engine.js'
 
 interface Lease {
@@ -21,8 +23,10 @@ interface Session {
   readonly owner: string | undefined
   readonly client: string | undefined
   readonly epoch: number
-  readonly record: Omit<SavedRecord, 'ttl'> | undefined
+  readonly record: Omit<SavedRecord, 'ttl' | 'list'> | undefined
   readonly until: number
+  /** A task that its node had when it left. */
+  readonly isLeft?: boolean
 }
 
 interface Stream {
@@ -42,6 +46,8 @@ interface Contents {
   readonly inboxes: Map<string, readonly Text[]>
   readonly logs: Map<string, { readonly node: string; readonly until: number }>
   readonly streams: Map<string, Map<string, Stream>>
+  /** Until when what is in a list is kept. */
+  readonly lists: Map<string, ReadonlyMap<string, number>>
   news: { readonly texts: readonly string[]; readonly last: number }
   agreed: { readonly text: string; readonly until: number } | undefined
   epoch: number
@@ -65,13 +71,14 @@ export class EngineState {
 
   /** What is here now, for a look and for `restore`. */
   snapshot(): Contents {
-    const { leases, sessions, inboxes, logs, streams, ...rest } = this.#contents
+    const { leases, sessions, inboxes, logs, streams, lists, ...rest } = this.#contents
     return {
       ...rest,
       leases: new Map(leases),
       sessions: new Map(sessions),
       inboxes: new Map(inboxes),
       logs: new Map(logs),
+      lists: new Map(lists),
       streams: new Map([...streams].map(([session, some]) => [session, new Map(some)])),
     }
   }
@@ -110,7 +117,7 @@ export class EngineState {
   leave(node: string): void {
     const { leases, sessions } = this.#contents
     leases.delete(node)
-    for (const [id, session] of sessions) if (session.owner === node) this.#free(id, session)
+    for (const [id, session] of sessions) if (session.owner === node) this.#free(id, session, isTask(id))
   }
 
   claim({ node, session, client, ttl, ...limits }: ClaimRequest): Claimed {
@@ -120,7 +127,9 @@ export class EngineState {
     if (owner !== undefined && owner !== node && (this.#holds(owner) || !limits.mayTakeOver))
       return { type: 'owned', node: owner }
     if (owner === undefined) {
-      const counted = [...sessions.values()].filter((each) => each.owner !== undefined)
+      const counted = [...sessions].flatMap(([id, each]) =>
+        each.owner === undefined || isTask(id) ? [] : [each],
+      )
       if (counted.length >= limits.maxSessions) return { type: 'full', of: 'sessions' }
       const own = counted.filter((each) => each.client === client).length
       if (client !== undefined && own >= limits.maxPerClient) return { type: 'full', of: 'client' }
@@ -153,6 +162,7 @@ export class EngineState {
       record: isNewer ? { text: saved.text, version: saved.version } : known?.record,
       until: this.#now() + (saved?.ttl ?? ttl),
     })
+    this.#enlist(session, saved)
     return true
   }
 
@@ -165,12 +175,38 @@ export class EngineState {
     return this.sessions.get(id)?.record?.text
   }
 
-  save(node: string, id: string, epoch: number, { text, version, ttl }: SavedRecord): boolean {
+  ownerOf(id: string): string | undefined {
+    return this.sessions.get(id)?.owner
+  }
+
+  orphans(max: number): readonly string[] {
+    const tasks = [...this.sessions].filter(([id]) => isTask(id))
+    const isOrphan = ({ owner, isLeft }: Session): boolean =>
+      owner === undefined ? isLeft === true : !this.#holds(owner)
+    return tasks.flatMap(([id, task]) => (isOrphan(task) ? [id] : [])).slice(0, max)
+  }
+
+  versions(ids: readonly string[]): readonly (number | undefined)[] {
+    const { sessions } = this
+    return ids.map((id) => sessions.get(id)?.record?.version)
+  }
+
+  listed(list: string, after: Listed | undefined, size: number): readonly Listed[] {
+    const now = this.#now()
+    const all = [...(this.#contents.lists.get(list) ?? [])].map(([session, place]) => ({ session, place }))
+    const kept = all.filter(({ place }) => place > now).sort(byPlace)
+    const rest = after === undefined ? kept : kept.filter((each) => byPlace(each, after) > 0)
+    return rest.slice(0, size)
+  }
+
+  save(node: string, id: string, epoch: number, saved: SavedRecord): boolean {
+    const { text, version, ttl } = saved
     const session = this.#owned(node, id, epoch)
     if (session === undefined) return false
     const isNewer = version >= (session.record?.version ?? 0)
     const record = isNewer ? { text, version } : session.record
     this.#contents.sessions.set(id, { ...session, record, until: this.#now() + ttl })
+    this.#enlist(id, saved)
     return true
   }
 
@@ -272,9 +308,16 @@ export class EngineState {
     return session?.owner === node && session.epoch === epoch ? session : undefined
   }
 
-  #free(id: string, session: Session): void {
+  #free(id: string, session: Session, isLeft = false): void {
     if (session.record === undefined) this.#contents.sessions.delete(id)
-    else this.#contents.sessions.set(id, { ...session, owner: undefined, client: undefined })
+    else this.#contents.sessions.set(id, { ...session, owner: undefined, client: undefined, isLeft })
+  }
+
+  #enlist(id: string, saved: SavedRecord | undefined): void {
+    if (saved?.list === undefined) return
+    const { lists } = this.#contents
+    const known = lists.get(saved.list) ?? new Map<string, number>()
+    if (!known.has(id)) lists.set(saved.list, new Map(known).set(id, this.#now() + saved.ttl))
   }
 
   #stream({ session, stream }: StreamPlace): Stream | undefined {
@@ -297,12 +340,21 @@ export class EngineState {
 /** ms that a stream stays closed of which nothing is kept. */
 const closedFor = 60_000
 
+function isTask(id: string): boolean {
+  return id.startsWith(taskMark)
+}
+
+function byPlace(one: Listed, other: Listed): number {
+  return one.place - other.place || (one.session < other.session ? -1 : Number(one.session > other.session))
+}
+
 function empty(): Contents {
   return {
     leases: new Map(),
     sessions: new Map(),
     inboxes: new Map(),
     logs: new Map(),
+    lists: new Map(),
     agreed: undefined,
     streams: new Map(),
     news: { texts: [], last: 0 },

@@ -286,6 +286,10 @@ class Link implements Engine {
   reclaim: Engine['reclaim'] = (claim, held) =>
     this.#ask('reclaim', ({ state }) => state.reclaim(claim, held))
   release: Engine['release'] = (...args) => this.#ask('release', ({ state }) => state.release(...args))
+  ownerOf: Engine['ownerOf'] = (session) => this.#ask('ownerOf', ({ state }) => state.ownerOf(session))
+  orphans: Engine['orphans'] = (max) => this.#ask('orphans', ({ state }) => state.orphans(max))
+  versions: Engine['versions'] = (sessions) => this.#ask('versions', ({ state }) => state.versions(sessions))
+  listed: Engine['listed'] = (...args) => this.#ask('listed', ({ state }) => state.listed(...args))
   load: Engine['load'] = (session) => this.#ask('load', ({ state }) => state.load(session))
   save: Engine['save'] = (node, session, epoch, saved) =>
     this.#ask('save', ({ state, told }) => {

@@ -1,11 +1,13 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { equal, is, ok } from 'uvu/assert'
-import type {
-  ClaimRequest,
-  Claimed,
-  ClusterEngine,
-  Engine,
-  StreamLimits,
+import {
+  type ClaimRequest,
+  type Claimed,
+  type ClusterEngine,
+  type Engine,
+  type Listed,
+  type StreamLimits,
+  taskMark,
 } from '../../../server/nodes/engine.js'
 import type { TransportError } from '../../../transports/base/errors.js'
 import { heard } from '../../support/heard.js'
@@ -356,6 +358,97 @@ export function engineSuite(
     equal(await b.closeStream(stream), [])
     equal(await b.closeStream({ session: 's', stream: 'y' }), [])
     await claimed(b, claim('b', 'other', few))
+  })
+
+  // tasks
+
+  test('tasks are claimed, saved and deleted as sessions are, and count as none', async (t) => {
+    const [a, b] = await two(t)
+    const few = { maxSessions: 1 }
+    const task = `${taskMark}x`
+    const epoch = await claimed(a, claim('a', task))
+    is(await b.ownerOf(task), 'a')
+    is(await b.ownerOf('x'), undefined)
+    equal(await b.claim(claim('b', task)), { type: 'owned', node: 'a' })
+    await claimed(a, claim('a', 's', few))
+    equal(await b.claim(claim('b', 'other', few)), { type: 'full', of: 'sessions' })
+    is(await a.save('a', task, epoch, saved('text', 1)), true)
+    equal(await b.versions([task, 'unknown', 's']), [1, undefined, undefined])
+    is(await b.save('b', task, epoch, saved('late', 2)), false)
+    is(await a.delete('a', task, epoch), true)
+    is(await b.ownerOf(task), undefined)
+    equal(await b.versions([task]), [undefined])
+    equal(await a.versions([]), [])
+  })
+
+  test('nobody works on the tasks of a node whose lease is over until another node claims them', async (t) => {
+    const [a, b] = await two(t)
+    const tasks = ['1', '2', '3'].map((id) => taskMark + id)
+    const epochs: number[] = []
+    for (const task of tasks) {
+      const epoch = await claimed(a, claim('a', task))
+      await a.save('a', task, epoch, saved('text', 1))
+      epochs.push(epoch)
+    }
+    await claimed(a, claim('a', 's'))
+    await a.release('a', tasks[2] as string, epochs[2] as number)
+    equal(await b.orphans(10), [])
+    await a.beat('a', soon, facts())
+    await eventually(async () => !(await members(b, 'b')).includes('a'))
+    equal([...(await b.orphans(10))].sort(), tasks.slice(0, 2))
+    is((await b.orphans(1)).length, 1)
+    const [first] = tasks as [string]
+    await claimed(b, claim('b', first))
+    equal(await b.orphans(10), tasks.slice(1, 2))
+    is(await a.save('a', first, epochs[0] as number, saved('fenced', 2)), false)
+    await a.beat('a', long, facts())
+    equal(await b.orphans(10), [])
+  })
+
+  test('nobody works on the tasks that a node had when it left', async (t) => {
+    const [a, b] = await two(t)
+    const [task, ended, empty] = ['1', '2', '3'].map((id) => taskMark + id) as [string, string, string]
+    await a.save('a', task, await claimed(a, claim('a', task)), saved('text', 1))
+    const epoch = await claimed(a, claim('a', ended))
+    await a.save('a', ended, epoch, saved('end', 1))
+    await a.release('a', ended, epoch)
+    await claimed(a, claim('a', empty))
+    await a.leave('a')
+    equal(await b.orphans(10), [task])
+    is(await b.load(ended), 'end')
+    const again = await claimed(b, claim('b', task))
+    equal(await b.orphans(10), [])
+    is(await b.load(task), 'text')
+    await b.release('b', task, again)
+    equal(await b.orphans(10), [], 'it has ended')
+  })
+
+  test('what is saved under the name of a list is found there, page by page, until it expires', async (t) => {
+    const [a, b] = await two(t)
+    for (let at = 0; at < 5; at += 1) {
+      const task = `${taskMark}${at}`
+      const epoch = await claimed(a, claim('a', task))
+      await a.save('a', task, epoch, { ...saved('text', 1), ttl: long + at * 1_000, list: 'mine' })
+      await a.save('a', task, epoch, { ...saved('more', 2), ttl: long * 2, list: 'mine' })
+    }
+    const names: string[] = []
+    let after: Listed | undefined
+    for (;;) {
+      const page = await b.listed('mine', after, 2)
+      ok(page.length <= 2)
+      if (page.length === 0) break
+      names.push(...page.map(({ session }) => session))
+      after = page.at(-1)
+    }
+    equal(
+      names,
+      [0, 1, 2, 3, 4].map((at) => `${taskMark}${at}`),
+    )
+    equal(await b.listed('other', undefined, 10), [])
+    const brief = `${taskMark}brief`
+    const epoch = await claimed(a, claim('a', brief, { ttl: soon }))
+    await a.save('a', brief, epoch, { ...saved('text', 1), ttl: soon, list: 'brief' })
+    await eventually(async () => (await b.listed('brief', undefined, 10)).length === 0)
   })
 
   // claims that may be lost
@@ -842,6 +935,10 @@ function everything(engine: Engine): (() => Promise<unknown>)[] {
     () => engine.reclaim(claim('a', 's'), { epoch: 1, mayRestore: true, saved: undefined }),
     () => engine.release('a', 's', 1),
     () => engine.load('s'),
+    () => engine.ownerOf('s'),
+    () => engine.orphans(10),
+    () => engine.versions(['s']),
+    () => engine.listed('list', undefined, 10),
     () => engine.save('a', 's', 1, saved('text', 1)),
     () => engine.delete('a', 's', 1),
     () => engine.touch(['s'], 1),
