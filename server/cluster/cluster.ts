@@ -3,6 +3,7 @@ import type { ListKind } from '../context/changes.js'
 import type { TransportError } from '../../transports/base/errors.js'
 import type { SharedStreams } from '../../transports/contract/shared-streams.js'
 import type { SessionStore } from '../stores/session-store.js'
+import type { SharedTaskStore } from '../stores/shared-task-store.js'
 import type { Envelope } from './envelope.js'
 
 /**
@@ -14,6 +15,8 @@ export interface Cluster {
   readonly node: string
   /** The records of the sessions of all nodes. A node saves those that it has claimed. */
   readonly store: SessionStore
+  /** The tasks of all nodes; absent where nodes share none. */
+  readonly tasks?: SharedTaskStore
   /**
    * What all nodes seal cursors and the state of calls with, unless the server was given keys: the first seals,
    * all open. Absent: each has a secret of its own.

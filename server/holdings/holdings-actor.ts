@@ -87,7 +87,9 @@ export const holdingsActor = defineActor({
         settings.cluster?.store ?? settings.store ?? createMemoryStore({ maxSessions, idleTimeout }),
         world,
       ),
-      taskStore: settings.tasks && openTaskStore(settings.tasks.store ?? createMemoryTaskStore(), world),
+      taskStore:
+        settings.tasks &&
+        (settings.cluster?.tasks ?? openTaskStore(settings.tasks.store ?? createMemoryTaskStore(), world)),
       catalog: new Catalog(
         definition,
         { ...settings, cursorKeys: settings.cursorKeys ?? secrets, hasTasks: settings.tasks !== undefined },

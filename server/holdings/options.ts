@@ -219,13 +219,19 @@ export function readServerOptions(definition: ServerDefinition, options: ServerO
     requestStates: requestStateKeys === undefined ? undefined : sealRequestStates(requestStateKeys),
     cursorKeys: requestStateKeys,
     parking: readParking(options.parking),
-    tasks: readTasks(options.tasks, definition.tools, cluster !== undefined || engine !== undefined),
+    tasks: readTasks(options.tasks, definition.tools, whereTasksAre(cluster, engine)),
     isolation: readIsolation(
       options.isolation,
       isolatedIn(definition),
       readLimit(options.maxWaiting, 'maxWaiting', 10_000),
     ),
   })
+}
+
+/** Processes of one program have no store that all of them share. */
+function whereTasksAre(cluster: Cluster | undefined, engine: ClusterEngine | undefined) {
+  if (engine !== undefined || cluster?.tasks !== undefined) return 'engine'
+  return cluster === undefined ? 'here' : 'nowhere'
 }
 
 /** A node of one program has its cluster already. */

@@ -7,7 +7,10 @@ import type { TaskStore } from '../stores/task-store.js'
 
 /** How the tasks of a server are kept (`task` of a tool), and how they are bounded. */
 export interface TasksOptions {
-  /** Where tasks are stored. Default: in memory; `createFileTaskStore` has them outlive the program. */
+  /**
+   * Where tasks are stored. Default: in memory; `createFileTaskStore` has them outlive the program. Refused with
+   * `cluster`: its engine has them.
+   */
   readonly store?: TaskStore
   /** Milliseconds from its creation until a task is deleted, unless its client asks for more or less. Default 1 h. */
   readonly ttl?: number
@@ -47,17 +50,20 @@ const hour = 60 * 60_000
 const longest = 2 ** 31 - 1
 
 /**
- * Reads the option `tasks`; undefined where there is neither it nor a tool that runs as one, and where several
- * programs serve. Throws BAD_OPTION.
+ * Reads the option `tasks`; undefined where there is neither it nor a tool that runs as one, and where the
+ * processes of one program serve. Throws BAD_OPTION.
  */
 export function readTasks(
   option: unknown,
   tools: readonly ToolDefinition[],
-  isShared: boolean,
+  kept: 'here' | 'engine' | 'nowhere',
 ): TaskSettings | undefined {
-  if (isShared) return refuseShared(option, tools)
+  if (kept === 'nowhere') return refuseShared(option, tools)
   if (option === undefined && tools.every(({ task }) => task === 'forbidden')) return undefined
-  return readLimits(option ?? {})
+  const settings = readLimits(option ?? {})
+  if (kept === 'engine' && settings.store !== undefined)
+    throw badOption('tasks.store', 'nothing with cluster, whose engine has the tasks', settings.store)
+  return settings
 }
 
 function readLimits(option: unknown) {

@@ -14,6 +14,13 @@ export interface ClaimLimits {
   readonly ttl: number
 }
 
+export interface ClaimWish {
+  readonly peer: Peer | undefined
+  readonly mayTakeOver: boolean
+  /** Milliseconds that it is kept, if not as long as sessions are. */
+  readonly ttl?: number
+}
+
 /** A session that this node owns, as far as it knows. */
 export interface Claim {
   readonly request: ClaimRequest
@@ -49,6 +56,10 @@ export class Claims {
     return this.#held.size
   }
 
+  get names(): readonly string[] {
+    return this.#sessions()
+  }
+
   get(session: string): Claim | undefined {
     return this.#held.get(session)
   }
@@ -63,12 +74,13 @@ export class Claims {
   async claim(
     engine: Engine,
     session: string,
-    { peer, mayTakeOver }: { readonly peer: Peer | undefined; readonly mayTakeOver: boolean },
+    { peer, mayTakeOver, ttl }: ClaimWish,
   ): Promise<Exclude<Claimed, { readonly type: 'full' }>> {
     await this.#releasing.get(session)
     // what is released from now on is this claim
     this.#unreleased.delete(session)
-    const request = this.#request(session, peer, mayTakeOver)
+    const usual = this.#request(session, peer, mayTakeOver)
+    const request = ttl === undefined ? usual : { ...usual, ttl }
     const claimed = await engine.claim(request).catch((error) => {
       this.#held.set(session, { request, epoch: undefined, saved: this.#held.get(session)?.saved })
       throw error

@@ -13,6 +13,7 @@ import type { ClusterEngine, ClusterSettings, Engine, Members } from './engine.j
 import type { Parcel } from './letter.js'
 import { Membership } from './membership.js'
 import { NodeStreams } from './node-streams.js'
+import { NodeTasks } from './node-tasks.js'
 import { Post } from './post.js'
 import { RecordKeeper } from './record-keeper.js'
 import { Seal } from './seal.js'
@@ -77,6 +78,7 @@ export class EngineCluster implements Cluster {
   readonly server: string
   readonly store: SessionStore
   readonly streams: NodeStreams
+  readonly tasks: NodeTasks
   readonly settings: ClusterSettings
   /** Milliseconds after which the record of a session expires that no node keeps. */
   readonly ttl: number
@@ -132,6 +134,7 @@ export class EngineCluster implements Cluster {
       heard: (members, sentAt) => {
         this.#post.judge(members.nodes, sentAt)
         this.#claims.releaseRest(this.#engine)
+        this.tasks.releaseRest(this.#engine)
         void this.#bulletin.catchUp(members.news)
       },
       reclaim: (held, mayRestore) => this.#reclaim(held, mayRestore),
@@ -154,6 +157,7 @@ export class EngineCluster implements Cluster {
       gone: (node) => {
         this.#tell((inbox) => inbox.gone(node))
         outside(() => this.streams.gone(node))
+        outside(() => this.tasks.gone(node))
       },
       undelivered: (node, id) => this.#tell((inbox) => inbox.receive(node, { type: 'undelivered', id })),
       late: (node, id) =>
@@ -171,6 +175,16 @@ export class EngineCluster implements Cluster {
       send: (node, what) => this.#send(node, { for: 'streams', what }),
       isThere: (node) => this.#membership.isThere(this.engine, node),
       mayTakeOver: () => this.#membership.mayTakeOver,
+    })
+    this.tasks = new NodeTasks({
+      node: this.node,
+      world,
+      engine: () => this.#surely(),
+      confirm: () => this.#confirm(),
+      mayTakeOver: () => this.#membership.mayTakeOver,
+      isRetiring: () => this.#isRetiring,
+      hasLeft: () => this.#hasLeft,
+      send: (node, what) => this.#send(node, { for: 'tasks', what }),
     })
     this.store = new RecordKeeper({
       node: this.node,
@@ -374,6 +388,7 @@ export class EngineCluster implements Cluster {
     const left = this.streams.leave()
     this.#membership.leave()
     this.#lose(this.#claims.forgetAll())
+    this.tasks.close()
     try {
       await left
       if (engine.isUp) await engine.leave(this.node)
@@ -440,6 +455,7 @@ export class EngineCluster implements Cluster {
 
   async #reclaim(engine: Engine, mayRestore: boolean): Promise<void> {
     this.#lose(await this.#claims.reclaim(engine, mayRestore))
+    await this.tasks.reclaim(engine, mayRestore)
   }
 
   /** Rejects if the engine may have lost a session that its owner still has, and is about to bring back. */
@@ -454,6 +470,7 @@ export class EngineCluster implements Cluster {
 
   #take(from: string, parcel: Parcel): void {
     if (parcel.for === 'streams') return outside(() => this.streams.hear(from, parcel.what))
+    if (parcel.for === 'tasks') return outside(() => this.tasks.hear(from, parcel.what))
     if (this.#inbox !== undefined) return this.#tell((inbox) => inbox.receive(from, parcel.what))
     // it was taken in the moment in which the port ended: nothing of it was done
     if (parcel.what.type === 'ask')

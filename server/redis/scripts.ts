@@ -219,7 +219,8 @@ end
 return 1
 `)
 
-export const forget = redisScript(`local base, node, id, epoch = KEYS[1], ARGV[1], ARGV[2], ARGV[3]${streams}${owned}
+export const forget =
+  redisScript(`local base, node, id, epoch = KEYS[1], ARGV[1], ARGV[2], ARGV[3]${streams}${owned}
 local known = redis.call('HMGET', base .. 's:' .. id, 'o', 'e', 'c')
 if known[1] ~= node or known[2] ~= epoch then return 0 end
 for _, stream in ipairs(redis.call('SMEMBERS', base .. 't:' .. id)) do redis.call('UNLINK', placeOf(stream)) end

@@ -9,6 +9,7 @@ import type { ExchangeAnswer, ExchangeCall, Peer } from '../../transports/contra
 import { allowedOf } from '../catalog/authorization.js'
 import type { baseActor } from './base-actor.js'
 import type { Holdings } from '../holdings/holdings-actor.js'
+import type { TaskRecord } from '../stores/task-store.js'
 import { McpTasks } from '../tasks/tasks.js'
 import { tagOf } from './listen-topics.js'
 
@@ -39,6 +40,9 @@ export class Subscriptions {
     const filter = allowedOf(notifications, peer, this.#holdings.catalog)
     const tasks = (await this.#tasks?.listened(request, peer, notifications.taskIds)) ?? []
     const lease = leaseOf(peer, this.#world)
+    const over = new AbortController()
+    const tell = (record: TaskRecord): void => void this.#base.cast('taskChanged', record)
+    this.#tasks?.follow(tasks, tell, over.signal)
     try {
       const until = lease === undefined ? signal : AbortSignal.any([signal, lease.signal])
       const ended = await this.#base.call(
@@ -48,6 +52,7 @@ export class Subscriptions {
       )
       if (ended === 'closed' && lease?.signal.aborted !== true) return { response: undefined, refused: false }
     } finally {
+      over.abort()
       lease?.end()
     }
     const { info: serverInfo } = this.#holdings.settings.definition

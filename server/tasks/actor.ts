@@ -4,9 +4,10 @@ import type { JsonObject } from '../../protocol/wire/json.js'
 import { type Deferred, defineActor, type Refusal, refuse } from '../../runtime/process/behaviour.js'
 import { messageOf } from '../../runtime/base/errors.js'
 import type { ActorContext } from '../../runtime/process/context.js'
-import type { RefOf } from '../../runtime/process/ref.js'
+import { forever, type RefOf } from '../../runtime/process/ref.js'
 import { AskError, type AskErrorCode, ServerError } from '../base/errors.js'
 import type { RequestScope } from '../context/context.js'
+import type { TaskErrand } from '../stores/shared-task-store.js'
 import type { TaskAnswer, TaskEnd, TaskQuestion, TaskRecord } from '../stores/task-store.js'
 import { questionId, readAnswers, withAnswers } from './answers.js'
 import {
@@ -78,6 +79,13 @@ export const mcpTaskActor = defineActor({
       if (task.record.end !== undefined) return
       task.record = Object.freeze({ ...task.record, statusMessage, updatedAt: task.world.date() })
     },
+    /** Another node works on it by now: here it has no effect any more. */
+    lost(task, _nothing: undefined, ctx) {
+      stopRun(task)
+      task.ending ??= { type: 'cancelled' }
+      tellLeft(task, { type: 'moved' })
+      ctx.stop()
+    },
     /** Its time is over. */
     async expire(task, _nothing: undefined, ctx) {
       stopRun(task)
@@ -106,6 +114,13 @@ export const mcpTaskActor = defineActor({
 })
 
 export type McpTaskRef = RefOf<typeof mcpTaskActor>
+
+/** Has a task do what its client wants. Rejects as the task does, and with RuntimeError when it has ended. */
+export async function runOn(task: McpTaskRef, errand: TaskErrand): Promise<void> {
+  if (errand.do === 'cancel') await task.call('cancel', undefined, forever)
+  else if (errand.do === 'answer') await task.call('answer', errand.responses, forever)
+  else await task.call('refuse', errand.question, forever)
+}
 
 async function begin(task: McpTask, isNew: boolean, ctx: ActorContext): Promise<Refusal | undefined> {
   const { record, host } = task

@@ -12,8 +12,9 @@ import type { Peer } from '../../transports/contract/contract.js'
 import { tooManyRequests } from '../base/errors.js'
 import type { Holdings } from '../holdings/holdings-actor.js'
 import type { TaskSettings } from '../holdings/task-options.js'
+import type { SharedTaskStore, TaskErrand } from '../stores/shared-task-store.js'
 import { isTaskRecord, type TaskRecord, type TaskStore } from '../stores/task-store.js'
-import { mcpTaskActor, type McpTaskRef } from './actor.js'
+import { mcpTaskActor, type McpTaskRef, runOn } from './actor.js'
 import { askTaskStore, sizeOf, type TaskHost, type Tell } from './mcp-task.js'
 
 export interface LedgerInput {
@@ -71,7 +72,7 @@ export type Found =
 
 /** A page of tasks: their ids, and after which place the next page begins. */
 export interface ListedTasks {
-  readonly found: readonly { readonly id: string; readonly live: McpTaskRef | undefined }[]
+  readonly found: readonly { readonly id: string }[]
   readonly next: { readonly id: string; readonly place: number } | undefined
 }
 
@@ -79,6 +80,10 @@ const crashes = 2
 const periodMs = 5_000
 /** Milliseconds until a task that could not be brought back is tried again. */
 const tryAgain = 1_000
+/** Milliseconds between two looks for tasks of nodes that have ended, how many are taken then, and at once. */
+const lookAfter = 1_000
+const orphansAtOnce = 256
+const adoptedAtOnce = 16
 /** Milliseconds that a task has to be saved in. */
 const beginTime = 15_000
 
@@ -100,8 +105,15 @@ export const ledgerActor = defineActor({
       places: 0,
       [describe]: () => `${ledger.entries.size} tasks, ${ledger.byRef.size} at work`,
     }
-    const unfinished = await readAll(ledger, ctx)
-    if (unfinished.length > 0) ctx.sendAfter(0, { revive: unfinished })
+    const shared = sharedIn(ledger)
+    if (shared === undefined) {
+      const unfinished = await readAll(ledger, ctx)
+      if (unfinished.length > 0) ctx.sendAfter(0, { revive: unfinished })
+      return ledger
+    }
+    const lost = (ids: readonly string[]): void => void ledger.self.cast('lost', ids)
+    ctx.own(shared.employ({ lost, run: (id, errand) => runErrand(ledger.self, id, errand) }))
+    ctx.sendAfter(0, 'look')
     return ledger
   },
   call: {
@@ -113,6 +125,8 @@ export const ledgerActor = defineActor({
       if (entry === undefined || entry.owner !== owner) return { type: 'unknown' }
       return entry.live?.alive === true ? { type: 'live', ref: entry.live } : { type: 'stored' }
     },
+    /** The actor of a task that is at work here. */
+    live: ({ entries }, id: string): McpTaskRef | undefined => entries.get(id)?.live,
     list: (ledger, page: { owner: string | undefined; after: number; size: number }): ListedTasks =>
       list(ledger, page),
     /** Whether there is room for a record of so many bytes, in place of the one before. */
@@ -134,6 +148,13 @@ export const ledgerActor = defineActor({
       entry.live = undefined
     },
     drop: (ledger, id: string) => drop(ledger, id),
+    /** Other nodes work on them by now. */
+    lost(ledger, ids: readonly string[]) {
+      for (const id of ids) {
+        ledger.entries.get(id)?.live?.cast('lost')
+        drop(ledger, id)
+      }
+    },
     /** The server is stopping. Requests that wait for what is in memory have the time that calls have. */
     release({ byRef, store }) {
       if (store.durable !== true) return
@@ -149,13 +170,60 @@ export const ledgerActor = defineActor({
       entry.live = undefined
       ctx.sendAfter(entry.window.add(ctx.clock.now()) ? 0 : periodMs, { revive: [entry.id] })
     },
-    timer(ledger, what: { readonly revive: readonly string[] } | { readonly expire: string }, ctx) {
+    timer(ledger, what: Timer, ctx) {
+      if (what === 'look') return void adoptOrphans(ledger, ctx)
       if ('expire' in what) return expire(ledger, what.expire, ctx)
       for (const id of what.revive) void revive(ledger, id, ctx)
       return undefined
     },
   },
 })
+
+type Timer = { readonly revive: readonly string[] } | { readonly expire: string } | 'look'
+
+function sharedIn({ holdings }: Ledger): SharedTaskStore | undefined {
+  return holdings.settings.cluster?.tasks
+}
+
+/** Does with a task what another node was asked for. */
+async function runErrand(
+  ledger: RefOf<typeof ledgerActor>,
+  id: string,
+  errand: TaskErrand,
+): Promise<boolean> {
+  const task = await ledger.call('live', id)
+  if (task === undefined) return false
+  await runOn(task, errand)
+  return true
+}
+
+/**
+ * Continues the tasks of this node that its last ledger had, and those of nodes that have ended, and looks again
+ * later. Of the nodes that do so, one gets a task.
+ */
+async function adoptOrphans(ledger: Ledger, ctx: ActorContext): Promise<void> {
+  const { entries, settings } = ledger
+  const shared = sharedIn(ledger) as SharedTaskStore
+  const adopt = async (id: string): Promise<void> => {
+    if (entries.has(id) || entries.size >= settings.maxTasks || !(await shared.adopt(id))) return
+    const record = await shared.load(id)
+    if (record === undefined || entries.has(id)) return
+    enter(ledger, record, record.owner, ctx)
+    await revive(ledger, id, ctx)
+  }
+  try {
+    const found = shared.held.filter((id) => !entries.has(id))
+    found.push(...(await shared.orphans(orphansAtOnce)))
+    const next = async (): Promise<void> => {
+      for (let id = found.pop(); id !== undefined; id = found.pop()) await adopt(id)
+    }
+    await Promise.all(Array.from({ length: adoptedAtOnce }, next))
+  } catch {
+    // while the engine is away nobody knows whose they are
+  } finally {
+    ctx.sendAfter(lookAfter, 'look')
+  }
+}
 
 /** Enters what the store has; answers the ids of those that were at work. */
 async function readAll(ledger: Ledger, ctx: ActorContext): Promise<string[]> {
@@ -319,8 +387,8 @@ function list(
   return { found: found.map(toListed), next: undefined }
 }
 
-function toListed({ id, live }: Entry) {
-  return { id, live }
+function toListed({ id }: Entry): { readonly id: string } {
+  return { id }
 }
 
 function noRoom(problem: string): McpError {

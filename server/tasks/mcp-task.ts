@@ -54,6 +54,8 @@ export type TaskNews =
   | { readonly type: 'gone' }
   /** The server is stopping, and the task goes on when it starts again. */
   | { readonly type: 'left' }
+  /** Something has changed, on another node by now: it is to be looked at again. */
+  | { readonly type: 'moved' }
 
 /** A request that waits for the end of a task (`tasks/result`): the newest one gets the questions. */
 interface Watcher {
@@ -103,7 +105,7 @@ export async function saveTask(task: McpTask, change: Partial<TaskRecord> = {}):
   if (bytes > maxBytes) throw tooLarge(`a task may have ${maxBytes} bytes (tasks.maxBytes), and has ${bytes}`)
   if (!(await host.ledger.call('weigh', { id, bytes })))
     throw tooLarge(`all tasks have ${host.settings.maxTotalBytes} bytes already (tasks.maxTotalBytes)`)
-  await askTaskStore(world, () => host.store.save(record))
+  await askTaskStore(world, () => host.store.save(record), host.holdings.settings.cluster?.tasks?.patience)
   const before = task.record
   task.record = Object.freeze(record)
   if (!isNews(before, record)) return
@@ -124,15 +126,15 @@ function tellStatus({ record, host, tell }: McpTask, before: TaskRecord): void {
 export async function askTaskStore<Answer>(
   world: World,
   ask: () => Answer | Promise<Answer>,
+  patience = 0,
 ): Promise<Answer> {
   const asking = ask()
   if (!isPromise(asking)) return asking
+  const ms = patience + storeTime
   const late = (): never => {
-    throw new RuntimeError('TIMEOUT', `the store of tasks took longer than ${storeTime} ms`, {
-      retryable: true,
-    })
+    throw new RuntimeError('TIMEOUT', `the store of tasks took longer than ${ms} ms`, { retryable: true })
   }
-  return waitWithin<Answer>({ clock: world, ms: storeTime, late }, (resolve, reject) => {
+  return waitWithin<Answer>({ clock: world, ms, late }, (resolve, reject) => {
     asking.then(resolve, reject)
     return undefined
   })

@@ -11,6 +11,7 @@ import { forever, type RefOf } from '../../runtime/process/ref.js'
 import type { Registry } from '../../runtime/process/registry.js'
 import { pause } from '../../runtime/time/wait.js'
 import type { World } from '../../runtime/time/world.js'
+import { TransportError } from '../../transports/base/errors.js'
 import { isThisMachine, networkOf } from '../../transports/connections/client-counts.js'
 import type { Peer } from '../../transports/contract/contract.js'
 import type { Principal } from '../../transports/contract/principal.js'
@@ -25,12 +26,13 @@ import type { Holdings } from '../holdings/holdings-actor.js'
 import type { TaskSettings } from '../holdings/task-options.js'
 import { prepareTool } from '../requests/handlers/tools.js'
 import { noAnswerIn, type RouteScope, type TaskRoutes, type Work } from '../requests/work.js'
+import type { SharedTaskStore, TaskErrand } from '../stores/shared-task-store.js'
 import type { TaskQuestion, TaskRecord, TaskStore } from '../stores/task-store.js'
-import type { McpTaskRef } from './actor.js'
-import type { Tell } from './mcp-task.js'
-import type { Found, ledgerActor } from './ledger.js'
+import { type McpTaskRef, runOn } from './actor.js'
+import type { TaskNews, Tell } from './mcp-task.js'
+import type { Found, ledgerActor, ListedTasks } from './ledger.js'
 import { askTaskStore } from './mcp-task.js'
-import { toDetailedTask, toExtensionTask, toTask } from './views.js'
+import { hasNews, toDetailedTask, toExtensionTask, toTask } from './views.js'
 
 /** The methods of 2025-11-25, and those of the extension for 2026-07-28. */
 const inSessions = ['tasks/get', 'tasks/result', 'tasks/list', 'tasks/cancel'] as const
@@ -43,8 +45,11 @@ const idBytes = 24
 const maxId = 200
 const pageSize = 100
 /** How often a task is looked for that goes on after the death of its actor, and ms between. */
-const maxTries = 20
-const betweenTries = 50
+const tries = Object.freeze({ most: 20, pause: 50 })
+/** The same after the death of its node: the lease of that has to end. */
+const triesOfNodes = Object.freeze({ most: 40, pause: 250 })
+/** Milliseconds until a change that could not be read is looked for again. */
+const readAgain = 1_000
 /** Tasks that one stream hears of. */
 const maxListened = 100
 
@@ -53,6 +58,8 @@ export class McpTasks implements TaskRoutes {
   readonly #holdings: Holdings
   readonly #settings: TaskSettings
   readonly #store: TaskStore
+  /** The store, where several nodes have one. */
+  readonly #shared: SharedTaskStore | undefined
   readonly #registry: Registry
   readonly #world: World
   readonly #tellStatus: Tell | undefined
@@ -75,6 +82,7 @@ export class McpTasks implements TaskRoutes {
     this.#holdings = given.holdings
     this.#settings = given.settings
     this.#store = given.store
+    this.#shared = given.holdings.settings.cluster?.tasks
     this.#registry = given.registry
     this.#world = given.world
     this.#tellStatus = given.tell
@@ -106,6 +114,7 @@ export class McpTasks implements TaskRoutes {
   release(): void {
     const ledger = this.#registry.whereis(this.#holdings.settings.names.ledger)
     ;(ledger as RefOf<typeof ledgerActor> | undefined)?.cast('release')
+    if (this.#shared?.isLeaving === true) this.#shared.sendAway()
   }
 
   /** The tasks that a stream of `subscriptions/listen` may hear of: those of its client, up to 100. */
@@ -114,6 +123,32 @@ export class McpTasks implements TaskRoutes {
     const wanted = [...new Set(ids)].slice(0, maxListened)
     const found = await Promise.all(wanted.map((id) => this.#load(id, peer).catch(() => undefined)))
     return found.filter((record) => record !== undefined)
+  }
+
+  /** Tells what becomes of tasks on other nodes, until `signal` aborts. */
+  follow(records: readonly TaskRecord[], tell: (record: TaskRecord) => void, signal: AbortSignal): void {
+    const shared = this.#shared
+    if (shared !== undefined) for (const record of records) void this.#follow(shared, record, tell, signal)
+  }
+
+  async #follow(
+    shared: SharedTaskStore,
+    first: TaskRecord,
+    tell: (record: TaskRecord) => void,
+    signal: AbortSignal,
+  ): Promise<void> {
+    for (let known = first; known.end === undefined; ) {
+      await shared.changed(known.id, known.version, signal)
+      if (signal.aborted || shared.isLeaving) return
+      try {
+        const record = await shared.load(known.id)
+        if (record === undefined) return
+        if (hasNews(known, record)) tell(record)
+        known = record
+      } catch {
+        await pause(readAgain, this.#world, signal)
+      }
+    }
   }
 
   /** Undefined for a call that runs as any other. */
@@ -167,12 +202,7 @@ export class McpTasks implements TaskRoutes {
           `The task has ended already (${before.end.type === 'cancelled' ? 'cancelled' : 'with an outcome'})`,
         )
       }
-      const record = await this.#ask(
-        id,
-        peer,
-        (task) => task.call('cancel', undefined, forever),
-        (ended) => ended,
-      )
+      const record = await this.#run(id, peer, { do: 'cancel' })
       if (!dialect.handshake) return {}
       if (record.end?.type === 'cancelled') return this.#tell(record, dialect)
       throw McpError.invalidParams('The task has ended already (with an outcome)')
@@ -186,12 +216,7 @@ export class McpTasks implements TaskRoutes {
       throw McpError.invalidParams(`${method}: params.inputResponses: expected an object`)
     return this.#work(method, scope, async ({ peer }) => {
       await this.#load(id, peer)
-      await this.#ask(
-        id,
-        peer,
-        (task) => task.call('answer', responses, forever),
-        () => undefined,
-      )
+      await this.#run(id, peer, { do: 'answer', responses })
       return {}
     })
   }
@@ -207,8 +232,10 @@ export class McpTasks implements TaskRoutes {
     return this.#work(method, scope, async () => {
       const { cursors } = this.#holdings.catalog
       const list = `${method} ${owner ?? ''}`
-      const after = cursor === undefined ? 0 : this.#placeOf(cursors, list, cursor)
-      const { found, next } = await this.#ledger().call('list', { owner, after, size: pageSize })
+      const { found, next } =
+        this.#shared === undefined || owner === undefined
+          ? await this.#pageHere(owner, list, cursor)
+          : await this.#pageOfAll(this.#shared, owner, list, cursor)
       const tasks: Task[] = []
       // one after the other: a record may be large, and most of it is not told
       for (const { id } of found) {
@@ -218,6 +245,25 @@ export class McpTasks implements TaskRoutes {
       if (next === undefined) return { tasks }
       return { tasks, nextCursor: cursors.write(list, { place: next.place, key: next.id }) }
     })
+  }
+
+  #pageHere(owner: string | undefined, list: string, cursor: string | undefined): Promise<ListedTasks> {
+    const after = cursor === undefined ? 0 : this.#placeOf(this.#holdings.catalog.cursors, list, cursor)
+    return this.#ledger().call('list', { owner, after, size: pageSize })
+  }
+
+  /** The tasks of all nodes. */
+  async #pageOfAll(
+    shared: SharedTaskStore,
+    owner: string,
+    list: string,
+    cursor: string | undefined,
+  ): Promise<ListedTasks> {
+    const last = cursor === undefined ? undefined : this.#holdings.catalog.cursors.read(list, cursor)
+    const after = last && { id: last.key, place: last.place }
+    const page = await orStartingAgain(shared.page(owner, after, pageSize + 1))
+    const found = page.slice(0, pageSize)
+    return { found, next: page.length > pageSize ? found.at(-1) : undefined }
   }
 
   /** Waits for the end, and asks the client meanwhile what the task asks. */
@@ -245,8 +291,16 @@ export class McpTasks implements TaskRoutes {
     const known: string[] = []
     await this.#load(id, ctx.peer)
     const next = (task: McpTaskRef) => task.call('watch', { scope, known: [...known] }, forever)
+    const nextElsewhere = async (shared: SharedTaskStore, record: TaskRecord): Promise<TaskNews> => {
+      const questions = record.asked.filter((question) => !known.includes(question.id))
+      if (questions.length > 0) return { type: 'asked', questions }
+      await shared.changed(id, record.version, ctx.signal)
+      return { type: ctx.signal.aborted || shared.isLeaving ? 'left' : 'moved' }
+    }
+    const ended = (record: TaskRecord): TaskNews => ({ type: 'ended', record })
     for (;;) {
-      const news = await this.#ask(id, ctx.peer, next, (record) => ({ type: 'ended' as const, record }))
+      const news = await this.#ask(id, ctx.peer, { here: next, elsewhere: nextElsewhere, ended })
+      if (news.type === 'moved') continue
       if (news.type === 'ended') return news.record
       if (news.type === 'gone') throw unknownTask()
       if (news.type === 'left') throw startingAgain()
@@ -267,21 +321,14 @@ export class McpTasks implements TaskRoutes {
     try {
       const timeout = this.#settings.maxTtl
       const result = await scope.ask(key, method, { ...params, _meta } as never, { timeout })
-      const answers = { [key]: result } as JsonObject
-      await this.#ask(
-        id,
-        peer,
-        (task) => task.call('answer', answers, forever),
-        () => undefined,
-      )
+      await this.#run(id, peer, { do: 'answer', responses: { [key]: result } as JsonObject })
     } catch (error) {
       const isRefused =
         error instanceof AskError && (error.code === 'ASK_REFUSED' || error.code === 'BAD_ANSWER')
       if (!isRefused) return
       const { code, message } = error
-      const refuse = (task: McpTaskRef) =>
-        task.call('refuse', { id: key, code: code as never, message }, forever)
-      await this.#ask(id, peer, refuse, () => undefined).catch(() => {})
+      const question = { id: key, code: code as never, message }
+      await this.#run(id, peer, { do: 'refuse', question }).catch(() => {})
     }
   }
 
@@ -320,42 +367,61 @@ export class McpTasks implements TaskRoutes {
       ...(client !== undefined && { client }),
       ...(tell !== undefined && { tell }),
     }
-    return this.#ledger().call('create', creating, { timeout: quick })
+    if (this.#shared?.isServing === false) throw startingAgain()
+    return orStartingAgain(this.#ledger().call('create', creating, { timeout: quick }))
   }
 
   /** The record of a task, for its owner. Rejects with McpError -32602 for any other. */
   async #load(id: string, peer: Peer): Promise<TaskRecord> {
-    const record = await this.#ask(
-      id,
-      peer,
-      (task) => task.call('get', undefined, forever),
-      (ended) => ended,
-    )
+    const record = await this.#ask(id, peer, {
+      here: (task) => task.call('get', undefined, forever),
+      elsewhere: async (_shared, found) => found,
+      ended: (found) => found,
+    })
     this.#checkScopes(record, peer)
     return record
   }
 
-  /** Asks the actor of a task that is at work, else its record. Rejects with McpError -32602 if it is unknown. */
-  async #ask<Answer>(
-    id: string,
-    peer: Peer,
-    live: (task: McpTaskRef) => Promise<Answer>,
-    ended: (record: TaskRecord) => Answer,
-  ): Promise<Answer> {
+  /** Has the task do what its client wants, wherever it is at work; answers its record afterwards. */
+  #run(id: string, peer: Peer, errand: TaskErrand): Promise<TaskRecord> {
+    return this.#ask(id, peer, {
+      here: async (task) => {
+        await runOn(task, errand)
+        return this.#load(id, peer)
+      },
+      elsewhere: async (shared) => ((await shared.send(id, errand)) ? this.#load(id, peer) : undefined),
+      ended: (record) => record,
+    })
+  }
+
+  /**
+   * Asks the actor of a task that is at work here; of another one its record, and what to do where it is at work
+   * elsewhere. Rejects with McpError -32602 if it is unknown.
+   */
+  async #ask<Answer extends object>(id: string, peer: Peer, ways: Ways<Answer>): Promise<Answer> {
     if (id.length > maxId) throw unknownTask()
-    for (let tries = 0; tries < maxTries; tries += 1) {
-      const found: Found = await this.#ledger().call('find', { id, owner: ownerOf(peer) })
-      if (found.type === 'unknown') throw unknownTask()
+    const owner = ownerOf(peer)
+    const shared = this.#shared
+    const { most, pause: ms } = shared === undefined ? tries : triesOfNodes
+    for (let count = 0; count < most; count += 1) {
+      // other nodes may know better
+      if (shared?.isServing === false) throw startingAgain()
+      const found: Found = await this.#ledger().call('find', { id, owner })
+      if (found.type === 'unknown' && shared === undefined) throw unknownTask()
       try {
-        if (found.type === 'live') return await live(found.ref)
+        if (found.type === 'live') return await ways.here(found.ref)
       } catch (error) {
         if (!(error instanceof RuntimeError)) throw error
         continue // it has ended meanwhile, or its actor has died
       }
-      const record = await askTaskStore(this.#world, () => this.#store.load(id))
-      if (record === undefined) throw unknownTask()
-      if (record.end !== undefined) return ended(record)
-      await pause(betweenTries, this.#world) // it is about to go on
+      const record = await orStartingAgain(askTaskStore(this.#world, () => this.#store.load(id)))
+      if (record === undefined || record.owner !== owner) throw unknownTask()
+      if (record.end !== undefined) return ways.ended(record)
+      if (found.type === 'unknown' && shared !== undefined) {
+        const answer = await orStartingAgain(ways.elsewhere(shared, record))
+        if (answer !== undefined) return answer
+      }
+      await pause(ms, this.#world) // it is about to go on
     }
     throw startingAgain()
   }
@@ -397,6 +463,23 @@ export class McpTasks implements TaskRoutes {
     const ledger = this.#registry.whereis(this.#holdings.settings.names.ledger)
     if (ledger === undefined) throw startingAgain()
     return ledger as RefOf<typeof ledgerActor>
+  }
+}
+
+/** What is asked, by where a task is. */
+interface Ways<Answer> {
+  here(task: McpTaskRef): Promise<Answer>
+  /** At work on another node, or on none; undefined: to be asked again. */
+  elsewhere(shared: SharedTaskStore, record: TaskRecord): Promise<Answer | undefined>
+  ended(record: TaskRecord): Answer
+}
+
+/** Where nodes share the tasks, and cannot reach them. */
+async function orStartingAgain<Value>(asking: Promise<Value>): Promise<Value> {
+  try {
+    return await asking
+  } catch (error) {
+    throw error instanceof TransportError ? startingAgain() : error
   }
 }
 

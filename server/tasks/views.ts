@@ -54,6 +54,12 @@ export function isNews(before: TaskRecord, record: TaskRecord): boolean {
   return before.asked !== record.asked || before.end !== record.end
 }
 
+/** The same, between two records of which one was read from a store. */
+export function hasNews(before: TaskRecord, record: TaskRecord): boolean {
+  const ids = ({ asked }: TaskRecord): string => JSON.stringify(asked.map(({ id }) => id))
+  return ids(before) !== ids(record) || (before.end === undefined) !== (record.end === undefined)
+}
+
 function factsOf(record: TaskRecord, dialect: Dialect): TaskFacts {
   const { id, createdAt, updatedAt } = record
   const statusMessage = messageOf(record)

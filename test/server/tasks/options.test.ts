@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert'
 import { defineTool } from '../../../server/definitions/define-tool.js'
 import { readTasks } from '../../../server/holdings/task-options.js'
 import { createFileTaskStore, decodeTask, encodeTask } from '../../../server/stores/file-task-store.js'
-import type { TaskRecord } from '../../../server/stores/task-store.js'
+import { createMemoryTaskStore, type TaskRecord } from '../../../server/stores/task-store.js'
 import { suite } from '../../support/suite.js'
 import { makeFolder } from '../stores/_file-store.js'
 import { greet, fail, plain } from './_tasks.js'
@@ -29,9 +29,9 @@ const record: TaskRecord = {
 }
 
 test('there are tasks where a tool can be one, or the option is given', () => {
-  assert.is(readTasks(undefined, [plain], false), undefined)
-  assert.is(readTasks(undefined, [plain, greet], false)?.ttl, 3_600_000)
-  assert.is(readTasks({ ttl: 50, maxTtl: 20 }, [plain], false)?.ttl, 20)
+  assert.is(readTasks(undefined, [plain], 'here'), undefined)
+  assert.is(readTasks(undefined, [plain, greet], 'here')?.ttl, 3_600_000)
+  assert.is(readTasks({ ttl: 50, maxTtl: 20 }, [plain], 'here')?.ttl, 20)
 })
 
 test('a wrong option is named', () => {
@@ -46,17 +46,25 @@ test('a wrong option is named', () => {
   }
   for (const [field, value] of Object.entries(wrong))
     assert.throws(
-      () => readTasks({ [field]: value }, [greet], false),
+      () => readTasks({ [field]: value }, [greet], 'here'),
       ({ code, data }: { code: string; data: object }) =>
         code === 'BAD_OPTION' && Reflect.get(data, 'field') === `tasks.${field}`,
     )
-  assert.throws(() => readTasks(7, [greet], false), /tasks: expected an object/)
+  assert.throws(() => readTasks(7, [greet], 'here'), /tasks: expected an object/)
 })
 
 test('where several programs serve, optional tools are calls, and a required one is refused', () => {
-  assert.is(readTasks(undefined, [greet], true), undefined)
-  assert.throws(() => readTasks(undefined, [greet, fail], true), /tool "fail" has task: 'required'/)
-  assert.throws(() => readTasks({}, [greet], true), /nothing where several programs/)
+  assert.is(readTasks(undefined, [greet], 'nowhere'), undefined)
+  assert.throws(() => readTasks(undefined, [greet, fail], 'nowhere'), /tool "fail" has task: 'required'/)
+  assert.throws(() => readTasks({}, [greet], 'nowhere'), /nothing where several programs/)
+})
+
+test('with an engine there are tasks, and no other store of them', () => {
+  assert.is(readTasks({ ttl: 50 }, [greet], 'engine')?.ttl, 50)
+  assert.throws(
+    () => readTasks({ store: createMemoryTaskStore() }, [greet], 'engine'),
+    /tasks.store: expected nothing/,
+  )
 })
 
 test('a tool that needs a session is no task, and other words are refused', () => {

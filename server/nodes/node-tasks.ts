@@ -1,0 +1,343 @@
+import { outside } from '../../runtime/faults/containment.js'
+import { RuntimeError } from '../../runtime/base/errors.js'
+import { pause, waitWithin } from '../../runtime/time/wait.js'
+import type { World } from '../../runtime/time/world.js'
+import { TransportError } from '../../transports/base/errors.js'
+import { errorOf, type Problem, problemOf } from '../cluster/envelope.js'
+import type { ListedTask, SharedTaskStore, TaskErrand, TaskHands } from '../stores/shared-task-store.js'
+import { isTaskRecord, type TaskRecord } from '../stores/task-store.js'
+import { Claims } from './claims.js'
+import { type Engine, taskMark } from './engine.js'
+import { isUnavailable } from './unavailable.js'
+
+/** What one node says to another of a task; plain data. `id` is the question's. */
+export type TaskWord =
+  | { readonly type: 'ask'; readonly id: string; readonly task: string; readonly errand: TaskErrand }
+  | { readonly type: 'answer'; readonly id: string; readonly isDone: boolean }
+  | { readonly type: 'failed'; readonly id: string; readonly problem: Problem }
+
+export interface NodeTasksInput {
+  readonly node: string
+  readonly world: World
+  /** Throws CLUSTER_UNAVAILABLE while this node may not do anything. */
+  readonly engine: () => Engine
+  /** Rejects if the engine may have lost what somebody still has. */
+  readonly confirm: () => Promise<void>
+  readonly mayTakeOver: () => boolean
+  /** Whether this node is about to end. */
+  readonly isRetiring: () => boolean
+  /** Whether it has, and nothing it does counts any more. */
+  readonly hasLeft: () => boolean
+  /** False when there is no room. */
+  readonly send: (node: string, word: TaskWord) => boolean
+}
+
+interface Asked {
+  readonly node: string
+  resolve(isDone: boolean): void
+  reject(error: unknown): void
+}
+
+interface Watcher {
+  readonly key: string
+  readonly version: number
+  wake(): void
+}
+
+/** Milliseconds between two looks at the tasks that somebody waits for. */
+const lookAfter = 500
+/** Milliseconds that another node has to do what it is asked. */
+const errandTime = 10_000
+/** What this node may ask others at once. */
+const maxAsked = 10_000
+/** Milliseconds until what could not be saved is saved again. */
+const saveAgain = 100
+/** Milliseconds that a save waits for the engine to come back. */
+const patience = 15_000
+/** Milliseconds that what was left of a task is kept that could not be saved. */
+const brief = 60_000
+
+/**
+ * The tasks of all nodes, as one of them sees them. Each task is claimed as a session is, under a name that no
+ * session has: epochs keep a node from saving what another one works on.
+ */
+export class NodeTasks implements SharedTaskStore {
+  readonly durable = true
+  readonly patience = patience
+  readonly #input: NodeTasksInput
+  readonly #claims: Claims
+  readonly #asked = new Map<string, Asked>()
+  readonly #watchers = new Set<Watcher>()
+  #hands: TaskHands | undefined
+  #timer: unknown
+
+  constructor(input: NodeTasksInput) {
+    this.#input = input
+    const limits = { maxSessions: Number.POSITIVE_INFINITY, maxSessionsPerClient: undefined, ttl: brief }
+    this.#claims = new Claims(input.node, limits)
+  }
+
+  get isServing(): boolean {
+    try {
+      this.#input.engine()
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  get isLeaving(): boolean {
+    return this.#input.isRetiring()
+  }
+
+  sendAway(): void {
+    for (const watcher of [...this.#watchers]) watcher.wake()
+  }
+
+  employ(hands: TaskHands): () => void {
+    this.#hands = hands
+    return () => {
+      if (this.#hands === hands) this.#hands = undefined
+    }
+  }
+
+  async load(id: string): Promise<TaskRecord | undefined> {
+    const text = await this.#input.engine().load(keyOf(id))
+    if (text === undefined) {
+      await this.#input.confirm()
+      return undefined
+    }
+    const record = recordOf(text)
+    return record !== undefined && record.id === id && this.#leftOf(record) > 0 ? record : undefined
+  }
+
+  /** A step waits for an engine that is away: its handler has done it. A task that is new is refused. */
+  async save(record: TaskRecord): Promise<void> {
+    const { world } = this.#input
+    const deadline = world.now() + patience
+    for (;;) {
+      try {
+        return await this.#save(record)
+      } catch (error) {
+        const isNew = record.version === 1
+        if (isNew) await this.#forsake(record.id)
+        const isHopeless = this.#input.hasLeft() || world.now() >= deadline
+        if (isNew || isHopeless || !isUnavailable(error)) throw error
+        await pause(saveAgain, world)
+      }
+    }
+  }
+
+  async delete(id: string): Promise<void> {
+    const key = keyOf(id)
+    const engine = this.#input.engine()
+    const claim = this.#claims.get(key)
+    if (claim?.epoch === undefined) return
+    if (await engine.delete(this.#input.node, key, claim.epoch)) return this.#claims.forget(key)
+    if (this.#claims.get(key) === claim) this.#lose([key])
+  }
+
+  /** The ledger asks for those that are `held`. */
+  list(): readonly TaskRecord[] {
+    return []
+  }
+
+  get held(): readonly string[] {
+    return this.#claims.names.map(idOf)
+  }
+
+  async orphans(max: number): Promise<readonly string[]> {
+    if (this.#input.isRetiring() || !this.#input.mayTakeOver()) return []
+    return (await this.#input.engine().orphans(max)).map(idOf)
+  }
+
+  async adopt(id: string): Promise<boolean> {
+    const engine = this.#input.engine()
+    const key = keyOf(id)
+    const isOurs = await this.#claim(engine, id)
+    // it may have changed until it was claimed
+    const record = isOurs ? await this.load(id) : undefined
+    const claim = this.#claims.get(key)
+    if (record === undefined || record.end !== undefined || claim === undefined) {
+      this.#claims.release(engine, key)
+      return false
+    }
+    claim.saved = this.#savedOf(record)
+    return true
+  }
+
+  async #claim(engine: Engine, id: string): Promise<boolean> {
+    const key = keyOf(id)
+    // a record that cannot be read may be of a newer version
+    const record = await this.load(id)
+    if (record === undefined) return false
+    // the answer to an earlier claim may have been lost
+    if (this.#claims.get(key)?.epoch !== undefined) return true
+    const how = { peer: undefined, mayTakeOver: this.#input.mayTakeOver(), ttl: this.#leftOf(record) }
+    const { type } = await this.#claims.claim(engine, key, how)
+    if (type !== 'claimed') this.#claims.forget(key)
+    return type === 'claimed'
+  }
+
+  async send(id: string, errand: TaskErrand): Promise<boolean> {
+    const { node, world } = this.#input
+    const owner = await this.#input.engine().ownerOf(keyOf(id))
+    // nobody's: it is about to be adopted
+    if (owner === undefined || owner === node || this.#asked.size >= maxAsked) return false
+    const word = { type: 'ask', id: world.id(), task: id, errand } as const
+    return waitWithin<boolean>({ clock: world, ms: errandTime, late: () => false }, (resolve, reject) => {
+      this.#asked.set(word.id, { node: owner, resolve, reject })
+      if (!this.#input.send(owner, word)) resolve(false)
+      return () => void this.#asked.delete(word.id)
+    })
+  }
+
+  changed(id: string, version: number, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const wake = (): void => {
+        this.#watchers.delete(watcher)
+        signal.removeEventListener('abort', wake)
+        resolve()
+      }
+      const watcher: Watcher = { key: keyOf(id), version, wake }
+      if (signal.aborted || this.isLeaving) return resolve()
+      signal.addEventListener('abort', wake)
+      this.#watchers.add(watcher)
+      this.#lookLater()
+    })
+  }
+
+  async page(owner: string, after: ListedTask | undefined, size: number): Promise<readonly ListedTask[]> {
+    const from = after && { session: keyOf(after.id), place: after.place }
+    const found = await this.#input.engine().listed(owner, from, size)
+    return found.map(({ session, place }) => ({ id: idOf(session), place }))
+  }
+
+  /** Another node has said something. */
+  hear(from: string, word: TaskWord): void {
+    if (word.type === 'ask') return void this.#serve(from, word)
+    const asked = this.#asked.get(word.id)
+    if (word.type === 'answer') asked?.resolve(word.isDone)
+    else asked?.reject(errorOf(word.problem))
+  }
+
+  /** Nothing comes from a node any more of what it was asked before. */
+  gone(node: string): void {
+    for (const asked of [...this.#asked.values()]) if (asked.node === node) asked.resolve(false)
+  }
+
+  /** Asks whether the tasks of this node are still its own. */
+  async reclaim(engine: Engine, mayRestore: boolean): Promise<void> {
+    this.#lose(await this.#claims.reclaim(engine, mayRestore))
+  }
+
+  releaseRest(engine: Engine | undefined): void {
+    this.#claims.releaseRest(engine)
+  }
+
+  /** This node has left: its tasks are anybody's. */
+  close(): void {
+    this.#claims.forgetAll()
+    for (const { resolve } of [...this.#asked.values()]) resolve(false)
+    this.sendAway()
+    this.#input.world.clearTimeout(this.#timer)
+    this.#timer = undefined
+  }
+
+  async #save(record: TaskRecord): Promise<void> {
+    const { node, confirm } = this.#input
+    const engine = this.#input.engine()
+    const key = keyOf(record.id)
+    const saved = this.#savedOf(record)
+    if (record.version === 1)
+      await this.#claims.claim(engine, key, { peer: undefined, mayTakeOver: false, ttl: saved.ttl })
+    const claim = this.#claims.get(key)
+    if (claim?.epoch === undefined) throw notOurs()
+    if (await engine.save(node, key, claim.epoch, saved)) {
+      if (claim.saved === undefined || claim.saved.version < saved.version) claim.saved = saved
+      if (record.end !== undefined) this.#claims.release(engine, key)
+      return
+    }
+    // an engine that has lost the task is about to be told of it
+    await confirm()
+    if (this.#claims.get(key) === claim) this.#lose([key])
+    throw notOurs()
+  }
+
+  /** A task that was not begun: its client has no id of it. */
+  async #forsake(id: string): Promise<void> {
+    await this.delete(id).catch(() => {}) // it expires
+    if (this.#claims.get(keyOf(id)) !== undefined && this.isServing)
+      this.#claims.release(this.#input.engine(), keyOf(id))
+    this.#claims.forget(keyOf(id))
+  }
+
+  async #serve(from: string, { id, task, errand }: Extract<TaskWord, { readonly type: 'ask' }>) {
+    try {
+      const isDone = this.#claims.get(keyOf(task)) !== undefined && (await this.#hands?.run(task, errand))
+      this.#input.send(from, { type: 'answer', id, isDone: isDone === true })
+    } catch (error) {
+      // it has ended meanwhile, or its actor has died
+      if (error instanceof RuntimeError) this.#input.send(from, { type: 'answer', id, isDone: false })
+      else this.#input.send(from, { type: 'failed', id, problem: problemOf(error) })
+    }
+  }
+
+  #lose(keys: readonly string[]): void {
+    for (const key of keys) this.#claims.forget(key)
+    if (keys.length > 0) outside(() => this.#hands?.lost(keys.map(idOf)))
+  }
+
+  #lookLater(): void {
+    const { world } = this.#input
+    this.#timer ??= outside(() =>
+      world.setTimeout(() => {
+        this.#timer = undefined
+        void this.#look()
+      }, lookAfter),
+    )
+  }
+
+  async #look(): Promise<void> {
+    const keys = [...new Set(Array.from(this.#watchers, ({ key }) => key))]
+    try {
+      const found = await this.#input.engine().versions(keys)
+      const versions = new Map(keys.map((key, at) => [key, found[at]]))
+      for (const watcher of [...this.#watchers])
+        if (versions.has(watcher.key) && versions.get(watcher.key) !== watcher.version) watcher.wake()
+    } catch (error) {
+      if (!isUnavailable(error)) throw error
+    }
+    if (this.#watchers.size > 0) this.#lookLater()
+  }
+
+  #leftOf({ createdAt, ttl }: TaskRecord): number {
+    return createdAt + ttl - this.#input.world.date()
+  }
+
+  #savedOf(record: TaskRecord) {
+    const ttl = Math.max(1, this.#leftOf(record))
+    return { text: JSON.stringify(record), version: record.version, ttl, list: record.owner }
+  }
+}
+
+function keyOf(id: string): string {
+  return taskMark + id
+}
+
+function idOf(key: string): string {
+  return key.slice(taskMark.length)
+}
+
+function recordOf(text: string): TaskRecord | undefined {
+  try {
+    const record: unknown = JSON.parse(text)
+    return isTaskRecord(record) ? record : undefined
+  } catch {
+    return undefined // a newer version may write what this one cannot read
+  }
+}
+
+function notOurs(): TransportError {
+  return new TransportError('SEND_FAILED', 'the task is for another node', { retryable: true })
+}

@@ -1,0 +1,57 @@
+// time limit: 120 s
+import * as assert from 'uvu/assert'
+import { defineServer } from '../../../server/definitions/define-server.js'
+import { taskMark } from '../../../server/nodes/engine.js'
+import { suite } from '../../support/suite.js'
+import { eventually, startCluster, startFake } from '../nodes/_servers.js'
+import { clusterTasksSuite } from './_cluster-suite.js'
+import { at, held, ModernClient } from './_tasks.js'
+
+const test = suite('tasks of nodes over the simulated engine', { timeout: 30_000 })
+
+clusterTasksSuite(test, () => {
+  const { engine, wayTo } = startFake()
+  const kept = () => [...engine.state.sessions.keys()].filter((key) => key.startsWith(taskMark))
+  return { wayTo, kept }
+})
+
+test('a node that was cut off writes nothing of a task that another one has taken', async (t) => {
+  const { engine, wayTo } = startFake()
+  const [mine, other] = [held(), held()]
+  const definitions = [mine, other].map(({ tool }) =>
+    defineServer({ name: 'test', version: '1', tools: [tool] }),
+  )
+  const servers = await startCluster(t, wayTo, definitions)
+  const [a, b] = servers.map(({ url }) => new ModernClient(t, url)) as [ModernClient, ModernClient]
+  const id = await a.start('held')
+  await mine.begun
+  engine.cut('machine 0')
+  await other.begun
+  const refused = await a.get(id)
+  assert.equal([refused.error?.code, refused.error?.data?.retryable], [-32603, true])
+  other.gate.resolve('of the other')
+  const done = await b.until(id, 'completed')
+  mine.gate.resolve('of the first')
+  engine.heal('machine 0')
+  await eventually(async () => (await a.get(id)).error === undefined, 10_000)
+  assert.equal((await a.get(id)).result, done)
+  assert.is(at<{ text: string }[]>(done, 'result', 'content')[0]?.text, 'of the other')
+  assert.is(mine.signals[0]?.aborted, true)
+})
+
+test('an engine that is away costs no task: a step waits for it', async (t) => {
+  const { engine, wayTo } = startFake()
+  const { tool, gate, begun } = held()
+  const definition = defineServer({ name: 'test', version: '1', tools: [tool] })
+  const servers = await startCluster(t, wayTo, [definition, definition])
+  const [a, b] = servers.map(({ url }) => new ModernClient(t, url)) as [ModernClient, ModernClient]
+  const id = await a.start('held')
+  await begun
+  engine.stop()
+  gate.resolve('done')
+  await eventually(async () => (await b.get(id)).error?.code === -32603)
+  engine.start({ wiped: true })
+  await eventually(async () => (await b.get(id)).result?.status === 'completed', 15_000)
+})
+
+test.run()
