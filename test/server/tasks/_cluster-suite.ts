@@ -48,7 +48,7 @@ export function clusterTasksSuite(
     const id = await a.start('asks')
     assert.equal(Object.keys(at<object>(await b.until(id, 'input_required'), 'inputRequests')), ['first'])
     assert.is((await b.ask('tasks/update', answer(id, 'first', 'Ada'))).result?.resultType, 'complete')
-    await eventually(async () => 'last' in at<object>((await c.get(id)).result, 'inputRequests'))
+    await eventually(async () => 'last' in (at<object>((await c.get(id)).result, 'inputRequests') ?? {}))
     const wrong = { taskId: id, inputResponses: { last: { action: 'perhaps' } } }
     assert.is((await c.ask('tasks/update', wrong)).error?.code, -32602)
     await c.ask('tasks/update', answer(id, 'last', 'Lovelace'))
