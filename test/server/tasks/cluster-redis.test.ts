@@ -1,7 +1,7 @@
 // time limit: 180 s
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
@@ -46,6 +46,7 @@ redisTest(test, 'tasks of programs that are killed are finished by the rest, eac
   const nodes = await Promise.all(['a', 'b', 'c'].map((name) => startProgram(t, url, folder, name)))
   const [a, b, c] = nodes as [Node, Node, Node]
   const names = Array.from({ length: 12 }, (_, number) => `t${number}`)
+  for (const name of names) writeFileSync(join(folder, `${name}.txt`), '')
   const ids = await Promise.all(
     names.map((id, number) => (number % 2 === 0 ? a : b).client.start('steps', { id, count: 100 })),
   )
