@@ -76,6 +76,30 @@ redisTest(test, 'tasks of programs that are killed are finished by the rest, eac
   }
 })
 
+redisTest(test, 'a program that stood still writes nothing of what another one has taken', async (t) => {
+  const folder = makeFolder(t)
+  const { url } = await startRedis(t)
+  const nodes = await Promise.all(['a', 'b'].map((name) => startProgram(t, url, folder, name)))
+  const [a, b] = nodes as [Node, Node]
+  const file = join(folder, 'one.txt')
+  writeFileSync(file, '')
+  const linesOf = () => readFileSync(file, 'utf8').trim().split('\n')
+  const id = await a.client.start('steps', { id: 'one', count: 60 })
+  await eventually(() => linesOf().length > 5)
+  a.child.kill('SIGSTOP')
+  const done = async ({ client }: Node) => (await insist(() => client.get(id))).result
+  await eventually(() => linesOf().some((line) => line.endsWith(' b')), 10_000)
+  a.child.kill('SIGCONT')
+  await eventually(async () => (await done(b))?.status === 'completed', 15_000)
+  const result = await done(b)
+  await eventually(async () => (await done(a))?.status === 'completed', 10_000)
+  assert.equal(await done(a), result)
+  const ours = linesOf().filter((line) => line.endsWith(' b'))
+  assert.is(ours.at(-1), '59 b')
+  // one step may have been under way when it was stopped, and one begun before it heard of it
+  assert.ok(linesOf().length <= 62, `${linesOf().length} steps`)
+})
+
 type Node = Awaited<ReturnType<typeof startProgram>>
 
 test.run()

@@ -1,7 +1,10 @@
 // time limit: 120 s
 import * as assert from 'uvu/assert'
 import { defineServer } from '../../../server/definitions/define-server.js'
+import { defineTool } from '../../../server/definitions/define-tool.js'
 import { taskMark } from '../../../server/nodes/engine.js'
+import type { Server } from '../../../server/server.js'
+import { crash } from '../../../testing.js'
 import { suite } from '../../support/suite.js'
 import { eventually, startCluster, startFake } from '../nodes/_servers.js'
 import { clusterTasksSuite } from './_cluster-suite.js'
@@ -38,6 +41,34 @@ test('a node that was cut off writes nothing of a task that another one has take
   assert.is(at<{ text: string }[]>(done, 'result', 'content')[0]?.text, 'of the other')
   assert.is(mine.signals[0]?.aborted, true)
 })
+
+for (const part of ['ledger', 'liveTasks', 'taskRuns', 'group'] as const)
+  test(`a crash of what keeps the tasks of a node costs none, at any node (${part})`, async (t) => {
+    const { wayTo } = startFake()
+    const gate = held()
+    const runs: string[] = []
+    const tool = defineTool({
+      name: 'held',
+      task: 'optional',
+      async run(_args, ctx) {
+        await ctx.once('step', () => void runs.push('step'))
+        runs.push('run')
+        return gate.gate.promise
+      },
+    })
+    const definition = defineServer({ name: 'test', version: '1', tools: [tool] })
+    const servers = await startCluster(t, wayTo, [definition, definition])
+    const [a, b] = servers.map(({ url }) => new ModernClient(t, url)) as [ModernClient, ModernClient]
+    const id = await a.start('held')
+    await eventually(() => runs.includes('run'))
+    await crash(servers[0] as Server, { part })
+    if (part !== 'group') await eventually(() => runs.length === 3)
+    assert.is((await b.get(id)).result?.status, 'working')
+    gate.gate.resolve('done')
+    await eventually(async () => (await b.get(id)).result?.status === 'completed')
+    await eventually(async () => (await a.get(id)).result?.status === 'completed')
+    assert.equal(runs, part === 'group' ? ['step', 'run'] : ['step', 'run', 'run'])
+  })
 
 test('an engine that is away costs no task: a step waits for it', async (t) => {
   const { engine, wayTo } = startFake()
