@@ -51,7 +51,7 @@ test('what is no letter is none, signed or not', () => {
 
 test('a parcel for a part that is not known is left out', () => {
   const open = new Seal(undefined)
-  const text = writeLetter(head, ['"tasks",{}', packParcel(over)], open)
+  const text = writeLetter(head, ['"later",{}', packParcel(over)], open)
   equal(readLetter(text, open)?.parcels, [over])
 })
 
