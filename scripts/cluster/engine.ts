@@ -67,7 +67,7 @@ export class EngineHost {
     link.hold()
     await sleep(lostByFailOver)
     await this.#primary.kill()
-    redis.cli('replicaof', 'no', 'one')
+    redis.promote()
     this.#primary = redis
     for (const way of this.ways) {
       way.aim(redis.port)

@@ -31,6 +31,8 @@ export interface TestRedis {
   kill(): Promise<void>
   /** Starts again at the same port; `wiped` without what was kept. */
   start(how?: { readonly wiped?: boolean }): Promise<void>
+  /** Follows no primary any more, also when it starts again. */
+  promote(): void
   /** Connections stay, nothing is answered (SIGSTOP). */
   freeze(): void
   thaw(): void
@@ -71,11 +73,13 @@ class Server implements TestRedis {
   readonly port: number
   readonly #settings: RedisSettings
   readonly #folder: string = mkdtempSync(join(tmpdir(), 'caduceus-redis-'))
+  #replicaOf: number | undefined
   #child: ChildProcess | undefined
 
   constructor(port: number, settings: RedisSettings) {
     this.port = port
     this.#settings = settings
+    this.#replicaOf = settings.replicaOf
   }
 
   get url(): string {
@@ -87,7 +91,8 @@ class Server implements TestRedis {
   }
 
   async start({ wiped = false } = {}): Promise<void> {
-    const { appendonly = false, replicaOf, password, args = [] } = this.#settings
+    const { appendonly = false, password, args = [] } = this.#settings
+    const replicaOf = this.#replicaOf
     // a folder since Redis 7, a file before
     for (const kept of wiped ? ['appendonlydir', 'appendonly.aof'] : [])
       rmSync(join(this.#folder, kept), { recursive: true, force: true })
@@ -117,6 +122,11 @@ class Server implements TestRedis {
 
   kill(): Promise<void> {
     return this.#end('SIGKILL')
+  }
+
+  promote(): void {
+    this.cli('REPLICAOF', 'NO', 'ONE')
+    this.#replicaOf = undefined
   }
 
   freeze(): void {
