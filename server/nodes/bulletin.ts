@@ -10,7 +10,6 @@ export interface BulletinInput {
   readonly hear: (news: News) => void
 }
 
-const anything: News = Object.freeze({ type: 'anything' })
 /** News that may wait here until they are told; more, and everything may have changed. */
 const maxUntold = 100
 
@@ -29,7 +28,7 @@ export class Bulletin {
 
   /** Tells the others, later if the engine cannot be reached. */
   publish(news: News): void {
-    if (this.#untold.length >= maxUntold) this.#untold = [anything]
+    if (this.#untold.length >= maxUntold) this.#untold = [{ type: 'anything' }]
     this.#untold.push(news)
     void this.tell()
   }
@@ -45,7 +44,8 @@ export class Bulletin {
         const [news] = this.#untold
         if (news === undefined || engine?.isUp !== true) return
         await engine.publish(seal.close('news', JSON.stringify([node, news])))
-        this.#untold.splice(0, 1)
+        // it may stand for more than what was told, by now
+        if (this.#untold[0] === news) this.#untold.shift()
       }
     } catch (error) {
       // told again at the next beat: hearing of a change twice does no harm
@@ -65,7 +65,7 @@ export class Bulletin {
   /** The engine has lost something: whatever was published may be in it. */
   restart(last: number): void {
     this.#last = last
-    this.#input.hear(anything)
+    this.#input.hear({ type: 'anything' })
   }
 
   async read(): Promise<void> {
@@ -76,7 +76,7 @@ export class Bulletin {
     try {
       const { texts, last, isGap } = await engine.news(this.#last)
       this.#last = Math.max(this.#last, last)
-      if (isGap) hear(anything)
+      if (isGap) hear({ type: 'anything' })
       else for (const text of texts) this.#open(text)
     } catch (error) {
       if (!isUnavailable(error)) throw error

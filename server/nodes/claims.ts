@@ -117,24 +117,37 @@ export class Claims {
     return sessions
   }
 
-  /** Asks for all again, and answers those that are others' by now. Rejects with CLUSTER_UNAVAILABLE. */
-  async reclaim(engine: Engine, mayRestore: boolean): Promise<readonly string[]> {
+  /**
+   * Asks for all again. `lost` hears at once of each that is another node's by now. `confirm` rejects if the
+   * engine may have lost what it was asked for. Rejects with CLUSTER_UNAVAILABLE.
+   */
+  async reclaim(
+    engine: Engine,
+    {
+      mayRestore,
+      confirm,
+      lost,
+    }: {
+      readonly mayRestore: boolean
+      readonly confirm: () => Promise<void>
+      readonly lost: (session: string) => void
+    },
+  ): Promise<void> {
     const sessions = this.#sessions()
-    const lost: string[] = []
     const next = async (): Promise<void> => {
       for (let session = sessions.pop(); session !== undefined; session = sessions.pop()) {
         const claim = this.#held.get(session)
         if (claim?.epoch === undefined) continue
         const { request, epoch, saved } = claim
         if (await engine.reclaim(request, { epoch, mayRestore, saved })) continue
+        if (!mayRestore) await confirm()
         // it may have been claimed anew meanwhile
         if (this.#held.get(session) !== claim) continue
         this.#held.delete(session)
-        lost.push(session)
+        lost(session)
       }
     }
     await Promise.all(Array.from({ length: atOnce }, next))
-    return lost
   }
 
   /** Keeps all that are in use. */

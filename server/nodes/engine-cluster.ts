@@ -90,6 +90,8 @@ export class EngineCluster implements Cluster {
   readonly #bulletin: Bulletin
   #engine: Engine | undefined
   #secret: string
+  /** Whether the secret is that of all nodes. */
+  #hasAgreed: boolean
   #inbox: Inbox | undefined
   #ring: ((ring: Ring) => void) | undefined
   #isRetiring = false
@@ -104,6 +106,7 @@ export class EngineCluster implements Cluster {
     const { settings } = engine
     this.opener = engine
     this.settings = settings
+    this.#hasAgreed = settings.keys !== undefined
     this.node = options.node ?? world.id()
     this.server = options.server
     this.ttl = Math.min(idleTimeout * 1.5, longest)
@@ -163,7 +166,8 @@ export class EngineCluster implements Cluster {
       late: (node, id) =>
         this.#tell((inbox) => inbox.receive(node, failedAsk(id, 'the node takes nothing now'))),
       looked: () => this.#looked(),
-      isSame: (asked) => this.#membership.isSame(asked),
+      // a beat would bring back a node that has left
+      isSame: async (asked) => this.#hasLeft || this.#membership.isSame(asked),
       broken: () => this.#beginAnew(),
     })
     this.streams = new NodeStreams({
@@ -173,7 +177,7 @@ export class EngineCluster implements Cluster {
       patience: settings.lease * 2,
       engine: connected,
       send: (node, what) => this.#send(node, { for: 'streams', what }),
-      isThere: (node) => this.#membership.isThere(this.engine, node),
+      isThere: async (node) => !this.#hasLeft && this.#membership.isThere(this.engine, node),
       mayTakeOver: () => this.#membership.mayTakeOver,
     })
     this.tasks = new NodeTasks({
@@ -357,6 +361,14 @@ export class EngineCluster implements Cluster {
     return this.#bulletin.read()
   }
 
+  /** Takes part for the first time, or again. Rejects where it does not know yet what all nodes keep to. */
+  async begin(): Promise<void> {
+    await this.beat()
+    await this.keep()
+    const { name } = this.opener
+    if (!this.#hasAgreed) throw this.problem ?? unavailable(name, `${name} was not reached in time`)
+  }
+
   /** Keeps what is the node's in the engine, and what it shares with the others. */
   async keep(): Promise<void> {
     const engine = this.#engine
@@ -399,7 +411,9 @@ export class EngineCluster implements Cluster {
 
   /** After the engine has lost it, nodes propose what they have agreed on. */
   async #agree(engine: Engine): Promise<void> {
-    if (this.settings.keys === undefined) this.#secret = await engine.agree(this.#secret, secretTtl)
+    if (this.settings.keys !== undefined) return
+    this.#secret = await engine.agree(this.#secret, secretTtl)
+    this.#hasAgreed = true
   }
 
   /** The node that a session of this one goes to: the same for all who ask. */
@@ -454,7 +468,14 @@ export class EngineCluster implements Cluster {
   }
 
   async #reclaim(engine: Engine, mayRestore: boolean): Promise<void> {
-    this.#lose(await this.#claims.reclaim(engine, mayRestore))
+    await this.#claims.reclaim(engine, {
+      mayRestore,
+      confirm: async () => {
+        if (await this.#membership.isSame(engine)) return
+        throw unavailable(this.opener.name, 'the engine has lost something')
+      },
+      lost: (session) => this.#lose([session]),
+    })
     await this.tasks.reclaim(engine, mayRestore)
   }
 

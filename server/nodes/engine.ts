@@ -47,7 +47,7 @@ export interface Engine {
 
   /**
    * Renews the lease of a node for `lease` ms, and tells who is there. A node whose listener for bells is not
-   * connected does not call it. Nodes without a listener have 1 s left at most.
+   * connected does not call it. Nodes without a listener have 1 s left at most, also the one that asks.
    */
   beat(node: string, lease: number, facts: NodeFacts): Promise<Members>
   /** A node goes in order: its sessions are anybody's at once. Its inbox stays. */
@@ -142,6 +142,8 @@ export interface Members {
   readonly nodes: readonly (NodeFacts & { readonly name: string })[]
   /** The number of the last news. */
   readonly news: number
+  /** Milliseconds that the lease was renewed for: less than was asked for where nobody listens for bells. */
+  readonly lease: number
 }
 
 export interface ClaimRequest {

@@ -27,9 +27,9 @@ export class Lease {
     return this.#until - this.#clock.now()
   }
 
-  /** By a beat that was sent at this time. */
-  renew(sentAt: number): void {
-    this.#until = Math.max(this.#until, sentAt + this.#length)
+  /** By a beat that was sent at this time, for so many ms at most. */
+  renew(sentAt: number, granted: number): void {
+    this.#until = Math.max(this.#until, sentAt + Math.min(this.#length, granted))
   }
 
   shorten(): void {

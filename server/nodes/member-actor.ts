@@ -6,6 +6,8 @@ import type { EngineCluster, Ring } from './engine-cluster.js'
 
 /** Milliseconds between two looks into the inbox, and at the news, as a bell may be lost. */
 const lookAfter = 2_000
+/** Milliseconds between two looks after what all nodes share, at most: well within its expiry. */
+const keepAfter = 12 * 3_600_000
 /** Beats in a lease. */
 const beats = 8
 
@@ -19,8 +21,7 @@ export const memberActor = defineActor({
   async init(cluster: EngineCluster, ctx) {
     const { self } = ctx
     ctx.own(cluster.join((ring) => void self.send(ring)))
-    await cluster.beat()
-    await cluster.keep()
+    await cluster.begin()
     for (const timer of ['beat', 'look', 'keep'] as const) ctx.sendAfter(after(timer, cluster), timer)
     const told: Told = { problem: undefined, strangers: [] }
     return { cluster, told, [describe]: () => aboutMember(cluster) }
@@ -74,7 +75,7 @@ const work = {
 
 function after(timer: Timer, { settings, ttl }: EngineCluster): number {
   if (timer === 'beat') return settings.lease / beats
-  return timer === 'look' ? lookAfter : ttl / 4
+  return timer === 'look' ? lookAfter : Math.min(ttl / 4, keepAfter)
 }
 
 function aboutMember({ view }: EngineCluster): string {

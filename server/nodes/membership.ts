@@ -194,7 +194,7 @@ export class Membership {
     const { run } = members
     // the program may have been stopped for a while before it read this
     this.lapses()
-    this.#lease.renew(sentAt)
+    this.#lease.renew(sentAt, members.lease)
     if (this.#lease.isOver) return
     this.#hasLapsed = false
     if (this.#run !== undefined && run !== this.#run) this.#noteRestart(members)

@@ -45,6 +45,7 @@ export class RecordKeeper implements SessionStore {
     const { id, version } = record
     const engine = this.#input.engine()
     const claim = claims.get(id)
+    if (claim === undefined) lost(id)
     if (claim?.epoch === undefined) throw notOurs()
     const saved = { text: recordText(record), version, ttl }
     if (await engine.save(node, id, claim.epoch, saved)) {

@@ -38,6 +38,9 @@ interface Stream {
   /** What the engine has not said to have, the first `leaving` of which are on their way. */
   readonly waiting: StreamEntry[]
   leaving: number
+  isWriting: boolean
+  /** Entries that the engine may have twice, as an answer was lost. */
+  doubtful: number
   /** Characters of what waits. */
   size: number
   /** Characters of each entry that the engine has, the oldest first, and of all. */
@@ -81,6 +84,8 @@ export class StreamWriter {
       last: 0,
       isEnded: false,
       leaving: 0,
+      isWriting: false,
+      doubtful: 0,
       size: 0,
       kept: 0,
       cut: undefined,
@@ -204,7 +209,7 @@ export class StreamWriter {
     if (engine?.isUp !== true) return
     for (const stream of this.#due) {
       if (this.#busy >= atOnce) return
-      if (stream.leaving > 0) continue
+      if (stream.isWriting) continue
       this.#due.delete(stream)
       outside(() => void this.#write(engine, stream))
     }
@@ -213,10 +218,14 @@ export class StreamWriter {
   async #write(engine: Engine, stream: Stream): Promise<void> {
     const entries = [...stream.waiting]
     stream.leaving = entries.length
+    stream.isWriting = true
     this.#busy += 1
     try {
       const sizes = this.#sizesWith(stream, entries)
-      const limits = { maxEntries: Math.max(1, sizes.length), ttl: this.#input.limits.maxAge }
+      if (stream.cut !== undefined) stream.doubtful = 0
+      // what was written twice must not push out what is older
+      const maxEntries = Math.max(1, sizes.length + stream.doubtful)
+      const limits = { maxEntries, ttl: this.#input.limits.maxAge }
       const isOpen = await engine.append(stream.place, entries, limits)
       this.#taken(stream, isOpen)
       if (isOpen) this.#keep(stream, sizes)
@@ -224,9 +233,11 @@ export class StreamWriter {
       if (!isUnavailable(error)) throw error
       // it may be there or not: it is written again, by `tend`
       stream.leaving = 0
+      stream.doubtful += entries.length
       if (this.#isKnown(stream)) this.#due.add(stream)
       return
     } finally {
+      stream.isWriting = false
       this.#busy -= 1
     }
     this.#flush()

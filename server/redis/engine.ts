@@ -67,12 +67,13 @@ export class RedisEngine implements Engine {
 
   async beat(node: string, lease: number, facts: NodeFacts): Promise<Members> {
     const args = [node, ms(lease), JSON.stringify(facts), day, this.#randomText()]
-    const [run, news, told] = (await this.#run(scripts.beat, args)) as [string, number, string[]]
+    const answer = await this.#run(scripts.beat, args)
+    const [run, news, told, granted] = answer as [string, number, string[], number]
     const nodes = pairs(told).flatMap(([name, text]) => {
       const facts = factsOf(text)
       return facts === undefined ? [] : [{ ...facts, name }]
     })
-    return { run, nodes, news }
+    return { run, nodes, news, lease: granted }
   }
 
   async leave(node: string): Promise<void> {

@@ -26,7 +26,7 @@ export interface RedisClusterOptions extends RedisOptions {
   readonly keys?: readonly string[] | undefined
   /**
    * Milliseconds after which a node that was not heard of owns nothing any more: 1,000 to 60,000. A command may
-   * take 0.4 of it, and 1,000 at least. Default 2,500.
+   * take 0.4 of it, but 1,000 at least and 10,000 at most. Default 2,500.
    */
   readonly lease?: number | undefined
   /** Messages that may wait for one node. Default 10,000. */
@@ -34,8 +34,9 @@ export interface RedisClusterOptions extends RedisOptions {
 }
 
 const { badOption, readFields, readMs, readCount } = readersOf('redis')
-/** Milliseconds that a command may take, at least. */
+/** Milliseconds that a command may take, at least and at most. */
 const shortestPatience = 1_000
+const longestPatience = 10_000
 /** Of a lease, that a command may take: there is time for the next one. */
 const partOfLease = 0.4
 /** Characters of a key, at least. */
@@ -67,7 +68,7 @@ export function redis(options: RedisClusterOptions): ClusterEngine {
       const { world } = ctx
       const own = (release: () => void): void => void ctx.own(release)
       const channels = channelsOf(base, node)
-      const patience = Math.max(shortestPatience, leaseTime * partOfLease)
+      const patience = Math.min(longestPatience, Math.max(shortestPatience, leaseTime * partOfLease))
       const connection = await openRedis(settings, { world, own, channels, scripts, patience })
       return new RedisEngine(connection, base, () => world.id())
     },

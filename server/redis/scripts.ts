@@ -91,7 +91,7 @@ local all = redis.call('HGETALL', base .. 'nodes')
 local channels = {}
 for at = 1, #all, 2 do channels[#channels + 1] = heard .. all[at] end
 local listeners = redis.call('PUBSUB', 'NUMSUB', unpack(channels))
-local nodes = {}
+local nodes, granted = {}, lease
 for at = 1, #all, 2 do
   local ends, length, says = string.match(all[at + 1], '^(%d+) (%d+) (.*)$')
   ends = tonumber(ends)
@@ -102,6 +102,7 @@ for at = 1, #all, 2 do
     ends = longest
     redis.call('HSET', base .. 'nodes', all[at], string.format('%.0f ', ends) .. length .. ' ' .. says)
   end
+  if all[at] == node then granted = ends - now end
   if ends > now then
     nodes[#nodes + 1] = all[at]
     nodes[#nodes + 1] = says
@@ -119,7 +120,7 @@ for _, key in ipairs({ 'nodes', 'run', 'epoch', 'news', 'last' }) do
 end
 local run = string.match(redis.call('INFO', 'server'), 'run_id:(%w+)')
 local line = string.match(redis.call('INFO', 'replication'), 'master_replid:(%w+)')
-return { run .. '.' .. line .. '.' .. seed, tonumber(redis.call('GET', base .. 'last') or 0), nodes }
+return { run .. '.' .. line .. '.' .. seed, tonumber(redis.call('GET', base .. 'last') or 0), nodes, granted }
 `)
 
 /** Where what is found by a list is. */

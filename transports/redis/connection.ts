@@ -41,8 +41,15 @@ export async function openRedis(settings: RedisSettings, options: ConnectOptions
     )
   })
   const connection = new RedisConnection(Redis, settings, options)
-  options.own(() => connection.close())
-  await connection.opened()
+  let owned: RedisConnection | undefined = connection
+  options.own(() => owned?.close())
+  try {
+    await connection.opened()
+  } catch (error) {
+    // who tries again and again collects nothing
+    owned = undefined
+    throw error
+  }
   return connection
 }
 
@@ -57,6 +64,8 @@ export class RedisConnection {
   readonly #lines: readonly Line[]
   readonly #commands: Line
   readonly #channels: Line | undefined
+  /** By line: which run of which server it is connected to. */
+  readonly #runs = new Map<Line, string>()
   readonly #onHealth = new Set<(isUp: boolean) => void>()
   readonly #onMessage = new Set<(channel: string) => void>()
   readonly #onChange = new Set<() => void>()
@@ -84,10 +93,12 @@ export class RedisConnection {
       const ids = new Predecessors()
       const greet = async (call: Call): Promise<void> => {
         await this.#select(settings.database, call)
-        await this.#introduce(call, ids)
+        const run = await this.#introduce(call, ids)
         await then(call)
+        this.#gather(made, run)
       }
-      return new Line(Library, settings, { ...shared, greet })
+      const made: Line = new Line(Library, settings, { ...shared, greet })
+      return made
     }
     this.#commands = line((call) => Promise.all(scripts.map(({ text }) => call('SCRIPT', 'LOAD', text))))
     this.#channels = channels.length === 0 ? undefined : line((call) => call('SUBSCRIBE', ...channels))
@@ -181,7 +192,8 @@ export class RedisConnection {
     })
   }
 
-  async #introduce(call: Call, ids: Predecessors): Promise<void> {
+  /** Answers the id of the server's run. */
+  async #introduce(call: Call, ids: Predecessors): Promise<string> {
     const { version, run, role, isLoading } = readInfo(String(await call('INFO')))
     const [major = 0, minor = 0] = version.split('.').map(Number)
     if (major < 6 || (major === 6 && minor < 2))
@@ -189,6 +201,13 @@ export class RedisConnection {
     if (isLoading) throw new Error('it is loading its data')
     if (role !== 'master') throw new Error(`it is a ${role}, and cannot be written to`)
     await ids.end(run, call)
+    return run
+  }
+
+  /** After a fail-over that cut nothing, the other line may still be at the former server: it follows. */
+  #gather(latest: Line, run: string): void {
+    this.#runs.set(latest, run)
+    for (const [line, other] of this.#runs) if (other !== run) line.renew()
   }
 }
 

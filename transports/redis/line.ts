@@ -93,6 +93,11 @@ export class Line {
     this.#lose('it is closed')
   }
 
+  /** Connects anew: the address leads elsewhere by now. */
+  renew(): void {
+    if (this.isUp) this.#lose('the address leads to another server by now')
+  }
+
   /** Why trying again is of no use, as the server refuses us: BAD_OPTION. */
   get refusal(): TransportError | undefined {
     return this.#refusal

@@ -111,7 +111,8 @@ export class EngineState {
     for (const [name, { until, facts }] of leases)
       if (!isHeard(name)) leases.set(name, { until: Math.min(until, now + deafLease), facts })
     const nodes = [...leases].flatMap(([name, { facts }]) => (this.#holds(name) ? [{ ...facts, name }] : []))
-    return { run: this.run, nodes, news: news.last }
+    const granted = Number(leases.get(node)?.until) - now
+    return { run: this.run, nodes, news: news.last, lease: granted }
   }
 
   leave(node: string): void {

@@ -1,5 +1,6 @@
 import { equal, is, match, not, ok } from 'uvu/assert'
 import { subscribeServer } from '../../../server/base/events.js'
+import type { News } from '../../../server/cluster/cluster.js'
 import { suite, type TestContext } from '../../support/suite.js'
 import { askOf, type Member, type Members, members, recordOf, type Told } from './_members.js'
 
@@ -45,6 +46,22 @@ test('what is sent arrives once, in order, and what was sent together arrives in
     ids,
   )
   is(one.cluster.view.waiting, 0)
+})
+
+test('of very many news at once nobody misses one without hearing that anything may have changed', async (t) => {
+  for (const count of [90, 101, 350]) {
+    const all = await two(t)
+    const { one, other } = all
+    other.told()
+    for (let number = 0; number < count; number += 1) {
+      const news: News = { type: 'resource', uri: `test:${number}` }
+      one.cluster.publish(news)
+    }
+    await all.pass(5_000)
+    const heard = other.told().flatMap((told) => (told.type === 'hear' ? [told.news] : []))
+    if (!heard.some(({ type }) => type === 'anything')) is(heard.length, count)
+    equal(heard.at(-1), { type: 'resource', uri: `test:${count - 1}` })
+  }
 })
 
 test('a node takes no more to send than may wait in an inbox', async (t) => {

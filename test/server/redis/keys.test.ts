@@ -81,6 +81,14 @@ redisTest(
   },
 )
 
+redisTest(test, 'a node that hears no bells is told that its lease is short', async (t) => {
+  const server = await startRedis(t)
+  const [a] = await nodes(t, server)
+  is((await a.beat('a', ttl, facts)).lease, ttl)
+  // nobody listens for it
+  is((await a.beat('deaf', ttl, facts)).lease, 1_000)
+})
+
 redisTest(test, 'what no node has written is no node', async (t) => {
   const server = await startRedis(t)
   const [a] = await nodes(t, server)

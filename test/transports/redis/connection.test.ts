@@ -160,6 +160,33 @@ redisTest(test, 'the database of the address is the one that is used, and there 
   match(message, /there is no database 99/)
 })
 
+redisTest(
+  test,
+  'after a fail-over that cuts nothing the channels follow to the new server, too',
+  async (t) => {
+    const primary = await startRedis(t)
+    const replica = await startRedis(t, { replicaOf: primary.port })
+    const proxy = await TcpProxy.start(primary.port)
+    t.after(() => proxy.close())
+    const connection = await open(t, { url: `redis://127.0.0.1:${proxy.port}` }, ['channel'])
+    const [health, messages] = [heard<boolean>(), heard<string>()]
+    connection.onHealth(health.add)
+    connection.onMessage(messages.add)
+    replica.cli('REPLICAOF', 'NO', 'ONE')
+    proxy.aim(replica.port)
+    primary.cli('REPLICAOF', '127.0.0.1', String(replica.port))
+    await failure(connection.command('SET', 'key', 'value'))
+    while (replica.cli('PUBSUB', 'NUMSUB', 'channel')[1] !== '1') {
+      t.signal.throwIfAborted()
+      await new Promise((resolve) => setTimeout(resolve, 20))
+    }
+    while (!connection.isUp) await health.next()
+    replica.cli('PUBLISH', 'channel', 'text')
+    is(await messages.next(), 'channel')
+    is(await connection.command('SET', 'key', 'value'), 'OK')
+  },
+)
+
 redisTest(test, 'what was given up is not done after what is asked later', async (t) => {
   const server = await startRedis(t)
   for (let round = 0; round < 5; round += 1) {
