@@ -52,7 +52,11 @@ class Books {
         break
       case 'died':
         for (const [session, { program }] of this.#owners)
-          if (program === event.program) this.#owners.delete(session)
+          if (program === event.program) {
+            this.#owners.delete(session)
+            // an engine may be slow to do what it was asked
+            if (this.#facts.owners === 'fenced') this.#leavers.set(session, program)
+          }
         break
       case 'invoke':
         this.#invoked.set(event.token, index)
