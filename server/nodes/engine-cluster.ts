@@ -122,6 +122,7 @@ export class EngineCluster implements Cluster {
       engine: connected,
       facts: () => ({
         isRetiring: this.#isRetiring,
+        isSettled: this.#membership.isSettled,
         sessions: this.#claims.size,
         incarnation: this.#post.incarnation,
         marks: seal.marks,

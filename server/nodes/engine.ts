@@ -128,6 +128,8 @@ export interface Engine {
 /** What others see of a node. */
 export interface NodeFacts {
   readonly isRetiring: boolean
+  /** Whether it has been there for so long that who is not there has ended. */
+  readonly isSettled: boolean
   readonly sessions: number
   /** How often the node has begun anew, from 1: what it and others had sent each other before is lost. */
   readonly incarnation: number

@@ -37,6 +37,8 @@ export class Membership {
   #run: string | undefined
   /** When the engine was reached, again or for the first time; undefined until then. */
   #since: number | undefined
+  /** Whether the engine has been there all the time since it was reached for the first time. */
+  #isFresh = true
   /** When the engine was found to have lost something. */
   #lostAt = Number.NEGATIVE_INFINITY
   /** Whether the end of the lease was noticed; before the first beat there is none. */
@@ -87,10 +89,26 @@ export class Membership {
     return undefined
   }
 
-  /** Everybody may come back together with this node, also the owner of a session. */
+  /**
+   * Everybody may come back together with this node, also the owner of a session. A node that has just started
+   * goes by those that have been there for longer.
+   */
   get mayTakeOver(): boolean {
+    const { node } = this.#input
+    return (
+      this.isSettled || (this.#isFresh && this.#nodes.some((each) => each.isSettled && each.name !== node))
+    )
+  }
+
+  /** Whether it has been there for a lease. */
+  get isSettled(): boolean {
     const { world, settings } = this.#input
     return this.#since !== undefined && world.now() - this.#since >= settings.lease
+  }
+
+  #unsettle(): void {
+    if (this.#run !== undefined) this.#isFresh = false
+    this.#since = undefined
   }
 
   /** Whether the lease is over. The first one who notices it ends all that was under way with other nodes. */
@@ -98,7 +116,7 @@ export class Membership {
     if (!this.#lease.isOver) return false
     if (this.#hasLapsed) return true
     this.#hasLapsed = true
-    this.#since = undefined
+    this.#unsettle()
     this.#doubts += 1
     this.#input.lapsed()
     return true
@@ -107,7 +125,7 @@ export class Membership {
   /** The engine is away. It may have noticed earlier, and have ended the lease before it is over here. */
   noteAway(): void {
     this.#lease.shorten()
-    this.#since = undefined
+    this.#unsettle()
     this.#doubts += 1
   }
 
@@ -115,7 +133,7 @@ export class Membership {
   leave(): void {
     this.#lease.end()
     this.#hasLapsed = true
-    this.#since = undefined
+    this.#unsettle()
     this.#nodes = []
     this.#strangers = []
   }
@@ -213,7 +231,7 @@ export class Membership {
 
   #noteRestart(members: Members): void {
     this.#lostAt = this.#input.world.now()
-    this.#since = undefined
+    this.#unsettle()
     this.#doubts += 1
     this.#mayRestore = true
     this.#input.restarted(members)

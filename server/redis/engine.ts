@@ -235,10 +235,10 @@ function unmarked(texts: readonly string[]): readonly string[] {
 /** Undefined: it was not written by a node. */
 function factsOf(text: string): NodeFacts | undefined {
   try {
-    const { isRetiring, sessions, incarnation, marks = [] } = JSON.parse(text) as NodeFacts
+    const { isRetiring, isSettled = false, sessions, incarnation, marks = [] } = JSON.parse(text) as NodeFacts
     const isWhole = typeof isRetiring === 'boolean' && typeof sessions === 'number'
     return isWhole && typeof incarnation === 'number'
-      ? { isRetiring, sessions, incarnation, marks }
+      ? { isRetiring, isSettled, sessions, incarnation, marks }
       : undefined
   } catch {
     return undefined

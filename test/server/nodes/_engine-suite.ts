@@ -60,16 +60,17 @@ export function engineSuite(
 
   test('a beat tells who is there, and what they say of themselves', async (t) => {
     const [a, b] = await two(t)
-    await a.beat('a', long, { isRetiring: true, sessions: 7, incarnation: 3, marks: [] })
+    await a.beat('a', long, { isRetiring: true, isSettled: false, sessions: 7, incarnation: 3, marks: [] })
     const { nodes, news } = await b.beat('b', long, {
       isRetiring: false,
+      isSettled: false,
       sessions: 2,
       incarnation: 1,
       marks: [],
     })
     equal(sorted(nodes), [
-      { name: 'a', isRetiring: true, sessions: 7, incarnation: 3, marks: [] },
-      { name: 'b', isRetiring: false, sessions: 2, incarnation: 1, marks: [] },
+      { name: 'a', isRetiring: true, isSettled: false, sessions: 7, incarnation: 3, marks: [] },
+      { name: 'b', isRetiring: false, isSettled: false, sessions: 2, incarnation: 1, marks: [] },
     ])
     is(news, 0)
   })
@@ -872,7 +873,7 @@ export async function eventually(holds: () => boolean | Promise<boolean>, within
 }
 
 function facts() {
-  return { isRetiring: false, sessions: 0, incarnation: 1, marks: [] }
+  return { isRetiring: false, isSettled: false, sessions: 0, incarnation: 1, marks: [] }
 }
 
 function claim(node: string, session: string, more: Partial<ClaimRequest> = {}): ClaimRequest {

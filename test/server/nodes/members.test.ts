@@ -48,6 +48,29 @@ test('what is sent arrives once, in order, and what was sent together arrives in
   is(one.cluster.view.waiting, 0)
 })
 
+test('a node that has just started takes over from the dead as those do that have been there for longer', async (t) => {
+  const all = await two(t)
+  const { one, engine } = all
+  await claimed(all, one, 'a')
+  await all.pass(lease)
+  engine.cut('one')
+  await all.pass(lease + 500)
+  const third = await all.start('third')
+  is(await all.during(third.cluster.claim('a', undefined)), 'third')
+})
+
+test('a node that has just started alone waits for who may come back', async (t) => {
+  const all = await two(t)
+  const { one, engine } = all
+  await claimed(all, one, 'a')
+  for (const name of ['one', 'other']) engine.cut(name)
+  await all.pass(lease + 500)
+  const third = await all.start('third')
+  is(await refused(all, third.cluster.claim('a', undefined)), 'CLUSTER_UNAVAILABLE')
+  await all.pass(lease)
+  is(await all.during(third.cluster.claim('a', undefined)), 'third')
+})
+
 test('of very many news at once nobody misses one without hearing that anything may have changed', async (t) => {
   for (const count of [90, 101, 350]) {
     const all = await two(t)

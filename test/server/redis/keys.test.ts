@@ -10,7 +10,7 @@ import { openEngine } from '../nodes/_open-engine.js'
 
 const test = suite('redis keys', { timeout: 15_000 })
 const ttl = 60_000
-const facts = { isRetiring: false, sessions: 0, incarnation: 1, marks: [] }
+const facts = { isRetiring: false, isSettled: false, sessions: 0, incarnation: 1, marks: [] }
 
 redisTest(
   test,
