@@ -96,14 +96,20 @@ function judgeFailures(
   violations: Violations,
 ): void {
   const calls = new Map<string, Invoke & { readonly at: number }>()
+  // a session that was lost meanwhile is missed at the next call
+  let servedAt = Number.NEGATIVE_INFINITY
   for (const event of events) {
     if (event.type === 'invoke') calls.set(event.call, event)
+    if (event.type === 'ok') servedAt = event.at
     if (event.type !== 'fail') continue
     const invoke = calls.get(event.call)
     if (invoke === undefined || isMeant(invoke.token, event)) continue
     const near = episodes.filter(({ from, to }) => from <= event.at && invoke.at <= to + echo)
     const costs = new Set(near.map(({ fault }) => fault.costs))
     const isSession = event.code === 'SESSION_NOT_FOUND'
+    const isMissed = ({ fault, from, to }: Episode): boolean =>
+      fault.costs === 'sessions' && from <= event.at && servedAt <= to + echo
+    if (isSession && episodes.some(isMissed)) continue
     if (costs.has('sessions') || (costs.has('calls') && !isSession)) continue
     const around = near.map(({ fault }) => fault.name).join(', ') || 'nothing'
     violations.add(
