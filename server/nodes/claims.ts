@@ -30,6 +30,16 @@ export interface Claim {
   saved: SavedRecord | undefined
 }
 
+/** How what is claimed is asked for again. */
+export interface Reclaim {
+  /** Whether the engine may have lost it, and is to be told of it. */
+  readonly mayRestore: boolean
+  /** Rejects if the engine may have lost what it was asked for. */
+  readonly confirm: () => Promise<void>
+  /** Hears at once of each that is another node's by now. */
+  readonly lost: (session: string) => void
+}
+
 /** Releases that are tried again once the engine is back; what is beyond that expires. */
 const maxUnreleased = 10_000
 /** How many sessions are asked for at once. */
@@ -117,22 +127,8 @@ export class Claims {
     return sessions
   }
 
-  /**
-   * Asks for all again. `lost` hears at once of each that is another node's by now. `confirm` rejects if the
-   * engine may have lost what it was asked for. Rejects with CLUSTER_UNAVAILABLE.
-   */
-  async reclaim(
-    engine: Engine,
-    {
-      mayRestore,
-      confirm,
-      lost,
-    }: {
-      readonly mayRestore: boolean
-      readonly confirm: () => Promise<void>
-      readonly lost: (session: string) => void
-    },
-  ): Promise<void> {
+  /** Asks for all again. Rejects with CLUSTER_UNAVAILABLE. */
+  async reclaim(engine: Engine, { mayRestore, confirm, lost }: Reclaim): Promise<void> {
     const sessions = this.#sessions()
     const next = async (): Promise<void> => {
       for (let session = sessions.pop(); session !== undefined; session = sessions.pop()) {

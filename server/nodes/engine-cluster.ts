@@ -469,15 +469,12 @@ export class EngineCluster implements Cluster {
   }
 
   async #reclaim(engine: Engine, mayRestore: boolean): Promise<void> {
-    await this.#claims.reclaim(engine, {
-      mayRestore,
-      confirm: async () => {
-        if (await this.#membership.isSame(engine)) return
-        throw unavailable(this.opener.name, 'the engine has lost something')
-      },
-      lost: (session) => this.#lose([session]),
-    })
-    await this.tasks.reclaim(engine, mayRestore)
+    const confirm = async (): Promise<void> => {
+      if (await this.#membership.isSame(engine)) return
+      throw unavailable(this.opener.name, 'the engine has lost something')
+    }
+    await this.#claims.reclaim(engine, { mayRestore, confirm, lost: (session) => this.#lose([session]) })
+    await this.tasks.reclaim(engine, { mayRestore, confirm })
   }
 
   /** Rejects if the engine may have lost a session that its owner still has, and is about to bring back. */

@@ -6,7 +6,7 @@ import { TransportError } from '../../transports/base/errors.js'
 import { errorOf, type Problem, problemOf } from '../cluster/envelope.js'
 import type { ListedTask, SharedTaskStore, TaskErrand, TaskHands } from '../stores/shared-task-store.js'
 import { isTaskRecord, type TaskRecord } from '../stores/task-store.js'
-import { Claims } from './claims.js'
+import { Claims, type Reclaim } from './claims.js'
 import { type Engine, taskMark } from './engine.js'
 import { isUnavailable } from './unavailable.js'
 
@@ -227,8 +227,8 @@ export class NodeTasks implements SharedTaskStore {
   }
 
   /** Asks whether the tasks of this node are still its own. */
-  async reclaim(engine: Engine, mayRestore: boolean): Promise<void> {
-    this.#lose(await this.#claims.reclaim(engine, mayRestore))
+  reclaim(engine: Engine, how: Omit<Reclaim, 'lost'>): Promise<void> {
+    return this.#claims.reclaim(engine, { ...how, lost: (key) => this.#lose([key]) })
   }
 
   releaseRest(engine: Engine | undefined): void {
