@@ -261,11 +261,12 @@ export const bugs: readonly Bug[] = [
     clusters: true,
   },
   {
-    name: 'lease without end',
-    what: 'A node that was not heard of for longer than its lease goes on with its sessions.',
-    file: 'server/nodes/lease.ts',
-    find: '    return this.left <= 0\n',
-    replace: '    return this.left === Number.NEGATIVE_INFINITY\n',
+    name: 'lost session kept',
+    what: 'A node that was away goes on with sessions that others have taken meanwhile.',
+    file: 'server/nodes/claims.ts',
+    find: '        if (await engine.reclaim(request, { epoch, mayRestore, saved })) continue\n',
+    replace:
+      '        if ((await engine.reclaim(request, { epoch, mayRestore, saved })) || epoch > 0) continue\n',
     checker: 'owners',
     clusters: true,
     seed: 4,
