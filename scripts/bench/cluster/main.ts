@@ -15,6 +15,8 @@ const { values } = parseArgs({
 const rounds = Number(values.rounds)
 const filling = Number(values.sessions)
 const lanes = 32
+/** Sessions that a node has had before its memory is looked at. */
+const warming = 500
 const stretch = 1_500
 
 /** What is measured: in CPU ms and ms a call. */
@@ -72,8 +74,7 @@ async function main(): Promise<void> {
           }
         report(`${what}, ${at} at once`, figures)
       }
-    if (values.only === undefined || values.only === 'sessions')
-      await weigh(load, redis, { host: first, port: own })
+    if (values.only === undefined || values.only === 'sessions') await weigh(load, redis, start(redis.url))
   } finally {
     for (const fn of undo.reverse()) await fn()
   }
@@ -113,12 +114,14 @@ function report(what: string, figures: readonly (readonly Figures[])[]): void {
   }
 }
 
-/** What a session takes that is not used. */
+/** What a session takes that is not used, in a node that has just started. */
 async function weigh(
   load: AskedProgram,
   redis: { cli(...args: string[]): string[] },
-  { host, port }: { readonly host: AskedProgram; readonly port: number },
+  host: AskedProgram,
 ): Promise<void> {
+  const port = await host.ask<number>('port')
+  await load.ask('fill', { port, sessions: warming })
   const used = (): number => Number(/used_memory:(\d+)/.exec(redis.cli('info', 'memory').join('\n'))?.[1])
   const before = [used(), await host.ask<number>('memory')] as const
   const since = performance.now()
