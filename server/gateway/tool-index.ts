@@ -1,0 +1,71 @@
+import type MiniSearch from 'minisearch'
+import { isObject } from '../../protocol/wire/json.js'
+
+/** A tool as lists show it, as far as it is searched. */
+export interface Searchable {
+  readonly name: string
+  readonly title?: string | undefined
+  readonly description?: string | undefined
+  readonly inputSchema?: unknown
+}
+
+/** Loaded by the first search: most servers have none. */
+export type SearchEngine = typeof MiniSearch
+
+export async function loadSearchEngine(): Promise<SearchEngine> {
+  const { default: engine } = await import('minisearch')
+  return engine
+}
+
+const fields = ['name', 'title', 'description', 'parameters']
+/** Characters of a text that are searched. */
+const maxText = 4_000
+/** Characters of a query that are looked at. */
+const maxQuery = 1_000
+
+/** The words of tools. Made anew when the tools change. */
+export class ToolIndex {
+  readonly #engine: MiniSearch
+
+  constructor(Engine: SearchEngine, tools: Iterable<Searchable>) {
+    this.#engine = new Engine({
+      idField: 'name',
+      fields,
+      tokenize: wordsOf,
+      searchOptions: { boost: { name: 4, title: 2 }, prefix: true, fuzzy: 0.2 },
+    })
+    for (const { name, title = '', description = '', inputSchema } of tools)
+      if (!this.#engine.has(name))
+        this.#engine.add({
+          name,
+          title: title.slice(0, maxText),
+          description: description.slice(0, maxText),
+          parameters: parametersIn(inputSchema).slice(0, maxText),
+        })
+  }
+
+  /** The names of the tools that fit, best first: those with all words before those with some. */
+  search(query: string, limit: number): string[] {
+    const words = query.slice(0, maxQuery)
+    const whole = this.#engine.search(words, { combineWith: 'AND' })
+    const partly = this.#engine.search(words)
+    return [...new Set([...whole, ...partly].map(({ id }) => String(id)))].slice(0, limit)
+  }
+}
+
+/** `read_file`, `readFile` and `files__read-file` have the same words. */
+export function wordsOf(text: string): string[] {
+  const parts = text.replace(/(\p{Ll}|\d)(\p{Lu})/gu, '$1 $2').toLowerCase()
+  return parts.split(/[^\p{L}\p{N}]+/u).filter((word) => word !== '')
+}
+
+function parametersIn(schema: unknown): string {
+  if (!isObject(schema) || !isObject(schema.properties)) return ''
+  return Object.entries(schema.properties)
+    .map(([name, property]) =>
+      isObject(property) && typeof property.description === 'string'
+        ? `${name} ${property.description}`
+        : name,
+    )
+    .join(' ')
+}

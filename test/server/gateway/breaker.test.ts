@@ -1,0 +1,81 @@
+import fc from 'fast-check'
+import * as assert from 'uvu/assert'
+import {
+  admit,
+  type Breaker,
+  closedBreaker,
+  settle,
+  type Verdict,
+  verdictOf,
+} from '../../../server/gateway/breaker.js'
+import { suite } from '../../support/suite.js'
+
+const test = suite('breaker')
+const options = { failures: 3, pause: 100, maxPause: 350 }
+
+test('opens after so many failures in a row, and lets one call try after its pause', () => {
+  let breaker: Breaker = closedBreaker
+  for (const verdict of ['fails', 'fails', 'serves', 'fails', 'fails'] as const)
+    breaker = settle(breaker, verdict, 0, options)
+  assert.is(breaker.state, 'closed')
+  breaker = settle(breaker, 'fails', 0, options)
+  assert.equal(admit(breaker, 40), { wait: 60 })
+  const trying = admit(breaker, 100)
+  assert.ok('state' in trying && trying.state === 'trying')
+  assert.equal(admit(trying, 150), { wait: 50 })
+  assert.is(settle(trying, 'serves', 160, options), closedBreaker)
+})
+
+test('each try that fails doubles the pause, up to its most', () => {
+  let breaker: Breaker = { state: 'open', until: 0, pause: 100 }
+  const pauses = [1, 2, 3].map((round) => {
+    const now = round * 1_000
+    const trying = admit(breaker, now)
+    assert.ok('state' in trying)
+    breaker = settle(trying, 'fails', now, options)
+    return breaker.state === 'open' ? breaker.until - now : undefined
+  })
+  assert.equal(pauses, [200, 350, 350])
+})
+
+test('a call that says nothing neither opens it nor keeps it open', () => {
+  assert.is(settle(closedBreaker, 'unsaid', 0, options), closedBreaker)
+  const trying: Breaker = { state: 'trying', since: 0, pause: 100 }
+  const next = settle(trying, 'unsaid', 10, options)
+  assert.ok('state' in admit(next, 10))
+})
+
+test('whatever comes, a call gets through within the longest pause', () => {
+  const step = fc.record({
+    verdict: fc.constantFrom<Verdict>('serves', 'fails', 'unsaid'),
+    after: fc.integer({ min: 0, max: 500 }),
+  })
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+      let [breaker, now]: [Breaker, number] = [closedBreaker, 0]
+      for (const { verdict, after } of steps) {
+        now += after
+        const admitted = admit(breaker, now)
+        if (!('state' in admitted)) {
+          assert.ok(admitted.wait <= options.maxPause)
+          continue
+        }
+        breaker = settle(admitted, verdict, now, options)
+      }
+      assert.ok('state' in admit(breaker, now + options.maxPause))
+    }),
+  )
+})
+
+test('429, mistakes of the caller and lost connections say nothing of a server', () => {
+  const says = (code: string, status?: number): Verdict => verdictOf({ code, status })
+  assert.is(says('REQUEST_FAILED', 429), 'unsaid')
+  assert.is(says('REQUEST_FAILED', 400), 'unsaid')
+  assert.is(says('CANCELLED'), 'unsaid')
+  assert.is(says('CONNECTION_LOST'), 'unsaid')
+  assert.is(says('NOT_READY'), 'unsaid')
+  assert.is(says('REQUEST_FAILED', 500), 'fails')
+  assert.is(says('TIMEOUT'), 'fails')
+})
+
+test.run()

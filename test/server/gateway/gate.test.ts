@@ -1,0 +1,66 @@
+import * as assert from 'uvu/assert'
+import { McpError } from '../../../protocol/wire/errors.js'
+import { createFakeClock } from '../../../runtime/time/fake-clock.js'
+import { Gate } from '../../../server/gateway/gate.js'
+import { suite } from '../../support/suite.js'
+
+const test = suite('gate')
+
+function refused(fn: () => unknown): McpError {
+  try {
+    fn()
+  } catch (error) {
+    if (error instanceof McpError) return error
+    throw error
+  }
+  throw new Error('it was let through')
+}
+
+test('counts calls of all, of a caller and of a tool, and forgets them when they are over', () => {
+  const limits = { maxCalls: 4, maxCallsPerCaller: 2, maxCallsPerTool: { slow: 1 } }
+  const gate = new Gate('files', limits, createFakeClock())
+  const first = gate.enter('slow', 'ada')
+  assert.match(refused(() => gate.enter('slow', 'bob')).message, /"slow" of files has 1 calls under way/)
+  const second = gate.enter('read', 'ada')
+  assert.match(refused(() => gate.enter('read', 'ada')).message, /files for one caller has 2 calls/)
+  gate.enter('read', 'bob')
+  gate.enter('read', 'eve')
+  const full = refused(() => gate.enter('read', 'zoe'))
+  assert.equal([full.code, full.data], [-32603, { retryable: true, sent: false }])
+  first('serves')
+  first('serves') // only once
+  second('serves')
+  gate.enter('slow', 'ada')
+  gate.enter('read', 'ada')
+  refused(() => gate.enter('read', 'zoe'))
+})
+
+test('the breaker of one tool leaves the others alone, and a new connection resets it', async () => {
+  const clock = createFakeClock()
+  const gate = new Gate('files', { breaker: { failures: 2, pause: 1_000 } }, clock)
+  for (const _ of [1, 2]) gate.enter('read', 'ada')('fails')
+  const rests = refused(() => gate.enter('read', 'bob'))
+  assert.match(rests.message, /"read" of files has failed 2 times in a row.*1000 ms/)
+  assert.is((rests.data as { retryAfter: number }).retryAfter, 1_000)
+  gate.enter('write', 'ada')('serves')
+  gate.reset()
+  gate.enter('read', 'ada')('fails')
+  gate.enter('read', 'ada')('fails')
+  await clock.advance(1_000)
+  const trial = gate.enter('read', 'ada')
+  refused(() => gate.enter('read', 'bob'))
+  trial('serves')
+  gate.enter('read', 'bob')
+})
+
+test('a name like that of a method of objects is a name', () => {
+  const gate = new Gate('files', { maxCallsPerTool: {} }, createFakeClock())
+  gate.enter('constructor', '__proto__')('fails')
+})
+
+test('without a breaker nothing rests', () => {
+  const gate = new Gate('files', { breaker: false }, createFakeClock())
+  for (let n = 0; n < 50; n += 1) gate.enter('read', 'ada')('fails')
+})
+
+test.run()
