@@ -125,3 +125,22 @@ export {
   type SessionRecord,
   type SessionStore,
 } from './stores/session-store.js'
+export { gateway } from './definitions/gateway.js'
+export type {
+  BreakerOptions,
+  GatewayOptions,
+  GatewayPlan,
+  UpstreamLimits,
+  UpstreamOptions,
+  UpstreamSource,
+} from './definitions/gateway-options.js'
+export type {
+  Seat,
+  SeatAnswers,
+  SeatQuestion,
+  StartedUpstream,
+  StartUpstream,
+  Upstream,
+  UpstreamCall,
+  Upstreams,
+} from './definitions/upstreams.js'

@@ -17,6 +17,7 @@ import { ServerError } from './base/errors.js'
 import { baseActor, changesOf } from './subscriptions/base-actor.js'
 import type { ServerDefinition } from './definitions/define-server.js'
 import { type Holdings, holdingsActor, type Place } from './holdings/holdings-actor.js'
+import { gatewayActor } from './gateway/actor.js'
 import { poolActor } from './isolation/pool-actor.js'
 import type { DoorPlace } from './processes/door.js'
 import { ServerProcesses } from './processes/handle.js'
@@ -211,6 +212,7 @@ function serverSupervisor({ settings, place, cluster }: Run): SupervisorOptions 
       ...taskSpecs(settings),
       ...isolationSpecs(settings),
       ...hooksSpecs(settings),
+      ...gatewaySpecs(settings),
       groupSpec(settings),
     ],
   }
@@ -236,6 +238,32 @@ function isolationSpecs({ isolation, names }: ServerSettings): ChildSpec[] {
 function hooksSpecs({ definition, names, initArg }: ServerSettings): ChildSpec[] {
   const { session: hooks } = definition
   return hooks === undefined ? [] : [childSpec(hooksActor, { hooks, initArg }, { name: names.hooks })]
+}
+
+/** Before the group: what the servers behind this one have is known when the first client comes. */
+function gatewaySpecs(settings: ServerSettings): ChildSpec[] {
+  const { names } = settings
+  const { gateway: plan } = settings.definition
+  if (plan === undefined) return []
+  return [
+    {
+      id: 'gateway',
+      type: 'supervisor',
+      async start(ctx) {
+        const holdings = await holdingsAt(settings, ctx.registry)
+        const servers = childSpec(gatewayActor, { holdings, plan }, { name: names.gateway })
+        const started = await supervisorSpec({
+          name: 'gateway',
+          strategy: 'one_for_one',
+          children: [servers],
+        }).start(ctx)
+        await ctx.registry
+          .named<typeof gatewayActor>(names.gateway)
+          .call('settled', undefined, { timeout: plan.startTimeout + 5_000 })
+        return started
+      },
+    },
+  ]
 }
 
 function groupSpec(settings: ServerSettings): ChildSpec {

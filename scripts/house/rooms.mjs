@@ -67,6 +67,7 @@ export const rooms = {
       ...['base', 'context', 'definitions', 'catalog', 'stores', 'cluster', 'holdings', 'requests', 'tasks'],
     ],
     subscriptions: ['base', 'context', 'catalog', 'stores', 'cluster', 'holdings', 'tasks', 'sessions'],
+    gateway: ['base', 'context', 'definitions', 'catalog', 'holdings', 'subscriptions'],
     processes: ['base', 'context', 'stores', 'cluster', 'holdings', 'sessions'],
     exchanges: [
       'base',

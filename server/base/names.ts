@@ -7,6 +7,7 @@ export function namesOf(server: string) {
     holdings: `${server}/holdings`,
     isolation: `${server}/isolation`,
     hooks: `${server}/hooks`,
+    gateway: `${server}/gateway`,
     mcpTasks: `${server}/mcp-tasks`,
     ledger: `${server}/mcp-tasks/ledger`,
     taskRuns: `${server}/mcp-tasks/runs`,

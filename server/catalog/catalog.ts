@@ -4,8 +4,10 @@ import type { Method, Result } from '../../protocol/messages/methods.js'
 import { stampResult } from '../../protocol/stateless/stamp.js'
 import type { Annotations, CacheHints, Icon, Meta } from '../../protocol/messages/base.js'
 import type { ServerCapabilities } from '../../protocol/messages/capabilities.js'
-import type { PromptArgument } from '../../protocol/messages/prompts.js'
-import type { ObjectSchema } from '../../protocol/messages/tools.js'
+import type { Resource } from '../../protocol/messages/content.js'
+import type { Prompt, PromptArgument } from '../../protocol/messages/prompts.js'
+import type { ResourceTemplate } from '../../protocol/messages/resources.js'
+import type { ObjectSchema, Tool } from '../../protocol/messages/tools.js'
 import type { TemplateValue } from '../../protocol/uri-template/parts.js'
 import { offered } from '../../protocol/dialects/versions.js'
 import { tasksExtension } from '../../protocol/messages/tasks.js'
@@ -25,6 +27,14 @@ import type { SkillDefinition, SkillFolderChild } from '../definitions/skills.js
 import { Shelf, type ShelfSettings } from './shelf.js'
 
 export type Component = ToolDefinition | ResourceDefinition | ResourceTemplateDefinition | PromptDefinition
+
+/** What servers behind this one add. */
+export interface Beyond {
+  /** A resource that is in no list. */
+  find(uri: string): ResourceDefinition | undefined
+  /** The server's own instructions, and theirs. */
+  readonly instructions: string | undefined
+}
 
 interface CatalogSettings {
   readonly pageSize: number
@@ -75,6 +85,8 @@ export class Catalog {
   readonly #changedAt: Record<ListKind, number>
   readonly #hasTasks: boolean
   #capabilities: ServerCapabilities
+  #beyond: Beyond['find'] | undefined
+  #instructions: string | undefined
 
   constructor(
     definition: ServerDefinition,
@@ -88,6 +100,7 @@ export class Catalog {
     this.#version = world.date()
     this.#changedAt = { tools: this.#version, resources: this.#version, prompts: this.#version }
     this.#definition = definition
+    this.#instructions = definition.instructions
     this.#offered = offered(revisions)
     this.#hasTasks = hasTasks
     this.tools = new Shelf(hasTasks ? taskToolPlan : toolPlan, tools, how)
@@ -163,14 +176,27 @@ export class Catalog {
       const variables = template.matcher.match(uri)
       if (variables !== undefined) return { template, variables }
     }
-    return undefined
+    const unlisted = this.#beyond?.(uri)
+    return unlisted === undefined ? undefined : { resource: unlisted }
+  }
+
+  /** How to use the server, for the model. */
+  get instructions(): string | undefined {
+    return this.#instructions
+  }
+
+  /** Of servers behind this one: what they tell of their use, and resources that they do not list. */
+  extend(beyond: Beyond): void {
+    this.#beyond = beyond.find
+    this.#instructions = beyond.instructions
+    this.#discoveries = new Map()
   }
 
   /** The answer to `server/discover`, written once until a change (specification: 2026-07-28, discover). */
   discover(dialect: Dialect): Immediate {
     const known = this.#discoveries.get(dialect)
     if (known !== undefined) return known
-    const { instructions } = this.#definition
+    const { instructions } = this
     const result = this.finish(dialect, 'server/discover', {
       supportedVersions: [...this.#offered],
       capabilities: this.#capabilities,
@@ -206,6 +232,11 @@ export class Catalog {
     return this.resources.isGuarded || this.templates.isGuarded
   }
 
+  /** Whether there is a component of this name or uri. */
+  has(kind: Component['kind'], key: string): boolean {
+    return (this.#shelf(kind) as unknown as Shelf<Component, never>).get(key) !== undefined
+  }
+
   /** False when its name or uri is taken. */
   add(component: Component): boolean {
     return this.#note(component.kind, (this.#shelf(component.kind) as Shelf<Component, never>).add(component))
@@ -213,6 +244,20 @@ export class Catalog {
 
   remove(kind: Component['kind'], key: string): boolean {
     return this.#note(kind, this.#shelf(kind).remove(key))
+  }
+
+  /** Changes many components at once. What has a key that is taken is left out, and answered. */
+  swap(removed: readonly (readonly [Component['kind'], string])[], added: readonly Component[]): Component[] {
+    const kinds = ['tool', 'resource', 'resourceTemplate', 'prompt'] as const
+    return kinds.flatMap((kind) => {
+      const gone = removed.flatMap(([of, key]) => (of === kind ? [key] : []))
+      const come = added.filter((component) => component.kind === kind)
+      if (gone.length + come.length === 0) return []
+      const shelf = this.#shelf(kind) as unknown as Pick<Shelf<Component, never>, 'swap'>
+      const refused = shelf.swap(gone, come)
+      this.#note(kind, true)
+      return refused
+    })
   }
 
   /** Notes that the author has changed a list. False if the server does not declare it. */
@@ -256,15 +301,16 @@ export class Catalog {
   }
 }
 
-function completes({ completers }: PromptDefinition | ResourceTemplateDefinition): boolean {
-  return Object.keys(completers).length > 0
+function completes({ completers, relayed }: PromptDefinition | ResourceTemplateDefinition): boolean {
+  return Object.keys(completers).length > 0 || relayed?.complete !== undefined
 }
 
 const toolPlan = {
   method: 'tools/list',
   key: ({ name }: ToolDefinition) => name,
   list: (tools: readonly ToolDefinition[]) => ({
-    tools: tools.map(({ name, title, description, schema, output, annotations, ...last }) => {
+    tools: tools.map(({ name, title, description, schema, output, annotations, relayed, ...last }) => {
+      if (relayed !== undefined) return relayed.entry as unknown as Tool
       const schemas = { inputSchema: schema.jsonSchema as ObjectSchema, outputSchema: output?.jsonSchema }
       return given({ name, title, description, ...schemas, annotations, ...shownLast(last) })
     }),
@@ -276,8 +322,10 @@ const taskToolPlan = {
   ...toolPlan,
   list: (tools: readonly ToolDefinition[]) => ({
     tools: toolPlan.list(tools).tools.map((listed, index) => {
-      const { task = 'forbidden' } = tools[index] ?? {}
-      return task === 'forbidden' ? listed : { ...listed, execution: { taskSupport: task } }
+      const { task = 'forbidden', relayed } = tools[index] ?? {}
+      return task === 'forbidden' || relayed !== undefined
+        ? listed
+        : { ...listed, execution: { taskSupport: task } }
     }),
   }),
 } as const
@@ -286,8 +334,10 @@ const resourcePlan = {
   method: 'resources/list',
   key: ({ uri }: ResourceDefinition) => uri,
   list: (resources: readonly ResourceDefinition[]) => ({
-    resources: resources.map(({ uri, name, title, description, mimeType, size, ...last }) =>
-      given({ uri, name, title, description, mimeType, size, ...hintsOf(last), ...shownLast(last) }),
+    resources: resources.map(({ uri, name, title, description, mimeType, size, relayed, ...last }) =>
+      relayed !== undefined
+        ? (relayed.entry as unknown as Resource)
+        : given({ uri, name, title, description, mimeType, size, ...hintsOf(last), ...shownLast(last) }),
     ),
   }),
 } as const
@@ -296,8 +346,11 @@ const templatePlan = {
   method: 'resources/templates/list',
   key: ({ uriTemplate }: ResourceTemplateDefinition) => uriTemplate,
   list: (templates: readonly ResourceTemplateDefinition[]) => ({
-    resourceTemplates: templates.map(({ uriTemplate, name, title, description, mimeType, ...last }) =>
-      given({ uriTemplate, name, title, description, mimeType, ...hintsOf(last), ...shownLast(last) }),
+    resourceTemplates: templates.map(
+      ({ uriTemplate, name, title, description, mimeType, relayed, ...last }) =>
+        relayed !== undefined
+          ? (relayed.entry as unknown as ResourceTemplate)
+          : given({ uriTemplate, name, title, description, mimeType, ...hintsOf(last), ...shownLast(last) }),
     ),
   }),
 } as const
@@ -306,7 +359,8 @@ const promptPlan = {
   method: 'prompts/list',
   key: ({ name }: PromptDefinition) => name,
   list: (prompts: readonly PromptDefinition[]) => ({
-    prompts: prompts.map(({ name, title, description, arguments: listed, ...last }) => {
+    prompts: prompts.map(({ name, title, description, arguments: listed, relayed, ...last }) => {
+      if (relayed !== undefined) return relayed.entry as unknown as Prompt
       const args = listed.length > 0 ? (listed as PromptArgument[]) : undefined
       return given({ name, title, description, arguments: args, ...shownLast(last) })
     }),

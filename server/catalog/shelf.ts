@@ -108,6 +108,30 @@ export class Shelf<Component extends Guarded & MayNeedSession, M extends ListMet
     return true
   }
 
+  /** Takes away, and adds, many at once; one that stays keeps its place. Answers those whose key is taken. */
+  swap(removed: readonly string[], added: readonly Component[]): Component[] {
+    const gone = new Set(removed)
+    const come = new Map(added.map((component) => [this.#plan.key(component), component]))
+    const refused = added.filter((component) => {
+      const key = this.#plan.key(component)
+      return come.get(key) !== component || (this.#components.has(key) && !gone.has(key))
+    })
+    for (const component of refused)
+      if (come.get(this.#plan.key(component)) === component) come.delete(this.#plan.key(component))
+    const components = new Map<string, Component>()
+    for (const [key, component] of this.#components) {
+      const next = gone.has(key) ? come.get(key) : component
+      if (next !== undefined) components.set(key, next)
+      else this.#places.delete(key)
+    }
+    for (const [key, component] of come) {
+      if (!components.has(key)) this.#place(key)
+      components.set(key, component)
+    }
+    this.#change(components)
+    return refused
+  }
+
   get #list(): string {
     const { method, of } = this.#plan
     return of === undefined ? method : `${method} ${of}`

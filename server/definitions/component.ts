@@ -7,6 +7,7 @@ import { ToolContext } from '../context/context.js'
 import type { IsolatedHandler } from '../context/isolated.js'
 import { aboutNamed, definitionError, type DefinitionReaders, definitionReaders } from './definition.js'
 import type { Immutable } from './described.js'
+import type { Relayed } from './relayed.js'
 
 /** The options that components of all kinds have. */
 export interface Presented {
@@ -72,6 +73,8 @@ export interface ComponentDefinition<Name> {
   readonly timeout: number | undefined
   /** Where its handler runs; undefined: here. */
   readonly isolated: IsolatedHandler | undefined
+  /** Of a server behind this one, which checks and answers; its own handler is not called. */
+  readonly relayed?: Relayed
 }
 
 /** The type of a definition's name: undefined if its options have none. */

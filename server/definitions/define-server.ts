@@ -30,6 +30,7 @@ import {
 import { readIcons } from './component.js'
 import type { Immutable } from './described.js'
 import { type ExtensionSettings, readExtensions } from './extensions.js'
+import type { GatewayPlan } from './gateway-options.js'
 import { isSkills, type SkillsDefinition } from './skills.js'
 
 /** Components of one kind: in an array, each with a name, or in an object, where keys name those without. */
@@ -100,6 +101,8 @@ export interface ServerDefinition {
   readonly session: SessionHooks | undefined
   readonly lowLevel: LowLevel
   readonly cache: CacheHints
+  /** Servers behind this one. */
+  readonly gateway?: GatewayPlan
   readonly declared: Readonly<Record<'tools' | 'resources' | 'prompts' | 'logging', boolean>>
 }
 

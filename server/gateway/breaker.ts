@@ -1,12 +1,4 @@
-/** When calls are refused for a while, as those before them came to nothing. */
-export interface BreakerOptions {
-  /** Calls in a row that came to nothing, until it opens. Default 5. */
-  readonly failures?: number
-  /** Milliseconds until one call may try; each try that fails doubles them, up to `maxPause`. Default 5,000. */
-  readonly pause?: number
-  /** Milliseconds. Default 60,000. */
-  readonly maxPause?: number
-}
+import type { BreakerOptions } from '../definitions/gateway-options.js'
 
 /**
  * What a call says of its server: it serves; it does not, and another call would fare no better; or nothing, as

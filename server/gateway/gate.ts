@@ -1,19 +1,8 @@
 import { errorCodes, McpError } from '../../protocol/wire/errors.js'
 import { show } from '../../runtime/base/errors.js'
 import type { Clock } from '../../runtime/time/clock.js'
-import { admit, type Breaker, type BreakerOptions, closedBreaker, settle, type Verdict } from './breaker.js'
-
-/** What one server behind a gateway is spared. */
-export interface UpstreamLimits {
-  /** Calls that it works on at once. Default: as many as its client takes. */
-  readonly maxCalls?: number
-  /** Calls of one caller (a principal, or a session) that it works on at once. Default: as `maxCalls`. */
-  readonly maxCallsPerCaller?: number
-  /** Calls of one tool that it works on at once, by the name that the server gives it. */
-  readonly maxCallsPerTool?: Readonly<Record<string, number>>
-  /** Whether, and when, it is left alone after failures: each tool by itself, too. Default `{}`. */
-  readonly breaker?: BreakerOptions | false
-}
+import type { BreakerOptions, UpstreamLimits } from '../definitions/gateway-options.js'
+import { admit, type Breaker, closedBreaker, settle, type Verdict } from './breaker.js'
 
 /** Called when a call is over. */
 export type Leave = (verdict: Verdict) => void

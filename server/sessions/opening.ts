@@ -34,7 +34,8 @@ export function answerOpening(
   peer: Peer,
   holdings: Holdings,
 ): Response {
-  const { info, instructions } = holdings.settings.definition
+  const { info } = holdings.settings.definition
+  const { instructions } = holdings.catalog
   const result: InitializeResult = {
     protocolVersion: dialect.revision,
     capabilities: holdings.catalog.capabilitiesFor(peer),

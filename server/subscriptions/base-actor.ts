@@ -117,6 +117,8 @@ export const baseActor = defineActor({
   },
   cast: {
     tell: (base, _nothing: undefined, ctx) => tell(base, ctx),
+    /** The catalog has been changed. */
+    changed: (base, _nothing: undefined, ctx) => announce(base, ctx),
     closeListen: ({ listens }, stream: Listen) => listens.close(stream),
     endListens: ({ listens }) => listens.endAll(),
     /** A task has changed. */

@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs'
 import { definePeer } from '../../../runtime/peers/peer.js'
 import type { RefOf } from '../../../runtime/process/ref.js'
 import { startActor } from '../../../runtime/process/root.js'
+import { residentBytes } from '../linux.js'
 import { median, ratePerSecond } from '../measure.js'
 import echo from './echo.js'
 
@@ -73,10 +73,6 @@ async function memory(kind: Kind): Promise<number> {
       : median(await Promise.all(peers.map(async (peer) => residentBytes(await peer.call('pid')))))
   await Promise.all(peers.map((peer) => peer.stop()))
   return used / 2 ** 20
-}
-
-function residentBytes(pid: number): number {
-  return Number(/^VmRSS:\s*(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1]) * 1_024
 }
 
 async function endOfSpin(kind: Kind): Promise<{ told: number; gone: number }> {

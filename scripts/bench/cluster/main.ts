@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { startRedis } from '../../../test/support/redis.js'
+import { cpuOf } from '../linux.js'
 import { median } from '../measure.js'
 import { AskedProgram } from '../processes/asked-program.js'
 import type { Drive, Driven } from './load.js'
@@ -134,15 +134,4 @@ async function weigh(
     `  ${Math.round(inNode / filling)} bytes a session in the heap of its node: ` +
       `${Math.round(2 ** 30 / (inNode / filling) / 1_000)},000 in a GiB`,
   )
-}
-
-/** Milliseconds, in steps of 10. */
-function cpuOf(pid: number): number {
-  const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
-  const [user = 0, system = 0] = stat
-    .slice(stat.lastIndexOf(')') + 2)
-    .split(' ')
-    .slice(11, 13)
-    .map(Number)
-  return (user + system) * 10
 }

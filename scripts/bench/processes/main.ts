@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
+import { childrenOf, cpuOf, residentBytes } from '../linux.js'
 import { median } from '../measure.js'
 import { AskedProgram } from './asked-program.js'
 import type { Call, Drive, Driven } from './load.js'
@@ -151,26 +151,6 @@ function memoryOf(pid: number): string {
   const parts = [pid, ...childrenOf(pid)].map((each) => Math.round(residentBytes(each) / 2 ** 20))
   const [parent, ...processes] = parts
   return `${parent} MiB${processes.length === 0 ? '' : `, its processes ${processes.join(' and ')} MiB`}`
-}
-
-function residentBytes(pid: number): number {
-  return Number(/^VmRSS:\s*(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1]) * 1_024
-}
-
-/** Milliseconds, in steps of 10. */
-function cpuOf(pid: number): number {
-  const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
-  const [user = 0, system = 0] = stat
-    .slice(stat.lastIndexOf(')') + 2)
-    .split(' ')
-    .slice(11, 13)
-    .map(Number)
-  return (user + system) * 10
-}
-
-function childrenOf(pid: number): number[] {
-  const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'latin1').trim()
-  return text === '' ? [] : text.split(' ').map(Number)
 }
 
 function show(all: readonly number[]): string {

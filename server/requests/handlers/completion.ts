@@ -7,6 +7,7 @@ import { show } from '../../../runtime/base/errors.js'
 import { checkAllowed, type Guarded } from '../../context/scopes.js'
 import type { Catalog } from '../../catalog/catalog.js'
 import type { Completers } from '../../definitions/completer.js'
+import type { Relayed } from '../../definitions/relayed.js'
 import { ServerError } from '../../base/errors.js'
 import { checkUsable, type MayNeedSession } from '../../definitions/session-needs.js'
 import { type Immediate, immediate } from '../../catalog/immediate.js'
@@ -16,19 +17,29 @@ import { noAnswerIn, type RouteScope, type Work } from '../work.js'
 const timeout = 10_000
 
 interface Target extends Guarded, MayNeedSession {
+  readonly relayed?: Relayed | undefined
   readonly names: readonly string[]
   readonly completers: Completers
 }
 
 /** Throws McpError -32602 for an unknown prompt, resource or argument, and 403 for a missing scope. */
 export function complete(
-  { ref, argument, context }: Params<'completion/complete'>,
+  params: Params<'completion/complete'>,
   { catalog, dialect, peer }: RouteScope,
 ): Immediate | Work {
+  const { ref, argument, context } = params
   const target = find(ref, catalog)
   checkAllowed(peer, target)
   checkUsable(dialect, target, 'what is to be completed')
   const { name, value } = argument
+  const { relayed } = target
+  if (relayed?.complete !== undefined)
+    return {
+      name: 'completion/complete',
+      timeout,
+      run: (ctx) => relayed.complete?.(params, ctx) ?? {},
+      timedOut: (ms) => noAnswerIn(ms, 'completing the argument'),
+    }
   if (!target.names.includes(name)) throw McpError.invalidParams(`Unknown argument: ${show(name)}`)
   const completer = Object.hasOwn(target.completers, name) ? target.completers[name] : undefined
   if (completer === undefined)
@@ -46,15 +57,15 @@ function find(ref: Params<'completion/complete'>['ref'], catalog: Catalog): Targ
   if (ref.type === 'ref/prompt') {
     const prompt = prompts.get(ref.name)
     if (prompt === undefined) throw unknown('prompt', ref.name)
-    const { completers, scopes, session } = prompt
-    return { names: prompt.arguments.map(({ name }) => name), completers, scopes, session }
+    const { completers, scopes, session, relayed } = prompt
+    return { names: prompt.arguments.map(({ name }) => name), completers, scopes, session, relayed }
   }
   // the uri of the template, or of one of its resources
   const found = catalog.find(ref.uri)
   const template = templates.get(ref.uri) ?? (found && 'template' in found ? found.template : undefined)
   if (template === undefined) throw unknown('resource template', ref.uri)
-  const { completers, scopes, session } = template
-  return { names: template.matcher.variables, completers, scopes, session }
+  const { completers, scopes, session, relayed } = template
+  return { names: template.matcher.variables, completers, scopes, session, relayed }
 }
 
 function toResult(returned: unknown): Result<'completion/complete'> {

@@ -11,20 +11,18 @@ import { checkUsable } from '../../definitions/session-needs.js'
 import { noAnswerIn, notValid, type RouteScope, type Work } from '../work.js'
 
 /** Fields are checked in the task. Throws McpError 403 (scope) and -32602 (prompt, missing arguments). */
-export function getPrompt(
-  { name, arguments: args = {} }: Params<'prompts/get'>,
-  { catalog, peer, dialect }: RouteScope,
-): Work {
+export function getPrompt(params: Params<'prompts/get'>, { catalog, peer, dialect }: RouteScope): Work {
+  const { name, arguments: args = {} } = params
   const prompt = catalog.prompts.get(name)
   if (prompt === undefined) throw McpError.invalidParams(`Unknown prompt: ${show(name)}`)
   checkAllowed(peer, prompt)
   checkUsable(dialect, prompt, `prompt ${show(name)}`)
-  const { reader, timeout } = prompt
-  if (reader === undefined) checkRequired(prompt, args)
+  const { reader, timeout, relayed } = prompt
+  if (reader === undefined && relayed === undefined) checkRequired(prompt, args)
   return {
     name: `prompts/get ${name}`,
     timeout,
-    run: (ctx) => runPrompt(prompt, args, ctx),
+    run: (ctx) => (relayed === undefined ? runPrompt(prompt, args, ctx) : relayed.run(params, ctx)),
     timedOut: (ms) => noAnswerIn(ms, 'writing the prompt'),
   }
 }

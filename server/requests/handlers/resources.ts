@@ -12,21 +12,22 @@ import { checkUsable } from '../../definitions/session-needs.js'
 import { keep, noAnswerIn, type RouteScope, type Work } from '../work.js'
 
 /** Plans `resources/read`. Throws McpError -32002 for an unknown resource, and 403 for a missing scope. */
-export function readResource({ uri }: Params<'resources/read'>, scope: RouteScope): Work {
+export function readResource(params: Params<'resources/read'>, scope: RouteScope): Work {
+  const { uri } = params
   const found = find(uri, scope)
-  const { timeout, cache, scopes } = definitionOf(found)
+  const { timeout, cache, scopes, relayed } = definitionOf(found)
   return {
     name: `resources/read ${uri.slice(0, 100)}`,
     timeout,
     cache: scopes === undefined ? cache : scope.catalog.privately(cache),
-    run: (ctx) => read(uri, found, ctx),
+    run: (ctx) => (relayed === undefined ? read(uri, found, ctx) : relayed.run(params, ctx)),
     timedOut: (ms) => noAnswerIn(ms, 'reading the resource'),
   }
 }
 
 /** Plans `resources/subscribe`. Throws McpError like `resources/read`. */
 export function subscribe({ uri }: Params<'resources/subscribe'>, scope: RouteScope): Work {
-  find(uri, scope)
+  definitionOf(find(uri, scope)).relayed?.want?.(uri)
   return keep('resources/subscribe', (wishes) => wishes.subscribe(uri))
 }
 

@@ -18,18 +18,17 @@ import { badArguments, toolFailure, toStructuredResult, toToolResult } from '../
 import type { RouteScope, Work } from '../work.js'
 
 /** Plans `tools/call`. Throws McpError -32602 for an unknown tool, and 403 for a missing scope. */
-export function callTool(
-  { name, arguments: args = {} }: Params<'tools/call'>,
-  { catalog, peer, dialect }: RouteScope,
-): Work {
+export function callTool(params: Params<'tools/call'>, { catalog, peer, dialect }: RouteScope): Work {
+  const { name, arguments: args = {} } = params
   const tool = catalog.tools.get(name)
   if (tool === undefined) throw McpError.invalidParams(`Unknown tool: ${show(name)}`)
   checkAllowed(peer, tool)
   checkUsable(dialect, tool, `tool ${show(name)}`)
+  const { relayed } = tool
   return {
     name: `tools/call ${name}`,
     timeout: tool.timeout,
-    run: (ctx) => runTool(tool, args, ctx),
+    run: (ctx) => (relayed === undefined ? runTool(tool, args, ctx) : relayed.run(params, ctx)),
     timedOut: (ms) => toolFailure(`The tool ${name} took longer than ${ms} ms and was stopped.`),
   }
 }

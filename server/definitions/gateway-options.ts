@@ -1,0 +1,191 @@
+import { isObject } from '../../protocol/wire/json.js'
+import { type DefinitionReaders, definitionReaders } from './definition.js'
+import { readScopes } from './component.js'
+import type { Seat, StartedUpstream, StartUpstream, Upstream, Upstreams } from './upstreams.js'
+
+/** When calls are refused for a while, as those before them came to nothing. */
+export interface BreakerOptions {
+  /** Calls in a row that came to nothing, until it opens. Default 5. */
+  readonly failures?: number
+  /** Milliseconds until one call may try; each try that fails doubles them, up to `maxPause`. Default 5,000. */
+  readonly pause?: number
+  /** Milliseconds. Default 60,000. */
+  readonly maxPause?: number
+}
+
+/** What one server behind a gateway is spared. */
+export interface UpstreamLimits {
+  /** Calls that it works on at once. Default: as many as its client takes. */
+  readonly maxCalls?: number
+  /** Calls of one caller (a principal, or a session) that it works on at once. Default: as `maxCalls`. */
+  readonly maxCallsPerCaller?: number
+  /** Calls of one tool that it works on at once, by the name that the server gives it. */
+  readonly maxCallsPerTool?: Readonly<Record<string, number>>
+  /** Whether, and when, it is left alone after failures: each tool by itself, too. Default `{}`. */
+  readonly breaker?: BreakerOptions | false
+}
+
+/** What a gateway offers of one server, and what it spares it. */
+export interface UpstreamOptions extends UpstreamLimits {
+  /** Names of tools and prompts that are offered; `*` stands for anything. Default all. */
+  readonly allow?: readonly string[]
+  /** Names that are not, of those. Default none. */
+  readonly deny?: readonly string[]
+  /** Other names, by the names that the server gives; without its own name before them. */
+  readonly rename?: Readonly<Record<string, string>>
+  /** Scopes that the principal of a caller needs, to see or use anything of it. Default none. */
+  readonly scopes?: readonly string[]
+  /** Milliseconds that a call may take. Default: as for other servers (`requestTimeout`), and its client. */
+  readonly timeout?: number
+  /** Whether what it offers stays in lists while it cannot be reached. Default `keep`. */
+  readonly whileAway?: 'keep' | 'hide'
+}
+
+/** What `gateway` takes. */
+export interface GatewayOptions {
+  /** What the gateway calls itself. Default `gateway`. */
+  readonly name?: string
+  /** Default `1.0.0`. */
+  readonly version?: string
+  readonly title?: string
+  /** Comes before what the servers say of their use. */
+  readonly instructions?: string
+  /** Between the name of a server and that of its tool or prompt. Default `__`. */
+  readonly separator?: string
+  /** Whether names begin with that of their server. Default true; false for one server, or names that differ. */
+  readonly prefix?: boolean
+  /** What is different for some servers, by name. */
+  readonly servers?: Readonly<Record<string, UpstreamOptions>>
+  /**
+   * Offers two tools, `search_tools` and `call_tool`, in place of all; `pinned` are listed beside them (`*` stands
+   * for anything). Default false.
+   */
+  readonly toolSearch?: boolean | { readonly pinned?: readonly string[] }
+  /** Milliseconds that a start waits for the lists of the servers; then it listens all the same. Default 10,000. */
+  readonly startTimeout?: number
+}
+
+/** Servers behind a gateway: clients that run, functions that start them, or a set of them. */
+export type UpstreamSource =
+  | Upstreams
+  | Readonly<Record<string, Upstream | StartUpstream | StartedUpstream>>
+  | ((seat: Seat) => Upstreams | Promise<Upstreams>)
+
+/** A checked gateway: data, for any number of running servers. */
+export interface GatewayPlan {
+  readonly source: UpstreamSource
+  readonly separator: string
+  readonly prefix: boolean
+  readonly servers: ReadonlyMap<string, UpstreamOptions>
+  readonly pinned: readonly string[] | undefined
+  readonly startTimeout: number
+}
+
+const fields = new Set([
+  ...['name', 'version', 'title', 'instructions', 'separator', 'prefix', 'servers', 'toolSearch'],
+  'startTimeout',
+])
+const serverFields = new Set([
+  ...['allow', 'deny', 'rename', 'scopes', 'timeout', 'whileAway'],
+  ...['maxCalls', 'maxCallsPerCaller', 'maxCallsPerTool', 'breaker'],
+])
+
+/** Throws BAD_DEFINITION, naming the field. */
+export function readGateway(source: UpstreamSource, options: GatewayOptions): GatewayPlan {
+  const read = definitionReaders('gateway')
+  read.checkFields(read.readObject(options, 'options'), fields)
+  const { separator = '__', toolSearch = false } = options
+  if (typeof separator !== 'string' || !/^[\w.-]{1,8}$/.test(separator))
+    throw read.bad('separator', '1 to 8 letters, digits, _, - and .', separator)
+  return Object.freeze({
+    source: readSource(read, source),
+    separator,
+    prefix: read.readFlag(options.prefix, 'prefix', true),
+    servers: readServers(read, options.servers),
+    pinned: readPinned(read, toolSearch),
+    startTimeout: read.readMs(options.startTimeout, 'startTimeout', 10_000),
+  })
+}
+
+export function isUpstream(value: unknown): value is Upstream {
+  const { request, onState } = (value ?? {}) as Record<string, unknown>
+  return typeof request === 'function' && typeof onState === 'function'
+}
+
+export function isUpstreams(value: unknown): value is Upstreams {
+  const { get, has, onState } = (value ?? {}) as Record<string, unknown>
+  return [get, has, onState].every((each) => typeof each === 'function')
+}
+
+function readSource({ bad }: DefinitionReaders, source: UpstreamSource): UpstreamSource {
+  if (typeof source === 'function' || isUpstreams(source)) return source
+  if (!isObject(source) || isUpstream(source))
+    throw bad('clients', 'clients by the names of their servers, or what startClients returns', source)
+  for (const [name, entry] of Object.entries(source)) {
+    const field = `clients.${name}`
+    if (name === '') throw bad('clients', 'names of servers as keys', name)
+    if (typeof entry === 'function' || isUpstream(entry)) continue
+    if (!isObject(entry) || typeof entry.start !== 'function')
+      throw bad(field, 'a client, a function that starts one, or { start }', entry)
+    readStarted(field, entry)
+  }
+  return source
+}
+
+function readStarted(field: string, entry: object): void {
+  const read = definitionReaders(`gateway: ${field}`)
+  read.checkFields(entry, new Set(['start', 'per', 'max', 'idle']))
+  const { per = 'gateway', max = 1, idle = 0 } = entry as StartedUpstream
+  read.readWord(per, 'per', ['gateway', 'session', 'principal'])
+  read.readCount(max, 'max')
+  if (idle !== 0) read.readMs(idle, 'idle')
+}
+
+function readServers(read: DefinitionReaders, value: unknown): GatewayPlan['servers'] {
+  const servers = value === undefined ? {} : read.readObject(value, 'servers')
+  return new Map(
+    Object.entries(servers).map(([name, options]) => [name, readServer(`servers.${name}`, options)]),
+  )
+}
+
+function readServer(field: string, value: unknown): UpstreamOptions {
+  const read = definitionReaders(`gateway: ${field}`)
+  const given = read.readObject(value, 'options') as UpstreamOptions
+  read.checkFields(given, serverFields)
+  const { allow, deny, rename = {}, maxCalls, maxCallsPerCaller, maxCallsPerTool = {}, breaker } = given
+  for (const [key, patterns] of Object.entries({ allow, deny }))
+    if (patterns !== undefined) readPatterns(read, key, patterns)
+  for (const [name, other] of Object.entries(read.readObject(rename, 'rename')))
+    if (typeof other !== 'string' || !/^[\w.-]{1,64}$/.test(other))
+      throw read.bad(`rename.${name}`, '1 to 64 letters, digits, _, - and .', other)
+  readScopes(read, given.scopes)
+  read.readTimeout(given.timeout)
+  read.readWord(given.whileAway ?? 'keep', 'whileAway', ['keep', 'hide'])
+  for (const [key, count] of Object.entries({ maxCalls, maxCallsPerCaller }))
+    if (count !== undefined) read.readCount(count, key)
+  for (const [name, count] of Object.entries(read.readObject(maxCallsPerTool, 'maxCallsPerTool')))
+    read.readCount(count, `maxCallsPerTool.${name}`)
+  if (breaker !== undefined && breaker !== false) readBreaker(field, read.readObject(breaker, 'breaker'))
+  return Object.freeze({ ...given })
+}
+
+function readBreaker(field: string, options: BreakerOptions): void {
+  const read = definitionReaders(`gateway: ${field}.breaker`)
+  read.checkFields(options, new Set(['failures', 'pause', 'maxPause']))
+  if (options.failures !== undefined) read.readCount(options.failures, 'failures')
+  if (options.pause !== undefined) read.readMs(options.pause, 'pause')
+  if (options.maxPause !== undefined) read.readMs(options.maxPause, 'maxPause')
+}
+
+function readPinned(read: DefinitionReaders, value: unknown): readonly string[] | undefined {
+  if (value === false) return undefined
+  if (value === true) return []
+  const given = read.readObject(value, 'toolSearch')
+  definitionReaders('gateway: toolSearch').checkFields(given, new Set(['pinned']))
+  return given.pinned === undefined ? [] : readPatterns(read, 'toolSearch.pinned', given.pinned)
+}
+
+function readPatterns({ bad }: DefinitionReaders, field: string, value: unknown): readonly string[] {
+  if (Array.isArray(value) && value.every((each) => typeof each === 'string' && each !== '')) return value
+  throw bad(field, 'an array of names', value)
+}

@@ -1,0 +1,423 @@
+import { isObject, type JsonObject } from '../../protocol/wire/json.js'
+import { type Deferred, defineActor } from '../../runtime/process/behaviour.js'
+import type { ActorContext } from '../../runtime/process/context.js'
+import type { RefOf } from '../../runtime/process/ref.js'
+import { describe } from '../../runtime/watch/inspect.js'
+import type { Component } from '../catalog/catalog.js'
+import type { ToolDefinition } from '../definitions/define-tool.js'
+import { type GatewayPlan, isUpstream, isUpstreams } from '../definitions/gateway-options.js'
+import type { StartedUpstream, StartUpstream, Upstream, Upstreams } from '../definitions/upstreams.js'
+import type { Holdings } from '../holdings/holdings-actor.js'
+import type { baseActor } from '../subscriptions/base-actor.js'
+import { componentsOf, type Lists, unlistedResource } from './components.js'
+import { UpstreamLink } from './link.js'
+import { fits, qualifiedUri } from './names.js'
+import { searchTools } from './tool-search.js'
+
+/** Milliseconds between two looks for clients that nobody uses. */
+const sweepAfter = 30_000
+/** Milliseconds until a client that did not start is started again. */
+const startAgain = 5_000
+/** Entries of one list of one server; what is beyond is left out. */
+const maxEntries = 10_000
+
+const nothing: Lists = Object.freeze({ tools: [], resources: [], templates: [], prompts: [] })
+
+/** One server, and what is known of it. */
+interface Place {
+  readonly link: UpstreamLink
+  lists: Lists
+  /** The lists as text, to see whether they have changed. */
+  text: string
+  /** What it has in the catalog. */
+  held: readonly Component[]
+  /** Whether its lists are known, or it cannot be had. */
+  isSettled: boolean
+  isReady: boolean
+  /** Whether its lists are asked for now, and have changed meanwhile. */
+  isAsking: boolean
+  isStale: boolean
+  undo: (() => void)[]
+}
+
+/** The servers behind this one: watches their clients, and offers in the catalog what they have. */
+export const gatewayActor = defineActor({
+  name: 'gateway',
+  stray: 'report',
+  init(
+    { holdings, plan }: { readonly holdings: Holdings; readonly plan: GatewayPlan },
+    ctx: ActorContext,
+  ): Gateway {
+    const gateway = new Gateway(holdings, plan, ctx)
+    ctx.own(() => gateway.end())
+    ctx.sendAfter(sweepAfter, 'sweep')
+    ctx.sendAfter(plan.startTimeout, 'late')
+    gateway.begin()
+    return gateway
+  },
+  call: {
+    /** Resolves when the first lists are there, or are not to be had in time. */
+    settled: (gateway, _nothing: undefined, ctx): Deferred<void> | undefined => gateway.settled(ctx),
+  },
+  cast: {
+    sync: (gateway) => gateway.sync(),
+    source: (gateway, upstreams: Upstreams) => gateway.take(upstreams),
+    began: (gateway, { name, client }: { readonly name: string; readonly client: Upstream }) =>
+      gateway.watch(name, client),
+    failed: (gateway, name: string, ctx) => {
+      gateway.give(name)
+      ctx.sendAfter(startAgain, { again: name })
+    },
+    state: (
+      gateway,
+      { name, phase, client }: { readonly name: string; readonly phase: string; readonly client: Upstream },
+    ) => gateway.note(name, phase, client),
+    changed: (gateway, { name, client }: { readonly name: string; readonly client: Upstream }) =>
+      gateway.ask(name, client),
+    listed: (
+      gateway,
+      {
+        name,
+        client,
+        lists,
+      }: { readonly name: string; readonly client: Upstream; readonly lists: Lists | undefined },
+    ) => gateway.listed(name, client, lists),
+  },
+  info: {
+    timer(gateway, what, ctx) {
+      if (what === 'late') return gateway.giveUp()
+      if (isObject(what)) return gateway.again(String(what.again))
+      ctx.sendAfter(sweepAfter, 'sweep')
+      return gateway.sweep()
+    },
+  },
+})
+
+class Gateway {
+  readonly #holdings: Holdings
+  readonly #plan: GatewayPlan
+  readonly #ctx: ActorContext
+  readonly #self: RefOf<typeof gatewayActor>
+  readonly #places = new Map<string, Place>()
+  /** What a search finds, where tools are not listed. */
+  #hidden: readonly ToolDefinition[] = []
+  #upstreams: Upstreams | undefined
+  #waiting: Deferred<void>[] = []
+  #isLate = false
+  #undo: (() => void)[] = []
+
+  constructor(holdings: Holdings, plan: GatewayPlan, ctx: ActorContext) {
+    this.#holdings = holdings
+    this.#plan = plan
+    this.#ctx = ctx
+    this.#self = ctx.self as RefOf<typeof gatewayActor>
+  }
+
+  [describe](): string {
+    const ready = [...this.#places.values()].filter(({ isReady }) => isReady).length
+    return `${ready} of ${this.#places.size} servers ready`
+  }
+
+  begin(): void {
+    const { source, pinned } = this.#plan
+    if (pinned !== undefined) {
+      const tools = searchTools(() => this.#hidden)
+      const former = tools.map(({ kind, name }) => [kind, name] as const)
+      this.#holdings.catalog.swap(former, tools)
+    }
+    this.#extend()
+    if (typeof source === 'function') return this.#start(source)
+    if (isUpstreams(source)) return this.take(source)
+    for (const [name, entry] of Object.entries(source)) this.#add(name, entry)
+    return undefined
+  }
+
+  end(): void {
+    for (const undo of this.#undo) undo()
+    for (const { link, undo } of this.#places.values()) {
+      for (const each of undo) each()
+      link.end()
+    }
+  }
+
+  settled(ctx: ActorContext): Deferred<void> | undefined {
+    if (this.#isSettled) return undefined
+    const reply = ctx.defer<void>()
+    this.#waiting.push(reply)
+    return reply
+  }
+
+  giveUp(): void {
+    this.#isLate = true
+    this.#settle()
+  }
+
+  sweep(): void {
+    for (const { link } of this.#places.values()) link.sweep()
+  }
+
+  /** A set of clients, in which they come and go. */
+  take(upstreams: Upstreams): void {
+    this.#upstreams = upstreams
+    this.#undo.push(upstreams.onState(() => void this.#self.cast('sync')))
+    this.sync()
+  }
+
+  sync(): void {
+    const { names = [] } = this.#upstreams ?? {}
+    for (const name of [...this.#places.keys()]) if (!names.includes(name)) this.#remove(name)
+    for (const name of names) {
+      const client = this.#upstreams?.get(name)
+      if (client !== undefined && !this.#places.has(name)) this.#add(name, client)
+    }
+    this.#settle()
+  }
+
+  /** The client that tells what a server offers. */
+  watch(name: string, client: Upstream): void {
+    const place = this.#places.get(name)
+    if (place === undefined) return
+    const changed = (): void => void this.#self.cast('changed', { name, client })
+    const state = (): void => void this.#self.cast('state', { name, phase: client.state.phase, client })
+    for (const undo of place.undo.splice(0)) undo()
+    place.undo = [
+      client.onState(state),
+      client.onNotification('notifications/tools/list_changed', changed),
+      client.onNotification('notifications/resources/list_changed', changed),
+      client.onNotification('notifications/prompts/list_changed', changed),
+      client.onNotification('notifications/resources/updated', ({ uri }) => place.link.updated(String(uri))),
+      client.onNotification('notifications/message', (params) => place.link.log(params)),
+    ]
+    this.note(name, client.state.phase, client)
+  }
+
+  /** Its client could not be started. */
+  give(name: string): void {
+    const place = this.#places.get(name)
+    if (place !== undefined) place.isSettled = true
+    this.#settle()
+  }
+
+  again(name: string): void {
+    const { source } = this.#plan
+    if (name === '' && typeof source === 'function' && this.#upstreams === undefined)
+      return this.#start(source)
+    const place = this.#places.get(name)
+    return place === undefined ? undefined : this.#begin(place)
+  }
+
+  note(name: string, phase: string, client: Upstream): void {
+    const place = this.#places.get(name)
+    if (place === undefined) return
+    place.isReady = phase === 'ready'
+    if (phase === 'failed' || phase === 'closed') place.isSettled = true
+    if (phase === 'ready') {
+      place.link.ready(client)
+      this.ask(name, client)
+    } else if (place.link.options.whileAway === 'hide') this.#put(place, nothing)
+    this.#settle()
+  }
+
+  /** Asks a server for its lists; once more if they change meanwhile. */
+  ask(name: string, client: Upstream): void {
+    const place = this.#places.get(name)
+    if (place === undefined || !place.isReady) return
+    if (place.isAsking) {
+      place.isStale = true
+      return
+    }
+    place.isAsking = true
+    const { signal } = this.#ctx
+    const tell = (lists: Lists | undefined): void => void this.#self.cast('listed', { name, client, lists })
+    fetchLists(client, signal).then(tell, () => tell(undefined))
+  }
+
+  listed(name: string, client: Upstream, lists: Lists | undefined): void {
+    const place = this.#places.get(name)
+    if (place === undefined) return
+    place.isAsking = false
+    if (lists !== undefined) {
+      place.isSettled = true
+      place.lists = lists
+      if (place.isReady || place.link.options.whileAway !== 'hide') this.#put(place, lists)
+      this.#extend()
+    }
+    if (place.isStale) {
+      place.isStale = false
+      this.ask(name, client)
+    }
+    this.#settle()
+  }
+
+  #add(name: string, entry: Upstream | StartUpstream | StartedUpstream): void {
+    const { world } = this.#ctx
+    const place: Place = {
+      link: new UpstreamLink({
+        name,
+        entry: typeof entry === 'function' ? { start: entry } : entry,
+        options: this.#plan.servers.get(name) ?? {},
+        world,
+        began: (client) => void this.#self.cast('began', { name, client }),
+        resourceUpdated: (uri) => void this.#holdings.changes.resourceUpdated(uri).catch(() => {}),
+      }),
+      lists: nothing,
+      text: JSON.stringify(nothing),
+      held: [],
+      isSettled: false,
+      isReady: false,
+      isAsking: false,
+      isStale: false,
+      undo: [],
+    }
+    this.#places.set(name, place)
+    if (isUpstream(entry)) this.watch(name, entry)
+    else this.#begin(place)
+  }
+
+  #begin({ link }: Place): void {
+    link.begin().then((error) => {
+      if (error !== undefined) this.#self.cast('failed', link.name)
+    })
+  }
+
+  #remove(name: string): void {
+    const place = this.#places.get(name)
+    if (place === undefined) return
+    this.#put(place, nothing)
+    this.#places.delete(name)
+    for (const undo of place.undo) undo()
+    place.link.end()
+    this.#extend()
+  }
+
+  /** Code of the user: it does not run in here. */
+  #start(source: Extract<GatewayPlan['source'], (...args: never) => unknown>): void {
+    const { signal } = this.#ctx
+    const answers = (name?: string) => this.#answersFor(String(name))
+    const seat = { answers, principal: undefined, session: undefined, signal }
+    Promise.resolve(seat)
+      .then(source)
+      .then(
+        (upstreams) => void this.#self.cast('source', upstreams),
+        () => void this.#self.cast('failed', ''),
+      )
+  }
+
+  /** The server may ask before its place is here. */
+  #answersFor(name: string): ReturnType<UpstreamLink['answersFor']> {
+    const of = (): ReturnType<UpstreamLink['answersFor']> => {
+      const link = this.#places.get(name)?.link
+      if (link === undefined) throw new Error(`${name} is not known yet`)
+      return link.answersFor('')
+    }
+    return {
+      onElicit: {
+        form: (params, ctx) => of().onElicit.form(params, ctx),
+        url: (params, ctx) => of().onElicit.url(params, ctx),
+      },
+      onSample: { run: (params, ctx) => of().onSample.run(params, ctx), tools: true, context: true },
+      roots: async () => (this.#places.has(name) ? of().roots() : ([] as never)),
+    }
+  }
+
+  /** Offers what a server has, in place of what it had. */
+  #put(place: Place, lists: Lists): void {
+    const { separator, prefix, pinned } = this.#plan
+    const { catalog, settings } = this.#holdings
+    const text = JSON.stringify(lists)
+    if (text === place.text && place.held.length > 0) return
+    place.text = text
+    const own = new Set(place.held.map(keyOf))
+    const hidden = new Set(this.#hidden.map(keyOf))
+    const components = componentsOf(place.link, lists, {
+      separator,
+      prefix,
+      hasTasks: settings.tasks !== undefined,
+      isTaken: (kind, key) => {
+        const whole = `${kind} ${key}`
+        return !own.has(whole) && (hidden.has(whole) || catalog.has(kind, key))
+      },
+    })
+    const isHidden = (component: Component): component is ToolDefinition =>
+      component.kind === 'tool' && pinned !== undefined && !fits(component.name, pinned)
+    this.#hidden = [
+      ...this.#hidden.filter((component) => !own.has(keyOf(component))),
+      ...components.filter(isHidden),
+    ]
+    const removed = place.held.filter((component) => !isHidden(component))
+    catalog.swap(
+      removed.map((component) => [component.kind, nameIn(component)]),
+      components.filter((component) => !isHidden(component)),
+    )
+    place.held = components
+    const base = this.#ctx.registry.whereis(settings.names.base) as RefOf<typeof baseActor> | undefined
+    base?.cast('changed')
+  }
+
+  #extend(): void {
+    const { catalog, settings } = this.#holdings
+    const links = [...this.#places.values()].map(({ link }) => link)
+    const own = settings.definition.instructions
+    const told = links.flatMap(({ name, server }) =>
+      server?.instructions === undefined ? [] : [`# ${name}\n\n${server.instructions}`],
+    )
+    const instructions = [...(own === undefined ? [] : [own]), ...told].join('\n\n')
+    catalog.extend({
+      instructions: instructions === '' ? undefined : instructions,
+      find: (uri) => {
+        const meant = links.find(({ name }) => uri.startsWith(qualifiedUri(name, '')))
+        if (meant !== undefined) return unlistedResource([meant], uri)
+        const some = links.filter(({ server }) => server?.capabilities.resources !== undefined)
+        return some.length === 0 ? undefined : unlistedResource(some, uri)
+      },
+    })
+  }
+
+  get #isSettled(): boolean {
+    const { source } = this.#plan
+    if (this.#isLate) return true
+    if (typeof source === 'function' && this.#upstreams === undefined) return false
+    return [...this.#places.values()].every(({ isSettled }) => isSettled)
+  }
+
+  #settle(): void {
+    if (!this.#isSettled) return
+    for (const reply of this.#waiting.splice(0)) reply.resolve()
+  }
+}
+
+function nameIn(component: Component): string {
+  if (component.kind === 'resource') return component.uri
+  return component.kind === 'resourceTemplate' ? component.uriTemplate : component.name
+}
+
+function keyOf(component: Component): string {
+  return `${component.kind} ${nameIn(component)}`
+}
+
+/** All that a server offers. Rejects where it cannot be asked. */
+async function fetchLists(client: Upstream, signal: AbortSignal): Promise<Lists> {
+  const { tools, resources, prompts } = client.server?.capabilities ?? {}
+  const fetch = async (method: string, field: string): Promise<JsonObject[]> => {
+    const all: JsonObject[] = []
+    let cursor: unknown
+    do {
+      const page = (await client.request(method, cursor === undefined ? {} : { cursor }, {
+        signal,
+        fresh: true,
+      })) as JsonObject
+      const entries = page[field]
+      if (Array.isArray(entries)) all.push(...entries.filter(isObject))
+      cursor = page.nextCursor
+    } while (cursor !== undefined && all.length < maxEntries)
+    return all.slice(0, maxEntries)
+  }
+  const [some, others, templates, last] = await Promise.all([
+    tools === undefined ? [] : fetch('tools/list', 'tools'),
+    resources === undefined ? [] : fetch('resources/list', 'resources'),
+    // older servers have resources, and do not know templates
+    resources === undefined ? [] : fetch('resources/templates/list', 'resourceTemplates').catch(() => []),
+    prompts === undefined ? [] : fetch('prompts/list', 'prompts'),
+  ])
+  return { tools: some, resources: others, templates, prompts: last }
+}

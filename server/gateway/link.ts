@@ -1,0 +1,400 @@
+import { createHash } from 'node:crypto'
+import { isModernRevision } from '../../protocol/dialects/versions.js'
+import { errorCodes, McpError } from '../../protocol/wire/errors.js'
+import { isObject, type JsonObject } from '../../protocol/wire/json.js'
+import { CaduceusError, messageOf } from '../../runtime/base/errors.js'
+import { outside } from '../../runtime/faults/containment.js'
+import type { World } from '../../runtime/time/world.js'
+import { keyOfPrincipal } from '../../transports/contract/principal.js'
+import { ToolContext } from '../context/context.js'
+import type { AskMethod } from '../context/ask.js'
+import type { UpstreamOptions } from '../definitions/gateway-options.js'
+import type { Seat, SeatAnswers, StartedUpstream, Upstream } from '../definitions/upstreams.js'
+import { AskError } from '../base/errors.js'
+import { verdictOf } from './breaker.js'
+import { Gate } from './gate.js'
+import { qualifiedUri } from './names.js'
+
+/** A request that goes on to a server. */
+export interface Relay {
+  readonly method: 'tools/call' | 'resources/read' | 'prompts/get' | 'completion/complete'
+  readonly params: JsonObject
+  /** What limits and the breaker count; default: the method. */
+  readonly tool?: string
+  /** Whether the server runs it as a task only. */
+  readonly asTask?: boolean
+}
+
+/** A call that is under way, and whose it is. */
+interface Underway {
+  readonly ctx: ToolContext
+  readonly caller: string
+  /** Questions so far, by what they ask: the same one again has the next number. */
+  readonly asked: Map<string, number>
+}
+
+/** A client of the server: that of all callers, or of one. */
+interface Instance {
+  client: Promise<Upstream>
+  readonly calls: Set<Underway>
+  readonly controller: AbortController
+  usedAt: number
+}
+
+interface LinkInput {
+  readonly name: string
+  /** A client that runs already, or how to start one. */
+  readonly entry: Upstream | StartedUpstream
+  readonly options: UpstreamOptions
+  readonly world: World
+  /** The client that tells what the server offers has been started. */
+  readonly began: (client: Upstream) => void
+  readonly resourceUpdated: (uri: string) => void
+}
+
+/** Where the client is that all callers share, and the one that tells what is there. */
+const shared = ''
+const usualMax = 100
+const usualIdle = 600_000
+/** Resources whose changes a server is asked for; the oldest one goes for a new one. */
+const maxWanted = 1_000
+
+/** One server behind a gateway: its clients, the calls under way, and what it asks meanwhile. */
+export class UpstreamLink {
+  readonly name: string
+  readonly options: UpstreamOptions
+  readonly #input: LinkInput
+  readonly #gate: Gate
+  readonly #instances = new Map<string, Instance>()
+  /** The uris under which changes are told here, by those that the server has. */
+  readonly #wanted = new Map<string, string>()
+  #isEnded = false
+  /** The last known one of the listing client. */
+  #server: Upstream['server']
+
+  constructor(input: LinkInput) {
+    const { name, entry, options, world } = input
+    this.name = name
+    this.options = options
+    this.#input = input
+    this.#gate = new Gate(name, options, world)
+    if (!isStarted(entry)) this.#instances.set(shared, this.#instance(Promise.resolve(entry)))
+  }
+
+  get server(): Upstream['server'] {
+    return this.#server
+  }
+
+  get completes(): boolean {
+    return this.#server?.capabilities.completions !== undefined
+  }
+
+  /** The client of all callers, which tells what is there; it is started where it does not run. Never rejects. */
+  async begin(): Promise<Error | undefined> {
+    try {
+      await this.#instanceAt(shared, undefined).client
+      return undefined
+    } catch (error) {
+      return error as Error
+    }
+  }
+
+  /** The client has a connection, maybe to another server. */
+  ready(client: Upstream): void {
+    this.#server = client.server
+    this.#gate.reset()
+    for (const uri of this.#wanted.keys()) client.subscribe(uri).catch(() => {})
+  }
+
+  /** The uri as the server knows it. */
+  ownUri(uri: string): string {
+    const prefix = qualifiedUri(this.name, '')
+    return uri.startsWith(prefix) ? uri.slice(prefix.length) : uri
+  }
+
+  /** Has the server tell of changes of a resource, which is called `listed` here. */
+  want(uri: string, listed: string): void {
+    if (this.#wanted.has(uri)) return
+    const [oldest] = this.#wanted.size >= maxWanted ? this.#wanted.keys() : []
+    if (oldest !== undefined) {
+      this.#wanted.delete(oldest)
+      void this.#tellListing((client) => client.unsubscribe(oldest))
+    }
+    this.#wanted.set(uri, listed)
+    void this.#tellListing((client) => client.subscribe(uri))
+  }
+
+  /** The server has told of a change; of a part of what was asked for, it may be. */
+  updated(uri: string): void {
+    this.#input.resourceUpdated(this.#wanted.get(uri) ?? uri)
+  }
+
+  /** What the server logs goes to the one caller that may have caused it. */
+  log({ level, data, logger }: Record<string, unknown>, key: string = shared): void {
+    const instance = this.#instances.get(key)
+    const [call] = instance === undefined ? [] : callsOfOne(instance)
+    const from = typeof logger === 'string' ? `${this.name}/${logger}` : this.name
+    if (call !== undefined) call.ctx.log(level as never, data, from)
+  }
+
+  /** Makes a request for a caller. Rejects with McpError, or as its signal says. */
+  async relay(
+    ctx: ToolContext,
+    { method, params, tool = method, asTask = false }: Relay,
+  ): Promise<JsonObject> {
+    const caller = callerOf(ctx)
+    const leave = this.#gate.enter(tool, caller)
+    let verdict: Parameters<typeof leave>[0] = 'unsaid'
+    try {
+      const instance = this.#instanceAt(this.#keyFor(ctx), ctx)
+      const call: Underway = { ctx, caller, asked: new Map() }
+      instance.calls.add(call)
+      try {
+        const result = await this.#request(await instance.client, ctx, { method, params, asTask })
+        verdict = 'serves'
+        return isModernRevision(ctx.session.revision) ? result : plain(result)
+      } finally {
+        instance.calls.delete(call)
+        instance.usedAt = this.#input.world.now()
+      }
+    } catch (error) {
+      if (error instanceof McpError) {
+        verdict = 'serves'
+        throw error
+      }
+      if (error instanceof CaduceusError) {
+        const { code, data } = error
+        const status = isObject(data) && typeof data.status === 'number' ? data.status : undefined
+        verdict = verdictOf({ code: String(code), status })
+        throw refusalOf(this.name, method, error)
+      }
+      throw error
+    } finally {
+      leave(verdict)
+    }
+  }
+
+  /** Closes clients that nobody has used for a while; the next call starts them again. */
+  sweep(): void {
+    const now = this.#input.world.now()
+    for (const [key, { calls, usedAt }] of this.#instances) {
+      const idle = this.#idleOf(key)
+      if (idle > 0 && calls.size === 0 && now - usedAt >= idle) this.#close(key)
+    }
+  }
+
+  /** Closes the clients that were started here. */
+  end(): void {
+    this.#isEnded = true
+    if (isStarted(this.#input.entry)) for (const key of this.#instances.keys()) this.#close(key)
+    this.#instances.clear()
+  }
+
+  /** How a client that is started for `key` answers its server. */
+  answersFor(key: string): SeatAnswers {
+    const pass =
+      (method: AskMethod) =>
+      (params: object): Promise<never> =>
+        this.#pass(key, method, params)
+    return {
+      onElicit: { form: pass('elicitation/create'), url: pass('elicitation/create') },
+      onSample: { run: pass('sampling/createMessage'), tools: true, context: true },
+      roots: async () => {
+        const { roots } = (await this.#pass(key, 'roots/list', {})) as { roots: never }
+        return roots
+      },
+    }
+  }
+
+  async #request(
+    client: Upstream,
+    ctx: ToolContext,
+    relay: Required<Pick<Relay, 'method' | 'params' | 'asTask'>>,
+  ) {
+    const { method, params, asTask } = relay
+    const options = {
+      signal: ctx.signal,
+      onProgress: ({ progress, total, message }: { progress: number; total?: number; message?: string }) =>
+        void ctx.progress(progress, total, message),
+    }
+    if (!asTask) return (await client.request(method, passedOn(params), options)) as JsonObject
+    const { name, arguments: args } = params
+    const given = isObject(args) ? args : {}
+    return { ...((await client.callTool(String(name), given, options)) as JsonObject) }
+  }
+
+  /** Asks the client whose call is under way. Rejects with McpError where nobody can tell whose it is. */
+  async #pass(key: string, method: AskMethod, params: object): Promise<never> {
+    const instance = this.#instances.get(key)
+    const calls = instance === undefined ? [] : callsOfOne(instance)
+    const [call] = calls
+    if (call === undefined) {
+      // servers ask for roots when they begin: nobody has any then
+      if (method === 'roots/list') return { roots: [] } as never
+      const callers = instance?.calls.size ?? 0
+      throw McpError.invalidRequest(
+        callers === 0
+          ? `${method}: no call is under way, so there is nobody to ask`
+          : `${method}: calls of several clients are under way: start ${this.name} per session or principal, and it may ask`,
+      )
+    }
+    const { _meta, task: _task, ...question } = params as JsonObject
+    const about = createHash('sha256')
+      .update(JSON.stringify([method, question]))
+      .digest('base64url')
+      .slice(0, 16)
+    const again = call.asked.get(about) ?? 0
+    call.asked.set(about, again + 1)
+    try {
+      const scope = ToolContext.scopeOf(call.ctx)
+      return (await scope.ask(`${this.name} ${about} ${again}`, method, question as never, {})) as never
+    } catch (error) {
+      if (!(error instanceof AskError) || error.code !== 'MISSING_CAPABILITY') throw error
+      throw McpError.methodNotFound(`${method}: the client that called cannot be asked`)
+    }
+  }
+
+  /** Where the client of a caller is. Throws McpError for one that cannot have one. */
+  #keyFor(ctx: ToolContext): string {
+    const { entry } = this.#input
+    const per = isStarted(entry) ? (entry.per ?? 'gateway') : 'gateway'
+    if (per === 'gateway') return shared
+    const id = per === 'session' ? ctx.session.id : undefined
+    if (id !== undefined) return `session ${id}`
+    if (ctx.principal !== undefined) return `principal ${keyOfPrincipal(ctx.principal)}`
+    const what = per === 'session' ? 'a session, or a principal' : 'a principal'
+    throw McpError.invalidRequest(`${this.name} has a client for each ${per}: the call needs ${what}`)
+  }
+
+  /** Throws McpError -32603, retryable, when there are too many. */
+  #instanceAt(key: string, ctx: ToolContext | undefined): Instance {
+    const known = this.#instances.get(key)
+    if (known !== undefined) return known
+    const { entry, name, world } = this.#input
+    if (this.#isEnded || !isStarted(entry))
+      throw McpError.internal(`${name} is not there any more`, { retryable: false, sent: false })
+    if (key !== shared) this.#makeRoom(entry.max ?? usualMax)
+    const controller = new AbortController()
+    const seat: Seat = {
+      answers: () => this.answersFor(key),
+      principal: key === shared ? undefined : ctx?.principal,
+      session: key.startsWith('session ') ? ctx?.session.id : undefined,
+      signal: controller.signal,
+    }
+    // not in the scope of the caller, which ends before
+    const starting = outside(async () => entry.start(seat))
+    const instance = { ...this.#instance(starting), controller, usedAt: world.now() }
+    this.#instances.set(key, instance)
+    starting.then(
+      (client) => {
+        if (this.#instances.get(key) !== instance) return client.close().catch(() => {})
+        if (key === shared) this.#input.began(client)
+        else client.onNotification('notifications/message', (params) => this.log(params, key))
+        return undefined
+      },
+      () => {
+        if (this.#instances.get(key) === instance) this.#instances.delete(key)
+      },
+    )
+    return instance
+  }
+
+  #instance(client: Promise<Upstream>): Instance {
+    return { client, calls: new Set(), controller: new AbortController(), usedAt: this.#input.world.now() }
+  }
+
+  /** The one that nobody has used for the longest time goes. */
+  #makeRoom(max: number): void {
+    const own = [...this.#instances].filter(([key]) => key !== shared)
+    if (own.length < max) return
+    const [longest] = own
+      .filter(([, { calls }]) => calls.size === 0)
+      .sort(([, a], [, b]) => a.usedAt - b.usedAt)
+    if (longest === undefined)
+      throw McpError.internal(`${this.name} has ${max} clients at work already: try again`, {
+        retryable: true,
+        sent: false,
+      })
+    this.#close(longest[0])
+  }
+
+  #close(key: string): void {
+    const instance = this.#instances.get(key)
+    this.#instances.delete(key)
+    instance?.controller.abort(new Error(`${this.name}: the client is not needed any more`))
+    instance?.client.then((client) => client.close()).catch(() => {})
+  }
+
+  #idleOf(key: string): number {
+    const { entry } = this.#input
+    if (!isStarted(entry)) return 0
+    return entry.idle ?? (key === shared ? 0 : usualIdle)
+  }
+
+  async #tellListing(fn: (client: Upstream) => Promise<void>): Promise<void> {
+    // a server that does not tell of changes is asked in vain; it is asked again when it is ready again
+    await this.#instances
+      .get(shared)
+      ?.client.then(fn)
+      .catch(() => {})
+  }
+}
+
+export function isStarted(entry: Upstream | StartedUpstream): entry is StartedUpstream {
+  return 'start' in entry && typeof entry.start === 'function'
+}
+
+/** The calls under way, newest first, if they are all of one caller. */
+function callsOfOne({ calls }: Instance): Underway[] {
+  const all = [...calls].reverse()
+  return all.every(({ caller }) => caller === all[0]?.caller) ? all : []
+}
+
+/** Who limits count for, and who may be asked. */
+function callerOf(ctx: ToolContext): string {
+  const { principal, session } = ctx
+  if (session.id !== undefined) return `session ${session.id}`
+  if (principal !== undefined) return `principal ${keyOfPrincipal(principal)}`
+  return `request ${String(ctx.requestId)} of ${ctx.peer.remoteAddress ?? ''}`
+}
+
+const notPassed = new Set(['task', 'inputResponses', 'requestState'])
+
+/** The params without what belongs to the way between the client and this gateway. */
+function passedOn(params: JsonObject): JsonObject {
+  const entries = Object.entries(params).flatMap(([name, value]): [string, unknown][] => {
+    if (notPassed.has(name)) return []
+    if (name !== '_meta' || !isObject(value)) return [[name, value]]
+    const meta = Object.entries(value).filter(
+      ([key]) => key !== 'progressToken' && !key.startsWith('io.modelcontextprotocol/'),
+    )
+    return meta.length === 0 ? [] : [[name, Object.fromEntries(meta)]]
+  })
+  return Object.fromEntries(entries)
+}
+
+/** Without fields that only 2026-07-28 has. */
+function plain(result: JsonObject): JsonObject {
+  if (!('resultType' in result || 'ttlMs' in result || 'cacheScope' in result)) return result
+  const { resultType: _type, ttlMs: _ttl, cacheScope: _scope, ...rest } = result
+  return rest
+}
+
+/** What became of the call; the words of the client may be for whoever runs the gateway alone. */
+function refusalOf(name: string, method: string, error: CaduceusError): McpError {
+  const sent = isObject(error.data) && typeof error.data.sent === 'boolean' ? error.data.sent : true
+  const said = error.code === 'INVALID_RESPONSE' ? `: ${messageOf(error)}` : ''
+  const text = `${name}: ${method}: ${words[String(error.code)] ?? `failed (${error.code})`}${said}`
+  const data = { code: error.code, retryable: error.retryable, sent }
+  return new McpError(errorCodes.internalError, text, { data, cause: error })
+}
+
+const words: Readonly<Record<string, string>> = Object.freeze({
+  CONNECTION_LOST: 'the connection to the server was lost before its answer came',
+  SESSION_NOT_FOUND: 'the server has forgotten the session',
+  NOT_READY: 'the server cannot be reached now',
+  CONNECT_FAILED: 'the server cannot be reached',
+  TIMEOUT: 'the server did not answer in time',
+  QUEUE_FULL: 'too many calls wait for the server',
+  CLOSED: 'the server is not there any more',
+})

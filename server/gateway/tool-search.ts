@@ -1,0 +1,96 @@
+import { McpError } from '../../protocol/wire/errors.js'
+import { isObject, type JsonObject } from '../../protocol/wire/json.js'
+import { show } from '../../runtime/base/errors.js'
+import { isAllowed } from '../context/scopes.js'
+import type { ToolContext } from '../context/context.js'
+import { defineTool, type ToolDefinition } from '../definitions/define-tool.js'
+import { loadSearchEngine, type Searchable, ToolIndex } from './tool-index.js'
+
+const most = 50
+const usual = 10
+
+/** The two tools that stand for all: `tools` answers those that are not listed, as they are now. */
+export function searchTools(tools: () => readonly ToolDefinition[]): readonly ToolDefinition[] {
+  const memory: { of?: readonly ToolDefinition[]; index?: ToolIndex } = {}
+  const index = async (): Promise<ToolIndex> => {
+    const engine = await loadSearchEngine()
+    const now = tools()
+    if (memory.index === undefined || memory.of !== now) {
+      memory.of = now
+      memory.index = new ToolIndex(engine, now.map(entryOf))
+    }
+    return memory.index
+  }
+  const seen = (ctx: ToolContext): Map<string, ToolDefinition> =>
+    new Map(tools().flatMap((tool) => (isAllowed(ctx.peer, tool) ? [[tool.name, tool]] : [])))
+  const search = defineTool({
+    name: 'search_tools',
+    description:
+      'Finds tools by words of their names and descriptions. Call what it finds with call_tool: its inputSchema says which arguments it takes.',
+    input: {
+      type: 'object',
+      properties: {
+        query: { type: 'string', description: 'What the tool should do.' },
+        limit: {
+          type: 'integer',
+          minimum: 1,
+          maximum: most,
+          description: `How many to tell. Default ${usual}.`,
+        },
+      },
+      required: ['query'],
+    },
+    annotations: { readOnlyHint: true },
+    async run({ query, limit = usual }, ctx) {
+      const visible = seen(ctx)
+      // some that fit may be for others
+      const names = (await index()).search(query, tools().length).filter((name) => visible.has(name))
+      const found = names.slice(0, limit).flatMap((name) => visible.get(name)?.relayed?.entry ?? [])
+      return JSON.stringify({ tools: found, of: visible.size })
+    },
+  })
+  const call = defineTool({
+    name: 'call_tool',
+    description: 'Calls a tool that search_tools has found.',
+    input: {
+      type: 'object',
+      properties: {
+        name: { type: 'string', description: 'The name of the tool.' },
+        arguments: { type: 'object', description: 'Its arguments, as its inputSchema wants them.' },
+      },
+      required: ['name'],
+    },
+    run: () => undefined,
+  })
+  return [
+    search,
+    { ...call, relayed: { entry: listed(call), run: (params, ctx) => relayTo(seen(ctx), params, ctx) } },
+  ]
+}
+
+async function relayTo(
+  tools: ReadonlyMap<string, ToolDefinition>,
+  params: object,
+  ctx: ToolContext,
+): Promise<JsonObject> {
+  const { arguments: given } = params as { readonly arguments?: unknown }
+  const { name, arguments: args = {} } = isObject(given) ? given : {}
+  const tool = typeof name === 'string' ? tools.get(name) : undefined
+  if (tool?.relayed === undefined)
+    throw McpError.invalidParams(`Unknown tool: ${show(name)}: find one with search_tools`)
+  return tool.relayed.run({ ...params, name, arguments: args }, ctx)
+}
+
+function listed({ name, description, schema }: ToolDefinition): JsonObject {
+  return { name, description, inputSchema: schema.jsonSchema }
+}
+
+function entryOf({ name, relayed }: ToolDefinition): Searchable {
+  const { title, description, inputSchema } = relayed?.entry ?? {}
+  return {
+    name,
+    title: typeof title === 'string' ? title : undefined,
+    description: typeof description === 'string' ? description : undefined,
+    inputSchema,
+  }
+}

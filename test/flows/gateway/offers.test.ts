@@ -1,0 +1,187 @@
+import * as assert from 'uvu/assert'
+import type { Client } from '../../../client/handle/client.js'
+import { McpError } from '../../../protocol/wire/errors.js'
+import { gateway } from '../../../server/definitions/gateway.js'
+import type { GatewayOptions } from '../../../server/definitions/gateway-options.js'
+import { definePrompt } from '../../../server/definitions/define-prompt.js'
+import { defineResource, defineResourceTemplate } from '../../../server/definitions/define-resource.js'
+import { defineServer, type ServerDefinition } from '../../../server/definitions/define-server.js'
+import { defineTool } from '../../../server/definitions/define-tool.js'
+import { type Connected, connect } from '../../../testing.js'
+import { suite, type TestContext } from '../../support/suite.js'
+
+const test = suite('gateway: what it offers')
+
+const files = defineServer({
+  name: 'files',
+  version: '1.0.0',
+  instructions: 'Read before you write.',
+  tools: {
+    read: defineTool({
+      description: 'Reads.',
+      input: { type: 'object', properties: { path: { type: 'string' } }, required: ['path'] },
+      run: ({ path }: { path: string }) => `content of ${path}`,
+    }),
+    steps: defineTool({
+      run(_args, ctx) {
+        for (const step of [1, 2, 3]) ctx.progress(step, 3, `step ${step}`)
+        return 'stepped'
+      },
+    }),
+  },
+  resources: [defineResource({ uri: 'note://one', name: 'one', read: () => 'first note' })],
+  resourceTemplates: [
+    defineResourceTemplate({
+      uriTemplate: 'day://{day}',
+      name: 'day',
+      read: ({ day }) => `it is ${day}`,
+      complete: { day: (value) => ['monday', 'sunday'].filter((day) => day.startsWith(value)) },
+    }),
+  ],
+  prompts: [
+    definePrompt({
+      name: 'greet',
+      arguments: [{ name: 'who', required: true }],
+      get: ({ who }) => `Greet ${who}`,
+      complete: { who: () => ['ada', 'bob'] },
+    }),
+  ],
+})
+
+const mail = defineServer({
+  name: 'mail',
+  version: '2.0.0',
+  tools: {
+    read: defineTool({ run: () => 'a letter' }),
+    'send.all': defineTool({ run: () => 'sent' }),
+  },
+  resources: [defineResource({ uri: 'note://one', name: 'other', read: () => 'of mail' })],
+})
+
+test('tools of two servers have names of their own, and are called where they are', async (t) => {
+  const { client } = await through(t, { files, mail })
+  const { tools } = await client.listTools()
+  assert.equal(
+    tools.map(({ name }) => name),
+    ['files__read', 'files__steps', 'mail__read', 'mail__send.all'],
+  )
+  assert.is((await client.callTool('files__read', { path: 'a.txt' })).text, 'content of a.txt')
+  assert.is((await client.callTool('mail__read')).text, 'a letter')
+  const wrong = await client.callTool('files__read', {})
+  assert.is(wrong.isError, true)
+  const unknown = await client.callTool('read').catch((error: unknown) => error)
+  assert.ok(unknown instanceof McpError && unknown.code === -32602)
+})
+
+test('progress, resources, templates, prompts and completions pass', async (t) => {
+  const { client } = await through(t, { files, mail })
+  const told: number[] = []
+  await client.callTool('files__steps', {}, { onProgress: ({ progress }) => void told.push(progress) })
+  assert.equal(told, [1, 2, 3])
+  const { resources } = await client.listResources()
+  assert.equal(
+    resources.map(({ uri, name }) => [uri, name]),
+    [
+      ['note://one', 'one'],
+      ['mail+note://one', 'other'],
+    ],
+  )
+  assert.is((await client.readResource('note://one')).text, 'first note')
+  assert.is((await client.readResource('mail+note://one')).text, 'of mail')
+  assert.is((await client.readResource('files+note://one')).text, 'first note')
+  assert.is((await client.readResource('day://monday')).text, 'it is monday')
+  const { prompts } = await client.listPrompts()
+  assert.equal(prompts[0]?.name, 'files__greet')
+  assert.match((await client.getPrompt('files__greet', { who: 'ada' })).text, 'Greet ada')
+  const { completion } = await client.complete({
+    ref: { type: 'ref/prompt', name: 'files__greet' },
+    argument: { name: 'who', value: '' },
+  })
+  assert.equal(completion.values, ['ada', 'bob'])
+  const days = await client.complete({
+    ref: { type: 'ref/resource', uri: 'day://{day}' },
+    argument: { name: 'day', value: 'm' },
+  })
+  assert.equal(days.completion.values, ['monday'])
+})
+
+test('instructions are joined, below the names of their servers', async (t) => {
+  const { client } = await through(t, { files, mail }, { instructions: 'All in one.' })
+  assert.is(client.server?.instructions, 'All in one.\n\n# files\n\nRead before you write.')
+})
+
+test('allow, deny and rename choose what is offered', async (t) => {
+  const servers = { files: { deny: ['st*'], rename: { read: 'open' } }, mail: { allow: ['send*'] } }
+  const { client } = await through(t, { files, mail }, { servers })
+  const { tools } = await client.listTools()
+  assert.equal(
+    tools.map(({ name }) => name),
+    ['open', 'mail__send.all'],
+  )
+  assert.is((await client.callTool('open', { path: 'x' })).text, 'content of x')
+})
+
+test('tools that come and go in a server come and go here, and clients are told', async (t) => {
+  const upstream = await pair(t, mail)
+  const { client } = await pair(t, gateway({ mail: upstream.client }))
+  const changed = new Promise<void>((resolve) => {
+    client.onNotification('notifications/tools/list_changed', () => resolve())
+  })
+  await upstream.server.addTool(defineTool({ name: 'draft', run: () => 'a draft' }))
+  await changed
+  const { tools } = await client.listTools({ fresh: true })
+  assert.equal(
+    tools.map(({ name }) => name),
+    ['mail__read', 'mail__send.all', 'mail__draft'],
+  )
+  assert.is((await client.callTool('mail__draft')).text, 'a draft')
+})
+
+test('changes of a resource reach those who asked for them', async (t) => {
+  const upstream = await pair(t, files)
+  const { client } = await pair(t, gateway({ files: upstream.client }))
+  const told: string[] = []
+  client.onNotification('notifications/resources/updated', ({ uri }) => void told.push(uri))
+  await client.subscribe('note://one')
+  // the subscription goes on to the server after its answer
+  while (told.length === 0) {
+    await upstream.server.resourceUpdated('note://one')
+    await client.ping()
+  }
+  assert.is(told[0], 'note://one')
+})
+
+test('instead of all tools, two find and call them', async (t) => {
+  const { client } = await through(t, { files, mail }, { toolSearch: { pinned: ['mail__read'] } })
+  const { tools } = await client.listTools()
+  assert.equal(
+    tools.map(({ name }) => name),
+    ['search_tools', 'call_tool', 'mail__read'],
+  )
+  const found = await client.callTool('search_tools', { query: 'read a path' })
+  const names = (found.json as { tools: { name: string }[] }).tools.map(({ name }) => name)
+  assert.is(names[0], 'files__read')
+  const called = await client.callTool('call_tool', { name: 'files__read', arguments: { path: 'b' } })
+  assert.is(called.text, 'content of b')
+  const unknown = await client.callTool('call_tool', { name: 'nope' }).catch((error: unknown) => error)
+  assert.match((unknown as Error).message, /nope.*search_tools/)
+})
+
+test.run()
+
+/** A pair that ends with the test. */
+async function pair(t: TestContext, definition: ServerDefinition): Promise<Connected> {
+  const connected = await connect(definition)
+  t.after(() => connected.close())
+  return connected
+}
+
+async function through(
+  t: TestContext,
+  servers: Readonly<Record<string, ServerDefinition>>,
+  options: GatewayOptions = {},
+): Promise<Connected> {
+  const clients: Record<string, Client> = {}
+  for (const [name, definition] of Object.entries(servers)) clients[name] = (await pair(t, definition)).client
+  return pair(t, gateway(clients, options))
+}
