@@ -275,7 +275,7 @@ class Gateway {
   }
 
   #begin({ link }: Place): void {
-    link.begin().then((error) => {
+    void link.begin().then((error) => {
       if (error !== undefined) this.#self.cast('failed', link.name)
     })
   }

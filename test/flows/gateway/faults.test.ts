@@ -1,0 +1,228 @@
+import * as assert from 'uvu/assert'
+import { startClients } from '../../../client/fleet/clients.js'
+import { startClient } from '../../../client/handle/supervisor.js'
+import { McpError } from '../../../protocol/wire/errors.js'
+import { gateway } from '../../../server/definitions/gateway.js'
+import { defineServer } from '../../../server/definitions/define-server.js'
+import { defineTool } from '../../../server/definitions/define-tool.js'
+import type { UpstreamSource } from '../../../server/definitions/gateway-options.js'
+import type { GatewayOptions } from '../../../server/definitions/gateway-options.js'
+import { startServer } from '../../../server/server-supervisor.js'
+import { http } from '../../../transports/http/client/client.js'
+import { serveHttp } from '../../../transports/http/server/serve.js'
+import { stdio } from '../../../transports/stdio/client.js'
+import { type Connected, connect } from '../../../testing.js'
+import { inRoot } from '../../support/root.js'
+import { suite, type TestContext } from '../../support/suite.js'
+import { byName } from '../../server/_principals.js'
+
+const test = suite('gateway: faults', { timeout: 30_000 })
+
+/** A server that is a child process. */
+const child = (): ReturnType<typeof stdio> =>
+  stdio({ command: process.execPath, args: [inRoot('.t', 'test', 'flows', 'gateway', '_upstream-program.js')] })
+
+test('a server that is killed costs the calls in flight in it; the next call works, in the same session', async (t) => {
+  const client = await startClient({ name: 'raw', transport: child(), logger: false })
+  t.after(() => client.close())
+  const other = await connect(
+    defineServer({ name: 'other', version: '1', tools: { ok: defineTool({ run: () => 'ok' }) } }),
+  )
+  t.after(() => other.close())
+  const pair = await through(t, { raw: client, other: other.client })
+  const pid = Number((await pair.client.callTool('raw__pid')).text)
+  const { id } = (await pair.server.sessions())[0] ?? {}
+  const hanging = pair.client.callTool('raw__hang').catch((error: unknown) => error)
+  // the server has the call when it answers one that came after it
+  await pair.client.callTool('raw__echo', { text: 'a' })
+  process.kill(pid, 'SIGKILL')
+  const lost = await hanging
+  assert.ok(lost instanceof McpError && lost.code === -32603, String(lost))
+  assert.equal((lost.data as { code: string }).code, 'CONNECTION_LOST')
+  assert.is((await pair.client.callTool('other__ok')).text, 'ok')
+  const began = performance.now()
+  const next = await pair.client.callTool('raw__pid')
+  assert.is.not(Number(next.text), pid)
+  assert.ok(performance.now() - began < 5_000)
+  assert.is((await pair.server.sessions())[0]?.id, id)
+  const { tools } = await pair.client.listTools()
+  assert.ok(tools.some(({ name }) => name === 'raw__pid'))
+})
+
+test('a server that cannot be reached keeps no other from being offered', async (t) => {
+  const client = await startClient({ name: 'gone', transport: http('http://127.0.0.1:9/mcp'), logger: false })
+  t.after(() => client.close())
+  const other = await connect(
+    defineServer({ name: 'other', version: '1', tools: { ok: defineTool({ run: () => 'ok' }) } }),
+  )
+  t.after(() => other.close())
+  const pair = await through(t, { gone: client, other: other.client }, { startTimeout: 200 })
+  const { tools } = await pair.client.listTools()
+  assert.equal(
+    tools.map(({ name }) => name),
+    ['other__ok'],
+  )
+})
+
+test('a server that is hidden while it is away comes back with its tools', async (t) => {
+  const client = await startClient({ name: 'raw', transport: child(), logger: false })
+  t.after(() => client.close())
+  const pair = await through(t, { raw: client }, { servers: { raw: { whileAway: 'hide' } } })
+  const pid = Number((await pair.client.callTool('raw__pid')).text)
+  const counts: number[] = []
+  const both = new Promise<void>((resolve) => {
+    pair.client.onNotification('notifications/tools/list_changed', async () => {
+      const { tools } = await pair.client.listTools({ fresh: true })
+      counts.push(tools.length)
+      if (counts.includes(0) && counts.at(-1) !== 0) resolve()
+    })
+  })
+  process.kill(pid, 'SIGKILL')
+  await both
+  assert.is.not((await pair.client.callTool('raw__pid')).text, String(pid))
+})
+
+test('servers come and go while clients are connected', async (t) => {
+  const one = await connect(
+    defineServer({ name: 'one', version: '1', tools: { a: defineTool({ run: () => 'a' }) } }),
+  )
+  const two = await connect(
+    defineServer({ name: 'two', version: '1', tools: { b: defineTool({ run: () => 'b' }) } }),
+  )
+  t.after(() => Promise.all([one.close(), two.close()]))
+  const clients = await startClients({ one: { transport: one.transport } }, { logger: false })
+  t.after(() => clients.close())
+  const pair = await through(t, clients)
+  const names = async (): Promise<string> =>
+    (await pair.client.listTools({ fresh: true })).tools.map(({ name }) => name).join()
+  const next = (): Promise<void> =>
+    new Promise((resolve) => {
+      const undo = pair.client.onNotification('notifications/tools/list_changed', () => {
+        undo()
+        resolve()
+      })
+    })
+  assert.is(await names(), 'one__a')
+  const added = next()
+  await clients.add('two', { transport: two.transport })
+  await added
+  assert.is(await names(), 'one__a,two__b')
+  const removed = next()
+  await clients.remove('one')
+  await removed
+  assert.is(await names(), 'two__b')
+  const gone = await pair.client.callTool('one__a').catch((error: unknown) => error)
+  assert.ok(gone instanceof McpError && gone.code === -32602)
+})
+
+test('nothing of the credentials of a caller reaches a server; each principal has a client of its own', async (t) => {
+  const seen: (string | undefined)[] = []
+  const upstream = await startServer(
+    defineServer({
+      name: 'who',
+      version: '1',
+      tools: {
+        who: defineTool({
+          run(_args, ctx) {
+            seen.push(...ctx.transport.headers.values())
+            return String(ctx.transport.headers.get('x-for') ?? 'nobody')
+          },
+        }),
+      },
+    }),
+    { transport: serveHttp(), logger: false },
+  )
+  t.after(() => upstream.stop())
+  const url = String(upstream.url)
+  const definition = gateway({
+    who: {
+      per: 'principal',
+      start: ({ principal }) =>
+        startClient({
+          transport: http(url, { headers: { 'x-for': principal?.subject ?? 'nobody' } }),
+          logger: false,
+        }),
+    },
+  })
+  const server = await startServer(definition, {
+    transport: serveHttp({ authenticate: byName }),
+    logger: false,
+  })
+  t.after(() => server.stop())
+  const callers = await Promise.all(
+    ['ada', 'bob'].map((name) =>
+      startClient({
+        name,
+        transport: http(String(server.url), { headers: { authorization: `Bearer ${name}` } }),
+        logger: false,
+      }),
+    ),
+  )
+  t.after(() => Promise.all(callers.map((caller) => caller.close())))
+  const answers = await Promise.all(callers.map((caller) => caller.callTool('who__who')))
+  assert.equal(
+    answers.map(({ text }) => text),
+    ['ada', 'bob'],
+  )
+  assert.not.ok(seen.some((header) => header?.includes('Bearer')))
+})
+
+test('results pass as they came, with fields that nobody knows', async (t) => {
+  const result = {
+    zeta: 1,
+    content: [{ type: 'text', text: 'x', odd: { b: 1, a: [2] } }],
+    structuredContent: { z: 1, a: null },
+    _meta: { 'com.example/x': 1 },
+    alpha: 'last',
+  }
+  const upstream = await connect(
+    defineServer({
+      name: 'odd',
+      version: '1',
+      tools: { odd: defineTool({ run: () => 'unused' }) },
+      handleRequest: ({ method }, _ctx, next) => (method === 'tools/call' ? result : next()),
+    }),
+    { server: { revisions: ['2025-11-25'] } },
+  )
+  t.after(() => upstream.close())
+  const pair = await connect(gateway({ odd: upstream.client }), { server: { revisions: ['2025-11-25'] } })
+  t.after(() => pair.close())
+  const direct = JSON.stringify(await upstream.client.request('tools/call', { name: 'odd' }))
+  assert.is(JSON.stringify(await pair.client.request('tools/call', { name: 'odd__odd' })), direct)
+  assert.is(direct, JSON.stringify(result))
+})
+
+test('a tool that fails again and again rests, and the others go on', async (t) => {
+  const upstream = await connect(
+    defineServer({
+      name: 'slow',
+      version: '1',
+      tools: {
+        hang: defineTool({ run: () => new Promise<string>(() => {}) }),
+        ok: defineTool({ run: () => 'ok' }),
+      },
+    }),
+    { client: { timeout: 50 } },
+  )
+  t.after(() => upstream.close())
+  const servers = { slow: { breaker: { failures: 2, pause: 60_000 } } }
+  const pair = await through(t, { slow: upstream.client }, { servers })
+  const fail = async (): Promise<string> =>
+    String(await pair.client.callTool('slow__hang').catch((error: Error) => error.message))
+  assert.match(await fail(), /did not answer in time/)
+  assert.match(await fail(), /did not answer in time/)
+  assert.match(await fail(), /failed 2 times in a row, and rests/)
+  assert.is((await pair.client.callTool('slow__ok')).text, 'ok')
+})
+
+test.run()
+
+async function through(
+  t: TestContext,
+  clients: UpstreamSource,
+  options: GatewayOptions = {},
+): Promise<Connected> {
+  const connected = await connect(gateway(clients, options))
+  t.after(() => connected.close())
+  return connected
+}
