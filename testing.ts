@@ -198,6 +198,7 @@ const events: Readonly<Record<keyof TestingEvents, true>> = Object.freeze({
   'server.request': true,
   'server.notification': true,
   'server.node': true,
+  'server.gateway': true,
   'client.warning': true,
   'client.log': true,
   'client.state': true,

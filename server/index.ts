@@ -55,6 +55,7 @@ export type { DeferredAnswer } from './context/deferred-answer.js'
 export type { Described, ArgumentsOf, Immutable, StructuredOf } from './definitions/described.js'
 export { AskError, type AskErrorCode, ServerError, type ServerErrorCode, ToolError } from './base/errors.js'
 export {
+  type GatewayEvent,
   type NodeEvent,
   type NotificationEvent,
   type RequestEvent,

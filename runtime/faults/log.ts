@@ -54,6 +54,7 @@ const highest: { readonly [category: string]: Level } = {
   'client.warning': 'warn',
   'client.log': 'error',
   'server.node': 'warn',
+  'server.gateway': 'warn',
 }
 type Write = (level: Level, facts: object, message: string) => void
 

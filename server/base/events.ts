@@ -66,6 +66,22 @@ export interface NodeEvent {
 }
 
 /**
+ * What a gateway tells of a server behind it: that its client, or its lists, could not be had. It is logged, unless
+ * `logLevels` says otherwise.
+ */
+export interface GatewayEvent {
+  readonly type: 'not_started' | 'not_listed'
+  readonly level: 'warn'
+  readonly tree: number
+  /** The name of the gateway, as a server. */
+  readonly server: string
+  /** The server behind it; empty: all of them. */
+  readonly upstream: string
+  /** Why, and what is done. */
+  readonly problem: string
+}
+
+/**
  * What servers tell: published on `node:diagnostics_channel` as `caduceus.server.NAME`. No event has params,
  * results, headers, ids of sessions or messages of errors in it: those may be secret.
  */
@@ -74,11 +90,12 @@ export interface ServerEvents {
   request: RequestEvent
   notification: NotificationEvent
   node: NodeEvent
+  gateway: GatewayEvent
 }
 
 const channels = eventChannels<ServerEvents>(
   'caduceus.server',
-  ['session', 'request', 'notification', 'node'],
+  ['session', 'request', 'notification', 'node', 'gateway'],
   optionError,
 )
 

@@ -40,6 +40,7 @@ export interface Upstreams {
   has(name: string): boolean
   get(name: string): Upstream
   onState(fn: (name: string) => void): () => void
+  close(): Promise<void>
 }
 
 /** Who a client is started for. */

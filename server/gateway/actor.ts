@@ -1,12 +1,16 @@
 import { isObject, type JsonObject } from '../../protocol/wire/json.js'
 import { type Deferred, defineActor } from '../../runtime/process/behaviour.js'
 import type { ActorContext } from '../../runtime/process/context.js'
-import type { RefOf } from '../../runtime/process/ref.js'
+import { messageOf, show } from '../../runtime/base/errors.js'
+import { outside } from '../../runtime/faults/containment.js'
+import { processOf, type RefOf } from '../../runtime/process/ref.js'
+import type { TimerRef } from '../../runtime/process/timers.js'
 import { describe } from '../../runtime/watch/inspect.js'
 import type { Component } from '../catalog/catalog.js'
 import type { ToolDefinition } from '../definitions/define-tool.js'
 import { type GatewayPlan, isUpstream, isUpstreams } from '../definitions/gateway-options.js'
 import type { StartedUpstream, StartUpstream, Upstream, Upstreams } from '../definitions/upstreams.js'
+import { emitServer, type GatewayEvent } from '../base/events.js'
 import type { Holdings } from '../holdings/holdings-actor.js'
 import type { baseActor } from '../subscriptions/base-actor.js'
 import { componentsOf, type Lists, unlistedResource } from './components.js'
@@ -21,16 +25,15 @@ const startAgain = 5_000
 /** Entries of one list of one server; what is beyond is left out. */
 const maxEntries = 10_000
 
+/** Changes within this many ms are one. */
+const coalesce = 5
+
 const nothing: Lists = Object.freeze({ tools: [], resources: [], templates: [], prompts: [] })
 
 /** One server, and what is known of it. */
 interface Place {
   readonly link: UpstreamLink
   lists: Lists
-  /** The lists as text, to see whether they have changed. */
-  text: string
-  /** What it has in the catalog. */
-  held: readonly Component[]
   /** Whether its lists are known, or it cannot be had. */
   isSettled: boolean
   isReady: boolean
@@ -38,6 +41,12 @@ interface Place {
   isAsking: boolean
   isStale: boolean
   undo: (() => void)[]
+}
+
+interface Held {
+  readonly component: Component
+  /** Whose it is, and its entry: another text, another component. */
+  readonly text: string
 }
 
 /** The servers behind this one: watches their clients, and offers in the catalog what they have. */
@@ -64,8 +73,8 @@ export const gatewayActor = defineActor({
     source: (gateway, upstreams: Upstreams) => gateway.take(upstreams),
     began: (gateway, { name, client }: { readonly name: string; readonly client: Upstream }) =>
       gateway.watch(name, client),
-    failed: (gateway, name: string, ctx) => {
-      gateway.give(name)
+    failed: (gateway, { name, problem }: { readonly name: string; readonly problem: string }, ctx) => {
+      gateway.give(name, problem)
       ctx.sendAfter(startAgain, { again: name })
     },
     state: (
@@ -86,6 +95,7 @@ export const gatewayActor = defineActor({
   info: {
     timer(gateway, what, ctx) {
       if (what === 'late') return gateway.giveUp()
+      if (what === 'put') return gateway.put()
       if (isObject(what)) return gateway.again(String(what.again))
       ctx.sendAfter(sweepAfter, 'sweep')
       return gateway.sweep()
@@ -101,6 +111,9 @@ class Gateway {
   readonly #places = new Map<string, Place>()
   /** What a search finds, where tools are not listed. */
   #hidden: readonly ToolDefinition[] = []
+  /** What the servers have, by kind and name. */
+  #held: ReadonlyMap<string, Held> = new Map()
+  #changing: TimerRef | undefined
   #upstreams: Upstreams | undefined
   #waiting: Deferred<void>[] = []
   #isLate = false
@@ -134,6 +147,8 @@ class Gateway {
 
   end(): void {
     for (const undo of this.#undo) undo()
+    // whoever started them, ends them
+    if (typeof this.#plan.source === 'function') this.#upstreams?.close().catch(() => {})
     for (const { link, undo } of this.#places.values()) {
       for (const each of undo) each()
       link.end()
@@ -141,7 +156,10 @@ class Gateway {
   }
 
   settled(ctx: ActorContext): Deferred<void> | undefined {
-    if (this.#isSettled) return undefined
+    if (this.#isSettled) {
+      this.put()
+      return undefined
+    }
     const reply = ctx.defer<void>()
     this.#waiting.push(reply)
     return reply
@@ -192,7 +210,8 @@ class Gateway {
   }
 
   /** Its client could not be started. */
-  give(name: string): void {
+  give(name: string, problem: string): void {
+    this.#tell('not_started', name, `${problem}: it is started again in ${startAgain} ms`)
     const place = this.#places.get(name)
     if (place !== undefined) place.isSettled = true
     this.#settle()
@@ -214,7 +233,8 @@ class Gateway {
     if (phase === 'ready') {
       place.link.ready(client)
       this.ask(name, client)
-    } else if (place.link.options.whileAway === 'hide') this.#put(place, nothing)
+    }
+    if (place.link.options.whileAway === 'hide') this.#change()
     this.#settle()
   }
 
@@ -236,11 +256,16 @@ class Gateway {
     const place = this.#places.get(name)
     if (place === undefined) return
     place.isAsking = false
+    if (lists === undefined && place.isReady)
+      this.#tell(
+        'not_listed',
+        name,
+        'its lists could not be had: they are asked for again with its next connection, or change',
+      )
     if (lists !== undefined) {
       place.isSettled = true
       place.lists = lists
-      if (place.isReady || place.link.options.whileAway !== 'hide') this.#put(place, lists)
-      this.#extend()
+      this.#change()
     }
     if (place.isStale) {
       place.isStale = false
@@ -261,8 +286,6 @@ class Gateway {
         resourceUpdated: (uri) => void this.#holdings.changes.resourceUpdated(uri).catch(() => {}),
       }),
       lists: nothing,
-      text: JSON.stringify(nothing),
-      held: [],
       isSettled: false,
       isReady: false,
       isAsking: false,
@@ -276,18 +299,17 @@ class Gateway {
 
   #begin({ link }: Place): void {
     void link.begin().then((error) => {
-      if (error !== undefined) this.#self.cast('failed', link.name)
+      if (error !== undefined) this.#self.cast('failed', { name: link.name, problem: messageOf(error) })
     })
   }
 
   #remove(name: string): void {
     const place = this.#places.get(name)
     if (place === undefined) return
-    this.#put(place, nothing)
     this.#places.delete(name)
     for (const undo of place.undo) undo()
     place.link.end()
-    this.#extend()
+    this.#change()
   }
 
   /** Code of the user: it does not run in here. */
@@ -295,12 +317,16 @@ class Gateway {
     const { signal } = this.#ctx
     const answers = (name?: string) => this.#answersFor(String(name))
     const seat = { answers, principal: undefined, session: undefined, signal }
-    Promise.resolve(seat)
-      .then(source)
-      .then(
-        (upstreams) => void this.#self.cast('source', upstreams),
-        () => void this.#self.cast('failed', ''),
-      )
+    // not in the scope of this actor: what goes wrong in there is not its fault
+    outside(async () => source(seat))
+      .then((upstreams) => {
+        if (!isUpstreams(upstreams))
+          throw new TypeError(`expected what startClients returns, got ${show(upstreams)}`)
+        // it may have ended meanwhile
+        if (!this.#self.cast('source', upstreams)) return upstreams.close()
+        return undefined
+      })
+      .catch((error) => void this.#self.cast('failed', { name: '', problem: messageOf(error) }))
   }
 
   /** The server may ask before its place is here. */
@@ -320,36 +346,42 @@ class Gateway {
     }
   }
 
-  /** Offers what a server has, in place of what it had. */
-  #put(place: Place, lists: Lists): void {
+  /** Soon: what several servers tell at once is one change. */
+  #change(): void {
+    this.#changing ??= this.#ctx.sendAfter(coalesce, 'put')
+  }
+
+  /** Offers what the servers have. Names go to those that come first, whoever answers first. */
+  put(): void {
+    this.#changing = undefined
     const { separator, prefix, pinned } = this.#plan
     const { catalog, settings } = this.#holdings
-    const text = JSON.stringify(lists)
-    if (text === place.text && place.held.length > 0) return
-    place.text = text
-    const own = new Set(place.held.map(keyOf))
-    const hidden = new Set(this.#hidden.map(keyOf))
-    const components = componentsOf(place.link, lists, {
-      separator,
-      prefix,
-      hasTasks: settings.tasks !== undefined,
-      isTaken: (kind, key) => {
+    const held = new Map<string, Held>()
+    for (const { link, lists, isReady } of this.#places.values()) {
+      if (!isReady && link.options.whileAway === 'hide') continue
+      const isTaken = (kind: Component['kind'], key: string): boolean => {
         const whole = `${kind} ${key}`
-        return !own.has(whole) && (hidden.has(whole) || catalog.has(kind, key))
-      },
-    })
-    const isHidden = (component: Component): component is ToolDefinition =>
-      component.kind === 'tool' && pinned !== undefined && !fits(component.name, pinned)
-    this.#hidden = [
-      ...this.#hidden.filter((component) => !own.has(keyOf(component))),
-      ...components.filter(isHidden),
-    ]
-    const removed = place.held.filter((component) => !isHidden(component))
+        return held.has(whole) || (!this.#held.has(whole) && catalog.has(kind, key))
+      }
+      const hasTasks = settings.tasks !== undefined
+      for (const component of componentsOf(link, lists, { separator, prefix, hasTasks, isTaken })) {
+        const text = JSON.stringify([link.name, component.relayed?.entry, component.scopes])
+        const known = this.#held.get(keyOf(component))
+        held.set(keyOf(component), known?.text === text ? known : { component, text })
+      }
+    }
+    const isHidden = ({ component: { kind, name } }: Held): boolean =>
+      kind === 'tool' && pinned !== undefined && !fits(name, pinned)
+    const gone = [...this.#held].filter(([key, each]) => held.get(key) !== each && !isHidden(each))
+    const come = [...held].filter(([key, each]) => this.#held.get(key) !== each && !isHidden(each))
+    this.#held = held
+    this.#hidden = [...held.values()].filter(isHidden).map(({ component }) => component as ToolDefinition)
+    this.#extend()
+    if (gone.length + come.length === 0) return
     catalog.swap(
-      removed.map((component) => [component.kind, nameIn(component)]),
-      components.filter((component) => !isHidden(component)),
+      gone.map(([, { component }]) => [component.kind, nameIn(component)]),
+      come.map(([, { component }]) => component),
     )
-    place.held = components
     const base = this.#ctx.registry.whereis(settings.names.base) as RefOf<typeof baseActor> | undefined
     base?.cast('changed')
   }
@@ -373,6 +405,19 @@ class Gateway {
     })
   }
 
+  #tell(type: GatewayEvent['type'], upstream: string, problem: string): void {
+    const { self } = this.#ctx
+    const server = this.#holdings.settings.name
+    emitServer('gateway', () => ({
+      type,
+      level: 'warn',
+      tree: processOf(self).tree.id,
+      server,
+      upstream,
+      problem,
+    }))
+  }
+
   get #isSettled(): boolean {
     const { source } = this.#plan
     if (this.#isLate) return true
@@ -381,7 +426,8 @@ class Gateway {
   }
 
   #settle(): void {
-    if (!this.#isSettled) return
+    if (!this.#isSettled || this.#waiting.length === 0) return
+    this.put()
     for (const reply of this.#waiting.splice(0)) reply.resolve()
   }
 }

@@ -20,7 +20,10 @@ const test = suite('gateway: faults', { timeout: 30_000 })
 
 /** A server that is a child process. */
 const child = (): ReturnType<typeof stdio> =>
-  stdio({ command: process.execPath, args: [inRoot('.t', 'test', 'flows', 'gateway', '_upstream-program.js')] })
+  stdio({
+    command: process.execPath,
+    args: [inRoot('.t', 'test', 'flows', 'gateway', '_upstream-program.js')],
+  })
 
 test('a server that is killed costs the calls in flight in it; the next call works, in the same session', async (t) => {
   const client = await startClient({ name: 'raw', transport: child(), logger: false })
@@ -71,11 +74,12 @@ test('a server that is hidden while it is away comes back with its tools', async
   const pid = Number((await pair.client.callTool('raw__pid')).text)
   const counts: number[] = []
   const both = new Promise<void>((resolve) => {
-    pair.client.onNotification('notifications/tools/list_changed', async () => {
+    const look = async (): Promise<void> => {
       const { tools } = await pair.client.listTools({ fresh: true })
       counts.push(tools.length)
       if (counts.includes(0) && counts.at(-1) !== 0) resolve()
-    })
+    }
+    pair.client.onNotification('notifications/tools/list_changed', () => void look())
   })
   process.kill(pid, 'SIGKILL')
   await both
