@@ -1,5 +1,6 @@
 import type MiniSearch from 'minisearch'
 import { isObject } from '../../protocol/wire/json.js'
+import { lazy } from '../../runtime/faults/load.js'
 
 /** A tool as lists show it, as far as it is searched. */
 export interface Searchable {
@@ -9,12 +10,15 @@ export interface Searchable {
   readonly inputSchema?: unknown
 }
 
-/** Loaded by the first search: most servers have none. */
 export type SearchEngine = typeof MiniSearch
 
+const load = lazy('minisearch', () => import('minisearch'))
+
+/** Loaded by the first search: most servers have none. */
 export async function loadSearchEngine(): Promise<SearchEngine> {
-  const { default: engine } = await import('minisearch')
-  return engine
+  // required, the module is the class itself
+  const loaded: { readonly default?: SearchEngine } = await load()
+  return loaded.default ?? (loaded as SearchEngine)
 }
 
 const fields = ['name', 'title', 'description', 'parameters']
