@@ -9,6 +9,7 @@ export const homes = new Map([
   ['ajv', /^protocol\/schema\/check$/],
   ['eventsource-parser', /^protocol\/wire\/sse$/],
   ['jose', /^(?:transports\/auth\/(?:keys|jwt-check|proof-check)|client\/auth\/proofs)$/],
+  ['minisearch', /^server\/gateway\/tool-index$/],
   ['oauth4webapi', /^client\/auth\/library$/],
   ['ioredis', /^transports\/redis\/(?:connection|line)$/],
   ['nanoid', /^runtime\/time\/world$/],
