@@ -53,7 +53,10 @@ interface Keeper extends Omit<KeeperInput, 'supervisor'> {
 const settledAfter = 5_000
 /** Milliseconds until a failed start is tried again: twice as long each time, up to the last. */
 const firstPause = 100
-/** Milliseconds for answers that are owed to other processes; what takes longer has had `drainTimeout`. */
+/**
+ * Milliseconds for what other processes are owed, at least: what has come at last may have what is left of
+ * `drainTimeout`.
+ */
 const settleTime = 1_000
 /** Milliseconds between two looks at a process that somebody else starts. */
 const lookAgain = 50
@@ -197,9 +200,11 @@ async function replaceAll(keeper: Keeper, ctx: ActorContext): Promise<void> {
     if (!keeper.nodes.includes(old)) continue
     keeper.hub.cast('retire', old.name)
     withdraw(keeper, old)
+    const until = ctx.clock.now() + keeper.drainTimeout
     await old.ref.call('retire', keeper.drainTimeout, forever).catch(ignoreEnd)
     await keeper.hub.call('close', old.name).catch(ignoreEnd)
-    await old.ref.call('settled', undefined, { timeout: settleTime }).catch(ignoreEnd)
+    const timeout = Math.max(settleTime, until - ctx.clock.now())
+    await old.ref.call('settled', undefined, { timeout }).catch(ignoreEnd)
     await end(keeper, old.ref)
   }
   // those that were missing before, or have ended meanwhile
