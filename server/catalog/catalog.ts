@@ -237,6 +237,21 @@ export class Catalog {
     return (this.#shelf(kind) as unknown as Shelf<Component, never>).get(key) !== undefined
   }
 
+  /** What the servers behind this one have. */
+  relayed(): readonly Component[] {
+    const { tools, resources, templates, prompts } = this
+    return [tools, resources, templates, prompts].flatMap((shelf) =>
+      [...(shelf.all() as Iterable<Component>)].filter(({ relayed }) => relayed?.server !== undefined),
+    )
+  }
+
+  /** Somebody wants to hear of changes of a resource; one of a server behind this one is told there. */
+  want(uri: string, peer: Peer): void {
+    const found = this.find(uri)
+    if (found !== undefined)
+      ('resource' in found ? found.resource : found.template).relayed?.want?.(uri, peer)
+  }
+
   /** False when its name or uri is taken. */
   add(component: Component): boolean {
     return this.#note(component.kind, (this.#shelf(component.kind) as Shelf<Component, never>).add(component))

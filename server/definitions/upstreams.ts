@@ -1,5 +1,6 @@
 import type { Implementation } from '../../protocol/messages/base.js'
 import type { ServerCapabilities } from '../../protocol/messages/capabilities.js'
+import type { LoggingLevel } from '../../protocol/messages/logging.js'
 import type { Principal } from '../../transports/contract/principal.js'
 
 /** A client of a server behind a gateway, as far as a gateway needs it: `Client` is one. */
@@ -18,6 +19,7 @@ export interface Upstream {
   callTool(name: string, args?: Record<string, unknown>, options?: UpstreamCall): Promise<object>
   subscribe(uri: string): Promise<void>
   unsubscribe(uri: string): Promise<void>
+  setLevel(level: LoggingLevel): Promise<void>
   onState(fn: (state: { readonly phase: string }) => void): () => void
   onNotification(method: string, fn: (params: Record<string, unknown>) => void): () => void
   close(): Promise<void>
@@ -27,6 +29,8 @@ export interface Upstream {
 export interface UpstreamCall {
   readonly signal?: AbortSignal
   readonly fresh?: boolean
+  readonly timeout?: number
+  readonly resetOnProgress?: boolean
   readonly onProgress?: (progress: {
     readonly progress: number
     readonly total?: number

@@ -33,6 +33,7 @@ const nothing: Lists = Object.freeze({ tools: [], resources: [], templates: [], 
 /** One server, and what is known of it. */
 interface Place {
   readonly link: UpstreamLink
+  client: Upstream | undefined
   lists: Lists
   /** Whether its lists are known, or it cannot be had. */
   isSettled: boolean
@@ -96,7 +97,8 @@ export const gatewayActor = defineActor({
     timer(gateway, what, ctx) {
       if (what === 'late') return gateway.giveUp()
       if (what === 'put') return gateway.put()
-      if (isObject(what)) return gateway.again(String(what.again))
+      if (isObject(what))
+        return 'again' in what ? gateway.again(String(what.again)) : gateway.askAgain(String(what.list))
       ctx.sendAfter(sweepAfter, 'sweep')
       return gateway.sweep()
     },
@@ -124,6 +126,9 @@ class Gateway {
     this.#plan = plan
     this.#ctx = ctx
     this.#self = ctx.self as RefOf<typeof gatewayActor>
+    // what an earlier incarnation has offered: it may be gone, or lead nowhere
+    const left = holdings.catalog.relayed()
+    this.#held = new Map(left.map((component) => [keyOf(component), { component, text: '' }]))
   }
 
   [describe](): string {
@@ -205,6 +210,9 @@ class Gateway {
       client.onNotification('notifications/prompts/list_changed', changed),
       client.onNotification('notifications/resources/updated', ({ uri }) => place.link.updated(String(uri))),
       client.onNotification('notifications/message', (params) => place.link.log(params)),
+      client.onNotification('notifications/elicitation/complete', ({ elicitationId }) =>
+        place.link.visited(String(elicitationId)),
+      ),
     ]
     this.note(name, client.state.phase, client)
   }
@@ -229,6 +237,7 @@ class Gateway {
     const place = this.#places.get(name)
     if (place === undefined) return
     place.isReady = phase === 'ready'
+    place.client = client
     if (phase === 'failed' || phase === 'closed') place.isSettled = true
     if (phase === 'ready') {
       place.link.ready(client)
@@ -252,6 +261,12 @@ class Gateway {
     fetchLists(client, signal).then(tell, () => tell(undefined))
   }
 
+  /** It did not answer, and is still there. */
+  askAgain(name: string): void {
+    const client = this.#places.get(name)?.client
+    if (client !== undefined) this.ask(name, client)
+  }
+
   listed(name: string, client: Upstream, lists: Lists | undefined): void {
     const place = this.#places.get(name)
     if (place === undefined) return
@@ -260,13 +275,13 @@ class Gateway {
       this.#tell(
         'not_listed',
         name,
-        'its lists could not be had: they are asked for again with its next connection, or change',
+        `its lists could not be had: they are asked for again in ${startAgain} ms`,
       )
     if (lists !== undefined) {
       place.isSettled = true
       place.lists = lists
       this.#change()
-    }
+    } else if (place.isReady) this.#ctx.sendAfter(startAgain, { list: name })
     if (place.isStale) {
       place.isStale = false
       this.ask(name, client)
@@ -286,6 +301,7 @@ class Gateway {
         resourceUpdated: (uri) => void this.#holdings.changes.resourceUpdated(uri).catch(() => {}),
       }),
       lists: nothing,
+      client: undefined,
       isSettled: false,
       isReady: false,
       isAsking: false,
@@ -359,6 +375,10 @@ class Gateway {
     const held = new Map<string, Held>()
     for (const { link, lists, isReady } of this.#places.values()) {
       if (!isReady && link.options.whileAway === 'hide') continue
+      // what an earlier incarnation of this actor has left stays until there is news
+      if (lists === nothing)
+        for (const [key, each] of this.#held)
+          if (each.component.relayed?.server === link.name) held.set(key, each)
       const isTaken = (kind: Component['kind'], key: string): boolean => {
         const whole = `${kind} ${key}`
         return held.has(whole) || (!this.#held.has(whole) && catalog.has(kind, key))

@@ -3,7 +3,9 @@ import { parseUriTemplate } from '../../protocol/uri-template/uri-template.js'
 import { errorCodes, McpError, ProtocolError } from '../../protocol/wire/errors.js'
 import { isObject, type JsonObject } from '../../protocol/wire/json.js'
 import type { Component } from '../catalog/catalog.js'
+import type { Peer } from '../../transports/contract/contract.js'
 import type { ToolContext } from '../context/context.js'
+import { isAllowed } from '../context/scopes.js'
 import type { PromptDefinition } from '../definitions/define-prompt.js'
 import type { ResourceDefinition, ResourceTemplateDefinition } from '../definitions/define-resource.js'
 import { isToolName, type TaskSupport, type ToolDefinition } from '../definitions/define-tool.js'
@@ -66,18 +68,30 @@ export function unlistedResource(links: readonly UpstreamLink[], uri: string): R
   const resource = resourceOf(first, { uri }, uri)
   if (others.length === 0) return resource
   const run: Relayed['run'] = async (params, ctx) => {
-    for (const link of links.slice(0, -1))
+    let failed: unknown = McpError.notFound('Resource not found', { uri })
+    for (const link of allowed(links, ctx.peer))
       try {
         return await link.relay(ctx, { method: 'resources/read', params: params as JsonObject })
       } catch (error) {
-        if (!isUnknown(error)) throw error
+        if (!(error instanceof McpError)) throw error
+        // that one server cannot be asked says more than that another one does not know it
+        if (!isUnknown(error)) failed = error
       }
-    return (links.at(-1) ?? first).relay(ctx, { method: 'resources/read', params: params as JsonObject })
+    throw failed
   }
-  const want = (): void => {
-    for (const link of links) link.want(uri, uri)
+  const want: Relayed['want'] = (_uri, peer) => {
+    for (const link of allowed(links, peer)) link.want(uri, uri)
   }
-  return Object.freeze({ ...resource, relayed: { entry: { uri }, run, want } })
+  // each server has scopes of its own
+  return Object.freeze({
+    ...resource,
+    scopes: undefined,
+    relayed: { server: undefined, entry: { uri }, run, want },
+  })
+}
+
+function allowed(links: readonly UpstreamLink[], peer: Peer): readonly UpstreamLink[] {
+  return links.filter(({ options }) => isAllowed(peer, options))
 }
 
 /** Whether a server has said that it has no such resource (specification: resources, errors). */
@@ -114,6 +128,7 @@ function toolOf(
     prepare: undefined,
     run: unused,
     relayed: {
+      server: link.name,
       entry:
         task === 'forbidden' && execution !== undefined
           ? without({ ...entry, name }, 'execution')
@@ -137,6 +152,7 @@ function supportOf(execution: unknown): TaskSupport {
 function resourceOf(link: UpstreamLink, entry: JsonObject, uri: string): ResourceDefinition {
   const own = String(entry.uri)
   const relayed: Relayed = {
+    server: link.name,
     entry: { ...entry, uri },
     run: (params, ctx) =>
       link.relay(ctx, { method: 'resources/read', params: { ...params, uri: link.ownUri(own) } }),
@@ -163,6 +179,7 @@ function templateOf(
   const matcher = parsed(uriTemplate)
   if (matcher === undefined) return []
   const relayed: Relayed = {
+    server: link.name,
     entry: { ...entry, uriTemplate },
     run(params, ctx) {
       const { uri } = params as { readonly uri: string }
@@ -203,6 +220,7 @@ function parsed(template: string): UriTemplate | undefined {
 
 function promptOf(link: UpstreamLink, entry: JsonObject & { name: string }, name: string): PromptDefinition {
   const relayed: Relayed = {
+    server: link.name,
     entry: { ...entry, name },
     run: (params, ctx) => link.relay(ctx, { method: 'prompts/get', params: { ...params, name: entry.name } }),
     ...(link.completes && {

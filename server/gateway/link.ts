@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { isModernRevision } from '../../protocol/dialects/versions.js'
-import { errorCodes, McpError } from '../../protocol/wire/errors.js'
+import { errorCodes, isResourceNotFound, McpError, toJsonRpcError } from '../../protocol/wire/errors.js'
 import { isObject, type JsonObject } from '../../protocol/wire/json.js'
 import { CaduceusError, messageOf } from '../../runtime/base/errors.js'
 import { outside } from '../../runtime/faults/containment.js'
@@ -9,7 +9,7 @@ import { keyOfPrincipal } from '../../transports/contract/principal.js'
 import { ToolContext } from '../context/context.js'
 import type { AskMethod } from '../context/ask.js'
 import type { UpstreamOptions } from '../definitions/gateway-options.js'
-import type { Seat, SeatAnswers, StartedUpstream, Upstream } from '../definitions/upstreams.js'
+import type { Seat, SeatAnswers, StartedUpstream, Upstream, UpstreamCall } from '../definitions/upstreams.js'
 import { AskError } from '../base/errors.js'
 import { verdictOf } from './breaker.js'
 import { Gate } from './gate.js'
@@ -28,7 +28,10 @@ export interface Relay {
 /** A call that is under way, and whose it is. */
 interface Underway {
   readonly ctx: ToolContext
-  readonly caller: string
+  /** Who is asked; a caller that nobody can tell from others is one for itself. */
+  readonly asker: unknown
+  /** Pages that its client has been asked to visit, by their ids. */
+  readonly pages: Set<string>
   /** Questions so far, by what they ask: the same one again has the next number. */
   readonly asked: Map<string, number>
 }
@@ -86,7 +89,9 @@ export class UpstreamLink {
   }
 
   get completes(): boolean {
-    return this.#server?.capabilities.completions !== undefined
+    const { capabilities, revision } = this.#server ?? {}
+    // 2024-11-05 has completions, and no capability for them
+    return capabilities?.completions !== undefined || revision === '2024-11-05'
   }
 
   /** The client of all callers, which tells what is there; it is started where it does not run. Never rejects. */
@@ -103,6 +108,7 @@ export class UpstreamLink {
   ready(client: Upstream): void {
     this.#server = client.server
     this.#gate.reset()
+    tellLogs(client)
     for (const uri of this.#wanted.keys()) client.subscribe(uri).catch(() => {})
   }
 
@@ -137,17 +143,23 @@ export class UpstreamLink {
     if (call !== undefined) call.ctx.log(level as never, data, from)
   }
 
+  /** The user is done at a page that a call under way has asked for. */
+  visited(elicitationId: string): void {
+    for (const { calls } of this.#instances.values())
+      for (const { ctx, pages } of calls) if (pages.has(elicitationId)) ctx.elicitationComplete(elicitationId)
+  }
+
   /** Makes a request for a caller. Rejects with McpError, or as its signal says. */
   async relay(
     ctx: ToolContext,
     { method, params, tool = method, asTask = false }: Relay,
   ): Promise<JsonObject> {
-    const caller = callerOf(ctx)
-    const leave = this.#gate.enter(tool, caller)
+    const asker = askerOf(ctx)
+    const leave = this.#gate.enter(tool, asker ?? `address ${ctx.peer.remoteAddress ?? ''}`)
     let verdict: Parameters<typeof leave>[0] = 'unsaid'
     try {
       const instance = this.#instanceAt(this.#keyFor(ctx), ctx)
-      const call: Underway = { ctx, caller, asked: new Map() }
+      const call: Underway = { ctx, asker: asker ?? ctx, asked: new Map(), pages: new Set() }
       instance.calls.add(call)
       try {
         const result = await this.#request(await instance.client, ctx, { method, params, asTask })
@@ -160,7 +172,10 @@ export class UpstreamLink {
     } catch (error) {
       if (error instanceof McpError) {
         verdict = 'serves'
-        throw error
+        if (isNoMethod(error, method)) return { completion: { values: [] } }
+        throw method === 'resources/read' && isResourceNotFound(toJsonRpcError(error))
+          ? McpError.notFound(error.message, error.data as { readonly uri: string })
+          : error
       }
       if (error instanceof CaduceusError) {
         const { code, data } = error
@@ -212,10 +227,17 @@ export class UpstreamLink {
     relay: Required<Pick<Relay, 'method' | 'params' | 'asTask'>>,
   ) {
     const { method, params, asTask } = relay
-    const options = {
+    const { timeout } = this.options
+    const scope = ToolContext.scopeOf(ctx)
+    // a server that is not asked for progress may do less
+    const isToldOf = scope.progressToken !== undefined || scope.noteProgress !== undefined
+    const options: UpstreamCall = {
       signal: ctx.signal,
-      onProgress: ({ progress, total, message }: { progress: number; total?: number; message?: string }) =>
-        void ctx.progress(progress, total, message),
+      ...(timeout !== undefined && { timeout }),
+      ...(isToldOf && {
+        onProgress: ({ progress, total, message }) => void ctx.progress(progress, total, message),
+        resetOnProgress: true,
+      }),
     }
     if (!asTask) return (await client.request(method, passedOn(params), options)) as JsonObject
     const { name, arguments: args } = params
@@ -243,6 +265,8 @@ export class UpstreamLink {
       .update(JSON.stringify([method, question]))
       .digest('base64url')
       .slice(0, 16)
+    const { elicitationId } = question
+    if (typeof elicitationId === 'string') call.pages.add(elicitationId)
     const again = call.asked.get(about) ?? 0
     call.asked.set(about, again + 1)
     try {
@@ -272,7 +296,7 @@ export class UpstreamLink {
     if (known !== undefined) return known
     const { entry, name, world } = this.#input
     if (this.#isEnded || !isStarted(entry))
-      throw McpError.internal(`${name} is not there any more`, { retryable: false, sent: false })
+      throw McpError.internal(`${name} is not there any more`, { retryable: true, sent: false })
     if (key !== shared) this.#makeRoom(entry.max ?? usualMax)
     const controller = new AbortController()
     const seat: Seat = {
@@ -289,7 +313,7 @@ export class UpstreamLink {
       (client) => {
         if (this.#instances.get(key) !== instance) return client.close().catch(() => {})
         if (key === shared) this.#input.began(client)
-        else client.onNotification('notifications/message', (params) => this.log(params, key))
+        else this.#hear(client, key)
         return undefined
       },
       () => {
@@ -297,6 +321,18 @@ export class UpstreamLink {
       },
     )
     return instance
+  }
+
+  /** A client of one caller: others hear nothing of it. */
+  #hear(client: Upstream, key: string): void {
+    client.onNotification('notifications/message', (params) => this.log(params, key))
+    client.onNotification('notifications/elicitation/complete', (params) =>
+      this.visited(String(params.elicitationId)),
+    )
+    client.onState(({ phase }) => {
+      if (phase === 'ready') tellLogs(client)
+    })
+    tellLogs(client)
   }
 
   #instance(client: Promise<Upstream>): Instance {
@@ -347,15 +383,28 @@ export function isStarted(entry: Upstream | StartedUpstream): entry is StartedUp
 /** The calls under way, newest first, if they are all of one caller. */
 function callsOfOne({ calls }: Instance): Underway[] {
   const all = [...calls].reverse()
-  return all.every(({ caller }) => caller === all[0]?.caller) ? all : []
+  return all.every(({ asker }) => asker === all[0]?.asker) ? all : []
 }
 
-/** Who limits count for, and who may be asked. */
-function callerOf(ctx: ToolContext): string {
-  const { principal, session } = ctx
+/**
+ * Who calls. Undefined for a request without session and principal: its id and its address may be another
+ * client's, too.
+ */
+function askerOf({ principal, session }: ToolContext): string | undefined {
   if (session.id !== undefined) return `session ${session.id}`
-  if (principal !== undefined) return `principal ${keyOfPrincipal(principal)}`
-  return `request ${String(ctx.requestId)} of ${ctx.peer.remoteAddress ?? ''}`
+  return principal === undefined ? undefined : `principal ${keyOfPrincipal(principal)}`
+}
+
+/** A server of 2026-07-28 logs nothing unless it is asked; the clients here choose among what it tells. */
+function tellLogs(client: Upstream): void {
+  const { server } = client
+  if (server?.capabilities.logging === undefined || !isModernRevision(server.revision)) return
+  client.setLevel('info').catch(() => {})
+}
+
+/** A server of 2024-11-05 may not know completions, and has no other way to say so. */
+function isNoMethod({ code }: McpError, method: Relay['method']): boolean {
+  return code === errorCodes.methodNotFound && method === 'completion/complete'
 }
 
 const notPassed = new Set(['task', 'inputResponses', 'requestState'])

@@ -64,7 +64,14 @@ export function searchTools(tools: () => readonly ToolDefinition[]): readonly To
   })
   return [
     search,
-    { ...call, relayed: { entry: listed(call), run: (params, ctx) => relayTo(seen(ctx), params, ctx) } },
+    {
+      ...call,
+      relayed: {
+        server: undefined,
+        entry: listed(call),
+        run: (params, ctx) => relayTo(seen(ctx), params, ctx),
+      },
+    },
   ]
 }
 

@@ -26,6 +26,7 @@ import type { SessionRequest } from './work.js'
 import { SessionState } from '../context/session-state.js'
 import type { SessionRecord } from '../stores/session-store.js'
 import { McpTasks } from '../tasks/tasks.js'
+import type { Peer } from '../../transports/contract/contract.js'
 import { SessionWishes } from '../requests/session-wishes.js'
 import { WaitingLine } from '../base/waiting-line.js'
 
@@ -123,9 +124,14 @@ export function openSession(input: SessionInput, ctx: ActorContext): Session {
     now: world.now,
     [describe]: () => `${session.phase}, ${session.requests.size} in flight`,
   }
+  // servers behind this one may have been started since
+  if (restored) for (const uri of session.wishes.subscriptions) holdings.catalog.want(uri, itself)
   noteSession(session, restored ? 'restored' : 'opened')
   return session
 }
+
+/** Who asks for what a session has been allowed before. */
+const itself: Peer = Object.freeze({ transport: '', headers: {}, remoteAddress: undefined, trusted: true })
 
 /** What the former actor of a session may still be saving is older than what the next one saves. */
 const afterRestore = 1_000_000

@@ -38,6 +38,7 @@ export class Subscriptions {
     const { id, method, params } = request
     const { notifications } = readParams('subscriptions/listen', params)
     const filter = allowedOf(notifications, peer, this.#holdings.catalog)
+    for (const uri of filter.resourceSubscriptions ?? []) this.#holdings.catalog.want(uri, peer)
     const tasks = (await this.#tasks?.listened(request, peer, notifications.taskIds)) ?? []
     const lease = leaseOf(peer, this.#world)
     const over = new AbortController()

@@ -40,7 +40,9 @@ export function complete(
       run: (ctx) => relayed.complete?.(params, ctx) ?? {},
       timedOut: (ms) => noAnswerIn(ms, 'completing the argument'),
     }
-  if (!target.names.includes(name)) throw McpError.invalidParams(`Unknown argument: ${show(name)}`)
+  // the arguments of what another server has are known there alone
+  if (relayed === undefined && !target.names.includes(name))
+    throw McpError.invalidParams(`Unknown argument: ${show(name)}`)
   const completer = Object.hasOwn(target.completers, name) ? target.completers[name] : undefined
   if (completer === undefined)
     return immediate(catalog.finish(dialect, 'completion/complete', { completion: { values: [] } }))

@@ -27,7 +27,7 @@ export function readResource(params: Params<'resources/read'>, scope: RouteScope
 
 /** Plans `resources/subscribe`. Throws McpError like `resources/read`. */
 export function subscribe({ uri }: Params<'resources/subscribe'>, scope: RouteScope): Work {
-  definitionOf(find(uri, scope)).relayed?.want?.(uri)
+  definitionOf(find(uri, scope)).relayed?.want?.(uri, scope.peer)
   return keep('resources/subscribe', (wishes) => wishes.subscribe(uri))
 }
 

@@ -1,0 +1,57 @@
+// A server behind a gateway, and a client in front of it, each of a revision.
+import { startClient } from '../../../client/handle/supervisor.js'
+import type { Revision } from '../../../protocol/dialects/dialect.js'
+import { gateway } from '../../../server/definitions/gateway.js'
+import type { GatewayOptions } from '../../../server/definitions/gateway-options.js'
+import type { ServerDefinition } from '../../../server/definitions/define-server.js'
+import { type Connected, connect, type ConnectOptions } from '../../../testing.js'
+import type { TestContext } from '../../support/suite.js'
+
+export const revisions: readonly Revision[] = [
+  '2024-11-05',
+  '2025-03-26',
+  '2025-06-18',
+  '2025-11-25',
+  '2026-07-28',
+]
+
+export interface Through {
+  readonly upstream: Connected
+  readonly below: Connected
+}
+
+/** The server is called `up`. */
+export async function through(
+  t: TestContext,
+  definition: ServerDefinition,
+  { up, down }: { readonly up: Revision; readonly down: Revision },
+  {
+    client = {},
+    server = {},
+    options = {},
+  }: {
+    readonly client?: ConnectOptions['client']
+    readonly server?: ConnectOptions['server']
+    readonly options?: GatewayOptions
+  } = {},
+): Promise<Through> {
+  const upstream = await connect(definition, { server: { revisions: [up] }, client: { era: eraOf(up) } })
+  t.after(() => upstream.close())
+  const plan = gateway(
+    {
+      up: ({ answers }) =>
+        startClient({ ...answers(), transport: upstream.transport, era: eraOf(up), logger: false }),
+    },
+    options,
+  )
+  const below = await connect(plan, {
+    server: { revisions: [down], ...server },
+    client: { era: eraOf(down), ...client },
+  })
+  t.after(() => below.close())
+  return { upstream, below }
+}
+
+export function eraOf(revision: Revision): 'modern' | 'handshake' {
+  return revision === '2026-07-28' ? 'modern' : 'handshake'
+}

@@ -1,0 +1,179 @@
+import * as assert from 'uvu/assert'
+import { startClient } from '../../../client/handle/supervisor.js'
+import { McpError } from '../../../protocol/wire/errors.js'
+import { defineResource } from '../../../server/definitions/define-resource.js'
+import { defineServer } from '../../../server/definitions/define-server.js'
+import { defineTool } from '../../../server/definitions/define-tool.js'
+import { gateway } from '../../../server/definitions/gateway.js'
+import { startServer } from '../../../server/server-supervisor.js'
+import { connect, crash, until } from '../../../testing.js'
+import { http } from '../../../transports/http/client/client.js'
+import { serveHttp } from '../../../transports/http/server/serve.js'
+import { as, byName } from '../../server/_principals.js'
+import { suite } from '../../support/suite.js'
+import { through } from './_pairs.js'
+
+const test = suite('gateway: guards', { timeout: 15_000 })
+
+test('a question is never asked of another client, whose request has the same id and comes from the same address', async (t) => {
+  let both: () => void = () => {}
+  const underWay = new Promise<void>((resolve) => {
+    both = resolve
+  })
+  let began = 0
+  const definition = defineServer({
+    name: 'asking',
+    version: '1.0.0',
+    tools: {
+      ask: defineTool({
+        async run(_args, ctx) {
+          began += 1
+          if (began === 2) both()
+          await underWay
+          const requestedSchema = { type: 'object' as const, properties: {} }
+          return (await ctx.elicit('sure', { message: 'Sure?', requestedSchema })).action
+        },
+      }),
+    },
+  })
+  const upstream = await connect(definition, { server: { revisions: ['2025-11-25'] } })
+  t.after(() => upstream.close())
+  const plan = gateway({
+    up: ({ answers }) => startClient({ ...answers(), transport: upstream.transport, logger: false }),
+  })
+  const server = await startServer(plan, { transport: serveHttp(), logger: false })
+  t.after(() => server.stop())
+  let asked = 0
+  const onElicit = () => {
+    asked += 1
+    return { action: 'accept' as const, content: {} }
+  }
+  const clients = ['one', 'two'].map((name) =>
+    startClient({ name, transport: http(String(server.url)), era: 'modern', onElicit, logger: false }),
+  )
+  t.after(() => Promise.all(clients.map((client) => client.close())))
+  const results = await Promise.all(clients.map((client) => client.callTool('up__ask')))
+  // the first question finds two callers; the second one may find its own alone
+  assert.ok(results.some(({ isError }) => isError === true))
+  assert.ok(asked <= 1)
+})
+
+test('a resource that is in no list is read from servers whose scopes the caller has, and from no other', async (t) => {
+  const reads: string[] = []
+  const notes = (name: string) =>
+    defineServer({
+      name,
+      version: '1.0.0',
+      resources: [
+        defineResource({
+          uri: 'note://x',
+          name: 'x',
+          read() {
+            reads.push(name)
+            if (name === 'open') throw McpError.notFound('no such note', { uri: 'note://x' })
+            return `secret of ${name}`
+          },
+        }),
+      ],
+      handleRequest: ({ method }, _ctx, next) => (method === 'resources/list' ? { resources: [] } : next()),
+    })
+  const [open, closed] = await Promise.all([connect(notes('open')), connect(notes('closed'))])
+  t.after(() => Promise.all([open.close(), closed.close()]))
+  const clients = { open: open.client, closed: closed.client }
+  const plan = gateway(clients, { servers: { closed: { scopes: ['secrets'] } } })
+  const server = await startServer(plan, { transport: serveHttp({ authenticate: byName }), logger: false })
+  t.after(() => server.stop())
+  const client = startClient({
+    transport: http(String(server.url), { headers: as('ada') }),
+    logger: false,
+  })
+  t.after(() => client.close())
+  for (const uri of ['note://x', 'closed+note://x']) {
+    const refused = await client.readResource(uri).catch((error: unknown) => error)
+    assert.ok(refused instanceof Error, uri)
+  }
+  assert.equal(reads, ['open'])
+  await client.subscribe('note://x').catch(() => {})
+})
+
+test('when the actor of the gateway crashes, all keep their names, and calls go on', async (t) => {
+  const definition = defineServer({
+    name: 'files',
+    version: '1.0.0',
+    tools: { read: defineTool({ run: () => 'content' }) },
+    resources: [defineResource({ uri: 'note://one', name: 'one', read: () => 'first' })],
+  })
+  const { below } = await through(t, definition, { up: '2025-11-25', down: '2025-11-25' })
+  const { client, server } = below
+  const names = async () => (await client.listTools({ fresh: true })).tools.map(({ name }) => name)
+  assert.equal(await names(), ['up__read'])
+  const { registry } = server
+  const actor = registry.whereis('gateway/gateway')
+  assert.ok(actor)
+  await crash(actor)
+  await registry.whenUp('gateway/gateway')
+  await until(async () => (await client.callTool('up__read').catch(() => undefined))?.text === 'content')
+  assert.equal(await names(), ['up__read'])
+  assert.is((await client.readResource('note://one')).text, 'first')
+})
+
+test('who hears of no progress asks for none, and the time of a server is the time of its calls', async (t) => {
+  const tokens: unknown[] = []
+  const definition = defineServer({
+    name: 'slow',
+    version: '1.0.0',
+    tools: {
+      token: defineTool({
+        run(_args, ctx) {
+          const { _meta: meta } = ctx.request.params as { _meta?: { progressToken?: unknown } }
+          tokens.push(meta?.progressToken)
+          return 'ok'
+        },
+      }),
+      hang: defineTool({ run: () => new Promise<string>(() => {}) }),
+    },
+  })
+  const pair = { up: '2025-11-25', down: '2025-11-25' } as const
+  const { below } = await through(t, definition, pair, { options: { servers: { up: { timeout: 60_000 } } } })
+  await below.client.callTool('up__token')
+  await below.client.callTool('up__token', {}, { onProgress: () => {} })
+  assert.equal(
+    tokens.map((token) => token !== undefined),
+    [false, true],
+  )
+})
+
+test('a page that the user is done with is told of, by its id', async (t) => {
+  const definition = defineServer({
+    name: 'pages',
+    version: '1.0.0',
+    tools: {
+      visit: defineTool({
+        async run(_args, ctx) {
+          const page = {
+            mode: 'url',
+            message: 'Sign in.',
+            url: 'https://x.example/',
+            elicitationId: 'e1',
+          } as const
+          const { action } = await ctx.elicit('page', page)
+          ctx.elicitationComplete('e1')
+          return action
+        },
+      }),
+    },
+  })
+  const told: string[] = []
+  const pair = { up: '2025-11-25', down: '2025-11-25' } as const
+  const { below } = await through(t, definition, pair, {
+    client: { onElicit: { url: () => ({ action: 'accept' }) } },
+  })
+  below.client.onNotification(
+    'notifications/elicitation/complete',
+    ({ elicitationId }) => void told.push(elicitationId),
+  )
+  assert.is((await below.client.callTool('up__visit')).text, 'accept')
+  assert.equal(told, ['e1'])
+})
+
+test.run()
