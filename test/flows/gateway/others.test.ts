@@ -1,0 +1,128 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { realpath } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import * as assert from 'uvu/assert'
+import { startClients } from '../../../client/fleet/clients.js'
+import { startClient } from '../../../client/handle/supervisor.js'
+import { McpError } from '../../../protocol/wire/errors.js'
+import { gateway } from '../../../server/definitions/gateway.js'
+import { startServer } from '../../../server/server-supervisor.js'
+import { http } from '../../../transports/http/client/client.js'
+import { serveHttp } from '../../../transports/http/server/serve.js'
+import { stdio } from '../../../transports/stdio/client.js'
+import { serverPid } from '../../client/_peer.js'
+import { heard } from '../../support/heard.js'
+import { inRoot } from '../../support/root.js'
+import { suite, type TestContext } from '../../support/suite.js'
+
+const test = suite('gateway: servers of others', { timeout: 30_000 })
+const eras = ['handshake', 'modern'] as const
+
+for (const era of eras) {
+  test(`${era}: everything, filesystem and memory are used through one address, and are killed`, async (t) => {
+    const folder = await realpath(mkdtempSync(join(tmpdir(), 'gateway-')))
+    t.after(() => rmSync(folder, { recursive: true, force: true }))
+    const taken = heard<string>()
+    const env = { MEMORY_FILE_PATH: join(folder, 'memory.jsonl') }
+    // what the servers ask goes to whoever calls
+    const plan = gateway(async ({ answers }) => {
+      const clients = await startClients(
+        {
+          everything: { command: process.execPath, args: [program('everything'), 'stdio'] },
+          files: { command: process.execPath, args: [program('filesystem'), folder] },
+          memory: { command: process.execPath, args: [program('memory')], env },
+        },
+        {
+          logger: false,
+          client: (name) => ({ ...(name === 'everything' && answers(name)), backoff: { base: 10, cap: 50 } }),
+        },
+      )
+      for (const [name, client] of clients) pids.set(name, () => serverPid(client))
+      return clients
+    })
+    const pids = new Map<string, () => number>()
+    const server = await startServer(plan, { transport: serveHttp(), logger: false, pageSize: 1_000 })
+    t.after(() => server.stop())
+    const client = startClient({
+      transport: http(String(server.url)),
+      era,
+      logger: false,
+      onElicit: () => ({ action: 'accept', content: { name: 'Žofie' } }),
+      onSample: ({ messages }) => {
+        taken.add(`${messages.length} message`)
+        return { role: 'assistant', model: 'm1', content: { type: 'text', text: 'a poem' } }
+      },
+    })
+    t.after(() => client.close())
+    const { tools } = await client.listTools()
+    const of = (name: string): number => tools.filter((tool) => tool.name.startsWith(`${name}__`)).length
+    assert.ok(of('everything') > 5 && of('files') > 5 && of('memory') > 5)
+    assert.is((await client.callTool('everything__echo', { message: 'hé' })).text, 'Echo: hé')
+    const sampled = await client.callTool('everything__trigger-sampling-request', {
+      prompt: 'a',
+      maxTokens: 10,
+    })
+    assert.match(sampled.text, /a poem/)
+    const steps: number[] = []
+    await client.callTool(
+      'everything__trigger-long-running-operation',
+      { duration: 0.2, steps: 2 },
+      { onProgress: ({ progress }) => void steps.push(progress) },
+    )
+    assert.equal(steps, [1, 2])
+    assert.match((await client.readResource('demo://resource/dynamic/text/3')).text, /3/)
+    writeFileSync(join(folder, 'note'), 'kept')
+    const read = () => client.callTool('files__read_text_file', { path: join(folder, 'note') })
+    assert.is((await read()).text, 'kept')
+    const entities = [{ name: 'Eva', entityType: 'person', observations: ['was here'] }]
+    assert.equal((await client.callTool('memory__create_entities', { entities })).json, { entities })
+    for (const pid of pids.values()) process.kill(pid(), 'SIGKILL')
+    // the first one may find the old connection
+    await read().catch(() => undefined)
+    assert.is((await read()).text, 'kept')
+    const nodes = () => client.callTool('memory__open_nodes', { names: ['Eva'] })
+    await nodes().catch(() => undefined)
+    assert.match(JSON.stringify((await nodes()).json), /Eva/)
+    await client.callTool('everything__echo', { message: 'a' }).catch(() => undefined)
+    assert.is((await client.callTool('everything__echo', { message: 'b' })).text, 'Echo: b')
+    assert.ok(pathToFileURL(folder).href)
+  })
+}
+
+test('a server that is frozen in the middle of calls costs no other anything, and is replaced', async (t) => {
+  const [frozen, other] = ['frozen', 'other'].map((name) => child(t, name))
+  assert.ok(frozen && other)
+  const server = await startServer(gateway({ frozen, other }), { transport: serveHttp(), logger: false })
+  t.after(() => server.stop())
+  const client = startClient({ transport: http(String(server.url)), logger: false })
+  t.after(() => client.close())
+  const pid = Number((await client.callTool('frozen__pid')).text)
+  const hanging = client.callTool('frozen__hang').catch((error: unknown) => error)
+  await client.callTool('frozen__echo', { text: 'a' })
+  process.kill(pid, 'SIGSTOP')
+  const { tools } = await client.listTools({ fresh: true })
+  assert.is(tools.length, 6)
+  assert.is((await client.callTool('other__echo', { text: 'b' })).text, 'b')
+  const lost = await hanging
+  assert.ok(lost instanceof McpError, String(lost))
+  assert.is((lost.data as { code: string }).code, 'CONNECTION_LOST')
+  assert.is.not(Number((await client.callTool('frozen__pid')).text), pid)
+})
+
+test.run()
+
+function child(t: TestContext, name: string) {
+  const path = inRoot('.t', 'test', 'flows', 'gateway', '_upstream-program.js')
+  const transport = stdio({ command: process.execPath, args: [path], stopTimeout: 100 })
+  // whoever does not answer two pings is given up
+  const health = { every: 300, misses: 2 }
+  const client = startClient({ name, transport, logger: false, health, backoff: { base: 10, cap: 50 } })
+  t.after(() => client.close())
+  return client
+}
+
+function program(name: string): string {
+  return inRoot('node_modules', '@modelcontextprotocol', `server-${name}`, 'dist', 'index.js')
+}

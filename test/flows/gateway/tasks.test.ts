@@ -1,0 +1,88 @@
+import * as assert from 'uvu/assert'
+import { startClient } from '../../../client/handle/supervisor.js'
+import { defineServer } from '../../../server/definitions/define-server.js'
+import { defineTool } from '../../../server/definitions/define-tool.js'
+import { heard } from '../../support/heard.js'
+import { suite } from '../../support/suite.js'
+import { through } from './_pairs.js'
+
+const test = suite('gateway: tasks', { timeout: 15_000 })
+const revisions = ['2025-11-25', '2026-07-28'] as const
+
+/** Tools that may, or must, run as tasks, and what is heard of those that are cancelled. */
+function working() {
+  const [began, cancelled] = [heard<string>(), heard<string>()]
+  const definition = defineServer({
+    name: 'working',
+    version: '1.0.0',
+    tools: {
+      must: defineTool({ task: 'required', run: () => 'done as a task' }),
+      may: defineTool({
+        task: 'optional',
+        async run(_args, ctx) {
+          const requestedSchema = { type: 'object' as const, properties: {} }
+          return (await ctx.elicit('sure', { message: 'Sure?', requestedSchema })).action
+        },
+      }),
+      hang: defineTool({
+        task: 'optional',
+        run: (_args, ctx) =>
+          new Promise<string>(() => {
+            ctx.signal.addEventListener('abort', () => cancelled.add('hang'))
+            began.add('hang')
+          }),
+      }),
+    },
+  })
+  return { definition, began, cancelled }
+}
+
+for (const up of revisions)
+  for (const down of revisions) {
+    test(`a task of a client of ${down} waits for a server of ${up}, in whose tasks it may run`, async (t) => {
+      const { definition, began, cancelled } = working()
+      const onElicit = () => ({ action: 'accept' as const, content: {} })
+      const { below } = await through(
+        t,
+        definition,
+        { up, down },
+        { server: { tasks: {} }, client: { onElicit } },
+      )
+      const { client } = below
+      assert.is((await client.callTool('up__must')).text, 'done as a task')
+      assert.is((await client.callTool('up__may')).text, 'accept')
+      // a server of 2026-07-28 does not tell which tools may be tasks: the gateway waits for them
+      if (up === '2026-07-28') return
+      if (down === '2025-11-25') {
+        const { tools } = await client.listTools()
+        const support = tools.map(({ execution }) => (execution as { taskSupport?: string })?.taskSupport)
+        assert.equal(support, ['required', 'optional', 'optional'])
+      }
+      const { task } = await client.tasks.start('up__must')
+      assert.ok(task)
+      assert.is((await client.tasks.result(task.taskId)).text, 'done as a task')
+      const hanging = await client.tasks.start('up__hang')
+      assert.ok(hanging.task)
+      await began.next()
+      await client.tasks.cancel(hanging.task.taskId)
+      await cancelled.next()
+    })
+
+    test(`without tasks of its own, a gateway waits for those of a server of ${up} itself (client of ${down})`, async (t) => {
+      const { definition } = working()
+      const { below } = await through(t, definition, { up, down })
+      const { tools } = await below.client.listTools()
+      assert.ok(tools.every(({ execution }) => execution === undefined))
+      assert.is((await below.client.callTool('up__must')).text, 'done as a task')
+    })
+  }
+
+test('a client that knows no tasks calls a tool that must be one, where the gateway has none', async (t) => {
+  const { definition } = working()
+  const { below } = await through(t, definition, { up: '2025-11-25', down: '2025-06-18' })
+  const other = startClient({ name: 'old', transport: below.transport, logger: false })
+  t.after(() => other.close())
+  assert.is((await other.callTool('up__must')).text, 'done as a task')
+})
+
+test.run()
