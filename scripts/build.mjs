@@ -2,15 +2,15 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { bundle } from './house/bundle.mjs'
-import { doors, doorsOnTop, floorsAlone, workers } from './house/entries.mjs'
+import { bundle, bundleProgram } from './house/bundle.mjs'
+import { doors, doorsOnTop, floorsAlone, program, workers } from './house/entries.mjs'
 import { repository } from './house/sources.mjs'
 
 process.exitCode = await main()
 
 async function main() {
   const entries = [...doors, ...workers]
-  const missing = entries.filter((path) => !existsSync(join(repository, path)))
+  const missing = [...entries, program].filter((path) => !existsSync(join(repository, path)))
   if (missing.length > 0) {
     console.error(`build: no such file: ${missing.join(', ')} (the list is in scripts/house/entries.mjs)`)
     return 1
@@ -22,6 +22,7 @@ async function main() {
 async function bundleAll(entries) {
   try {
     await bundle({ folder: repository, entries, alone: floorsAlone, onTop: doorsOnTop, outdir: 'dist' })
+    await bundleProgram({ folder: repository, entry: program, outdir: 'dist' })
     return true
   } catch {
     return false // esbuild has printed what is wrong

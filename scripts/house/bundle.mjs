@@ -1,7 +1,20 @@
 // How the library is bundled: one file per door, packages external, and what several files need in chunks that they share.
 import { readFile } from 'node:fs/promises'
-import { extname, join } from 'node:path'
+import { dirname, extname, join } from 'node:path'
 import { build } from 'esbuild'
+
+const common = {
+  outbase: '.',
+  bundle: true,
+  splitting: true,
+  format: 'esm',
+  platform: 'node',
+  target: 'node20.19',
+  packages: 'external',
+  sourcemap: true,
+  sourcesContent: false,
+  logLevel: 'warning',
+}
 
 /**
  * Bundles the entries of a folder. Left to itself, esbuild makes a chunk for every combination of files that need it, most of them
@@ -11,20 +24,11 @@ import { build } from 'esbuild'
  */
 export async function bundle({ folder, entries, alone, onTop = [], outdir }) {
   const options = {
+    ...common,
     absWorkingDir: folder,
     entryPoints: entries,
     outdir,
-    outbase: '.',
-    bundle: true,
-    splitting: true,
     chunkNames: 'chunks/[name]-[hash]',
-    format: 'esm',
-    platform: 'node',
-    target: 'node20.19',
-    packages: 'external',
-    sourcemap: true,
-    sourcesContent: false,
-    logLevel: 'warning',
   }
   const { metafile } = await build({ ...options, write: false, metafile: true })
   const { later, shared } = divide(metafile.inputs, entries)
@@ -35,6 +39,12 @@ export async function bundle({ folder, entries, alone, onTop = [], outdir }) {
     keepTogether('everything', folder, [...everything], onTop),
   ]
   await build({ ...options, plugins, logOverride: { 'ignored-bare-import': 'silent' } })
+}
+
+/** Bundles a program that imports the doors by their names; what it imports late is a file of its own. */
+export async function bundleProgram({ folder, entry, outdir }) {
+  const chunkNames = `${dirname(entry)}/[name]-[hash]`
+  await build({ ...common, absWorkingDir: folder, entryPoints: [entry], outdir, chunkNames })
 }
 
 /** The files that are imported when they are first needed, and what they have in common with what is loaded at first. */

@@ -1,8 +1,8 @@
 // The one list of what is built.
-import { floors } from './sources.mjs'
+import { floorsWithDoors } from './sources.mjs'
 
 /** One door per export of package.json: the file that is bundled, relative to the repository. */
-export const doors = ['index.ts', ...floors.map((floor) => `${floor}/index.ts`), 'testing.ts']
+export const doors = ['index.ts', ...floorsWithDoors.map((floor) => `${floor}/index.ts`), 'testing.ts']
 
 /** Doors that stand alone: whoever needs one of these floors loads nothing of another. */
 export const floorsAlone = ['runtime/index.ts', 'protocol/index.ts']
@@ -21,3 +21,6 @@ export const workers = [
   'server/node.ts',
   'server/isolation/worker.ts',
 ]
+
+/** The program that `bin` of package.json names: bundled alone, as it imports the doors like any program. */
+export const program = 'command/main.ts'

@@ -13,6 +13,8 @@ export const homes = new Map([
   ['oauth4webapi', /^client\/auth\/library$/],
   ['ioredis', /^transports\/redis\/(?:connection|line)$/],
   ['nanoid', /^runtime\/time\/world$/],
+  // the command is a program like any other: it uses what the package exports, as its users' modules do
+  ['caduceus', /^command\/[\w-]+$/],
 ])
 
 const network = ['child_process', 'dgram', 'http', 'http2', 'https', 'net', 'tls']
@@ -24,6 +26,7 @@ export const closedToFloor = {
   transports: [],
   server: network,
   client: network,
+  command: network,
 }
 
 /** Floor to the floors it may import besides itself. */
@@ -33,4 +36,5 @@ export const below = {
   transports: ['runtime', 'protocol'],
   server: ['transports', 'runtime', 'protocol'],
   client: ['transports', 'runtime', 'protocol'],
+  command: ['client', 'server', 'transports', 'runtime', 'protocol'],
 }

@@ -96,6 +96,8 @@ export const rooms = {
     pool: ['base', 'options', 'requests', 'handle', 'fleet'],
     share: ['base', 'options', 'holdings', 'requests', 'handle', 'fleet'],
   },
+  // a program in one room: its files lie at the root
+  command: {},
 }
 
 /** Floors whose files rest on one another in one order: imports of types make rings there, too. */

@@ -6,8 +6,11 @@ import { fileURLToPath } from 'node:url'
 /** The repository these scripts belong to. */
 export const repository = dirname(dirname(dirname(fileURLToPath(import.meta.url))))
 
-/** The five folders of the library, lowest floor first. */
-export const floors = ['runtime', 'protocol', 'transports', 'server', 'client']
+/** The folders of the library, lowest floor first. */
+export const floors = ['runtime', 'protocol', 'transports', 'server', 'client', 'command']
+
+/** The floors that programs can import; the command is run, and imports the doors. */
+export const floorsWithDoors = floors.filter((floor) => floor !== 'command')
 
 /** The files at the top: the door of everyday names, and that of tests. */
 export const topFiles = ['index.ts', 'testing.ts']

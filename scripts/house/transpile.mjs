@@ -2,7 +2,7 @@
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { stop, transform } from 'esbuild'
-import { floors, listFiles, listSources, sourceFolders } from './sources.mjs'
+import { floorsWithDoors, listFiles, listSources, sourceFolders } from './sources.mjs'
 
 /** Where the transpiled mirror lives, relative to the root. */
 export const mirror = '.t'
@@ -57,7 +57,7 @@ function isTypeScript(path) {
 
 /** Inside `.t/`, `import 'caduceus/client'` means the transpiled folder, not `dist/`. */
 function mirrorPackage() {
-  const doors = floors.map((floor) => [`./${floor}`, `./${floor}/index.js`])
+  const doors = floorsWithDoors.map((floor) => [`./${floor}`, `./${floor}/index.js`])
   const exports = { '.': './index.js', './testing': './testing.js', ...Object.fromEntries(doors) }
   return `${JSON.stringify({ name: 'caduceus', type: 'module', exports }, null, 2)}\n`
 }

@@ -23,7 +23,7 @@ export type Packed = {
   readonly files: readonly string[]
 }
 
-const sources = ['runtime', 'protocol', 'transports', 'server', 'client', 'test', 'scripts']
+const sources = ['runtime', 'protocol', 'transports', 'server', 'client', 'command', 'test', 'scripts']
 const singles = [
   'index.ts',
   'testing.ts',

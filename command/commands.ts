@@ -1,0 +1,88 @@
+import type { ParseArgsConfig } from 'node:util'
+import type { Run } from './invocation.js'
+
+/** One command: how it is called, and the file that does it, which is loaded when it is called. */
+export interface Command {
+  readonly usage: string
+  readonly summary: string
+  readonly options: NonNullable<ParseArgsConfig['options']>
+  /** False: `-- command` means nothing to it. */
+  readonly startsServer?: false
+  readonly load: () => Promise<{ readonly run: Run }>
+}
+
+const asJson = { json: { type: 'boolean' } } as const
+const target = {
+  ...asJson,
+  config: { type: 'string' },
+  header: { type: 'string', multiple: true },
+  env: { type: 'string', multiple: true },
+  input: { type: 'string', multiple: true },
+  timeout: { type: 'string' },
+  era: { type: 'string' },
+  verbose: { type: 'boolean' },
+} as const
+
+/** What each option means, for the help. */
+export const meanings: Readonly<Record<string, string>> = {
+  json: 'prints JSON, for programs; errors, too',
+  config: "FILE: the host's file that the name is looked up in",
+  header: "'NAME: VALUE': sent with every request; may be given several times",
+  env: 'NAME=VALUE: given to the server that is started; may be given several times',
+  input: 'ID=VALUE: the value of an input that the file names; may be given several times',
+  timeout: 'MS: how long a request may take; default 60000',
+  era: 'auto, modern (2026-07-28) or handshake; default auto',
+  verbose: 'shows what the server writes to standard error',
+  output: 'FILE: where the content is written to',
+  'no-browser': 'prints the address to sign in at, and opens nothing',
+  http: 'PORT: listens at http://127.0.0.1:PORT/mcp; default 3000',
+  stdio: 'speaks over standard input and output',
+  processes: 'N: so many processes serve',
+}
+
+/** All commands, by name. */
+export const commands: Readonly<Record<string, Command>> = {
+  list: {
+    usage: 'list [target]',
+    summary: 'what a server has; without a target, the servers of the files of hosts',
+    options: target,
+    load: () => import('./list.js'),
+  },
+  call: {
+    usage: 'call <target> <tool> [json | name=value ...]',
+    summary: 'calls a tool',
+    options: target,
+    load: () => import('./call.js'),
+  },
+  read: {
+    usage: 'read <target> <uri>',
+    summary: 'reads a resource',
+    options: { ...target, output: { type: 'string' } },
+    load: () => import('./read.js'),
+  },
+  prompt: {
+    usage: 'prompt <target> <prompt> [name=value ...]',
+    summary: 'the messages of a prompt',
+    options: target,
+    load: () => import('./prompt.js'),
+  },
+  complete: {
+    usage: 'complete <target> <prompt or uri template> [name=value ...] name=start',
+    summary: 'values that an argument may have',
+    options: target,
+    load: () => import('./complete.js'),
+  },
+  check: {
+    usage: 'check <target>',
+    summary: 'handshake, lists, schemas, latency: what a host would stumble over',
+    options: target,
+    load: () => import('./check.js'),
+  },
+  login: {
+    usage: 'login <url>',
+    summary: 'signs in; later calls to this address use it',
+    options: { ...asJson, timeout: { type: 'string' }, 'no-browser': { type: 'boolean' } },
+    startsServer: false,
+    load: () => import('./login.js'),
+  },
+}

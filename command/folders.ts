@@ -1,0 +1,9 @@
+import { join } from 'node:path'
+import type { Surroundings } from './host-files.js'
+
+/** Where the program keeps logins and the history of its shell (XDG, and what other platforms have instead). */
+export function dataFolder({ platform, env, home }: Omit<Surroundings, 'folder'>): string {
+  if (platform === 'darwin') return join(home, 'Library', 'Application Support', 'caduceus')
+  if (platform === 'win32') return join(env.LOCALAPPDATA ?? join(home, 'AppData', 'Local'), 'caduceus')
+  return join(env.XDG_DATA_HOME ?? join(home, '.local', 'share'), 'caduceus')
+}

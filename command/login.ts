@@ -1,0 +1,42 @@
+import { fileAuthStorage, http, loopbackSignIn, oauth, startClient } from 'caduceus'
+import { connected, readTimeout } from './connect.js'
+import type { Invocation } from './invocation.js'
+import { print } from './output.js'
+import { loginFolder } from './target.js'
+import { exitCodes, UsageError } from './usage-error.js'
+
+/** Signs in at a server with the browser, and keeps the login for later calls to this address. */
+export async function run(invocation: Invocation): Promise<number> {
+  const [url] = invocation.positionals
+  if (url === undefined || !/^https?:\/\//i.test(url))
+    throw new UsageError('login: expected the http or https address of a server')
+  const printed = (address: URL): void =>
+    void process.stderr.write(`Open this address to sign in:\n${address.href}\n`)
+  const signIn = loopbackSignIn(invocation.values['no-browser'] === true ? { open: printed } : {})
+  const provider = oauth({ storage: fileAuthStorage(loginFolder()), signIn })
+  const stop = new AbortController()
+  const interrupt = (): void => stop.abort(new Error('Ctrl-C'))
+  process.once('SIGINT', interrupt)
+  const patience = invocation.values.timeout === undefined ? 5 * 60_000 : readTimeout(invocation)
+  const client = startClient({
+    transport: http(url, { auth: provider }),
+    name: url,
+    era: 'auto',
+    timeout: patience,
+    handshakeTimeout: patience,
+    logger: false,
+  })
+  try {
+    await connected(client, stop.signal)
+    const { info } = client.server ?? {}
+    print(invocation, { url, server: info }, () => `signed in at ${url}${info ? ` (${info.name})` : ''}`)
+    return exitCodes.ok
+  } catch (error) {
+    if (stop.signal.aborted) return exitCodes.interrupted
+    throw error
+  } finally {
+    process.off('SIGINT', interrupt)
+    await client.close()
+    await provider.close()
+  }
+}

@@ -1,0 +1,76 @@
+#!/usr/bin/env node
+import { type ParseArgsConfig, parseArgs } from 'node:util'
+import { messageOf } from '../runtime/base/errors.js'
+import { didYouMean } from '../runtime/base/near.js'
+import { commands } from './commands.js'
+import { helpOf, overview } from './help.js'
+import type { Invocation } from './invocation.js'
+import { exitCodes, UsageError } from './usage-error.js'
+
+/** The version of the package. */
+const version = '0.1.0'
+
+void main(process.argv.slice(2)).then((code) => {
+  process.exitCode = code
+})
+
+async function main(args: readonly string[]): Promise<number> {
+  const asJson = args.includes('--json')
+  try {
+    return await run(args)
+  } catch (error) {
+    if (error instanceof UsageError) return complain(error.message, exitCodes.usage, asJson)
+    const { explain } = await import('./failure.js')
+    const { line, code, facts } = explain(error)
+    return complain(line, code, asJson, facts)
+  }
+}
+
+async function run([word, ...args]: readonly string[]): Promise<number> {
+  if (word === '--version' || word === 'version') return say(version)
+  if (word === undefined || word === '--help' || word === '-h' || word === 'help') {
+    const [about] = args
+    return say(about !== undefined && about in commands ? helpOf(about) : overview())
+  }
+  const command = Object.hasOwn(commands, word) ? commands[word] : undefined
+  if (command === undefined)
+    throw new UsageError(
+      `${word} is no command${didYouMean(word, Object.keys(commands))}: run caduceus --help for all`,
+    )
+  const at = args.indexOf('--')
+  const own = at < 0 ? args : args.slice(0, at)
+  const started = at < 0 ? undefined : args.slice(at + 1)
+  if (own.includes('--help') || own.includes('-h')) return say(helpOf(word))
+  const { values, positionals } = parse(word, own, command.options)
+  if (started !== undefined && command.startsServer === false)
+    throw new UsageError(`caduceus ${word} takes no -- command`)
+  const { run: start } = await command.load()
+  return await start({ positionals, values: values as Invocation['values'], started })
+}
+
+function parse(word: string, args: readonly string[], options: NonNullable<ParseArgsConfig['options']>) {
+  try {
+    return parseArgs({ args: [...args], options, allowPositionals: true })
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === undefined || !code.startsWith('ERR_PARSE_ARGS')) throw error
+    const known = Object.keys(options).map((name) => `--${name}`)
+    const unknown = args.find((arg) => arg.startsWith('-') && !known.includes(arg.replace(/=.*/s, '')))
+    if (code === 'ERR_PARSE_ARGS_UNKNOWN_OPTION' && unknown !== undefined)
+      throw new UsageError(
+        `${unknown} is no option of caduceus ${word}${didYouMean(unknown, known)}: it has ${known.join(', ')}`,
+      )
+    throw new UsageError(`caduceus ${word}: ${messageOf(error).split('. ')[0]}`)
+  }
+}
+
+function say(text: string): number {
+  process.stdout.write(`${text}\n`)
+  return exitCodes.ok
+}
+
+function complain(line: string, code: number, asJson: boolean, facts: object = {}): number {
+  if (asJson) process.stdout.write(`${JSON.stringify({ error: { message: line, ...facts } })}\n`)
+  else process.stderr.write(`caduceus: ${line}\n`)
+  return code
+}

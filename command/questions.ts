@@ -1,0 +1,79 @@
+import type { AnswerOptions } from 'caduceus'
+import type { ElicitForm, ElicitUrl } from 'caduceus/client'
+import type { Ask } from './terminal.js'
+
+type Form = Parameters<ElicitForm>[0]
+type FormField = Form['requestedSchema']['properties'][string]
+type Value = string | number | boolean | string[]
+
+/** Answers what a server asks during a call: by questions to a person, one line for each field. */
+export function terminalAnswers(ask: Ask, show: (line: string) => void): AnswerOptions {
+  const form: ElicitForm = async ({ message, requestedSchema }, { signal }) => {
+    show(`The server asks: ${message} (/decline refuses, /cancel gives up)`)
+    const content: Record<string, Value> = {}
+    for (const [name, field] of Object.entries(requestedSchema.properties)) {
+      const isRequired = requestedSchema.required?.includes(name) === true
+      const value = await askField(name, field, isRequired, (question) => ask(question, signal), show)
+      if (value === 'decline' || value === 'cancel') return { action: value }
+      if (value.given !== undefined) content[name] = value.given
+    }
+    return { action: 'accept', content }
+  }
+  const url: ElicitUrl = async (params, { signal }) => {
+    show(`The server asks: ${params.message}`)
+    show(`Open this address if you trust it: ${params.url}`)
+    const answer = await ask('Done? [y/N] ', signal)
+    return { action: /^y/i.test(answer ?? '') ? 'accept' : answer === undefined ? 'cancel' : 'decline' }
+  }
+  return { onElicit: { form, url } }
+}
+
+async function askField(
+  name: string,
+  field: FormField,
+  isRequired: boolean,
+  ask: (question: string) => Promise<string | undefined>,
+  show: (line: string) => void,
+): Promise<{ given: Value | undefined } | 'decline' | 'cancel'> {
+  const words = wordsOf(field)
+  const notes = [
+    field.description,
+    words && `one of ${words.join(', ')}`,
+    !words && field.type !== 'string' && (field.type === 'boolean' ? 'y or n' : field.type),
+    field.default !== undefined && `default ${field.default}`,
+    !isRequired && 'may be left out',
+  ].filter(Boolean)
+  for (;;) {
+    const line = await ask(`  ${field.title ?? name}${notes.length ? ` (${notes.join('; ')})` : ''}: `)
+    if (line === undefined || line.trim() === '/cancel') return 'cancel'
+    if (line.trim() === '/decline') return 'decline'
+    if (line === '' && field.default !== undefined) return { given: field.default }
+    if (line === '' && !isRequired) return { given: undefined }
+    const given = readField(line, field, words)
+    if (given !== undefined) return { given }
+    show(
+      `  ${JSON.stringify(line)} does not fit: expected ${words ? `one of ${words.join(', ')}` : field.type}`,
+    )
+  }
+}
+
+function readField(line: string, field: FormField, words: readonly string[] | undefined): Value | undefined {
+  if (field.type === 'array') {
+    const chosen = line.split(/\s*,\s*/).filter((word) => word !== '')
+    return chosen.every((word) => words?.includes(word)) ? chosen : undefined
+  }
+  if (field.type === 'boolean')
+    return /^(?:y|yes|true)$/i.test(line) ? true : /^(?:n|no|false)$/i.test(line) ? false : undefined
+  if (field.type === 'string') return line === '' || (words && !words.includes(line)) ? undefined : line
+  const number = Number(line)
+  const fits =
+    line.trim() !== '' && (field.type === 'integer' ? Number.isInteger(number) : Number.isFinite(number))
+  return fits ? number : undefined
+}
+
+function wordsOf(field: FormField): readonly string[] | undefined {
+  if (field.type === 'array')
+    return 'enum' in field.items ? field.items.enum : field.items.anyOf.map((choice) => choice.const)
+  if ('enum' in field) return field.enum
+  return 'oneOf' in field ? field.oneOf.map((choice) => choice.const) : undefined
+}

@@ -1,0 +1,95 @@
+import { spawn } from 'node:child_process'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import * as assert from 'uvu/assert'
+import { serveHttp, startServer } from 'caduceus'
+import { suite, type TestContext } from '../support/suite.js'
+import { caduceus, newHome, overStdio, program, serverFile } from './_caduceus.js'
+import { definition } from './_server.js'
+
+const test = suite('targets of the command', { timeout: 20_000 })
+
+async function address(t: TestContext): Promise<string> {
+  const server = await startServer(definition, { transport: serveHttp(), logger: false, signals: false })
+  t.after(() => server.stop())
+  return server.url ?? ''
+}
+
+test('a server that is not there is exit code 3, at once', async (t) => {
+  const { code, err } = await caduceus(t, ['list', 'http://127.0.0.1:9/mcp'])
+  assert.is(code, 3, err)
+  const dead = await caduceus(t, ['list', '--', process.execPath, '-e', 'process.exit(7)'])
+  assert.is(dead.code, 3, dead.err)
+  assert.is(dead.err.trim().split('\n').length, 1, dead.err)
+})
+
+test('a server that wants a login is exit code 4, and says how', async (t) => {
+  const server = createServer((_request, response) => response.writeHead(401).end())
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.after(() => server.close())
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`
+  const { code, err } = await caduceus(t, ['list', url])
+  assert.is(code, 4, err)
+  assert.ok(err.includes('caduceus login'), err)
+})
+
+test(
+  'a name is looked up in the files of hosts',
+  async (t) => {
+    const home = newHome(t)
+    const url = await address(t)
+    const write = (path: string, text: string) => {
+      mkdirSync(join(home, path, '..'), { recursive: true })
+      writeFileSync(join(home, path), text)
+    }
+    const command = JSON.stringify(process.execPath)
+    write(
+      '.mcp.json',
+      `{ "mcpServers": { "claude": { "command": ${command}, "args": [${JSON.stringify(serverFile)}, "--stdio"] } } }`,
+    )
+    write(
+      '.vscode/mcp.json',
+      `{
+    // where it is
+    "inputs": [{ "id": "port", "type": "promptString", "description": "Port" },],
+    "servers": { "code": { "type": "http", "url": "http://127.0.0.1:\${input:port}/mcp", /* no */ }, },
+  }`,
+    )
+    write('.codeium/windsurf/mcp_config.json', `{ "mcpServers": { "surf": { "serverUrl": "${url}" } } }`)
+    write('.gemini/settings.json', `{ "mcpServers": { "twins": { "httpUrl": "${url}" } } }`)
+    write(
+      '.cursor/mcp.json',
+      `{ "mcpServers": { "off": { "url": "${url}", "disabled": true }, "unset": { "url": "\${NO_SUCH}" } } }`,
+    )
+    const all = await caduceus(t, ['list', '--json'], { home })
+    const names = (JSON.parse(all.out).servers as { name: string }[]).map(({ name }) => name)
+    assert.equal([...new Set(names)], ['claude', 'code', 'unset', 'twins', 'surf'])
+    const port = new URL(url).port
+    for (const args of [['claude'], ['code', '--input', `port=${port}`], ['surf'], ['twins']]) {
+      const { code, err, out } = await caduceus(t, ['call', ...args, 'add', 'a=1', 'b=1'], { home })
+      assert.equal([code, out], [0, '2\n'], err)
+    }
+    const asks = await caduceus(t, ['list', 'code'], { home })
+    assert.equal([asks.code, asks.err.includes('give --input port=VALUE')], [2, true], asks.err)
+    const unset = await caduceus(t, ['list', 'unset'], { home })
+    assert.equal([unset.code, unset.err.includes('needs the variable NO_SUCH')], [2, true], unset.err)
+  },
+  { timeout: 40_000 },
+)
+
+test('without a terminal the client declares that it answers no questions', async (t) => {
+  assert.is((await caduceus(t, ['call', 'greet', ...overStdio])).out, 'nobody answered\n')
+})
+
+test('Ctrl-C ends a call with exit code 130, and the server with it', async (t) => {
+  const silent = 'process.stdin.resume(); process.stderr.write("up\\n"); process.on("SIGINT", () => {})'
+  const child = spawn(process.execPath, [program, 'list', '--verbose', '--', process.execPath, '-e', silent])
+  t.after(() => child.kill('SIGKILL'))
+  child.stderr.once('data', () => child.kill('SIGINT'))
+  const code = await new Promise((resolve) => child.once('close', resolve))
+  assert.is(code, 130)
+})
+
+test.run()
