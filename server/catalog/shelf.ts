@@ -194,5 +194,5 @@ export class Shelf<Component extends Guarded & MayNeedSession, M extends ListMet
 function guardsOf(components: readonly Guarded[]): readonly Guarded[] {
   const guards = new Map<string, Guarded>()
   for (const { scopes = [] } of components) if (scopes.length > 0) guards.set(scopes.join(' '), { scopes })
-  return [...guards.values()]
+  return [...guards.values(), ...components.filter(({ permits }) => permits !== undefined)]
 }

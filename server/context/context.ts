@@ -23,6 +23,7 @@ import { ServerError, optionError } from '../base/errors.js'
 import { PeerFacts, type RequestFacts, type TransportFacts } from './request-facts.js'
 import type { Changes, ListKind } from './changes.js'
 import { mergedAssigns } from './session-frame.js'
+import type { ProcessRef } from '../../runtime/process/ref.js'
 import type { TaskContext } from '../../runtime/tasks/task.js'
 import type { Isolation, IsolatedHandler } from './isolated.js'
 import type { ToolReturn } from '../results/results.js'
@@ -76,6 +77,8 @@ export interface RequestScope {
   carried?(): Carried
   /** Ends the connection early, if the client will come back. */
   release?(): boolean
+  /** The process of its session; undefined where there is none. */
+  readonly holder?: ProcessRef | undefined
   read(key: string): Promise<StateValue>
   /** Resolves with undefined if the value was taken, else with the value that came in between. */
   swap(key: string, version: number, value: unknown): Promise<StateValue | undefined>

@@ -5,20 +5,29 @@ import type { Peer } from '../../transports/contract/contract.js'
 /** A component that may require scopes. */
 export interface Guarded {
   readonly scopes?: readonly string[] | undefined
+  /** Whether this caller may, besides: of what a server behind a gateway has. */
+  readonly permits?: ((peer: Peer) => boolean) | undefined
 }
 
 /** Whether a peer may see and use a component. Anonymous peers have no scopes; trusted ones need none. */
-export function isAllowed({ principal, trusted }: Peer, { scopes }: Guarded): boolean {
-  if (scopes === undefined || scopes.length === 0) return true
+export function isAllowed(peer: Peer, { scopes, permits }: Guarded): boolean {
+  return hasScopes(peer, scopes) && permits?.(peer) !== false
+}
+
+function hasScopes({ principal, trusted }: Peer, scopes: readonly string[] = []): boolean {
+  if (scopes.length === 0) return true
   if (principal === undefined) return trusted === true
   return scopes.every((scope) => principal.scopes?.includes(scope) === true)
 }
 
 /**
- * Throws McpError 403 with the required scopes in `data.scopes`: a listener makes its challenge from them.
+ * Throws McpError 403 with the required scopes in `data.scopes`: a listener makes its challenge from them. Throws
+ * -32602 for a caller who has them, and may not all the same.
  */
 export function checkAllowed(peer: Peer, component: Guarded): void {
   if (isAllowed(peer, component)) return
+  // no scope would help
+  if (hasScopes(peer, component.scopes)) throw McpError.invalidParams('Not for this caller')
   const data = { scopes: component.scopes }
   throw new McpError(insufficientScope, 'Insufficient scope', { data })
 }

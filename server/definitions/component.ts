@@ -7,6 +7,7 @@ import { ToolContext } from '../context/context.js'
 import type { IsolatedHandler } from '../context/isolated.js'
 import { aboutNamed, definitionError, type DefinitionReaders, definitionReaders } from './definition.js'
 import type { Immutable } from './described.js'
+import type { Peer } from '../../transports/contract/contract.js'
 import type { Relayed } from './relayed.js'
 
 /** The options that components of all kinds have. */
@@ -75,6 +76,8 @@ export interface ComponentDefinition<Name> {
   readonly isolated: IsolatedHandler | undefined
   /** Of a server behind this one, which checks and answers; its own handler is not called. */
   readonly relayed?: Relayed
+  /** Whether this caller may see and use it, besides its scopes. */
+  readonly permits?: ((peer: Peer) => boolean) | undefined
 }
 
 /** The type of a definition's name: undefined if its options have none. */

@@ -1,4 +1,5 @@
 import { isObject } from '../../protocol/wire/json.js'
+import type { Principal } from '../../transports/contract/principal.js'
 import { type DefinitionReaders, definitionReaders } from './definition.js'
 import { readScopes } from './component.js'
 import type { Seat, StartedUpstream, StartUpstream, Upstream, Upstreams } from './upstreams.js'
@@ -35,6 +36,12 @@ export interface UpstreamOptions extends UpstreamLimits {
   readonly rename?: Readonly<Record<string, string>>
   /** Scopes that the principal of a caller needs, to see or use anything of it. Default none. */
   readonly scopes?: readonly string[]
+  /**
+   * Whether a caller may see and use a tool, a prompt or a resource, by the name, uri or template that the server gives it; the
+   * principal is undefined for an anonymous caller. Asked at each list and each use, so it has to be quick; one that
+   * throws says no. Default: everybody with the `scopes`.
+   */
+  readonly permits?: (principal: Principal | undefined, name: string) => boolean
   /** Milliseconds that a call may take. Default: as for other servers (`requestTimeout`), and its client. */
   readonly timeout?: number
   /** Whether what it offers stays in lists while it cannot be reached. Default `keep`. */
@@ -86,7 +93,7 @@ const fields = new Set([
   'startTimeout',
 ])
 const serverFields = new Set([
-  ...['allow', 'deny', 'rename', 'scopes', 'timeout', 'whileAway'],
+  ...['allow', 'deny', 'rename', 'scopes', 'permits', 'timeout', 'whileAway'],
   ...['maxCalls', 'maxCallsPerCaller', 'maxCallsPerTool', 'breaker'],
 ])
 
@@ -159,6 +166,7 @@ function readServer(field: string, value: unknown): UpstreamOptions {
     if (typeof other !== 'string' || !/^[\w.-]{1,64}$/.test(other))
       throw read.bad(`rename.${name}`, '1 to 64 letters, digits, _, - and .', other)
   readScopes(read, given.scopes)
+  if (given.permits !== undefined) read.readFunction(given.permits, 'permits')
   read.readTimeout(given.timeout)
   read.readWord(given.whileAway ?? 'keep', 'whileAway', ['keep', 'hide'])
   for (const [key, count] of Object.entries({ maxCalls, maxCallsPerCaller }))

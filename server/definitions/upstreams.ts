@@ -90,7 +90,8 @@ export interface StartedUpstream {
   readonly start: StartUpstream
   /**
    * For whom there is a client: all together, or one for each session or principal. Besides, one is started for
-   * nobody, with neither in its seat: it tells what the server offers. Default `gateway`.
+   * nobody, with neither in its seat: it tells what the server offers. That of a session ends with it. Default
+   * `gateway`.
    */
   readonly per?: 'gateway' | 'session' | 'principal'
   /** Clients at once, where each session or principal has its own. Default 100. */

@@ -5,7 +5,7 @@ import { isObject, type JsonObject } from '../../protocol/wire/json.js'
 import type { Component } from '../catalog/catalog.js'
 import type { Peer } from '../../transports/contract/contract.js'
 import type { ToolContext } from '../context/context.js'
-import { isAllowed } from '../context/scopes.js'
+import { type Guarded, isAllowed } from '../context/scopes.js'
 import type { PromptDefinition } from '../definitions/define-prompt.js'
 import type { ResourceDefinition, ResourceTemplateDefinition } from '../definitions/define-resource.js'
 import { isToolName, type TaskSupport, type ToolDefinition } from '../definitions/define-tool.js'
@@ -69,7 +69,7 @@ export function unlistedResource(links: readonly UpstreamLink[], uri: string): R
   if (others.length === 0) return resource
   const run: Relayed['run'] = async (params, ctx) => {
     let failed: unknown = McpError.notFound('Resource not found', { uri })
-    for (const link of allowed(links, ctx.peer))
+    for (const link of allowed(links, ctx.peer, uri))
       try {
         return await link.relay(ctx, { method: 'resources/read', params: params as JsonObject })
       } catch (error) {
@@ -80,18 +80,19 @@ export function unlistedResource(links: readonly UpstreamLink[], uri: string): R
     throw failed
   }
   const want: Relayed['want'] = (_uri, peer) => {
-    for (const link of allowed(links, peer)) link.want(uri, uri)
+    for (const link of allowed(links, peer, uri)) link.want(uri, uri)
   }
   // each server has scopes of its own
   return Object.freeze({
     ...resource,
     scopes: undefined,
+    permits: undefined,
     relayed: { server: undefined, entry: { uri }, run, want },
   })
 }
 
-function allowed(links: readonly UpstreamLink[], peer: Peer): readonly UpstreamLink[] {
-  return links.filter(({ options }) => isAllowed(peer, options))
+function allowed(links: readonly UpstreamLink[], peer: Peer, uri: string): readonly UpstreamLink[] {
+  return links.filter((link) => isAllowed(peer, guardOf(link, uri)))
 }
 
 /** Whether a server has said that it has no such resource (specification: resources, errors). */
@@ -114,7 +115,7 @@ function toolOf(
   const { readOnlyHint, idempotentHint } = isObject(annotations) ? annotations : {}
   return Object.freeze({
     kind: 'tool',
-    ...common(link, isToolName(name) ? name : entry.name),
+    ...common(link, isToolName(name) ? name : entry.name, entry.name),
     schema: {
       jsonSchema: isObject(rest.inputSchema) ? rest.inputSchema : {},
       parse: (value: unknown) => ({ value }),
@@ -161,7 +162,7 @@ function resourceOf(link: UpstreamLink, entry: JsonObject, uri: string): Resourc
   const name = typeof entry.name === 'string' ? entry.name : uri
   return Object.freeze({
     kind: 'resource',
-    ...common(link, name),
+    ...common(link, name, link.ownUri(own)),
     ...described,
     uri,
     size: undefined,
@@ -198,7 +199,7 @@ function templateOf(
   return [
     Object.freeze({
       kind: 'resourceTemplate',
-      ...common(link, name),
+      ...common(link, name, String(entry.uriTemplate)),
       ...described,
       uriTemplate,
       matcher,
@@ -233,7 +234,7 @@ function promptOf(link: UpstreamLink, entry: JsonObject & { name: string }, name
   }
   return Object.freeze({
     kind: 'prompt',
-    ...common(link, name),
+    ...common(link, name, entry.name),
     arguments: [],
     reader: undefined,
     get: unused,
@@ -245,17 +246,33 @@ function promptOf(link: UpstreamLink, entry: JsonObject & { name: string }, name
 /** Lists show the entry of the server instead. */
 const described = Object.freeze({ mimeType: undefined, annotations: undefined, cache: undefined })
 
-function common({ options }: UpstreamLink, name: string) {
+function common(link: UpstreamLink, name: string, own: string) {
+  const { options } = link
   return {
     name,
     title: undefined,
     description: undefined,
     icons: undefined,
     meta: undefined,
-    scopes: options.scopes,
+    ...guardOf(link, own),
     session: false,
     timeout: options.timeout,
     isolated: undefined,
+  }
+}
+
+/** Who may see and use what the server calls `own`. */
+function guardOf({ options: { scopes, permits } }: UpstreamLink, own: string): Required<Guarded> {
+  if (permits === undefined) return { scopes, permits }
+  return {
+    scopes,
+    permits({ principal }) {
+      try {
+        return permits(principal, own) === true
+      } catch {
+        return false
+      }
+    },
   }
 }
 

@@ -42,6 +42,8 @@ interface Instance {
   readonly calls: Set<Underway>
   readonly controller: AbortController
   usedAt: number
+  /** Has the end of its session, if there is one, mean nothing to it. */
+  forget: () => void
 }
 
 interface LinkInput {
@@ -309,6 +311,10 @@ export class UpstreamLink {
     const starting = outside(async () => entry.start(seat))
     const instance = { ...this.#instance(starting), controller, usedAt: world.now() }
     this.#instances.set(key, instance)
+    const { holder } = ctx === undefined ? {} : ToolContext.scopeOf(ctx)
+    // it ends with its session; one that comes back has it started again
+    if (key.startsWith('session '))
+      instance.forget = outside(() => holder?.onExit(() => this.#close(key, instance))) ?? (() => {})
     starting.then(
       (client) => {
         if (this.#instances.get(key) !== instance) return client.close().catch(() => {})
@@ -336,7 +342,8 @@ export class UpstreamLink {
   }
 
   #instance(client: Promise<Upstream>): Instance {
-    return { client, calls: new Set(), controller: new AbortController(), usedAt: this.#input.world.now() }
+    const usedAt = this.#input.world.now()
+    return { client, calls: new Set(), controller: new AbortController(), usedAt, forget: () => {} }
   }
 
   /** The one that nobody has used for the longest time goes. */
@@ -354,9 +361,9 @@ export class UpstreamLink {
     this.#close(longest[0])
   }
 
-  #close(key: string): void {
-    const instance = this.#instances.get(key)
-    this.#instances.delete(key)
+  #close(key: string, instance = this.#instances.get(key)): void {
+    if (this.#instances.get(key) === instance) this.#instances.delete(key)
+    instance?.forget()
     instance?.controller.abort(new Error(`${this.name}: the client is not needed any more`))
     instance?.client.then((client) => client.close()).catch(() => {})
   }

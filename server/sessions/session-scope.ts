@@ -1,6 +1,7 @@
 import type { Dialect } from '../../protocol/dialects/dialect.js'
 import type { Params, Result } from '../../protocol/messages/methods.js'
 import type { LoggingLevel } from '../../protocol/messages/logging.js'
+import type { ProcessRef } from '../../runtime/process/ref.js'
 import type { TaskContext } from '../../runtime/tasks/task.js'
 import type { TaskRef } from '../../runtime/tasks/supervisor.js'
 import type { OpenSessionFacts, RequestScope } from '../context/context.js'
@@ -43,6 +44,10 @@ export class SessionScope extends Scope implements RequestScope {
 
   get session(): OpenSessionFacts {
     return this.#session.facts
+  }
+
+  get holder(): ProcessRef {
+    return this.#session.self
   }
 
   get assigned(): Readonly<Record<string, unknown>> {

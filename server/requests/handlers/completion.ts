@@ -59,15 +59,15 @@ function find(ref: Params<'completion/complete'>['ref'], catalog: Catalog): Targ
   if (ref.type === 'ref/prompt') {
     const prompt = prompts.get(ref.name)
     if (prompt === undefined) throw unknown('prompt', ref.name)
-    const { completers, scopes, session, relayed } = prompt
-    return { names: prompt.arguments.map(({ name }) => name), completers, scopes, session, relayed }
+    const { completers, scopes, permits, session, relayed } = prompt
+    return { names: prompt.arguments.map(({ name }) => name), completers, scopes, permits, session, relayed }
   }
   // the uri of the template, or of one of its resources
   const found = catalog.find(ref.uri)
   const template = templates.get(ref.uri) ?? (found && 'template' in found ? found.template : undefined)
   if (template === undefined) throw unknown('resource template', ref.uri)
-  const { completers, scopes, session, relayed } = template
-  return { names: template.matcher.variables, completers, scopes, session, relayed }
+  const { completers, scopes, permits, session, relayed } = template
+  return { names: template.matcher.variables, completers, scopes, permits, session, relayed }
 }
 
 function toResult(returned: unknown): Result<'completion/complete'> {

@@ -1,6 +1,7 @@
 import * as assert from 'uvu/assert'
 import { startClient } from '../../../client/handle/supervisor.js'
 import { McpError } from '../../../protocol/wire/errors.js'
+import { definePrompt } from '../../../server/definitions/define-prompt.js'
 import { defineResource } from '../../../server/definitions/define-resource.js'
 import { defineServer } from '../../../server/definitions/define-server.js'
 import { defineTool } from '../../../server/definitions/define-tool.js'
@@ -10,6 +11,7 @@ import { connect, crash, until } from '../../../testing.js'
 import { http } from '../../../transports/http/client/client.js'
 import { serveHttp } from '../../../transports/http/server/serve.js'
 import { as, byName } from '../../server/_principals.js'
+import { heard } from '../../support/heard.js'
 import { suite } from '../../support/suite.js'
 import { through } from './_pairs.js'
 
@@ -96,6 +98,67 @@ test('a resource that is in no list is read from servers whose scopes the caller
   await client.subscribe('note://x').catch(() => {})
 })
 
+test('who may see and use what is decided for each principal, and a decision that fails is a no', async (t) => {
+  const definition = defineServer({
+    name: 'tools',
+    version: '1.0.0',
+    tools: {
+      read: defineTool({ run: () => 'read' }),
+      write: defineTool({ run: () => 'written' }),
+    },
+    resources: [defineResource({ uri: 'note://one', name: 'one', read: () => 'first' })],
+    prompts: [definePrompt({ name: 'greet', get: () => 'Hello' })],
+  })
+  const upstream = await connect(definition)
+  t.after(() => upstream.close())
+  const permits = (principal: { subject: string } | undefined, name: string): boolean => {
+    if (principal === undefined) throw new Error('nobody')
+    return principal.subject === 'ada' || name === 'read'
+  }
+  const plan = gateway({ up: upstream.client }, { servers: { up: { permits } } })
+  const server = await startServer(plan, { transport: serveHttp({ authenticate: byName }), logger: false })
+  t.after(() => server.stop())
+  const see = async (headers: Record<string, string>, era: 'modern' | 'handshake') => {
+    const client = startClient({ transport: http(String(server.url), { headers }), era, logger: false })
+    t.after(() => client.close())
+    const tools = (await client.listTools()).tools.map(({ name }) => name)
+    const { resources } = await client.listResources()
+    const { prompts } = await client.listPrompts()
+    const called = await client.callTool('up__write').then(
+      ({ text }) => text,
+      (error: Error) => error.message,
+    )
+    const read = await client.readResource('note://one').then(
+      ({ text }) => text,
+      (error: Error) => error.message,
+    )
+    const other = await client.readResource('up+note://one').catch((error: Error) => error)
+    return {
+      tools,
+      resources: resources.length,
+      prompts: prompts.length,
+      called,
+      read,
+      isRead: !(other instanceof Error),
+    }
+  }
+  const no = 'Not for this caller'
+  for (const era of ['modern', 'handshake'] as const) {
+    assert.equal(await see(as('ada'), era), {
+      tools: ['up__read', 'up__write'],
+      ...{ resources: 1, prompts: 1, called: 'written', read: 'first', isRead: true },
+    })
+    assert.equal(await see(as('bob'), era), {
+      tools: ['up__read'],
+      ...{ resources: 0, prompts: 0, called: no, read: no, isRead: false },
+    })
+    assert.equal(await see({}, era), {
+      tools: [],
+      ...{ resources: 0, prompts: 0, called: no, read: no, isRead: false },
+    })
+  }
+})
+
 test('when the actor of the gateway crashes, all keep their names, and calls go on', async (t) => {
   const definition = defineServer({
     name: 'files',
@@ -115,6 +178,39 @@ test('when the actor of the gateway crashes, all keep their names, and calls go 
   await until(async () => (await client.callTool('up__read').catch(() => undefined))?.text === 'content')
   assert.equal(await names(), ['up__read'])
   assert.is((await client.readResource('note://one')).text, 'first')
+})
+
+test('a client of one session ends with it, and others go on', async (t) => {
+  const upstream = await connect(
+    defineServer({ name: 'ids', version: '1.0.0', tools: { hi: defineTool({ run: () => 'hi' }) } }),
+  )
+  t.after(() => upstream.close())
+  const closed = heard<string>()
+  const plan = gateway({
+    up: {
+      per: 'session',
+      start({ session = 'nobody' }) {
+        const client = startClient({ name: session, transport: upstream.transport, logger: false })
+        void client.closed.then(() => closed.add(session))
+        return client
+      },
+    },
+  })
+  const server = await startServer(plan, { transport: serveHttp(), logger: false })
+  t.after(() => server.stop())
+  const [one, two] = ['one', 'two'].map((name) => {
+    const client = startClient({ name, transport: http(String(server.url)), logger: false })
+    t.after(() => client.close())
+    return client
+  })
+  assert.ok(one && two)
+  assert.is((await one.callTool('up__hi')).text, 'hi')
+  const [first] = await server.sessions()
+  assert.is((await two.callTool('up__hi')).text, 'hi')
+  await one.close()
+  assert.is(await closed.next(), first?.id)
+  assert.is((await two.callTool('up__hi')).text, 'hi')
+  assert.is(closed.all.length, 1)
 })
 
 test('who hears of no progress asks for none, and the time of a server is the time of its calls', async (t) => {
