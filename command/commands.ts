@@ -85,4 +85,23 @@ export const commands: Readonly<Record<string, Command>> = {
     startsServer: false,
     load: () => import('./login.js'),
   },
+  serve: {
+    usage: 'serve <module or file of a host> [--http PORT | --stdio] [--processes N]',
+    summary: 'serves the server of a module, or all servers of a file as one',
+    options: {
+      http: { type: 'string' },
+      stdio: { type: 'boolean' },
+      processes: { type: 'string' },
+      ...{ input: target.input, verbose: target.verbose },
+    },
+    startsServer: false,
+    load: () => import('./serve.js'),
+  },
+  dev: {
+    usage: 'dev <module> [--http PORT]',
+    summary: 'serves a module, and loads it anew when a file changes; sessions go on',
+    options: { http: { type: 'string' } },
+    startsServer: false,
+    load: () => import('./dev.js'),
+  },
 }

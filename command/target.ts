@@ -51,12 +51,17 @@ export async function readTarget(invocation: Invocation): Promise<Target> {
     throw new UsageError('a target is missing: a URL, the name of a server, or -- command arguments')
   if (/^[a-z]+:\/\//i.test(word)) return { ...connectionOf({ url: word }, invocation), name: word, others }
   const found = findNamed(word, textOf(invocation, 'config'))
-  const entry = await fill(found, {
+  const entry = await filled(found, invocation)
+  return { ...connectionOf(entry, invocation), name: word, others }
+}
+
+/** The entry of a server with its variables replaced. Rejects with UsageError for one without a value. */
+export function filled(found: FoundServer, invocation: Invocation): Promise<FoundServer['entry']> {
+  return fill(found, {
     env: process.env,
     home: homedir(),
     input: (id) => inputOf(id, found, invocation),
   })
-  return { ...connectionOf(entry, invocation), name: word, others }
 }
 
 function findNamed(name: string, file: string | undefined): FoundServer {
@@ -82,7 +87,8 @@ async function inputOf(id: string, { file, inputs }: FoundServer, invocation: In
   throw new UsageError(`${file} needs the input ${id}: give --input ${id}=VALUE`)
 }
 
-function connectionOf(
+/** How a server is reached that a file or the command line tells of. Throws BAD_OPTION. */
+export function connectionOf(
   entry: Readonly<Record<string, unknown>>,
   invocation: Invocation,
 ): Pick<Target, 'transport' | 'login'> {
