@@ -24,6 +24,7 @@ const sweepAfter = 30_000
 const startAgain = 5_000
 /** Entries of one list of one server; what is beyond is left out. */
 const maxEntries = 10_000
+const maxPages = 1_000
 
 /** Changes within this many ms are one. */
 const coalesce = 5
@@ -466,8 +467,10 @@ async function fetchLists(client: Upstream, signal: AbortSignal): Promise<Lists>
   const { tools, resources, prompts } = client.server?.capabilities ?? {}
   const fetch = async (method: string, field: string): Promise<JsonObject[]> => {
     const all: JsonObject[] = []
+    const seen = new Set<unknown>()
     let cursor: unknown
     do {
+      seen.add(cursor)
       const page = (await client.request(method, cursor === undefined ? {} : { cursor }, {
         signal,
         fresh: true,
@@ -475,7 +478,8 @@ async function fetchLists(client: Upstream, signal: AbortSignal): Promise<Lists>
       const entries = page[field]
       if (Array.isArray(entries)) all.push(...entries.filter(isObject))
       cursor = page.nextCursor
-    } while (cursor !== undefined && all.length < maxEntries)
+      // a list may have no end
+    } while (cursor !== undefined && !seen.has(cursor) && seen.size < maxPages && all.length < maxEntries)
     return all.slice(0, maxEntries)
   }
   const [some, others, templates, last] = await Promise.all([

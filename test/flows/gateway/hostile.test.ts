@@ -1,0 +1,86 @@
+import * as assert from 'uvu/assert'
+import { startClient } from '../../../client/handle/supervisor.js'
+import { McpError } from '../../../protocol/wire/errors.js'
+import { gateway } from '../../../server/definitions/gateway.js'
+import { defineServer } from '../../../server/definitions/define-server.js'
+import { defineTool } from '../../../server/definitions/define-tool.js'
+import { connect, type ScriptedServer, scriptedServer } from '../../../testing.js'
+import { suite, type TestContext } from '../../support/suite.js'
+
+const test = suite('gateway: servers that keep no rule', { timeout: 10_000 })
+const schema = { type: 'object' }
+
+test('a list without an end is given up, and what it had is offered', async (t) => {
+  const pages: unknown[] = []
+  const server = scriptedServer({
+    'tools/list': ({ params }) => {
+      pages.push(params?.cursor)
+      return {
+        tools: pages.length === 1 ? [{ name: 'a', inputSchema: schema }] : [],
+        nextCursor: `${pages.length}`,
+      }
+    },
+  })
+  const { client } = await through(t, server)
+  assert.equal((await names(client)).sort(), ['bad__a', 'good__ok'])
+  assert.ok(pages.length <= 1_000, String(pages.length))
+})
+
+test('a cursor that comes again ends a list', async (t) => {
+  let pages = 0
+  const server = scriptedServer({
+    'tools/list': () => {
+      pages += 1
+      return { tools: [{ name: `a${pages}`, inputSchema: schema }], nextCursor: 'same' }
+    },
+  })
+  const { client } = await through(t, server)
+  assert.equal((await names(client)).sort(), ['bad__a1', 'bad__a2', 'good__ok'])
+})
+
+test('broken entries, results and notifications cost that server alone', async (t) => {
+  const server: ScriptedServer = scriptedServer({
+    'tools/list': {
+      tools: [
+        { name: 'x', inputSchema: schema, odd: { z: 1, a: 2 } },
+        { name: 'x', inputSchema: schema },
+        { name: '__proto__', inputSchema: schema },
+        { name: 'a'.repeat(300), inputSchema: schema },
+      ],
+    },
+    'tools/call': () => {
+      server.notify('notifications/message', { level: 'weird', data: 1 })
+      server.notify('notifications/progress', { progressToken: 'none', progress: 'much' })
+      server.notify('notifications/elicitation/complete', {})
+      return { content: 'no list' }
+    },
+  })
+  const { client } = await through(t, server)
+  const listed = await names(client)
+  assert.is(listed.length, 5)
+  assert.is(new Set(listed).size, 5)
+  assert.ok(listed.every((name) => /^[\w.-]{1,64}$/.test(name)))
+  const failed = await client.callTool('bad__x').catch((error: unknown) => error)
+  assert.ok(failed instanceof McpError, String(failed))
+  assert.is((failed.data as { code: string }).code, 'INVALID_RESPONSE')
+  assert.is((await client.callTool('good__ok')).text, 'ok')
+})
+
+test.run()
+
+/** A gateway to this server, and to one that is as it should be. */
+async function through(t: TestContext, server: ScriptedServer) {
+  const bad = startClient({ name: 'bad', transport: server.transport, logger: false })
+  t.after(() => bad.close())
+  const good = await connect(
+    defineServer({ name: 'good', version: '1.0.0', tools: { ok: defineTool({ run: () => 'ok' }) } }),
+  )
+  t.after(() => good.close())
+  const below = await connect(gateway({ bad, good: good.client }), { server: { pageSize: 1_000 } })
+  t.after(() => below.close())
+  return below
+}
+
+async function names(client: { listTools(): Promise<{ tools: { name: string }[] }> }): Promise<string[]> {
+  return (await client.listTools()).tools.map(({ name }) => name)
+}
