@@ -2,7 +2,6 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { realpath } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import * as assert from 'uvu/assert'
 import { startClients } from '../../../client/fleet/clients.js'
 import { startClient } from '../../../client/handle/supervisor.js'
@@ -19,6 +18,15 @@ import { suite, type TestContext } from '../../support/suite.js'
 
 const test = suite('gateway: servers of others', { timeout: 30_000 })
 const eras = ['handshake', 'modern'] as const
+const first = '@modelcontextprotocol/sdk'
+const second = '@modelcontextprotocol/client'
+
+/** What is used of an official client, whichever version. */
+interface Official {
+  close(): Promise<void>
+  listTools(): Promise<{ tools: { name: string }[] }>
+  callTool(params: object): Promise<{ content: { text: string }[] }>
+}
 
 for (const era of eras) {
   test(`${era}: everything, filesystem and memory are used through one address, and are killed`, async (t) => {
@@ -87,7 +95,50 @@ for (const era of eras) {
     assert.match(JSON.stringify((await nodes()).json), /Eva/)
     await client.callTool('everything__echo', { message: 'a' }).catch(() => undefined)
     assert.is((await client.callTool('everything__echo', { message: 'b' })).text, 'Echo: b')
-    assert.ok(pathToFileURL(folder).href)
+  })
+}
+
+/** The official clients, by what they speak. */
+const official: Readonly<Record<string, (url: URL) => Promise<Official>>> = {
+  async 'SDK 1'(url) {
+    const { Client } = await import(`${first}/client/index.js`)
+    const { StreamableHTTPClientTransport } = await import(`${first}/client/streamableHttp.js`)
+    const client = new Client({ name: 'official', version: '1' })
+    await client.connect(new StreamableHTTPClientTransport(url))
+    return client
+  },
+  async 'SDK 2'(url) {
+    const { Client, StreamableHTTPClientTransport } = await import(second)
+    const versionNegotiation = { mode: { pin: '2026-07-28' } }
+    const client = new Client({ name: 'official', version: '2' }, { versionNegotiation })
+    await client.connect(new StreamableHTTPClientTransport(url))
+    return client
+  },
+}
+
+for (const [name, open] of Object.entries(official)) {
+  test(`the client of ${name} calls a server that is killed, in one session`, async (t) => {
+    const raw = child(t, 'raw')
+    const server = await startServer(gateway({ raw }), { transport: serveHttp(), logger: false })
+    t.after(() => server.stop())
+    const client = await open(new URL(String(server.url)))
+    t.after(() => client.close())
+    const call = async (tool: string, args: object = {}) =>
+      (await client.callTool({ name: `raw__${tool}`, arguments: args })).content[0]?.text
+    const listed = async () => (await client.listTools()).tools.map((tool) => tool.name)
+    const tools = ['raw__pid', 'raw__echo', 'raw__hang']
+    assert.equal(await listed(), tools)
+    assert.is(await call('echo', { text: 'žluťoučký 🐍' }), 'žluťoučký 🐍')
+    const pid = await call('pid')
+    const hanging = call('hang').catch((error: unknown) => error)
+    await call('echo', { text: 'the server has the call before' })
+    process.kill(Number(pid), 'SIGKILL')
+    const { code, data } = (await hanging) as { code: number; data: { code: string; retryable: boolean } }
+    assert.equal([code, data.code], [-32_603, 'CONNECTION_LOST'])
+    const began = performance.now()
+    assert.is.not(await call('pid'), pid)
+    assert.ok(performance.now() - began < 2_000)
+    assert.equal(await listed(), tools)
   })
 }
 
