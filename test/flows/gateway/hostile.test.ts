@@ -26,6 +26,13 @@ test('a list without an end is given up, and what it had is offered', async (t) 
   assert.ok(pages.length <= 1_000, String(pages.length))
 })
 
+test('a server that cannot tell what it has is asked again', async (t) => {
+  const busy = new McpError(-32_603, 'busy')
+  const server = scriptedServer({ 'tools/list': [busy, { tools: [{ name: 'a', inputSchema: schema }] }] })
+  const { client } = await through(t, server)
+  assert.equal((await names(client)).sort(), ['bad__a', 'good__ok'])
+})
+
 test('a cursor that comes again ends a list', async (t) => {
   let pages = 0
   const server = scriptedServer({
