@@ -104,4 +104,10 @@ export const commands: Readonly<Record<string, Command>> = {
     startsServer: false,
     load: () => import('./dev.js'),
   },
+  shell: {
+    usage: 'shell <target>',
+    summary: 'talks to a server line by line, with history and completion',
+    options: target,
+    load: () => import('./shell.js'),
+  },
 }
