@@ -44,7 +44,9 @@ export async function bundle({ folder, entries, alone, onTop = [], outdir }) {
 /** Bundles a program that imports the doors by their names; what it imports late is a file of its own. */
 export async function bundleProgram({ folder, entry, outdir }) {
   const chunkNames = `${dirname(entry)}/[name]-[hash]`
-  await build({ ...common, absWorkingDir: folder, entryPoints: [entry], outdir, chunkNames })
+  // no paths of tsconfig.json: the doors stay outside, so that the program and its users' modules share them
+  const tsconfigRaw = { compilerOptions: {} }
+  await build({ ...common, absWorkingDir: folder, entryPoints: [entry], outdir, chunkNames, tsconfigRaw })
 }
 
 /** The files that are imported when they are first needed, and what they have in common with what is loaded at first. */
