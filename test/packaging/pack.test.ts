@@ -1,5 +1,5 @@
 // time limit: 120 s
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs'
 import { join, posix } from 'node:path'
 import { performance } from 'node:perf_hooks'
 import * as assert from 'uvu/assert'
@@ -98,6 +98,16 @@ test('the bin runs, and starts in less than twice the time of bare Node', async 
   }
   const ratio = Math.min(...ours) / Math.min(...bare)
   assert.ok(ratio < 2, `${ratio.toFixed(2)} times bare Node`)
+})
+
+test('the bin holds no copy of the library', async (t) => {
+  const { folder } = await packOnce(t.signal)
+  const commands = join(folder, 'node_modules', 'caduceus', 'dist', 'command')
+  const sizes = readdirSync(commands, { recursive: true, encoding: 'utf8' }).flatMap((path) =>
+    path.endsWith('.js') ? [statSync(join(commands, path)).size] : [],
+  )
+  const bytes = sizes.reduce((sum, size) => sum + size, 0)
+  assert.ok(bytes > 10_000 && bytes < 200_000, `${bytes} bytes`)
 })
 
 test('every door can be imported and required, and both ways give the same names', async (t) => {
