@@ -128,7 +128,10 @@ export class Clients implements AsyncDisposable {
     return new Map([...this].map(([name, { state }]) => [name, state]))
   }
 
-  /** Calls `fn` at every change of the state of any client, until the returned function is called. */
+  /**
+   * Calls `fn` with the state of each client that is added, and at every change of the state of any, until the
+   * returned function is called.
+   */
   onState(fn: (name: string, state: ClientState) => void): Undo {
     readFunction(fn, 'fn')
     return this.#watchers.add(fn)
@@ -221,6 +224,8 @@ export class Clients implements AsyncDisposable {
     if (client === undefined) throw this.#closed(name)
     // not in the scope of the process that adds it, which may end before
     outside(() => client.onState((next) => this.#watchers.tell(name, next)))
+    // one of this process may be ready by now: no change would tell that there is a client
+    this.#watchers.tell(name, client.state)
     return client
   }
 

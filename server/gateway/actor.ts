@@ -49,6 +49,8 @@ interface Held {
   readonly component: Component
   /** Whose it is, and its entry: another text, another component. */
   readonly text: string
+  /** Undefined: of an earlier incarnation of this actor, and of no use. */
+  readonly link?: UpstreamLink
 }
 
 /** The servers behind this one: watches their clients, and offers in the catalog what they have. */
@@ -155,10 +157,7 @@ class Gateway {
     for (const undo of this.#undo) undo()
     // whoever started them, ends them
     if (typeof this.#plan.source === 'function') this.#upstreams?.close().catch(() => {})
-    for (const { link, undo } of this.#places.values()) {
-      for (const each of undo) each()
-      link.end()
-    }
+    for (const place of this.#places.values()) leave(place)
   }
 
   settled(ctx: ActorContext): Deferred<void> | undefined {
@@ -192,7 +191,9 @@ class Gateway {
     for (const name of [...this.#places.keys()]) if (!names.includes(name)) this.#remove(name)
     for (const name of names) {
       const client = this.#upstreams?.get(name)
-      if (client !== undefined && !this.#places.has(name)) this.#add(name, client)
+      const place = this.#places.get(name)
+      // another client may have taken its name meanwhile: what it offers stays until that one tells
+      if (client !== undefined && place?.client !== client) this.#add(name, client, place)
     }
     this.#settle()
   }
@@ -204,6 +205,7 @@ class Gateway {
     const changed = (): void => void this.#self.cast('changed', { name, client })
     const state = (): void => void this.#self.cast('state', { name, phase: client.state.phase, client })
     for (const undo of place.undo.splice(0)) undo()
+    Object.assign(place, { client, isAsking: false, isStale: false })
     place.undo = [
       client.onState(state),
       client.onNotification('notifications/tools/list_changed', changed),
@@ -236,9 +238,8 @@ class Gateway {
 
   note(name: string, phase: string, client: Upstream): void {
     const place = this.#places.get(name)
-    if (place === undefined) return
+    if (place?.client !== client) return
     place.isReady = phase === 'ready'
-    place.client = client
     if (phase === 'failed' || phase === 'closed') place.isSettled = true
     if (phase === 'ready') {
       place.link.ready(client)
@@ -251,7 +252,7 @@ class Gateway {
   /** Asks a server for its lists; once more if they change meanwhile. */
   ask(name: string, client: Upstream): void {
     const place = this.#places.get(name)
-    if (place === undefined || !place.isReady) return
+    if (place?.client !== client || !place.isReady) return
     if (place.isAsking) {
       place.isStale = true
       return
@@ -270,7 +271,7 @@ class Gateway {
 
   listed(name: string, client: Upstream, lists: Lists | undefined): void {
     const place = this.#places.get(name)
-    if (place === undefined) return
+    if (place?.client !== client) return
     place.isAsking = false
     if (lists === undefined && place.isReady)
       this.#tell(
@@ -290,8 +291,9 @@ class Gateway {
     this.#settle()
   }
 
-  #add(name: string, entry: Upstream | StartUpstream | StartedUpstream): void {
+  #add(name: string, entry: Upstream | StartUpstream | StartedUpstream, former?: Place): void {
     const { world } = this.#ctx
+    if (former !== undefined) leave(former)
     const place: Place = {
       link: new UpstreamLink({
         name,
@@ -301,7 +303,7 @@ class Gateway {
         began: (client) => void this.#self.cast('began', { name, client }),
         resourceUpdated: (uri) => void this.#holdings.changes.resourceUpdated(uri).catch(() => {}),
       }),
-      lists: nothing,
+      lists: former?.lists ?? nothing,
       client: undefined,
       isSettled: false,
       isReady: false,
@@ -312,6 +314,7 @@ class Gateway {
     this.#places.set(name, place)
     if (isUpstream(entry)) this.watch(name, entry)
     else this.#begin(place)
+    if (former !== undefined) this.#change()
   }
 
   #begin({ link }: Place): void {
@@ -324,8 +327,7 @@ class Gateway {
     const place = this.#places.get(name)
     if (place === undefined) return
     this.#places.delete(name)
-    for (const undo of place.undo) undo()
-    place.link.end()
+    leave(place)
     this.#change()
   }
 
@@ -388,7 +390,8 @@ class Gateway {
       for (const component of componentsOf(link, lists, { separator, prefix, hasTasks, isTaken })) {
         const text = JSON.stringify([link.name, component.relayed?.entry, component.scopes])
         const known = this.#held.get(keyOf(component))
-        held.set(keyOf(component), known?.text === text ? known : { component, text })
+        const isSame = known?.text === text && known.link === link
+        held.set(keyOf(component), isSame ? known : { component, text, link })
       }
     }
     const isHidden = ({ component: { kind, name } }: Held): boolean =>
@@ -451,6 +454,11 @@ class Gateway {
     this.put()
     for (const reply of this.#waiting.splice(0)) reply.resolve()
   }
+}
+
+function leave({ undo, link }: Place): void {
+  for (const each of undo) each()
+  link.end()
 }
 
 function nameIn(component: Component): string {

@@ -77,6 +77,23 @@ test('a module is served over HTTP, and SIGTERM ends it with 0', async (t) => {
   assert.is(await stop(), 0)
 })
 
+test('several processes serve a module, and SIGHUP replaces them without losing a session', async (t) => {
+  const home = newHome(t)
+  const text = moduleText('').replace('run: () => ""', 'run: () => String(process.pid)')
+  writeFileSync(join(home, 'server.mjs'), text)
+  const { line, stop, child } = begin(t, ['serve', 'server.mjs', '--http', '0', '--processes', '2'], home)
+  const [, url = ''] = await line(servedAt)
+  const client = connectTo(t, url)
+  const first = (await client.callTool('say')).text
+  assert.match(first, /^\d+$/)
+  assert.is.not(first, String(child.pid))
+  child.kill('SIGHUP')
+  await until(async () => (await client.callTool('say')).text !== first, { timeout: 20_000 })
+  assert.is(client.inspect().counts.sessions, 1)
+  await client.close()
+  assert.is(await stop(), 0)
+})
+
 test('what is no server is told in one line', async (t) => {
   const home = newHome(t)
   writeFileSync(join(home, 'odd.mjs'), 'export const one = 1\n')
@@ -140,6 +157,15 @@ test("the servers of a host's file are one, and come and go with the file", asyn
   })
   assert.ok(lists > 0)
   assert.is((await client.callTool('three__add', { a: 2, b: 2 })).text, '4')
+  const { args, ...rest } = entry
+  write({ one: { ...rest, args: [...args, '--changed'] }, three: entry })
+  await line(/one has changed/)
+  await until(
+    async () => (await client.callTool('one__add', { a: 4, b: 4 }).catch(() => null))?.text === '8',
+    {
+      timeout: 10_000,
+    },
+  )
   writeFileSync(file, '{ broken')
   await line(/is no JSON.*all servers stay as they are/)
   assert.is((await client.callTool('one__add', { a: 1, b: 2 })).text, '3')

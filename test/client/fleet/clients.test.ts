@@ -7,6 +7,8 @@ import type { ClientState } from '../../../client/base/state.js'
 import { subscribe } from '../../../runtime/faults/events.js'
 import { createFakeClock } from '../../../runtime/time/fake-clock.js'
 import { Registry } from '../../../runtime/process/registry.js'
+import { defineServer } from '../../../server/definitions/define-server.js'
+import { connect } from '../../../testing.js'
 import { heard } from '../../support/heard.js'
 import { suite, type TestContext } from '../../support/suite.js'
 import { json, listen, polite, result, type Seen } from '../../transports/_http.js'
@@ -298,6 +300,16 @@ test('what a getter of the caller throws is passed on as it is', async () => {
     },
   }
   assert.is(await rejection(startClients({}, { client })), own)
+})
+
+test('whoever watches the states hears of a client that is ready before it is watched', async (t) => {
+  const server = await connect(defineServer({ name: 'here', version: '1' }))
+  t.after(() => server.close())
+  const clients = await start(t, {})
+  const told: string[] = []
+  clients.onState((name, { phase }) => told.push(`${name} ${phase}`))
+  await (await clients.add('here', { transport: server.transport })).ready()
+  assert.is(told.at(-1), 'here ready')
 })
 
 test.run()

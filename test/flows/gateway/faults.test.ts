@@ -11,7 +11,7 @@ import { startServer } from '../../../server/server-supervisor.js'
 import { http } from '../../../transports/http/client/client.js'
 import { serveHttp } from '../../../transports/http/server/serve.js'
 import { stdio } from '../../../transports/stdio/client.js'
-import { type Connected, connect } from '../../../testing.js'
+import { type Connected, connect, until } from '../../../testing.js'
 import { inRoot } from '../../support/root.js'
 import { suite, type TestContext } from '../../support/suite.js'
 import { byName } from '../../server/_principals.js'
@@ -117,6 +117,26 @@ test('servers come and go while clients are connected', async (t) => {
   assert.is(await names(), 'two__b')
   const gone = await pair.client.callTool('one__a').catch((error: unknown) => error)
   assert.ok(gone instanceof McpError && gone.code === -32602)
+})
+
+test('a client that takes the place of another one under its name is the one that is called', async (t) => {
+  const say = (word: string) =>
+    connect(defineServer({ name: 'say', version: '1', tools: { say: defineTool({ run: () => word }) } }))
+  const [one, two] = await Promise.all([say('first'), say('second')])
+  t.after(() => Promise.all([one.close(), two.close()]))
+  const clients = await startClients({ say: { transport: one.transport } }, { logger: false })
+  t.after(() => clients.close())
+  const pair = await through(t, clients)
+  assert.is((await pair.client.callTool('say__say')).text, 'first')
+  await clients.remove('say')
+  const next = await clients.add('say', { transport: two.transport })
+  await next.ready()
+  await until(async () => (await pair.client.callTool('say__say').catch(() => undefined))?.text === 'second')
+  const { tools } = await pair.client.listTools({ fresh: true })
+  assert.equal(
+    tools.map(({ name }) => name),
+    ['say__say'],
+  )
 })
 
 test('nothing of the credentials of a caller reaches a server; each principal has a client of its own', async (t) => {
