@@ -38,6 +38,7 @@ export const meanings: Readonly<Record<string, string>> = {
   http: 'PORT: listens at http://127.0.0.1:PORT/mcp; default 3000',
   stdio: 'speaks over standard input and output',
   processes: 'N: so many processes serve',
+  observe: 'PORT: shows its processes in a browser, at http://127.0.0.1:PORT; its address is told',
 }
 
 /** All commands, by name. */
@@ -86,23 +87,31 @@ export const commands: Readonly<Record<string, Command>> = {
     load: () => import('./login.js'),
   },
   serve: {
-    usage: 'serve <module or file of a host> [--http PORT | --stdio] [--processes N]',
+    usage: 'serve <module or file of a host> [--http PORT | --stdio] [--processes N] [--observe PORT]',
     summary: 'serves the server of a module, or all servers of a file as one',
     options: {
       http: { type: 'string' },
       stdio: { type: 'boolean' },
       processes: { type: 'string' },
+      observe: { type: 'string' },
       ...{ input: target.input, verbose: target.verbose },
     },
     startsServer: false,
     load: () => import('./serve.js'),
   },
   dev: {
-    usage: 'dev <module> [--http PORT]',
+    usage: 'dev <module> [--http PORT] [--observe PORT]',
     summary: 'serves a module, and loads it anew when a file changes; sessions go on',
-    options: { http: { type: 'string' } },
+    options: { http: { type: 'string' }, observe: { type: 'string' } },
     startsServer: false,
     load: () => import('./dev.js'),
+  },
+  observe: {
+    usage: 'observe [program]',
+    summary: 'the process trees of a program that runs on this machine, live',
+    options: asJson,
+    startsServer: false,
+    load: () => import('./observe.js'),
   },
   shell: {
     usage: 'shell <target>',

@@ -37,7 +37,7 @@ export async function run(invocation: Invocation, world: World = systemWorld): P
   }
   const isCode = (name: string): boolean => /\.(?:[cm]?[jt]sx?|json)$/.test(name)
   const undo = watchFolders(foldersBelow(dirname(module)), isCode, () => void reload(), world)
-  return await untilEnd(server).finally(undo)
+  return await untilEnd(server, path, invocation).finally(undo)
 }
 
 /** The folder and those below it, without packages and hidden ones. */

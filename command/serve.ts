@@ -5,6 +5,7 @@ import {
   type AnswerOptions,
   type Clients,
   gateway,
+  observe,
   serveHttp,
   type ServerDefinition,
   type ServerOptions,
@@ -34,7 +35,7 @@ export async function run(invocation: Invocation, world: World = systemWorld): P
   if (isAsked && options.transport !== undefined)
     throw new UsageError(`${path} exports a transport in its options: leave --http and --stdio out`)
   const transport = options.transport ?? readListening(invocation)
-  return await untilEnd(await startServer(definition, { ...options, transport }))
+  return await untilEnd(await startServer(definition, { ...options, transport }), path, invocation)
 }
 
 async function serveProcesses(path: string, processes: string, invocation: Invocation): Promise<number> {
@@ -42,7 +43,8 @@ async function serveProcesses(path: string, processes: string, invocation: Invoc
   const port = readCount(textOf(invocation, 'http') ?? '3000', '--http', 'a port', 0)
   const count = readCount(processes, '--processes', 'a whole number', 1)
   const transport = serveHttp({ port })
-  return await untilEnd(await startServer(pathToFileURL(resolve(path)), { transport, processes: count }))
+  const server = await startServer(pathToFileURL(resolve(path)), { transport, processes: count })
+  return await untilEnd(server, path, invocation)
 }
 
 interface Running {
@@ -51,10 +53,18 @@ interface Running {
   onExit(fn: () => void): () => void
 }
 
-/** Tells where it is served, and resolves once it has ended. */
-export async function untilEnd(server: Running): Promise<number> {
+/** Tells where it is served, lets it be looked at, and resolves once it has ended. */
+export async function untilEnd(server: Running, path: string, invocation: Invocation): Promise<number> {
   if (server.url !== undefined) tell(`${server.name} is served at ${server.url}`)
+  const port = textOf(invocation, 'observe')
+  const name = basename(path).replace(/\.\w+$/, '')
+  const view = await observe({
+    name,
+    ...(port !== undefined && { port: readCount(port, '--observe', 'a port', 0) }),
+  }).catch((error: unknown) => tell(`it cannot be looked at: ${messageOf(error)}`))
+  if (view?.url !== undefined) tell(`its processes are shown at ${view.url}`)
   await new Promise<void>((resolve) => server.onExit(() => resolve()))
+  await view?.close()
   return exitCodes.ok
 }
 
@@ -109,7 +119,7 @@ async function serveFile(file: string, invocation: Invocation, world: World): Pr
     () => void reread(),
     world,
   )
-  return await untilEnd(server).finally(undo)
+  return await untilEnd(server, file, invocation).finally(undo)
 }
 
 type Entries = ReadonlyMap<string, FoundServer['entry']>

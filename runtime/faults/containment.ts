@@ -143,6 +143,11 @@ export function contain(tree: ContainedTree): () => void {
   }
 }
 
+/** All trees that live in this process of Node, oldest first; also those of another copy of this library. */
+export function livingTrees(): Iterable<ContainedTree> {
+  return processWide.trees
+}
+
 export function nextTreeId(): number {
   processWide.lastTree += 1
   return processWide.lastTree

@@ -63,7 +63,7 @@ export abstract class Process {
     this.startedAt = Math.trunc(tree.clock.now())
     if (parent !== null) link(this, parent)
     else
-      tree.plant((reason) => {
+      tree.plant(this, (reason) => {
         this.stopWith(reason)
         return whenEnded(this)
       })

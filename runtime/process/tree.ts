@@ -24,7 +24,8 @@ export class Tree implements ContainedTree {
   readonly deadlines: Deadlines
   readonly #unowned: Unowned | undefined
   readonly #release: () => void
-  /** Stops the root; null before it starts and after it ends. */
+  /** The process at the top; null before it starts and after it ends. Not by its type: that rests on this. */
+  root: object | null = null
   #stopRoot: ((reason: ExitReason) => Promise<unknown>) | null = null
   #lastProcess = 0
   readonly #signals: (() => void)[] = []
@@ -55,7 +56,8 @@ export class Tree implements ContainedTree {
   }
 
   /** The root starts; `stop` ends it and resolves then. */
-  plant(stop: (reason: ExitReason) => Promise<unknown>): void {
+  plant(root: object, stop: (reason: ExitReason) => Promise<unknown>): void {
+    this.root = root
     this.#stopRoot = stop
   }
 
@@ -79,6 +81,7 @@ export class Tree implements ContainedTree {
 
   /** The root has ended. Containment stays for one more turn, in which the last rejections appear. */
   fell(): void {
+    this.root = null
     this.#stopRoot = null
     this.deadlines.end()
     this.world.setImmediate(this.#release)

@@ -49,7 +49,7 @@ export type Inspectable = ProcessRef | { readonly ref: ProcessRef | undefined }
  */
 export function inspect(what: Inspectable): TreeNode {
   const process = processOf(refOf(what))
-  const top = nodeOf(process, process.name, 0)
+  const top = nodeOf(process, undefined)
   const open: Open[] = [{ process, children: top.children }]
   // Level by level, not by recursion: nothing bounds the depth.
   for (const { process, children } of open) fillIn(process, children, open)
@@ -65,7 +65,10 @@ function refOf(what: Inspectable): ProcessRef {
   throw badOption('inspect', 'a process, or a supervisor, server, client or pool', what)
 }
 
-type Node = Omit<TreeNode, 'children'> & { readonly children: Node[] }
+/** What there is to say of one process, without its place in the tree. */
+export type Facts = Omit<TreeNode, 'children'>
+
+type Node = Facts & { readonly children: Node[] }
 
 interface Open {
   readonly process: Process
@@ -81,13 +84,18 @@ export function formatTree(node: TreeNode): string {
   return lines.join('\n')
 }
 
-function nodeOf(process: Process, id: string, restarts: number): Node {
+function nodeOf(process: Process, record: Child | undefined): Node {
+  return { ...factsOf(process, record), children: [] }
+}
+
+/** Calls `[describe]` of its state. */
+export function factsOf(process: Process, record: Child | undefined): Facts {
   const actor = process.kind === 'task' ? undefined : (process as Actor)
   const state = actor?.state as { strategy?: string; window?: RestartWindow } | undefined
   const { clock, strays } = process.tree
   const about = tellAbout(actor?.state)
   return {
-    id,
+    id: record?.spec.id ?? process.name,
     name: process.name,
     process: process.id,
     kind: process.kind,
@@ -95,7 +103,7 @@ function nodeOf(process: Process, id: string, restarts: number): Node {
     names: (process.belongings?.names ?? []).map(({ name }) => name),
     mailbox: process.backlog,
     uptime: clock.now() - process.startedAt,
-    restarts,
+    restarts: record?.restarts ?? 0,
     ...(process.reason === null ? {} : { reason: formatReason(process.reason) }),
     ...(process.kind === 'supervisor' && state?.strategy !== undefined ? { strategy: state.strategy } : {}),
     ...(process.kind === 'supervisor' && state?.window !== undefined
@@ -103,7 +111,6 @@ function nodeOf(process: Process, id: string, restarts: number): Node {
       : {}),
     ...(process.parent === null && strays > 0 ? { degraded: strays } : {}),
     ...(about === undefined ? {} : { about }),
-    children: [],
   }
 }
 
@@ -118,29 +125,45 @@ function tellAbout(state: unknown): string | undefined {
   }
 }
 
-/** Adds supervised children in start order, then tasks and linked children without a spec. */
 function fillIn(process: Process, children: Node[], open: Open[]): void {
-  const add = (child: Process, id: string, restarts: number): void => {
-    const node = nodeOf(child, id, restarts)
+  for (const { process: child, record } of childrenOf(process)) {
+    if (child === undefined) {
+      children.push(vacant(record))
+      continue
+    }
+    const node = nodeOf(child, record)
     children.push(node)
     open.push({ process: child, children: node.children })
   }
-  const records = (process.reason === null ? [...(process.slots?.() ?? [])] : []) as Child[]
-  const others = new Set([...(process.links ?? [])].filter((other) => other.parent === process))
-  for (const child of records) {
-    // A child that starts is not in its record yet.
-    const filling = child.process ?? [...others].find((other) => other.slot === child)
-    if (filling === undefined) {
-      children.push(vacant(child))
-      continue
-    }
-    others.delete(filling)
-    add(filling, child.spec.id, child.restarts)
-  }
-  for (const other of others) add(other, other.name, 0)
 }
 
-function vacant({ spec, status, restarts }: Child): Node {
+/** What is below a process: one that runs, or the record of a child that does not. */
+export type Below =
+  | { readonly process: Process; readonly record?: undefined }
+  | { readonly process: Process; readonly record: Child }
+  | { readonly process: undefined; readonly record: Child }
+
+/** Supervised children in start order, then tasks and linked children without a spec. */
+export function childrenOf(process: Process): readonly Below[] {
+  const below: Below[] = []
+  const records = (process.reason === null ? [...(process.slots?.() ?? [])] : []) as Child[]
+  const others = new Set([...(process.links ?? [])].filter((other) => other.parent === process))
+  for (const record of records) {
+    // A child that starts is not in its record yet.
+    const filling = record.process ?? [...others].find((other) => other.slot === record)
+    if (filling !== undefined) others.delete(filling)
+    below.push({ process: filling, record } as Below)
+  }
+  for (const other of others) below.push({ process: other })
+  return below
+}
+
+function vacant(record: Child): Node {
+  return { ...vacancyOf(record), children: [] }
+}
+
+/** Of a child that does not run. */
+export function vacancyOf({ spec, status, restarts }: Child): Facts {
   const kind = spec.type === 'supervisor' ? 'supervisor' : 'actor'
   return {
     id: spec.id,
@@ -152,7 +175,6 @@ function vacant({ spec, status, restarts }: Child): Node {
     mailbox: 0,
     uptime: 0,
     restarts,
-    children: [],
   }
 }
 

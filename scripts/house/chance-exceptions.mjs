@@ -8,6 +8,8 @@ export const exceptions = [
   { at: 'client/auth/redis-storage.ts', sources: ['systemWorld'] },
   // all copies of the library share it: which servers a signal stops
   { at: 'server/signals.ts', sources: ['globalThis'] },
+  // people look at what this process of Node does by the clock of the machine
+  { at: 'transports/view/observer.ts', sources: ['monitorEventLoopDelay', 'process.uptime'] },
   // the world of this machine itself
   {
     at: 'runtime/time/clock.ts',

@@ -17,7 +17,7 @@ export const rooms = {
     groups: ['base', 'process'],
     supervision: ['base', 'faults', 'process'],
     tasks: ['base', 'time', 'faults', 'process', 'supervision'],
-    watch: ['base', 'time', 'process', 'supervision'],
+    watch: ['base', 'time', 'faults', 'process', 'supervision'],
     peers: ['base', 'time', 'faults', 'process', 'supervision'],
   },
   protocol: {
@@ -44,6 +44,7 @@ export const rooms = {
     sse: ['base', 'contract', 'connections', 'http/listen'],
     websocket: ['base', 'contract', 'connections', 'http/outgoing', 'http/client', 'http/listen'],
     shared: ['base', 'contract', 'connections'],
+    view: ['base', 'contract', 'http/listen', 'shared'],
     scripted: ['base', 'contract', 'link'],
     'sign-in': ['base'],
     redis: ['base', 'http/outgoing'],

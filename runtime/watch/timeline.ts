@@ -1,0 +1,144 @@
+import { channel } from 'node:diagnostics_channel'
+import { messageOf, stackOf } from '../base/errors.js'
+import { formatReason } from '../base/exit.js'
+import { blockedText } from '../faults/blocked-text.js'
+import { subscribe } from '../faults/events.js'
+
+/** Something that happened to a process, in words. */
+export interface Happening {
+  /** Rises by one. */
+  readonly id: number
+  /** Milliseconds since 1970. */
+  readonly at: number
+  readonly what: 'crash' | 'end' | 'restart' | 'gave up' | 'stray error' | 'warning' | 'blocked' | 'client'
+  readonly tree: number | undefined
+  /** Whom it happened to. */
+  readonly name: string
+  /** The number of the process, where one is meant. */
+  readonly process?: number | undefined
+  readonly text: string
+  /** Of a crash: its calls, innermost first, those within Node left out. */
+  readonly stack?: readonly string[]
+}
+
+/** How many happenings are kept. */
+const kept = 200
+const stackLines = 8
+const textLength = 500
+
+/**
+ * Keeps what died and what came back, of all trees of this process of Node but `leaveOut`, until it is
+ * released. `date` tells the time in ms since 1970; `told` hears of each.
+ */
+export class Timeline implements Disposable {
+  readonly #all: Happening[] = []
+  readonly #undo: (() => void)[] = []
+  #last = 0
+
+  constructor(
+    date: () => number,
+    leaveOut: ReadonlySet<number>,
+    told: (happening: Happening) => void = () => {},
+  ) {
+    const add = ({ text, ...facts }: Omit<Happening, 'id' | 'at'>): void => {
+      if (facts.tree !== undefined && leaveOut.has(facts.tree)) return
+      this.#last += 1
+      const happening = { id: this.#last, at: date(), ...facts, text: text.slice(0, textLength) }
+      this.#all.push(happening)
+      if (this.#all.length > kept) this.#all.shift()
+      told(happening)
+    }
+    this.#undo.push(
+      subscribe('crash', ({ tree, name, id, reason, during, mailbox }) => {
+        const lost = mailbox > 0 ? `, ${mailbox} waiting messages are lost` : ''
+        const stack = reason.type === 'crash' ? framesOf(reason.error) : []
+        const text = `${formatReason(reason)} (in ${during}${lost})`
+        add({ what: 'crash', tree, name, process: id, text, ...(stack.length > 0 && { stack }) })
+      }),
+      subscribe('supervisor', ({ tree, supervisor, context, reason, child }) => {
+        const about = { tree, name: child.id, process: child.process }
+        if (reason === 'reached_max_restart_intensity')
+          add({
+            what: 'gave up',
+            tree,
+            name: supervisor,
+            text: 'too many restarts: it ends, with all below it',
+          })
+        else if (context === 'start_error')
+          add({ what: 'end', ...about, text: `cannot start: ${formatReason(reason)}` })
+        // its crash has been told
+        else if (reason.type !== 'crash') add({ what: 'end', ...about, text: formatReason(reason) })
+      }),
+      subscribe('progress', ({ tree, supervisor, child, restarted }) => {
+        if (restarted)
+          add({
+            what: 'restart',
+            tree,
+            name: child.id,
+            process: child.process,
+            text: `runs again, below ${supervisor}`,
+          })
+      }),
+      subscribe('stray', ({ tree, error, owner, outcome }) => {
+        // told as a crash
+        if (outcome === 'failed') return
+        const stack = framesOf(error)
+        const name = owner ?? 'nobody'
+        add({ what: 'stray error', tree, name, text: messageOf(error), ...(stack.length > 0 && { stack }) })
+      }),
+      subscribe('notice', ({ tree, name, id, notice }) =>
+        add({ what: 'warning', tree, name, process: id, text: notice.replaceAll('_', ' ') }),
+      ),
+      subscribe('blocked', ({ tree, owner, ...facts }) => {
+        const named = owner === undefined ? undefined : { name: owner, ...facts }
+        add({
+          what: 'blocked',
+          tree,
+          name: owner ?? 'event loop',
+          text: blockedText({ ...facts, owner: named }),
+        })
+      }),
+      watchClients(add),
+    )
+  }
+
+  /** The last 200, oldest first. */
+  get all(): readonly Happening[] {
+    return this.#all
+  }
+
+  [Symbol.dispose](): void {
+    for (const undo of this.#undo.splice(0)) undo()
+  }
+}
+
+/** The states of clients, of a floor above this one: by its channel. */
+function watchClients(add: (happening: Omit<Happening, 'id' | 'at'>) => void): () => void {
+  const source = channel('caduceus.client.state')
+  const listener = (event: unknown): void => {
+    const { client, tree, phase, attempt, code } = event as {
+      client: string
+      tree: number
+      phase: string
+      attempt: number
+      code?: string | number
+    }
+    const again = attempt > 1 ? `, attempt ${attempt}` : ''
+    add({
+      what: 'client',
+      tree,
+      name: client,
+      text: `${phase}${again}${code === undefined ? '' : ` (${code})`}`,
+    })
+  }
+  source.subscribe(listener)
+  return () => void source.unsubscribe(listener)
+}
+
+function framesOf(error: unknown): readonly string[] {
+  const frames = stackOf(error)
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line.startsWith('at ') && !line.includes('node:internal'))
+  return frames.slice(0, stackLines).map((line) => line.slice('at '.length, textLength))
+}

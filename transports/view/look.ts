@@ -1,0 +1,80 @@
+import { rmSync } from 'node:fs'
+import { type IncomingMessage, request } from 'node:http'
+import { handled } from '../../runtime/base/promise.js'
+import { systemWorld, type World } from '../../runtime/time/world.js'
+import { waitWithin } from '../../runtime/time/wait.js'
+import { TransportError } from '../base/errors.js'
+import type { Changes, Picture } from './picture.js'
+
+/** What is told to whoever looks at a program. */
+export interface Sight {
+  /** All of it: first, and again after this side could not keep up. */
+  picture(picture: Picture): void
+  changes(changes: Changes): void
+}
+
+/**
+ * Looks at a program of this machine, by the path that `observedPrograms` or `observe` tells. Resolves when it ends, or
+ * when `signal` is aborted. Rejects with TransportError CONNECT_FAILED when nobody listens there, and
+ * CLIENT_LIMIT when as many look as may.
+ */
+export function lookAt(path: string, sight: Sight, signal?: AbortSignal): Promise<void> {
+  return handled(look(path, sight, signal))
+}
+
+async function look(path: string, sight: Sight, signal: AbortSignal | undefined): Promise<void> {
+  const response = await open(path, '/events', signal)
+  if (response === undefined) return
+  if (response.statusCode !== 200) {
+    response.destroy()
+    throw new TransportError('CLIENT_LIMIT', `${path}: as many look at it as may: end one of them`, {
+      retryable: true,
+    })
+  }
+  let rest = ''
+  try {
+    for await (const chunk of response.setEncoding('utf8')) {
+      const events = `${rest}${chunk}`.split('\n\n')
+      rest = events.pop() ?? ''
+      for (const event of events) take(event, sight)
+    }
+  } catch (error) {
+    const { code, name } = error as NodeJS.ErrnoException
+    // the program has ended, or this side has seen enough
+    if (code !== 'ECONNRESET' && name !== 'AbortError') throw error
+  }
+}
+
+function take(event: string, sight: Sight): void {
+  const [, name, data = ''] = /^event: (picture|changes)\ndata: (.*)$/s.exec(event) ?? []
+  if (name === 'picture') sight.picture(JSON.parse(data) as Picture)
+  else if (name === 'changes') sight.changes(JSON.parse(data) as Changes)
+}
+
+/** Undefined once `signal` is aborted. */
+function open(path: string, target: string, signal?: AbortSignal): Promise<IncomingMessage | undefined> {
+  return new Promise((resolve, reject) => {
+    const asked = request({ socketPath: path, path: target, ...(signal !== undefined && { signal }) })
+    asked.once('response', resolve)
+    asked.once('error', (cause) => {
+      if (signal?.aborted === true) return resolve(undefined)
+      const message = `nobody can be looked at by ${path}: ${cause.message}`
+      reject(new TransportError('CONNECT_FAILED', message, { cause }))
+    })
+    asked.end()
+  })
+}
+
+/** Whether a program listens there; removes the socket that a killed one has left. */
+export function isObserved(path: string, world: World = systemWorld): Promise<boolean> {
+  return waitWithin<boolean>({ clock: world, ms: 1_000, late: () => false }, (resolve) => {
+    const asked = request({ socketPath: path, method: 'HEAD', path: '/' })
+    asked.once('response', () => resolve(true))
+    asked.once('error', ({ code }: NodeJS.ErrnoException) => {
+      if (code === 'ECONNREFUSED') rmSync(path, { force: true })
+      resolve(false)
+    })
+    asked.end()
+    return () => void asked.destroy()
+  })
+}

@@ -1,0 +1,212 @@
+import { createServer, type Server, type ServerResponse } from 'node:http'
+import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks'
+import { kill, shutdown } from '../../runtime/base/exit.js'
+import { defineActor } from '../../runtime/process/behaviour.js'
+import type { ActorContext } from '../../runtime/process/context.js'
+import { type ActorRef, processOf } from '../../runtime/process/ref.js'
+import { compareRows, findProcess, Places, readRows, type Rows } from '../../runtime/watch/rows.js'
+import { trace } from '../../runtime/watch/sys.js'
+import { type Happening, Timeline } from '../../runtime/watch/timeline.js'
+import { listen } from '../http/listen/listening.js'
+import { listenAtPath } from '../shared/local-socket.js'
+import { type Act, createHandler } from './handler.js'
+import { checkFolder } from './programs.js'
+import type { Changes, Health, Picture, Traced } from './picture.js'
+
+export interface ObserverSettings {
+  readonly name: string
+  readonly actions: boolean
+  readonly secret: string
+  /** The port is set once it is known: the same after a restart. */
+  readonly place: { port: number | undefined; readonly path: string | undefined }
+  /** The numbers of trees that are not shown: its own. */
+  readonly leaveOut: Set<number>
+}
+
+/** Milliseconds between two looks; more where a look takes long. */
+const pause = 250
+/** A look takes at most this part of the time. */
+const share = 0.1
+const mostRows = 5_000
+const mostViewers = 4
+/** Bytes that wait for a viewer; beyond, it is sent the whole picture later instead of each change. */
+const mostQueued = 1_048_576
+/** Of one trace: milliseconds, and messages that are told between two looks. */
+const traceTime = 30_000
+const tracedAtOnce = 50
+
+interface Viewer {
+  readonly response: ServerResponse
+  /** It must be sent everything next. */
+  isBehind: boolean
+}
+
+interface Observer {
+  readonly settings: ObserverSettings
+  readonly places: Places
+  readonly timeline: Timeline
+  readonly viewers: Set<Viewer>
+  readonly loop: IntervalHistogram
+  /** What the viewers know; empty while nobody looks. */
+  rows: Rows
+  happened: Happening[]
+  traced: Traced[]
+  /** Ends the trace that runs. */
+  endTrace: (() => void) | undefined
+}
+
+type Handlers<Input, Answer> = (state: Observer, input: Input, ctx: ActorContext) => Answer
+type Self = ActorRef<
+  { act: Handlers<Act, string> },
+  { look: Handlers<ServerResponse, void>; left: Handlers<Viewer, void> }
+>
+
+/** Answers those who look, and reads the trees only while somebody does. */
+export const observer = defineActor({
+  name: 'observer',
+  async init(settings: ObserverSettings, ctx): Promise<Observer> {
+    const { world } = ctx
+    const self = ctx.self as Self
+    settings.leaveOut.add(processOf(self).tree.id)
+    const happened: Happening[] = []
+    const viewers = new Set<Viewer>()
+    const timeline = new Timeline(world.date, settings.leaveOut, (happening) => {
+      if (viewers.size > 0) happened.push(happening)
+    })
+    ctx.own(timeline)
+    const loop = monitorEventLoopDelay({ resolution: 20 })
+    ctx.own(() => void loop.disable())
+    const parts = {
+      look: (response: ServerResponse) => void self.cast('look', response),
+      act: (act: Act) => self.call('act', act),
+      actions: settings.actions,
+    }
+    const { place, secret } = settings
+    if (place.port !== undefined)
+      place.port = await openPage(place.port, createHandler({ ...parts, secret }), ctx)
+    if (place.path !== undefined)
+      await openSocket(place.path, createHandler({ ...parts, secret: undefined }), ctx)
+    return {
+      ...{ settings, places: new Places(), timeline, viewers, loop, happened },
+      ...{ rows: new Map(), traced: [], endTrace: undefined },
+    }
+  },
+  call: {
+    /** Answers what was done, in words. */
+    act(state: Observer, { key, what }: Act, ctx): string {
+      const process = findProcess(state.places, key, state.settings.leaveOut)
+      if (process === undefined) return 'it does not run any more'
+      if (what === 'kill') ctx.exit(process.ref, kill)
+      else if (what === 'restart') ctx.exit(process.ref, shutdown)
+      else startTrace(state, process.ref, key, ctx)
+      return `${process.name}: ${what}`
+    },
+  },
+  cast: {
+    look(state: Observer, response: ServerResponse, ctx) {
+      if (state.viewers.size >= mostViewers) {
+        response.writeHead(503, { 'retry-after': '5' }).end(`${mostViewers} look at it already\n`)
+        return
+      }
+      const viewer: Viewer = { response, isBehind: true }
+      response.on('close', () => void (ctx.self as Self).cast('left', viewer))
+      response.writeHead(200, { 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' })
+      state.viewers.add(viewer)
+      if (state.viewers.size > 1) return
+      state.loop.enable()
+      ctx.sendAfter(0)
+    },
+    left(state: Observer, viewer: Viewer) {
+      state.viewers.delete(viewer)
+      if (state.viewers.size > 0) return
+      state.loop.disable()
+      state.endTrace?.()
+      Object.assign(state, { rows: new Map(), traced: [] })
+      state.happened.length = 0
+    },
+  },
+  info: {
+    timer(state: Observer, _payload, ctx) {
+      if (state.viewers.size === 0) return
+      const { now } = ctx.clock
+      const began = now()
+      lookAround(state, ctx)
+      ctx.sendAfter(Math.max(pause, (now() - began) / share))
+    },
+  },
+})
+
+function lookAround(state: Observer, ctx: ActorContext): void {
+  const { settings, places, viewers, timeline, happened, traced } = state
+  const { leaveOut } = settings
+  const rows = readRows(places, { most: mostRows, leaveOut })
+  const at = ctx.world.date()
+  const health = healthOf(state.loop)
+  const changes: Changes = { at, ...compareRows(state.rows, rows), happened: [...happened], traced, health }
+  const some = `event: changes\ndata: ${JSON.stringify(changes)}\n\n`
+  let all: string | undefined
+  for (const viewer of viewers) {
+    if (viewer.response.writableLength > mostQueued) viewer.isBehind = true
+    else if (viewer.isBehind) {
+      all ??= `event: picture\ndata: ${JSON.stringify(pictureOf(state, { at, rows, health, timeline }))}\n\n`
+      viewer.response.write(all)
+      viewer.isBehind = false
+    } else viewer.response.write(some)
+  }
+  happened.length = 0
+  state.traced = []
+  state.rows = rows
+}
+
+function pictureOf(
+  { settings, traced }: Observer,
+  { at, rows, health, timeline }: { at: number; rows: Rows; health: Health; timeline: Timeline },
+): Picture {
+  const { name, actions } = settings
+  const program = { name, pid: process.pid, node: process.version, actions }
+  return { program, at, rows: [...rows.values()], happened: timeline.all, traced, health }
+}
+
+function healthOf(loop: IntervalHistogram): Health {
+  const { rss, heapUsed } = process.memoryUsage()
+  const toMs = (ns: number): number => Math.max(0, Math.round(ns / 1e5) / 10 - 20)
+  const delay = { p99: toMs(loop.percentile(99)), most: toMs(loop.max) }
+  loop.reset()
+  return { rss, heapUsed, delay, uptime: Math.round(process.uptime() * 1_000) }
+}
+
+function startTrace(state: Observer, ref: Parameters<typeof trace>[0], key: number, ctx: ActorContext): void {
+  state.endTrace?.()
+  const { world } = ctx
+  const undo = trace(ref, ({ what, kind, name }) => {
+    if (state.traced.length < tracedAtOnce) state.traced.push({ key, at: world.date(), what, kind, name })
+  })
+  const timer = ctx.clock.setTimeout(() => state.endTrace?.(), traceTime)
+  state.endTrace = () => {
+    state.endTrace = undefined
+    ctx.clock.clearTimeout(timer)
+    undo()
+  }
+}
+
+type Handler = ReturnType<typeof createHandler>
+
+async function openPage(port: number, handler: Handler, ctx: ActorContext): Promise<number> {
+  const server = serverOf(handler, ctx)
+  return await listen(server, { host: '127.0.0.1', port }, ctx)
+}
+
+async function openSocket(path: string, handler: Handler, ctx: ActorContext): Promise<void> {
+  const server = serverOf(handler, ctx)
+  await listenAtPath(server, path, ctx)
+  checkFolder()
+}
+
+/** Neither it nor its connections keep the program alive. */
+function serverOf(handler: Handler, ctx: ActorContext): Server {
+  const server = createServer({ requestTimeout: 10_000 }, handler).unref()
+  server.maxConnections = 16
+  server.on('connection', (socket) => socket.unref())
+  ctx.own(() => void server.close().closeAllConnections())
+  return server
+}

@@ -1,0 +1,3 @@
+export const pageText = ''
+export const pageCode = ''
+export const pageStyle = ''
