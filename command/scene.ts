@@ -59,7 +59,7 @@ export function linesOf(scene: Scene): readonly Line[] {
     const uptime = row.since === undefined ? 0 : scene.at - row.since
     const about =
       row.hidden === undefined ? row.about : `${row.about ?? ''} and ${row.hidden} more below`.trim()
-    const node = { ...row, uptime, ...(about !== undefined && { about }), children: [] }
+    const node = { ...row, names: [], uptime, ...(about !== undefined && { about }), children: [] }
     nodes.set(row.key, node)
     keys.set(node, row)
   }

@@ -2,13 +2,14 @@
 //   node scripts/check.mjs [--fix] [--only house,types,style] [--root folder] [file or folder ...]
 // With files or folders only their problems count (the imports and types of everything are still read).
 import { spawn } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { checkChance } from './house/chance.mjs'
 import { checkErrorIndex } from './house/error-index.mjs'
 import { checkImports } from './house/floors.mjs'
 import { checkName, checkText } from './house/names.mjs'
+import { checkPage } from './house/page.mjs'
 import { isLibrary, listFiles, repository } from './house/sources.mjs'
 import { readSyntax } from './house/syntax.mjs'
 
@@ -60,7 +61,7 @@ async function checkHouse(root, scope) {
     library.set(path, syntax.imports)
     add(path, checkChance(path, syntax.file))
   }
-  findings.push(...checkImports(library), ...checkErrorIndex(root))
+  findings.push(...checkImports(library), ...checkErrorIndex(root), ...(await checkPage(root)))
   const wanted = findings.filter(({ path }) => inScope(path, scope))
   wanted.sort((a, b) => a.path.localeCompare(b.path) || a.line - b.line)
   const text = wanted.map((finding) => `${finding.path}:${finding.line} ${finding.text}`).join('\n')
@@ -68,16 +69,26 @@ async function checkHouse(root, scope) {
 }
 
 async function checkTypes(root, scope) {
-  const args = ['-p', 'tsconfig.json', '--noEmit', '--pretty', 'false']
+  // what runs in a browser knows other globals
+  const projects = ['tsconfig.json', 'transports/view/page/tsconfig.json'].filter((path) =>
+    existsSync(join(root, path)),
+  )
+  const outputs = await Promise.all(projects.map((project) => typeErrors(root, project)))
+  const wanted = outputs
+    .flat()
+    .filter((error) => !/^\S+:\d+:\d+ /.test(error) || inScope(error.split(':')[0], scope))
+  return { problems: wanted.length, text: wanted.join('\n') }
+}
+
+async function typeErrors(root, project) {
+  const args = ['-p', project, '--noEmit', '--pretty', 'false']
   const { code, output } = await run(root, 'typescript/bin/tsc', args)
-  if (code === 0) return { problems: 0, text: '' }
+  if (code === 0) return []
   // An error starts at the margin; the lines that explain it are indented.
-  const errors = output
+  return output
     .trim()
     .split(/\n(?=\S)/)
     .map((error) => error.replace(/^(\S+)\((\d+),(\d+)\): /, '$1:$2:$3 '))
-  const wanted = errors.filter((error) => !/^\S+:\d+:\d+ /.test(error) || inScope(error.split(':')[0], scope))
-  return { problems: wanted.length, text: wanted.join('\n') }
 }
 
 async function checkStyle(root, scope, fix) {

@@ -3,8 +3,11 @@ import type { Process } from '../process/process.js'
 import { Tree } from '../process/tree.js'
 import { type Below, childrenOf, type Facts, factsOf, vacancyOf } from './inspect.js'
 
-/** One place in a tree: a child keeps its row when it is restarted. */
-export interface Row extends Omit<Facts, 'uptime'> {
+/**
+ * One place in a tree: a child keeps its row when it is restarted. Without registered names, since those of
+ * sessions have their ids, which are secrets.
+ */
+export interface Row extends Omit<Facts, 'uptime' | 'names'> {
   /** Its number, which no other place of this program has. */
   readonly key: number
   /** The key of the row above; null for the root of a tree. */
@@ -77,7 +80,7 @@ export function readRows(
 
 function rowOf(below: Below, place: Pick<Row, 'key' | 'parent' | 'tree' | 'since'>): Row {
   const facts = below.process === undefined ? vacancyOf(below.record) : factsOf(below.process, below.record)
-  const { uptime: _counted, ...rest } = facts
+  const { uptime: _counted, names: _secret, ...rest } = facts
   return { ...rest, ...place }
 }
 
@@ -103,7 +106,7 @@ const fields = [
 
 function isSame(before: Row | undefined, row: Row): boolean {
   if (before === undefined) return false
-  return fields.every((field) => before[field] === row[field]) && String(before.names) === String(row.names)
+  return fields.every((field) => before[field] === row[field])
 }
 
 /** The processes of these rows, by key. */

@@ -10,6 +10,8 @@ export const exceptions = [
   { at: 'server/signals.ts', sources: ['globalThis'] },
   // people look at what this process of Node does by the clock of the machine
   { at: 'transports/view/observer.ts', sources: ['monitorEventLoopDelay', 'process.uptime'] },
+  // it runs in a browser
+  { at: 'transports/view/page/', sources: 'all' },
   // the world of this machine itself
   {
     at: 'runtime/time/clock.ts',

@@ -2,7 +2,7 @@ import { timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { messageOf } from '../../runtime/base/errors.js'
 import { createGuard, guardedHeaders } from '../http/listen/guard.js'
-import { pageCode, pageStyle, pageText } from './page.js'
+import { pageCode, pageIcon, pageStyle, pageText } from './page.js'
 
 /** What is to be done with the process of a row. */
 export interface Act {
@@ -14,7 +14,7 @@ const acts = ['kill', 'restart', 'trace'] as const
 
 export interface HandlerParts {
   /** Undefined: whoever gets here may look. */
-  readonly secret: string | undefined
+  readonly secret?: string
   readonly actions: boolean
   /** Answers a request for the stream. */
   look(response: ServerResponse): void
@@ -28,7 +28,7 @@ const headers = {
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
   'content-security-policy':
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
 }
 
 /**
@@ -72,6 +72,7 @@ const files: Readonly<Record<string, { readonly type: string; readonly text: str
   '/': { type: 'text/html', text: pageText },
   '/page.js': { type: 'text/javascript', text: pageCode },
   '/page.css': { type: 'text/css', text: pageStyle },
+  '/icon.svg': { type: 'image/svg+xml', text: pageIcon },
 }
 
 async function act(

@@ -84,8 +84,7 @@ export const observer = defineActor({
     const { place, secret } = settings
     if (place.port !== undefined)
       place.port = await openPage(place.port, createHandler({ ...parts, secret }), ctx)
-    if (place.path !== undefined)
-      await openSocket(place.path, createHandler({ ...parts, secret: undefined }), ctx)
+    if (place.path !== undefined) await openSocket(place.path, createHandler(parts), ctx)
     return {
       ...{ settings, places: new Places(), timeline, viewers, loop, happened },
       ...{ rows: new Map(), traced: [], endTrace: undefined },
@@ -169,7 +168,7 @@ function pictureOf(
 
 function healthOf(loop: IntervalHistogram): Health {
   const { rss, heapUsed } = process.memoryUsage()
-  const toMs = (ns: number): number => Math.max(0, Math.round(ns / 1e5) / 10 - 20)
+  const toMs = (ns: number): number => Math.max(0, Math.round(ns / 1e5 - 200) / 10)
   const delay = { p99: toMs(loop.percentile(99)), most: toMs(loop.max) }
   loop.reset()
   return { rss, heapUsed, delay, uptime: Math.round(process.uptime() * 1_000) }
