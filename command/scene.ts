@@ -111,7 +111,7 @@ function titleOf({ program, health, at }: Scene): string {
   const megabytes = (bytes: number): string => `${Math.round(bytes / 1_048_576)} MiB`
   const memory = `memory ${megabytes(health.rss)}, heap ${megabytes(health.heapUsed)}`
   const time = new Date(at).toTimeString().slice(0, 8)
-  return `${name}  pid ${pid}, node ${node}, up ${durationText(health.uptime)}, ${memory}, loop late ${health.delay.p99} ms (p99)  ${time}`
+  return `${name}  pid ${pid}, node ${node}, up ${durationText(health.uptime)}, ${memory}, loop ${Math.round(health.busy * 100)} % busy  ${time}`
 }
 
 /** Sessions and clients by their phase. */

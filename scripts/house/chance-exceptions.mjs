@@ -9,7 +9,7 @@ export const exceptions = [
   // all copies of the library share it: which servers a signal stops
   { at: 'server/signals.ts', sources: ['globalThis'] },
   // people look at what this process of Node does by the clock of the machine
-  { at: 'transports/view/observer.ts', sources: ['monitorEventLoopDelay', 'process.uptime'] },
+  { at: 'transports/view/observer.ts', sources: ['performance', 'process.uptime'] },
   // it runs in a browser
   { at: 'transports/view/page/', sources: 'all' },
   // the world of this machine itself

@@ -27,7 +27,7 @@ export function newHome(t: Pick<TestContext, 'after'>): string {
 /** Variables that make `home` the home of the user. */
 export function environmentOf(home: string): NodeJS.ProcessEnv {
   const { PATH, TERM } = process.env
-  return { PATH, TERM, HOME: home, USERPROFILE: home }
+  return { PATH, TERM, HOME: home, USERPROFILE: home, XDG_RUNTIME_DIR: home }
 }
 
 /** Runs the program to its end, in the folder `home`. */

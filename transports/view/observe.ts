@@ -4,9 +4,10 @@ import type { ProcessRef } from '../../runtime/process/ref.js'
 import { childSpec } from '../../runtime/supervision/child-spec.js'
 import { startSupervisor } from '../../runtime/supervision/supervise.js'
 import { systemWorld, type World } from '../../runtime/time/world.js'
+import { TransportError } from '../base/errors.js'
 import { badOption, orElse, type Read, readFlag, readOptions, readText } from '../base/read-option.js'
 import { observer } from './observer.js'
-import { socketPath } from './programs.js'
+import { prepareFolder, socketPath } from './programs.js'
 
 /** How this program may be looked at. */
 export interface ObserveOptions {
@@ -58,15 +59,19 @@ async function start(options: ObserveOptions, world: World = systemWorld): Promi
   const { name, port, local, actions } = readOptions(options, readers)
   if (local && process.platform === 'win32')
     throw badOption('local', 'false on Windows: its pipes are not of one user alone', local)
+  if (local) prepareFolder()
   const place = { port, path: local ? socketPath(name, world) : undefined }
   const secret = world.randomBytes(24).toString('base64url')
   const settings = { name, actions, secret, place, leaveOut: new Set<number>() }
-  const supervisor = await startSupervisor({
+  const started = startSupervisor({
     name: 'observer',
     strategy: 'one_for_one',
     children: [childSpec(observer, settings)],
     unowned: 'exit',
     clock: idle(world),
+  })
+  const supervisor = await started.catch((error: unknown) => {
+    throw causeOf(error)
   })
   const close = async (): Promise<void> => {
     if (supervisor.ref.alive) await supervisor.stop().catch(() => {})
@@ -78,6 +83,12 @@ async function start(options: ObserveOptions, world: World = systemWorld): Promi
     close,
     [Symbol.asyncDispose]: close,
   }
+}
+
+/** Why it could not be started, without the words of those who started it. */
+function causeOf(error: unknown): unknown {
+  for (let at = error; at instanceof Error; at = at.cause) if (at instanceof TransportError) return at
+  return error
 }
 
 /** The world with timers that keep no program alive. */

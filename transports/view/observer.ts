@@ -1,5 +1,5 @@
 import { createServer, type Server, type ServerResponse } from 'node:http'
-import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks'
+import { type EventLoopUtilization, performance } from 'node:perf_hooks'
 import { kill, shutdown } from '../../runtime/base/exit.js'
 import { defineActor } from '../../runtime/process/behaviour.js'
 import type { ActorContext } from '../../runtime/process/context.js'
@@ -10,7 +10,6 @@ import { type Happening, Timeline } from '../../runtime/watch/timeline.js'
 import { listen } from '../http/listen/listening.js'
 import { listenAtPath } from '../shared/local-socket.js'
 import { type Act, createHandler } from './handler.js'
-import { checkFolder } from './programs.js'
 import type { Changes, Health, Picture, Traced } from './picture.js'
 
 export interface ObserverSettings {
@@ -46,7 +45,9 @@ interface Observer {
   readonly places: Places
   readonly timeline: Timeline
   readonly viewers: Set<Viewer>
-  readonly loop: IntervalHistogram
+  /** When the next look is due, by the clock. */
+  due: number
+  loop: EventLoopUtilization
   /** What the viewers know; empty while nobody looks. */
   rows: Rows
   happened: Happening[]
@@ -74,8 +75,6 @@ export const observer = defineActor({
       if (viewers.size > 0) happened.push(happening)
     })
     ctx.own(timeline)
-    const loop = monitorEventLoopDelay({ resolution: 20 })
-    ctx.own(() => void loop.disable())
     const parts = {
       look: (response: ServerResponse) => void self.cast('look', response),
       act: (act: Act) => self.call('act', act),
@@ -86,8 +85,14 @@ export const observer = defineActor({
       place.port = await openPage(place.port, createHandler({ ...parts, secret }), ctx)
     if (place.path !== undefined) await openSocket(place.path, createHandler(parts), ctx)
     return {
-      ...{ settings, places: new Places(), timeline, viewers, loop, happened },
-      ...{ rows: new Map(), traced: [], endTrace: undefined },
+      ...{ settings, places: new Places(), timeline, viewers, happened },
+      ...{
+        due: 0,
+        loop: performance.eventLoopUtilization(),
+        rows: new Map(),
+        traced: [],
+        endTrace: undefined,
+      },
     }
   },
   call: {
@@ -112,13 +117,12 @@ export const observer = defineActor({
       response.writeHead(200, { 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' })
       state.viewers.add(viewer)
       if (state.viewers.size > 1) return
-      state.loop.enable()
-      ctx.sendAfter(0)
+      state.loop = performance.eventLoopUtilization()
+      lookIn(state, 0, ctx)
     },
     left(state: Observer, viewer: Viewer) {
       state.viewers.delete(viewer)
       if (state.viewers.size > 0) return
-      state.loop.disable()
       state.endTrace?.()
       Object.assign(state, { rows: new Map(), traced: [] })
       state.happened.length = 0
@@ -130,17 +134,22 @@ export const observer = defineActor({
       const { now } = ctx.clock
       const began = now()
       lookAround(state, ctx)
-      ctx.sendAfter(Math.max(pause, (now() - began) / share))
+      lookIn(state, Math.max(pause, (now() - began) / share), ctx)
     },
   },
 })
+
+function lookIn(state: Observer, ms: number, ctx: ActorContext): void {
+  state.due = ctx.clock.now() + ms
+  ctx.sendAfter(ms)
+}
 
 function lookAround(state: Observer, ctx: ActorContext): void {
   const { settings, places, viewers, timeline, happened, traced } = state
   const { leaveOut } = settings
   const rows = readRows(places, { most: mostRows, leaveOut })
   const at = ctx.world.date()
-  const health = healthOf(state.loop)
+  const health = healthOf(state, ctx)
   const changes: Changes = { at, ...compareRows(state.rows, rows), happened: [...happened], traced, health }
   const some = `event: changes\ndata: ${JSON.stringify(changes)}\n\n`
   let all: string | undefined
@@ -166,12 +175,14 @@ function pictureOf(
   return { program, at, rows: [...rows.values()], happened: timeline.all, traced, health }
 }
 
-function healthOf(loop: IntervalHistogram): Health {
+function healthOf(state: Observer, ctx: ActorContext): Health {
   const { rss, heapUsed } = process.memoryUsage()
-  const toMs = (ns: number): number => Math.max(0, Math.round(ns / 1e5 - 200) / 10)
-  const delay = { p99: toMs(loop.percentile(99)), most: toMs(loop.max) }
-  loop.reset()
-  return { rss, heapUsed, delay, uptime: Math.round(process.uptime() * 1_000) }
+  const now = performance.eventLoopUtilization()
+  const { utilization } = performance.eventLoopUtilization(now, state.loop)
+  state.loop = now
+  const late = Math.max(0, Math.round((ctx.clock.now() - state.due) * 10) / 10)
+  const busy = Math.round(utilization * 1_000) / 1_000
+  return { rss, heapUsed, late, busy, uptime: Math.round(process.uptime() * 1_000) }
 }
 
 function startTrace(state: Observer, ref: Parameters<typeof trace>[0], key: number, ctx: ActorContext): void {
@@ -198,7 +209,6 @@ async function openPage(port: number, handler: Handler, ctx: ActorContext): Prom
 async function openSocket(path: string, handler: Handler, ctx: ActorContext): Promise<void> {
   const server = serverOf(handler, ctx)
   await listenAtPath(server, path, ctx)
-  checkFolder()
 }
 
 /** Neither it nor its connections keep the program alive. */

@@ -35,8 +35,10 @@ export interface Health {
   /** Bytes. */
   readonly rss: number
   readonly heapUsed: number
-  /** Milliseconds that the event loop was late. */
-  readonly delay: { readonly p99: number; readonly most: number }
+  /** Milliseconds that the event loop was late to look. */
+  readonly late: number
+  /** Which part of the time the event loop was busy, from 0 to 1. */
+  readonly busy: number
   /** Milliseconds since the program started. */
   readonly uptime: number
 }

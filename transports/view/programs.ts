@@ -1,4 +1,4 @@
-import { lstatSync, readdirSync } from 'node:fs'
+import { lstatSync, mkdirSync, readdirSync } from 'node:fs'
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { handled } from '../../runtime/base/promise.js'
@@ -51,8 +51,14 @@ async function findPrograms(): Promise<readonly ObservedProgram[]> {
   return all.filter((_program, i) => answers[i])
 }
 
-/** Throws LISTEN_FAILED if the folder is not of this user alone, ENOENT if there is none. */
-export function checkFolder(): void {
+/** Makes the folder if there is none. Throws LISTEN_FAILED if it is not of this user alone. */
+export function prepareFolder(): void {
+  mkdirSync(folder(), { recursive: true, mode: 0o700 })
+  checkFolder()
+}
+
+/** Throws ENOENT, too. */
+function checkFolder(): void {
   const { uid, mode } = lstatSync(folder())
   const isOurs = uid === userInfo().uid && (mode & 0o022) === 0
   if (isOurs) return

@@ -88,12 +88,12 @@ function main(): void {
   }
 
   const drawHealth = (health: Health): void => {
-    delays = [...delays, health.delay.most].slice(-shownDelays)
+    delays = [...delays, health.late].slice(-shownDelays)
     page.facts.textContent = [
       `up ${durationText(health.uptime)}`,
       `memory ${bytesText(health.rss)}`,
       `heap ${bytesText(health.heapUsed)}`,
-      `event loop late ${health.delay.p99} ms`,
+      `event loop ${Math.round(health.busy * 100)} % busy`,
     ].join('  ·  ')
     drawDelays(page.delays, delays)
   }

@@ -1,0 +1,105 @@
+import * as assert from 'uvu/assert'
+import { defineActor } from '../../../runtime/process/behaviour.js'
+import { childSpec } from '../../../runtime/supervision/child-spec.js'
+import { crashActor } from '../../../runtime/watch/crash.js'
+import {
+  compareRows,
+  findProcess,
+  Places,
+  readRows,
+  type Row,
+  type Rows,
+} from '../../../runtime/watch/rows.js'
+import { type Happening, Timeline } from '../../../runtime/watch/timeline.js'
+import { until } from '../../../testing.js'
+import { suite } from '../../support/suite.js'
+import { startTree } from '../_family.js'
+
+const test = suite('rows and timeline')
+const none: ReadonlySet<number> = new Set()
+const plain = defineActor({ name: 'plain', init: () => ({}) })
+const many = (count: number) =>
+  Array.from({ length: count }, (_, i) => childSpec(plain, undefined, { id: `child ${i}` }))
+
+function named(rows: Rows, id: string): Row {
+  const found = [...rows.values()].find((row) => row.id === id)
+  if (found === undefined) throw new Error(`no row ${id}`)
+  return found
+}
+
+test('a child keeps its row through a restart, and only what is other is told', async (t) => {
+  const tree = await startTree(t, { name: 'top', strategy: 'one_for_one', children: many(3) })
+  const places = new Places()
+  const look = (): Rows => readRows(places, { most: 100, leaveOut: none })
+  const before = look()
+  assert.equal(compareRows(before, look()), { rows: [], gone: [] })
+  const row = named(before, 'child 1')
+  assert.is(row.parent, named(before, 'top').key)
+  const process = findProcess(places, row.key, none)
+  assert.is(process?.name, 'plain')
+  if (process === undefined) return
+  await crashActor(process.ref, new Error('on purpose'))
+  await until(() => named(look(), 'child 1').restarts === 1)
+  const after = look()
+  const { rows, gone } = compareRows(before, after)
+  assert.equal(gone, [])
+  assert.equal(
+    rows.map(({ id, key, restarts }) => [id, key, restarts]),
+    [
+      ['top', named(before, 'top').key, 0],
+      ['child 1', row.key, 1],
+    ],
+  )
+  assert.not.equal(named(after, 'child 1').process, row.process)
+  await tree.terminateChild('child 2')
+  await tree.deleteChild('child 2')
+  assert.equal(compareRows(after, look()).gone, [named(after, 'child 2').key])
+})
+
+test('rows have no names of the registry, which may be secrets', async (t) => {
+  const child = childSpec(plain, undefined, { name: 'a secret' })
+  await startTree(t, { name: 'top', strategy: 'one_for_one', children: [child] })
+  const rows = readRows(new Places(), { most: 100, leaveOut: none })
+  assert.not.ok(JSON.stringify([...rows.values()]).includes('a secret'))
+})
+
+test('of too many, the rest is counted; a tree may be left out', async (t) => {
+  const tree = await startTree(t, { name: 'top', strategy: 'one_for_one', children: many(50) })
+  const rows = readRows(new Places(), { most: 11, leaveOut: none })
+  assert.is(rows.size, 11)
+  const top = named(rows, 'top')
+  assert.is(top.hidden, 40)
+  assert.is(top.tree > 0, true)
+  const others = readRows(new Places(), { most: 11, leaveOut: new Set([top.tree]) })
+  assert.is(others.size, 0)
+  assert.is(tree.ref.alive, true)
+})
+
+test('the timeline tells what died and what came back, with the frames of its stack', async (t) => {
+  const told: Happening[] = []
+  const timeline = new Timeline(
+    () => 17,
+    none,
+    (happening) => told.push(happening),
+  )
+  t.after(() => timeline[Symbol.dispose]())
+  await startTree(t, { name: 'top', strategy: 'one_for_one', children: many(1) })
+  const places = new Places()
+  const row = named(readRows(places, { most: 10, leaveOut: none }), 'child 0')
+  const process = findProcess(places, row.key, none)
+  if (process === undefined) throw new Error('it does not run')
+  await crashActor(process.ref, new Error('on purpose'))
+  await until(() => told.some(({ what }) => what === 'restart'))
+  assert.equal(
+    told.map(({ id, at, what, name, text }) => [id, at, what, name, text]),
+    [
+      [1, 17, 'crash', 'plain', 'crash: on purpose (in crash)'],
+      [2, 17, 'restart', 'child 0', 'runs again, below top'],
+    ],
+  )
+  assert.is(told[0]?.process, row.process)
+  assert.match(told[0]?.stack?.[0] ?? '', /rows\.test\.ts/)
+  assert.equal(timeline.all, told)
+})
+
+test.run()

@@ -1,0 +1,310 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs'
+import { request } from 'node:http'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import * as assert from 'uvu/assert'
+import { defineActor } from '../../../runtime/process/behaviour.js'
+import { childSpec } from '../../../runtime/supervision/child-spec.js'
+import { startSupervisor, supervisorAt } from '../../../runtime/supervision/supervise.js'
+import { crashActor } from '../../../runtime/watch/crash.js'
+import { inspect } from '../../../runtime/watch/inspect.js'
+import type { ActorRef, ProcessRef } from '../../../runtime/process/ref.js'
+import { Recording } from '../../../runtime/watch/recording.js'
+import { TransportError } from '../../../transports/base/errors.js'
+import { lookAt } from '../../../transports/view/look.js'
+import { type Observation, type ObserveOptions, observe } from '../../../transports/view/observe.js'
+import { observer } from '../../../transports/view/observer.js'
+import type { Changes, Picture } from '../../../transports/view/picture.js'
+import { observedPrograms } from '../../../transports/view/programs.js'
+import { until } from '../../../testing.js'
+import { suite, type TestContext } from '../../support/suite.js'
+
+const test = suite('observe')
+const folder = mkdtempSync(join(tmpdir(), 'view-'))
+process.env.XDG_RUNTIME_DIR = folder
+process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+
+const worker = defineActor({
+  name: 'worker',
+  init: () => ({}),
+  cast: { work() {} },
+})
+
+async function open(t: TestContext, options: ObserveOptions = {}): Promise<Observation> {
+  const observation = await observe({ name: 'the test', ...options })
+  t.after(() => observation.close())
+  return observation
+}
+
+async function family(t: TestContext) {
+  const supervisor = await startSupervisor({
+    name: 'family',
+    strategy: 'one_for_one',
+    children: [childSpec(worker)],
+    logger: false,
+  })
+  t.after(() => supervisor.stop())
+  return supervisor
+}
+
+/** Records what is told to one who looks. */
+function look(t: TestContext, path: string) {
+  const enough = new AbortController()
+  t.after(() => enough.abort())
+  const pictures = new Recording<Picture>('pictures')
+  const changes = new Recording<Changes>('changes')
+  const sight = {
+    picture: (each: Picture) => pictures.add(each),
+    changes: (each: Changes) => changes.add(each),
+  }
+  const ended = lookAt(path, sight, enough.signal)
+  ended.catch(() => {})
+  return { pictures, changes, ended, leave: () => enough.abort() }
+}
+
+interface Answer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, unknown>>
+  readonly text: string
+}
+
+function ask(
+  url: string,
+  {
+    method = 'GET',
+    headers = {},
+    body = '',
+  }: { method?: string; headers?: Record<string, string>; body?: string } = {},
+): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const asked = request(url, { method, headers, agent: false }, async (response) => {
+      let text = ''
+      for await (const chunk of response) text += chunk
+      resolve({ status: response.statusCode ?? 0, headers: response.headers, text })
+    })
+    asked.once('error', reject)
+    asked.end(body)
+  })
+}
+
+async function failure(promise: Promise<unknown>): Promise<unknown> {
+  return promise.then(
+    () => undefined,
+    (error) => error,
+  )
+}
+
+test('over a socket of its user alone: first the whole picture, then what changes', async (t) => {
+  const { path, url } = await open(t)
+  const { ref } = await family(t)
+  assert.is(url, undefined)
+  if (path === undefined) throw new Error('no path')
+  assert.is(statSync(path).mode & 0o777, 0o600)
+  assert.is(statSync(dirname(path)).mode & 0o777, 0o700)
+  assert.equal(
+    (await observedPrograms()).map(({ name, pid }) => [name, pid]),
+    [['the-test', process.pid]],
+  )
+  const { pictures, changes } = look(t, path)
+  const picture = await pictures.next()
+  assert.equal(
+    [picture.program.name, picture.program.pid, picture.program.actions],
+    ['the test', process.pid, false],
+  )
+  assert.equal(
+    picture.rows.map(({ id }) => id),
+    ['family', 'worker'],
+  )
+  const [child] = inspect(ref).children
+  const row = picture.rows[1]
+  assert.is(row?.process, child?.process)
+  await changes.next(({ rows, gone }) => rows.length + gone.length === 0)
+  await crashActor(await refOfWorker(ref), new Error('on purpose'))
+  const { rows } = await changes.next((each) => each.rows.some(({ key }) => key === row?.key))
+  assert.is(rows.find(({ key }) => key === row?.key)?.restarts, 1)
+  const crash = changes.all.flatMap(({ happened }) => happened).find(({ what }) => what === 'crash')
+  assert.is(crash?.text, 'crash: on purpose (in crash)')
+})
+
+async function refOfWorker(supervisor: ProcessRef): Promise<ActorRef> {
+  const [child] = await supervisorAt(supervisor).children()
+  if (child?.ref === undefined) throw new Error('no worker')
+  return child.ref as ActorRef
+}
+
+test('without its option nobody acts; with it, a process is killed, restarted and traced', async (t) => {
+  const { ref } = await family(t)
+  const idle = await open(t, { port: 0, local: false })
+  const first = await signIn(idle)
+  const act = { method: 'POST', headers: { cookie: first.cookie, 'x-caduceus': 'act' } }
+  const refused = await ask(`${first.origin}/act`, { ...act, body: '{"key":1,"what":"kill"}' })
+  assert.is(refused.status, 403)
+  await idle.close()
+
+  const live = await open(t, { port: 0, actions: true })
+  const { origin, cookie } = await signIn(live)
+  const { pictures, changes } = look(t, live.path ?? '')
+  const key = (await pictures.next()).rows.find(({ id }) => id === 'worker')?.key
+  const headers = { cookie, 'x-caduceus': 'act' }
+  const post = (body: string, more: Record<string, string> = headers) =>
+    ask(`${origin}/act`, { method: 'POST', headers: more, body })
+  assert.is((await post(JSON.stringify({ key, what: 'kill' }), { cookie })).status, 403)
+  assert.is((await post('{"key":"1","what":"kill"}')).status, 400)
+  assert.is((await post('x'.repeat(10_000))).status, 400)
+  assert.is((await post(JSON.stringify({ key: 99_999, what: 'kill' }))).text, 'it does not run any more\n')
+  const killed = await post(JSON.stringify({ key, what: 'kill' }))
+  assert.equal([killed.status, killed.text], [200, 'worker: kill\n'])
+  const restarted = (count: number) => (each: Changes) =>
+    each.rows.some((row) => row.key === key && row.restarts === count)
+  await changes.next(restarted(1))
+  await post(JSON.stringify({ key, what: 'restart' }))
+  await changes.next(restarted(2))
+  await post(JSON.stringify({ key, what: 'trace' }))
+  const tracedWorker = await refOfWorker(ref)
+  ;(tracedWorker as unknown as { cast(name: string): boolean }).cast('work')
+  const { traced } = await changes.next((each) => each.traced.length > 0)
+  assert.equal(
+    traced.map(({ key: of, what, kind, name }) => [of, what, kind, name]),
+    [
+      [key, 'in', 'cast', 'work'],
+      [key, 'out', 'cast', 'work'],
+    ],
+  )
+})
+
+async function signIn({ url = '' }: Observation): Promise<{ origin: string; cookie: string }> {
+  const { status, headers } = await ask(url)
+  assert.equal([status, headers.location], [303, '/'])
+  const [cookie = ''] = String((headers['set-cookie'] as string[])[0]).split(';')
+  return { origin: new URL(url).origin, cookie }
+}
+
+test('the page is for those with the secret, under names of this machine, and for no other page', async (t) => {
+  const observation = await open(t, { port: 0, local: false })
+  const { origin, cookie } = await signIn(observation)
+  const { port } = new URL(origin)
+  assert.is((await ask(`${origin}/`)).status, 401)
+  assert.is((await ask(`${origin}/events`)).status, 401)
+  assert.is((await ask(`${origin}/?secret=wrong`)).status, 403)
+  assert.is((await ask(`${origin}/`, { headers: { cookie: `${cookie}x` } })).status, 401)
+  assert.is((await ask(`${origin}/`, { headers: { cookie, host: `evil.example:${port}` } })).status, 403)
+  assert.is((await ask(`${origin}/`, { headers: { cookie, origin: 'https://evil.example' } })).status, 403)
+  assert.is((await ask(`${origin}/`, { method: 'PUT', headers: { cookie } })).status, 405)
+  assert.is((await ask(`${origin}/../../etc/passwd`, { headers: { cookie } })).status, 404)
+  const page = await ask(`${origin}/`, { headers: { cookie } })
+  assert.is(page.status, 200)
+  assert.match(String(page.headers['content-security-policy']), /default-src 'none'; script-src 'self'/)
+  assert.is(page.headers['cache-control'], 'no-store')
+  for (const file of ['/page.js', '/page.css', '/icon.svg'])
+    assert.is((await ask(`${origin}${file}`, { headers: { cookie } })).status, 200)
+})
+
+test('four may look; the fifth is told so, and its place is free once one leaves', async (t) => {
+  const { path = '' } = await open(t)
+  const four = [1, 2, 3, 4].map(() => look(t, path))
+  await Promise.all(four.map(({ pictures }) => pictures.next()))
+  const error = await failure(look(t, path).ended)
+  assert.ok(error instanceof TransportError && error.code === 'CLIENT_LIMIT')
+  four[0]?.leave()
+  await until(async () => {
+    const fifth = look(t, path)
+    const isIn = await Promise.race([
+      fifth.pictures.next().then(() => true),
+      fifth.ended.then(
+        () => true,
+        () => false,
+      ),
+    ])
+    return isIn
+  })
+})
+
+test('what answers is itself restarted: same port, same secret, same path', async (t) => {
+  const observation = await open(t, { port: 0 })
+  const { url = '', path = '' } = observation
+  const [child] = inspect(observation).children
+  const ref = await refOfWorker(observation.ref)
+  assert.is(child?.name, observer.name)
+  await crashActor(ref, new Error('on purpose'))
+  await until(async () => {
+    const answered = await failure(signIn(observation))
+    return answered === undefined
+  })
+  assert.is(observation.url, url)
+  await look(t, path).pictures.next()
+})
+
+test('nothing is left once it is closed, and who looks is told the end', async (t) => {
+  const observation = await open(t, { port: 0 })
+  const { path = '', url = '' } = observation
+  const { pictures, ended } = look(t, path)
+  await pictures.next()
+  await observation.close()
+  await observation.close()
+  await ended
+  assert.throws(() => statSync(path), /ENOENT/)
+  assert.equal(await observedPrograms(), [])
+  assert.match(String(await failure(ask(url))), /ECONNREFUSED/)
+  const error = await failure(look(t, path).ended)
+  assert.ok(error instanceof TransportError && error.code === 'CONNECT_FAILED')
+})
+
+test('a program that has nothing more to do ends, looked at or not; a killed one is not listed', async (t) => {
+  const first = await program(t, 'ends')
+  const { ended } = look(t, first.path)
+  assert.is(await first.code, 0)
+  await ended
+  const second = await program(t, 'stays')
+  assert.is((await observedPrograms()).length, 1)
+  second.child.kill('SIGKILL')
+  await second.code
+  assert.ok(statSync(second.path).isSocket())
+  assert.equal(await observedPrograms(), [])
+  assert.throws(() => statSync(second.path), /ENOENT/)
+})
+
+/** A program that is looked at, and ends a second after that has begun, or not. */
+async function program(
+  t: TestContext,
+  way: 'ends' | 'stays',
+): Promise<{ child: ChildProcess; path: string; code: Promise<number | null> }> {
+  const file = fileURLToPath(new URL('./_program.js', import.meta.url))
+  const child = spawn(process.execPath, [file, way], { stdio: ['pipe', 'pipe', 'inherit'] })
+  t.after(() => child.kill('SIGKILL'))
+  const code = once(child, 'exit').then(([status]) => status as number | null)
+  const [line] = await once(child.stdout, 'data')
+  return { child, path: String(line).trim(), code }
+}
+
+test('a folder that others may write to is refused', async (t) => {
+  const open = mkdtempSync(join(tmpdir(), 'open-'))
+  t.after(() => {
+    process.env.XDG_RUNTIME_DIR = folder
+    rmSync(open, { recursive: true, force: true })
+  })
+  mkdirSync(join(open, 'caduceus'))
+  chmodSync(join(open, 'caduceus'), 0o777)
+  process.env.XDG_RUNTIME_DIR = open
+  const error = await failure(observe())
+  assert.ok(error instanceof TransportError && error.code === 'LISTEN_FAILED')
+  assert.match(error.message, /others may write to it/)
+})
+
+test('wrong options are told', async () => {
+  for (const [options, field] of [
+    [{ port: 70_000 }, 'port'],
+    [{ port: '80' }, 'port'],
+    [{ name: '' }, 'name'],
+    [{ actions: 1 }, 'actions'],
+    [{ ports: 1 }, 'ports'],
+  ] as const) {
+    const error = await failure(observe(options as ObserveOptions))
+    assert.ok(error instanceof TransportError && error.code === 'BAD_OPTION', field)
+    assert.equal(error.data, { field })
+  }
+})
+
+test.run()
