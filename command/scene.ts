@@ -25,8 +25,12 @@ export class Scene {
   }
 
   change({ rows, gone, happened, health, at }: Changes, now: number): void {
+    const left = gone.map((key) => this.rows.get(key))
     for (const row of rows) {
-      const before = this.rows.get(row.key)
+      // a session that comes back is a child of its own, of the same name
+      const before =
+        this.rows.get(row.key) ??
+        left.find((one) => one?.id === row.id && one.parent === row.parent && row.kind !== 'task')
       if (before !== undefined && before.process !== row.process) this.#marks.set(row.key, now)
       this.rows.set(row.key, row)
     }

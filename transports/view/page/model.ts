@@ -40,18 +40,34 @@ export class Model {
     const dead = new Set(
       happened.filter(({ what }) => deaths.has(what)).map(({ tree, process }) => `${tree} ${process}`),
     )
-    for (const row of rows) {
-      const before = this.rows.get(row.key)
-      const hadOne = before?.process !== undefined && before.status !== 'ended'
-      if (hadOne && before.process !== row.process) this.#died.set(row.key, now)
-      this.#ghosts.delete(row.key)
-      this.#put(row)
-    }
     // what has ended because its work is done goes without a word
     for (const key of gone) {
       const row = this.rows.get(key)
       if (row !== undefined && dead.has(`${row.tree} ${row.process}`)) this.#ghosts.set(key, now)
       else this.#remove(key)
+    }
+    for (const row of rows) {
+      const before = this.rows.get(row.key)
+      const hadOne = before?.process !== undefined && before.status !== 'ended'
+      if (hadOne && before.process !== row.process) this.#died.set(row.key, now)
+      if (before === undefined) this.#succeed(row)
+      this.#put(row)
+    }
+  }
+
+  /** A session that comes back is a child of its own: it takes the place of the dead one of its name. */
+  #succeed({ key, parent, id, kind }: Row): void {
+    if (kind === 'task') return
+    for (const [ghost, at] of this.#ghosts) {
+      const before = this.rows.get(ghost)
+      if (before === undefined || before.parent !== parent || before.id !== id) continue
+      const siblings = this.#children.get(parent)
+      siblings?.splice(siblings.indexOf(ghost), 1, key)
+      this.rows.delete(ghost)
+      this.#ghosts.delete(ghost)
+      this.rows.set(key, before)
+      this.#died.set(key, at)
+      return
     }
   }
 

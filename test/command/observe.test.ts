@@ -1,0 +1,127 @@
+import { spawn, spawnSync, execFileSync } from 'node:child_process'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import * as assert from 'uvu/assert'
+import { Scene, screenOf } from '../../command/scene.js'
+import type { Row } from '../../runtime/watch/rows.js'
+import { suite, type TestContext } from '../support/suite.js'
+import { caduceus, environmentOf, newHome, program, serverFile } from './_caduceus.js'
+
+const test = suite('caduceus observe', { timeout: 30_000 })
+const hasTmux = spawnSync('tmux', ['-V']).status === 0
+
+/** Serves the sample server, and resolves with its number once it may be looked at. */
+async function serve(t: TestContext, home: string): Promise<{ pid: number | undefined; page: string; kill(): void }> {
+  const args = [program, 'serve', serverFile, '--http', '0', '--observe', '0']
+  const child = spawn(process.execPath, args, { cwd: home, env: environmentOf(home), stdio: ['pipe', 'pipe', 'pipe'] })
+  t.after(() => child.kill('SIGKILL'))
+  let told = ''
+  for await (const chunk of child.stderr) {
+    told += chunk
+    const [page] = /http:\S+secret=\S+/.exec(told) ?? []
+    if (page !== undefined) return { pid: child.pid, page, kill: () => child.kill('SIGKILL') }
+  }
+  throw new Error(told)
+}
+
+test('without a program that may be looked at it says so, and exits with 3', async (t) => {
+  const { code, out, err } = await caduceus(t, ['observe'])
+  assert.equal([code, out], [3, ''])
+  assert.match(err, /^caduceus: no program of yours can be looked at: .*\n$/)
+})
+
+test('where nobody sees it, it prints the trees once, as text or JSON', async (t) => {
+  const home = newHome(t)
+  const { pid, page } = await serve(t, home)
+  assert.match(page, /^http:\/\/127\.0\.0\.1:\d+\/\?secret=[\w-]{32}$/)
+  const { code, out } = await caduceus(t, ['observe'], { home })
+  assert.is(code, 0)
+  assert.match(out, /^server sample {2}rest_for_one, 3 restarts left\n├─ holdings {2}http:/)
+  const byNumber = await caduceus(t, ['observe', String(pid), '--json'], { home })
+  const picture = JSON.parse(byNumber.out)
+  assert.equal([picture.program.pid, picture.program.name], [pid, '_server'])
+  const wrong = await caduceus(t, ['observe', 'shop'], { home })
+  assert.is(wrong.code, 2)
+  assert.match(wrong.err, /expected a program.*_server \(\d+\), got shop/)
+  await serve(t, home)
+  const two = await caduceus(t, ['observe'], { home })
+  assert.is(two.code, 2)
+  assert.match(two.err, /which one\? _server \(\d+\), _server \(\d+\)/)
+})
+
+const inTerminal: typeof test = Object.assign(
+  hasTmux ? test : (promise: string) => test.skip(promise, 'tmux is not installed'),
+  test,
+)
+
+inTerminal('in a terminal it shows the trees live, until the program ends', async (t) => {
+  const home = newHome(t)
+  const served = await serve(t, home)
+  const socket = join(home, 'tmux')
+  const tmux = (...args: string[]): string =>
+    execFileSync('tmux', ['-S', socket, ...args], { env: environmentOf(home), encoding: 'utf8' })
+  const line = `'${process.execPath}' '${program}' observe; echo exit $?; cat`
+  tmux('-f', '/dev/null', 'new-session', '-d', '-x', '90', '-y', '20', '-c', home, line)
+  t.after(() => spawnSync('tmux', ['-S', socket, 'kill-server']))
+  // a terminal tells nobody of its changes
+  const shows = async (text: string): Promise<void> => {
+    for (;;) {
+      const screen = tmux('capture-pane', '-p')
+      if (screen.includes(text)) return
+      if (t.signal.aborted) throw new Error(`expected ${text} in\n${screen}`)
+      await sleep(50)
+    }
+  }
+  await shows(`_server  pid ${served.pid}`)
+  await shows('└─ transport (http_listener)')
+  served.kill()
+  await shows('the program has ended')
+  await shows('exit 0')
+})
+
+inTerminal('q ends it, and the terminal is as it was', async (t) => {
+  const home = newHome(t)
+  await serve(t, home)
+  const socket = join(home, 'tmux')
+  const tmux = (...args: string[]): string =>
+    execFileSync('tmux', ['-S', socket, ...args], { env: environmentOf(home), encoding: 'utf8' })
+  const line = `echo before; '${process.execPath}' '${program}' observe; echo exit $?; cat`
+  tmux('-f', '/dev/null', 'new-session', '-d', '-x', '90', '-y', '20', '-c', home, line)
+  t.after(() => spawnSync('tmux', ['-S', socket, 'kill-server']))
+  const screen = async (fits: (text: string) => boolean): Promise<void> => {
+    while (!fits(tmux('capture-pane', '-p'))) {
+      if (t.signal.aborted) throw new Error(tmux('capture-pane', '-p'))
+      await sleep(50)
+    }
+  }
+  await screen((text) => text.includes('q ends') && !text.includes('before'))
+  tmux('send-keys', 'q')
+  await screen((text) => text.startsWith('before\nexit 0\n'))
+})
+
+const row = (key: number, parent: number | null, id: string): Row => ({
+  ...{ key, parent, id, name: id, tree: 1, process: key, kind: 'actor', status: 'running' },
+  ...{ mailbox: 0, restarts: 0, since: 0 },
+})
+
+test('a screen is as large as the terminal, whatever there is to show', () => {
+  const names = Array.from({ length: 100 }, (_, i) => row(i + 2, 1, `child ${i} ${'x'.repeat(100)}\u001b[2J`))
+  const scene = new Scene({
+    ...{ at: 0, happened: [], traced: [], health: { rss: 0, heapUsed: 0, late: 0, busy: 0, uptime: 0 } },
+    program: { name: 'x', pid: 1, node: 'v20', actions: false },
+    rows: [row(1, null, 'top'), ...names],
+  })
+  for (const [columns, rows] of [
+    [80, 24],
+    [20, 3],
+    [300, 200],
+  ] as const) {
+    const { lines } = screenOf(scene, { columns, rows, top: 1e6, now: 0 })
+    assert.ok(lines.length <= rows, `${lines.length} of ${rows}`)
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: our own colours
+    for (const text of lines) assert.ok(text.replace(/\u001b\[\d+m/g, '').length <= columns)
+  }
+  assert.is(screenOf(scene, { columns: 80, rows: 24, top: 1e6, now: 0 }).top, 101 - 20)
+})
+
+test.run()

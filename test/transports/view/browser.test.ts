@@ -1,0 +1,126 @@
+// time limit: 120 s
+import { existsSync } from 'node:fs'
+import { type Browser, chromium, type Page } from 'playwright-core'
+import * as assert from 'uvu/assert'
+import { startClients } from '../../../client/fleet/clients.js'
+import { defineActor } from '../../../runtime/process/behaviour.js'
+import { childSpec } from '../../../runtime/supervision/child-spec.js'
+import { startSupervisor } from '../../../runtime/supervision/supervise.js'
+import { defineServer } from '../../../server/definitions/define-server.js'
+import { defineTool } from '../../../server/definitions/define-tool.js'
+import { startServer } from '../../../server/server-supervisor.js'
+import { serveHttp } from '../../../transports/http/server/serve.js'
+import { observe } from '../../../transports/view/observe.js'
+import { suite, type TestContext } from '../../support/suite.js'
+
+const test = suite('the page, in a browser', { timeout: 60_000 })
+const found = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(existsSync)
+const inBrowser: typeof test = Object.assign(
+  found === undefined ? (promise: string) => test.skip(promise, 'chromium is not installed') : test,
+  test,
+)
+
+async function open(t: TestContext): Promise<{ page: Page; complaints: string[]; browser: Browser }> {
+  // the tests of a container run as root, which the sandbox of chromium does not take
+  const args = ['--no-sandbox', '--disable-dev-shm-usage']
+  const browser = await chromium.launch({ ...(found && { executablePath: found }), args })
+  t.after(() => browser.close())
+  const page = await browser.newPage({ viewport: { width: 1_200, height: 700 } })
+  const complaints: string[] = []
+  page.on('console', (message) => {
+    if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text())
+  })
+  page.on('pageerror', (error) => complaints.push(error.message))
+  return { page, complaints, browser }
+}
+
+inBrowser('a killed session turns red, and comes back within a second', async (t) => {
+  const shop = defineServer({ name: 'shop', version: '1', tools: { ok: defineTool({ run: () => 'ok' }) } })
+  const server = await startServer(shop, { transport: serveHttp({ port: 0 }), logger: false })
+  t.after(() => server.stop())
+  const entries = { orders: { url: server.url ?? '' } }
+  const clients = await startClients(entries, {
+    client: { era: 'handshake' },
+    logger: false,
+    required: 'all',
+  })
+  t.after(() => clients.close())
+  const observation = await observe({ name: 'shop', port: 0, local: false, actions: true })
+  t.after(() => observation.close())
+  const { page, complaints } = await open(t)
+  await page.goto(observation.url ?? '')
+  assert.is(new URL(page.url()).search, '')
+  const session = page
+    .locator('.line', { hasText: 'session' })
+    .filter({ hasText: 'ready, 0 in flight' })
+    .first()
+  await session.click()
+  assert.match(await page.locator('#details').innerText(), /says\s+ready, 0 in flight/)
+  await page.locator('.acts .kill').click()
+  const began = performance.now()
+  await page.locator('.line.died').waitFor({ timeout: 5_000 })
+  // nobody else notices: its client calls, and it is there
+  assert.is((await clients.get('orders').callTool('ok')).text, 'ok')
+  await page.locator('.line.back').waitFor({ timeout: 5_000 })
+  const took = performance.now() - began
+  assert.ok(took < 2_000, `red, and back after ${took} ms`)
+  await page.locator('.happening.end', { hasText: 'killed' }).waitFor()
+  assert.is(await page.locator('.chip', { hasText: '1 session ready' }).count(), 1)
+  assert.equal(complaints, [])
+})
+
+inBrowser('with 5,000 processes it draws what is seen, searches, and follows the keyboard', async (t) => {
+  const plain = defineActor({ name: 'plain', init: () => ({}) })
+  const hostile = '<img src=x onerror="document.title=1">'
+  const children = Array.from({ length: 4_900 }, (_, i) => childSpec(plain, undefined, { id: `child ${i}` }))
+  const tree = await startSupervisor({
+    ...{ name: 'many', strategy: 'one_for_one', logger: false },
+    children: [...children, childSpec(plain, undefined, { id: hostile })],
+  })
+  t.after(() => tree.stop())
+  const observation = await observe({ port: 0, local: false })
+  t.after(() => observation.close())
+  const { page, complaints } = await open(t)
+  await page.emulateMedia({ colorScheme: 'dark' })
+  await page.goto(observation.url ?? '')
+  await page.locator('.line', { hasText: 'child 3' }).first().waitFor()
+  assert.ok((await page.locator('.line').count()) < 100)
+  const ground = await page.evaluate('getComputedStyle(document.body).backgroundColor')
+  assert.is(ground, 'rgb(20, 22, 26)')
+  await page.keyboard.press('End')
+  await page.locator('.line.selected', { hasText: hostile }).waitFor()
+  await page.keyboard.press('Home')
+  await page.locator('.line.selected', { hasText: 'many' }).waitFor()
+  await page.keyboard.press('ArrowLeft')
+  await page.waitForFunction('document.querySelectorAll(".line").length === 1')
+  await page.keyboard.press('/')
+  await page.keyboard.type('child 4321')
+  await page.locator('.line', { hasText: 'child 4321' }).waitFor()
+  assert.is(await page.locator('.line').count(), 2)
+  await page.keyboard.press('Escape')
+  assert.is(await page.locator('#search').inputValue(), '')
+  assert.is(await page.title(), `${observation.path === undefined ? 'browser.test' : ''} · caduceus`)
+  assert.is(await page.locator('.acts').count(), 0)
+  assert.equal(complaints, [])
+})
+
+inBrowser(
+  'when the program goes, the page says so; the program with another secret is not confused with it',
+  async (t) => {
+    const first = await observe({ port: 0, local: false })
+    t.after(() => first.close())
+    const { page } = await open(t)
+    await page.goto(first.url ?? '')
+    await page.locator('#title', { hasText: 'browser.test' }).waitFor()
+    const { port } = new URL(first.url ?? '')
+    await first.close()
+    await page.locator('#banner', { hasText: 'The program is away' }).waitFor()
+    const second = await observe({ port: Number(port), local: false })
+    t.after(() => second.close())
+    await page
+      .locator('#banner', { hasText: 'does not let this page look any more' })
+      .waitFor({ timeout: 20_000 })
+  },
+)
+
+test.run()
