@@ -99,6 +99,7 @@ export class Timeline implements Disposable {
         })
       }),
       watchClients(add),
+      watchSessions(add),
     )
   }
 
@@ -112,10 +113,11 @@ export class Timeline implements Disposable {
   }
 }
 
+type Add = (happening: Omit<Happening, 'id' | 'at'>) => void
+
 /** The states of clients, of a floor above this one: by its channel. */
-function watchClients(add: (happening: Omit<Happening, 'id' | 'at'>) => void): () => void {
-  const source = channel('caduceus.client.state')
-  const listener = (event: unknown): void => {
+function watchClients(add: Add): () => void {
+  return hear('caduceus.client.state', (event) => {
     const { client, tree, phase, attempt, code } = event as {
       client: string
       tree: number
@@ -124,13 +126,27 @@ function watchClients(add: (happening: Omit<Happening, 'id' | 'at'>) => void): (
       code?: string | number
     }
     const again = attempt > 1 ? `, attempt ${attempt}` : ''
-    add({
-      what: 'client',
-      tree,
-      name: client,
-      text: `${phase}${again}${code === undefined ? '' : ` (${code})`}`,
-    })
-  }
+    const why = code === undefined ? '' : ` (${code})`
+    add({ what: 'client', tree, name: client, text: `${phase}${again}${why}` })
+  })
+}
+
+/** Sessions that come back are children of their own: no supervisor restarts them. */
+function watchSessions(add: Add): () => void {
+  return hear('caduceus.server.session', (event) => {
+    const { server, tree, process, type } = event as {
+      server: string
+      tree: number
+      process: number
+      type: string
+    }
+    if (type === 'restored')
+      add({ what: 'restart', tree, name: 'session', process, text: `runs again, of ${server}` })
+  })
+}
+
+function hear(name: string, listener: (event: unknown) => void): () => void {
+  const source = channel(name)
   source.subscribe(listener)
   return () => void source.unsubscribe(listener)
 }

@@ -11,9 +11,16 @@ const test = suite('caduceus observe', { timeout: 30_000 })
 const hasTmux = spawnSync('tmux', ['-V']).status === 0
 
 /** Serves the sample server, and resolves with its number once it may be looked at. */
-async function serve(t: TestContext, home: string): Promise<{ pid: number | undefined; page: string; kill(): void }> {
+async function serve(
+  t: TestContext,
+  home: string,
+): Promise<{ pid: number | undefined; page: string; kill(): void }> {
   const args = [program, 'serve', serverFile, '--http', '0', '--observe', '0']
-  const child = spawn(process.execPath, args, { cwd: home, env: environmentOf(home), stdio: ['pipe', 'pipe', 'pipe'] })
+  const child = spawn(process.execPath, args, {
+    cwd: home,
+    env: environmentOf(home),
+    stdio: ['pipe', 'pipe', 'pipe'],
+  })
   t.after(() => child.kill('SIGKILL'))
   let told = ''
   for await (const chunk of child.stderr) {

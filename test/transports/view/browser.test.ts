@@ -65,6 +65,8 @@ inBrowser('a killed session turns red, and comes back within a second', async (t
   const took = performance.now() - began
   assert.ok(took < 2_000, `red, and back after ${took} ms`)
   await page.locator('.happening.end', { hasText: 'killed' }).waitFor()
+  await page.locator('.happening.restart', { hasText: 'session' }).waitFor()
+  assert.match(await page.locator('#details h2').innerText(), /^session /)
   assert.is(await page.locator('.chip', { hasText: '1 session ready' }).count(), 1)
   assert.equal(complaints, [])
 })

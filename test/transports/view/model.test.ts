@@ -75,6 +75,7 @@ test('a session that comes back as another child takes the place of the dead one
   assert.is(shown(model.lines(2_000))[2], '  session a back')
   model.sweep(9_000)
   assert.equal(shown(model.lines(9_000)).slice(1, 4), [' sessions', '  session a', '  session b'])
+  assert.equal([model.nowAt(3), model.nowAt(4), model.nowAt(99)], [8, 4, undefined])
 })
 
 test('a search shows what fits, with all above it, whatever is closed', () => {

@@ -25,6 +25,8 @@ export class Model {
   readonly #died = new Map<number, number>()
   /** Rows that have gone, and are shown as dead for a moment. */
   readonly #ghosts = new Map<number, number>()
+  /** Who took the place of a row that has gone. */
+  readonly #heirs = new Map<number, number>()
   search = ''
   onlyTrouble = false
 
@@ -33,6 +35,7 @@ export class Model {
     this.#children.clear()
     this.#died.clear()
     this.#ghosts.clear()
+    this.#heirs.clear()
     for (const row of rows) this.#put(row)
   }
 
@@ -67,6 +70,7 @@ export class Model {
       this.#ghosts.delete(ghost)
       this.rows.set(key, before)
       this.#died.set(key, at)
+      this.#heirs.set(ghost, key)
       return
     }
   }
@@ -145,8 +149,11 @@ export class Model {
     return path
   }
 
-  isGone(key: number): boolean {
-    return this.#ghosts.has(key)
+  /** The row, or the one that has taken its place. */
+  nowAt(key: number): number | undefined {
+    if (this.rows.has(key)) return key
+    const heir = this.#heirs.get(key)
+    return heir === undefined ? undefined : this.nowAt(heir)
   }
 
   #wanted(now: number): ReadonlySet<number> | undefined {

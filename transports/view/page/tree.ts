@@ -37,6 +37,7 @@ export class TreeView {
   }
 
   draw(now: number): void {
+    if (this.selection !== undefined) this.selection = this.#model.nowAt(this.selection)
     this.#lines = this.#model.lines(now)
     this.#list.style.height = `${this.#lines.length * height}px`
     this.#drawSeen()
