@@ -25,7 +25,7 @@ test('the tarball holds the bundles, the declarations and the papers, and nothin
   const { files } = await packOnce(t.signal)
   const expected = [
     /^(?:package\.json|README\.md|CHANGELOG\.md|LICENSE)$/,
-    /^(?:runtime|protocol|transports|server|client|command)\/[\w/-]+\.md$/,
+    /^(?:runtime|protocol|transports|server|client|command)\/[\w/-]+\.(?:md|png)$/,
     /^dist\/(?:index|testing|(?:runtime|protocol|transports|server|client)\/[\w./-]+)\.(?:js|js\.map|d\.ts)$/,
     /^dist\/command\/[\w.-]+\.js(?:\.map)?$/,
     /^dist\/chunks\/[\w.-]+\.js(?:\.map)?$/,
@@ -36,7 +36,7 @@ test('the tarball holds the bundles, the declarations and the papers, and nothin
   )
   for (const name of ['README.md', 'CHANGELOG.md', 'LICENSE']) assert.ok(files.includes(name), name)
   for (const page of files.filter((path) => path.endsWith('.md'))) {
-    const linked = readFileSync(inRoot(page), 'utf8').matchAll(/\]\(([\w./-]+\.md)(?:#[\w-]*)?\)/g)
+    const linked = readFileSync(inRoot(page), 'utf8').matchAll(/\]\(([\w./-]+\.(?:md|png))(?:#[\w-]*)?\)/g)
     for (const [, path = ''] of linked)
       assert.ok(files.includes(posix.join(posix.dirname(page), path)), `${page} links to ${path}`)
   }
