@@ -32,6 +32,10 @@ export type Component = ToolDefinition | ResourceDefinition | ResourceTemplateDe
 export interface Beyond {
   /** A resource that is in no list. */
   find(uri: string): ResourceDefinition | undefined
+  /** Starts those of which nothing is known, and resolves when it is; undefined when there are none. Never rejects. */
+  wake(): Promise<void> | undefined
+  /** Whether one of which nothing is known may suggest values for arguments. */
+  readonly mayComplete: boolean
   /** The server's own instructions, and theirs. */
   readonly instructions: string | undefined
 }
@@ -85,7 +89,7 @@ export class Catalog {
   readonly #changedAt: Record<ListKind, number>
   readonly #hasTasks: boolean
   #capabilities: ServerCapabilities
-  #beyond: Beyond['find'] | undefined
+  #beyond: Beyond | undefined
   #instructions: string | undefined
 
   constructor(
@@ -176,7 +180,7 @@ export class Catalog {
       const variables = template.matcher.match(uri)
       if (variables !== undefined) return { template, variables }
     }
-    const unlisted = this.#beyond?.(uri)
+    const unlisted = this.#beyond?.find(uri)
     return unlisted === undefined ? undefined : { resource: unlisted }
   }
 
@@ -187,9 +191,15 @@ export class Catalog {
 
   /** Of servers behind this one: what they tell of their use, and resources that they do not list. */
   extend(beyond: Beyond): void {
-    this.#beyond = beyond.find
+    this.#beyond = beyond
     this.#instructions = beyond.instructions
+    this.#capabilities = this.#readCapabilities()
     this.#discoveries = new Map()
+  }
+
+  /** As `Beyond` has it. */
+  wake(): Promise<void> | undefined {
+    return this.#beyond?.wake()
   }
 
   /** The answer to `server/discover`, written once until a change (specification: 2026-07-28, discover). */
@@ -245,11 +255,14 @@ export class Catalog {
     )
   }
 
-  /** Somebody wants to hear of changes of a resource; one of a server behind this one is told there. */
-  want(uri: string, peer: Peer): void {
-    const found = this.find(uri)
-    if (found !== undefined)
-      ('resource' in found ? found.resource : found.template).relayed?.want?.(uri, peer)
+  /**
+   * Somebody wants to hear of changes of a resource, until the returned function is called. Undefined where no server
+   * behind this one has to know.
+   */
+  want(uri: string, peer: Peer): (() => void) | undefined {
+    const found = this.#beyond === undefined ? undefined : this.find(uri)
+    if (found === undefined) return undefined
+    return ('resource' in found ? found.resource : found.template).relayed?.want?.(uri, peer)
   }
 
   /** False when its name or uri is taken. */
@@ -303,9 +316,11 @@ export class Catalog {
       ...this.#definition.extensions,
       ...(this.#hasTasks && { [tasksExtension]: {} }),
     }
+    const hasCompletions =
+      this.#beyond?.mayComplete === true || [...this.templates.all(), ...this.prompts.all()].some(completes)
     return Object.freeze({
       ...(logging && { logging: {} }),
-      ...([...this.templates.all(), ...this.prompts.all()].some(completes) && { completions: {} }),
+      ...(hasCompletions && { completions: {} }),
       ...(prompts && { prompts: { listChanged: true } }),
       ...(resources && { resources: { subscribe: true, listChanged: true } }),
       ...(tools && { tools: { listChanged: true } }),

@@ -141,10 +141,11 @@ function readSource({ bad }: DefinitionReaders, source: UpstreamSource): Upstrea
 
 function readStarted(field: string, entry: object): void {
   const read = definitionReaders(`gateway: ${field}`)
-  read.checkFields(entry, new Set(['start', 'per', 'max', 'idle']))
-  const { per = 'gateway', max = 1, idle = 0 } = entry as StartedUpstream
+  read.checkFields(entry, new Set(['start', 'per', 'max', 'lazy', 'idle']))
+  const { per = 'gateway', max = 1, lazy, idle = 0 } = entry as StartedUpstream
   read.readWord(per, 'per', ['gateway', 'session', 'principal'])
   read.readCount(max, 'max')
+  read.readFlag(lazy, 'lazy', false)
   if (idle !== 0) read.readMs(idle, 'idle')
 }
 

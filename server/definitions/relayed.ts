@@ -12,6 +12,6 @@ export interface Relayed {
   run(params: object, ctx: ToolContext): Promise<JsonObject>
   /** Suggests values for an argument; absent where that server does not. */
   complete?(params: object, ctx: ToolContext): Promise<JsonObject>
-  /** Somebody who may see this resource wants to hear of its changes. */
-  want?(uri: string, peer: Peer): void
+  /** Somebody who may see this resource wants to hear of its changes, until the returned function is called. */
+  want?(uri: string, peer: Peer): () => void
 }

@@ -1,3 +1,4 @@
+import type { JsonObject } from '../../protocol/wire/json.js'
 import type { Implementation } from '../../protocol/messages/base.js'
 import type { ServerCapabilities } from '../../protocol/messages/capabilities.js'
 import type { LoggingLevel } from '../../protocol/messages/logging.js'
@@ -38,11 +39,15 @@ export interface UpstreamCall {
   }) => void
 }
 
-/** Several of them, which may come and go: what `startClients` returns is such a set. */
+/**
+ * Several of them, which may come and go: what `startClients` returns is such a set. Another value under a name is
+ * another server.
+ */
 export interface Upstreams {
   readonly names: readonly string[]
   has(name: string): boolean
-  get(name: string): Upstream
+  get(name: string): Upstream | StartUpstream | StartedUpstream
+  /** Calls `fn` when servers come, go or change, until the returned function is called. */
   onState(fn: (name: string) => void): () => void
   close(): Promise<void>
 }
@@ -82,7 +87,7 @@ export interface SeatQuestion {
   readonly signal: AbortSignal
 }
 
-/** Starts the client of a server. It may resolve before the client is ready. */
+/** Starts the client of a server. It may resolve before the client is ready. One that rejects is called again. */
 export type StartUpstream = (seat: Seat) => Upstream | Promise<Upstream>
 
 /** A server whose client the gateway starts, and closes. */
@@ -94,11 +99,47 @@ export interface StartedUpstream {
    * `gateway`.
    */
   readonly per?: 'gateway' | 'session' | 'principal'
-  /** Clients at once, where each session or principal has its own. Default 100. */
+  /**
+   * Clients at once. Default 100 where each session or principal has its own. All together have 1 by default; with
+   * more, a call goes to the one with the fewest under way, and another one is started when all are at work.
+   */
   readonly max?: number
   /**
-   * Milliseconds without a call until a client is closed; the next call starts it again. Default 600,000 for those
-   * of sessions and principals; the one of all stays (0).
+   * Whether the client is started by the first call that needs it, and not with the gateway. As long as nothing is
+   * known of its server, a list or a call of an unknown name starts it, too. Default false.
+   */
+  readonly lazy?: boolean
+  /**
+   * Milliseconds without a call until a client is closed; the next call starts it again, and what its server offers
+   * stays listed. 0: it stays. The one of all that tells of a resource stays as long as somebody has subscribed to
+   * it. Default 600,000; 0 for the one of all that is not `lazy`.
    */
   readonly idle?: number
+}
+
+/** What a server offers, as it tells it. */
+export interface UpstreamLists {
+  readonly tools: readonly JsonObject[]
+  readonly resources: readonly JsonObject[]
+  readonly templates: readonly JsonObject[]
+  readonly prompts: readonly JsonObject[]
+}
+
+/** What is known of a server. It outlives the process that watches its client. */
+export interface UpstreamRecord {
+  /** As of its last connection. */
+  server: Upstream['server']
+  /** Undefined until they are known. */
+  lists: UpstreamLists | undefined
+  /** Resources whose changes somebody wants to hear of, by the uris of the server. */
+  readonly wanted: Map<string, WantedResource>
+  /** Has the server tell no more of a resource. Whoever has its client now says how. */
+  unwant: (uri: string) => void
+}
+
+export interface WantedResource {
+  /** Its uri here. */
+  readonly listed: string
+  /** How many want it. */
+  count: number
 }

@@ -9,19 +9,28 @@ import { describe } from '../../runtime/watch/inspect.js'
 import type { Component } from '../catalog/catalog.js'
 import type { ToolDefinition } from '../definitions/define-tool.js'
 import { type GatewayPlan, isUpstream, isUpstreams } from '../definitions/gateway-options.js'
-import type { StartedUpstream, StartUpstream, Upstream, Upstreams } from '../definitions/upstreams.js'
+import type {
+  StartedUpstream,
+  StartUpstream,
+  Upstream,
+  UpstreamLists,
+  UpstreamRecord,
+  Upstreams,
+} from '../definitions/upstreams.js'
 import { emitServer, type GatewayEvent } from '../base/events.js'
 import type { Holdings } from '../holdings/holdings-actor.js'
 import type { baseActor } from '../subscriptions/base-actor.js'
-import { componentsOf, type Lists, unlistedResource } from './components.js'
+import { componentsOf, unlistedResource } from './components.js'
 import { UpstreamLink } from './link.js'
 import { fits, qualifiedUri } from './names.js'
 import { searchTools } from './tool-search.js'
 
-/** Milliseconds between two looks for clients that nobody uses. */
-const sweepAfter = 30_000
-/** Milliseconds until a client that did not start is started again. */
+/** Milliseconds between two looks for clients that nobody uses, at least and at most. */
+const sweepSoonest = 100
+const sweepLatest = 30_000
+/** Milliseconds until a client that did not start is started again, doubled each time, and at most. */
 const startAgain = 5_000
+const latestStart = 60_000
 /** Entries of one list of one server; what is beyond is left out. */
 const maxEntries = 10_000
 const maxPages = 1_000
@@ -29,16 +38,21 @@ const maxPages = 1_000
 /** Changes within this many ms are one. */
 const coalesce = 5
 
-const nothing: Lists = Object.freeze({ tools: [], resources: [], templates: [], prompts: [] })
-
 /** One server, and what is known of it. */
 interface Place {
+  readonly entry: Upstream | StartUpstream | StartedUpstream
   readonly link: UpstreamLink
+  readonly record: UpstreamRecord
+  /** The one that tells what there is; undefined where it does not run. */
   client: Upstream | undefined
-  lists: Lists
   /** Whether its lists are known, or it cannot be had. */
   isSettled: boolean
   isReady: boolean
+  /** Whether it cannot be reached; one that nobody needs is not away. */
+  isAway: boolean
+  /** Starts that failed since it was ready. */
+  failures: number
+  again: TimerRef | undefined
   /** Whether its lists are asked for now, and have changed meanwhile. */
   isAsking: boolean
   isStale: boolean
@@ -49,7 +63,7 @@ interface Held {
   readonly component: Component
   /** Whose it is, and its entry: another text, another component. */
   readonly text: string
-  /** Undefined: of an earlier incarnation of this actor, and of no use. */
+  /** Undefined: of an earlier incarnation of this actor. */
   readonly link?: UpstreamLink
 }
 
@@ -63,28 +77,39 @@ export const gatewayActor = defineActor({
   ): Gateway {
     const gateway = new Gateway(holdings, plan, ctx)
     ctx.own(() => gateway.end())
-    ctx.sendAfter(sweepAfter, 'sweep')
-    ctx.sendAfter(plan.startTimeout, 'late')
     gateway.begin()
+    ctx.sendAfter(gateway.sweepAfter, 'sweep')
     return gateway
   },
   call: {
     /** Resolves when the first lists are there, or are not to be had in time. */
     settled: (gateway, _nothing: undefined, ctx): Deferred<void> | undefined => gateway.settled(ctx),
+    /** As `settled`, for servers that are started by their first use, too: this is one. */
+    wake: (gateway, _nothing: undefined, ctx): Deferred<void> | undefined => gateway.wake(ctx),
   },
   cast: {
     sync: (gateway) => gateway.sync(),
     source: (gateway, upstreams: Upstreams) => gateway.take(upstreams),
     began: (gateway, { name, client }: { readonly name: string; readonly client: Upstream }) =>
       gateway.watch(name, client),
-    failed: (gateway, { name, problem }: { readonly name: string; readonly problem: string }, ctx) => {
-      gateway.give(name, problem)
-      ctx.sendAfter(startAgain, { again: name })
-    },
+    /** No set of servers, which is tried again. */
+    missing: (gateway, problem: string) => gateway.missing(problem),
+    failed: (
+      gateway,
+      {
+        name,
+        problem,
+        isTeller,
+      }: { readonly name: string; readonly problem: string; readonly isTeller: boolean },
+    ) => gateway.give(name, problem, isTeller),
     state: (
       gateway,
-      { name, phase, client }: { readonly name: string; readonly phase: string; readonly client: Upstream },
-    ) => gateway.note(name, phase, client),
+      {
+        name,
+        state,
+        client,
+      }: { readonly name: string; readonly state: Upstream['state']; readonly client: Upstream },
+    ) => gateway.note(name, state, client),
     changed: (gateway, { name, client }: { readonly name: string; readonly client: Upstream }) =>
       gateway.ask(name, client),
     listed: (
@@ -93,7 +118,7 @@ export const gatewayActor = defineActor({
         name,
         client,
         lists,
-      }: { readonly name: string; readonly client: Upstream; readonly lists: Lists | undefined },
+      }: { readonly name: string; readonly client: Upstream; readonly lists: UpstreamLists | undefined },
     ) => gateway.listed(name, client, lists),
   },
   info: {
@@ -102,7 +127,7 @@ export const gatewayActor = defineActor({
       if (what === 'put') return gateway.put()
       if (isObject(what))
         return 'again' in what ? gateway.again(String(what.again)) : gateway.askAgain(String(what.list))
-      ctx.sendAfter(sweepAfter, 'sweep')
+      ctx.sendAfter(gateway.sweepAfter, 'sweep')
       return gateway.sweep()
     },
   },
@@ -121,6 +146,8 @@ class Gateway {
   #changing: TimerRef | undefined
   #upstreams: Upstreams | undefined
   #waiting: Deferred<void>[] = []
+  #late: TimerRef | undefined
+  /** Whether nobody waits any more for the set of servers. */
   #isLate = false
   #undo: (() => void)[] = []
 
@@ -141,16 +168,26 @@ class Gateway {
 
   begin(): void {
     const { source, pinned } = this.#plan
+    this.#waitUntilLate()
     if (pinned !== undefined) {
-      const tools = searchTools(() => this.#hidden)
+      const tools = searchTools(
+        () => this.#hidden,
+        () => this.#awake(),
+      )
       const former = tools.map(({ kind, name }) => [kind, name] as const)
       this.#holdings.catalog.swap(former, tools)
     }
     this.#extend()
     if (typeof source === 'function') return this.#start(source)
-    if (isUpstreams(source)) return this.take(source)
-    for (const [name, entry] of Object.entries(source)) this.#add(name, entry)
-    return undefined
+    if (isUpstreams(source)) this.take(source)
+    else for (const [name, entry] of Object.entries(source)) this.#add(name, entry)
+    // what an earlier incarnation has found out
+    return this.put()
+  }
+
+  get sweepAfter(): number {
+    const idles = [...this.#places.values()].map(({ link }) => link.shortestIdle)
+    return Math.max(sweepSoonest, Math.min(sweepLatest, ...idles))
   }
 
   end(): void {
@@ -170,13 +207,25 @@ class Gateway {
     return reply
   }
 
+  /** Starts servers of which nothing is known, and waits for their lists. */
+  wake(ctx: ActorContext): Deferred<void> | undefined {
+    const asleep = [...this.#places.values()].filter(isAsleep)
+    for (const place of asleep) {
+      place.isSettled = false
+      place.link.begin()
+    }
+    if (asleep.length > 0) this.#waitUntilLate()
+    return this.settled(ctx)
+  }
+
   giveUp(): void {
     this.#isLate = true
+    for (const place of this.#places.values()) place.isSettled = true
     this.#settle()
   }
 
   sweep(): void {
-    for (const { link } of this.#places.values()) link.sweep()
+    for (const { link, isAsking } of this.#places.values()) if (!isAsking) link.sweep()
   }
 
   /** A set of clients, in which they come and go. */
@@ -190,10 +239,10 @@ class Gateway {
     const { names = [] } = this.#upstreams ?? {}
     for (const name of [...this.#places.keys()]) if (!names.includes(name)) this.#remove(name)
     for (const name of names) {
-      const client = this.#upstreams?.get(name)
+      const entry = this.#upstreams?.get(name)
       const place = this.#places.get(name)
-      // another client may have taken its name meanwhile: what it offers stays until that one tells
-      if (client !== undefined && place?.client !== client) this.#add(name, client, place)
+      // another one may have taken its name meanwhile: what it offers stays until that one tells
+      if (entry !== undefined && place?.entry !== entry) this.#add(name, entry, place)
     }
     this.#settle()
   }
@@ -203,9 +252,9 @@ class Gateway {
     const place = this.#places.get(name)
     if (place === undefined) return
     const changed = (): void => void this.#self.cast('changed', { name, client })
-    const state = (): void => void this.#self.cast('state', { name, phase: client.state.phase, client })
+    const state = (): void => void this.#self.cast('state', { name, state: client.state, client })
     for (const undo of place.undo.splice(0)) undo()
-    Object.assign(place, { client, isAsking: false, isStale: false })
+    Object.assign(place, { client, isReady: false, isAsking: false, isStale: false })
     place.undo = [
       client.onState(state),
       client.onNotification('notifications/tools/list_changed', changed),
@@ -217,35 +266,47 @@ class Gateway {
         place.link.visited(String(elicitationId)),
       ),
     ]
-    this.note(name, client.state.phase, client)
+    this.note(name, client.state, client)
   }
 
-  /** Its client could not be started. */
-  give(name: string, problem: string): void {
-    this.#tell('not_started', name, `${problem}: it is started again in ${startAgain} ms`)
+  missing(problem: string): void {
+    this.#tell('not_started', '', `${problem}: it is started again in ${startAgain} ms`)
+    this.#ctx.sendAfter(startAgain, { again: '' })
+  }
+
+  /** One of its clients could not be started. */
+  give(name: string, problem: string, isTeller: boolean): void {
     const place = this.#places.get(name)
-    if (place !== undefined) place.isSettled = true
+    const wait = place !== undefined && isTeller ? this.#later(place) : undefined
+    this.#tell(
+      'not_started',
+      name,
+      `${problem}: it is started again ${wait === undefined ? 'by the next call' : `in ${wait} ms`}`,
+    )
     this.#settle()
   }
 
   again(name: string): void {
     const { source } = this.#plan
-    if (name === '' && typeof source === 'function' && this.#upstreams === undefined)
-      return this.#start(source)
+    if (name === '') return this.#isPending && typeof source === 'function' ? this.#start(source) : undefined
     const place = this.#places.get(name)
-    return place === undefined ? undefined : this.#begin(place)
+    if (place !== undefined) place.again = undefined
+    return place?.link.begin()
   }
 
-  note(name: string, phase: string, client: Upstream): void {
+  note(name: string, { phase, reason }: Upstream['state'], client: Upstream): void {
     const place = this.#places.get(name)
     if (place?.client !== client) return
+    const { link } = place
     place.isReady = phase === 'ready'
-    if (phase === 'failed' || phase === 'closed') place.isSettled = true
     if (phase === 'ready') {
-      place.link.ready(client)
+      place.isAway = false
+      place.failures = 0
+      link.ready(client)
       this.ask(name, client)
-    }
-    if (place.link.options.whileAway === 'hide') this.#change()
+    } else if (phase === 'failed' || phase === 'closed') this.#end(place, client)
+    else if (reason !== undefined) place.isAway = true
+    if (link.options.whileAway === 'hide') this.#change()
     this.#settle()
   }
 
@@ -259,7 +320,8 @@ class Gateway {
     }
     place.isAsking = true
     const { signal } = this.#ctx
-    const tell = (lists: Lists | undefined): void => void this.#self.cast('listed', { name, client, lists })
+    const tell = (lists: UpstreamLists | undefined): void =>
+      void this.#self.cast('listed', { name, client, lists })
     fetchLists(client, signal).then(tell, () => tell(undefined))
   }
 
@@ -269,7 +331,7 @@ class Gateway {
     if (client !== undefined) this.ask(name, client)
   }
 
-  listed(name: string, client: Upstream, lists: Lists | undefined): void {
+  listed(name: string, client: Upstream, lists: UpstreamLists | undefined): void {
     const place = this.#places.get(name)
     if (place?.client !== client) return
     place.isAsking = false
@@ -281,7 +343,7 @@ class Gateway {
       )
     if (lists !== undefined) {
       place.isSettled = true
-      place.lists = lists
+      place.record.lists = lists
       this.#change()
     } else if (place.isReady) this.#ctx.sendAfter(startAgain, { list: name })
     if (place.isStale) {
@@ -294,33 +356,48 @@ class Gateway {
   #add(name: string, entry: Upstream | StartUpstream | StartedUpstream, former?: Place): void {
     const { world } = this.#ctx
     if (former !== undefined) leave(former)
+    const record = this.#recordOf(name)
+    const link = new UpstreamLink({
+      name,
+      record,
+      entry: typeof entry === 'function' ? { start: entry } : entry,
+      options: this.#plan.servers.get(name) ?? {},
+      world,
+      began: (client) => void this.#self.cast('began', { name, client }),
+      failed: (error, isTeller) =>
+        void this.#self.cast('failed', { name, problem: messageOf(error), isTeller }),
+      resourceUpdated: (uri) => void this.#holdings.changes.resourceUpdated(uri).catch(() => {}),
+    })
     const place: Place = {
-      link: new UpstreamLink({
-        name,
-        entry: typeof entry === 'function' ? { start: entry } : entry,
-        options: this.#plan.servers.get(name) ?? {},
-        world,
-        began: (client) => void this.#self.cast('began', { name, client }),
-        resourceUpdated: (uri) => void this.#holdings.changes.resourceUpdated(uri).catch(() => {}),
-      }),
-      lists: former?.lists ?? nothing,
+      entry,
+      link,
+      record,
       client: undefined,
-      isSettled: false,
+      isSettled: link.isLazy,
       isReady: false,
+      isAway: false,
+      failures: 0,
+      again: undefined,
       isAsking: false,
       isStale: false,
       undo: [],
     }
     this.#places.set(name, place)
     if (isUpstream(entry)) this.watch(name, entry)
-    else this.#begin(place)
-    if (former !== undefined) this.#change()
+    else if (!link.isLazy || record.wanted.size > 0) link.begin()
+    this.#change()
   }
 
-  #begin({ link }: Place): void {
-    void link.begin().then((error) => {
-      if (error !== undefined) this.#self.cast('failed', { name: link.name, problem: messageOf(error) })
-    })
+  #recordOf(name: string): UpstreamRecord {
+    const { upstreams } = this.#holdings
+    const record = upstreams.get(name) ?? {
+      server: undefined,
+      lists: undefined,
+      wanted: new Map(),
+      unwant: () => {},
+    }
+    upstreams.set(name, record)
+    return record
   }
 
   #remove(name: string): void {
@@ -328,7 +405,47 @@ class Gateway {
     if (place === undefined) return
     this.#places.delete(name)
     leave(place)
+    const { record } = place
+    Object.assign(record, { server: undefined, lists: undefined, unwant: () => {} })
+    // who wants to hear of its resources still does when it comes back
+    if (record.wanted.size === 0) this.#holdings.upstreams.delete(name)
     this.#change()
+  }
+
+  /** Its client will never be ready again: it has failed, or nobody needed it. */
+  #end(place: Place, client: Upstream): void {
+    const { entry, link } = place
+    place.isSettled = true
+    const hasFailed = link.over(client)
+    if (hasFailed || isUpstream(entry)) place.isAway = true
+    if (hasFailed) this.#later(place)
+    if (isUpstream(entry)) return
+    for (const undo of place.undo.splice(0)) undo()
+    Object.assign(place, { client: undefined, isAsking: false, isStale: false })
+  }
+
+  /** Starts its client again, and answers in how many ms; undefined: the next call does. */
+  #later(place: Place): number | undefined {
+    place.isSettled = true
+    if (place.link.isLazy) return undefined
+    const wait = Math.min(startAgain * 2 ** place.failures, latestStart)
+    if (place.again !== undefined) return wait
+    place.failures += 1
+    place.again = this.#ctx.sendAfter(wait, { again: place.link.name })
+    return wait
+  }
+
+  #waitUntilLate(): void {
+    this.#late?.cancel()
+    this.#late = this.#ctx.sendAfter(this.#plan.startTimeout, 'late')
+  }
+
+  /** Resolves when all is known, or is not to be had in time; undefined when it is. Never rejects. */
+  #awake(): Promise<void> | undefined {
+    const isKnown = (place: Place): boolean => !isAsleep(place) && (place.isSettled || !place.link.isLazy)
+    if ([...this.#places.values()].every(isKnown)) return undefined
+    const timeout = this.#plan.startTimeout + 1_000
+    return this.#self.call('wake', undefined, { timeout }).catch(() => {})
   }
 
   /** Code of the user: it does not run in here. */
@@ -345,7 +462,7 @@ class Gateway {
         if (!this.#self.cast('source', upstreams)) return upstreams.close()
         return undefined
       })
-      .catch((error) => void this.#self.cast('failed', { name: '', problem: messageOf(error) }))
+      .catch((error) => void this.#self.cast('missing', messageOf(error)))
   }
 
   /** The server may ask before its place is here. */
@@ -375,13 +492,12 @@ class Gateway {
     this.#changing = undefined
     const { separator, prefix, pinned } = this.#plan
     const { catalog, settings } = this.#holdings
+    // what an earlier incarnation has left stays until it is known which servers there are
+    if (this.#isPending) return
     const held = new Map<string, Held>()
-    for (const { link, lists, isReady } of this.#places.values()) {
-      if (!isReady && link.options.whileAway === 'hide') continue
-      // what an earlier incarnation of this actor has left stays until there is news
-      if (lists === nothing)
-        for (const [key, each] of this.#held)
-          if (each.component.relayed?.server === link.name) held.set(key, each)
+    for (const { link, record, isAway } of this.#places.values()) {
+      const { lists } = record
+      if (lists === undefined || (isAway && link.options.whileAway === 'hide')) continue
       const isTaken = (kind: Component['kind'], key: string): boolean => {
         const whole = `${kind} ${key}`
         return held.has(whole) || (!this.#held.has(whole) && catalog.has(kind, key))
@@ -423,9 +539,16 @@ class Gateway {
       find: (uri) => {
         const meant = links.find(({ name }) => uri.startsWith(qualifiedUri(name, '')))
         if (meant !== undefined) return unlistedResource([meant], uri)
-        const some = links.filter(({ server }) => server?.capabilities.resources !== undefined)
+        // one of which nothing is known may have it
+        const some = links.filter(({ server, isLazy }) =>
+          server === undefined ? isLazy : server.capabilities.resources !== undefined,
+        )
         return some.length === 0 ? undefined : unlistedResource(some, uri)
       },
+      wake: () => this.#awake(),
+      mayComplete: [...this.#places.values()].some(
+        ({ link, record }) => link.isLazy && record.lists === undefined,
+      ),
     })
   }
 
@@ -442,10 +565,13 @@ class Gateway {
     }))
   }
 
+  /** Whether it is not known yet which servers there are. */
+  get #isPending(): boolean {
+    return typeof this.#plan.source === 'function' && this.#upstreams === undefined
+  }
+
   get #isSettled(): boolean {
-    const { source } = this.#plan
-    if (this.#isLate) return true
-    if (typeof source === 'function' && this.#upstreams === undefined) return false
+    if (this.#isPending) return this.#isLate
     return [...this.#places.values()].every(({ isSettled }) => isSettled)
   }
 
@@ -456,8 +582,14 @@ class Gateway {
   }
 }
 
-function leave({ undo, link }: Place): void {
+/** Whether nothing is known of a server that is started by its first use. */
+function isAsleep({ link, record }: Place): boolean {
+  return link.isLazy && record.lists === undefined && !link.isRunning
+}
+
+function leave({ undo, link, again }: Place): void {
   for (const each of undo) each()
+  again?.cancel()
   link.end()
 }
 
@@ -471,7 +603,7 @@ function keyOf(component: Component): string {
 }
 
 /** All that a server offers. Rejects where it cannot be asked. */
-async function fetchLists(client: Upstream, signal: AbortSignal): Promise<Lists> {
+async function fetchLists(client: Upstream, signal: AbortSignal): Promise<UpstreamLists> {
   const { tools, resources, prompts } = client.server?.capabilities ?? {}
   const fetch = async (method: string, field: string): Promise<JsonObject[]> => {
     const all: JsonObject[] = []

@@ -11,15 +11,8 @@ import type { ResourceDefinition, ResourceTemplateDefinition } from '../definiti
 import { isToolName, type TaskSupport, type ToolDefinition } from '../definitions/define-tool.js'
 import type { Relayed } from '../definitions/relayed.js'
 import { fits, listedName, qualifiedUri } from './names.js'
+import type { UpstreamLists } from '../definitions/upstreams.js'
 import type { UpstreamLink } from './link.js'
-
-/** What a server offers, as it tells it. */
-export interface Lists {
-  readonly tools: readonly JsonObject[]
-  readonly resources: readonly JsonObject[]
-  readonly templates: readonly JsonObject[]
-  readonly prompts: readonly JsonObject[]
-}
 
 interface Setting {
   readonly separator: string
@@ -31,7 +24,7 @@ interface Setting {
 }
 
 /** What a gateway offers of one server. Names and uris that others have are changed. */
-export function componentsOf(link: UpstreamLink, lists: Lists, setting: Setting): Component[] {
+export function componentsOf(link: UpstreamLink, lists: UpstreamLists, setting: Setting): Component[] {
   const { allow, deny = [], rename = {} } = link.options
   const offered = (name: string): boolean =>
     (allow === undefined || fits(name, allow)) && !fits(name, deny) && name !== ''
@@ -80,7 +73,10 @@ export function unlistedResource(links: readonly UpstreamLink[], uri: string): R
     throw failed
   }
   const want: Relayed['want'] = (_uri, peer) => {
-    for (const link of allowed(links, peer, uri)) link.want(uri, uri)
+    const wanted = allowed(links, peer, uri).map((link) => link.want(uri, uri))
+    return () => {
+      for (const undo of wanted) undo()
+    }
   }
   // each server has scopes of its own
   return Object.freeze({

@@ -4,14 +4,22 @@ import { errorCodes, isResourceNotFound, McpError, toJsonRpcError } from '../../
 import { isObject, type JsonObject } from '../../protocol/wire/json.js'
 import { CaduceusError, messageOf } from '../../runtime/base/errors.js'
 import { outside } from '../../runtime/faults/containment.js'
+import { waitWithin } from '../../runtime/time/wait.js'
 import type { World } from '../../runtime/time/world.js'
 import { keyOfPrincipal } from '../../transports/contract/principal.js'
 import { ToolContext } from '../context/context.js'
 import type { AskMethod } from '../context/ask.js'
 import type { UpstreamOptions } from '../definitions/gateway-options.js'
-import type { Seat, SeatAnswers, StartedUpstream, Upstream, UpstreamCall } from '../definitions/upstreams.js'
+import type {
+  Seat,
+  SeatAnswers,
+  StartedUpstream,
+  Upstream,
+  UpstreamCall,
+  UpstreamRecord,
+} from '../definitions/upstreams.js'
 import { AskError } from '../base/errors.js'
-import { verdictOf } from './breaker.js'
+import { type Verdict, verdictOf } from './breaker.js'
 import { Gate } from './gate.js'
 import { qualifiedUri } from './names.js'
 
@@ -38,7 +46,9 @@ interface Underway {
 
 /** A client of the server: that of all callers, or of one. */
 interface Instance {
-  client: Promise<Upstream>
+  readonly client: Promise<Upstream>
+  /** Once it has been started. */
+  running: Upstream | undefined
   readonly calls: Set<Underway>
   readonly controller: AbortController
   usedAt: number
@@ -48,12 +58,15 @@ interface Instance {
 
 interface LinkInput {
   readonly name: string
+  readonly record: UpstreamRecord
   /** A client that runs already, or how to start one. */
   readonly entry: Upstream | StartedUpstream
   readonly options: UpstreamOptions
   readonly world: World
   /** The client that tells what the server offers has been started. */
   readonly began: (client: Upstream) => void
+  /** A client could not be started; `isTeller`: that one. */
+  readonly failed: (error: unknown, isTeller: boolean) => void
   readonly resourceUpdated: (uri: string) => void
 }
 
@@ -71,47 +84,66 @@ export class UpstreamLink {
   readonly #input: LinkInput
   readonly #gate: Gate
   readonly #instances = new Map<string, Instance>()
-  /** The uris under which changes are told here, by those that the server has. */
-  readonly #wanted = new Map<string, string>()
   #isEnded = false
-  /** The last known one of the listing client. */
-  #server: Upstream['server']
 
   constructor(input: LinkInput) {
-    const { name, entry, options, world } = input
+    const { name, entry, options, record, world } = input
     this.name = name
     this.options = options
     this.#input = input
     this.#gate = new Gate(name, options, world)
-    if (!isStarted(entry)) this.#instances.set(shared, this.#instance(Promise.resolve(entry)))
+    record.unwant = (uri) => void this.#tellTeller((client) => client.unsubscribe(uri))
+    if (!isStarted(entry)) this.#instances.set(shared, this.#instance(Promise.resolve(entry), entry))
   }
 
   get server(): Upstream['server'] {
-    return this.#server
+    return this.#input.record.server
+  }
+
+  /** Whether calls start its clients, and nothing else. */
+  get isLazy(): boolean {
+    const { entry } = this.#input
+    return isStarted(entry) && entry.lazy === true
+  }
+
+  /** Whether the client that tells what there is runs, or is being started. */
+  get isRunning(): boolean {
+    return this.#instances.has(shared)
+  }
+
+  /** Milliseconds after which a client goes that nobody uses. */
+  get shortestIdle(): number {
+    return Math.min(...[shared, 'other'].map((key) => this.#idleOf(key) || Number.POSITIVE_INFINITY))
   }
 
   get completes(): boolean {
-    const { capabilities, revision } = this.#server ?? {}
+    const { capabilities, revision } = this.server ?? {}
     // 2024-11-05 has completions, and no capability for them
     return capabilities?.completions !== undefined || revision === '2024-11-05'
   }
 
-  /** The client of all callers, which tells what is there; it is started where it does not run. Never rejects. */
-  async begin(): Promise<Error | undefined> {
-    try {
-      await this.#instanceAt(shared, undefined).client
-      return undefined
-    } catch (error) {
-      return error as Error
-    }
+  /** Starts the client that tells what is there, unless it runs. */
+  begin(): void {
+    if (!this.#isEnded) this.#instanceAt(shared, undefined)
   }
 
-  /** The client has a connection, maybe to another server. */
+  /** That client has a connection, maybe to another server. */
   ready(client: Upstream): void {
-    this.#server = client.server
+    const { record, world } = this.#input
+    record.server = client.server
+    const instance = this.#instances.get(shared)
+    if (instance !== undefined) instance.usedAt = world.now()
     this.#gate.reset()
     tellLogs(client)
-    for (const uri of this.#wanted.keys()) client.subscribe(uri).catch(() => {})
+    for (const uri of record.wanted.keys()) client.subscribe(uri).catch(() => {})
+  }
+
+  /** That client will never be ready again. Whether it ended by itself: then the next call starts another one. */
+  over(client: Upstream): boolean {
+    const instance = this.#instances.get(shared)
+    if (!isStarted(this.#input.entry) || instance?.running !== client) return false
+    this.#close(shared, instance)
+    return true
   }
 
   /** The uri as the server knows it. */
@@ -120,21 +152,34 @@ export class UpstreamLink {
     return uri.startsWith(prefix) ? uri.slice(prefix.length) : uri
   }
 
-  /** Has the server tell of changes of a resource, which is called `listed` here. */
-  want(uri: string, listed: string): void {
-    if (this.#wanted.has(uri)) return
-    const [oldest] = this.#wanted.size >= maxWanted ? this.#wanted.keys() : []
-    if (oldest !== undefined) {
-      this.#wanted.delete(oldest)
-      void this.#tellListing((client) => client.unsubscribe(oldest))
+  /** Has the server tell of changes of a resource, which is called `listed` here, until all have called what it returns. */
+  want(uri: string, listed: string): () => void {
+    const { record } = this.#input
+    const { wanted } = record
+    const resource = wanted.get(uri) ?? { listed, count: 0 }
+    resource.count += 1
+    if (resource.count === 1) {
+      const [oldest] = wanted.size >= maxWanted ? wanted.keys() : []
+      if (oldest !== undefined) {
+        wanted.delete(oldest)
+        record.unwant(oldest)
+      }
+      wanted.set(uri, resource)
+      this.begin()
+      void this.#tellTeller((client) => client.subscribe(uri))
     }
-    this.#wanted.set(uri, listed)
-    void this.#tellListing((client) => client.subscribe(uri))
+    return () => {
+      resource.count -= 1
+      if (resource.count > 0 || wanted.get(uri) !== resource) return
+      wanted.delete(uri)
+      // not of this link: another one may have taken its place
+      record.unwant(uri)
+    }
   }
 
   /** The server has told of a change; of a part of what was asked for, it may be. */
   updated(uri: string): void {
-    this.#input.resourceUpdated(this.#wanted.get(uri) ?? uri)
+    this.#input.resourceUpdated(this.#input.record.wanted.get(uri)?.listed ?? uri)
   }
 
   /** What the server logs goes to the one caller that may have caused it. */
@@ -164,28 +209,20 @@ export class UpstreamLink {
       const call: Underway = { ctx, asker: asker ?? ctx, asked: new Map(), pages: new Set() }
       instance.calls.add(call)
       try {
-        const result = await this.#request(await instance.client, ctx, { method, params, asTask })
-        verdict = 'serves'
+        const client = instance.running ?? (await this.#started(instance, ctx))
+        const result = await this.#request(client, ctx, { method, params, asTask }).catch(
+          (error: unknown) => {
+            verdict = verdictOn(error)
+            if (isNoMethod(error, method)) return { completion: { values: [] } }
+            throw told(this.name, method, error)
+          },
+        )
+        if (verdict === 'unsaid') verdict = 'serves'
         return isModernRevision(ctx.session.revision) ? result : plain(result)
       } finally {
         instance.calls.delete(call)
         instance.usedAt = this.#input.world.now()
       }
-    } catch (error) {
-      if (error instanceof McpError) {
-        verdict = 'serves'
-        if (isNoMethod(error, method)) return { completion: { values: [] } }
-        throw method === 'resources/read' && isResourceNotFound(toJsonRpcError(error))
-          ? McpError.notFound(error.message, error.data as { readonly uri: string })
-          : error
-      }
-      if (error instanceof CaduceusError) {
-        const { code, data } = error
-        const status = isObject(data) && typeof data.status === 'number' ? data.status : undefined
-        verdict = verdictOf({ code: String(code), status })
-        throw refusalOf(this.name, method, error)
-      }
-      throw error
     } finally {
       leave(verdict)
     }
@@ -193,10 +230,12 @@ export class UpstreamLink {
 
   /** Closes clients that nobody has used for a while; the next call starts them again. */
   sweep(): void {
-    const now = this.#input.world.now()
-    for (const [key, { calls, usedAt }] of this.#instances) {
+    const { record, world } = this.#input
+    for (const [key, { calls, running, usedAt }] of this.#instances) {
       const idle = this.#idleOf(key)
-      if (idle > 0 && calls.size === 0 && now - usedAt >= idle) this.#close(key)
+      const isStarting = running === undefined || beginning.has(running.state.phase)
+      const isUsed = isStarting || calls.size > 0 || (key === shared && record.wanted.size > 0)
+      if (idle > 0 && !isUsed && world.now() - usedAt >= idle) this.#close(key)
     }
   }
 
@@ -283,8 +322,9 @@ export class UpstreamLink {
   /** Where the client of a caller is. Throws McpError for one that cannot have one. */
   #keyFor(ctx: ToolContext): string {
     const { entry } = this.#input
-    const per = isStarted(entry) ? (entry.per ?? 'gateway') : 'gateway'
-    if (per === 'gateway') return shared
+    if (!isStarted(entry)) return shared
+    const { per = 'gateway', max = 1 } = entry
+    if (per === 'gateway') return this.#leastBusy(max)
     const id = per === 'session' ? ctx.session.id : undefined
     if (id !== undefined) return `session ${id}`
     if (ctx.principal !== undefined) return `principal ${keyOfPrincipal(ctx.principal)}`
@@ -292,14 +332,49 @@ export class UpstreamLink {
     throw McpError.invalidRequest(`${this.name} has a client for each ${per}: the call needs ${what}`)
   }
 
+  /** Among those that all share: one without calls, else a new one, else the one with the fewest. */
+  #leastBusy(max: number): string {
+    let best = shared
+    let least = Number.POSITIVE_INFINITY
+    for (let number = 1; number <= max && least > 0; number++) {
+      const key = number === 1 ? shared : `number ${number}`
+      const { calls, running } = this.#instances.get(key) ?? {}
+      // one that is away goes last: its calls would wait
+      const isAway = running !== undefined && running.state.phase !== 'ready'
+      const busy = calls === undefined ? 0.5 : calls.size + (isAway ? 1_000_000 : 0)
+      if (busy < least) [best, least] = [key, busy]
+    }
+    return best
+  }
+
+  /** Rejects with McpError, or as the signal of the caller says. */
+  #started({ client }: Instance, { signal }: ToolContext): Promise<Upstream> {
+    const { world } = this.#input
+    const late = (): never => {
+      throw new Error('a wait without an end')
+    }
+    return waitWithin<Upstream>(
+      { clock: world, ms: Number.POSITIVE_INFINITY, late, signal },
+      (resolve, reject) => {
+        client.then(resolve, (error: unknown) => reject(notStarted(this.name, error)))
+        return undefined
+      },
+    )
+  }
+
   /** Throws McpError -32603, retryable, when there are too many. */
   #instanceAt(key: string, ctx: ToolContext | undefined): Instance {
     const known = this.#instances.get(key)
     if (known !== undefined) return known
-    const { entry, name, world } = this.#input
+    const { entry, name } = this.#input
     if (this.#isEnded || !isStarted(entry))
       throw McpError.internal(`${name} is not there any more`, { retryable: true, sent: false })
-    if (key !== shared) this.#makeRoom(entry.max ?? usualMax)
+    const hasCallers = entry.per === 'session' || entry.per === 'principal'
+    if (hasCallers && key !== shared) {
+      this.#makeRoom(entry.max ?? usualMax)
+      // what is listed is looked at again
+      this.begin()
+    }
     const controller = new AbortController()
     const seat: Seat = {
       answers: () => this.answersFor(key),
@@ -309,7 +384,7 @@ export class UpstreamLink {
     }
     // not in the scope of the caller, which ends before
     const starting = outside(async () => entry.start(seat))
-    const instance = { ...this.#instance(starting), controller, usedAt: world.now() }
+    const instance = { ...this.#instance(starting, undefined), controller }
     this.#instances.set(key, instance)
     const { holder } = ctx === undefined ? {} : ToolContext.scopeOf(ctx)
     // it ends with its session; one that comes back has it started again
@@ -318,32 +393,37 @@ export class UpstreamLink {
     starting.then(
       (client) => {
         if (this.#instances.get(key) !== instance) return client.close().catch(() => {})
+        instance.running = client
         if (key === shared) this.#input.began(client)
-        else this.#hear(client, key)
+        else this.#hear(client, key, instance)
         return undefined
       },
-      () => {
-        if (this.#instances.get(key) === instance) this.#instances.delete(key)
+      (error: unknown) => {
+        if (this.#instances.get(key) !== instance) return
+        this.#close(key, instance)
+        this.#input.failed(error, key === shared)
       },
     )
     return instance
   }
 
-  /** A client of one caller: others hear nothing of it. */
-  #hear(client: Upstream, key: string): void {
+  /** A client that tells nothing of what there is. */
+  #hear(client: Upstream, key: string, instance: Instance): void {
     client.onNotification('notifications/message', (params) => this.log(params, key))
     client.onNotification('notifications/elicitation/complete', (params) =>
       this.visited(String(params.elicitationId)),
     )
     client.onState(({ phase }) => {
       if (phase === 'ready') tellLogs(client)
+      // it will never be ready again: the next call starts another one
+      else if (phase === 'failed' || phase === 'closed') this.#close(key, instance)
     })
     tellLogs(client)
   }
 
-  #instance(client: Promise<Upstream>): Instance {
+  #instance(client: Promise<Upstream>, running: Upstream | undefined): Instance {
     const usedAt = this.#input.world.now()
-    return { client, calls: new Set(), controller: new AbortController(), usedAt, forget: () => {} }
+    return { client, running, calls: new Set(), controller: new AbortController(), usedAt, forget: () => {} }
   }
 
   /** The one that nobody has used for the longest time goes. */
@@ -371,10 +451,10 @@ export class UpstreamLink {
   #idleOf(key: string): number {
     const { entry } = this.#input
     if (!isStarted(entry)) return 0
-    return entry.idle ?? (key === shared ? 0 : usualIdle)
+    return entry.idle ?? (key === shared && entry.lazy !== true ? 0 : usualIdle)
   }
 
-  async #tellListing(fn: (client: Upstream) => Promise<void>): Promise<void> {
+  async #tellTeller(fn: (client: Upstream) => Promise<void>): Promise<void> {
     // a server that does not tell of changes is asked in vain; it is asked again when it is ready again
     await this.#instances
       .get(shared)
@@ -409,10 +489,41 @@ function tellLogs(client: Upstream): void {
   client.setLevel('info').catch(() => {})
 }
 
-/** A server of 2024-11-05 may not know completions, and has no other way to say so. */
-function isNoMethod({ code }: McpError, method: Relay['method']): boolean {
-  return code === errorCodes.methodNotFound && method === 'completion/complete'
+/** Why is for whoever runs the gateway, unless the function that starts clients has words for callers. */
+function notStarted(name: string, cause: unknown): McpError {
+  if (cause instanceof McpError) return cause
+  const data = { code: 'NOT_STARTED', retryable: true, sent: false }
+  return new McpError(errorCodes.internalError, `${name}: its client could not be started: try again`, {
+    data,
+    cause,
+  })
 }
+
+function verdictOn(error: unknown): Verdict {
+  if (error instanceof McpError) return 'serves'
+  if (!(error instanceof CaduceusError)) return 'unsaid'
+  const { code, data } = error
+  const status = isObject(data) && typeof data.status === 'number' ? data.status : undefined
+  return verdictOf({ code: String(code), status })
+}
+
+/** A server of 2024-11-05 may not know completions, and has no other way to say so. */
+function isNoMethod(error: unknown, method: Relay['method']): boolean {
+  return (
+    error instanceof McpError && error.code === errorCodes.methodNotFound && method === 'completion/complete'
+  )
+}
+
+/** What the caller is told of a failure. */
+function told(name: string, method: Relay['method'], error: unknown): unknown {
+  if (error instanceof CaduceusError && !(error instanceof McpError)) return refusalOf(name, method, error)
+  const isMissing =
+    error instanceof McpError && method === 'resources/read' && isResourceNotFound(toJsonRpcError(error))
+  return isMissing ? McpError.notFound(error.message, error.data as { readonly uri: string }) : error
+}
+
+/** Phases of a client that come before it is ready. */
+const beginning: ReadonlySet<string> = new Set(['connecting', 'initializing'])
 
 const notPassed = new Set(['task', 'inputResponses', 'requestState'])
 

@@ -9,8 +9,14 @@ import { loadSearchEngine, type Searchable, ToolIndex } from './tool-index.js'
 const most = 50
 const usual = 10
 
-/** The two tools that stand for all: `tools` answers those that are not listed, as they are now. */
-export function searchTools(tools: () => readonly ToolDefinition[]): readonly ToolDefinition[] {
+/**
+ * The two tools that stand for all: `tools` answers those that are not listed, as they are now; `wake` resolves when
+ * there are all.
+ */
+export function searchTools(
+  tools: () => readonly ToolDefinition[],
+  wake: () => Promise<void> | undefined,
+): readonly ToolDefinition[] {
   const memory: { of?: readonly ToolDefinition[]; index?: ToolIndex } = {}
   const index = async (): Promise<ToolIndex> => {
     const engine = await loadSearchEngine()
@@ -42,6 +48,7 @@ export function searchTools(tools: () => readonly ToolDefinition[]): readonly To
     },
     annotations: { readOnlyHint: true },
     async run({ query, limit = usual }, ctx) {
+      await wake()
       const visible = seen(ctx)
       // some that fit may be for others
       const names = (await index()).search(query, tools().length).filter((name) => visible.has(name))
@@ -69,7 +76,10 @@ export function searchTools(tools: () => readonly ToolDefinition[]): readonly To
       relayed: {
         server: undefined,
         entry: listed(call),
-        run: (params, ctx) => relayTo(seen(ctx), params, ctx),
+        async run(params, ctx) {
+          await wake()
+          return await relayTo(seen(ctx), params, ctx)
+        },
       },
     },
   ]

@@ -13,6 +13,7 @@ import type { Changes } from '../context/changes.js'
 import type { Isolation } from '../context/isolated.js'
 import { IsolatedCalls } from '../isolation/isolated-calls.js'
 import type { ServerDefinition } from '../definitions/define-server.js'
+import type { UpstreamRecord } from '../definitions/upstreams.js'
 import type { ServerSettings } from './options.js'
 import { RequestStates, sealRequestStates } from './request-state.js'
 import { createMemoryStore, openStore, type SessionStore } from '../stores/session-store.js'
@@ -34,6 +35,8 @@ export interface Holdings {
   readonly changes: Changes
   /** Undefined where nothing is isolated. */
   readonly isolation: Isolation | undefined
+  /** What is known of servers behind this one, by name. */
+  readonly upstreams: Map<string, UpstreamRecord>
 }
 
 interface HoldingsInput {
@@ -98,6 +101,7 @@ export const holdingsActor = defineActor({
       restores: new RestoreLimit(),
       waiting: { bytes: 0 },
       changes,
+      upstreams: new Map(),
       isolation:
         settings.isolation === undefined
           ? undefined

@@ -21,7 +21,7 @@ import { isOwnable, planMethod, planOwned } from './low-level.js'
 import type { MethodDefinition } from '../definitions/define-method.js'
 import { checkUsable } from '../definitions/session-needs.js'
 import type { Immediate } from '../catalog/immediate.js'
-import { keep, type RouteScope, type Work } from './work.js'
+import { keep, noAnswerIn, type RouteScope, type Work } from './work.js'
 
 const pong: Immediate = Object.freeze({ result: Object.freeze({}), text: '{}' })
 
@@ -47,8 +47,46 @@ const handlers: { readonly [M in Served]: (params: Params<M>, scope: RouteScope)
   'logging/setLevel': ({ level }) => keep('logging/setLevel', (wishes) => wishes.setLogLevel(level)),
 }
 
+/** What is whole only once all servers behind this one are known. */
+const lists: ReadonlySet<string> = new Set<Method>([
+  'tools/list',
+  'resources/list',
+  'resources/templates/list',
+  'prompts/list',
+])
+
 /** Throws McpError: -32601 for an unknown method, -32602 for bad params, -32600 for a second `initialize`. */
 export function route(request: JsonRpcRequest, scope: RouteScope): Immediate | Work {
+  const { method } = request
+  if (lists.has(method)) {
+    const known = scope.catalog.wake()
+    if (known !== undefined) return routeOnce(known, request, scope)
+  }
+  try {
+    return routeNow(request, scope)
+  } catch (error) {
+    // what is unknown may be what a server has of which nothing is known yet
+    const known = error instanceof McpError && isOwnable(method) ? scope.catalog.wake() : undefined
+    if (known === undefined) throw error
+    return routeOnce(known, request, scope)
+  }
+}
+
+function routeOnce(known: Promise<void>, request: JsonRpcRequest, scope: RouteScope): Work {
+  const { method } = request
+  return {
+    name: method.slice(0, 100),
+    timeout: undefined,
+    async run(ctx) {
+      await known
+      const planned = routeNow(request, scope)
+      return 'text' in planned ? planned.result : planned.run(ctx)
+    },
+    timedOut: (ms) => noAnswerIn(ms, `answering ${method.slice(0, 100)}`),
+  }
+}
+
+function routeNow(request: JsonRpcRequest, scope: RouteScope): Immediate | Work {
   const { handleRequest, methods } = scope.catalog.lowLevel
   const { method } = request
   const asTask = methods.has(method) ? undefined : scope.tasks?.plan(request, scope)

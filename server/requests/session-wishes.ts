@@ -6,18 +6,32 @@ import type { WishesRecord } from '../stores/session-store.js'
 /** Resources that one session may subscribe to. */
 const maxSubscriptions = 1_000
 
+/** Tells whoever has to know that a resource is wanted; what it returns takes that back. */
+type Want = (uri: string) => (() => void) | undefined
+
 /** What the client of a session has chosen: its log level, and the resources it has subscribed to. */
 export class SessionWishes {
   #logLevel: LoggingLevel | undefined
-  #subscriptions: Set<string> = new Set()
+  /** How each is taken back. */
+  readonly #subscriptions = new Map<string, (() => void) | undefined>()
 
-  constructor(record: WishesRecord) {
-    this.adopt(record)
+  constructor(record: WishesRecord, want: Want) {
+    this.adopt(record, want)
   }
 
-  adopt({ logLevel, subscriptions = [] }: WishesRecord): void {
+  adopt({ logLevel, subscriptions = [] }: WishesRecord, want: Want): void {
     this.#logLevel = logLevel
-    this.#subscriptions = new Set(subscriptions)
+    const theirs = new Set(subscriptions)
+    for (const uri of [...this.#subscriptions.keys()]) if (!theirs.has(uri)) this.unsubscribe(uri)
+    for (const uri of theirs) if (!this.isSubscribed(uri)) this.#subscriptions.set(uri, want(uri))
+  }
+
+  /** Takes all subscriptions back; those who ask for them are still told. */
+  end(): void {
+    for (const [uri, undo] of this.#subscriptions) {
+      this.#subscriptions.set(uri, undefined)
+      undo?.()
+    }
   }
 
   /**
@@ -35,25 +49,28 @@ export class SessionWishes {
     return this.#subscriptions.has(uri)
   }
 
-  get subscriptions(): ReadonlySet<string> {
-    return this.#subscriptions
+  get subscriptions(): Iterable<string> {
+    return this.#subscriptions.keys()
   }
 
   /** Throws McpError 429 beyond 1,000 resources. */
-  subscribe(uri: string): void {
-    if (this.#subscriptions.size >= maxSubscriptions && !this.#subscriptions.has(uri))
+  subscribe(uri: string, want: Want): void {
+    if (this.isSubscribed(uri)) return
+    if (this.#subscriptions.size >= maxSubscriptions)
       throw new McpError(tooManyRequests, `a session may have ${maxSubscriptions} subscriptions`)
-    this.#subscriptions.add(uri)
+    this.#subscriptions.set(uri, want(uri))
   }
 
   unsubscribe(uri: string): void {
+    const undo = this.#subscriptions.get(uri)
     this.#subscriptions.delete(uri)
+    undo?.()
   }
 
   toRecord(): WishesRecord {
     return {
       ...(this.#logLevel !== undefined && { logLevel: this.#logLevel }),
-      ...(this.#subscriptions.size > 0 && { subscriptions: Object.freeze([...this.#subscriptions]) }),
+      ...(this.#subscriptions.size > 0 && { subscriptions: Object.freeze([...this.subscriptions]) }),
     }
   }
 }

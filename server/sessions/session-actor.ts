@@ -19,7 +19,15 @@ import type { OpenSessionFacts } from '../context/context.js'
 import { AskError } from '../base/errors.js'
 import { loadSessionMachine } from '../holdings/holdings-actor.js'
 import { route } from '../requests/router.js'
-import { moved, noteSession, openSession, recordSession, type Session, type SessionInput } from './session.js'
+import {
+  moved,
+  noteSession,
+  openSession,
+  recordSession,
+  type Session,
+  type SessionInput,
+  wantFor,
+} from './session.js'
 import { noteNotification, noteRequest } from '../base/events.js'
 import type { RequestDelivery } from '../requests/scope.js'
 import { takeNotice } from './notices.js'
@@ -234,7 +242,7 @@ async function adopt(session: Session, record: SessionRecord, ctx: ActorContext)
   if (record.version > session.version) {
     session.version = record.version
     session.state.adopt(record.state)
-    session.wishes.adopt(record)
+    session.wishes.adopt(record, (uri) => wantFor(session.holdings, uri))
   }
   if (record.initialized === true && session.phase === 'initializing') await becomeReady(session, ctx)
 }
@@ -258,6 +266,7 @@ function expireIfIdle(session: Session, ctx: ActorContext): void {
 function close(session: Session): void {
   session.phase = 'closed'
   session.readers.end()
+  session.wishes.end()
   endWork(session)
   noteSession(session, 'ended')
 }

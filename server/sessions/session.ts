@@ -100,7 +100,7 @@ export function openSession(input: SessionInput, ctx: ActorContext): Session {
     facts: Object.freeze({ id, client, revision, capabilities }),
     frame: new SessionFrame(holdings.changes),
     state: new SessionState(record.state),
-    wishes: new SessionWishes(record),
+    wishes: new SessionWishes(record, (uri) => wantFor(holdings, uri)),
     mcpTasks: McpTasks.of(holdings, ctx.registry, world, (message) => void self.cast('tell', message)),
     tasks: new TaskSupervisor(tasks, Number.POSITIVE_INFINITY),
     requests: new TurnoverMap(),
@@ -124,13 +124,15 @@ export function openSession(input: SessionInput, ctx: ActorContext): Session {
     now: world.now,
     [describe]: () => `${session.phase}, ${session.requests.size} in flight`,
   }
-  // servers behind this one may have been started since
-  if (restored) for (const uri of session.wishes.subscriptions) holdings.catalog.want(uri, itself)
   noteSession(session, restored ? 'restored' : 'opened')
   return session
 }
 
-/** Who asks for what a session has been allowed before. */
+/** A session asks for what its client has been allowed before. */
+export function wantFor({ catalog }: Holdings, uri: string): (() => void) | undefined {
+  return catalog.want(uri, itself)
+}
+
 const itself: Peer = Object.freeze({ transport: '', headers: {}, remoteAddress: undefined, trusted: true })
 
 /** What the former actor of a session may still be saving is older than what the next one saves. */

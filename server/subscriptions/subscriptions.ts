@@ -38,12 +38,12 @@ export class Subscriptions {
     const { id, method, params } = request
     const { notifications } = readParams('subscriptions/listen', params)
     const filter = allowedOf(notifications, peer, this.#holdings.catalog)
-    for (const uri of filter.resourceSubscriptions ?? []) this.#holdings.catalog.want(uri, peer)
     const tasks = (await this.#tasks?.listened(request, peer, notifications.taskIds)) ?? []
     const lease = leaseOf(peer, this.#world)
     const over = new AbortController()
     const tell = (record: TaskRecord): void => void this.#base.cast('taskChanged', record)
     this.#tasks?.follow(tasks, tell, over.signal)
+    const wanted = (filter.resourceSubscriptions ?? []).map((uri) => this.#holdings.catalog.want(uri, peer))
     try {
       const until = lease === undefined ? signal : AbortSignal.any([signal, lease.signal])
       const ended = await this.#base.call(
@@ -55,6 +55,7 @@ export class Subscriptions {
     } finally {
       over.abort()
       lease?.end()
+      for (const undo of wanted) undo?.()
     }
     const { info: serverInfo } = this.#holdings.settings.definition
     return { response: buildResult(id, stampResult(method, tagOf(id), { serverInfo })), refused: false }

@@ -27,8 +27,9 @@ export function readResource(params: Params<'resources/read'>, scope: RouteScope
 
 /** Plans `resources/subscribe`. Throws McpError like `resources/read`. */
 export function subscribe({ uri }: Params<'resources/subscribe'>, scope: RouteScope): Work {
-  definitionOf(find(uri, scope)).relayed?.want?.(uri, scope.peer)
-  return keep('resources/subscribe', (wishes) => wishes.subscribe(uri))
+  find(uri, scope)
+  const want = () => scope.catalog.want(uri, scope.peer)
+  return keep('resources/subscribe', (wishes) => wishes.subscribe(uri, want))
 }
 
 async function read(uri: string, found: Found, ctx: ToolContext): Promise<ReadResourceResult> {

@@ -34,14 +34,26 @@ test('a session is initializing, ready and closed, in that order only', () => {
   )
 })
 
-test('a session subscribes to a thousand resources, each once', () => {
-  const wishes = new SessionWishes({ subscriptions: Array.from({ length: 999 }, (_, n) => `x:${n}`) })
-  wishes.subscribe('x:last')
-  wishes.subscribe('x:last')
-  assert.throws(() => wishes.subscribe('x:more'), 'a session may have 1000 subscriptions')
+test('a session subscribes to a thousand resources, each once, and takes them back at its end', () => {
+  const wanted: string[] = []
+  const want = (uri: string) => {
+    wanted.push(uri)
+    return () => void wanted.splice(wanted.indexOf(uri), 1)
+  }
+  const record = { subscriptions: Array.from({ length: 999 }, (_, n) => `x:${n}`) }
+  const wishes = new SessionWishes(record, want)
+  wishes.subscribe('x:last', want)
+  wishes.subscribe('x:last', want)
+  assert.throws(() => wishes.subscribe('x:more', want), 'a session may have 1000 subscriptions')
   wishes.unsubscribe('x:0')
-  wishes.subscribe('x:more')
+  wishes.subscribe('x:more', want)
   assert.equal([wishes.isSubscribed('x:0'), wishes.isSubscribed('x:more')], [false, true])
+  assert.is(wanted.length, 1_000)
+  wishes.adopt({ subscriptions: ['x:1', 'x:new'] }, want)
+  assert.equal(wanted, ['x:1', 'x:new'])
+  wishes.end()
+  assert.equal(wanted, [])
+  assert.equal(wishes.toRecord().subscriptions, ['x:1', 'x:new'])
 })
 
 test('a memory store keeps the newest record of each session, up to its bound', () => {

@@ -1,0 +1,273 @@
+import * as assert from 'uvu/assert'
+import { startClient } from '../../../client/handle/supervisor.js'
+import { McpError } from '../../../protocol/wire/errors.js'
+import { defineResource } from '../../../server/definitions/define-resource.js'
+import { defineServer } from '../../../server/definitions/define-server.js'
+import { defineTool } from '../../../server/definitions/define-tool.js'
+import { gateway } from '../../../server/definitions/gateway.js'
+import type { GatewayOptions } from '../../../server/definitions/gateway-options.js'
+import type { Seat, StartedUpstream, Upstream, Upstreams } from '../../../server/definitions/upstreams.js'
+import { type Connected, connect, crash, until } from '../../../testing.js'
+import { stdio } from '../../../transports/stdio/client.js'
+import { inRoot } from '../../support/root.js'
+import { suite, type TestContext } from '../../support/suite.js'
+
+const test = suite('gateway: the lives of clients', { timeout: 30_000 })
+
+test('a lazy server is started by the first list, and its tools stay listed when it goes for idleness', async (t) => {
+  const starts = new Starts()
+  const { client } = await through(t, { raw: { start: starts.program, lazy: true, idle: 500 } })
+  await client.ping()
+  assert.is(starts.all.length, 0)
+  assert.equal(await names(client), ['raw__echo', 'raw__hang', 'raw__pid'])
+  assert.is(starts.all.length, 1)
+  const pid = Number((await client.callTool('raw__pid')).text)
+  await starts.all[0]?.closed
+  assert.equal(await names(client), ['raw__echo', 'raw__hang', 'raw__pid'])
+  assert.is(starts.all.length, 1)
+  assert.is.not(Number((await client.callTool('raw__pid')).text), pid)
+  assert.is(starts.all.length, 2)
+})
+
+test('a call whose tool nobody has listed yet starts lazy servers; fifty calls at once start one client', async (t) => {
+  const starts = new Starts()
+  const { client } = await through(t, { raw: { start: starts.program, lazy: true } })
+  const calls = Array.from({ length: 50 }, () => client.callTool('raw__pid'))
+  const pids = new Set((await Promise.all(calls)).map(({ text }) => text))
+  assert.equal([pids.size, starts.all.length], [1, 1])
+  const unknown = await client.callTool('raw__no').catch((error: unknown) => error)
+  assert.ok(unknown instanceof McpError && unknown.code === -32602)
+})
+
+test('a lazy server that is killed costs its calls, and what it offers stays listed', async (t) => {
+  const starts = new Starts()
+  const { client } = await through(
+    t,
+    { raw: { start: starts.program, lazy: true } },
+    { servers: { raw: { whileAway: 'keep' } } },
+  )
+  const pid = Number((await client.callTool('raw__pid')).text)
+  const hanging = client.callTool('raw__hang').catch((error: unknown) => error)
+  await client.callTool('raw__echo', { text: 'a' })
+  process.kill(pid, 'SIGKILL')
+  const lost = await hanging
+  assert.ok(lost instanceof McpError && codeOf(lost) === 'CONNECTION_LOST', String(lost))
+  assert.is((await names(client)).length, 3)
+  assert.is.not(Number((await client.callTool('raw__pid')).text), pid)
+})
+
+test('a start that fails is told with its kind, and the next call starts again', async (t) => {
+  const starts = new Starts()
+  let isBroken = false
+  const start = (seat: Seat): Upstream => {
+    const client = starts.program(seat)
+    if (!isBroken) return client
+    void client.close()
+    throw new Error('canary')
+  }
+  const { client } = await through(t, { raw: { start, lazy: true, idle: 300 } })
+  assert.is((await client.callTool('raw__echo', { text: 'here' })).text, 'here')
+  await starts.all[0]?.closed
+  isBroken = true
+  const failed = await client.callTool('raw__pid').catch((error: unknown) => error)
+  assert.ok(failed instanceof McpError && failed.code === -32603, String(failed))
+  assert.equal(failed.data, { code: 'NOT_STARTED', retryable: true, sent: false })
+  assert.not.match(failed.message, /canary/)
+  isBroken = false
+  assert.is((await client.callTool('raw__echo', { text: 'back' })).text, 'back')
+  assert.is(starts.all.length, 3)
+})
+
+test('a list waits for a lazy server that does not come no longer than for a start', async (t) => {
+  const start = (): Promise<Upstream> => new Promise(() => {})
+  const { client } = await through(t, { never: { start, lazy: true } }, { startTimeout: 200 })
+  assert.equal(await names(client), [])
+  assert.equal(await names(client), [])
+})
+
+test('what is known of lazy servers outlives the process that watches them', async (t) => {
+  const starts = new Starts()
+  const pair = await through(t, { raw: { start: starts.program, lazy: true } }, { toolSearch: true })
+  const { client } = pair
+  const search = async () => (await client.callTool('search_tools', { query: 'pid' })).text ?? ''
+  assert.match(await search(), /raw__pid/)
+  const [first] = starts.all
+  assert.ok(first)
+  await crashGateway(pair)
+  assert.match(await search(), /raw__pid/)
+  assert.is(starts.all.length, 1)
+  await first.closed
+  const call = () => client.callTool('call_tool', { name: 'raw__echo', arguments: { text: 'again' } })
+  assert.is((await call()).text, 'again')
+  assert.is(starts.all.length, 2)
+})
+
+test('a client that has failed for good is started again', async (t) => {
+  const starts = new Starts()
+  const { client } = await through(t, { raw: { start: starts.program, lazy: true } })
+  assert.is((await client.callTool('raw__echo', { text: 'a' })).text, 'a')
+  await starts.all[0]?.close()
+  await until(async () => {
+    const { text } = await client.callTool('raw__echo', { text: 'b' }).catch(() => ({ text: '' }))
+    return text === 'b'
+  })
+  assert.is(starts.all.length, 2)
+})
+
+test('calls are divided among the clients of a server; another one is started when all are at work', async (t) => {
+  const starts = new Starts()
+  const { client } = await through(t, { raw: { start: starts.program, max: 3 } })
+  assert.is(starts.all.length, 1)
+  const one = (await client.callTool('raw__pid')).text
+  assert.is((await client.callTool('raw__pid')).text, one)
+  const stop = new AbortController()
+  const hang = () => client.callTool('raw__hang', {}, { signal: stop.signal }).catch(() => {})
+  const hanging = [hang()]
+  const two = (await client.callTool('raw__pid')).text
+  hanging.push(hang())
+  const three = (await client.callTool('raw__pid')).text
+  assert.is(new Set([one, two, three]).size, 3)
+  hanging.push(hang())
+  assert.ok([one, two, three].includes((await client.callTool('raw__pid')).text))
+  assert.is(starts.all.length, 3)
+  stop.abort()
+  await Promise.all(hanging)
+})
+
+test('servers of a set may be started by their first call; another entry is another server', async (t) => {
+  const say = (word: string) =>
+    connect(defineServer({ name: 'say', version: '1', tools: { say: defineTool({ run: () => word }) } }))
+  const [one, two] = await Promise.all([say('first'), say('second')])
+  t.after(() => Promise.all([one.close(), two.close()]))
+  const started: string[] = []
+  const entry = (name: string, { transport }: Connected): StartedUpstream => ({
+    lazy: true,
+    start() {
+      started.push(name)
+      return startClient({ name, transport, logger: false })
+    },
+  })
+  const entries = new Map([['say', entry('one', one)]])
+  const listeners = new Set<(name: string) => void>()
+  const set: Upstreams = {
+    get names() {
+      return [...entries.keys()]
+    },
+    has: (name) => entries.has(name),
+    get: (name) => entries.get(name) as StartedUpstream,
+    onState(fn) {
+      listeners.add(fn)
+      return () => listeners.delete(fn)
+    },
+    close: async () => {},
+  }
+  const { client } = await through(t, set)
+  await client.ping()
+  assert.equal(started, [])
+  assert.is((await client.callTool('say__say')).text, 'first')
+  entries.set('say', entry('two', two))
+  for (const fn of listeners) fn('say')
+  await until(async () => (await client.callTool('say__say').catch(() => undefined))?.text === 'second')
+  assert.equal(started, ['one', 'two'])
+})
+
+test('a subscription is taken back when the last one that wants it goes, in both eras', async (t) => {
+  const asked: string[] = []
+  const upstream = await connect(
+    defineServer({
+      name: 'notes',
+      version: '1',
+      resources: { one: defineResource({ uri: 'note://one', read: () => 'one' }) },
+    }),
+    { server: { revisions: ['2025-11-25'] } },
+  )
+  t.after(() => upstream.close())
+  // a client that tells what it is asked for
+  const watched = {
+    ...bound(upstream.client),
+    subscribe: async (uri: string) => void asked.push(`+${uri}`),
+    unsubscribe: async (uri: string) => void asked.push(`-${uri}`),
+  }
+  const pair = await through(t, { up: watched })
+  const others = [
+    startClient({ transport: pair.transport, logger: false }),
+    startClient({ transport: pair.transport, era: 'modern', logger: false }),
+  ]
+  t.after(() => Promise.all(others.map((client) => client.close())))
+  const [second, modern] = others
+  assert.ok(second && modern)
+  await Promise.all([pair.client.subscribe('note://one'), second.subscribe('note://one')])
+  await modern.subscribe('note://one')
+  assert.equal(asked, ['+note://one'])
+  await pair.client.unsubscribe('note://one')
+  await second.close()
+  assert.equal(asked, ['+note://one'])
+  await crashGateway(pair)
+  await until(() => asked.length === 2)
+  assert.equal(asked, ['+note://one', '+note://one'])
+  await modern.unsubscribe('note://one')
+  await until(() => asked.length === 3)
+  assert.is(asked[2], '-note://one')
+})
+
+test.run()
+
+/** The clients that have been started, of a server in a process of its own. */
+class Starts {
+  readonly all: ReturnType<typeof startClient>[] = []
+  readonly program = ({ answers }: Seat): ReturnType<typeof startClient> => {
+    const transport = stdio({
+      command: process.execPath,
+      args: [inRoot('.t', 'test', 'flows', 'gateway', '_upstream-program.js')],
+    })
+    const client = startClient({ ...answers(), name: `raw ${this.all.length}`, transport, logger: false })
+    this.all.push(client)
+    return client
+  }
+}
+
+async function through(
+  t: TestContext,
+  clients: Parameters<typeof gateway>[0],
+  options: GatewayOptions = {},
+): Promise<Connected> {
+  const connected = await connect(gateway(clients, options))
+  t.after(() => connected.close())
+  return connected
+}
+
+async function crashGateway({ server: { registry } }: Connected): Promise<void> {
+  const actor = registry.whereis('gateway/gateway')
+  assert.ok(actor)
+  await crash(actor)
+  await registry.whenUp('gateway/gateway')
+}
+
+async function names(client: Connected['client']): Promise<string[]> {
+  return (await client.listTools({ fresh: true })).tools.map(({ name }) => name).sort()
+}
+
+function codeOf({ data }: McpError): unknown {
+  return (data as { readonly code?: unknown } | undefined)?.code
+}
+
+/** Its methods, each bound to it. */
+function bound(client: Connected['client']): Upstream {
+  return {
+    name: client.name,
+    get state() {
+      return client.state
+    },
+    get server() {
+      return client.server
+    },
+    request: client.request as Upstream['request'],
+    callTool: client.callTool,
+    subscribe: client.subscribe,
+    unsubscribe: client.unsubscribe,
+    setLevel: client.setLevel,
+    onState: client.onState,
+    onNotification: client.onNotification as Upstream['onNotification'],
+    close: client.close,
+  }
+}
