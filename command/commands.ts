@@ -37,6 +37,7 @@ export const meanings: Readonly<Record<string, string>> = {
   'no-browser': 'prints the address to sign in at, and opens nothing',
   http: 'PORT: listens at http://127.0.0.1:PORT/mcp; default 3000',
   stdio: 'speaks over standard input and output',
+  lazy: 'the servers of the file are started by their first use, and end after 10 minutes without one',
   processes: 'N: so many processes serve',
   observe: 'PORT: shows its processes in a browser, at http://127.0.0.1:PORT; its address is told',
 }
@@ -87,11 +88,13 @@ export const commands: Readonly<Record<string, Command>> = {
     load: () => import('./login.js'),
   },
   serve: {
-    usage: 'serve <module or file of a host> [--http PORT | --stdio] [--processes N] [--observe PORT]',
+    usage:
+      'serve <module or file of a host> [--http PORT | --stdio] [--lazy] [--processes N] [--observe PORT]',
     summary: 'serves the server of a module, or all servers of a file as one',
     options: {
       http: { type: 'string' },
       stdio: { type: 'boolean' },
+      lazy: { type: 'boolean' },
       processes: { type: 'string' },
       observe: { type: 'string' },
       ...{ input: target.input, verbose: target.verbose },

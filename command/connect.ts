@@ -1,7 +1,7 @@
 import { type AnswerOptions, type Client, startClient } from 'caduceus'
 import type { EraOption } from 'caduceus/client'
 import { messageOf } from '../runtime/base/errors.js'
-import { Unreachable } from './failure.js'
+import { aboutServer, Unreachable } from './failure.js'
 import { type Invocation, textOf } from './invocation.js'
 import { terminalAnswers } from './questions.js'
 import { readTarget, type Target } from './target.js'
@@ -82,7 +82,8 @@ export async function connected(client: Client, signal: AbortSignal): Promise<vo
   try {
     await Promise.race([client.ready({ signal }), failed])
   } catch (error) {
-    throw new Unreachable(`${client.name}: ${messageOf(error)}`, { cause: error })
+    const problem = messageOf(error).replace(/^ready: /, '')
+    throw new Unreachable(aboutServer(client.name, problem), { cause: error })
   } finally {
     undo()
   }

@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs'
+import { type Dirent, readdirSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { serveHttp, startServer } from 'caduceus'
@@ -36,14 +36,28 @@ export async function run(invocation: Invocation, world: World = systemWorld): P
     }
   }
   const isCode = (name: string): boolean => /\.(?:[cm]?[jt]sx?|json)$/.test(name)
-  const undo = watchFolders(foldersBelow(dirname(module)), isCode, () => void reload(), world)
+  const undo = watchFolders(
+    () => foldersBelow(dirname(module)),
+    isCode,
+    () => void reload(),
+    world,
+  )
   return await untilEnd(server, path, invocation).finally(undo)
 }
 
 /** The folder and those below it, without packages and hidden ones. */
 function foldersBelow(folder: string): string[] {
-  const below = readdirSync(folder, { withFileTypes: true }).filter(
+  const below = entriesIn(folder).filter(
     (entry) => entry.isDirectory() && entry.name !== 'node_modules' && !entry.name.startsWith('.'),
   )
   return [folder, ...below.flatMap((entry) => foldersBelow(join(folder, entry.name)))]
+}
+
+/** None where the folder has gone meanwhile. */
+function entriesIn(folder: string): Dirent[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true })
+  } catch {
+    return []
+  }
 }

@@ -7,6 +7,13 @@ export class Unreachable extends Error {
   override readonly name = 'Unreachable'
 }
 
+/** A problem with its server before it, unless it names that itself. */
+export function aboutServer(name: string, problem: string): string {
+  // an address or a path is no word that could mean something else
+  const isNamed = /[/\\]/.test(name) && problem.includes(name)
+  return isNamed || problem.startsWith(`${name} `) ? problem : `${name}: ${problem}`
+}
+
 /** What a failure is told as: one line, the exit code, and facts for programs. */
 export function explain(error: unknown): {
   readonly line: string

@@ -1,24 +1,12 @@
-import { readFile } from 'node:fs/promises'
 import { basename, dirname, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import {
-  type AnswerOptions,
-  type Clients,
-  gateway,
-  observe,
-  serveHttp,
-  type ServerDefinition,
-  type ServerOptions,
-  startClients,
-  startServer,
-} from 'caduceus'
+import { gateway, observe, serveHttp, type ServerDefinition, type ServerOptions, startServer } from 'caduceus'
 import { isObject } from '../protocol/wire/json.js'
 import { messageOf } from '../runtime/base/errors.js'
 import { systemWorld, type World } from '../runtime/time/world.js'
-import { type FoundServer, serversIn } from './host-files.js'
 import { type Invocation, textOf } from './invocation.js'
 import { readCount, readListening, tell } from './listening.js'
-import { connectionOf, filled } from './target.js'
+import { Roster } from './roster.js'
 import { exitCodes, UsageError } from './usage-error.js'
 import { watchFolders } from './watch.js'
 
@@ -29,6 +17,8 @@ export async function run(invocation: Invocation, world: World = systemWorld): P
   if (/\.jsonc?$/i.test(path)) return await serveFile(resolve(path), invocation, world)
   const processes = textOf(invocation, 'processes')
   if (processes !== undefined) return await serveProcesses(path, processes, invocation)
+  if (invocation.values.lazy === true)
+    throw new UsageError('--lazy is for the servers of a file: a module is loaded at once')
   const { definition, options } = await loadServer(path)
   const isAsked = invocation.values.http !== undefined || invocation.values.stdio === true
   // one that lets in whom it knows must not be replaced unseen
@@ -100,101 +90,25 @@ function isDefinition(value: unknown): boolean {
 async function serveFile(file: string, invocation: Invocation, world: World): Promise<number> {
   if (invocation.values.processes !== undefined)
     throw new UsageError('--processes: a file of a host is served by one process')
-  const first = await readEntries(file, invocation)
-  const roster = new Roster(first, invocation)
-  const team = gateway((seat) => roster.start(seat.answers), { name: 'caduceus', version: '1.0.0' })
+  const roster = new Roster(file, invocation)
+  await roster.read()
+  const team = gateway(roster, { name: 'caduceus', version: '1.0.0' })
   const server = await startServer(team, { transport: readListening(invocation) })
-  tell(`${first.size} servers of ${file}: ${[...first.keys()].join(', ')}`)
+  tell(`${roster.names.length} servers of ${file}: ${roster.names.join(', ')}`)
   const reread = async (): Promise<void> => {
     try {
-      const changes = await roster.change(await readEntries(file, invocation))
+      const changes = await roster.read()
       if (changes !== '') tell(`${file}: ${changes}`)
     } catch (error) {
       tell(`${file}: ${messageOf(error)}; all servers stay as they are`)
     }
   }
+  const folder = dirname(file)
   const undo = watchFolders(
-    [dirname(file)],
+    () => [folder],
     (name) => name === basename(file),
     () => void reread(),
     world,
   )
   return await untilEnd(server, file, invocation).finally(undo)
-}
-
-type Entries = ReadonlyMap<string, FoundServer['entry']>
-
-async function readEntries(file: string, invocation: Invocation): Promise<Entries> {
-  const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    throw new UsageError(`${file} cannot be read (${error.code})`)
-  })
-  const entries = new Map<string, FoundServer['entry']>()
-  for (const found of serversIn(file, text)) entries.set(found.name, await filled(found, invocation))
-  for (const [name, entry] of entries)
-    if (typeof entry.command !== 'string' && typeof entry.url !== 'string')
-      throw new UsageError(`${file}: ${name}: expected a command or a url`)
-  return entries
-}
-
-/** The servers that run, and what the file said of them. */
-class Roster {
-  readonly #invocation: Invocation
-  #entries: Entries
-  #clients: Promise<Clients> | undefined
-  /** One change after the other. */
-  #last: Promise<unknown> = Promise.resolve()
-
-  constructor(entries: Entries, invocation: Invocation) {
-    this.#entries = entries
-    this.#invocation = invocation
-  }
-
-  /** For the gateway, which closes what is started here. */
-  async start(answers: (name: string) => AnswerOptions): Promise<Clients> {
-    const servers = Object.fromEntries([...this.#entries].map(([name, entry]) => [name, this.#entry(entry)]))
-    const verbose = this.#invocation.values.verbose === true
-    this.#clients = startClients(servers, {
-      name: 'servers',
-      client: (name) => ({ ...answers(name), era: 'auto', probeTimeout: 2_000 }),
-      ...(!verbose && { logger: false as const }),
-    })
-    const clients = await this.#clients
-    clients.onState((name, { phase, reason, attempt }) => {
-      // once, and not at each attempt
-      if (phase === 'failed' || (phase === 'disconnected' && attempt === 1))
-        if (reason !== undefined) tell(`${name}: ${messageOf(reason)}`)
-    })
-    return clients
-  }
-
-  /** Makes the servers what the file says now; resolves with what has changed, in words. */
-  change(entries: Entries): Promise<string> {
-    const change = this.#last.then(() => this.#change(entries))
-    this.#last = change.catch(() => {})
-    return change
-  }
-
-  async #change(entries: Entries): Promise<string> {
-    const clients = await this.#clients
-    const before = this.#entries
-    if (clients === undefined) return ''
-    const said: string[] = []
-    const stays = (name: string) => JSON.stringify(before.get(name)) === JSON.stringify(entries.get(name))
-    this.#entries = entries
-    for (const name of before.keys())
-      if (!stays(name)) {
-        await clients.remove(name)
-        if (!entries.has(name)) said.push(`${name} has gone`)
-      }
-    for (const [name, entry] of entries)
-      if (!stays(name)) {
-        await clients.add(name, this.#entry(entry))
-        said.push(before.has(name) ? `${name} has changed` : `${name} has come`)
-      }
-    return said.join(', ')
-  }
-
-  #entry(entry: FoundServer['entry']) {
-    return { transport: connectionOf(entry, this.#invocation).transport }
-  }
 }

@@ -1,60 +1,13 @@
-import { spawn } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import * as assert from 'uvu/assert'
-import { type Client, http, startClient, stdio } from 'caduceus'
+import { startClient, stdio } from 'caduceus'
 import { until } from 'caduceus/testing'
-import { inRoot } from '../support/root.js'
-import { suite, type TestContext } from '../support/suite.js'
-import { caduceus, environmentOf, newHome, program, serverFile } from './_caduceus.js'
+import { suite } from '../support/suite.js'
+import { caduceus, newHome, program } from './_caduceus.js'
+import { begin, connectTo, moduleText, servedAt } from './_serve.js'
 
 const test = suite('caduceus serve', { timeout: 30_000 })
-const library = pathToFileURL(inRoot('.t', 'index.js')).href
-
-/** The text of a module with one tool that says `word`. */
-function moduleText(word: string, tools = 'say'): string {
-  return `import { defineServer, defineTool } from ${JSON.stringify(library)}
-const say = defineTool({ name: 'say', run: () => ${JSON.stringify(word)} })
-const more = defineTool({ name: 'more', run: () => 'more' })
-export default defineServer({ name: 'module', version: '1.0.0', tools: [${tools}] })
-`
-}
-
-/** A program that runs until the test ends: `line` waits for what it tells, `stop` sends SIGTERM and waits for the exit code. */
-function begin(t: TestContext, args: readonly string[], home: string) {
-  const child = spawn(process.execPath, [program, ...args], { cwd: home, env: environmentOf(home) })
-  t.after(() => child.kill('SIGKILL'))
-  let told = ''
-  const ended = new Promise<number | null>((resolve) => child.once('close', resolve))
-  const line = (pattern: RegExp): Promise<RegExpExecArray> =>
-    new Promise((resolve, reject) => {
-      const look = (chunk: string | Buffer = ''): void => {
-        told += chunk
-        const found = pattern.exec(told)
-        if (found === null) return
-        told = told.slice(found.index + found[0].length)
-        child.stderr.off('data', look)
-        resolve(found)
-      }
-      child.stderr.on('data', look)
-      void ended.then(() => reject(new Error(`ended, and told: ${told}`)))
-      look()
-    })
-  const stop = (): Promise<number | null> => {
-    child.kill('SIGTERM')
-    return ended
-  }
-  return { line, stop, child }
-}
-
-function connectTo(t: TestContext, url: string): Client {
-  const client = startClient({ transport: http(url), logger: false })
-  t.after(() => client.close())
-  return client
-}
-
-const servedAt = /is served at (\S+)/
 
 test('a module is served over standard input', async (t) => {
   const home = newHome(t)
@@ -134,45 +87,18 @@ test('dev loads a changed module anew, and sessions go on', async (t) => {
   assert.is(await stop(), 0)
 })
 
-test("the servers of a host's file are one, and come and go with the file", async (t) => {
+test('dev follows folders that are made later', async (t) => {
   const home = newHome(t)
-  const file = join(home, 'mcp.json')
-  const entry = { command: process.execPath, args: [serverFile, '--stdio'] }
-  const write = (servers: object) => writeFileSync(file, JSON.stringify({ mcpServers: servers }))
-  write({ one: entry, two: entry })
-  const { line, stop } = begin(t, ['serve', 'mcp.json', '--http', '0'], home)
-  const [, url = ''] = await line(servedAt)
-  const client = connectTo(t, url)
-  const names = async () => (await client.listTools()).tools.map(({ name }) => name)
-  assert.is((await client.callTool('one__add', { a: 1, b: 2 })).text, '3')
-  assert.is((await names()).length, 8)
-  let lists = 0
-  client.onNotification('notifications/tools/list_changed', () => {
-    lists += 1
-  })
-  write({ one: entry, three: entry })
-  await line(/two has gone, three has come/)
-  await until(async () => (await names()).includes('three__add') && !(await names()).includes('two__add'), {
-    timeout: 10_000,
-  })
-  assert.ok(lists > 0)
-  assert.is((await client.callTool('three__add', { a: 2, b: 2 })).text, '4')
-  const { args, ...rest } = entry
-  write({ one: { ...rest, args: [...args, '--changed'] }, three: entry })
-  await line(/one has changed/)
-  await until(
-    async () => (await client.callTool('one__add', { a: 4, b: 4 }).catch(() => null))?.text === '8',
-    {
-      timeout: 10_000,
-    },
-  )
-  writeFileSync(file, '{ broken')
-  await line(/is no JSON.*all servers stay as they are/)
-  assert.is((await client.callTool('one__add', { a: 1, b: 2 })).text, '3')
-  assert.is(client.inspect().counts.sessions, 1)
-  await client.close()
+  writeFileSync(join(home, 'server.mjs'), moduleText('first'))
+  const { line, stop } = begin(t, ['dev', 'server.mjs', '--http', '0'], home)
+  await line(servedAt)
+  const folder = join(home, 'later')
+  mkdirSync(folder)
+  writeFileSync(join(folder, 'part.mjs'), 'export const one = 1\n')
+  await line(/is loaded anew/)
+  writeFileSync(join(folder, 'part.mjs'), 'export const one = 2\n')
+  await line(/is loaded anew/)
   assert.is(await stop(), 0)
-  assert.ok(readFileSync(file, 'utf8').startsWith('{ broken'))
 })
 
 test.run()
