@@ -5,7 +5,10 @@ import { calculateJwkThumbprint, EmbeddedJWK, exportJWK, generateKeyPair, jwtVer
 
 type Form = Readonly<Record<string, string>>
 
-/** An authorization server of a few lines, for the examples: it trades identities of workloads, and the secret `s` of any client, for tokens. */
+/**
+ * An authorization server of a few lines, for the examples: it trades identities of workloads, the secret `s` of any
+ * client, and with that secret tokens of others (RFC 8693), for tokens.
+ */
 export async function startLogin() {
   const { publicKey, privateKey } = await generateKeyPair('ES256')
   const platform = await generateKeyPair('ES256')
@@ -39,8 +42,12 @@ export async function startLogin() {
     return { access_token: text, token_type: key === undefined ? 'Bearer' : 'DPoP', expires_in: 300 }
   }
 
-  async function whoIs({ assertion }: Form, { headers }: IncomingMessage): Promise<Form> {
+  async function whoIs({ assertion, subject_token }: Form, { headers }: IncomingMessage): Promise<Form> {
     const [id = '', secret] = atob(headers.authorization?.replace('Basic ', '') ?? '').split(':')
+    if (secret === 's' && subject_token !== undefined) {
+      const { payload } = await jwtVerify(subject_token, publicKey, { issuer })
+      return { sub: String(payload.sub), client_id: id }
+    }
     if (secret === 's') return { sub: id, client_id: id }
     const expected = { issuer: 'https://platform.example', audience: `${issuer}/token` }
     const { payload } = await jwtVerify(assertion ?? '', platform.publicKey, expected)
