@@ -186,7 +186,7 @@ class Gateway {
   }
 
   get sweepAfter(): number {
-    const idles = [...this.#places.values()].map(({ link }) => link.shortestIdle)
+    const idles = [...this.#places.values()].map(({ link }) => link.idle)
     return Math.max(sweepSoonest, Math.min(sweepLatest, ...idles))
   }
 

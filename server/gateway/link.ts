@@ -111,9 +111,10 @@ export class UpstreamLink {
     return this.#instances.has(shared)
   }
 
-  /** Milliseconds after which a client goes that nobody uses. */
-  get shortestIdle(): number {
-    return Math.min(...[shared, 'other'].map((key) => this.#idleOf(key) || Number.POSITIVE_INFINITY))
+  /** Milliseconds after which a client goes that nobody uses, where somebody has said so. */
+  get idle(): number {
+    const { entry } = this.#input
+    return (isStarted(entry) && entry.idle) || Number.POSITIVE_INFINITY
   }
 
   get completes(): boolean {
@@ -364,9 +365,12 @@ export class UpstreamLink {
 
   /** Throws McpError -32603, retryable, when there are too many. */
   #instanceAt(key: string, ctx: ToolContext | undefined): Instance {
-    const known = this.#instances.get(key)
-    if (known !== undefined) return known
     const { entry, name } = this.#input
+    const known = this.#instances.get(key)
+    const isOver = isStarted(entry) && ended.has(known?.running?.state.phase ?? '')
+    if (known !== undefined && !isOver) return known
+    // it has ended, and nobody has told yet
+    if (known !== undefined) this.#close(key, known)
     if (this.#isEnded || !isStarted(entry))
       throw McpError.internal(`${name} is not there any more`, { retryable: true, sent: false })
     const hasCallers = entry.per === 'session' || entry.per === 'principal'
@@ -416,7 +420,7 @@ export class UpstreamLink {
     client.onState(({ phase }) => {
       if (phase === 'ready') tellLogs(client)
       // it will never be ready again: the next call starts another one
-      else if (phase === 'failed' || phase === 'closed') this.#close(key, instance)
+      else if (ended.has(phase)) this.#close(key, instance)
     })
     tellLogs(client)
   }
@@ -522,8 +526,9 @@ function told(name: string, method: Relay['method'], error: unknown): unknown {
   return isMissing ? McpError.notFound(error.message, error.data as { readonly uri: string }) : error
 }
 
-/** Phases of a client that come before it is ready. */
+/** Phases of a client that come before it is ready, and after which it never will be. */
 const beginning: ReadonlySet<string> = new Set(['connecting', 'initializing'])
+const ended: ReadonlySet<string> = new Set(['failed', 'closed'])
 
 const notPassed = new Set(['task', 'inputResponses', 'requestState'])
 

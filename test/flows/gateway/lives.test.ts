@@ -1,6 +1,8 @@
 import * as assert from 'uvu/assert'
 import { startClient } from '../../../client/handle/supervisor.js'
 import { McpError } from '../../../protocol/wire/errors.js'
+import { definePrompt } from '../../../server/definitions/define-prompt.js'
+import { field } from '../../../protocol/schema/fields/fields.js'
 import { defineResource } from '../../../server/definitions/define-resource.js'
 import { defineServer } from '../../../server/definitions/define-server.js'
 import { defineTool } from '../../../server/definitions/define-tool.js'
@@ -78,6 +80,39 @@ test('a start that fails is told with its kind, and the next call starts again',
   assert.is(starts.all.length, 3)
 })
 
+test('resources and completions of a lazy server are there before it is known', async (t) => {
+  const upstream = await connect(
+    defineServer({
+      name: 'notes',
+      version: '1',
+      resources: { one: defineResource({ uri: 'note://one', read: () => 'one' }) },
+      prompts: {
+        review: definePrompt({
+          arguments: { language: field.string() },
+          get: ({ language }) => language,
+          complete: { language: (start) => ['en', 'de'].filter((word) => word.startsWith(start)) },
+        }),
+      },
+    }),
+  )
+  t.after(() => upstream.close())
+  let starts = 0
+  const start = () => {
+    starts += 1
+    return startClient({ transport: upstream.transport, logger: false })
+  }
+  const plan = { up: { start, lazy: true } }
+  const reading = await through(t, plan)
+  assert.is((await reading.client.readResource('note://one')).text, 'one')
+  const completing = await through(t, plan)
+  assert.ok(completing.client.server?.capabilities.completions)
+  const ref = { type: 'ref/prompt', name: 'up__review' } as const
+  const params = { ref, argument: { name: 'language', value: 'e' } }
+  const { completion } = await completing.client.request('completion/complete', params)
+  assert.equal(completion.values, ['en'])
+  assert.is(starts, 2)
+})
+
 test('a list waits for a lazy server that does not come no longer than for a start', async (t) => {
   const start = (): Promise<Upstream> => new Promise(() => {})
   const { client } = await through(t, { never: { start, lazy: true } }, { startTimeout: 200 })
@@ -107,10 +142,7 @@ test('a client that has failed for good is started again', async (t) => {
   const { client } = await through(t, { raw: { start: starts.program, lazy: true } })
   assert.is((await client.callTool('raw__echo', { text: 'a' })).text, 'a')
   await starts.all[0]?.close()
-  await until(async () => {
-    const { text } = await client.callTool('raw__echo', { text: 'b' }).catch(() => ({ text: '' }))
-    return text === 'b'
-  })
+  assert.is((await client.callTool('raw__echo', { text: 'b' })).text, 'b')
   assert.is(starts.all.length, 2)
 })
 
