@@ -14,8 +14,15 @@ export interface WarningEvent {
    * - `too_many_questions`: the server asks more at once than the client answers.
    * - `unexpected_event`: ignored; a bug of this library or of a transport of yours.
    * - `connect_failed`: the first, 10th, 100th failed attempt and so on, and a final one.
+   * - `waiting`: a call, or `ready()`, has waited 2 s for a server that is slow to come up; once an outage.
    */
-  readonly type: 'bad_tool' | 'bad_schema' | 'too_many_questions' | 'unexpected_event' | 'connect_failed'
+  readonly type:
+    | 'bad_tool'
+    | 'bad_schema'
+    | 'too_many_questions'
+    | 'unexpected_event'
+    | 'connect_failed'
+    | 'waiting'
   /** Of its line in the log. */
   readonly level: 'warn'
   /** The name of the tool, at most 100 characters. */

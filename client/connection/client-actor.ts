@@ -49,7 +49,10 @@ export const clientActor = defineActor({
       const reply = ctx.defer<JsonObject>()
       const { calls, connection } = state
       calls.admit(job, reply)
-      if (calls.waiting === 1 && connection.phase === 'disconnected') connection.send({ type: 'awaited' })
+      if (calls.waiting === 1) {
+        state.patience.begin()
+        if (connection.phase === 'disconnected') connection.send({ type: 'awaited' })
+      }
       return reply
     },
     /** Ends the connection and makes no other; answers when it has ended. */

@@ -22,6 +22,7 @@ import { askAnew, type Greeting, greet } from './greeting.js'
 import { Health } from './health.js'
 import { dropLink, unreachable } from './link-end.js'
 import { changes, Listening } from './listening.js'
+import { Patience } from './patience.js'
 import { Questions } from './questions.js'
 import { TaskListening } from './task-listening.js'
 
@@ -44,6 +45,7 @@ export class Incarnation implements CallHost {
   readonly taskListening: TaskListening
   readonly questions: Questions
   readonly health: Health
+  readonly patience: Patience
   /** Runs a function as a message to the actor; after its end, not at all. */
   readonly post: (fn: () => void) => void
   speech: Speech = plainSpeech(latestHandshake)
@@ -70,13 +72,20 @@ export class Incarnation implements CallHost {
     this.taskListening = new TaskListening(this)
     this.questions = new Questions(this)
     this.health = new Health(this)
+    this.patience = new Patience(this)
     this.connection = start({ ...settings, backoff: this.backoff }, hostOf(this, ctx), this.world)
-    ctx.own(holdings.demand.onBegin(() => this.post(() => this.connection.send({ type: 'awaited' }))))
+    ctx.own(holdings.demand.onBegin(() => this.post(() => this.#awaited())))
+    if (holdings.demand.any) this.patience.begin()
     ctx.own(holdings.taskNews.onLasting(() => this.post(() => this.taskListening.changed())))
   }
 
   misfit(error: Error): void {
     askAnew(this, error)
+  }
+
+  #awaited(): void {
+    this.connection.send({ type: 'awaited' })
+    this.patience.begin()
   }
 
   [describe](): string {
@@ -99,6 +108,7 @@ function hostOf(state: Incarnation, ctx: ActorContext): ConnectionHost {
     },
     greet: () => greet(state),
     flush() {
+      state.patience.end()
       sayWishes(state)
       state.calls.flush()
       state.health.start()

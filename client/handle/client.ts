@@ -26,7 +26,7 @@ import type { Root } from '../../protocol/messages/roots.js'
 import type { ListToolsResult, Tool } from '../../protocol/messages/tools.js'
 import type { JsonObject } from '../../protocol/wire/json.js'
 import { bindMethods, methodNames } from '../../runtime/base/detached.js'
-import { handled } from '../../runtime/base/promise.js'
+import { handled, handledLate } from '../../runtime/base/promise.js'
 import type { ProcessRef } from '../../runtime/process/ref.js'
 import type { Registry } from '../../runtime/process/registry.js'
 import { inspect, type TreeNode } from '../../runtime/watch/inspect.js'
@@ -142,7 +142,7 @@ export class Client implements AsyncDisposable {
 
   /** Asks for log messages of this level and above, in this session and in those that follow. */
   setLevel(level: LoggingLevel, options?: CallOptions): Promise<void> {
-    return handled(this.#wishing.setLevel(level, options))
+    return handledLate(this.#wishing.setLevel(level, options))
   }
 
   /**
@@ -150,12 +150,12 @@ export class Client implements AsyncDisposable {
    * or with McpError, where the server does not tell them.
    */
   subscribe(uri: string, options?: CallOptions): Promise<void> {
-    return handled(this.#wishing.subscribe(uri, options))
+    return handledLate(this.#wishing.subscribe(uri, options))
   }
 
   /** Takes `subscribe(uri)` back. */
   unsubscribe(uri: string, options?: CallOptions): Promise<void> {
-    return handled(this.#wishing.unsubscribe(uri, options))
+    return handledLate(this.#wishing.unsubscribe(uri, options))
   }
 
   /** Replaces the roots and tells the server. Throws BAD_OPTION, also without the option `roots`. */
@@ -169,7 +169,7 @@ export class Client implements AsyncDisposable {
    * Errors have its `data.taskId` then, among them TASK_LOST and TASK_CANCELLED.
    */
   callTool(name: string, args?: Record<string, unknown>, options?: ToolCallOptions): Promise<ToolResult> {
-    return handled(this.#requests.callTool(name, args, options))
+    return handledLate(this.#requests.callTool(name, args, options))
   }
 
   /** Tools that are run as tasks, for programs that come back for the result. */
@@ -180,7 +180,7 @@ export class Client implements AsyncDisposable {
 
   /** One page of the server's tools, the first without a `cursor`. */
   listTools(options: PageOptions = {}, ...others: never[]): Promise<ListToolsResult> {
-    return handled(this.#listPage('tools/list', options, others))
+    return handledLate(this.#listPage('tools/list', options, others))
   }
 
   /** All tools of the server; a page is fetched when its first tool is wanted. */
@@ -195,7 +195,7 @@ export class Client implements AsyncDisposable {
 
   /** One page of the server's resources. */
   listResources(options: PageOptions = {}, ...others: never[]): Promise<ListResourcesResult> {
-    return handled(this.#listPage('resources/list', options, others))
+    return handledLate(this.#listPage('resources/list', options, others))
   }
 
   /** All resources of the server, page by page. */
@@ -210,7 +210,7 @@ export class Client implements AsyncDisposable {
 
   /** One page of the server's resource templates. */
   listTemplates(options: PageOptions = {}, ...others: never[]): Promise<ListResourceTemplatesResult> {
-    return handled(this.#listPage('resources/templates/list', options, others))
+    return handledLate(this.#listPage('resources/templates/list', options, others))
   }
 
   /** All resource templates of the server, page by page. */
@@ -221,12 +221,12 @@ export class Client implements AsyncDisposable {
 
   /** Reads a resource. Rejects with McpError when there is none: see `isResourceNotFound`. */
   readResource(uri: string, options?: CallOptions): Promise<ResourceResult> {
-    return handled(this.#readResource(uri, options))
+    return handledLate(this.#readResource(uri, options))
   }
 
   /** One page of the server's prompts. */
   listPrompts(options: PageOptions = {}, ...others: never[]): Promise<ListPromptsResult> {
-    return handled(this.#listPage('prompts/list', options, others))
+    return handledLate(this.#listPage('prompts/list', options, others))
   }
 
   /** All prompts of the server, page by page. */
@@ -241,7 +241,7 @@ export class Client implements AsyncDisposable {
 
   /** The messages of a prompt. */
   getPrompt(name: string, args?: Record<string, string>, options?: CallOptions): Promise<PromptResult> {
-    return handled(this.#getPrompt(name, args, options))
+    return handledLate(this.#getPrompt(name, args, options))
   }
 
   /**
@@ -255,7 +255,7 @@ export class Client implements AsyncDisposable {
 
   /** The skill of this `SKILL.md`, as it is now. Rejects as `skills`, and with McpError when there is none. */
   getSkill(uri: string, options?: CallOptions): Promise<Skill> {
-    return handled(this.#skills.get(uri, options))
+    return handledLate(this.#skills.get(uri, options))
   }
 
   /**
@@ -273,7 +273,7 @@ export class Client implements AsyncDisposable {
 
   /** Sends `ping`; in 2026-07-28, which has none, `server/discover`. */
   ping(options?: CallOptions): Promise<void> {
-    return handled(this.#requests.make('ping', {}, options).then(() => {}))
+    return handledLate(this.#requests.make('ping', {}, options).then(() => {}))
   }
 
   /** Whether the server offers a method or a capability (`tools.listChanged`); no, before a session. */
@@ -307,14 +307,14 @@ export class Client implements AsyncDisposable {
     options?: CallOptions,
   ): Promise<JsonObject>
   request(method: string, params?: object, options?: CallOptions): Promise<JsonObject> {
-    return handled(this.#requests.make(method, params, options))
+    return handledLate(this.#requests.make(method, params, options))
   }
 
   /** Sends a notification; resolves once the transport has it. */
   notify<N extends NotificationTo<'server'>>(method: N, params?: NotificationParams<N>): Promise<void>
   notify<N extends string>(method: N extends NotificationMethod ? never : N, params?: object): Promise<void>
   notify(method: string, params?: object): Promise<void> {
-    return handled(this.#requests.notify(method, params))
+    return handledLate(this.#requests.notify(method, params))
   }
 
   /** Calls `fn` at every change of the state until the returned function is called; its throws are caught. */

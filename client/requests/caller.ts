@@ -19,6 +19,8 @@ import { actorOf, type ClientParts } from './parts.js'
 import type { World } from '../../runtime/time/world.js'
 import { waitWithin } from '../../runtime/time/wait.js'
 
+const firstFrame = '\n    at '
+
 export interface CallInput {
   readonly method: string
   readonly params?: object | undefined
@@ -38,6 +40,8 @@ export class Caller {
   readonly #parts: ClientParts
   readonly #name: string
   readonly #signals = new SharedSignals()
+  /** Errors that have the frames of a caller. */
+  readonly #seen = new WeakSet<Error>()
   #lastCall = 0
 
   constructor(parts: ClientParts) {
@@ -76,7 +80,7 @@ export class Caller {
         result = await (signal === undefined ? this.#issue(job) : this.#issueUntil(job, signal))
       } catch (error) {
         const gone = this.#judge(job, error)
-        if (gone !== undefined && !(await this.#waitsToRetry(job, gone, signal))) throw gone
+        if (gone !== undefined && !(await this.#waitsToRetry(job, gone, signal))) throw this.#placed(gone)
         takeBack(job)
         continue
       }
@@ -226,6 +230,22 @@ export class Caller {
     } finally {
       done()
     }
+  }
+
+  /**
+   * The error with the frames of whoever awaits it, in place of those of the actor that had the answer. Looked for
+   * here, where nothing but awaits is between; one that is told to several has those of the first.
+   */
+  #placed(error: unknown): unknown {
+    if (!(error instanceof Error) || error.stack === undefined || this.#seen.has(error)) return error
+    this.#seen.add(error)
+    const place: { stack?: string } = {}
+    Error.captureStackTrace(place, this.#placed)
+    const frames = place.stack?.slice(place.stack.indexOf(firstFrame)) ?? ''
+    if (!frames.includes('\n    at async ')) return error
+    const own = error.stack.indexOf(firstFrame)
+    error.stack = (own < 0 ? error.stack : error.stack.slice(0, own)) + frames
+    return error
   }
 
   /** The error for the caller; undefined when the call can be made again. */

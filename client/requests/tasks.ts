@@ -2,7 +2,7 @@ import { type ListTasksResult, readTaskPage } from '../../protocol/messages/told
 import type { Task } from '../../protocol/messages/tasks.js'
 import type { JsonObject } from '../../protocol/wire/json.js'
 import { bindMethods, methodNames } from '../../runtime/base/detached.js'
-import { handled } from '../../runtime/base/promise.js'
+import { handledLate } from '../../runtime/base/promise.js'
 import { readText } from '../base/read-options.js'
 import { type CallOptions, readCallOptions, type ToolCallOptions } from '../options/call-options.js'
 import { isUnknown, lostTask, withTask } from '../tasks/errors.js'
@@ -34,12 +34,12 @@ export class Tasks {
    * may not be a task (2025-11-25). A server of 2026-07-28 decides itself, and may answer the result.
    */
   start(name: string, args?: Record<string, unknown>, options?: ToolCallOptions): Promise<StartedTask> {
-    return handled(this.#requests.startTool(name, args, options))
+    return handledLate(this.#requests.startTool(name, args, options))
   }
 
   /** The task as it is now. Rejects with TASK_LOST when the server does not know it. */
   get(taskId: string, options?: CallOptions): Promise<Task> {
-    return handled(this.#get(taskId, options))
+    return handledLate(this.#get(taskId, options))
   }
 
   /**
@@ -48,7 +48,7 @@ export class Tasks {
    * with TASK_LOST, and with TASK_CANCELLED.
    */
   result(taskId: string, options?: CallOptions): Promise<ToolResult> {
-    return handled(this.#finish('tasks.result', taskId, options))
+    return handledLate(this.#finish('tasks.result', taskId, options))
   }
 
   /**
@@ -56,12 +56,12 @@ export class Tasks {
    * its `signal` cancel the task, as those of `callTool` do.
    */
   adopt(taskId: string, options?: CallOptions): Promise<ToolResult> {
-    return handled(this.#finish('tasks.adopt', taskId, options))
+    return handledLate(this.#finish('tasks.adopt', taskId, options))
   }
 
   /** One page of this user's tasks. NOT_SUPPORTED in 2026-07-28, which has no such list. */
   list(options: PageOptions = {}, ...others: never[]): Promise<ListTasksResult> {
-    return handled(this.#list(options, others))
+    return handledLate(this.#list(options, others))
   }
 
   /**
@@ -69,7 +69,7 @@ export class Tasks {
    * because it is over; in 2026-07-28 it may still complete.
    */
   cancel(taskId: string, options?: CallOptions): Promise<void> {
-    return handled(this.#cancel(taskId, options))
+    return handledLate(this.#cancel(taskId, options))
   }
 
   async #get(taskId: string, options: CallOptions | undefined): Promise<Task> {

@@ -5,6 +5,7 @@ import { show, optionError } from '../base/errors.js'
 import { blockedText } from './blocked-text.js'
 import { type RuntimeEvents, subscribe } from './events.js'
 import { type ExitReason, formatReason } from '../base/exit.js'
+import { lineOf } from './lines.js'
 import { lazy } from './load.js'
 import type { World } from '../time/world.js'
 import { throttle } from '../base/throttle.js'
@@ -19,8 +20,11 @@ export interface Logger {
 }
 
 export interface LogOptions {
-  /** Your own logger, or false for none. Default: pino on standard error, loaded with the first line. */
-  logger?: Logger | false | undefined
+  /**
+   * Your own logger, or false for none. `json` is pino on standard error, loaded with the first line; `text` is
+   * lines for people there. Default: `text` where standard error is a terminal, else `json`.
+   */
+  logger?: Logger | 'text' | 'json' | false | undefined
   /**
    * From which level on each category is written. `crash` and `stray` are errors, `supervisor`, `notice`,
    * `blocked` and `client.warning` warnings, `progress` is for debugging. `client.log`, what the servers of
@@ -67,9 +71,11 @@ export function logReports({
 }: LogOptions & { readonly tree: number; readonly world: World }): () => void {
   const levels = readLevels(logLevels)
   if (logger === false) return () => {}
-  const writeLine = logger === undefined ? pinoOnDemand(world) : writeTo(logger)
+  const style = styleOf(logger)
+  const writeLine =
+    style === 'text' ? textLines(world) : style === 'json' ? pinoOnDemand(world) : writeTo(style)
   // What is not written loads no pino and formats nothing.
-  const usual = logger === undefined ? 'info' : 'debug'
+  const usual = typeof style === 'string' ? 'info' : 'debug'
   const mayReport = throttle(world.now)
   const undo: (() => void)[] = []
   const of = <Name extends keyof RuntimeEvents>(
@@ -95,7 +101,7 @@ export function logReports({
   })
   of('stray', ({ error, ...facts }, write) => {
     // what ends the program is printed in any case
-    if (facts.outcome === 'exited' && logger === undefined) return
+    if (facts.outcome === 'exited' && typeof style === 'string') return
     // strays that fail an owner end with it; others may come from a timer, without end
     const heldBack = facts.outcome === 'failed' ? 0 : mayReport()
     if (heldBack !== undefined)
@@ -111,6 +117,13 @@ export function logReports({
   of('progress', (facts, write) =>
     write(facts, `${facts.child.id}: ${facts.restarted ? 'restarted' : 'started'}`),
   )
+  // a person who read what died wants to read that it is back
+  if (style === 'text' && levels.progress === undefined)
+    undo.push(
+      subscribe('progress', (facts) => {
+        if (facts.tree === tree && facts.restarted) writeLine('info', { category: 'progress', ...facts }, '')
+      }),
+    )
   const unasked = Object.fromEntries(Object.keys(highest).map((category) => [category, usual] as const))
   for (const [category, level] of Object.entries({ ...unasked, ...levels }))
     if (!Object.hasOwn(runtimeLevels, category) && ranks[level] <= ranks[highest[category] ?? 'info'])
@@ -167,18 +180,40 @@ function readLevels(given: unknown = {}): Readonly<Record<string, LogLevel>> {
   return given as Readonly<Record<string, LogLevel>>
 }
 
-function writeTo(logger: Logger): Write {
+/** The logger, or what is written to standard error. */
+export function styleOf(logger: LogOptions['logger']): Logger | 'text' | 'json' | false {
+  if (logger !== undefined) return logger
+  return process.stderr.isTTY === true ? 'text' : 'json'
+}
+
+function writeTo(logger: Logger | false): Write {
   const levels: Level[] = ['debug', 'info', 'warn', 'error']
+  const methods = logger as Logger
   const missing = levels.find((level) => typeof (logger as Partial<Logger> | null)?.[level] !== 'function')
-  if (missing === undefined) return (level, facts, message) => logger[level](facts, message)
+  if (missing === undefined) return (level, facts, message) => methods[level](facts, message)
   throw optionError(
     'logger',
-    `logger: expected false or an object with ${levels.join(', ')}, got ${show(logger)} without ${missing}`,
+    `logger: expected false, 'text', 'json' or an object with ${levels.join(', ')}, got ${show(logger)} without ${missing}`,
   )
 }
 
 function errorFacts(reason: ExitReason): object {
   return reason.type === 'crash' ? { err: reason.error } : { reason: reason.type }
+}
+
+/** One line a report; colours where they are wanted (`NO_COLOR`). */
+function textLines({ date }: World): Write {
+  const isColoured = process.stderr.isTTY === true && !process.env.NO_COLOR
+  const colours: { readonly [Each in Level]: string } = { debug: '2', info: '32', warn: '33', error: '31' }
+  return (level, facts, message) => {
+    const line = lineOf(facts, message)
+    if (line === undefined) return
+    const time = new Date(date()).toTimeString().slice(0, 8)
+    const mark = isColoured
+      ? `\x1b[2m${time}\x1b[0m \x1b[${colours[level]}m${level}\x1b[0m`
+      : `${time} ${level}`
+    writeOut(`${mark} ${line}\n`)
+  }
 }
 
 /** Loads pino with the first line. Where that fails, lines are plain and the next one tries again. */
@@ -213,7 +248,11 @@ function plainLogger({ date }: World): Logger {
 
 function writePlain(start: object, facts: object, msg: string): void {
   const line = encode({ ...start, ...facts, msg }) ?? encode({ ...start, facts: inspect(facts), msg })
-  const bytes = Buffer.from(`${line}\n`)
+  writeOut(`${line}\n`)
+}
+
+function writeOut(text: string): void {
+  const bytes = Buffer.from(text)
   try {
     for (let at = 0; at < bytes.length; ) at += writeSync(2, bytes, at)
   } catch {

@@ -73,7 +73,7 @@ async function start(parent: Parent, message: Start, use: (border: Border) => vo
   const peer = await startActor(root, undefined, {
     ...unhurried,
     logLevels: message.log.logLevels,
-    ...(message.log.silent && { logger: false }),
+    logger: message.log.style,
     onBlocked: message.reports ? 'report' : 'ignore',
   }).catch(() => undefined)
   if (peer === undefined) return over(parent)

@@ -16,8 +16,8 @@ export type BorderMessage =
       readonly name: string
       /** Whether a process looks itself whether its loop turns, to tell whose code it is. */
       readonly reports: boolean
-      /** What is logged over there, as lines of JSON. */
-      readonly log: { readonly silent: boolean; readonly logLevels: LogLevels | undefined }
+      /** What is logged over there, on standard error. */
+      readonly log: { readonly style: 'text' | 'json' | false; readonly logLevels: LogLevels | undefined }
     }
   /** The actor of the module is up. */
   | { readonly type: 'ready'; readonly main: OwnRef }

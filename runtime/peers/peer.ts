@@ -1,6 +1,7 @@
 import { RuntimeError } from '../base/errors.js'
 import { waitWithin } from '../time/wait.js'
 import type { ExitReason } from '../base/exit.js'
+import { styleOf } from '../faults/log.js'
 import { type Behaviour, defineActor } from '../process/behaviour.js'
 import { type Ignore, ignore, type Program } from '../process/program.js'
 import type { ActorContext } from '../process/context.js'
@@ -85,6 +86,7 @@ class Peer {
   async start(): Promise<Ignore | undefined> {
     const { module, args, name, blockedTimeout } = this.#settings
     const { logger, logLevels } = this.#host.tree.logging
+    const style = styleOf(logger)
     const what = `${name}: args`
     try {
       this.#connection.post({
@@ -92,7 +94,7 @@ class Peer {
         module,
         name,
         reports: Number.isFinite(blockedTimeout),
-        log: { silent: logger === false, logLevels },
+        log: { style: typeof style === 'object' ? 'json' : style, logLevels },
         args: this.#border.pack(args, what),
       })
     } catch (error) {

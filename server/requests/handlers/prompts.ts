@@ -8,13 +8,14 @@ import type { PromptDefinition } from '../../definitions/define-prompt.js'
 import { isOutsideRoots } from '../../base/errors.js'
 import { toPromptResult } from '../../results/results.js'
 import { checkUsable } from '../../definitions/session-needs.js'
+import { unknown } from './unknown.js'
 import { noAnswerIn, notValid, type RouteScope, type Work } from '../work.js'
 
 /** Fields are checked in the task. Throws McpError 403 (scope) and -32602 (prompt, missing arguments). */
 export function getPrompt(params: Params<'prompts/get'>, { catalog, peer, dialect }: RouteScope): Work {
   const { name, arguments: args = {} } = params
   const prompt = catalog.prompts.get(name)
-  if (prompt === undefined) throw McpError.invalidParams(`Unknown prompt: ${show(name)}`)
+  if (prompt === undefined) throw unknown('prompt', name, catalog.prompts, peer)
   checkAllowed(peer, prompt)
   checkUsable(dialect, prompt, `prompt ${show(name)}`)
   const { reader, timeout, relayed } = prompt

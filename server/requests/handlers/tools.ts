@@ -1,4 +1,3 @@
-import { McpError } from '../../../protocol/wire/errors.js'
 import { isObject } from '../../../protocol/wire/json.js'
 import type { Params } from '../../../protocol/messages/methods.js'
 import { checkParamHeaders } from '../../../protocol/stateless/headers.js'
@@ -8,6 +7,7 @@ import { messageOf, show } from '../../../runtime/base/errors.js'
 import { isPromise } from '../../../runtime/base/promise.js'
 import type { ExchangeCall } from '../../../transports/contract/contract.js'
 import { checkAllowed } from '../../context/scopes.js'
+import { unknown } from './unknown.js'
 import type { Catalog } from '../../catalog/catalog.js'
 import type { ToolContext } from '../../context/context.js'
 import type { ToolDefinition } from '../../definitions/define-tool.js'
@@ -21,7 +21,7 @@ import type { RouteScope, Work } from '../work.js'
 export function callTool(params: Params<'tools/call'>, { catalog, peer, dialect }: RouteScope): Work {
   const { name, arguments: args = {} } = params
   const tool = catalog.tools.get(name)
-  if (tool === undefined) throw McpError.invalidParams(`Unknown tool: ${show(name)}`)
+  if (tool === undefined) throw unknown('tool', name, catalog.tools, peer)
   checkAllowed(peer, tool)
   checkUsable(dialect, tool, `tool ${show(name)}`)
   const { relayed } = tool

@@ -4,7 +4,8 @@ import { firstState, type Phase } from '../../../client/base/state.js'
 import { type LogEvent, subscribeClient, type WarningEvent } from '../../../client/base/events.js'
 import { defineServer } from '../../../server/definitions/define-server.js'
 import { defineTool } from '../../../server/definitions/define-tool.js'
-import { connect } from '../../../testing.js'
+import { startClient } from '../../../client/handle/supervisor.js'
+import { connect, fakeClock, scriptedServer } from '../../../testing.js'
 import { stdio } from '../../../transports/stdio/client.js'
 import { heard } from '../../support/heard.js'
 import { type Line, lines } from '../../support/lines.js'
@@ -116,6 +117,37 @@ test('a server that is not there is told by one warning with the reason, and not
   )
   assert.match(String(told[0]?.facts.reason), /^attempt 1 to connect failed, more follow: .*3/s)
   await client.close()
+})
+
+test('a call that waits 2 s for a slow server is told once; without a call nobody waits, and nothing is told', async (t) => {
+  const clock = fakeClock()
+  const server = scriptedServer({ initialize: () => undefined })
+  const { all, logger } = lines()
+  const client = startClient({
+    name: 'slow',
+    transport: server.transport,
+    clock,
+    logger,
+    era: 'handshake',
+    handshakeTimeout: 60_000,
+  })
+  t.after(() => client.close())
+  const told = () => all.filter(({ facts }) => facts.type === 'waiting')
+  await server.next('initialize')
+  await clock.advance(5_000)
+  assert.is(told().length, 0)
+  const calls = [client.callTool('a'), client.callTool('b')].map((call) => call.catch(() => {}))
+  await clock.advance(1_999)
+  assert.is(told().length, 0)
+  await clock.advance(1)
+  assert.equal(
+    told().map(({ facts }) => facts.reason),
+    ['somebody has waited 2 s for this server: it has not answered yet'],
+  )
+  await clock.advance(10_000)
+  assert.is(told().length, 1)
+  await client.close()
+  await Promise.all(calls)
 })
 
 test('where trying again is of no use, the log says so', async (t) => {

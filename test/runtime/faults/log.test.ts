@@ -142,7 +142,10 @@ test('what is no logger is refused with BAD_OPTION, and nothing is left behind',
   for (const logger of [true, 'console', null, { error: () => {} }]) {
     const error = await failure(startActor(behaviour, undefined, { logger: logger as never }))
     assert.is(error.code, 'BAD_OPTION')
-    assert.match(error.message, 'logger: expected false or an object with debug, info, warn, error')
+    assert.match(
+      error.message,
+      "logger: expected false, 'text', 'json' or an object with debug, info, warn, error",
+    )
   }
   await turn()
   await turn()

@@ -1,0 +1,67 @@
+import * as assert from 'uvu/assert'
+import { defineServer } from '../../../server/definitions/define-server.js'
+import { defineTool } from '../../../server/definitions/define-tool.js'
+import { type Connected, connect } from '../../../testing.js'
+import { suite, type TestContext } from '../../support/suite.js'
+
+const test = suite('stacks of errors of calls')
+
+async function open(t: TestContext): Promise<Connected> {
+  const boom = defineTool({
+    run() {
+      throw new Error('boom')
+    },
+  })
+  const pair = await connect(defineServer({ name: 'one', version: '1', tools: { boom } }), { logger: false })
+  t.after(() => pair.close())
+  return pair
+}
+
+async function stackOf(failing: () => Promise<unknown>): Promise<string> {
+  try {
+    await failing()
+  } catch (error) {
+    return (error as Error).stack ?? ''
+  }
+  throw new Error('it did not fail')
+}
+
+test('whoever awaits a call is in the stack of its error, and the actor that had the answer is not', async (t) => {
+  const { client } = await open(t)
+  async function orderPizza(): Promise<unknown> {
+    return await client.callTool('bom')
+  }
+  async function readMenu(): Promise<unknown> {
+    const [menu] = await Promise.all([client.readResource('menu://today')])
+    return menu
+  }
+  const ordered = await stackOf(orderPizza)
+  assert.match(ordered, /^McpError: Unknown tool: "bom" \(did you mean "boom"\?\)\n/)
+  assert.match(ordered, /at async orderPizza \(.*stacks\.test\.[jt]s/)
+  assert.not.match(ordered, /Actor\.|Calls\.answer/)
+  assert.match(await stackOf(readMenu), /at async readMenu/)
+})
+
+test('so is it where the caller has a signal, and where a tool fails', async (t) => {
+  const { client } = await open(t)
+  async function patiently(): Promise<unknown> {
+    return await client.callTool('boom', {}, { signal: new AbortController().signal })
+  }
+  async function given(): Promise<unknown> {
+    return await client.callTool('boom', {}, { signal: AbortSignal.abort(new Error('no more')) })
+  }
+  assert.match(await stackOf(patiently), /at async patiently/)
+  assert.match(await stackOf(given), /given/)
+})
+
+test('a rejection that nobody awaits ends nothing', async (t) => {
+  const { client } = await open(t)
+  void client.callTool('bom')
+  void client.listTools({ cursor: 'no cursor' })
+  void client.readResource('menu://today')
+  await client.callTool('boom').catch(() => {})
+  await new Promise((resolve) => setImmediate(resolve))
+  assert.equal(t.strays, [])
+})
+
+test.run()
