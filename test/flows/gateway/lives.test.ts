@@ -23,11 +23,10 @@ test('a lazy server is started by the first list, and its tools stay listed when
   assert.is(starts.all.length, 0)
   assert.equal(await names(client), ['raw__echo', 'raw__hang', 'raw__pid'])
   assert.is(starts.all.length, 1)
-  const pid = Number((await client.callTool('raw__pid')).text)
   await starts.all[0]?.closed
   assert.equal(await names(client), ['raw__echo', 'raw__hang', 'raw__pid'])
   assert.is(starts.all.length, 1)
-  assert.is.not(Number((await client.callTool('raw__pid')).text), pid)
+  assert.is((await client.callTool('raw__echo', { text: 'back' })).text, 'back')
   assert.is(starts.all.length, 2)
 })
 
@@ -68,7 +67,7 @@ test('a start that fails is told with its kind, and the next call starts again',
     throw new Error('canary')
   }
   const { client } = await through(t, { raw: { start, lazy: true, idle: 300 } })
-  assert.is((await client.callTool('raw__echo', { text: 'here' })).text, 'here')
+  assert.is((await names(client)).length, 3)
   await starts.all[0]?.closed
   isBroken = true
   const failed = await client.callTool('raw__pid').catch((error: unknown) => error)
@@ -144,6 +143,43 @@ test('a client that has failed for good is started again', async (t) => {
   await starts.all[0]?.close()
   assert.is((await client.callTool('raw__echo', { text: 'b' })).text, 'b')
   assert.is(starts.all.length, 2)
+})
+
+test('with a client for each session, a lazy server is looked at again when one is started', async (t) => {
+  const upstream = await connect(
+    defineServer({ name: 'say', version: '1', tools: { one: defineTool({ run: () => 'one' }) } }),
+  )
+  t.after(() => upstream.close())
+  const tellers: ReturnType<typeof startClient>[] = []
+  const start = ({ session }: Seat) => {
+    const client = startClient({ transport: upstream.transport, logger: false })
+    if (session === undefined) tellers.push(client)
+    return client
+  }
+  const pair = await through(t, { up: { start, per: 'session', lazy: true, idle: 200 } })
+  assert.equal(await names(pair.client), ['up__one'])
+  await tellers[0]?.closed
+  await upstream.server.addTool(defineTool({ name: 'two', run: () => 'two' }))
+  assert.equal(await names(pair.client), ['up__one'])
+  assert.is(tellers.length, 1)
+  const changed = new Promise<void>((resolve) => {
+    pair.client.onNotification('notifications/tools/list_changed', () => resolve())
+  })
+  assert.is((await pair.client.callTool('up__one')).text, 'one')
+  await changed
+  assert.equal(await names(pair.client), ['up__one', 'up__two'])
+  assert.is(tellers.length, 2)
+})
+
+test('how clients live is checked where it is said', () => {
+  const start = (): Upstream => assert.unreachable() as never
+  const wrong = [{ lazy: 'yes' }, { idle: -1 }, { max: 0 }, { keepAlive: true }]
+  for (const how of wrong)
+    assert.throws(
+      () => gateway({ up: { start, ...how } as never }),
+      (error: Error & { code?: unknown }) =>
+        error.code === 'BAD_DEFINITION' && error.message.includes(Object.keys(how)[0] ?? ''),
+    )
 })
 
 test('calls are divided among the clients of a server; another one is started when all are at work', async (t) => {
