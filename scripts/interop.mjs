@@ -1,11 +1,13 @@
 // npm run interop: our server on standard input and output behind mcp-proxy, used by the official client and by ours, in every pair of revisions; and
-// server-everything behind it, used by ours. The proxy is killed under our client, and started again.
+// server-everything behind it, used by ours. The proxy is killed under our client, and started again. Then `caduceus serve` with three servers of
+// others, called by the inspector and by mcporter.
 // The first run installs scripts/interop/package-lock.json.
 import { deepStrictEqual } from 'node:assert'
 import { join } from 'node:path'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { floors, repository } from './house/sources.mjs'
 import { mirror, transpile } from './house/transpile.mjs'
+import { hostTrials } from './interop/hosts.mjs'
 import { install } from './interop/install.mjs'
 import { loadOurs, ourWays, tryEverything, tryOwnServer, withOurs } from './interop/our-client.mjs'
 import { startProxy } from './interop/proxy.mjs'
@@ -25,7 +27,8 @@ const limit = 20_000
 process.exitCode = await main()
 
 async function main() {
-  const bin = install()
+  const programs = install()
+  const bin = programs.proxy
   const broken = await transpile(repository, [...floors, 'test/server'])
   for (const { text } of broken) console.error(`does not parse: ${text}`)
   const ours = await loadOurs(repository)
@@ -54,6 +57,12 @@ async function main() {
       mine(tryEverything),
       tally,
     )
+  const hosts = await hostTrials(repository, mirror, programs)
+  try {
+    for (const { name, run } of hosts.trials) await tryOne(`caduceus serve, ${name}`, run(), tally)
+  } finally {
+    await hosts.stop()
+  }
   console.log(`${tally.passed} passed, ${tally.failed} failed`)
   return tally.failed === 0 ? 0 : 1
 }
@@ -62,18 +71,21 @@ async function main() {
 async function tryAll(bin, { what, program, upstream }, trials, tally) {
   const proxy = await startProxy(bin, program, upstream)
   try {
-    for (const { name, run } of trials) {
-      const problem = await within(run(proxy)).then(
-        () => undefined,
-        (error) => error,
-      )
-      tally[problem === undefined ? 'passed' : 'failed'] += 1
-      console.log(`${problem === undefined ? 'ok  ' : 'FAIL'} ${what} behind mcp-proxy: ${upstream}, ${name}`)
-      if (problem !== undefined) console.log(problem)
-    }
+    for (const { name, run } of trials)
+      await tryOne(`${what} behind mcp-proxy: ${upstream}, ${name}`, within(run(proxy)), tally)
   } finally {
     await proxy.stop()
   }
+}
+
+async function tryOne(name, trial, tally) {
+  const problem = await trial.then(
+    () => undefined,
+    (error) => error,
+  )
+  tally[problem === undefined ? 'passed' : 'failed'] += 1
+  console.log(`${problem === undefined ? 'ok  ' : 'FAIL'} ${name}`)
+  if (problem !== undefined) console.log(problem)
 }
 
 /** Lists, calls, reads, sees progress and hears of a change; rejects with what was not as it should be. */

@@ -4,8 +4,13 @@ import { installLocked } from '../house/install-locked.mjs'
 
 const own = dirname(fileURLToPath(import.meta.url))
 
-/** Installs what the trials need, from a lock file of their own, and returns the path of mcp-proxy's program. Throws. */
+/** Installs what the trials need, from a lock file of their own, and returns the paths of its programs. Throws. */
 export function install() {
-  installLocked(own, () => ['mcp-proxy'])
-  return join(own, 'node_modules', 'mcp-proxy', 'dist', 'bin', 'mcp-proxy.mjs')
+  installLocked(own, () => ['mcp-proxy', 'mcporter', '@modelcontextprotocol/inspector'])
+  const path = (...parts) => join(own, 'node_modules', ...parts)
+  return {
+    proxy: path('mcp-proxy', 'dist', 'bin', 'mcp-proxy.mjs'),
+    inspector: path('@modelcontextprotocol', 'inspector', 'clients', 'launcher', 'build', 'index.js'),
+    mcporter: path('mcporter', 'dist', 'cli.js'),
+  }
 }

@@ -29,7 +29,7 @@ interface Official {
 }
 
 for (const era of eras) {
-  test(`${era}: everything, filesystem and memory are used through one address, and are killed`, async (t) => {
+  test(`${era}: everything, filesystem, memory and sequential-thinking are used through one address, and are killed`, async (t) => {
     const folder = await realpath(mkdtempSync(join(tmpdir(), 'gateway-')))
     t.after(() => rmSync(folder, { recursive: true, force: true }))
     const taken = heard<string>()
@@ -41,6 +41,7 @@ for (const era of eras) {
           everything: { command: process.execPath, args: [program('everything'), 'stdio'] },
           files: { command: process.execPath, args: [program('filesystem'), folder] },
           memory: { command: process.execPath, args: [program('memory')], env },
+          think: { command: process.execPath, args: [program('sequential-thinking')] },
         },
         {
           logger: false,
@@ -73,6 +74,9 @@ for (const era of eras) {
       maxTokens: 10,
     })
     assert.match(sampled.text, /a poem/)
+    const thought = { thought: 'one', thoughtNumber: 1, totalThoughts: 2, nextThoughtNeeded: true }
+    const { structuredContent } = await client.callTool('think__sequentialthinking', thought)
+    assert.is((structuredContent as { thoughtHistoryLength?: number }).thoughtHistoryLength, 1)
     const steps: number[] = []
     await client.callTool(
       'everything__trigger-long-running-operation',
