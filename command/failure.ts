@@ -23,7 +23,9 @@ export function explain(error: unknown): {
   const chain = [...causes(error)]
   const codes = chain.map((one) => (one as { code?: unknown }).code)
   const code = exitOf(error, codes)
-  const told = chain.find((one) => one instanceof CaduceusError || one instanceof McpError)
+  const ours = chain.filter((one) => one instanceof CaduceusError || one instanceof McpError)
+  // what a login is wanted for is the reason, however it was come upon
+  const told = ours.findLast((one) => forbidden.includes(String(one.code))) ?? ours[0]
   const hint = code === exitCodes.forbidden ? '; run: caduceus login URL' : ''
   const line = `${chain[0] === undefined ? String(error) : messageOf(chain[0])}${hint}`.replace(
     /\s*\n\s*/g,

@@ -189,7 +189,11 @@ export async function startGuarded(
   const raw = await listen(t, (seen) => handle(seen))
   const url = raw.url.replace(/\?.*/, '')
   const wellKnown = '/.well-known/oauth-protected-resource/mcp'
-  const useful = polite((seen) => json(seen, result(seen, { content: [{ type: 'text', text: 'in' }] })))
+  const tools = [{ name: 'any', inputSchema: { type: 'object' } }]
+  const useful = polite((seen) => {
+    const isList = seen.message.method === 'tools/list'
+    json(seen, result(seen, isList ? { tools } : { content: [{ type: 'text', text: 'in' }] }))
+  })
 
   const proofs = new Set<string>()
 

@@ -1,0 +1,91 @@
+import { spawn } from 'node:child_process'
+import { readdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import * as assert from 'uvu/assert'
+import { startGuarded, startOAuthServer } from '../client/auth/_oauth.js'
+import { suite, type TestContext } from '../support/suite.js'
+import { caduceus, environmentOf, newHome, program } from './_caduceus.js'
+
+const test = suite('caduceus login', { timeout: 30_000 })
+
+/** Begins `login --no-browser`; resolves with the address that it prints, and how it ends. */
+function begin(t: TestContext, home: string, url: string, ...args: string[]) {
+  const command = [program, 'login', url, '--no-browser', ...args]
+  const child = spawn(process.execPath, command, { cwd: home, env: environmentOf(home) })
+  t.after(() => child.kill('SIGKILL'))
+  const said = { out: '', err: '' }
+  child.stdout.on('data', (chunk) => {
+    said.out += chunk
+  })
+  const address = new Promise<URL>((resolve, reject) => {
+    child.stderr.on('data', (chunk) => {
+      said.err += chunk
+      const [, found] = /^Open this address to sign in:\n(\S+)\n/.exec(said.err) ?? []
+      if (found !== undefined) resolve(new URL(found))
+    })
+    child.once('close', () => reject(new Error(said.err)))
+  })
+  const ended = new Promise<{ code: number | null; out: string; err: string }>((resolve) =>
+    child.once('close', (code) => resolve({ code, ...said })),
+  )
+  address.catch(() => {})
+  return { address, ended, child }
+}
+
+test('whoever signs in calls with the login from then on, and its tokens are renewed', async (t) => {
+  const issuer = await startOAuthServer(t)
+  issuer.expiresIn = 1
+  const { url } = await startGuarded(t, issuer)
+  const home = newHome(t)
+  const before = await caduceus(t, ['call', url, 'any', '{}'], { home })
+  assert.is(before.code, 4, before.err)
+  assert.ok(before.err.includes('caduceus login'))
+
+  const login = begin(t, home, url)
+  const page = await fetch(await login.address)
+  assert.is(page.status, 200)
+  assert.match(await page.text(), /close/i)
+  const { code, out } = await login.ended
+  assert.is(code, 0)
+  assert.ok(out.startsWith(`signed in at ${url}`), out)
+
+  const folder = join(home, '.local', 'share', 'caduceus', 'logins')
+  assert.is(statSync(folder).mode & 0o777, 0o700)
+  for (const file of readdirSync(folder)) assert.is(statSync(join(folder, file)).mode & 0o777, 0o600)
+  const asked = issuer.of('/authorize').length
+  const called = await caduceus(t, ['call', url, 'any', '{}'], { home })
+  assert.equal([called.code, called.out], [0, 'in\n'], called.err)
+  // its token lived for a second
+  issuer.good.clear()
+  const renewed = await caduceus(t, ['call', url, 'any', '{}'], { home })
+  assert.equal([renewed.code, renewed.out], [0, 'in\n'], renewed.err)
+  assert.is(issuer.of('/authorize').length, asked)
+  assert.ok(issuer.of('/token').some(({ form }) => form.grant_type === 'refresh_token'))
+})
+
+test('a person who refuses is exit code 4; --json tells the error as JSON', async (t) => {
+  const issuer = await startOAuthServer(t)
+  issuer.redirect = ({ state, iss }) => ({ error: 'access_denied', state, iss })
+  const { url } = await startGuarded(t, issuer)
+  const login = begin(t, newHome(t), url, '--json')
+  await fetch(await login.address)
+  const { code, out } = await login.ended
+  assert.is(code, 4)
+  const { error } = JSON.parse(out)
+  assert.match(error.message, /access_denied/)
+  assert.is(error.code, 'AUTHORIZATION_FAILED')
+})
+
+test('a person who does not come: the time of --timeout, or Ctrl-C, ends it', async (t) => {
+  const issuer = await startOAuthServer(t)
+  const { url } = await startGuarded(t, issuer)
+  const late = begin(t, newHome(t), url, '--timeout', '1000')
+  await late.address
+  assert.not.equal((await late.ended).code, 0)
+  const given = begin(t, newHome(t), url)
+  await given.address
+  given.child.kill('SIGINT')
+  assert.is((await given.ended).code, 130)
+})
+
+test.run()
