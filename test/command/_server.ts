@@ -46,6 +46,26 @@ const greet = defineTool({
     }
   },
 })
+const wait = defineTool({
+  name: 'wait',
+  async run(_, ctx) {
+    ctx.progress(1, 4, 'waiting')
+    return await new Promise<string>((_resolve, reject) =>
+      ctx.signal.addEventListener('abort', () => reject(ctx.signal.reason)),
+    )
+  },
+})
+const visit = defineTool({
+  name: 'visit',
+  async run(_, ctx) {
+    const { action } = await ctx.elicit('pay', {
+      mode: 'url',
+      message: 'Pay here.',
+      url: 'https://example.com/pay',
+    })
+    return `paid: ${action}`
+  },
+})
 const note = defineResource({ uri: 'note://first', name: 'first', read: () => 'a note' })
 const review = definePrompt({
   name: 'review',
@@ -57,7 +77,7 @@ const review = definePrompt({
 export const definition = defineServer({
   name: 'sample',
   version: '1.0.0',
-  tools: [add, echo, fail, greet],
+  tools: [add, echo, fail, greet, visit, wait],
   resources: [note],
   prompts: [review],
 })

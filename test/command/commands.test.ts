@@ -50,7 +50,7 @@ test('read, prompt, complete and check do what they say', async (t) => {
   assert.equal((await caduceus(t, ['complete', url, 'review', 'language=e'])).out, 'en\n')
   const checked = await caduceus(t, ['check', url, '--json'])
   const { counts, findings } = JSON.parse(checked.out)
-  assert.equal([checked.code, counts.tools], [0, 4])
+  assert.equal([checked.code, counts.tools], [0, 6])
   assert.equal(findings, [
     { level: 'note', text: 'tool fail has no description: models have to guess what it does' },
   ])

@@ -1,14 +1,12 @@
-import { spawn, spawnSync, execFileSync } from 'node:child_process'
-import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { spawn } from 'node:child_process'
 import * as assert from 'uvu/assert'
 import { Scene, screenOf } from '../../command/scene.js'
 import type { Row } from '../../runtime/watch/rows.js'
 import { suite, type TestContext } from '../support/suite.js'
+import { commandLine, openTerminal, withTerminal } from './_terminal.js'
 import { caduceus, environmentOf, newHome, program, serverFile } from './_caduceus.js'
 
 const test = suite('caduceus observe', { timeout: 30_000 })
-const hasTmux = spawnSync('tmux', ['-V']).status === 0
 
 /** Serves the sample server, and resolves with its number once it may be looked at. */
 async function serve(
@@ -56,29 +54,12 @@ test('where nobody sees it, it prints the trees once, as text or JSON', async (t
   assert.match(two.err, /which one\? _server \(\d+\), _server \(\d+\)/)
 })
 
-const inTerminal: typeof test = Object.assign(
-  hasTmux ? test : (promise: string) => test.skip(promise, 'tmux is not installed'),
-  test,
-)
+const inTerminal = withTerminal(test)
 
 inTerminal('in a terminal it shows the trees live, until the program ends', async (t) => {
   const home = newHome(t)
   const served = await serve(t, home)
-  const socket = join(home, 'tmux')
-  const tmux = (...args: string[]): string =>
-    execFileSync('tmux', ['-S', socket, ...args], { env: environmentOf(home), encoding: 'utf8' })
-  const line = `'${process.execPath}' '${program}' observe; echo exit $?; cat`
-  tmux('-f', '/dev/null', 'new-session', '-d', '-x', '90', '-y', '20', '-c', home, line)
-  t.after(() => spawnSync('tmux', ['-S', socket, 'kill-server']))
-  // a terminal tells nobody of its changes
-  const shows = async (text: string): Promise<void> => {
-    for (;;) {
-      const screen = tmux('capture-pane', '-p')
-      if (screen.includes(text)) return
-      if (t.signal.aborted) throw new Error(`expected ${text} in\n${screen}`)
-      await sleep(50)
-    }
-  }
+  const { shows } = openTerminal(t, home, commandLine(process.execPath, program, 'observe'))
   await shows(`_server  pid ${served.pid}`)
   await shows('└─ transport (http_listener)')
   served.kill()
@@ -89,21 +70,11 @@ inTerminal('in a terminal it shows the trees live, until the program ends', asyn
 inTerminal('q ends it, and the terminal is as it was', async (t) => {
   const home = newHome(t)
   await serve(t, home)
-  const socket = join(home, 'tmux')
-  const tmux = (...args: string[]): string =>
-    execFileSync('tmux', ['-S', socket, ...args], { env: environmentOf(home), encoding: 'utf8' })
-  const line = `echo before; '${process.execPath}' '${program}' observe; echo exit $?; cat`
-  tmux('-f', '/dev/null', 'new-session', '-d', '-x', '90', '-y', '20', '-c', home, line)
-  t.after(() => spawnSync('tmux', ['-S', socket, 'kill-server']))
-  const screen = async (fits: (text: string) => boolean): Promise<void> => {
-    while (!fits(tmux('capture-pane', '-p'))) {
-      if (t.signal.aborted) throw new Error(tmux('capture-pane', '-p'))
-      await sleep(50)
-    }
-  }
-  await screen((text) => text.includes('q ends') && !text.includes('before'))
-  tmux('send-keys', 'q')
-  await screen((text) => text.startsWith('before\nexit 0\n'))
+  const line = commandLine(process.execPath, program, 'observe')
+  const { type, until } = openTerminal(t, home, `echo before; ${line}`)
+  await until((text) => text.includes('q ends') && !text.includes('before'))
+  type('q')
+  await until((text) => text.startsWith('before\nexit 0\n'))
 })
 
 const row = (key: number, parent: number | null, id: string): Row => ({

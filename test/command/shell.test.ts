@@ -1,14 +1,12 @@
-import { execFileSync, spawnSync } from 'node:child_process'
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import * as assert from 'uvu/assert'
 import { splitWords } from '../../command/split-words.js'
 import { suite } from '../support/suite.js'
-import { caduceus, environmentOf, newHome, overStdio, program } from './_caduceus.js'
+import { caduceus, newHome, overStdio, program } from './_caduceus.js'
+import { commandLine, openTerminal, withTerminal } from './_terminal.js'
 
 const test = suite('caduceus shell', { timeout: 30_000 })
-const hasTmux = spawnSync('tmux', ['-V']).status === 0
 
 test('lines of a pipe are worked off in order, and a mistake ends nothing', async (t) => {
   const input =
@@ -25,40 +23,60 @@ test('quotes keep words together, and an object is one word', () => {
   assert.equal(splitWords('call echo {"message": "a  b"}'), ['call', 'echo', '{"message": "a  b"}'])
 })
 
-const inTerminal: typeof test = Object.assign(
-  hasTmux ? test : (promise: string) => test.skip(promise, 'tmux is not installed'),
-  test,
-)
+const inTerminal = withTerminal(test)
 
 inTerminal('in a terminal it completes, asks what the server asks, and keeps its history', async (t) => {
   const home = newHome(t)
-  const socket = join(home, 'tmux')
-  const tmux = (...args: string[]): string =>
-    execFileSync('tmux', ['-S', socket, ...args], { env: environmentOf(home), encoding: 'utf8' })
-  const quoted = [process.execPath, program, 'shell', ...overStdio].map((word) => `'${word}'`).join(' ')
-  tmux('-f', '/dev/null', 'new-session', '-d', '-x', '100', '-y', '40', '-c', home, quoted)
-  t.after(() => spawnSync('tmux', ['-S', socket, 'kill-server']))
-  // a terminal tells nobody of its changes
-  const shows = async (text: string): Promise<void> => {
-    for (;;) {
-      const screen = tmux('capture-pane', '-p')
-      if (screen.includes(text)) return
-      if (t.signal.aborted) throw new Error(`expected ${text} in\n${screen}`)
-      await sleep(50)
-    }
-  }
+  const { type, shows } = openTerminal(t, home, commandLine(process.execPath, program, 'shell', ...overStdio))
   await shows('help lists')
-  tmux('send-keys', 'ec', 'Tab')
+  type('ec', 'Tab')
   await shows('> echo')
-  tmux('send-keys', ' message=hi', 'Enter')
+  type(' message=hi', 'Enter')
   await shows('\nhi\n')
-  tmux('send-keys', 'greet', 'Enter')
+  type('greet', 'Enter')
   await shows('Who are you?')
-  tmux('send-keys', 'Ada', 'Enter')
+  type('Ada', 'Enter')
   await shows('hello Ada')
-  tmux('send-keys', 'Up')
+  type('Up')
   await shows('> greet')
   assert.is(statSync(join(home, '.local/share/caduceus/history')).mode & 0o777, 0o600)
 })
+
+inTerminal('Ctrl-C gives a call up, and at the prompt ends the shell', async (t) => {
+  const home = newHome(t)
+  const { type, shows, until } = openTerminal(
+    t,
+    home,
+    commandLine(process.execPath, program, 'shell', ...overStdio),
+  )
+  await shows('help lists')
+  type('wait', 'Enter')
+  // the server tells that it works on it
+  await shows('waiting')
+  type('C-c')
+  await shows('gave it up')
+  type('echo message=still', 'Enter')
+  await shows('\nstill\n')
+  type('C-c')
+  await until((screen) => /exit \d/.test(screen))
+})
+
+inTerminal(
+  'an address that the server wants to be opened is shown, and whoever was there says so',
+  async (t) => {
+    const home = newHome(t)
+    const { type, shows } = openTerminal(
+      t,
+      home,
+      commandLine(process.execPath, program, 'shell', ...overStdio),
+    )
+    await shows('help lists')
+    type('visit', 'Enter')
+    await shows('Open this address if you trust it: https://example.com/pay')
+    await shows('Done? [y/N]')
+    type('y', 'Enter')
+    await shows('paid: accept')
+  },
+)
 
 test.run()
