@@ -48,6 +48,7 @@ const greet = defineTool({
 })
 const wait = defineTool({
   name: 'wait',
+  description: 'Waits until it is given up.',
   async run(_, ctx) {
     ctx.progress(1, 4, 'waiting')
     return await new Promise<string>((_resolve, reject) =>
@@ -57,6 +58,7 @@ const wait = defineTool({
 })
 const visit = defineTool({
   name: 'visit',
+  description: 'Asks for a visit of a page.',
   async run(_, ctx) {
     const { action } = await ctx.elicit('pay', {
       mode: 'url',

@@ -140,9 +140,13 @@ test('each fault of a server costs calls in it, each told as what it is; nothing
       continue
     }
     assert.ok(error instanceof McpError, String(error))
-    const { code, sent } = (error.data ?? {}) as { code?: string; sent?: boolean }
+    const { code, sent, retryable } = (error.data ?? {}) as {
+      code?: string
+      sent?: boolean
+      retryable?: boolean
+    }
     assert.ok(
-      code !== undefined && typeof sent === 'boolean',
+      code !== undefined && typeof sent === 'boolean' && typeof retryable === 'boolean',
       `${id}: ${error.message} ${JSON.stringify(error.data)}`,
     )
     if (!sent) assert.not.ok(load.written(to).includes(id), `${id} was not sent, and was done`)
