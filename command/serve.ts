@@ -66,7 +66,7 @@ async function loadServer(
   try {
     loaded = await import(pathToFileURL(resolve(path)).href)
   } catch (error) {
-    throw new UsageError(`${path} cannot be loaded: ${messageOf(error)}`)
+    throw new UsageError(`${path} cannot be loaded: ${messageOf(error).replace(/ imported from .*/, '')}`)
   }
   // what a compiler has made CommonJS of
   const compiled = loaded.default

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import { formatTree, http, inspect, withClient } from '../../index.js'
+import { formatTree, http, inspect, type Observation, observe, withClient } from '../../index.js'
 import { acts, askEverybody, type Outcome, play } from './acts.js'
 import { createScreen, type Screen } from './screen.js'
 import { setStage, type Stage } from './stage.js'
@@ -11,12 +11,14 @@ void main()
 
 /**
  * The main job on real input: one supervised tree of MCP clients and servers, broken in every way it promises to survive.
- * `--json` prints the facts instead of the story, `--keep` leaves the tree up until Ctrl-C.
+ * `--json` prints the facts instead of the story, `--keep` leaves the tree up until Ctrl-C, and shows it in a browser.
  */
 async function main(): Promise<void> {
   const screen = createScreen(values.json)
   const begin = performance.now()
   const stage = await setStage()
+  await using view = values.keep ? await observe({ name: 'demonstration', port: 0, actions: true }) : undefined
+  if (view !== undefined) screen.line(`To see it live, open ${view.url}`)
   try {
     const outcomes = await tellStory(stage, screen)
     const facts = {
@@ -29,7 +31,7 @@ async function main(): Promise<void> {
     )
     if (values.json) console.log(JSON.stringify(facts, null, 2))
     process.exitCode = facts.ok ? 0 : 1
-    if (values.keep) await interrupted(screen, stage)
+    if (view !== undefined) await interrupted(screen, stage, view)
   } finally {
     await stage.close()
   }
@@ -69,8 +71,8 @@ function wentOn({ counters }: Outcome, i: number): boolean {
   return counters.length === 3 && counters.every((count) => count === i + 2)
 }
 
-function interrupted(screen: Screen, stage: Stage): Promise<void> {
-  screen.line(`\nStill up: ${stage.server.url}. Ctrl-C ends it.`)
+function interrupted(screen: Screen, stage: Stage, view: Observation): Promise<void> {
+  screen.line(`\nStill up: ${stage.server.url}; see and kill its processes at ${view.url}. Ctrl-C ends it.`)
   // The servers are children of this process and in groups of their own: they end with the tree.
   return new Promise((resolve) => {
     for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => resolve())
