@@ -196,6 +196,7 @@ const events: Readonly<Record<keyof TestingEvents, true>> = Object.freeze({
   'transport.stream': true,
   'server.session': true,
   'server.request': true,
+  'server.work': true,
   'server.notification': true,
   'server.node': true,
   'server.gateway': true,
@@ -203,6 +204,7 @@ const events: Readonly<Record<keyof TestingEvents, true>> = Object.freeze({
   'client.log': true,
   'client.state': true,
   'client.request': true,
+  'client.call': true,
 })
 
 const connectFields = [

@@ -84,17 +84,38 @@ export interface CallEvent {
   readonly code?: string | number
 }
 
+/**
+ * A call begins, told in its caller's async context. Whoever hears may set `around`, which is then given the call to
+ * run, and fields of `meta`, which go into `params._meta`: for spans. Not logged.
+ */
+export interface AroundEvent {
+  /** The name of the client. */
+  readonly client: string
+  readonly tree: number
+  /** At most 100 characters. */
+  readonly method: string
+  /** The tool, prompt or resource that is asked for, at most 200 characters. */
+  readonly target?: string
+  /** The revision of MCP that was spoken last; undefined before the first connection. */
+  readonly revision?: string
+  /** Goes into `params._meta`, over what the caller gave. */
+  readonly meta: Record<string, unknown>
+  /** Runs the call, and returns the promise that it returns. */
+  around?: <Result>(run: () => Promise<Result>) => Promise<Result>
+}
+
 /** Events on `node:diagnostics_channel` as `caduceus.client.NAME`. Only `log` has content of messages. */
 export interface ClientEvents {
   warning: WarningEvent
   log: LogEvent
   state: StateEvent
   request: CallEvent
+  call: AroundEvent
 }
 
 const channels = eventChannels<ClientEvents>(
   'caduceus.client',
-  ['warning', 'log', 'state', 'request'],
+  ['warning', 'log', 'state', 'request', 'call'],
   optionError,
 )
 

@@ -1,13 +1,13 @@
 import type { Dialect } from '../../protocol/dialects/dialect.js'
 import { retryParams } from '../../protocol/stateless/input-required.js'
-import type { JsonObject } from '../../protocol/wire/json.js'
+import { isObject, type JsonObject } from '../../protocol/wire/json.js'
 import type { InputResponses } from '../../protocol/messages/base.js'
 import type { InputRequiredResult } from '../../protocol/messages/input-required.js'
 import { messageOf, RuntimeError } from '../../runtime/base/errors.js'
 import { type ActorRef, forever, type RefOf } from '../../runtime/process/ref.js'
 import type { clientActor } from '../connection/client-actor.js'
 import { callError, ClientError, failedError, unsentError } from '../base/errors.js'
-import { codeOf, emitClient, isHeard } from '../base/events.js'
+import { type AroundEvent, codeOf, emitClient, isHeard } from '../base/events.js'
 import { createJob, isSent, type Job, nextJob, takeBack } from '../calls/job.js'
 import { clientActorName } from '../base/names.js'
 import { isRepeatable, retryDelay } from '../calls/repeat.js'
@@ -61,7 +61,29 @@ export class Caller {
 
   /** Rejects with BAD_OPTION before anything is done. */
   call(input: CallInput): Promise<CallOutcome> {
+    return isHeard('call') ? this.#within(input) : this.#told(input)
+  }
+
+  #told(input: CallInput): Promise<CallOutcome> {
     return isHeard('request') ? this.#tell(input) : this.#make(input)
+  }
+
+  /** Within what subscribers put around it, and with what they add to `_meta`. */
+  #within(input: CallInput): Promise<CallOutcome> {
+    const { name: client, tree, server } = this.#parts.holdings
+    const params = isObject(input.params) ? input.params : {}
+    const target = params.name ?? params.uri
+    const event: AroundEvent = {
+      ...{ client, tree, method: String(input.method).slice(0, 100), meta: {} },
+      ...(typeof target === 'string' && { target: target.slice(0, 200) }),
+      ...(server !== undefined && { revision: server.revision }),
+    }
+    emitClient('call', () => event)
+    const { around, meta } = event
+    const own = isObject(params._meta) ? params._meta : {}
+    const more =
+      Object.keys(meta).length === 0 ? input : { ...input, params: { ...params, _meta: { ...own, ...meta } } }
+    return around === undefined ? this.#told(more) : around(() => this.#told(more))
   }
 
   #make(input: CallInput): Promise<CallOutcome> {

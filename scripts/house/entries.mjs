@@ -2,13 +2,18 @@
 import { floorsWithDoors } from './sources.mjs'
 
 /** One door per export of package.json: the file that is bundled, relative to the repository. */
-export const doors = ['index.ts', ...floorsWithDoors.map((floor) => `${floor}/index.ts`), 'testing.ts']
+export const doors = [
+  'index.ts',
+  ...floorsWithDoors.map((floor) => `${floor}/index.ts`),
+  'testing.ts',
+  'otel.ts',
+]
 
 /** Doors that stand alone: whoever needs one of these floors loads nothing of another. */
 export const floorsAlone = ['runtime/index.ts', 'protocol/index.ts']
 
 /** Doors that stand on top of everything: they load all that the door of everyday names does. */
-export const doorsOnTop = ['testing.ts']
+export const doorsOnTop = ['testing.ts', 'otel.ts']
 
 /**
  * Files that run as a worker thread or a process of their own; bundled as entries so that their paths exist

@@ -11,6 +11,7 @@ export const homes = new Map([
   ['jose', /^(?:transports\/auth\/(?:keys|jwt-check|proof-check)|client\/auth\/proofs)$/],
   ['minisearch', /^server\/gateway\/tool-index$/],
   ['oauth4webapi', /^client\/auth\/library$/],
+  ['@opentelemetry/api', /^otel$/],
   ['ioredis', /^transports\/redis\/(?:connection|line)$/],
   ['nanoid', /^runtime\/time\/world$/],
   // the command is a program like any other: it uses what the package exports, as its users' modules do

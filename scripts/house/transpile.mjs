@@ -58,7 +58,12 @@ function isTypeScript(path) {
 /** Inside `.t/`, `import 'caduceus/client'` means the transpiled folder, not `dist/`. */
 function mirrorPackage() {
   const doors = floorsWithDoors.map((floor) => [`./${floor}`, `./${floor}/index.js`])
-  const exports = { '.': './index.js', './testing': './testing.js', ...Object.fromEntries(doors) }
+  const exports = {
+    '.': './index.js',
+    './testing': './testing.js',
+    './otel': './otel.js',
+    ...Object.fromEntries(doors),
+  }
   return `${JSON.stringify({ name: 'caduceus', type: 'module', exports }, null, 2)}\n`
 }
 

@@ -17,7 +17,9 @@ async function main(): Promise<void> {
   const screen = createScreen(values.json)
   const begin = performance.now()
   const stage = await setStage()
-  await using view = values.keep ? await observe({ name: 'demonstration', port: 0, actions: true }) : undefined
+  await using view = values.keep
+    ? await observe({ name: 'demonstration', port: 0, actions: true })
+    : undefined
   if (view !== undefined) screen.line(`To see it live, open ${view.url}`)
   try {
     const outcomes = await tellStory(stage, screen)

@@ -42,6 +42,29 @@ export interface RequestEvent extends RequestOrigin {
   readonly cancelled?: boolean
 }
 
+/**
+ * A request is worked on, told in the task that does it, before it begins. Whoever hears may set `around`, which is then
+ * given the work to run: for spans, and other contexts of async code. Not logged.
+ */
+export interface WorkEvent extends RequestOrigin {
+  /** At most 100 characters. */
+  readonly method: string
+  readonly id: RequestId
+  /** The tool, prompt or resource that is asked for, at most 200 characters. */
+  readonly target?: string
+  /** The revision of MCP that is spoken. */
+  readonly revision: string
+  /** `params._meta` as the client sent it. */
+  readonly meta: Readonly<Record<string, unknown>>
+  /** Aborted when the work is given up: cancelled, too late, or ended with its server. */
+  readonly signal: AbortSignal
+  /** Runs the work and returns what it returns: a response, or a promise of one. */
+  around?: Around
+}
+
+/** Runs something, and returns what that returns. */
+export type Around = <Result>(run: () => Result) => Result
+
 /** A notification came from the client, or was sent to it. */
 export interface NotificationEvent extends RequestOrigin {
   readonly type: 'received' | 'sent'
@@ -82,12 +105,13 @@ export interface GatewayEvent {
 }
 
 /**
- * What servers tell: published on `node:diagnostics_channel` as `caduceus.server.NAME`. No event has params,
- * results, headers, ids of sessions or messages of errors in it: those may be secret.
+ * What servers tell: published on `node:diagnostics_channel` as `caduceus.server.NAME`. But for `work`, no event has
+ * params, results, headers, ids of sessions or messages of errors in it: those may be secret.
  */
 export interface ServerEvents {
   session: SessionEvent
   request: RequestEvent
+  work: WorkEvent
   notification: NotificationEvent
   node: NodeEvent
   gateway: GatewayEvent
@@ -95,7 +119,7 @@ export interface ServerEvents {
 
 const channels = eventChannels<ServerEvents>(
   'caduceus.server',
-  ['session', 'request', 'notification', 'node', 'gateway'],
+  ['session', 'request', 'work', 'notification', 'node', 'gateway'],
   optionError,
 )
 
@@ -127,6 +151,14 @@ export function noteAnswer(
     ...(response !== undefined && 'error' in response && { code: response.error.code }),
     ...(response === undefined && { cancelled: true }),
   }))
+}
+
+export const isWorkHeard = (): boolean => channels.isHeard('work')
+
+/** Does the work of a request, within what subscribers put around it. */
+export function withWork<Result>(event: WorkEvent, run: () => Result): Result {
+  channels.emit('work', () => event)
+  return event.around === undefined ? run() : event.around(run)
 }
 
 export function noteNotification(

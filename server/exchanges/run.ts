@@ -94,7 +94,12 @@ export class ExchangeRun implements InProgress {
   }
 
   #perform(task: TaskContext): void | Promise<void> {
-    const response = answer(this, this.#exchange.dialect, new ToolContext(new ExchangeScope(this, task)))
+    const response = answer(
+      this,
+      this.#exchange.dialect,
+      new ToolContext(new ExchangeScope(this, task)),
+      this.host.origin,
+    )
     if (isPromise(response)) return this.#conclude(response)
     this.response = response
   }

@@ -5,12 +5,14 @@ import { fitError } from '../../protocol/dialects/fit.js'
 import type { JsonObject } from '../../protocol/wire/json.js'
 import { buildError, buildResult, type JsonRpcRequest, type RequestId } from '../../protocol/wire/jsonrpc.js'
 import type { ExitReason } from '../../runtime/base/exit.js'
+import { isObject } from '../../protocol/wire/json.js'
 import { isPromise } from '../../runtime/base/promise.js'
 import { type ProcessRef, processOf } from '../../runtime/process/ref.js'
 import type { Response } from '../../transports/contract/contract.js'
 import { type EncodedResult, encodedText } from '../../transports/base/encoded.js'
 import type { ToolContext } from '../context/context.js'
 import { AskError, isWorkerEnded, ServerError, ToolError } from '../base/errors.js'
+import { isWorkHeard, type RequestOrigin, type WorkEvent, withWork } from '../base/events.js'
 import { exposedError } from '../base/exposed-error.js'
 import { requirementError } from './question.js'
 import type { Work } from './work.js'
@@ -31,6 +33,16 @@ export function answer(
   request: Pick<InProgress, 'request' | 'work'>,
   dialect: Dialect,
   ctx: ToolContext,
+  origin: RequestOrigin,
+): Response | Promise<Response> {
+  if (!isWorkHeard()) return respond(request, dialect, ctx)
+  return withWork(workEvent(request.request, dialect, { ctx, origin }), () => respond(request, dialect, ctx))
+}
+
+function respond(
+  request: Pick<InProgress, 'request' | 'work'>,
+  dialect: Dialect,
+  ctx: ToolContext,
 ): Response | Promise<Response> {
   try {
     const result = request.work.run(ctx)
@@ -38,6 +50,24 @@ export function answer(
     return encodedResult(request.request.id, result)
   } catch (error) {
     return toResponse(request.request.id, dialect, error)
+  }
+}
+
+function workEvent(
+  { id, method, params }: JsonRpcRequest,
+  dialect: Dialect,
+  { ctx, origin }: { readonly ctx: ToolContext; readonly origin: RequestOrigin },
+): WorkEvent {
+  const target = params?.name ?? params?.uri
+  const meta = params?._meta
+  return {
+    ...origin,
+    method: method.slice(0, 100),
+    id,
+    ...(typeof target === 'string' && { target: target.slice(0, 200) }),
+    revision: dialect.revision,
+    meta: isObject(meta) ? meta : {},
+    signal: ctx.signal,
   }
 }
 

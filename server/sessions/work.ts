@@ -90,7 +90,7 @@ function begin(session: Session, request: SessionRequest): void {
 
 function perform(session: Session, request: SessionRequest, task: TaskContext): void | Promise<void> {
   const ctx = new ToolContext(new SessionScope(session, request, task))
-  const response = answer(request, session.dialect, ctx)
+  const response = answer(request, session.dialect, ctx, session.origin)
   if (request.saw > session.saved || request.renews || isPromise(response))
     return conclude(session, request, response)
   request.response = response

@@ -121,7 +121,7 @@ function endOf(response: Response): TaskEnd {
 }
 
 function perform(task: McpTask, run: TaskRun, ctx: TaskContext): void | Promise<void> {
-  const response = answer(run, run.dialect, new ToolContext(new McpTaskScope(task, run, ctx)))
+  const response = answer(run, run.dialect, new ToolContext(new McpTaskScope(task, run, ctx)), task.origin)
   if (isPromise(response)) return conclude(run, response)
   run.response = response
 }

@@ -11,7 +11,9 @@ import { suite } from '../support/suite.js'
 const test = suite('packed package', { timeout: 60_000 })
 const doors = [
   'caduceus',
-  ...['runtime', 'protocol', 'transports', 'server', 'client', 'testing'].map((door) => `caduceus/${door}`),
+  ...['runtime', 'protocol', 'transports', 'server', 'client', 'testing', 'otel'].map(
+    (door) => `caduceus/${door}`,
+  ),
 ]
 const programs = ['server', 'one-off', 'long-running', 'testing']
 const sampleServer = `import { defineServer, defineTool, field, serveStdio, startServer } from 'caduceus'
@@ -26,7 +28,7 @@ test('the tarball holds the bundles, the declarations and the papers, and nothin
   const expected = [
     /^(?:package\.json|README\.md|CHANGELOG\.md|LICENSE)$/,
     /^(?:runtime|protocol|transports|server|client|command)\/[\w/-]+\.(?:md|png)$/,
-    /^dist\/(?:index|testing|(?:runtime|protocol|transports|server|client)\/[\w./-]+)\.(?:js|js\.map|d\.ts)$/,
+    /^dist\/(?:index|testing|otel|(?:runtime|protocol|transports|server|client)\/[\w./-]+)\.(?:js|js\.map|d\.ts)$/,
     /^dist\/command\/[\w.-]+\.js(?:\.map)?$/,
     /^dist\/chunks\/[\w.-]+\.js(?:\.map)?$/,
   ]
@@ -53,8 +55,8 @@ test('every door declares the names that it promises, and no others', async (t) 
     const file =
       door === 'caduceus'
         ? 'index.d.ts'
-        : door === 'caduceus/testing'
-          ? 'testing.d.ts'
+        : door === 'caduceus/testing' || door === 'caduceus/otel'
+          ? `${door.slice(9)}.d.ts`
           : `${door.slice(9)}/index.d.ts`
     const text = readFileSync(join(folder, 'node_modules', 'caduceus', 'dist', file), 'utf8')
     assert.equal(declaredIn(text), promised[door], door)

@@ -1,0 +1,18 @@
+import { context, trace } from '@opentelemetry/api'
+import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
+import { BasicTracerProvider, ConsoleSpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base'
+import { http, serveHttp, startServer, withClient } from 'caduceus'
+import { instrument } from 'caduceus/otel'
+import { calculator } from './first/calculator.js'
+
+// as your program sets up OpenTelemetry, such as with NodeSDK of @opentelemetry/sdk-node
+context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
+const exporter = new ConsoleSpanExporter()
+trace.setGlobalTracerProvider(
+  new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] }),
+)
+instrument()
+
+const server = await startServer(calculator, { transport: serveHttp({ port: 0 }) })
+await withClient({ transport: http(server.url ?? '') }, (client) => client.callTool('divide', { a: 1, b: 2 }))
+await server.stop()

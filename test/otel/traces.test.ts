@@ -1,0 +1,298 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { context, propagation, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
+import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
+import { W3CTraceContextPropagator, W3CBaggagePropagator, CompositePropagator } from '@opentelemetry/core'
+import {
+  AggregationTemporality,
+  InMemoryMetricExporter,
+  MeterProvider,
+  PeriodicExportingMetricReader,
+} from '@opentelemetry/sdk-metrics'
+import {
+  BasicTracerProvider,
+  InMemorySpanExporter,
+  type ReadableSpan,
+  SimpleSpanProcessor,
+} from '@opentelemetry/sdk-trace-base'
+import * as assert from 'uvu/assert'
+import { defineServer } from '../../server/definitions/define-server.js'
+import { defineTool } from '../../server/definitions/define-tool.js'
+import { definePrompt } from '../../server/definitions/define-prompt.js'
+import { defineResource } from '../../server/definitions/define-resource.js'
+import { gateway } from '../../server/definitions/gateway.js'
+import { startClient } from '../../client/handle/supervisor.js'
+import { startServer } from '../../server/server-supervisor.js'
+import { http } from '../../transports/http/client/client.js'
+import { serveHttp } from '../../transports/http/server/serve.js'
+import { instrument } from '../../otel.js'
+import { type Connected, connect, scriptedServer, until } from '../../testing.js'
+import { heard } from '../support/heard.js'
+import { suite, type TestContext } from '../support/suite.js'
+
+const test = suite('OpenTelemetry', { timeout: 20_000 })
+const eras = ['handshake', 'modern'] as const
+
+context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
+propagation.setGlobalPropagator(
+  new CompositePropagator({ propagators: [new W3CTraceContextPropagator(), new W3CBaggagePropagator()] }),
+)
+
+/** The tenant that each call was for, from its baggage. */
+const seen: unknown[] = []
+const shop = defineServer({
+  name: 'shop',
+  version: '1',
+  tools: {
+    price: defineTool({
+      async run() {
+        seen.push(propagation.getActiveBaggage()?.getEntry('tenant')?.value)
+        return await trace.getTracer('mine').startActiveSpan('look up', async (span) => {
+          await new Promise((resolve) => setImmediate(resolve))
+          span.end()
+          return '5'
+        })
+      },
+    }),
+    refuse: defineTool({ run: () => ({ content: [], isError: true }) as const }),
+    boom: defineTool({
+      run() {
+        throw new Error('boom')
+      },
+    }),
+    hang: defineTool({ run: () => new Promise<string>(() => {}) }),
+  },
+  prompts: { review: definePrompt({ get: () => 'review this' }) },
+  resources: [defineResource({ uri: 'note://one', name: 'one', read: () => 'a note' })],
+})
+
+/** The SDK of OpenTelemetry with what it exports in memory, and this library with it. */
+function observed(t: TestContext) {
+  const exporter = new InMemorySpanExporter()
+  const provider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] })
+  trace.disable()
+  trace.setGlobalTracerProvider(provider)
+  const metricExporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE)
+  const reader = new PeriodicExportingMetricReader({ exporter: metricExporter, exportIntervalMillis: 60_000 })
+  const meters = new MeterProvider({ readers: [reader] })
+  const undo = instrument({ meter: meters.getMeter('test') })
+  t.after(async () => {
+    undo[Symbol.dispose]()
+    await provider.shutdown()
+    await meters.shutdown()
+  })
+  const spans = (): readonly ReadableSpan[] => exporter.getFinishedSpans()
+  const of = (kind: SpanKind, name: string): ReadableSpan => {
+    const found = spans().find((span) => span.kind === kind && span.name === name)
+    if (found === undefined) throw new Error(`no span ${name}: ${spans().map((span) => span.name)}`)
+    return found
+  }
+  const measured = async (): Promise<Map<string, { attributes: object; value: unknown }[]>> => {
+    await meters.forceFlush()
+    const metrics =
+      metricExporter
+        .getMetrics()
+        .at(-1)
+        ?.scopeMetrics.flatMap((scope) => scope.metrics) ?? []
+    return new Map(metrics.map(({ descriptor, dataPoints }) => [descriptor.name, dataPoints as never]))
+  }
+  return { spans, of, measured, undo }
+}
+
+async function open(t: TestContext, era: (typeof eras)[number]): Promise<Connected> {
+  const pair = await connect(shop, { client: { era }, logger: false } as never)
+  t.after(() => pair.close())
+  return pair
+}
+
+for (const era of eras) {
+  test(`${era}: a call is one trace: the caller's span, the client's, the server's, and the handler's own`, async (t) => {
+    const { of, spans } = observed(t)
+    const { client } = await open(t, era)
+    seen.length = 0
+    const baggage = propagation.createBaggage({ tenant: { value: 'acme' } })
+    await context.with(propagation.setBaggage(context.active(), baggage), () =>
+      trace.getTracer('mine').startActiveSpan('order', async (span) => {
+        await client.callTool('price')
+        span.end()
+      }),
+    )
+    await until(() =>
+      spans().some(({ name, kind }) => name === 'tools/call price' && kind === SpanKind.SERVER),
+    )
+    const [order, called, served, own] = [
+      of(SpanKind.INTERNAL, 'order'),
+      of(SpanKind.CLIENT, 'tools/call price'),
+      of(SpanKind.SERVER, 'tools/call price'),
+      of(SpanKind.INTERNAL, 'look up'),
+    ]
+    const idOf = (span: ReadableSpan): string => span.spanContext().spanId
+    assert.equal(
+      [called, served, own].map((span) => span.parentSpanContext?.spanId),
+      [order, called, served].map(idOf),
+    )
+    assert.is(new Set([order, called, served, own].map((span) => span.spanContext().traceId)).size, 1)
+    assert.equal(seen, ['acme'])
+    const revision = client.server?.revision
+    assert.equal(served.attributes, {
+      'mcp.method.name': 'tools/call',
+      'mcp.protocol.version': revision,
+      'gen_ai.operation.name': 'execute_tool',
+      'gen_ai.tool.name': 'price',
+      'caduceus.server': 'shop',
+      'jsonrpc.request.id': served.attributes['jsonrpc.request.id'],
+    })
+    assert.is(called.attributes['mcp.protocol.version'], revision)
+  })
+
+  test(`${era}: failures are told as what they are, and a call that is given up ends its span`, async (t) => {
+    const { of, spans } = observed(t)
+    const { client } = await open(t, era)
+    await client.callTool('refuse')
+    await client.callTool('boom').catch(() => {})
+    await client.callTool('none').catch(() => {})
+    await client.callTool('hang', {}, { timeout: 300 }).catch(() => {})
+    await client.readResource('note://one')
+    await client.getPrompt('review')
+    await until(() => spans().filter(({ name }) => name === 'tools/call hang').length === 2)
+    const told = (kind: SpanKind, name: string) => {
+      const { status, attributes } = of(kind, name)
+      return [status.code, attributes['error.type']]
+    }
+    const { ERROR, UNSET } = SpanStatusCode
+    for (const kind of [SpanKind.CLIENT, SpanKind.SERVER]) {
+      assert.equal(told(kind, 'tools/call refuse'), [ERROR, 'tool_error'])
+      assert.equal(told(kind, 'resources/read'), [UNSET, undefined])
+      assert.equal(told(kind, 'prompts/get review'), [UNSET, undefined])
+    }
+    assert.equal(told(SpanKind.CLIENT, 'tools/call boom'), [ERROR, '-32603'])
+    assert.is(told(SpanKind.SERVER, 'tools/call boom')[0], ERROR)
+    assert.equal(told(SpanKind.CLIENT, 'tools/call none'), [ERROR, '-32602'])
+    assert.equal(told(SpanKind.CLIENT, 'tools/call hang'), [ERROR, 'TIMEOUT'])
+    assert.equal(told(SpanKind.SERVER, 'tools/call hang'), [ERROR, 'cancelled'])
+    assert.is(of(SpanKind.SERVER, 'resources/read').attributes['mcp.resource.uri'], 'note://one')
+  })
+
+  test(`${era}: through a gateway, over HTTP, it stays one trace`, async (t) => {
+    const { spans } = observed(t)
+    const behind = await startServer(shop, { transport: serveHttp({ port: 0 }), logger: false })
+    t.after(() => behind.stop())
+    const up = startClient({ name: 'up', transport: http(behind.url ?? ''), logger: false })
+    t.after(() => up.close())
+    const server = await startServer(gateway({ shop: up }), {
+      transport: serveHttp({ port: 0 }),
+      logger: false,
+    })
+    t.after(() => server.stop())
+    const client = startClient({ transport: http(server.url ?? ''), era, logger: false })
+    t.after(() => client.close())
+    assert.is((await client.callTool('shop__price')).text, '5')
+    const chain = () =>
+      spans().filter(
+        ({ name }) => name === 'tools/call shop__price' || name === 'tools/call price' || name === 'look up',
+      )
+    await until(() => chain().length === 5)
+    assert.is(new Set(chain().map((span) => span.spanContext().traceId)).size, 1)
+    const ids = new Map(chain().map((span) => [span.spanContext().spanId, span]))
+    const roots = chain().filter((span) => !ids.has(span.parentSpanContext?.spanId ?? ''))
+    assert.equal(
+      roots.map(({ name, kind }) => [name, kind]),
+      [['tools/call shop__price', SpanKind.CLIENT]],
+    )
+  })
+}
+
+test('durations, sessions and restarts are measured', async (t) => {
+  const { measured } = observed(t)
+  const { client, server } = await open(t, 'handshake')
+  await client.callTool('price')
+  await client.callTool('refuse')
+  const metrics = await measured()
+  const counts = (name: string) =>
+    metrics
+      .get(name)
+      ?.map(({ attributes, value }) => [
+        (attributes as Record<string, unknown>)['gen_ai.tool.name'],
+        (attributes as Record<string, unknown>)['error.type'],
+        (value as { count?: number }).count ?? value,
+      ])
+  for (const name of ['mcp.client.operation.duration', 'mcp.server.operation.duration'])
+    assert.equal(counts(name), [
+      ['price', undefined, 1],
+      ['refuse', 'tool_error', 1],
+    ])
+  assert.equal(counts('caduceus.server.sessions'), [[undefined, undefined, 1]])
+  assert.is((await server.sessions()).length, 1)
+})
+
+test('a request carries the context beside what its caller gave; without this, nothing is added', async (t) => {
+  const { spans, undo } = observed(t)
+  const server = scriptedServer({ 'tools/call': { content: [] } })
+  const client = startClient({ transport: server.transport, logger: false })
+  t.after(() => client.close())
+  const metaOf = async (): Promise<Record<string, unknown>> => {
+    const params = { name: 'any', _meta: { 'example.com/own': 1 } }
+    const [sent] = await Promise.all([server.next('tools/call'), client.request('tools/call', params)])
+    const { _meta } = sent.params as { _meta: Record<string, unknown> }
+    return _meta
+  }
+  const meta = await metaOf()
+  const { traceId, spanId } = spans().at(-1)?.spanContext() ?? {}
+  assert.is(meta.traceparent, `00-${traceId}-${spanId}-01`)
+  assert.is(meta['example.com/own'], 1)
+  undo[Symbol.dispose]()
+  const before = spans().length
+  const bare = await metaOf()
+  assert.is('traceparent' in bare, false)
+  assert.is(bare['example.com/own'], 1)
+  assert.is(spans().length, before)
+})
+
+test('the official client sends its context, and the server goes on with it', async (t) => {
+  const { of } = observed(t)
+  const server = await startServer(shop, { transport: serveHttp({ port: 0 }), logger: false })
+  t.after(() => server.stop())
+  const client = new Client({ name: 'official', version: '1' })
+  await client.connect(new StreamableHTTPClientTransport(new URL(server.url ?? '')) as never)
+  t.after(() => client.close())
+  const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
+  await client.callTool({ name: 'price', arguments: {}, _meta: { traceparent } })
+  const served = of(SpanKind.SERVER, 'tools/call price')
+  assert.is(served.parentSpanContext?.spanId, 'b7ad6b7169203331')
+  assert.is(of(SpanKind.INTERNAL, 'look up').spanContext().traceId, '0af7651916cd43dd8448eb211c80319c')
+})
+
+test('the exporter of OpenTelemetry tells a collector', async (t) => {
+  const told = heard<{ resourceSpans: { scopeSpans: { spans: { name: string }[] }[] }[] }>()
+  const collector = createServer(async (request, response) => {
+    let text = ''
+    for await (const chunk of request) text += chunk
+    told.add(JSON.parse(text))
+    response.writeHead(200, { 'content-type': 'application/json' }).end('{}')
+  })
+  await new Promise<void>((resolve) => collector.listen(0, '127.0.0.1', resolve))
+  t.after(() => collector.close().closeAllConnections())
+  const { port } = collector.address() as AddressInfo
+  const exporter = new OTLPTraceExporter({ url: `http://127.0.0.1:${port}/v1/traces` })
+  const provider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] })
+  const undo = instrument({ tracer: provider.getTracer('caduceus') })
+  t.after(() => undo[Symbol.dispose]())
+  const { client } = await open(t, 'modern')
+  await client.callTool('price')
+  await provider.forceFlush()
+  await provider.shutdown()
+  const names = told.all.flatMap(({ resourceSpans }) =>
+    resourceSpans.flatMap(({ scopeSpans }) =>
+      scopeSpans.flatMap((scope) => scope.spans.map(({ name }) => name)),
+    ),
+  )
+  assert.equal(
+    names.filter((name) => name === 'tools/call price'),
+    ['tools/call price', 'tools/call price'],
+  )
+})
+
+test.run()
