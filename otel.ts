@@ -105,21 +105,24 @@ function aroundWork(event: WorkEvent, tracer: Tracer, { server }: Measures): voi
   const measured = stopwatch((s, more) => server.record(s, { ...measuredOf(attributes), ...more }))
   const giveUp = (): void => measured(fail(span, event.signal.reason, 'cancelled'))
   const done = <Response>(response: Response): Response => {
-    event.signal.removeEventListener('abort', giveUp)
     measured(conclude(span, response))
     return response
   }
-  const failed = (error: unknown): never => {
+  const ended = (response: unknown): unknown => {
     event.signal.removeEventListener('abort', giveUp)
+    return done(response)
+  }
+  const failed = (error: unknown): never => {
     measured(fail(span, error))
     throw error
   }
-  // work that is given up settles nothing
-  event.signal.addEventListener('abort', giveUp, { once: true })
   wrap(event, <Result>(run: () => Result): Result => {
     try {
       const result = context.with(within, run)
-      return isPromise(result) ? (result.then(done, failed) as Result) : done(result)
+      if (!isPromise(result)) return done(result)
+      // work that is given up settles nothing
+      event.signal.addEventListener('abort', giveUp, { once: true })
+      return result.then(ended, failed) as Result
     } catch (error) {
       return failed(error)
     }

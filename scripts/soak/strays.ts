@@ -15,7 +15,7 @@ export function watchStrays(violations: Violations): { stop(): void } {
   const undo = [
     subscribeClient('warning', ({ client, type, reason }) => {
       // servers that are away are what it is about
-      if (type !== 'connect_failed') violations.add(type, `${client}: ${reason}`)
+      if (type !== 'connect_failed' && type !== 'waiting') violations.add(type, `${client}: ${reason}`)
     }),
     subscribe('stray', ({ owner, error }) => violations.add('stray', `${owner ?? 'nobody'}: ${text(error)}`)),
     subscribe('crash', ({ name, during, reason }) => {

@@ -67,7 +67,10 @@ function workEvent(
     ...(typeof target === 'string' && { target: target.slice(0, 200) }),
     revision: dialect.revision,
     meta: isObject(meta) ? meta : {},
-    signal: ctx.signal,
+    // made when it is asked for
+    get signal() {
+      return ctx.signal
+    },
   }
 }
 

@@ -20,7 +20,7 @@ test("the servers of a host's file are one, and come and go with the file", asyn
   const client = connectTo(t, url)
   const names = async () => (await client.listTools()).tools.map(({ name }) => name)
   assert.is((await client.callTool('one__add', { a: 1, b: 2 })).text, '3')
-  assert.is((await names()).length, 8)
+  assert.is((await names()).length, 12)
   let lists = 0
   client.onNotification('notifications/tools/list_changed', () => {
     lists += 1
@@ -91,7 +91,7 @@ test('with --lazy the servers of a file are started by their first use', async (
   const client = connectTo(t, url)
   await client.ping()
   assert.not.ok(existsSync(started))
-  assert.is((await client.listTools()).tools.length, 4)
+  assert.is((await client.listTools()).tools.length, 6)
   assert.is((await client.callTool('one__add', { a: 1, b: 2 })).text, '3')
   assert.is(readFileSync(started, 'utf8'), 'x')
   await client.close()
