@@ -23,6 +23,13 @@ await startServer(defineServer({ name: 'sample', version: '1.0.0', tools: [add] 
 `
 const lazyPackages = ['undici', 'ws', 'ajv', 'jose', 'pino', 'thread-stream']
 
+/** With what `caduceus/otel` stands on, which its users install. */
+async function packWithPeer(signal: AbortSignal) {
+  const packed = await packOnce(signal)
+  linkDevelopmentPackage(packed, '@opentelemetry/api')
+  return packed
+}
+
 test('the tarball holds the bundles, the declarations and the papers, and nothing else', async (t) => {
   const { files } = await packOnce(t.signal)
   const expected = [
@@ -113,7 +120,7 @@ test('the bin holds no copy of the library', async (t) => {
 })
 
 test('every door can be imported and required, and both ways give the same names', async (t) => {
-  const packed = await packOnce(t.signal)
+  const packed = await packWithPeer(t.signal)
   const list = JSON.stringify(doors)
   const shown =
     'console.log(JSON.stringify(doors.map((door, index) => [door, Object.keys(modules[index]).filter((name) => name !== "module.exports").sort()])))'
@@ -132,7 +139,7 @@ test('every door can be imported and required, and both ways give the same names
 })
 
 test('classes are called what they are exported as', async (t) => {
-  const packed = await packOnce(t.signal)
+  const packed = await packWithPeer(t.signal)
   const program = `const modules = await Promise.all(${JSON.stringify(doors)}.map((door) => import(door)))
 const wrong = modules.flatMap((module) => Object.entries(module)).filter(([name, value]) => /^class /.test(String(value)) && value.name !== name)
 console.log(wrong.map(([name, value]) => name + ' is ' + value.name).join())
@@ -175,7 +182,7 @@ await hog.stop()
 })
 
 test('no door loads a package that only some programs need', async (t) => {
-  const packed = await packOnce(t.signal)
+  const packed = await packWithPeer(t.signal)
   for (const door of doors) {
     const program = writeConsumerFile(packed, 'door.mjs', `import ${JSON.stringify(door)}\n`)
     const { code, output, packages } = await runAndListPackages(packed, [program], t.signal)
@@ -193,7 +200,7 @@ test('the list of loaded packages tells what a program loads', async (t) => {
 })
 
 test('a program of a consumer compiles with TypeScript 5 and 7 under nodenext and bundler', async (t) => {
-  const packed = await packOnce(t.signal)
+  const packed = await packWithPeer(t.signal)
   for (const name of ['@types/node', 'undici-types']) linkDevelopmentPackage(packed, name)
   const imports = doors.map((door, index) => `import * as door${index} from '${door}'`)
   const used = doors.map((_, index) => `door${index}`).join(', ')

@@ -27,6 +27,7 @@ const sources = ['runtime', 'protocol', 'transports', 'server', 'client', 'comma
 const singles = [
   'index.ts',
   'testing.ts',
+  'otel.ts',
   'package.json',
   'tsconfig.json',
   'README.md',
