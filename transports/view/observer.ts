@@ -4,6 +4,7 @@ import { kill, shutdown } from '../../runtime/base/exit.js'
 import { defineActor } from '../../runtime/process/behaviour.js'
 import type { ActorContext } from '../../runtime/process/context.js'
 import { type ActorRef, processOf } from '../../runtime/process/ref.js'
+import type { TimerRef } from '../../runtime/process/timers.js'
 import { compareRows, findProcess, Places, readRows, type Rows } from '../../runtime/watch/rows.js'
 import { trace } from '../../runtime/watch/sys.js'
 import { type Happening, Timeline } from '../../runtime/watch/timeline.js'
@@ -28,6 +29,8 @@ const pause = 250
 const share = 0.1
 const mostRows = 5_000
 const mostViewers = 4
+/** Happenings that are told between two looks: the last ones. */
+const mostHappened = 200
 /** Bytes that wait for a viewer; beyond, it is sent the whole picture later instead of each change. */
 const mostQueued = 1_048_576
 /** Of one trace: milliseconds, and messages that are told between two looks. */
@@ -47,6 +50,7 @@ interface Observer {
   readonly viewers: Set<Viewer>
   /** When the next look is due, by the clock. */
   due: number
+  timer: TimerRef | undefined
   loop: EventLoopUtilization
   /** What the viewers know; empty while nobody looks. */
   rows: Rows
@@ -72,7 +76,9 @@ export const observer = defineActor({
     const happened: Happening[] = []
     const viewers = new Set<Viewer>()
     const timeline = new Timeline(world.date, settings.leaveOut, (happening) => {
-      if (viewers.size > 0) happened.push(happening)
+      if (viewers.size === 0) return
+      happened.push(happening)
+      if (happened.length > mostHappened) happened.shift()
     })
     ctx.own(timeline)
     const parts = {
@@ -88,6 +94,7 @@ export const observer = defineActor({
       ...{ settings, places: new Places(), timeline, viewers, happened },
       ...{
         due: 0,
+        timer: undefined,
         loop: performance.eventLoopUtilization(),
         rows: new Map(),
         traced: [],
@@ -108,6 +115,8 @@ export const observer = defineActor({
   },
   cast: {
     look(state: Observer, response: ServerResponse, ctx) {
+      // gone before its turn came
+      if (response.destroyed || response.socket?.destroyed !== false) return
       if (state.viewers.size >= mostViewers) {
         response.writeHead(503, { 'retry-after': '5' }).end(`${mostViewers} look at it already\n`)
         return
@@ -123,6 +132,7 @@ export const observer = defineActor({
     left(state: Observer, viewer: Viewer) {
       state.viewers.delete(viewer)
       if (state.viewers.size > 0) return
+      state.timer?.cancel()
       state.endTrace?.()
       Object.assign(state, { rows: new Map(), traced: [] })
       state.happened.length = 0
@@ -141,7 +151,7 @@ export const observer = defineActor({
 
 function lookIn(state: Observer, ms: number, ctx: ActorContext): void {
   state.due = ctx.clock.now() + ms
-  ctx.sendAfter(ms)
+  state.timer = ctx.sendAfter(ms)
 }
 
 function lookAround(state: Observer, ctx: ActorContext): void {

@@ -222,6 +222,22 @@ test('four may look; the fifth is told so, and its place is free once one leaves
   })
 })
 
+test('however often people come and go, it is looked at four times a second', async (t) => {
+  const { path = '' } = await open(t)
+  for (let i = 0; i < 10; i += 1) {
+    const { pictures, leave, ended } = look(t, path)
+    await pictures.next()
+    leave()
+    await ended
+  }
+  const { pictures, changes } = look(t, path)
+  await pictures.next()
+  const began = performance.now()
+  await new Promise((resolve) => setTimeout(resolve, 1_000))
+  const most = Math.ceil((performance.now() - began) / 250) + 1
+  assert.ok(changes.all.length <= most, `${changes.all.length} looks, expected ${most} at most`)
+})
+
 test('what answers is itself restarted: same port, same secret, same path', async (t) => {
   const observation = await open(t, { port: 0 })
   const { url = '', path = '' } = observation
