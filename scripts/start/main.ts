@@ -74,7 +74,8 @@ function wentOn({ counters }: Outcome, i: number): boolean {
 }
 
 function interrupted(screen: Screen, stage: Stage, view: Observation): Promise<void> {
-  screen.line(`\nStill up: ${stage.server.url}; see and kill its processes at ${view.url}. Ctrl-C ends it.`)
+  screen.line(`\nStill up: ${stage.server.url}. Ctrl-C ends it.`)
+  screen.line(`Its processes are seen, and killed, at ${view.url}`)
   // The servers are children of this process and in groups of their own: they end with the tree.
   return new Promise((resolve) => {
     for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => resolve())

@@ -189,12 +189,21 @@ function answers(port: number, password: string | undefined): Promise<boolean> {
   })
 }
 
-/** A port of loopback that is free at the moment. */
+/**
+ * A port of loopback that is free at the moment, below those that systems give to outgoing connections: one of these
+ * could take it while a program that is started again there is away.
+ */
 export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
-  server.close()
-  await once(server, 'close')
-  return port
+  for (;;) {
+    const port = 15_000 + Math.floor(Math.random() * 15_000)
+    const server = createServer()
+    const isFree = await new Promise<boolean>((resolve) => {
+      server.once('error', () => resolve(false))
+      server.listen(port, '127.0.0.1', () => resolve(true))
+    })
+    if (!isFree) continue
+    server.close()
+    await once(server, 'close')
+    return port
+  }
 }
