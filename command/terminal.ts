@@ -25,10 +25,11 @@ export async function ask(question: string, signal?: AbortSignal): Promise<strin
 export async function secretly(question: string, hidden: boolean): Promise<string | undefined> {
   if (!isTerminal()) return undefined
   if (!hidden) return await ask(question)
-  process.stderr.write(question)
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() })
   const lines = createInterface({ input: process.stdin, output: nowhere, terminal: true })
   try {
+    // asked only now, with the terminal's own echo off: a fast typist's answer would be shown
+    process.stderr.write(question)
     return await lines.question('')
   } finally {
     lines.close()
