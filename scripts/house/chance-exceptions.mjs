@@ -10,6 +10,8 @@ export const exceptions = [
   { at: 'server/signals.ts', sources: ['globalThis'] },
   // people look at what this process of Node does by the clock of the machine
   { at: 'transports/view/observer.ts', sources: ['performance', 'process.uptime'] },
+  // how busy the loop of this process of Node is
+  { at: 'transports/http/listen/metrics.ts', sources: ['performance'] },
   // it runs in a browser
   { at: 'transports/view/page/', sources: 'all' },
   // the world of this machine itself

@@ -102,6 +102,7 @@ const listening = {
   allowedHosts: 'hosts',
   allowedOrigins: 'origins',
   health: 'flag',
+  metrics: 'flag',
   drainDelay: 'delay',
   trustProxy: 'proxies',
   tls: 'object',

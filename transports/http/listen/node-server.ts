@@ -18,6 +18,7 @@ import {
   noteRefused,
 } from '../../contract/events.js'
 import type { ConnectionSource } from '../../contract/sharing.js'
+import { Metrics } from './metrics.js'
 import { checkReach } from './guard.js'
 import { listen, portOf, urlOf } from './listening.js'
 import type { HttpServer, ListenSettings } from './options.js'
@@ -76,7 +77,8 @@ export async function takeServer(
   source?: ConnectionSource,
 ): Promise<NodeServer> {
   await settings.auth?.prepare()
-  const onRequest = withOwnPaths(settings, plan)
+  const metrics = settings.metrics ? scope.own(new Metrics()) : undefined
+  const onRequest = withOwnPaths(settings, plan, metrics)
   if (source !== undefined) {
     const server = await makeServer(settings, plan, onRequest)
     const releases = [takeUpgrades(server, plan), watchConnections(server, plan), watchHandshakes(server)]
@@ -199,16 +201,21 @@ async function makeServer(
   return server
 }
 
-/** Answers health checks, and clients that look for the authorization server. */
-function withOwnPaths({ auth, health, server }: ListenSettings, plan: ServerPlan): RequestListener {
+/** Answers health checks, and whoever collects metrics or looks for the authorization server. */
+function withOwnPaths(
+  { auth, health, server }: ListenSettings,
+  plan: ServerPlan,
+  metrics: Metrics | undefined,
+): RequestListener {
   const {
     paths: [path],
     onRequest,
   } = plan
-  if (!health && auth === undefined) return onRequest
+  if (!health && auth === undefined && metrics === undefined) return onRequest
   const metadata = { auth, path, isShared: server !== undefined }
   return (request, response) => {
     if (health && answerHealth(request, response, plan.problem())) return
+    if (metrics !== undefined && answerMetrics(request, response, metrics)) return
     if (!answerMetadata(request, response, metadata)) onRequest(request, response)
   }
 }
@@ -235,15 +242,36 @@ function answerHealth(
   return true
 }
 
+/** Answers `/metrics`. False for other paths. */
+function answerMetrics(
+  { url, method }: IncomingMessage,
+  response: ServerResponse,
+  metrics: Metrics,
+): boolean {
+  if (pathOf(url) !== metricsPath) return false
+  const isRead = method === 'GET' || method === 'HEAD'
+  const text = isRead ? metrics.text() : 'expected GET\n'
+  response.writeHead(isRead ? 200 : 405, {
+    'content-type': isRead ? 'text/plain; version=0.0.4; charset=utf-8' : 'text/plain',
+    'content-length': String(Buffer.byteLength(text)),
+    'cache-control': 'no-store',
+    ...(!isRead && { allow: 'GET, HEAD' }),
+  })
+  response.end(method === 'HEAD' ? undefined : text)
+  return true
+}
+
+const metricsPath = '/metrics'
 const healthPaths: readonly string[] = ['/healthz', '/readyz']
 
 /** Other listeners never see what is ours; without others all is ours, so that nobody waits in vain. */
 function intercept(
   server: HttpServer,
-  { auth, health }: ListenSettings,
+  { auth, health, metrics }: ListenSettings,
   { paths, onRequest }: ServerPlan,
 ): () => void {
-  const ours = new Set([...paths, ...metadataPaths(auth, paths[0]), ...(health ? healthPaths : [])])
+  const own = [...(health ? healthPaths : []), ...(metrics ? [metricsPath] : [])]
+  const ours = new Set([...paths, ...metadataPaths(auth, paths[0]), ...own])
   const { emit } = server
   // several of our listeners may share one server: the first answers for what is nobody's
   const isFirst = emit === EventEmitter.prototype.emit

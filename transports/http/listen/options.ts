@@ -48,6 +48,11 @@ export interface ListenOptions extends AuthenticateOptions, PendingOptions {
    */
   readonly health?: boolean
   /**
+   * Whether `/metrics` answers what this program has counted (requests, calls, durations, sessions, restarts, the
+   * event loop, memory) as Prometheus reads it, to any host: keep it from the outside. Default false.
+   */
+  readonly metrics?: boolean
+  /**
    * Milliseconds between `/readyz` turning 503 and the end of listening when the server is stopped, so that a
    * load balancer has noticed; it is part of the server's `drainTimeout`. Default 0.
    */
@@ -186,6 +191,7 @@ export const listenReaders = {
   allowedHosts: orElse(readHosts, []),
   allowedOrigins: orElse(readOrigins, []),
   health: orElse(readFlag, false),
+  metrics: orElse(readFlag, false),
   drainDelay: orElse(readDelay, 0),
   trustProxy: orElse(readProxies, 0),
   tls: orElse(readServerTls, undefined),

@@ -20,6 +20,7 @@ const foreign = [
   'tls',
   'server',
   'health',
+  'metrics',
   'maxConnections',
   'maxConnectionsPerClient',
   'headersTimeout',

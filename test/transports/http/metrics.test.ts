@@ -1,0 +1,104 @@
+import * as assert from 'uvu/assert'
+import { startClient } from '../../../client/handle/supervisor.js'
+import { defineServer } from '../../../server/definitions/define-server.js'
+import { defineTool } from '../../../server/definitions/define-tool.js'
+import { startServer } from '../../../server/server-supervisor.js'
+import { http } from '../../../transports/http/client/client.js'
+import { serveHttp } from '../../../transports/http/server/serve.js'
+import { suite, type TestContext } from '../../support/suite.js'
+
+const test = suite('metrics for Prometheus')
+
+/** Reads the text format strictly: what is told before it is named, or told twice, is an error. */
+function parse(text: string): Map<string, number> {
+  assert.ok(text.endsWith('\n'))
+  const types = new Map<string, string>()
+  const values = new Map<string, number>()
+  for (const line of text.trimEnd().split('\n')) {
+    const [, named, type] = /^# TYPE ([a-z_]+) (counter|gauge|histogram)$/.exec(line) ?? []
+    if (named !== undefined && type !== undefined) {
+      assert.not.ok(types.has(named), line)
+      types.set(named, type)
+      continue
+    }
+    if (/^# HELP [a-z_]+ \S.*$/.test(line)) continue
+    const [, name = '', labels = '', value] =
+      /^([a-z_]+)(\{(?:[a-z_]+="(?:[^"\\\n]|\\["\\n])*",?)+\})? (\S+)$/.exec(line) ?? []
+    const family = types.get(name) === undefined ? name.replace(/_(?:bucket|sum|count)$/, '') : name
+    assert.ok(types.has(family), `${line} was not named before`)
+    assert.not.ok(values.has(name + labels), `twice: ${line}`)
+    assert.ok(Number.isFinite(Number(value)), line)
+    values.set(name + labels, Number(value))
+  }
+  return values
+}
+
+async function open(t: TestContext, metrics = true) {
+  const boom = defineTool({
+    run() {
+      throw new Error('boom')
+    },
+  })
+  const tools = { ok: defineTool({ run: () => 'ok' }), boom }
+  const server = await startServer(defineServer({ name: 'the "shop"', version: '1', tools }), {
+    transport: serveHttp({ port: 0, metrics }),
+    logger: false,
+  })
+  t.after(() => server.stop())
+  const client = startClient({
+    name: 'orders',
+    transport: http(server.url ?? ''),
+    era: 'handshake',
+    logger: false,
+  })
+  t.after(() => client.close())
+  const { origin } = new URL(server.url ?? '')
+  return { client, origin, scrape: async () => parse(await (await fetch(`${origin}/metrics`)).text()) }
+}
+
+test('requests, calls, sessions and crashes are counted, with their outcome', async (t) => {
+  const { client, scrape } = await open(t)
+  for (let i = 0; i < 3; i += 1) await client.callTool('ok')
+  await client.callTool('boom').catch(() => {})
+  await client.request('no/such', {}).catch(() => {})
+  const values = await scrape()
+  const server = 'server="the \\"shop\\""'
+  assert.is(values.get(`caduceus_requests_total{${server},method="tools/call",outcome="ok"}`), 3)
+  assert.is(values.get(`caduceus_requests_total{${server},method="tools/call",outcome="error"}`), 1)
+  assert.is(values.get(`caduceus_requests_total{${server},method="other",outcome="error"}`), 1)
+  assert.is(values.get('caduceus_calls_total{client="orders",method="tools/call",outcome="ok"}'), 3)
+  assert.is(values.get(`caduceus_request_duration_seconds_count{${server},method="tools/call"}`), 4)
+  assert.is(
+    values.get(`caduceus_request_duration_seconds_bucket{${server},method="tools/call",le="+Inf"}`),
+    4,
+  )
+  assert.is(values.get('caduceus_crashes_total'), 1)
+  assert.is(values.get('caduceus_sessions_opened_total{server="the \\"shop\\""}'), 1)
+  assert.is(values.get('caduceus_sessions{server="the \\"shop\\""}'), 1)
+  assert.ok((values.get('caduceus_processes') ?? 0) > 5)
+  assert.ok((values.get('process_resident_memory_bytes') ?? 0) > 1_000_000)
+})
+
+test('the parts of a histogram rise, and end with all', async (t) => {
+  const { client, scrape } = await open(t)
+  await client.callTool('ok')
+  const values = await scrape()
+  const ends = [...values].filter(([key]) => /request_duration_seconds_bucket\{.*tools\/call/.test(key))
+  assert.is(ends.length, 14)
+  assert.equal(
+    ends.map(([, value]) => value),
+    ends.map(([, value]) => value).sort((a, b) => a - b),
+  )
+})
+
+test('without the option there is no such path, and only GET and HEAD are answered', async (t) => {
+  const off = await open(t, false)
+  assert.is((await fetch(`${off.origin}/metrics`)).status, 404)
+  const { origin } = await open(t)
+  assert.is((await fetch(`${origin}/metrics`, { method: 'POST' })).status, 405)
+  const head = await fetch(`${origin}/metrics`, { method: 'HEAD' })
+  assert.is(head.status, 200)
+  assert.match(head.headers.get('content-type') ?? '', /^text\/plain; version=0\.0\.4/)
+})
+
+test.run()
