@@ -7,6 +7,8 @@ import { type Behaviour, defineActor } from '../process/behaviour.js'
 import { processOf } from '../process/ref.js'
 import { startActor } from '../process/root.js'
 import { checkBehaviour } from '../process/start.js'
+import { systemWorld, type World } from '../time/world.js'
+import { memoryInUse, Reporter } from '../watch/reporter.js'
 import { Border } from './border.js'
 import {
   type BorderMessage,
@@ -29,12 +31,16 @@ interface Parent extends Wire {
 printToStandardError()
 main(isMainThread ? parentProcess() : parentThread())
 
-function main(parent: Parent): void {
+function main(parent: Parent, world: World = systemWorld): void {
   let border: Border | undefined
+  const reporter = new Reporter({ world, most: 5_000 })
   parent.onMessage((message, socket) => {
     if (message.type === 'start') void start(parent, message, (made) => (border = made))
     else if (message.type === 'ping') parent.post({ type: 'pong', memory: memoryInUse() })
-    else border?.receive(message, socket)
+    else if (message.type === 'look') {
+      const report = reporter.answer(message.question)
+      if (report !== undefined) parent.post({ type: 'seen', report })
+    } else border?.receive(message, socket)
   })
 }
 
@@ -104,12 +110,6 @@ async function load(module: string): Promise<PeerModule> {
     throw new RuntimeError('BAD_BEHAVIOUR', message, { data: { field: 'module' } })
   }
   return { behaviour: behaviour as Behaviour<unknown, unknown>, errors }
-}
-
-function memoryInUse(): number {
-  if (isMainThread) return process.memoryUsage.rss()
-  const { heapUsed, arrayBuffers } = process.memoryUsage()
-  return heapUsed + arrayBuffers
 }
 
 function parentThread(): Parent {

@@ -23,6 +23,8 @@ export interface PeerEvents {
 
 /** A thread or process of ours, and the way to it. */
 export interface Connection extends Wire {
+  /** The number of the process or thread. */
+  readonly id: number | undefined
   /** The bytes it uses, as seen from here, whatever it does; undefined where the system does not say. */
   memory(): Promise<number | undefined>
   /** Ends it at once, whatever it does: SIGKILL, or `terminate`, which native code makes wait. */
@@ -76,6 +78,7 @@ function openThread({ name, env, memory, execArgv }: PeerSettings, events: PeerE
     })
   })
   return {
+    id: worker.threadId,
     post: (message) => worker.postMessage(message),
     copy: copyAsThread,
     memory: () => memoryOf(worker),
@@ -127,6 +130,7 @@ function openProcess({ name, env, memory, execArgv }: PeerSettings, events: Peer
     })
   })
   return {
+    id: child.pid,
     copy: copyAsProcess,
     post(message) {
       // a channel that is closed, or breaks, is followed by the end

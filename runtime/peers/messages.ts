@@ -2,6 +2,7 @@ import type { SendHandle } from 'node:child_process'
 import type { Duplex } from 'node:stream'
 import { deserialize, serialize } from 'node:v8'
 import type { LogLevels } from '../faults/log.js'
+import type { Question, Report } from '../watch/elsewhere.js'
 import type { OwnRef, Packed } from './values.js'
 
 /**
@@ -79,6 +80,9 @@ export type BorderMessage =
   | { readonly type: 'ping' }
   /** The loop turns; `memory` in bytes. */
   | { readonly type: 'pong'; readonly memory: number }
+  /** To whoever looks at the trees of the other side, and of it. */
+  | { readonly type: 'look'; readonly question: Question }
+  | { readonly type: 'seen'; readonly report: Report }
   /** Everything has ended, and what was owned is released. */
   | { readonly type: 'over' }
 

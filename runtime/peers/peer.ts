@@ -7,6 +7,8 @@ import { type Ignore, ignore, type Program } from '../process/program.js'
 import type { ActorContext } from '../process/context.js'
 import { processOf } from '../process/ref.js'
 import { type ChildOverrides, type ChildSpec, childSpec } from '../supervision/child-spec.js'
+import { Elsewhere, elsewhere, type Question } from '../watch/elsewhere.js'
+import { describe } from '../watch/inspect.js'
 import { Border, cloneError, endOverThere, type StandIn, standingIn } from './border.js'
 import { connect, type Connection } from './connection.js'
 import type { BorderMessage } from './messages.js'
@@ -34,7 +36,10 @@ export function definePeer<B = Program>(options: PeerOptions): Remote<B> {
   const settings = readPeerOptions(options)
   const behaviour = defineActor({
     name: settings.name,
-    init: (_input: undefined, ctx) => new Peer(settings, ctx).start(),
+    async init(_input: undefined, ctx): Promise<PeerState | Ignore> {
+      const peer = new Peer(settings, ctx)
+      return (await peer.start()) ?? peer
+    },
     terminate: endOverThere,
   })
   return standingIn(behaviour as unknown as Program) as unknown as Remote<B>
@@ -49,8 +54,15 @@ export function peerSpec(options: PeerOptions, overrides: ChildOverrides = {}): 
   return childSpec(behaviour, undefined, { startTimeout: 30_000, ...overrides })
 }
 
+/** What whoever looks at this side sees of it. */
+interface PeerState {
+  readonly [elsewhere]: readonly [Elsewhere]
+  [describe](): string
+}
+
 /** The actor that stands in for a peer's: it owns the thread or process, and ends with it. */
-class Peer {
+class Peer implements PeerState {
+  readonly [elsewhere]: readonly [Elsewhere]
   readonly #border: Border
   readonly #settings: PeerSettings
   readonly #host: StandIn
@@ -78,6 +90,11 @@ class Peer {
     })
     this.#border = new Border(this.#host, this.#connection)
     this.#border.errors = settings.errors
+    const ask = (question: Question): boolean => {
+      this.#connection.post({ type: 'look', question })
+      return true
+    }
+    this[elsewhere] = [new Elsewhere({ ask })]
     ctx.own(() => this.#release())
     if (settings.memory !== undefined) this.#weigh()
   }
@@ -110,6 +127,13 @@ class Peer {
     return undefined
   }
 
+  [describe](): string {
+    const { kind } = this.#settings
+    const { id } = this.#connection
+    const [{ health }] = this[elsewhere]
+    return `${kind}${id === undefined ? '' : ` ${id}`}${health === undefined ? '' : `, ${health}`}`
+  }
+
   /** Declines, stops or fails as the actor over there did. */
   #failed(error: unknown): Ignore | undefined {
     if (!(error instanceof RuntimeError)) throw error
@@ -127,6 +151,8 @@ class Peer {
         this.#looks = 0
         this.#silence = 0
         return this.#judge(message.memory)
+      case 'seen':
+        return this[elsewhere][0].take(message.report, this.#ctx.clock.now())
       case 'over':
         this.#started.settle(this.#ended())
         return this.#over.settle()

@@ -33,6 +33,9 @@ const textLength = 500
 export class Timeline implements Disposable {
   readonly #all: Happening[] = []
   readonly #undo: (() => void)[] = []
+  readonly #date: () => number
+  readonly #leaveOut: ReadonlySet<number>
+  readonly #tell: (happening: Happening) => void
   #last = 0
 
   constructor(
@@ -40,14 +43,10 @@ export class Timeline implements Disposable {
     leaveOut: ReadonlySet<number>,
     told: (happening: Happening) => void = () => {},
   ) {
-    const add = ({ text, ...facts }: Omit<Happening, 'id' | 'at'>): void => {
-      if (facts.tree !== undefined && leaveOut.has(facts.tree)) return
-      this.#last += 1
-      const happening = { id: this.#last, at: date(), ...facts, text: text.slice(0, textLength) }
-      this.#all.push(happening)
-      if (this.#all.length > kept) this.#all.shift()
-      told(happening)
-    }
+    this.#date = date
+    this.#leaveOut = leaveOut
+    this.#tell = told
+    const add: Add = (happening) => this.add(happening)
     this.#undo.push(
       subscribe('crash', ({ tree, name, id, reason, during, mailbox }) => {
         const lost = mailbox > 0 ? `, ${mailbox} waiting messages are lost` : ''
@@ -106,6 +105,16 @@ export class Timeline implements Disposable {
   /** The last 200, oldest first. */
   get all(): readonly Happening[] {
     return this.#all
+  }
+
+  /** `at`: where it was told of later. */
+  add({ text, ...facts }: Omit<Happening, 'id' | 'at'>, at = this.#date()): void {
+    if (facts.tree !== undefined && this.#leaveOut.has(facts.tree)) return
+    this.#last += 1
+    const happening = { id: this.#last, at, ...facts, text: text.slice(0, textLength) }
+    this.#all.push(happening)
+    if (this.#all.length > kept) this.#all.shift()
+    this.#tell(happening)
   }
 
   [Symbol.dispose](): void {

@@ -12,6 +12,7 @@ export const exceptions = [
   { at: 'transports/view/observer.ts', sources: ['performance', 'process.uptime'] },
   // how busy the loop of this process of Node is
   { at: 'transports/http/listen/metrics.ts', sources: ['performance'] },
+  { at: 'runtime/watch/reporter.ts', sources: ['performance'] },
   // it runs in a browser
   { at: 'transports/view/page/', sources: 'all' },
   // the world of this machine itself

@@ -18,7 +18,7 @@ export const rooms = {
     supervision: ['base', 'faults', 'process'],
     tasks: ['base', 'time', 'faults', 'process', 'supervision'],
     watch: ['base', 'time', 'faults', 'process', 'supervision'],
-    peers: ['base', 'time', 'faults', 'process', 'supervision'],
+    peers: ['base', 'time', 'faults', 'process', 'supervision', 'watch'],
   },
   protocol: {
     wire: [],

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { outside } from '../../runtime/faults/containment.js'
 import { waitWithin } from '../../runtime/time/wait.js'
 import type { World } from '../../runtime/time/world.js'
+import type { Elsewhere } from '../../runtime/watch/elsewhere.js'
 import type { TransportError } from '../../transports/base/errors.js'
 import type { Peer } from '../../transports/contract/contract.js'
 import type { Cluster, Inbox, News } from '../cluster/cluster.js'
@@ -14,6 +15,7 @@ import type { Parcel } from './letter.js'
 import { Membership } from './membership.js'
 import { NodeStreams } from './node-streams.js'
 import { NodeTasks } from './node-tasks.js'
+import { NodeView } from './node-view.js'
 import { Post } from './post.js'
 import { RecordKeeper } from './record-keeper.js'
 import { Seal } from './seal.js'
@@ -88,6 +90,7 @@ export class EngineCluster implements Cluster {
   readonly #membership: Membership
   readonly #post: Post
   readonly #bulletin: Bulletin
+  readonly #view: NodeView
   #engine: Engine | undefined
   #secret: string
   /** Whether the secret is that of all nodes. */
@@ -162,6 +165,7 @@ export class EngineCluster implements Cluster {
         this.#tell((inbox) => inbox.gone(node))
         outside(() => this.streams.gone(node))
         outside(() => this.tasks.gone(node))
+        this.#view.gone(node)
       },
       undelivered: (node, id) => this.#tell((inbox) => inbox.receive(node, { type: 'undelivered', id })),
       late: (node, id) =>
@@ -190,6 +194,11 @@ export class EngineCluster implements Cluster {
       isRetiring: () => this.#isRetiring,
       hasLeft: () => this.#hasLeft,
       send: (node, what) => this.#send(node, { for: 'tasks', what }),
+    })
+    this.#view = new NodeView({
+      node: this.node,
+      world,
+      send: (node, what) => this.#send(node, { for: 'view', what }),
     })
     this.store = new RecordKeeper({
       node: this.node,
@@ -230,6 +239,11 @@ export class EngineCluster implements Cluster {
       refused: this.#post.refused,
       problem: this.problem?.message,
     })
+  }
+
+  /** The other nodes that were there at the last beat, to be looked at. */
+  get others(): readonly Elsewhere[] {
+    return this.#view.others(this.#membership.nodes)
   }
 
   /** The engine that is connected; throws CLUSTER_UNAVAILABLE while it is away. */
@@ -402,6 +416,7 @@ export class EngineCluster implements Cluster {
     this.#membership.leave()
     this.#lose(this.#claims.forgetAll())
     this.tasks.close()
+    this.#view.close()
     try {
       await left
       if (engine.isUp) await engine.leave(this.node)
@@ -490,6 +505,7 @@ export class EngineCluster implements Cluster {
   #take(from: string, parcel: Parcel): void {
     if (parcel.for === 'streams') return outside(() => this.streams.hear(from, parcel.what))
     if (parcel.for === 'tasks') return outside(() => this.tasks.hear(from, parcel.what))
+    if (parcel.for === 'view') return outside(() => this.#view.hear(from, parcel.what))
     if (this.#inbox !== undefined) return this.#tell((inbox) => inbox.receive(from, parcel.what))
     // it was taken in the moment in which the port ended: nothing of it was done
     if (parcel.what.type === 'ask')

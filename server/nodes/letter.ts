@@ -1,6 +1,7 @@
 import type { Envelope } from '../cluster/envelope.js'
 import type { Said } from './said.js'
 import type { TaskWord } from './node-tasks.js'
+import type { ViewWord } from './node-view.js'
 import type { Seal } from './seal.js'
 
 /** What one node has for another, by the part of it that it is for. */
@@ -8,6 +9,7 @@ export type Parcel =
   | { readonly for: 'port'; readonly what: Envelope }
   | { readonly for: 'streams'; readonly what: Said }
   | { readonly for: 'tasks'; readonly what: TaskWord }
+  | { readonly for: 'view'; readonly what: ViewWord }
 
 /** Which letter it is. Incarnations are those that the sender knew: a letter to or of an earlier one is void. */
 export interface LetterHead {
@@ -65,6 +67,7 @@ function parcelsOf(body: readonly unknown[]): Parcel[] {
     if (part === 'port') parcels.push({ for: part, what: what as Envelope })
     else if (part === 'streams') parcels.push({ for: part, what: what as Said })
     else if (part === 'tasks') parcels.push({ for: part, what: what as TaskWord })
+    else if (part === 'view') parcels.push({ for: part, what: what as ViewWord })
   }
   return parcels
 }

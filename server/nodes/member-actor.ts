@@ -1,4 +1,5 @@
 import { defineActor } from '../../runtime/process/behaviour.js'
+import { elsewhere } from '../../runtime/watch/elsewhere.js'
 import { describe } from '../../runtime/watch/inspect.js'
 import { processOf } from '../../runtime/process/ref.js'
 import { emitServer, type NodeEvent } from '../base/events.js'
@@ -24,7 +25,14 @@ export const memberActor = defineActor({
     await cluster.begin()
     for (const timer of ['beat', 'look', 'keep'] as const) ctx.sendAfter(after(timer, cluster), timer)
     const told: Told = { problem: undefined, strangers: [] }
-    return { cluster, told, [describe]: () => aboutMember(cluster) }
+    return {
+      cluster,
+      told,
+      [describe]: () => aboutMember(cluster),
+      get [elsewhere]() {
+        return cluster.others
+      },
+    }
   },
   info: {
     message: ({ cluster }, ring) => void work[ring as Ring](cluster),

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import * as assert from 'uvu/assert'
 import { Scene, screenOf } from '../../command/scene.js'
-import type { Row } from '../../runtime/watch/rows.js'
+import type { Row } from '../../runtime/watch/row.js'
 import { suite, type TestContext } from '../support/suite.js'
 import { commandLine, openTerminal, withTerminal } from './_terminal.js'
 import { caduceus, environmentOf, newHome, program, serverFile } from './_caduceus.js'

@@ -1,11 +1,10 @@
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import { type EventLoopUtilization, performance } from 'node:perf_hooks'
-import { kill, shutdown } from '../../runtime/base/exit.js'
 import { defineActor } from '../../runtime/process/behaviour.js'
 import type { ActorContext } from '../../runtime/process/context.js'
 import { type ActorRef, processOf } from '../../runtime/process/ref.js'
 import type { TimerRef } from '../../runtime/process/timers.js'
-import { compareRows, findProcess, Places, readRows, type Rows } from '../../runtime/watch/rows.js'
+import { Lookout } from '../../runtime/watch/lookout.js'
 import { trace } from '../../runtime/watch/sys.js'
 import { type Happening, Timeline } from '../../runtime/watch/timeline.js'
 import { listen } from '../http/listen/listening.js'
@@ -45,15 +44,13 @@ interface Viewer {
 
 interface Observer {
   readonly settings: ObserverSettings
-  readonly places: Places
+  readonly lookout: Lookout
   readonly timeline: Timeline
   readonly viewers: Set<Viewer>
   /** When the next look is due, by the clock. */
   due: number
   timer: TimerRef | undefined
   loop: EventLoopUtilization
-  /** What the viewers know; empty while nobody looks. */
-  rows: Rows
   happened: Happening[]
   traced: Traced[]
   /** Ends the trace that runs. */
@@ -72,10 +69,11 @@ export const observer = defineActor({
   async init(settings: ObserverSettings, ctx): Promise<Observer> {
     const { world } = ctx
     const self = ctx.self as Self
-    settings.leaveOut.add(processOf(self).tree.id)
+    const { leaveOut } = settings
+    leaveOut.add(processOf(self).tree.id)
     const happened: Happening[] = []
     const viewers = new Set<Viewer>()
-    const timeline = new Timeline(world.date, settings.leaveOut, (happening) => {
+    const timeline = new Timeline(world.date, leaveOut, (happening) => {
       if (viewers.size === 0) return
       happened.push(happening)
       if (happened.length > mostHappened) happened.shift()
@@ -91,12 +89,17 @@ export const observer = defineActor({
       place.port = await openPage(place.port, createHandler({ ...parts, secret }), ctx)
     if (place.path !== undefined) await openSocket(place.path, createHandler(parts), ctx)
     return {
-      ...{ settings, places: new Places(), timeline, viewers, happened },
+      ...{
+        settings,
+        lookout: new Lookout({ world, timeline, leaveOut, most: mostRows, nodes: true }),
+        timeline,
+        viewers,
+        happened,
+      },
       ...{
         due: 0,
         timer: undefined,
         loop: performance.eventLoopUtilization(),
-        rows: new Map(),
         traced: [],
         endTrace: undefined,
       },
@@ -105,12 +108,13 @@ export const observer = defineActor({
   call: {
     /** Answers what was done, in words. */
     act(state: Observer, { key, what }: Act, ctx): string {
-      const process = findProcess(state.places, key, state.settings.leaveOut)
-      if (process === undefined) return 'it does not run any more'
-      if (what === 'kill') ctx.exit(process.ref, kill)
-      else if (what === 'restart') ctx.exit(process.ref, shutdown)
-      else startTrace(state, process.ref, key, ctx)
-      return `${process.name}: ${what}`
+      const { lookout } = state
+      const name = lookout.rows.get(key)?.name
+      if (what !== 'trace') return lookout.end(key, what) ? `${name}: ${what}` : 'it does not run any more'
+      const ref = lookout.find(key)
+      if (ref === undefined) return 'no process of this thread runs there: trace it where it is'
+      startTrace(state, ref, key, ctx)
+      return `${ref.name}: trace`
     },
   },
   cast: {
@@ -134,7 +138,8 @@ export const observer = defineActor({
       if (state.viewers.size > 0) return
       state.timer?.cancel()
       state.endTrace?.()
-      Object.assign(state, { rows: new Map(), traced: [] })
+      state.lookout.leave()
+      state.traced = []
       state.happened.length = 0
     },
   },
@@ -155,34 +160,29 @@ function lookIn(state: Observer, ms: number, ctx: ActorContext): void {
 }
 
 function lookAround(state: Observer, ctx: ActorContext): void {
-  const { settings, places, viewers, timeline, happened, traced } = state
-  const { leaveOut } = settings
-  const rows = readRows(places, { most: mostRows, leaveOut })
+  const { lookout, viewers, happened, traced } = state
+  const changed = lookout.look()
   const at = ctx.world.date()
   const health = healthOf(state, ctx)
-  const changes: Changes = { at, ...compareRows(state.rows, rows), happened: [...happened], traced, health }
+  const changes: Changes = { at, ...changed, happened: [...happened], traced, health }
   const some = `event: changes\ndata: ${JSON.stringify(changes)}\n\n`
   let all: string | undefined
   for (const viewer of viewers) {
     if (viewer.response.writableLength > mostQueued) viewer.isBehind = true
     else if (viewer.isBehind) {
-      all ??= `event: picture\ndata: ${JSON.stringify(pictureOf(state, { at, rows, health, timeline }))}\n\n`
+      all ??= `event: picture\ndata: ${JSON.stringify(pictureOf(state, at, health))}\n\n`
       viewer.response.write(all)
       viewer.isBehind = false
     } else viewer.response.write(some)
   }
   happened.length = 0
   state.traced = []
-  state.rows = rows
 }
 
-function pictureOf(
-  { settings, traced }: Observer,
-  { at, rows, health, timeline }: { at: number; rows: Rows; health: Health; timeline: Timeline },
-): Picture {
+function pictureOf({ settings, lookout, timeline, traced }: Observer, at: number, health: Health): Picture {
   const { name, actions } = settings
   const program = { name, pid: process.pid, node: process.version, actions }
-  return { program, at, rows: [...rows.values()], happened: timeline.all, traced, health }
+  return { program, at, rows: [...lookout.rows.values()], happened: timeline.all, traced, health }
 }
 
 function healthOf(state: Observer, ctx: ActorContext): Health {

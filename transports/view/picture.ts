@@ -1,4 +1,4 @@
-import type { Row } from '../../runtime/watch/rows.js'
+import type { Row } from '../../runtime/watch/row.js'
 import type { Happening } from '../../runtime/watch/timeline.js'
 
 /** All that a viewer shows: sent first, and again to one that could not keep up. */

@@ -2,14 +2,8 @@ import * as assert from 'uvu/assert'
 import { defineActor } from '../../../runtime/process/behaviour.js'
 import { childSpec } from '../../../runtime/supervision/child-spec.js'
 import { crashActor } from '../../../runtime/watch/crash.js'
-import {
-  compareRows,
-  findProcess,
-  Places,
-  readRows,
-  type Row,
-  type Rows,
-} from '../../../runtime/watch/rows.js'
+import type { Row, Rows } from '../../../runtime/watch/row.js'
+import { compareRows, findProcess, Places, readRows } from '../../../runtime/watch/rows.js'
 import { type Happening, Timeline } from '../../../runtime/watch/timeline.js'
 import { until } from '../../../testing.js'
 import { suite } from '../../support/suite.js'

@@ -1,4 +1,4 @@
-import type { Row } from '../../../runtime/watch/rows.js'
+import type { Row } from '../../../runtime/watch/row.js'
 import type { Happening } from '../../../runtime/watch/timeline.js'
 import type { Traced } from '../picture.js'
 import { el } from './dom.js'

@@ -1,4 +1,4 @@
-import type { Row } from '../../../runtime/watch/rows.js'
+import type { Row } from '../../../runtime/watch/row.js'
 import type { Changes, Picture } from '../picture.js'
 
 /** A row as it is shown. */

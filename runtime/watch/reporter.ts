@@ -1,0 +1,63 @@
+import { type EventLoopUtilization, performance } from 'node:perf_hooks'
+import { isMainThread } from 'node:worker_threads'
+import type { World } from '../time/world.js'
+import type { Question, Report } from './elsewhere.js'
+import { Lookout } from './lookout.js'
+import { Timeline } from './timeline.js'
+
+export interface ReporterOptions {
+  readonly world: Pick<World, 'now' | 'date'>
+  /** Rows that are told of. */
+  readonly most: number
+}
+
+/**
+ * Tells whoever looks from elsewhere what the trees of this thread, and of its peers, are like. It keeps what has
+ * happened until it is disposed of; the trees are read when it is asked.
+ */
+export class Reporter implements Disposable {
+  readonly #world: Pick<World, 'now'>
+  readonly #timeline: Timeline
+  readonly #lookout: Lookout
+  /** The number of the last happening that was told. */
+  #told = 0
+  #loop: EventLoopUtilization = performance.eventLoopUtilization()
+
+  constructor({ world, most }: ReporterOptions) {
+    const leaveOut: ReadonlySet<number> = new Set()
+    this.#world = world
+    this.#timeline = new Timeline(world.date, leaveOut)
+    this.#lookout = new Lookout({ world, timeline: this.#timeline, leaveOut, most, nodes: false })
+  }
+
+  [Symbol.dispose](): void {
+    this.#lookout.leave()
+    this.#timeline[Symbol.dispose]()
+  }
+
+  /** Answers a look with a report. */
+  answer(question: Question): Report | undefined {
+    if (question.what === 'look') return this.#look(question.id)
+    if (question.what === 'leave') this.#lookout.leave()
+    else this.#lookout.end(question.key, question.what)
+    return undefined
+  }
+
+  #look(id: number): Report {
+    const began = this.#world.now()
+    const changes = this.#lookout.look()
+    const happened = this.#timeline.all.filter(({ id }) => id > this.#told)
+    this.#told = happened.at(-1)?.id ?? this.#told
+    const loop = performance.eventLoopUtilization()
+    const { utilization: busy } = performance.eventLoopUtilization(loop, this.#loop)
+    this.#loop = loop
+    return { id, ...changes, happened, memory: memoryInUse(), busy, took: this.#world.now() - began }
+  }
+}
+
+/** Bytes: of a thread its heap and Buffers, of a process all that it has in memory. */
+export function memoryInUse(): number {
+  if (isMainThread) return process.memoryUsage.rss()
+  const { heapUsed, arrayBuffers } = process.memoryUsage()
+  return heapUsed + arrayBuffers
+}
