@@ -26,6 +26,8 @@ import type { ClientTransport } from './transports/contract/contract.js'
 import type { TransportEvents } from './transports/contract/events.js'
 import { memory } from './transports/connections/memory.js'
 
+export { connectionMachine } from './client/connection/client-machine.js'
+export { sessionMachine } from './server/holdings/session-machine.js'
 export { createFakeClock as fakeClock, type FakeClock } from './runtime/time/fake-clock.js'
 export { Recording, type WaitOptions } from './runtime/watch/recording.js'
 export {

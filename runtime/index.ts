@@ -78,6 +78,7 @@ export {
   type SupervisorEvent,
 } from './faults/events.js'
 export { describe, formatTree, type Inspectable, inspect, type TreeNode } from './watch/inspect.js'
+export type { MachineInspector } from './watch/inspector.js'
 export type { LogCategory, Logger, LogLevel, LogLevels, LogOptions } from './faults/log.js'
 export { asyncStream, type AsyncStreamOptions } from './tasks/stream.js'
 export { multiCall, multiCast, type MultiReply } from './groups/multi-call.js'

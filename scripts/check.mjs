@@ -9,6 +9,7 @@ import { checkChance } from './house/chance.mjs'
 import { checkErrorIndex } from './house/error-index.mjs'
 import { checkImports } from './house/floors.mjs'
 import { checkName, checkText } from './house/names.mjs'
+import { checkMachines } from './house/machines.mjs'
 import { checkPage } from './house/page.mjs'
 import { isLibrary, listFiles, repository } from './house/sources.mjs'
 import { readSyntax } from './house/syntax.mjs'
@@ -61,7 +62,12 @@ async function checkHouse(root, scope) {
     library.set(path, syntax.imports)
     add(path, checkChance(path, syntax.file))
   }
-  findings.push(...checkImports(library), ...checkErrorIndex(root), ...(await checkPage(root)))
+  findings.push(
+    ...checkImports(library),
+    ...checkErrorIndex(root),
+    ...(await checkPage(root)),
+    ...(await checkMachines(root)),
+  )
   const wanted = findings.filter(({ path }) => inScope(path, scope))
   wanted.sort((a, b) => a.path.localeCompare(b.path) || a.line - b.line)
   const text = wanted.map((finding) => `${finding.path}:${finding.line} ${finding.text}`).join('\n')

@@ -1,6 +1,6 @@
 import { assign, createActor, setup, type SnapshotFrom } from 'xstate'
 import type { World } from '../../runtime/time/world.js'
-import type { ClientTransport } from '../../transports/contract/contract.js'
+import { apart, type MachineInspector } from '../../runtime/watch/inspector.js'
 import { type BackoffOptions, pauseAfter, pauseLeft } from '../base/backoff.js'
 import { invitationIn } from '../holdings/retry-budget.js'
 import type { ClientState, Phase } from '../base/state.js'
@@ -43,10 +43,12 @@ export interface ConnectionHost {
   crash(error: unknown): void
 }
 
+/** Nothing secret: whoever inspects a machine sees its context. */
 interface ConnectionSettings {
   readonly backoff: Required<BackoffOptions>
   readonly handshakeTimeout: number
-  readonly transport: Pick<ClientTransport, 'spawns'>
+  /** Whether a connection is a child process. */
+  readonly spawns: boolean
 }
 
 /** What one client brings; the machine is made once for all. */
@@ -87,7 +89,11 @@ const unreachable = { target: 'disconnected', actions: 'setBack' } as const
 const nothing = {} as const
 const late = { attached: nothing, awaited: nothing, reconnect: nothing } as const
 
-const machine = setup({
+/**
+ * The life of a client's connection, as a state machine of xstate: for visualizers, and for tests that are generated
+ * from it. What it does to the outside is done by the `host` of its input.
+ */
+export const connectionMachine = setup({
   types: {} as { context: Context; events: ConnectionEvent; input: Input },
   actions: {
     open: ({ context }) => context.host.open(),
@@ -120,6 +126,7 @@ const machine = setup({
     mayStartAfresh: ({ context, event }) => event.type === 'lost' && event.fresh && context.fresh,
   },
 }).createMachine({
+  id: 'connection',
   context: ({ input }) => ({
     ...input,
     reason: undefined,
@@ -174,13 +181,21 @@ export interface Connection {
   stop(): void
 }
 
+export interface ConnectionOptions extends ConnectionSettings {
+  /** Shown to whoever inspects it. */
+  readonly name: string
+  readonly inspect: MachineInspector | undefined
+}
+
 export function startConnection(
-  settings: ConnectionSettings,
+  { name: id, inspect, ...settings }: ConnectionOptions,
   host: ConnectionHost,
   world: World,
 ): Connection {
   const { now, date } = world
-  const actor = createActor(machine, { clock: world, input: { settings, host, now, date } })
+  const input = { settings, host, now, date }
+  const inspected = inspect !== undefined && { inspect: apart(inspect, world) }
+  const actor = createActor(connectionMachine, { id, clock: world, input, ...inspected })
   let told = stateOf(actor.getSnapshot())
   // without an observer for errors, xstate throws them where nobody can catch them
   actor.subscribe({
@@ -240,7 +255,7 @@ function comeSooner({ context }: Change): Partial<Context> {
 
 /** Ms that the last attempt kept this machine busy; only child processes do. */
 function busyTime({ settings, began, busy, now }: Context): number {
-  if (settings.transport.spawns !== true) return 0
+  if (!settings.spawns) return 0
   return began === undefined ? busy : now() - began
 }
 
@@ -248,7 +263,7 @@ function tookTooLong(what: string): (change: Change) => Partial<Context> {
   return (change) => ({ ...setBack(change), reason: change.context.host.timedOut(what) })
 }
 
-type MachineSnapshot = SnapshotFrom<typeof machine>
+type MachineSnapshot = SnapshotFrom<typeof connectionMachine>
 
 function phaseOf(value: Phase | 'idle'): Phase {
   return value === 'idle' ? 'disconnected' : value

@@ -73,7 +73,10 @@ export class Incarnation implements CallHost {
     this.questions = new Questions(this)
     this.health = new Health(this)
     this.patience = new Patience(this)
-    this.connection = start({ ...settings, backoff: this.backoff }, hostOf(this, ctx), this.world)
+    const { name, inspect, handshakeTimeout, transport } = settings
+    const spawns = transport.spawns === true
+    const options = { name, inspect, handshakeTimeout, spawns, backoff: this.backoff }
+    this.connection = start(options, hostOf(this, ctx), this.world)
     ctx.own(holdings.demand.onBegin(() => this.post(() => this.#awaited())))
     if (holdings.demand.any) this.patience.begin()
     ctx.own(holdings.taskNews.onLasting(() => this.post(() => this.taskListening.changed())))

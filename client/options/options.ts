@@ -5,6 +5,7 @@ import type { Clock } from '../../runtime/time/clock.js'
 import { systemWorld, type World, worldOf } from '../../runtime/time/world.js'
 import type { Logger, LogOptions } from '../../runtime/faults/log.js'
 import { Registry } from '../../runtime/process/registry.js'
+import { isInspector, type MachineInspector } from '../../runtime/watch/inspector.js'
 import type { TreeOptions } from '../../runtime/process/root.js'
 import { type AnswerOptions, type Answers, readAnswers } from './answers.js'
 import type { BackoffOptions, BackoffSettings } from '../base/backoff.js'
@@ -57,6 +58,11 @@ export interface ClientOptions extends AnswerOptions {
   readonly probeTimeout?: number
   /** Milliseconds that a handler of yours may take to answer a request of the server. Default 300,000. */
   readonly questionTimeout?: number
+  /**
+   * Hears what its connection machine does, as xstate tells it (`createActor`, `inspect`), a little later; also an object
+   * with `next`, such as the inspectors for xstate are. Default: nobody.
+   */
+  readonly inspect?: MachineInspector
   /** Pings the server. Default: only the end of the connection is noticed. */
   readonly health?: HealthOptions
   /** Repeats calls that a busy server refused (429, 503) with a time. Default: they fail at once. */
@@ -99,6 +105,7 @@ const readers = {
     readWord(value, field, ['auto', 'modern', 'handshake']),
   probeTimeout: or(readMs, 5_000),
   questionTimeout: or(readMs, 300_000),
+  inspect: or(readInspector, undefined),
   health: or(readHealth, undefined),
   retry: readRetry,
   retryBudget: or(readBudget, undefined),
@@ -166,6 +173,11 @@ export function readRegistry(value: unknown): Registry {
 
 function or<Value, Fallback>(read: (value: unknown, field: string) => Value, fallback: Fallback) {
   return (value: unknown, field: string) => (value === undefined ? fallback : read(value, field))
+}
+
+function readInspector(value: unknown, field: string): MachineInspector {
+  if (isInspector(value)) return value
+  throw bad(field, 'a function, or an object with next', value)
 }
 
 function readHealth(value: unknown): Required<HealthOptions> {

@@ -97,6 +97,11 @@ export function tell(fn: () => void): void {
   processWide.scope.run(subscribers, fn)
 }
 
+/** The same function, called as a subscriber is: what it throws becomes a warning of Node. */
+export function subscriber<Event>(fn: (event: Event) => void): (event: Event) => void {
+  return (event) => void guard(subscribers, () => fn(event))
+}
+
 const subscribers = new OwnerToken(
   'a subscriber',
   // not an event: the same subscriber would throw again, for ever

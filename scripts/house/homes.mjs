@@ -3,7 +3,7 @@
 /** Package name to the files (without extension) that may import it. */
 export const homes = new Map([
   ['pino', /^runtime\/faults\/log$/],
-  ['xstate', /-machine$/],
+  ['xstate', /-machine$|watch\/inspector$/],
   ['undici', /^transports\/http\/outgoing\/dispatcher$/],
   ['ws', /^transports\/websocket\/[\w-]+$/],
   ['ajv', /^protocol\/schema\/check$/],

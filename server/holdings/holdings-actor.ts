@@ -37,7 +37,11 @@ export interface Holdings {
   readonly isolation: Isolation | undefined
   /** What is known of servers behind this one, by name. */
   readonly upstreams: Map<string, UpstreamRecord>
+  /** The module of the machine of sessions; undefined until a server on pipes has a session that is confirmed. */
+  machine: SessionMachine | undefined
 }
+
+type SessionMachine = typeof import('./session-machine.js')
 
 interface HoldingsInput {
   readonly settings: ServerSettings
@@ -69,9 +73,11 @@ export const holdingsActor = defineActor({
     ctx: ActorContext,
   ): Promise<Holdings & { [describe](): string }> {
     const { definition, transport, maxSessions, idleTimeout } = settings
-    if (transport.name === 'stdio') warnOfScopes(definition)
+    const isOnPipes = transport.name === 'stdio'
+    if (isOnPipes) warnOfScopes(definition)
     // a server with many connections may lack file descriptors to load modules later
     else await prepare(definition)
+    const isAwaited = isOnPipes && settings.inspect === undefined
     const binding = await bind(settings, place, ctx)
     place.binding = binding
     const { url, port } = binding
@@ -102,6 +108,7 @@ export const holdingsActor = defineActor({
       waiting: { bytes: 0 },
       changes,
       upstreams: new Map(),
+      machine: isAwaited ? undefined : await loadSessionMachine(),
       isolation:
         settings.isolation === undefined
           ? undefined
@@ -119,9 +126,8 @@ export const holdingsActor = defineActor({
   },
 })
 
-/** Loads the modules of sessions and schema checks before the first session. */
+/** Loads the modules of schema checks before the first session. */
 async function prepare({ tools, lowLevel }: ServerDefinition): Promise<void> {
-  await loadSessionMachine()
   const params = [...lowLevel.methods.values()].map((method) => method.params)
   const schemas = [...tools.flatMap(({ schema, output }) => [schema, output]), ...params]
   for (const schema of schemas) await schema?.prepare?.()

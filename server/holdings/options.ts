@@ -3,6 +3,7 @@ import { isObject } from '../../protocol/wire/json.js'
 import { allRevisions, handshakeRevisions } from '../../protocol/dialects/versions.js'
 import { show } from '../../runtime/base/errors.js'
 import type { RootOptions } from '../../runtime/process/root.js'
+import { isInspector, type MachineInspector } from '../../runtime/watch/inspector.js'
 import type { ServerTransport } from '../../transports/contract/contract.js'
 import type { Cluster } from '../cluster/cluster.js'
 import type { ClusterEngine } from '../nodes/engine.js'
@@ -53,6 +54,11 @@ export interface ServerOptions {
    * starts. Default: true, unless the environment variable CADUCEUS_SERVER is `0`, `false` or `off`.
    */
   readonly start?: StartCondition
+  /**
+   * Hears what the machines of its sessions do, as xstate tells it (`createActor`, `inspect`), a little later; also an
+   * object with `next`, such as the inspectors for xstate are. Default: nobody.
+   */
+  readonly inspect?: MachineInspector
   /** Sessions at once; more are answered 503. Default 10,000. */
   readonly maxSessions?: number
   /**
@@ -149,7 +155,7 @@ export const serverFields: readonly string[] = [
   ...['transport', 'name', 'initArg', 'revisions', 'store', 'cluster', 'sessionIds', 'start', 'exposeErrors'],
   ...['maxSessions', 'maxSessionsPerClient', 'maxListens', 'maxRequests', 'maxExchanges', 'maxWaiting'],
   ...['idleTimeout', 'requestTimeout', 'askTimeout', 'drainTimeout'],
-  ...['requestStateKeys', 'parking', 'pageSize', 'isolation', 'tasks'],
+  ...['requestStateKeys', 'parking', 'pageSize', 'isolation', 'tasks', 'inspect'],
 ]
 /** Why several processes of one program take no part in a cluster. */
 export const nothingInProcesses =
@@ -186,6 +192,9 @@ export function readServerOptions(definition: ServerDefinition, options: ServerO
     throw bad('sessionIds', 'what sealedIds() returns', sessionIds)
   if (start !== undefined && typeof start !== 'boolean' && typeof start !== 'function')
     throw bad('start', 'true, false or a function', start)
+  const { inspect } = options
+  if (inspect !== undefined && !isInspector(inspect))
+    throw bad('inspect', 'a function, or an object with next', inspect)
   const engine = readEngine(options, cluster)
   return Object.freeze({
     definition,
@@ -201,6 +210,7 @@ export function readServerOptions(definition: ServerDefinition, options: ServerO
     engine,
     sessionIds,
     start,
+    inspect,
     exposeErrors: readFlag(options.exposeErrors, 'exposeErrors', false),
     maxSessions: readLimit(options.maxSessions, 'maxSessions', 10_000),
     maxSessionsPerClient:

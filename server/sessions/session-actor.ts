@@ -20,6 +20,7 @@ import { AskError } from '../base/errors.js'
 import { loadSessionMachine } from '../holdings/holdings-actor.js'
 import { route } from '../requests/router.js'
 import {
+  bringToLife,
   moved,
   noteSession,
   openSession,
@@ -214,8 +215,9 @@ async function confirm(session: Session, ctx: ActorContext): Promise<Deferred<un
 }
 
 async function becomeReady(session: Session, ctx: ActorContext): Promise<void> {
-  const { nextPhase } = await patiently(loadSessionMachine, ctx)
-  session.phase = nextPhase(session.phase, 'initialized')
+  session.holdings.machine ??= await patiently(loadSessionMachine, ctx)
+  bringToLife(session)
+  session.life?.send('initialized')
   tellChanges(session)
 }
 
@@ -264,7 +266,7 @@ function expireIfIdle(session: Session, ctx: ActorContext): void {
 }
 
 function close(session: Session): void {
-  session.phase = 'closed'
+  session.life?.send('closed')
   session.readers.end()
   session.wishes.end()
   endWork(session)

@@ -19,7 +19,7 @@ import {
   type SessionEvent,
   type SessionOrigin,
 } from '../base/events.js'
-import type { SessionPhase } from '../holdings/session-machine.js'
+import type { SessionLife, SessionPhase } from '../holdings/session-machine.js'
 import { SessionQuestions } from './questions.js'
 import { SessionReaders } from './readers.js'
 import type { SessionRequest } from './work.js'
@@ -68,7 +68,9 @@ export interface Session extends SessionInput {
   isLeaving: boolean
   /** When its lifetime is over. */
   readonly endsAt: number
-  phase: SessionPhase
+  /** Undefined while there is no machine yet: then nothing has changed its phase. */
+  life: SessionLife | undefined
+  readonly phase: SessionPhase
   /** Whether its record says that the client has sent `notifications/initialized`. */
   isConfirmed: boolean
   version: number
@@ -113,7 +115,10 @@ export function openSession(input: SessionInput, ctx: ActorContext): Session {
     notices: 0,
     isLeaving: false,
     endsAt: world.now() + input.lifetime,
-    phase: restored ? 'ready' : 'initializing',
+    life: undefined,
+    get phase() {
+      return session.life?.phase ?? 'initializing'
+    },
     isConfirmed: record.initialized === true,
     version: record.version,
     step: restored ? afterRestore : 1,
@@ -124,8 +129,17 @@ export function openSession(input: SessionInput, ctx: ActorContext): Session {
     now: world.now,
     [describe]: () => `${session.phase}, ${session.requests.size} in flight`,
   }
+  bringToLife(session)
+  if (restored) session.life?.send('restored')
   noteSession(session, restored ? 'restored' : 'opened')
   return session
+}
+
+/** Its machine begins, if it is there. */
+export function bringToLife(session: Session): void {
+  const { machine, settings } = session.holdings
+  const id = `session ${session.self.id}`
+  session.life ??= machine?.beginLife(settings.inspect, id, processOf(session.self).tree.world)
 }
 
 /** A session asks for what its client has been allowed before. */

@@ -1,19 +1,70 @@
+import type { InspectionEvent } from 'xstate'
 import * as assert from 'uvu/assert'
-import { nextPhase } from '../../../server/holdings/session-machine.js'
+import { systemWorld } from '../../../runtime/time/world.js'
+import { beginLife, type SessionEvent } from '../../../server/holdings/session-machine.js'
 import { suite } from '../../support/suite.js'
 
 const test = suite('session machine')
+const events: readonly SessionEvent[] = ['initialized', 'restored', 'closed']
+const id = 'session 1'
 
-test('a session is ready once the client has initialized, and closed for good', () => {
-  assert.is(nextPhase('initializing', 'initialized'), 'ready')
-  assert.is(nextPhase('initializing', 'closed'), 'closed')
-  assert.is(nextPhase('ready', 'closed'), 'closed')
+/** The phases that a session goes through. */
+function phases(...sent: SessionEvent[]): string[] {
+  const life = beginLife(undefined, id, systemWorld)
+  const seen: string[] = [life.phase]
+  for (const event of sent) {
+    life.send(event)
+    seen.push(life.phase)
+  }
+  return seen
+}
+
+test('a session is ready once the client has initialized, or once it is restored', () => {
+  assert.equal(phases('initialized', 'closed'), ['initializing', 'ready', 'closed'])
+  assert.equal(phases('restored', 'closed'), ['initializing', 'ready', 'closed'])
+  assert.equal(phases('closed'), ['initializing', 'closed'])
 })
 
 test('an event that does not fit changes nothing', () => {
-  assert.is(nextPhase('ready', 'initialized'), 'ready')
-  assert.is(nextPhase('closed', 'initialized'), 'closed')
-  assert.is(nextPhase('closed', 'closed'), 'closed')
+  assert.equal(phases('initialized', 'initialized', 'restored'), ['initializing', 'ready', 'ready', 'ready'])
+  assert.equal(phases('closed', ...events), ['initializing', 'closed', 'closed', 'closed', 'closed'])
+})
+
+test('a session that is inspected goes the same way, whatever comes', async () => {
+  for (const first of events)
+    for (const second of events)
+      for (const third of events) {
+        const heard: InspectionEvent[] = []
+        const life = beginLife((event) => void heard.push(event), id, systemWorld)
+        const seen = [life.phase]
+        for (const event of [first, second, third]) {
+          life.send(event)
+          seen.push(life.phase)
+        }
+        assert.equal(seen, phases(first, second, third))
+        await Promise.resolve()
+        assert.is(heard[0]?.type, '@xstate.actor')
+        assert.is((heard[0]?.actorRef as { id?: string } | undefined)?.id, id)
+      }
+})
+
+test('who inspects hears it later, and its throws stay with it', async () => {
+  const warned = new Promise<string>((resolve) => process.once('warning', ({ message }) => resolve(message)))
+  const heard: string[] = []
+  const life = beginLife(
+    {
+      next(event) {
+        heard.push(event.type)
+        throw new Error('on purpose')
+      },
+    },
+    id,
+    systemWorld,
+  )
+  life.send('initialized')
+  assert.equal([life.phase, heard.length], ['ready', 0])
+  assert.match(await warned, /on purpose/)
+  assert.ok(heard.includes('@xstate.snapshot'))
 })
 
 test.run()

@@ -8,7 +8,6 @@ import { defineServer } from '../../../server/definitions/define-server.js'
 import { defineTool } from '../../../server/definitions/define-tool.js'
 import type { ServerError } from '../../../server/base/errors.js'
 import { RestoreLimit } from '../../../server/holdings/holdings-actor.js'
-import { nextPhase } from '../../../server/holdings/session-machine.js'
 import { SessionReaders } from '../../../server/sessions/readers.js'
 import { SessionState } from '../../../server/context/session-state.js'
 import { createMemoryStore, type SessionRecord } from '../../../server/stores/session-store.js'
@@ -19,20 +18,6 @@ import { suite } from '../../support/suite.js'
 const nobody = { transport: 'http', headers: {}, remoteAddress: undefined }
 
 const test = suite('server session parts')
-
-test('a session is initializing, ready and closed, in that order only', () => {
-  assert.equal(
-    (['initializing', 'ready', 'closed'] as const).map((phase) => [
-      nextPhase(phase, 'initialized'),
-      nextPhase(phase, 'closed'),
-    ]),
-    [
-      ['ready', 'closed'],
-      ['ready', 'closed'],
-      ['closed', 'closed'],
-    ],
-  )
-})
 
 test('a session subscribes to a thousand resources, each once, and takes them back at its end', () => {
   const wanted: string[] = []
