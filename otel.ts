@@ -1,7 +1,10 @@
 import {
   type Attributes,
+  type BatchObservableCallback,
   context,
   type Context,
+  diag,
+  type Histogram,
   type Meter,
   metrics,
   propagation,
@@ -12,11 +15,13 @@ import {
   type Tracer,
 } from '@opentelemetry/api'
 import { type AroundEvent, subscribeClient } from './client/base/events.js'
+import { isMethod } from './protocol/messages/methods.js'
 import { isObject } from './protocol/wire/json.js'
 import { isError, messageOf } from './runtime/base/errors.js'
 import { isPromise } from './runtime/base/promise.js'
 import { subscribe } from './runtime/faults/events.js'
 import { systemClock } from './runtime/time/clock.js'
+import { Places, readRows } from './runtime/watch/rows.js'
 import { subscribeServer, type WorkEvent } from './server/base/events.js'
 
 /** Where spans and measurements go. */
@@ -32,25 +37,27 @@ export interface InstrumentOptions {
  * MCP, until it is disposed of. Context travels in `_meta` (`traceparent`, `tracestate`, `baggage`, SEP-414): a client's
  * span is the parent of its server's, also through a gateway, and what a handler traces is a child of that. Start the
  * SDK of OpenTelemetry, with its context manager, before. Names of tools and prompts are told; arguments, results and
- * ids of sessions are not.
+ * ids of sessions are not. What fails in OpenTelemetry, or in what you have put into it, is told to its `diag`, and costs
+ * no call anything.
  */
 export function instrument({ tracer, meter }: InstrumentOptions = {}): Disposable {
   const spans = tracer ?? trace.getTracer('caduceus')
   const measures = measuresOf(meter ?? metrics.getMeter('caduceus'))
   const undo = [
-    subscribeClient('call', (event) => aroundCall(event, spans, measures)),
-    subscribeServer('work', (event) => aroundWork(event, spans, measures)),
+    subscribeClient('call', (event) => safely(() => aroundCall(event, spans, measures))),
+    subscribeServer('work', (event) => safely(() => aroundWork(event, spans, measures))),
     subscribeClient('state', ({ client, phase }) => {
-      if (phase === 'ready') measures.connections.add(1, { 'caduceus.client': client })
+      if (phase === 'ready') safely(() => measures.connections.add(1, { 'caduceus.client': client }))
     }),
-    subscribeServer('session', ({ server, type }) => {
-      measures.sessions.add(type === 'ended' ? -1 : 1, { 'caduceus.server': server })
-    }),
+    subscribeServer('session', ({ server, type }) =>
+      safely(() => measures.sessions.add(type === 'ended' ? -1 : 1, { 'caduceus.server': server })),
+    ),
     subscribe('progress', ({ restarted, supervisor }) => {
-      if (restarted) measures.restarts.add(1, { 'caduceus.supervisor': supervisor })
+      if (restarted) safely(() => measures.restarts.add(1, { 'caduceus.supervisor': supervisor }))
     }),
-    subscribe('crash', ({ during }) => measures.crashes.add(1, { 'caduceus.during': during })),
-    subscribe('blocked', ({ ms }) => measures.blocked.record(ms / 1_000)),
+    subscribe('crash', ({ during }) => safely(() => measures.crashes.add(1, { 'caduceus.during': during }))),
+    subscribe('blocked', ({ ms }) => safely(() => measures.blocked.record(ms / 1_000))),
+    observeTrees(measures.trees),
   ]
   return {
     [Symbol.dispose]() {
@@ -74,38 +81,95 @@ function measuresOf(meter: Meter) {
     connections: meter.createCounter('caduceus.client.connections', { unit: '{connection}' }),
     restarts: meter.createCounter('caduceus.restarts', { unit: '{restart}' }),
     crashes: meter.createCounter('caduceus.crashes', { unit: '{crash}' }),
+    trees: {
+      meter,
+      processes: meter.createObservableGauge('caduceus.processes', { unit: '{process}' }),
+      messages: meter.createObservableGauge('caduceus.mailbox.messages', { unit: '{message}' }),
+    },
+    names: new Names(),
   }
 }
 
-function aroundCall(event: AroundEvent, tracer: Tracer, { client }: Measures): void {
+/** Reads all trees of this thread when they are collected, and at no other time. */
+function observeTrees({ meter, processes, messages }: Measures['trees']): () => void {
+  const read: BatchObservableCallback = (result) => {
+    safely(() => {
+      const rows = [...readRows(new Places(), { most: mostProcesses, leaveOut: new Set() }).values()]
+      result.observe(processes, rows.filter(({ process }) => process !== undefined).length)
+      result.observe(
+        messages,
+        rows.reduce((sum, { mailbox }) => sum + mailbox, 0),
+      )
+    })
+  }
+  const both = [processes, messages]
+  safely(() => meter.addBatchObservableCallback(read, both))
+  return () => void safely(() => meter.removeBatchObservableCallback(read, both))
+}
+
+const mostProcesses = 100_000
+
+/** Names that are measured each by itself; further ones are `_OTHER`, as clients may ask for any. */
+const mostNames = 500
+
+class Names {
+  readonly #known = new Set<string>()
+
+  /** A name is known once something of that name was there. */
+  bounded(name: string, wasThere: boolean): string {
+    if (this.#known.has(name)) return name
+    if (!wasThere || this.#known.size >= mostNames) return other
+    this.#known.add(name)
+    return name
+  }
+}
+
+/** As the conventions say for what has no name of its own. */
+const other = '_OTHER'
+
+/** Answers undefined for what fails: nobody's call may end for its spans. */
+function safely<Result>(fn: () => Result): Result | undefined {
+  try {
+    return fn()
+  } catch (error) {
+    try {
+      diag.error('caduceus: a span or a measurement failed', error)
+    } catch {
+      // its logger is broken, too: there is nobody left to tell
+    }
+    return undefined
+  }
+}
+
+function aroundCall(event: AroundEvent, tracer: Tracer, measures: Measures): void {
   const attributes = attributesOf(event)
   const span = tracer.startSpan(nameOf(event), { kind: SpanKind.CLIENT, attributes })
   const within = trace.setSpan(context.active(), span)
   propagation.inject(within, event.meta)
-  const measured = stopwatch((s, more) => client.record(s, { ...measuredOf(attributes), ...more }))
+  const end = endOf(span, attributes, { histogram: measures.client, names: measures.names })
   wrap(event, (run) =>
-    context.with(within, run).then(
+    runIn(within, run).then(
       (outcome) => {
-        measured(conclude(span, resultOf(outcome)))
+        end(() => conclude(span, resultOf(outcome)))
         return outcome
       },
       (error) => {
-        measured(fail(span, error))
+        end(() => fail(span, error))
         throw error
       },
     ),
   )
 }
 
-function aroundWork(event: WorkEvent, tracer: Tracer, { server }: Measures): void {
-  const attributes = { ...attributesOf(event), 'jsonrpc.request.id': String(event.id) }
+function aroundWork(event: WorkEvent, tracer: Tracer, measures: Measures): void {
+  const attributes = { ...attributesOf(event), 'jsonrpc.request.id': String(event.id).slice(0, longestId) }
   const parent = parentOf(event)
   const span = tracer.startSpan(nameOf(event), { kind: SpanKind.SERVER, attributes }, parent)
   const within = trace.setSpan(parent, span)
-  const measured = stopwatch((s, more) => server.record(s, { ...measuredOf(attributes), ...more }))
-  const giveUp = (): void => measured(fail(span, event.signal.reason, 'cancelled'))
+  const end = endOf(span, attributes, { histogram: measures.server, names: measures.names })
+  const giveUp = (): void => end(() => fail(span, event.signal.reason, 'cancelled'))
   const done = <Response>(response: Response): Response => {
-    measured(conclude(span, response))
+    end(() => conclude(span, response))
     return response
   }
   const ended = (response: unknown): unknown => {
@@ -113,12 +177,12 @@ function aroundWork(event: WorkEvent, tracer: Tracer, { server }: Measures): voi
     return done(response)
   }
   const failed = (error: unknown): never => {
-    measured(fail(span, error))
+    end(() => fail(span, error))
     throw error
   }
   wrap(event, <Result>(run: () => Result): Result => {
     try {
-      const result = context.with(within, run)
+      const result = runIn(within, run)
       if (!isPromise(result)) return done(result)
       // work that is given up settles nothing
       event.signal.addEventListener('abort', giveUp, { once: true })
@@ -127,6 +191,26 @@ function aroundWork(event: WorkEvent, tracer: Tracer, { server }: Measures): voi
       return failed(error)
     }
   })
+}
+
+const longestId = 100
+
+/** Runs it once, within the context if that can be had; throws what it throws. */
+function runIn<Result>(within: Context, run: () => Result): Result {
+  const ran: { outcome?: () => Result } = {}
+  safely(() =>
+    context.with(within, () => {
+      try {
+        const result = run()
+        ran.outcome = () => result
+      } catch (error) {
+        ran.outcome = () => {
+          throw error
+        }
+      }
+    }),
+  )
+  return (ran.outcome ?? run)()
 }
 
 /** What came with the request, not what its connection was opened in: many requests share that. */
@@ -156,18 +240,42 @@ function attributesOf(event: AroundEvent | WorkEvent): Attributes {
     ...(isTool && target !== undefined && { 'gen_ai.tool.name': target }),
     ...(method === 'prompts/get' && target !== undefined && { 'gen_ai.prompt.name': target }),
     ...(method.startsWith('resources/') && target !== undefined && { 'mcp.resource.uri': target }),
-    ...('client' in event ? { 'caduceus.client': event.client } : { 'caduceus.server': event.server }),
+    ...('client' in event
+      ? { 'caduceus.client': event.client, ...networkOf(event.transport) }
+      : { 'caduceus.server': event.server }),
   }
 }
 
-/** Without what may have any value: uris, ids. */
-function measuredOf({
-  'mcp.resource.uri': _uri,
-  'jsonrpc.request.id': _id,
-  ...rest
-}: Attributes): Attributes {
-  return rest
+/** What the name of a transport tells: `http mcp.example.com:8080/mcp`, `stdio node`. */
+function networkOf(transport: string): Attributes {
+  const [kind = '', address = ''] = transport.split(' ')
+  if (kind === 'stdio') return { 'network.transport': 'pipe' }
+  const protocol = protocols[kind]
+  if (protocol === undefined) return {}
+  const [, host, port] = /^(\[[^\]]*\]|[^:/]*)(?::(\d+))?/.exec(address) ?? []
+  return {
+    'network.transport': 'tcp',
+    'network.protocol.name': protocol,
+    ...(host !== undefined && host !== '' && { 'server.address': host }),
+    ...(port !== undefined && { 'server.port': Number(port) }),
+  }
 }
+
+const protocols: Readonly<Record<string, string>> = { http: 'http', sse: 'http', websocket: 'websocket' }
+
+/** Without what may have any value: uris, ids; and of names only as many as may be. */
+function measuredOf(attributes: Attributes, ended: Attributes, names: Names): Attributes {
+  const { 'mcp.resource.uri': _uri, 'jsonrpc.request.id': _id, ...rest } = attributes
+  const wasThere = !notThere.has(String(ended['rpc.response.status_code']))
+  for (const field of ['mcp.method.name', 'gen_ai.tool.name', 'gen_ai.prompt.name']) {
+    const name = rest[field]
+    if (typeof name === 'string' && !isMethod(name)) rest[field] = names.bounded(name, wasThere)
+  }
+  return { ...rest, ...ended }
+}
+
+/** Unknown methods; unknown tools and prompts, or wrong arguments. */
+const notThere: ReadonlySet<string> = new Set(['-32601', '-32602'])
 
 /** The result of a call; the client tells it with what it knows of it. */
 function resultOf(outcome: unknown): unknown {
@@ -191,7 +299,7 @@ function conclude(span: Span, answer: unknown): Attributes {
 
 function fail(span: Span, error: unknown, type?: string): Attributes {
   const { code } = (isObject(error) || isError(error) ? error : {}) as { code?: unknown }
-  const known = typeof code === 'number' || typeof code === 'string' ? String(code) : '_OTHER'
+  const known = typeof code === 'number' || typeof code === 'string' ? String(code) : other
   const attributes: Attributes = {
     'error.type': type ?? known,
     ...(typeof code === 'number' && { 'rpc.response.status_code': known }),
@@ -202,15 +310,21 @@ function fail(span: Span, error: unknown, type?: string): Attributes {
   return attributes
 }
 
-/** Tells the seconds since, once. */
-function stopwatch(
-  tell: (seconds: number, more: Attributes) => void,
+/** Concludes the span, and measures the seconds since now; once. */
+function endOf(
+  span: Span,
+  attributes: Attributes,
+  { histogram, names }: { readonly histogram: Histogram; readonly names: Names },
   { now } = systemClock,
-): (more: Attributes) => void {
+): (conclusion: () => Attributes) => void {
   const began = now()
   let isOver = false
-  return (more) => {
-    if (!isOver) tell((now() - began) / 1_000, more)
+  return (conclusion) => {
+    if (isOver) return
     isOver = true
+    const more = safely(conclusion)
+    // what ends it may have failed half way
+    if (more === undefined) safely(() => span.end())
+    safely(() => histogram.record((now() - began) / 1_000, measuredOf(attributes, more ?? {}, names)))
   }
 }

@@ -96,6 +96,8 @@ export interface AroundEvent {
   readonly method: string
   /** The tool, prompt or resource that is asked for, at most 200 characters. */
   readonly target?: string
+  /** The name of its transport: `http mcp.example.com/mcp`, `stdio node`. */
+  readonly transport: string
   /** The revision of MCP that was spoken last; undefined before the first connection. */
   readonly revision?: string
   /** Goes into `params._meta`, over what the caller gave. */

@@ -75,6 +75,7 @@ export class Caller {
     const target = params.name ?? params.uri
     const event: AroundEvent = {
       ...{ client, tree, method: String(input.method).slice(0, 100), meta: {} },
+      transport: this.#parts.settings.transport.name,
       ...(typeof target === 'string' && { target: target.slice(0, 200) }),
       ...(server !== undefined && { revision: server.revision }),
     }

@@ -9,7 +9,7 @@ import { processOf } from '../../runtime/process/ref.js'
 import { TaskSupervisor } from '../../runtime/tasks/supervisor.js'
 import type { ExchangeAnswer, ExchangeCall, Response } from '../../transports/contract/contract.js'
 import { TransportError } from '../../transports/base/errors.js'
-import { encodedResult, refusal } from '../requests/answer.js'
+import { answerNow, encodedResult, refusal } from '../requests/answer.js'
 import { tooManyRequests } from '../base/errors.js'
 import { conversing, firstTry } from './conversation.js'
 import { Conversations } from './conversations.js'
@@ -91,7 +91,8 @@ export class Exchanges {
       this.#turns.enter(exchange)
       return exchange.answered()
     }
-    const response = encodedResult(request.id, planned.result, planned.text)
+    const make = (): Response => encodedResult(request.id, planned.result, planned.text)
+    const response = answerNow(request, dialect, this.#host.origin, make)
     return Promise.resolve(this.#note(call, { response, refused: false }, startedAt))
   }
 
@@ -114,7 +115,12 @@ export class Exchanges {
 
   /** Answers what the client did wrong; throws anything else. */
   async #failed(call: ExchangeCall, startedAt: number, error: unknown): Promise<ExchangeAnswer> {
-    const response = responseTo(error, call, modernDialectOf(call.envelope.revision))
+    const dialect = modernDialectOf(call.envelope.revision)
+    const refused = responseTo(error, call, dialect)
+    const response =
+      refused === undefined || dialect === undefined
+        ? refused
+        : answerNow(call.request, dialect, this.#host.origin, () => refused)
     const isBusy = error instanceof TransportError && error.code === 'EXCHANGE_LIMIT'
     const code = isBusy ? tooManyRequests : errorCodes.internalError
     const noted = response ?? buildError(call.request.id, { code, message: 'failed' })

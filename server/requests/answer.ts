@@ -39,6 +39,20 @@ export function answer(
   return withWork(workEvent(request.request, dialect, { ctx, origin }), () => respond(request, dialect, ctx))
 }
 
+/** Answers at once, without a task; told as work is. `make` gives the response. */
+export function answerNow<Made extends Response>(
+  request: JsonRpcRequest,
+  dialect: Dialect,
+  origin: RequestOrigin,
+  make: () => Made,
+): Made {
+  if (!isWorkHeard()) return make()
+  return withWork(workEvent(request, dialect, { ctx: atOnce, origin }), make)
+}
+
+/** What is answered at once is not given up. */
+const atOnce = Object.freeze({ signal: new AbortController().signal })
+
 function respond(
   request: Pick<InProgress, 'request' | 'work'>,
   dialect: Dialect,
@@ -56,7 +70,7 @@ function respond(
 function workEvent(
   { id, method, params }: JsonRpcRequest,
   dialect: Dialect,
-  { ctx, origin }: { readonly ctx: ToolContext; readonly origin: RequestOrigin },
+  { ctx, origin }: { readonly ctx: Pick<ToolContext, 'signal'>; readonly origin: RequestOrigin },
 ): WorkEvent {
   const target = params?.name ?? params?.uri
   const meta = params?._meta

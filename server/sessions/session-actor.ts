@@ -5,6 +5,7 @@ import {
   isNotification,
   isRequest,
   type JsonRpcNotification,
+  type JsonRpcRequest,
   type Message,
   type RequestId,
 } from '../../protocol/wire/jsonrpc.js'
@@ -14,7 +15,7 @@ import type { ActorContext } from '../../runtime/process/context.js'
 import { patiently } from '../../runtime/faults/load.js'
 import type { ProcessRef, RefOf } from '../../runtime/process/ref.js'
 import type { Outlet, Peer, Response } from '../../transports/contract/contract.js'
-import { encodedResult, refusal } from '../requests/answer.js'
+import { answerNow, encodedResult, refusal } from '../requests/answer.js'
 import type { OpenSessionFacts } from '../context/context.js'
 import { AskError } from '../base/errors.js'
 import { loadSessionMachine } from '../holdings/holdings-actor.js'
@@ -164,18 +165,23 @@ function takeRequest(
   noteRequest(session, request, () => ({ type: 'start' }))
   if (session.requests.has(id)) {
     const why = { code: errorCodes.invalidRequest, message: 'a request with this id is in flight' }
-    return answered(session, request, buildError(id, why))
+    return answerAtOnce(session, request, () => buildError(id, why))
   }
   try {
     const { dialect, holdings, facts, mcpTasks: tasks } = session
     const { capabilities } = facts
     const planned = route(request, { dialect, catalog: holdings.catalog, peer, capabilities, tasks })
-    if ('text' in planned) return answered(session, request, encodedResult(id, planned.result, planned.text))
+    if ('text' in planned)
+      return answerAtOnce(session, request, () => encodedResult(id, planned.result, planned.text))
     return startWork(session, planned, delivery, ctx)
   } catch (error) {
     if (!(error instanceof McpError)) throw error
-    return answered(session, request, refusal(id, error, session.dialect))
+    return answerAtOnce(session, request, () => refusal(id, error, session.dialect))
   }
+}
+
+function answerAtOnce(session: Session, request: JsonRpcRequest, make: () => Response): Response {
+  return answered(session, request, answerNow(request, session.dialect, session.origin, make))
 }
 
 /** Asks the client over the stream of the request that asks (specification: transports). */

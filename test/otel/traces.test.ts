@@ -2,7 +2,15 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
-import { context, propagation, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
+import {
+  context,
+  createNoopMeter,
+  diag,
+  propagation,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+} from '@opentelemetry/api'
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
 import { W3CTraceContextPropagator, W3CBaggagePropagator, CompositePropagator } from '@opentelemetry/core'
@@ -41,6 +49,8 @@ propagation.setGlobalPropagator(
   new CompositePropagator({ propagators: [new W3CTraceContextPropagator(), new W3CBaggagePropagator()] }),
 )
 
+const noopMeter = createNoopMeter()
+
 /** The tenant that each call was for, from its baggage. */
 const seen: unknown[] = []
 const shop = defineServer({
@@ -57,6 +67,7 @@ const shop = defineServer({
         })
       },
     }),
+    hello: defineTool({ run: () => 'hello' }),
     refuse: defineTool({ run: () => ({ content: [], isError: true }) as const }),
     boom: defineTool({
       run() {
@@ -263,6 +274,120 @@ test('the official client sends its context, and the server goes on with it', as
   const served = of(SpanKind.SERVER, 'tools/call price')
   assert.is(served.parentSpanContext?.spanId, 'b7ad6b7169203331')
   assert.is(of(SpanKind.INTERNAL, 'look up').spanContext().traceId, '0af7651916cd43dd8448eb211c80319c')
+})
+
+test('requests that are answered at once have their spans, too: lists, pings, what is not there', async (t) => {
+  for (const era of eras) {
+    const { of, undo } = observed(t)
+    const { client } = await open(t, era)
+    await client.listTools()
+    await client.callTool('no such tool').catch(() => {})
+    await client.request('no/such', {}).catch(() => {})
+    if (era === 'handshake') {
+      await client.ping()
+      assert.is(
+        of(SpanKind.SERVER, 'ping').parentSpanContext?.spanId,
+        of(SpanKind.CLIENT, 'ping').spanContext().spanId,
+      )
+    }
+    assert.is(
+      of(SpanKind.SERVER, 'tools/list').parentSpanContext?.spanId,
+      of(SpanKind.CLIENT, 'tools/list').spanContext().spanId,
+    )
+    assert.is(of(SpanKind.SERVER, 'tools/call no such tool').attributes['error.type'], '-32602')
+    assert.is(of(SpanKind.SERVER, 'no/such').attributes['error.type'], '-32601')
+    undo[Symbol.dispose]()
+  }
+})
+
+test('the processes and their waiting messages are measured when somebody collects, and not after', async (t) => {
+  const { measured, undo } = observed(t)
+  await open(t, 'modern')
+  const before = await measured()
+  const [processes] = before.get('caduceus.processes') ?? []
+  assert.ok(Number(processes?.value) > 5)
+  assert.is(before.get('caduceus.mailbox.messages')?.length, 1)
+  undo[Symbol.dispose]()
+  // the SDK tells the last value again
+  await open(t, 'modern')
+  assert.is((await measured()).get('caduceus.processes')?.[0]?.value, processes?.value)
+})
+
+test('a span of a client tells where its server is', async (t) => {
+  const { of } = observed(t)
+  const server = await startServer(shop, { transport: serveHttp({ port: 0 }), logger: false })
+  t.after(() => server.stop())
+  const client = startClient({ transport: http(server.url ?? ''), logger: false })
+  t.after(() => client.close())
+  await client.callTool('hello')
+  const { attributes } = of(SpanKind.CLIENT, 'tools/call hello')
+  const names = ['network.transport', 'network.protocol.name', 'server.address', 'server.port']
+  assert.equal(
+    names.map((name) => attributes[name]),
+    ['tcp', 'http', '127.0.0.1', Number(new URL(server.url ?? '').port)],
+  )
+})
+
+test('names that only clients know are measured together, and spans have them cut', async (t) => {
+  const { measured, of } = observed(t)
+  const { client } = await open(t, 'handshake')
+  await client.callTool('price')
+  for (let i = 0; i < 20; i += 1) await client.callTool(`made up ${i}`).catch(() => {})
+  const long = 'x'.repeat(1_000)
+  await client.callTool(long).catch(() => {})
+  assert.ok(of(SpanKind.SERVER, `tools/call ${'x'.repeat(200)}`))
+  const names = new Set(
+    [
+      ...((await measured()).get('mcp.server.operation.duration') ?? []),
+      ...((await measured()).get('mcp.client.operation.duration') ?? []),
+    ].map(({ attributes }) => (attributes as Record<string, unknown>)['gen_ai.tool.name']),
+  )
+  assert.equal([...names].filter(Boolean).sort(), ['_OTHER', 'price'])
+})
+
+test('what fails in OpenTelemetry costs no call anything, and is told to its diagnostics', async (t) => {
+  const told: string[] = []
+  const note = (...words: unknown[]): void => void told.push(words.map(String).join(' '))
+  diag.setLogger({ error: note, warn() {}, info() {}, debug() {}, verbose() {} })
+  t.after(() => diag.disable())
+  const fails = (what: string) => (): never => {
+    throw new Error(`${what} fails`)
+  }
+  const nothing = { forceFlush: async () => {}, shutdown: async () => {} }
+  const broken = {
+    start: { onStart: fails('start'), onEnd() {}, ...nothing },
+    end: { onStart() {}, onEnd: fails('end'), ...nothing },
+  }
+  for (const [when, processor] of Object.entries(broken)) {
+    const provider = new BasicTracerProvider({ spanProcessors: [processor] })
+    const meter = Object.assign(Object.create(noopMeter), {
+      createHistogram: () => ({ record: fails('record') }),
+    })
+    const undo = instrument({ tracer: provider.getTracer('broken'), meter: meter as never })
+    try {
+      for (const era of eras) {
+        const { client } = await open(t, era)
+        assert.is((await client.callTool('price')).text, '5', when)
+        assert.is((await client.callTool('boom').catch((error) => error.name)) !== '', true)
+        await client.listTools()
+        // a context manager may fail, too: before it has run anything
+        const real = context.with
+        context.with = fails('with')
+        const { text } = await client.callTool('hello').finally(() => {
+          context.with = real
+        })
+        assert.is(text, 'hello', when)
+      }
+    } finally {
+      undo[Symbol.dispose]()
+    }
+    assert.ok(
+      told.some((text) => text.includes(`${when} fails`)),
+      when,
+    )
+  }
+  assert.ok(told.some((text) => text.includes('record fails')))
+  assert.ok(told.some((text) => text.includes('with fails')))
 })
 
 test('the exporter of OpenTelemetry tells a collector', async (t) => {
