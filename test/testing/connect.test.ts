@@ -166,11 +166,13 @@ test('caduceus/testing has these names, and no others', async () => {
   assert.equal(Object.keys(testing).sort(), [
     'Recording',
     'connect',
+    'connectionMachine',
     'crash',
     'fakeClock',
     'record',
     'scriptedClient',
     'scriptedServer',
+    'sessionMachine',
     'until',
   ])
 })
