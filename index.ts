@@ -31,7 +31,9 @@ export type { Shareable, ShareOptions } from './client/share/options.js'
 export type { ServerEntry } from './client/fleet/server-entry.js'
 export type { ClientState, Phase } from './client/base/state.js'
 export type { Skill, SkillFile } from './client/skills/skill.js'
+export type { AllTools, TypedTools } from './client/handle/typed-tools.js'
 export { withClient } from './client/handle/with-client.js'
+export type { ServerTypes, ToolTypes } from './protocol/messages/server-types.js'
 export { McpError, ProtocolError } from './protocol/wire/errors.js'
 export type {
   CalendarDate,
@@ -75,12 +77,13 @@ export {
   type ResourceTemplateDefinition,
   type ResourceTemplateOptions,
 } from './server/definitions/define-resource.js'
-export { defineServer, type ServerDefinition } from './server/definitions/define-server.js'
+export { defineServer, type ServedBy, type ServerDefinition } from './server/definitions/define-server.js'
 export {
   defineTool,
   type StructuredToolOptions,
   type ToolDefinition,
   type ToolOptions,
+  type TypesFor,
 } from './server/definitions/define-tool.js'
 export { AskError, ServerError, ToolError } from './server/base/errors.js'
 export type { DeferredAnswer } from './server/context/deferred-answer.js'

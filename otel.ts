@@ -42,7 +42,8 @@ export interface InstrumentOptions {
  */
 export function instrument({ tracer, meter }: InstrumentOptions = {}): Disposable {
   const spans = tracer ?? trace.getTracer('caduceus')
-  const measures = measuresOf(meter ?? metrics.getMeter('caduceus'))
+  const safely = guard()
+  const measures = measuresOf(meter ?? metrics.getMeter('caduceus'), safely)
   const undo = [
     subscribeClient('call', (event) => safely(() => aroundCall(event, spans, measures))),
     subscribeServer('work', (event) => safely(() => aroundWork(event, spans, measures))),
@@ -57,7 +58,7 @@ export function instrument({ tracer, meter }: InstrumentOptions = {}): Disposabl
     }),
     subscribe('crash', ({ during }) => safely(() => measures.crashes.add(1, { 'caduceus.during': during }))),
     subscribe('blocked', ({ ms }) => safely(() => measures.blocked.record(ms / 1_000))),
-    observeTrees(measures.trees),
+    observeTrees(measures),
   ]
   return {
     [Symbol.dispose]() {
@@ -71,7 +72,7 @@ type Measures = ReturnType<typeof measuresOf>
 /** Seconds, as the conventions advise. */
 const boundaries = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300]
 
-function measuresOf(meter: Meter) {
+function measuresOf(meter: Meter, safely: Safely) {
   const seconds = { unit: 's', advice: { explicitBucketBoundaries: boundaries } }
   return {
     client: meter.createHistogram('mcp.client.operation.duration', seconds),
@@ -86,12 +87,13 @@ function measuresOf(meter: Meter) {
       processes: meter.createObservableGauge('caduceus.processes', { unit: '{process}' }),
       messages: meter.createObservableGauge('caduceus.mailbox.messages', { unit: '{message}' }),
     },
-    names: new Names(),
+    names: { client: new Names(), server: new Names() },
+    safely,
   }
 }
 
 /** Reads all trees of this thread when they are collected, and at no other time. */
-function observeTrees({ meter, processes, messages }: Measures['trees']): () => void {
+function observeTrees({ safely, trees: { meter, processes, messages } }: Measures): () => void {
   const read: BatchObservableCallback = (result) => {
     safely(() => {
       const rows = [...readRows(new Places(), { most: mostProcesses, leaveOut: new Set() }).values()]
@@ -113,13 +115,16 @@ const mostProcesses = 100_000
 const mostNames = 500
 
 class Names {
-  readonly #known = new Set<string>()
+  /** By attribute: who fills up one takes nothing from another. */
+  readonly #known = new Map<string, Set<string>>()
 
   /** A name is known once something of that name was there. */
-  bounded(name: string, wasThere: boolean): string {
-    if (this.#known.has(name)) return name
-    if (!wasThere || this.#known.size >= mostNames) return other
-    this.#known.add(name)
+  bounded(attribute: string, name: string, wasThere: boolean): string {
+    const known = this.#known.get(attribute) ?? new Set()
+    this.#known.set(attribute, known)
+    if (known.has(name)) return name
+    if (!wasThere || known.size >= mostNames) return other
+    known.add(name)
     return name
   }
 }
@@ -127,30 +132,38 @@ class Names {
 /** As the conventions say for what has no name of its own. */
 const other = '_OTHER'
 
-/** Answers undefined for what fails: nobody's call may end for its spans. */
-function safely<Result>(fn: () => Result): Result | undefined {
-  try {
-    return fn()
-  } catch (error) {
+type Safely = <Result>(fn: () => Result) => Result | undefined
+
+/** Answers undefined for what fails: nobody's call may end for its spans. Tells the first failure, the second, fourth, eighth. */
+function guard(): Safely {
+  let failures = 0
+  return (fn) => {
     try {
-      diag.error('caduceus: a span or a measurement failed', error)
-    } catch {
-      // its logger is broken, too: there is nobody left to tell
+      return fn()
+    } catch (error) {
+      failures += 1
+      if ((failures & (failures - 1)) !== 0) return undefined
+      try {
+        diag.error(`caduceus: a span or a measurement failed (${failures} so far)`, error)
+      } catch {
+        // its logger is broken, too: there is nobody left to tell
+      }
+      return undefined
     }
-    return undefined
   }
 }
 
 function aroundCall(event: AroundEvent, tracer: Tracer, measures: Measures): void {
+  const { safely } = measures
   const attributes = attributesOf(event)
   const span = tracer.startSpan(nameOf(event), { kind: SpanKind.CLIENT, attributes })
   const within = trace.setSpan(context.active(), span)
-  propagation.inject(within, event.meta)
-  const end = endOf(span, attributes, { histogram: measures.client, names: measures.names })
+  safely(() => propagation.inject(within, event.meta))
+  const end = endOf(span, attributes, { histogram: measures.client, names: measures.names.client, safely })
   wrap(event, (run) =>
-    runIn(within, run).then(
+    runIn(within, run, safely).then(
       (outcome) => {
-        end(() => conclude(span, resultOf(outcome)))
+        end(() => conclude(span, { result: resultOf(outcome) }))
         return outcome
       },
       (error) => {
@@ -162,11 +175,12 @@ function aroundCall(event: AroundEvent, tracer: Tracer, measures: Measures): voi
 }
 
 function aroundWork(event: WorkEvent, tracer: Tracer, measures: Measures): void {
+  const { safely } = measures
   const attributes = { ...attributesOf(event), 'jsonrpc.request.id': String(event.id).slice(0, longestId) }
-  const parent = parentOf(event)
+  const parent = parentOf(event, safely)
   const span = tracer.startSpan(nameOf(event), { kind: SpanKind.SERVER, attributes }, parent)
   const within = trace.setSpan(parent, span)
-  const end = endOf(span, attributes, { histogram: measures.server, names: measures.names })
+  const end = endOf(span, attributes, { histogram: measures.server, names: measures.names.server, safely })
   const giveUp = (): void => end(() => fail(span, event.signal.reason, 'cancelled'))
   const done = <Response>(response: Response): Response => {
     end(() => conclude(span, response))
@@ -182,7 +196,7 @@ function aroundWork(event: WorkEvent, tracer: Tracer, measures: Measures): void 
   }
   wrap(event, <Result>(run: () => Result): Result => {
     try {
-      const result = runIn(within, run)
+      const result = runIn(within, run, safely)
       if (!isPromise(result)) return done(result)
       // work that is given up settles nothing
       event.signal.addEventListener('abort', giveUp, { once: true })
@@ -196,7 +210,7 @@ function aroundWork(event: WorkEvent, tracer: Tracer, measures: Measures): void 
 const longestId = 100
 
 /** Runs it once, within the context if that can be had; throws what it throws. */
-function runIn<Result>(within: Context, run: () => Result): Result {
+function runIn<Result>(within: Context, run: () => Result, safely: Safely): Result {
   const ran: { outcome?: () => Result } = {}
   safely(() =>
     context.with(within, () => {
@@ -214,9 +228,9 @@ function runIn<Result>(within: Context, run: () => Result): Result {
 }
 
 /** What came with the request, not what its connection was opened in: many requests share that. */
-function parentOf({ meta }: WorkEvent): Context {
+function parentOf({ meta }: WorkEvent, safely: Safely): Context {
   const bare = trace.deleteSpan(context.active())
-  return propagation.extract(bare, meta)
+  return safely(() => propagation.extract(bare, meta)) ?? bare
 }
 
 /** Puts itself around what another subscriber has put around. */
@@ -269,9 +283,14 @@ function measuredOf(attributes: Attributes, ended: Attributes, names: Names): At
   const wasThere = !notThere.has(String(ended['rpc.response.status_code']))
   for (const field of ['mcp.method.name', 'gen_ai.tool.name', 'gen_ai.prompt.name']) {
     const name = rest[field]
-    if (typeof name === 'string' && !isMethod(name)) rest[field] = names.bounded(name, wasThere)
+    if (typeof name === 'string' && !isMethod(name)) rest[field] = names.bounded(field, name, wasThere)
   }
-  return { ...rest, ...ended }
+  // the other side chooses its codes
+  const codes = Object.entries(ended).map(([field, code]) => [
+    field,
+    names.bounded('codes', String(code), true),
+  ])
+  return { ...rest, ...Object.fromEntries(codes) }
 }
 
 /** Unknown methods; unknown tools and prompts, or wrong arguments. */
@@ -289,8 +308,7 @@ function conclude(span: Span, answer: unknown): Attributes {
     result?: unknown
   }
   if (error !== undefined) return fail(span, error)
-  const told = isObject(result) ? result : answer
-  const isFailed = isObject(told) && told.isError === true
+  const isFailed = isObject(result) && result.isError === true
   const attributes: Attributes = isFailed ? { 'error.type': 'tool_error' } : {}
   if (isFailed) span.setAttributes(attributes).setStatus({ code: SpanStatusCode.ERROR })
   span.end()
@@ -314,7 +332,11 @@ function fail(span: Span, error: unknown, type?: string): Attributes {
 function endOf(
   span: Span,
   attributes: Attributes,
-  { histogram, names }: { readonly histogram: Histogram; readonly names: Names },
+  {
+    histogram,
+    names,
+    safely,
+  }: { readonly histogram: Histogram; readonly names: Names; readonly safely: Safely },
   { now } = systemClock,
 ): (conclusion: () => Attributes) => void {
   const began = now()

@@ -11,6 +11,7 @@ import { crashActor } from './runtime/watch/crash.js'
 import { RuntimeError, show } from './runtime/base/errors.js'
 import type { RuntimeEvents } from './runtime/faults/events.js'
 import type { ExitReason } from './runtime/base/exit.js'
+import type { ServerTypes } from './protocol/messages/server-types.js'
 import { badOption, checkFields } from './runtime/base/check.js'
 import { handled } from './runtime/base/promise.js'
 import { Recording, type WaitOptions, waitFor } from './runtime/watch/recording.js'
@@ -58,9 +59,10 @@ export interface ConnectOptions extends TreeWideOptions {
 }
 
 /** A server and a client of it, each in a tree of its own, in this process. */
-export interface Connected extends AsyncDisposable {
+export interface Connected<Served = unknown> extends AsyncDisposable {
   readonly server: Server
-  readonly client: Client
+  /** Its `tools` have the types of the definition. */
+  readonly client: Client<Served>
   /** For more clients of this server, scripted ones too. */
   readonly transport: ClientTransport
   /**
@@ -99,10 +101,10 @@ export interface CrashOptions extends WaitOptions {
  * message, and with the error as `cause`. Rejects as `startServer` and `client.ready` do, and with
  * BAD_OPTION.
  */
-export async function connect(
-  definition: ServerDefinition,
+export async function connect<Types extends ServerTypes>(
+  definition: ServerDefinition<Types>,
   options: ConnectOptions = {},
-): Promise<Connected> {
+): Promise<Connected<Types>> {
   checkFields(options, connectFields)
   const { server: ofServer, client: ofClient, ...treeWide } = options
   const both = { registry: new Registry(), logger: false as const, onBlocked: 'ignore' as const, ...treeWide }
@@ -110,7 +112,7 @@ export async function connect(
   const { start = true, exposeErrors = true } = ofServer ?? {}
   const fixed = { start, exposeErrors, signals: false, transport: serve }
   const server = await startServer(definition, { ...ofServer, ...both, ...fixed })
-  let client: Client | undefined
+  let client: Client<Types> | undefined
   const closeBoth = async (): Promise<void> => {
     await client?.close()
     await server.stop()
@@ -118,7 +120,7 @@ export async function connect(
   const ending: { closed?: Promise<void> } = {}
   const close = (): Promise<void> => (ending.closed ??= inTime(options.clock, closeBoth()))
   try {
-    client = startClient({ ...ofClient, ...both, transport })
+    client = startClient<Types>({ ...ofClient, ...both, transport })
     await client.ready()
   } catch (error) {
     await close()

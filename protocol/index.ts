@@ -263,6 +263,7 @@ export type {
   ToolAnnotations,
   ToolExecution,
 } from './messages/tools.js'
+export type { ServerTypes, ToolTypes, TypesOf } from './messages/server-types.js'
 export { parseUriTemplate, type TemplateVariables, type UriTemplate } from './uri-template/uri-template.js'
 export {
   acceptRevision,

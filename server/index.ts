@@ -36,9 +36,11 @@ export {
   type ResourceTemplateOptions,
 } from './definitions/define-resource.js'
 export {
+  type AnyTools,
   defineServer,
   type Named,
   nameFrom,
+  type ServedBy,
   type ServerDefinition,
   type ServerDefinitionOptions,
 } from './definitions/define-server.js'
@@ -50,6 +52,7 @@ export {
   type TaskSupport,
   type ToolDefinition,
   type ToolOptions,
+  type TypesFor,
 } from './definitions/define-tool.js'
 export type { DeferredAnswer } from './context/deferred-answer.js'
 export type { Described, ArgumentsOf, Immutable, StructuredOf } from './definitions/described.js'

@@ -23,7 +23,7 @@ import type {
   ResourceTemplate,
 } from '../../protocol/messages/resources.js'
 import type { Root } from '../../protocol/messages/roots.js'
-import type { ListToolsResult, Tool } from '../../protocol/messages/tools.js'
+import type { ListToolsResult } from '../../protocol/messages/tools.js'
 import type { JsonObject } from '../../protocol/wire/json.js'
 import { bindMethods, methodNames } from '../../runtime/base/detached.js'
 import { handled, handledLate } from '../../runtime/base/promise.js'
@@ -52,6 +52,7 @@ import { Wishing } from '../requests/wishing.js'
 import type { Skill } from '../skills/skill.js'
 import { Skills } from '../skills/skills.js'
 import { newsStream, stateStream } from './streams.js'
+import { type AllTools, type TypedTools, typedTools } from './typed-tools.js'
 
 /** A client as `inspect()` shows it. */
 export interface ClientInspection {
@@ -82,12 +83,13 @@ type ListMethod = 'tools/list' | 'resources/list' | 'resources/templates/list' |
  * within their timeout; unawaited rejections are never fatal. They reject with ClientError (`data.sent`,
  * `retryable`), or McpError for the server's answer. Methods work unbound: `const { callTool } = client`.
  */
-export class Client implements AsyncDisposable {
+export class Client<Served = unknown> implements AsyncDisposable {
   readonly #parts: ClientParts
   readonly #requests: Requests
   readonly #wishing: Wishing
   readonly #skills: Skills
   #tasks: Tasks | undefined
+  #tools: (AllTools & TypedTools<Served>) | undefined
   #closing: Promise<void> | undefined
 
   constructor(parts: ClientParts) {
@@ -172,6 +174,25 @@ export class Client implements AsyncDisposable {
     return handledLate(this.#requests.callTool(name, args, options))
   }
 
+  /**
+   * The tools of the server, as functions by their names: `client.tools.divide({ a: 1, b: 2 })`, the same as
+   * `callTool`. They have types where those are known: `startClient<typeof definition>(...)`. Called itself, all
+   * that the server lists; a page is fetched when its first tool is wanted.
+   */
+  get tools(): AllTools & TypedTools<Served> {
+    this.#tools ??= typedTools<AllTools & TypedTools<Served>>({
+      call: (name, args, options) => this.callTool(name, args, options),
+      all: (options = {}) =>
+        allPages(
+          'tools/list',
+          options,
+          (page) => this.listTools(page),
+          ({ tools }) => tools,
+        ),
+    })
+    return this.#tools
+  }
+
   /** Tools that are run as tasks, for programs that come back for the result. */
   get tasks(): Tasks {
     this.#tasks ??= new Tasks(this.#parts, this.#requests)
@@ -181,16 +202,6 @@ export class Client implements AsyncDisposable {
   /** One page of the server's tools, the first without a `cursor`. */
   listTools(options: PageOptions = {}, ...others: never[]): Promise<ListToolsResult> {
     return handledLate(this.#listPage('tools/list', options, others))
-  }
-
-  /** All tools of the server; a page is fetched when its first tool is wanted. */
-  tools(options: PagesOptions = {}): AsyncGenerator<Tool, void, undefined> {
-    return allPages(
-      'tools/list',
-      options,
-      (page) => this.listTools(page),
-      ({ tools }) => tools,
-    )
   }
 
   /** One page of the server's resources. */

@@ -26,15 +26,16 @@ import { Client } from './client.js'
 
 /**
  * Starts a client in a tree of its own; returns while it connects, and calls may be made at once. Throws
- * BAD_OPTION, naming the field. Other failures reject `ready()`, the calls, and `closed`.
+ * BAD_OPTION, naming the field. Other failures reject `ready()`, the calls, and `closed`. With
+ * `startClient<typeof definition>` its `tools` have the types of that server.
  */
-export function startClient(options: StartClientOptions): Client {
+export function startClient<Served = unknown>(options: StartClientOptions): Client<Served> {
   const { client: settings, tree } = readStartOptions(options)
   const registry = tree.registry ?? new Registry()
   checkFree(registry, clientActorName(settings.name), settings.name, 'client')
   const holdings = new Holdings(settings, tree.clock)
   const starting = handled(startSupervisor({ ...group(settings, holdings), ...tree, registry }))
-  const client = new Client({
+  const client = new Client<Served>({
     registry,
     settings,
     holdings,

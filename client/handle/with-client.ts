@@ -9,14 +9,14 @@ import { readFunction } from '../base/read-options.js'
 /**
  * Calls `fn` with a ready client, and always closes it: no process, socket or timer is left. Resolves with
  * the result of `fn`; rejects with its error, or as `ready()`. A server that refuses it (HTTP 4xx but 408,
- * 425, 429) is not waited for: CONNECT_FAILED.
+ * 425, 429) is not waited for: CONNECT_FAILED. `(client: Client<typeof definition>) => ...` has the types of a server.
  */
-export async function withClient<T>(
+export async function withClient<T, Served = unknown>(
   options: StartClientOptions,
-  fn: (client: Client) => T | Promise<T>,
+  fn: (client: Client<Served>) => T | Promise<T>,
 ): Promise<T> {
   readFunction(fn, 'fn')
-  const client = startClient(options)
+  const client = startClient<Served>(options)
   try {
     await Promise.race([client.ready(), whenRefused(client)])
     return await fn(client)

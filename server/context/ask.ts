@@ -3,8 +3,8 @@ import type { Params, Result } from '../../protocol/messages/methods.js'
 import type { Schema } from '../../protocol/schema/schema.js'
 import { toDefinedSchema } from '../../protocol/schema/defined.js'
 import type { ElicitFormParams, ElicitResult, ElicitUrlParams } from '../../protocol/messages/elicitation.js'
+import { type Form, readForm } from './form.js'
 import type { CreateMessageParams } from '../../protocol/messages/sampling.js'
-
 import { isObject } from '../../protocol/wire/json.js'
 import { show } from '../../runtime/base/errors.js'
 import { among } from '../../runtime/base/near.js'
@@ -17,6 +17,13 @@ import { readersOf } from '../base/read-options.js'
 export type Elicitation =
   | Pick<ElicitFormParams, 'message' | 'requestedSchema'>
   | (Pick<ElicitUrlParams, 'mode' | 'message' | 'url'> & { readonly elicitationId?: string })
+
+/** A form with types: see `ToolContext.elicit`. */
+export interface FormQuestion<F extends Form = Form> {
+  /** What the user reads above the form. */
+  readonly message: string
+  readonly form: F
+}
 
 /** What a model is asked. */
 export type Sampling = Omit<CreateMessageParams, '_meta' | 'task'>
@@ -61,11 +68,25 @@ export class Questions {
     this.#newId = newId
   }
 
-  elicit(key: string, question: Elicitation, options: AskOptions): Promise<ElicitResult> {
+  elicit(key: string, question: Elicitation | FormQuestion, options: AskOptions): Promise<ElicitResult> {
+    if (isForm(question)) return this.#fillIn(key, question, options)
     return this.#once(key, 'elicit', question, async () => {
       const params = toElicitation(question, this.#newId)
       const form = formOf(params)
       return checkAnswer(form, await this.#ask(key, 'elicitation/create', params, options))
+    })
+  }
+
+  /** The content is what the form makes of it. */
+  async #fillIn(key: string, question: FormQuestion, options: AskOptions): Promise<ElicitResult> {
+    const { form, ...rest } = question
+    if ('requestedSchema' in rest || 'mode' in rest)
+      throw readersOf('elicit').badOption('form', 'nothing beside requestedSchema or mode', form)
+    const { schema, requestedSchema } = readForm(form)
+    const asked = { ...rest, requestedSchema }
+    return await this.#once(key, 'elicit', asked, async () => {
+      const params = toElicitation(asked, this.#newId)
+      return checkAnswer(schema, await this.#ask(key, 'elicitation/create', params, options), true)
     })
   }
 
@@ -98,6 +119,10 @@ export class Questions {
   }
 }
 
+function isForm(question: Elicitation | FormQuestion): question is FormQuestion {
+  return isObject(question) && 'form' in question
+}
+
 function taken(key: string, way: Way, before: Way): ServerError {
   const what = way === before ? 'another question' : `${before}()`
   const problem = `${way}: key: ${show(key)} belongs to ${what} of this call: give each question a key of its own`
@@ -112,11 +137,10 @@ function textOf(question: object): string | undefined {
   }
 }
 
-const elicitationFields = ['message', 'requestedSchema', 'mode', 'url', 'elicitationId']
+const elicitationFields = ['message', 'form', 'requestedSchema', 'mode', 'url', 'elicitationId']
 const elicitationAliases = {
-  form: 'requestedSchema',
-  schema: 'requestedSchema',
-  fields: 'requestedSchema',
+  schema: 'form',
+  fields: 'form',
   requestSchema: 'requestedSchema',
 }
 
@@ -142,10 +166,15 @@ function formOf(params: Params<'elicitation/create'>): Schema | undefined {
 }
 
 /** The client may not have checked what was filled in: it has to fit the form. */
-async function checkAnswer(form: Schema | undefined, result: ElicitResult): Promise<ElicitResult> {
+async function checkAnswer(
+  form: Schema | undefined,
+  result: ElicitResult,
+  isRead = false,
+): Promise<ElicitResult> {
   if (form === undefined || result.action !== 'accept') return result
   const parsed = await form.parse(result.content ?? {})
-  if (!('issues' in parsed)) return result
+  if (!('issues' in parsed))
+    return isRead ? { ...result, content: parsed.value as NonNullable<ElicitResult['content']> } : result
   const issues = parsed.issues.map(({ path, message }) => `${path}: ${message}`).join('; ')
   throw new AskError('BAD_ANSWER', `elicitation/create: the client's answer does not fit the form: ${issues}`)
 }

@@ -16,8 +16,16 @@ import type { CreateMessageResult } from '../../protocol/messages/sampling.js'
 import { show } from '../../runtime/base/errors.js'
 import type { Peer } from '../../transports/contract/contract.js'
 import type { Principal } from '../../transports/contract/principal.js'
-import { type Ask, type AskOptions, type Elicitation, Questions, type Sampling } from './ask.js'
+import {
+  type Ask,
+  type AskOptions,
+  type Elicitation,
+  type FormQuestion,
+  Questions,
+  type Sampling,
+} from './ask.js'
 import { DeferredAnswer } from './deferred-answer.js'
+import type { Form, FormAnswer } from './form.js'
 import { checkAllowed } from './scopes.js'
 import { ServerError, optionError } from '../base/errors.js'
 import { PeerFacts, type RequestFacts, type TransportFacts } from './request-facts.js'
@@ -257,8 +265,15 @@ export class ToolContext {
    * A key stands for one question of a request: the same question again has the same answer, another one
    * rejects with BAD_OPTION. In 2026-07-28 the handler may run again from its beginning, with the answers
    * (see `once`). Rejects with AskError: MISSING_CAPABILITY where the client or its revision cannot ask.
+   * With `form: { sure: field.boolean() }` in place of `requestedSchema` the content has the types of its fields.
    */
-  elicit(key: string, question: Elicitation, options: AskOptions = {}): Promise<ElicitResult> {
+  elicit<const F extends Form>(
+    key: string,
+    question: FormQuestion<F>,
+    options?: AskOptions,
+  ): Promise<FormAnswer<F>>
+  elicit(key: string, question: Elicitation, options?: AskOptions): Promise<ElicitResult>
+  elicit(key: string, question: Elicitation | FormQuestion, options: AskOptions = {}): Promise<unknown> {
     return toBeAwaited('elicit', this.#ask().elicit(key, question, options))
   }
 

@@ -17,7 +17,13 @@ import {
   type ResourceTemplateDefinition,
   type ResourceTemplateOptions,
 } from './define-resource.js'
-import { defineServer, type ServerDefinition, type ServerDefinitionOptions } from './define-server.js'
+import {
+  type AnyTools,
+  defineServer,
+  type ServedBy,
+  type ServerDefinition,
+  type ServerDefinitionOptions,
+} from './define-server.js'
 import {
   defineTool,
   type IsolatedToolOptions,
@@ -25,6 +31,7 @@ import {
   type StructuredToolOptions,
   type ToolDefinition,
   type ToolOptions,
+  type TypesFor,
 } from './define-tool.js'
 import type { NameOf } from './component.js'
 import type { Described } from './described.js'
@@ -87,12 +94,16 @@ export interface App<Types extends AppTypes> {
   defineTool<
     const Input extends Described | undefined = undefined,
     Name extends string | undefined = undefined,
-  >(options: ToolOptions<Input, AppContext<Types>> & NamedBy<Name>): ToolDefinition<NameOf<Name>>
+  >(
+    options: ToolOptions<Input, AppContext<Types>> & NamedBy<Name>,
+  ): ToolDefinition<NameOf<Name>, TypesFor<Input, undefined>>
   defineTool<
     const Input extends Described | undefined = undefined,
     const Output extends Described | undefined = undefined,
     Name extends string | undefined = undefined,
-  >(options: IsolatedToolOptions<Input, Output> & NamedBy<Name>): ToolDefinition<NameOf<Name>>
+  >(
+    options: IsolatedToolOptions<Input, Output> & NamedBy<Name>,
+  ): ToolDefinition<NameOf<Name>, TypesFor<Input, Output>>
   defineTool<
     const Output extends Described,
     const Input extends Described | undefined = undefined,
@@ -100,7 +111,7 @@ export interface App<Types extends AppTypes> {
     const Returned extends StructuredReturn<Output> = StructuredReturn<Output>,
   >(
     options: StructuredToolOptions<Input, Output, AppContext<Types>, Returned> & NamedBy<Name>,
-  ): ToolDefinition<NameOf<Name>>
+  ): ToolDefinition<NameOf<Name>, TypesFor<Input, Output>>
   defineResource<Name extends string | undefined = undefined>(
     options: (ResourceOptions<AppContext<Types>> | IsolatedResourceOptions) & NamedBy<Name>,
   ): ResourceDefinition<NameOf<Name>>
@@ -121,14 +132,14 @@ export interface App<Types extends AppTypes> {
   defineMethod<const Params extends Described | undefined = undefined>(
     options: MethodOptions<Params, AppContext<Types>>,
   ): MethodDefinition
-  defineServer(
+  defineServer<const Tools extends AnyTools = readonly []>(
     options: ServerDefinitionOptions<
       AppContext<Types>,
       Typed<NoticeContext, Types>,
       Typed<SessionContext, Types>,
       Types['initArg']
-    >,
-  ): ServerDefinition
+    > & { readonly tools?: Tools },
+  ): ServerDefinition<ServedBy<Tools>>
 }
 
 const functions = Object.freeze({

@@ -81,7 +81,7 @@ export interface ComponentDefinition<Name> {
 }
 
 /** The type of a definition's name: undefined if its options have none. */
-export type NameOf<Name> = Name extends string ? string : undefined
+export type NameOf<Name> = Name extends string ? NoInfer<Name> : undefined
 
 type Handler = (first: never, ctx: ToolContext) => unknown
 

@@ -1,5 +1,6 @@
 import { isObject } from '../../protocol/wire/json.js'
 import type { CacheHints, Icon, Implementation } from '../../protocol/messages/base.js'
+import type { ServerTypes } from '../../protocol/messages/server-types.js'
 import { show } from '../../runtime/base/errors.js'
 import type { ToolContext } from '../context/context.js'
 import { isPrompt, type PromptDefinition } from './define-prompt.js'
@@ -31,6 +32,7 @@ import { readIcons } from './component.js'
 import type { Immutable } from './described.js'
 import { type ExtensionSettings, readExtensions } from './extensions.js'
 import type { GatewayPlan } from './gateway-options.js'
+import type { TypesOfTools } from './tool-types.js'
 import { isSkills, type SkillsDefinition } from './skills.js'
 
 /** Components of one kind: in an array, each with a name, or in an object, where keys name those without. */
@@ -60,7 +62,7 @@ export interface ServerDefinitionOptions<
    * resources and prompts, tools are declared. In an object, such as the exports of a module
    * (`import * as tools from './tools.js'`), the key names a tool without a name, in snake case.
    */
-  readonly tools?: Named<ToolDefinition, ToolDefinition<undefined>>
+  readonly tools?: AnyTools
   readonly resources?: Named<ResourceDefinition, ResourceDefinition<undefined>>
   /** Tried in this order for a uri that no resource has. */
   readonly resourceTemplates?: Named<ResourceTemplateDefinition, ResourceTemplateDefinition<undefined>>
@@ -86,9 +88,19 @@ export interface ServerDefinitionOptions<
   readonly session?: SessionHooks<Beginning, InitArg>
 }
 
+/** The tools of a server, in whichever way they are listed. */
+export type AnyTools = Named<ToolDefinition, ToolDefinition<undefined>>
+
+/** What a compiler knows of a server with these tools. */
+export interface ServedBy<Tools> extends ServerTypes {
+  readonly tools: TypesOfTools<Tools>
+}
+
 /** A checked and frozen server: data, for any number of running servers. */
-export interface ServerDefinition {
+export interface ServerDefinition<Types extends ServerTypes = ServerTypes> {
   readonly kind: 'server'
+  /** For compilers only: what its tools take and return (`startClient<typeof definition>`). Never there. */
+  readonly types?: Types
   readonly info: Readonly<Implementation>
   readonly instructions: string | undefined
   readonly tools: readonly ToolDefinition[]
@@ -127,7 +139,9 @@ const fields = new Set([
 ])
 
 /** Defines a server. Throws BAD_DEFINITION, naming the server and the field. */
-export function defineServer(options: ServerDefinitionOptions): ServerDefinition {
+export function defineServer<const Tools extends AnyTools = readonly []>(
+  options: ServerDefinitionOptions & { readonly tools?: Tools },
+): ServerDefinition<ServedBy<Tools>> {
   const { readObject, readText } = definitionReaders('server')
   const given = readObject(options, 'options')
   const name = readText(given.name, 'name')

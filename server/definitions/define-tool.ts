@@ -1,6 +1,7 @@
 import { isObject } from '../../protocol/wire/json.js'
 import { type HeaderPlan, headerParams } from '../../protocol/stateless/headers.js'
 import type { Schema } from '../../protocol/schema/schema.js'
+import type { ToolTypes } from '../../protocol/messages/server-types.js'
 import type { CallToolResult, ToolAnnotations } from '../../protocol/messages/tools.js'
 import type { ToolResultBuilder } from '../results/builders.js'
 import type { ToolContext } from '../context/context.js'
@@ -23,6 +24,7 @@ import {
   type Immutable,
   type StructuredOf,
 } from './described.js'
+import type { InputOfTool, OutputOfTool } from './tool-types.js'
 import type { ToolReturn } from '../results/results.js'
 
 /** What an async function without a `return` resolves with. */
@@ -118,8 +120,11 @@ export interface IsolatedToolOptions<
 }
 
 /** A checked and frozen tool: data, for any number of servers. */
-export interface ToolDefinition<Name extends string | undefined = string> extends ComponentDefinition<Name> {
+export interface ToolDefinition<Name extends string | undefined = string, Types extends ToolTypes = ToolTypes>
+  extends ComponentDefinition<Name> {
   readonly kind: 'tool'
+  /** For compilers only: what it takes and returns. Never there. */
+  readonly types?: Types
   readonly schema: Schema
   readonly output: Schema | undefined
   /** The arguments that clients of 2026-07-28 repeat in headers (`x-mcp-header`). */
@@ -132,16 +137,26 @@ export interface ToolDefinition<Name extends string | undefined = string> extend
   readonly run: (args: never, ctx: ToolContext) => unknown
 }
 
+/** The types of a tool with this `input` and this `output`. */
+export interface TypesFor<Input, Output> extends ToolTypes {
+  readonly input: InputOfTool<Input>
+  readonly output: OutputOfTool<Output>
+}
+
 /** Defines a tool. Throws BAD_DEFINITION, naming the tool and the field. */
 export function defineTool<
   const Input extends Described | undefined = undefined,
   Name extends string | undefined = undefined,
->(options: ToolOptions<Input> & { readonly name?: Name }): ToolDefinition<NameOf<Name>>
+>(
+  options: ToolOptions<Input> & { readonly name?: Name },
+): ToolDefinition<NameOf<Name>, TypesFor<Input, undefined>>
 export function defineTool<
   const Input extends Described | undefined = undefined,
   const Output extends Described | undefined = undefined,
   Name extends string | undefined = undefined,
->(options: IsolatedToolOptions<Input, Output> & { readonly name?: Name }): ToolDefinition<NameOf<Name>>
+>(
+  options: IsolatedToolOptions<Input, Output> & { readonly name?: Name },
+): ToolDefinition<NameOf<Name>, TypesFor<Input, Output>>
 export function defineTool<
   const Output extends Described,
   const Input extends Described | undefined = undefined,
@@ -149,7 +164,7 @@ export function defineTool<
   const Returned extends StructuredReturn<Output> = StructuredReturn<Output>,
 >(
   options: StructuredToolOptions<Input, Output, ToolContext, Returned> & { readonly name?: Name },
-): ToolDefinition<NameOf<Name>>
+): ToolDefinition<NameOf<Name>, TypesFor<Input, Output>>
 export function defineTool(
   options:
     | IsolatedToolOptions<Described, Described>

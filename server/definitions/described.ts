@@ -127,7 +127,9 @@ export type Immutable<Value> = Value extends (...args: never[]) => unknown
     : Value
 
 /** Fields, if one is a field or a library's schema, or all are JSON Schemas and the whole is none. */
-type HasFields<Input> = [Extract<Input[keyof Input], { readonly '~standard': unknown }>] extends [never]
+export type HasFields<Input> = [Extract<Input[keyof Input], { readonly '~standard': unknown }>] extends [
+  never,
+]
   ? Input extends { readonly type: string | readonly string[] }
     ? false
     : [keyof Input] extends [never]

@@ -138,6 +138,8 @@ class Gateway {
   readonly #plan: GatewayPlan
   readonly #ctx: ActorContext
   readonly #self: RefOf<typeof gatewayActor>
+  /** To itself; false once it has ended: what comes late is of no use. */
+  readonly #cast: RefOf<typeof gatewayActor>['cast']
   readonly #places = new Map<string, Place>()
   /** What a search finds, where tools are not listed. */
   #hidden: readonly ToolDefinition[] = []
@@ -155,7 +157,9 @@ class Gateway {
     this.#holdings = holdings
     this.#plan = plan
     this.#ctx = ctx
-    this.#self = ctx.self as RefOf<typeof gatewayActor>
+    const self = ctx.self as RefOf<typeof gatewayActor>
+    this.#self = self
+    this.#cast = (name, ...input) => !ctx.signal.aborted && self.cast(name, ...input)
     // what an earlier incarnation has offered: it may be gone, or lead nowhere
     const left = holdings.catalog.relayed()
     this.#held = new Map(left.map((component) => [keyOf(component), { component, text: '' }]))
@@ -231,7 +235,7 @@ class Gateway {
   /** A set of clients, in which they come and go. */
   take(upstreams: Upstreams): void {
     this.#upstreams = upstreams
-    this.#undo.push(upstreams.onState(() => void this.#self.cast('sync')))
+    this.#undo.push(upstreams.onState(() => void this.#cast('sync')))
     this.sync()
   }
 
@@ -251,8 +255,8 @@ class Gateway {
   watch(name: string, client: Upstream): void {
     const place = this.#places.get(name)
     if (place === undefined) return
-    const changed = (): void => void this.#self.cast('changed', { name, client })
-    const state = (): void => void this.#self.cast('state', { name, state: client.state, client })
+    const changed = (): void => void this.#cast('changed', { name, client })
+    const state = (): void => void this.#cast('state', { name, state: client.state, client })
     for (const undo of place.undo.splice(0)) undo()
     Object.assign(place, { client, isReady: false, isAsking: false, isStale: false })
     place.undo = [
@@ -321,7 +325,7 @@ class Gateway {
     place.isAsking = true
     const { signal } = this.#ctx
     const tell = (lists: UpstreamLists | undefined): void =>
-      void this.#self.cast('listed', { name, client, lists })
+      void this.#cast('listed', { name, client, lists })
     fetchLists(client, signal).then(tell, () => tell(undefined))
   }
 
@@ -363,9 +367,8 @@ class Gateway {
       entry: typeof entry === 'function' ? { start: entry } : entry,
       options: this.#plan.servers.get(name) ?? {},
       world,
-      began: (client) => void this.#self.cast('began', { name, client }),
-      failed: (error, isTeller) =>
-        void this.#self.cast('failed', { name, problem: messageOf(error), isTeller }),
+      began: (client) => void this.#cast('began', { name, client }),
+      failed: (error, isTeller) => void this.#cast('failed', { name, problem: messageOf(error), isTeller }),
       resourceUpdated: (uri) => void this.#holdings.changes.resourceUpdated(uri).catch(() => {}),
     })
     const place: Place = {
@@ -459,10 +462,10 @@ class Gateway {
         if (!isUpstreams(upstreams))
           throw new TypeError(`expected what startClients returns, got ${show(upstreams)}`)
         // it may have ended meanwhile
-        if (!this.#self.cast('source', upstreams)) return upstreams.close()
+        if (!this.#cast('source', upstreams)) return upstreams.close()
         return undefined
       })
-      .catch((error) => void this.#self.cast('missing', messageOf(error)))
+      .catch((error) => void this.#cast('missing', messageOf(error)))
   }
 
   /** The server may ask before its place is here. */

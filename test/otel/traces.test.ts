@@ -27,6 +27,7 @@ import {
   SimpleSpanProcessor,
 } from '@opentelemetry/sdk-trace-base'
 import * as assert from 'uvu/assert'
+import { McpError } from '../../protocol/wire/errors.js'
 import { defineServer } from '../../server/definitions/define-server.js'
 import { defineTool } from '../../server/definitions/define-tool.js'
 import { definePrompt } from '../../server/definitions/define-prompt.js'
@@ -45,9 +46,10 @@ const test = suite('OpenTelemetry', { timeout: 20_000 })
 const eras = ['handshake', 'modern'] as const
 
 context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
-propagation.setGlobalPropagator(
-  new CompositePropagator({ propagators: [new W3CTraceContextPropagator(), new W3CBaggagePropagator()] }),
-)
+const propagator = new CompositePropagator({
+  propagators: [new W3CTraceContextPropagator(), new W3CBaggagePropagator()],
+})
+propagation.setGlobalPropagator(propagator)
 
 const noopMeter = createNoopMeter()
 
@@ -381,13 +383,42 @@ test('what fails in OpenTelemetry costs no call anything, and is told to its dia
     } finally {
       undo[Symbol.dispose]()
     }
-    assert.ok(
-      told.some((text) => text.includes(`${when} fails`)),
-      when,
-    )
+    // of many failures not each is told
+    assert.match(told.splice(0).join('\n'), /start fails|end fails|record fails/, when)
   }
-  assert.ok(told.some((text) => text.includes('record fails')))
-  assert.ok(told.some((text) => text.includes('with fails')))
+})
+
+test('a propagator that fails costs the parent, and no span', async (t) => {
+  const { of } = observed(t)
+  const fails = (): never => {
+    throw new Error('it fails')
+  }
+  propagation.disable()
+  propagation.setGlobalPropagator({ inject: fails, extract: fails, fields: () => [] })
+  t.after(() => {
+    propagation.disable()
+    propagation.setGlobalPropagator(propagator)
+  })
+  const { client } = await open(t, 'modern')
+  assert.is((await client.callTool('price')).text, '5')
+  assert.ok(of(SpanKind.CLIENT, 'tools/call price').ended)
+  assert.is(of(SpanKind.SERVER, 'tools/call price').parentSpanContext, undefined)
+})
+
+test('codes that the other side chooses are measured as far as there are few', async (t) => {
+  const { measured } = observed(t)
+  const upset = scriptedServer({
+    'tools/call': () => {
+      code += 1
+      throw new McpError(code, 'no')
+    },
+  })
+  let code = 0
+  const client = startClient({ transport: upset.transport, logger: false })
+  t.after(() => client.close())
+  for (let i = 0; i < 600; i += 1) await client.callTool('any').catch(() => {})
+  const points = (await measured()).get('mcp.client.operation.duration') ?? []
+  assert.ok(points.length > 400 && points.length <= 502, String(points.length))
 })
 
 test('the exporter of OpenTelemetry tells a collector', async (t) => {

@@ -12,7 +12,12 @@ export async function startSuiteServer(
 ): Promise<Server> {
   const tools = [...plainTools(), ...serverTools(() => server)]
   const definition = defineServer({ name: 'suite', version: '1.0.0', instructions: 'Be kind.', tools })
-  const server = await startServer(definition, { transport, logger: false, drainTimeout: 2_000, ...options })
+  const server: Server = await startServer(definition, {
+    transport,
+    logger: false,
+    drainTimeout: 2_000,
+    ...options,
+  })
   return server
 }
 

@@ -80,7 +80,7 @@ definePrompt({
 // Without a name a definition can be listed by its key only.
 const nameless = defineTool({ run: () => '' })
 holds<Same<typeof nameless.name, undefined>>()
-holds<Same<ReturnType<typeof named>['name'], string>>()
+holds<Same<ReturnType<typeof named>['name'], 'x'>>()
 function named() {
   return defineTool({ name: 'x', run: () => '' })
 }

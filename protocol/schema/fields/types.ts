@@ -1,4 +1,5 @@
 import type { StandardSchema } from '../schema.js'
+import type { CalendarDate, ClockTime, NaiveDateTime, ZonedDateTime } from './calendar.js'
 import type { Field } from './field.js'
 
 /** The type of the values that a field or schema reads. */
@@ -79,3 +80,46 @@ type FromObject<Schema> = Schema extends { properties: infer Properties }
   : Record<string, unknown>
 
 type RequiredKeys<Schema> = Schema extends { required: readonly (infer Key)[] } ? Key : never
+
+/** What a caller sends for a field or schema. */
+export type InputOf<Input> =
+  Input extends Field<infer Output, infer _>
+    ? Sent<Output>
+    : Input extends StandardSchema<infer Given, infer _>
+      ? Given
+      : FromJsonSchema<Input>
+
+/** What a caller sends for an object, from what describes its fields: those with a default may be left out. */
+export type GroupInput<Fields> = Flat<
+  {
+    -readonly [Name in keyof Fields as MayLack<Fields[Name]> extends true ? never : Name]: InputOf<
+      Fields[Name]
+    >
+  } & {
+    -readonly [Name in keyof Fields as MayLack<Fields[Name]> extends true ? Name : never]?: InputOf<
+      Fields[Name]
+    >
+  }
+>
+
+type MayLack<Input> =
+  Input extends Field<infer _, infer P>
+    ? P extends 'required'
+      ? false
+      : true
+    : Input extends StandardSchema<infer Given, infer _>
+      ? undefined extends Given
+        ? true
+        : false
+      : Input extends { readonly default: unknown }
+        ? true
+        : false
+
+/** A value as it is sent: days and times are texts. */
+export type Sent<Value> = Value extends CalendarDate | ClockTime | NaiveDateTime | ZonedDateTime
+  ? string
+  : Value extends readonly (infer Item)[]
+    ? Sent<Item>[]
+    : Value extends object
+      ? { [Key in keyof Value]: Sent<Value[Key]> }
+      : Value

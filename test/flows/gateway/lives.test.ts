@@ -9,7 +9,9 @@ import { defineTool } from '../../../server/definitions/define-tool.js'
 import { gateway } from '../../../server/definitions/gateway.js'
 import type { GatewayOptions } from '../../../server/definitions/gateway-options.js'
 import type { Seat, StartedUpstream, Upstream, Upstreams } from '../../../server/definitions/upstreams.js'
-import { type Connected, connect, crash, until } from '../../../testing.js'
+import { startServer } from '../../../server/server-supervisor.js'
+import { type Connected, connect, crash, scriptedServer, until } from '../../../testing.js'
+import { memory } from '../../../transports/connections/memory.js'
 import { stdio } from '../../../transports/stdio/client.js'
 import { inRoot } from '../../support/root.js'
 import { suite, type TestContext } from '../../support/suite.js'
@@ -28,6 +30,38 @@ test('a lazy server is started by the first list, and its tools stay listed when
   assert.is(starts.all.length, 1)
   assert.is((await client.callTool('raw__echo', { text: 'back' })).text, 'back')
   assert.is(starts.all.length, 2)
+})
+
+test('what a gateway waits for when it ends costs nothing, and clients that come too late are closed', async (t) => {
+  // lists that never come: what ends them is the end of the gateway
+  const mute = scriptedServer({ 'tools/list': () => undefined })
+  const upstream = startClient({ name: 'mute', transport: mute.transport, logger: false })
+  t.after(() => upstream.close())
+  const server = await startServer(gateway({ mute: upstream }), { transport: memory().serve, logger: false })
+  await mute.next('tools/list')
+  await server.stop()
+
+  let give: (clients: Upstreams) => void = () => {}
+  const given = new Promise<Upstreams>((resolve) => {
+    give = resolve
+  })
+  const late = await startServer(
+    gateway(() => given),
+    { transport: memory().serve, logger: false },
+  )
+  await late.stop()
+  let closed: () => void = () => {}
+  const wasClosed = new Promise<void>((resolve) => {
+    closed = resolve
+  })
+  give({
+    names: [],
+    has: () => false,
+    get: () => upstream,
+    onState: () => () => {},
+    close: async () => closed(),
+  })
+  await wasClosed
 })
 
 test('a call whose tool nobody has listed yet starts lazy servers; fifty calls at once start one client', async (t) => {

@@ -67,7 +67,7 @@ test('a question without a key, or with a field that nobody knows, says what was
   const { client } = await startAsking(t, async (ctx) => [
     await ctx.elicit(form as never, {} as never).catch(({ message }: Error) => message),
     await ctx.elicit('k', undefined as never).catch(({ message }: Error) => message),
-    await ctx.elicit('k', { message: 'a', form: {} } as never).catch(({ message }: Error) => message),
+    await ctx.elicit('k', { message: 'a', fields: {} } as never).catch(({ message }: Error) => message),
     await ctx.sample('', said).catch(({ message }: Error) => message),
   ])
   const [key, question, field, empty] = JSON.parse(
@@ -78,7 +78,7 @@ test('a question without a key, or with a field that nobody knows, says what was
     /^elicit: key: expected a non-empty string first, as in ctx\.elicit\('what', \{ \.\.\. \}\), got an/,
   )
   assert.match(question, /^elicit: question: expected an object, got undefined$/)
-  assert.match(field, /^elicit: form: expected a field among .* \(did you mean "requestedSchema"\?\)/)
+  assert.match(field, /^elicit: fields: expected a field among .* \(did you mean "form"\?\)/)
   assert.match(empty, /^sample: key: expected a non-empty string first/)
 })
 
