@@ -1,8 +1,9 @@
 import type { ChildProcessByStdio } from 'node:child_process'
-import { accessSync, constants, existsSync, statSync } from 'node:fs'
-import { resolve, win32 } from 'node:path'
+import { accessSync, constants, existsSync, readFileSync, statSync } from 'node:fs'
+import { resolve } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import { TransportError } from '../base/errors.js'
+import { batchFileOf, problemOfArguments, type ShellStart, throughShell } from './batch-file.js'
 import type { StdioSettings } from './options.js'
 
 export type ServerProcess = ChildProcessByStdio<Writable, Readable, Readable>
@@ -16,11 +17,13 @@ const posix = process.platform !== 'win32'
 
 /** Starts a server as leader of a process group. Most failures emit `error`; others throw SPAWN_FAILED. */
 export function spawnServer(settings: StdioSettings): ServerProcess {
-  const { command, args, env, cwd } = settings
+  const { env, cwd } = settings
   // not imported: a program without such clients never loads it
   const { spawn } = process.getBuiltinModule('node:child_process')
   try {
-    return spawn(command, [...args], {
+    const start = posix ? settings : startOnWindows(settings)
+    return spawn(start.command, [...start.args], {
+      windowsVerbatimArguments: 'windowsVerbatimArguments' in start,
       env: { ...env }, // Node adds to it, for coverage and permissions
       shell: false,
       detached: posix,
@@ -29,8 +32,34 @@ export function spawnServer(settings: StdioSettings): ServerProcess {
       ...(cwd === undefined ? {} : { cwd }),
     })
   } catch (error) {
+    if (error instanceof TransportError) throw error
     throw explainSpawnError(error as NodeJS.ErrnoException, settings).error
   }
+}
+
+/** A batch file, such as `npx`, in a shell; anything else as it is. Throws SPAWN_FAILED, and errors of the file system. */
+export function startOnWindows(
+  { command, args, env, cwd = process.cwd() }: Pick<StdioSettings, 'command' | 'args' | 'env' | 'cwd'>,
+  { exists, read }: Files = { exists: existsSync, read: (file) => readFileSync(file, 'latin1') },
+): Pick<StdioSettings, 'command' | 'args'> | ShellStart {
+  const file = batchFileOf({ command, path: variableOf(env, 'path'), cwd }, exists)
+  if (file === undefined) return { command, args }
+  const problem = problemOfArguments(args)
+  if (problem !== undefined)
+    throw new TransportError('SPAWN_FAILED', `${command} could not be started: ${problem}`, {
+      data: { command, cwd },
+    })
+  return throughShell({ file, args, text: read(file) }, { SystemRoot: variableOf(env, 'systemroot') })
+}
+
+interface Files {
+  exists(file: string): boolean
+  read(file: string): string
+}
+
+/** Windows takes no notice of how the names of its variables are written: `Path`. */
+function variableOf(env: Readonly<Record<string, string | undefined>>, name: string): string | undefined {
+  return Object.entries(env).find(([key]) => key.toLowerCase() === name)?.[1]
 }
 
 /** Sends a signal to a server and everything it started; harmless when nobody is left. */
@@ -100,19 +129,12 @@ export function groupLives(child: ServerProcess): boolean {
 export function explainSpawnError(
   cause: NodeJS.ErrnoException,
   { command, env, cwd }: Pick<StdioSettings, 'command' | 'env' | 'cwd'>,
-  platform: NodeJS.Platform = process.platform,
 ): SpawnFailure {
   const folder = cwd ?? process.cwd()
   const data = { command, path: env.PATH, cwd: folder }
   const wrong = problemOfFolder(folder)
   if (wrong !== undefined) {
     const message = `cwd: the folder ${folder} ${wrong}`
-    return { error: new TransportError('SPAWN_FAILED', message, { cause, data }), fatal: true }
-  }
-  const mayBeBatch = platform === 'win32' && (cause.code === 'EINVAL' || cause.code === 'ENOENT')
-  const batchFile = mayBeBatch ? batchFileOf(data, existsSync) : undefined
-  if (batchFile !== undefined) {
-    const message = batchFileProblem(command, batchFile)
     return { error: new TransportError('SPAWN_FAILED', message, { cause, data }), fatal: true }
   }
   // ENOTDIR: a part of the path is a file
@@ -160,40 +182,4 @@ function problemOfFolder(folder: string): string | undefined {
     const { code } = error as NodeJS.ErrnoException
     return code === 'EACCES' || code === 'EPERM' ? 'may not be entered' : 'does not exist'
   }
-}
-
-interface Started {
-  readonly command: string
-  /** Folders of the search, with `;` in between. */
-  readonly path: string | undefined
-  readonly cwd: string
-}
-
-const extensions = ['.cmd', '.bat']
-
-/**
- * The batch file that a command means on Windows, such as `npx`. Node starts none without a shell
- * (CVE-2024-27980), which would read the arguments as code.
- */
-export function batchFileOf(
-  { command, path = '', cwd }: Started,
-  exists: (file: string) => boolean,
-): string | undefined {
-  // Windows takes no notice of spaces and dots at the end
-  if (/\.(?:cmd|bat)[ .]*$/i.test(command)) return command
-  if (win32.extname(command) !== '') return undefined
-  const folders = /[\\/:]/.test(command) ? [cwd] : [cwd, ...path.split(';').filter((part) => part !== '')]
-  const places = folders.flatMap((folder) =>
-    extensions.map((extension) => win32.resolve(folder, `${command}${extension}`)),
-  )
-  return places.find(exists)
-}
-
-export function batchFileProblem(command: string, file: string): string {
-  const what = command === file ? command : `${command} (${file})`
-  return (
-    `${what} is a batch file, which Windows runs in a shell only, and servers are started without one: start the program behind it, ` +
-    `such as command: process.execPath with the path of its script first in args, or, where every argument is yours, ` +
-    `command: 'cmd.exe' with args: ['/d', '/c', '${win32.basename(command)}', ...]`
-  )
 }
