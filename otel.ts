@@ -14,7 +14,7 @@ import {
   trace,
   type Tracer,
 } from '@opentelemetry/api'
-import { type AroundEvent, subscribeClient } from './client/base/events.js'
+import { type AroundEvent, type StateEvent, subscribeClient } from './client/base/events.js'
 import { isMethod } from './protocol/messages/methods.js'
 import { isObject } from './protocol/wire/json.js'
 import { isError, messageOf } from './runtime/base/errors.js'
@@ -22,7 +22,7 @@ import { isPromise } from './runtime/base/promise.js'
 import { subscribe } from './runtime/faults/events.js'
 import { systemClock } from './runtime/time/clock.js'
 import { Places, readRows } from './runtime/watch/rows.js'
-import { subscribeServer, type WorkEvent } from './server/base/events.js'
+import { type SessionEvent, subscribeServer, type WorkEvent } from './server/base/events.js'
 
 /** Where spans and measurements go. */
 export interface InstrumentOptions {
@@ -44,15 +44,13 @@ export function instrument({ tracer, meter }: InstrumentOptions = {}): Disposabl
   const spans = tracer ?? trace.getTracer('caduceus')
   const safely = guard()
   const measures = measuresOf(meter ?? metrics.getMeter('caduceus'), safely)
+  const lives = new Lives(spans, measures)
   const undo = [
+    () => lives.end(),
     subscribeClient('call', (event) => safely(() => aroundCall(event, spans, measures))),
     subscribeServer('work', (event) => safely(() => aroundWork(event, spans, measures))),
-    subscribeClient('state', ({ client, phase }) => {
-      if (phase === 'ready') safely(() => measures.connections.add(1, { 'caduceus.client': client }))
-    }),
-    subscribeServer('session', ({ server, type }) =>
-      safely(() => measures.sessions.add(type === 'ended' ? -1 : 1, { 'caduceus.server': server })),
-    ),
+    subscribeClient('state', (event) => safely(() => lives.client(event))),
+    subscribeServer('session', (event) => safely(() => lives.session(event))),
     subscribe('progress', ({ restarted, supervisor }) => {
       if (restarted) safely(() => measures.restarts.add(1, { 'caduceus.supervisor': supervisor }))
     }),
@@ -77,6 +75,8 @@ function measuresOf(meter: Meter, safely: Safely) {
   return {
     client: meter.createHistogram('mcp.client.operation.duration', seconds),
     server: meter.createHistogram('mcp.server.operation.duration', seconds),
+    clientSession: meter.createHistogram('mcp.client.session.duration', seconds),
+    serverSession: meter.createHistogram('mcp.server.session.duration', seconds),
     blocked: meter.createHistogram('caduceus.event_loop.blocked', seconds),
     sessions: meter.createUpDownCounter('caduceus.server.sessions', { unit: '{session}' }),
     connections: meter.createCounter('caduceus.client.connections', { unit: '{connection}' }),
@@ -150,6 +150,76 @@ function guard(): Safely {
       }
       return undefined
     }
+  }
+}
+
+interface ClientLife {
+  /** When it became ready, if it is. */
+  since: number | undefined
+  /** The time without a connection. */
+  outage: Span | undefined
+}
+
+/** How long sessions and connections last, and a span for each time in which a client looks for its server again. */
+class Lives {
+  readonly #tracer: Tracer
+  readonly #measures: Measures
+  readonly #now: () => number
+  readonly #sessions = new Map<string, number>()
+  readonly #clients = new Map<string, ClientLife>()
+
+  constructor(tracer: Tracer, measures: Measures, { now } = systemClock) {
+    this.#tracer = tracer
+    this.#measures = measures
+    this.#now = now
+  }
+
+  session({ tree, process, server, type, revision, reason }: SessionEvent): void {
+    const { sessions, serverSession } = this.#measures
+    const key = `${tree} ${process}`
+    const began = this.#sessions.get(key)
+    const about = { 'caduceus.server': server }
+    if (type !== 'ended') this.#sessions.set(key, this.#now())
+    else this.#sessions.delete(key)
+    sessions.add(type === 'ended' ? -1 : 1, about)
+    if (type !== 'ended' || began === undefined) return
+    const isBad = reason === 'crash' || reason === 'killed'
+    const how = { ...about, 'mcp.protocol.version': revision, ...(isBad && { 'error.type': reason }) }
+    serverSession.record((this.#now() - began) / 1_000, how)
+  }
+
+  client({ tree, client, phase, code, attempt }: StateEvent): void {
+    const key = `${tree} ${client}`
+    const life = this.#clients.get(key) ?? { since: undefined, outage: undefined }
+    const about = { 'caduceus.client': client }
+    const why = code === undefined ? {} : { 'error.type': String(code) }
+    const { since } = life
+    if (phase === 'ready') {
+      if (since === undefined) this.#measures.connections.add(1, about)
+      this.#clients.set(key, { since: since ?? this.#now(), outage: undefined })
+      life.outage?.setAttribute('caduceus.attempts', attempt).end()
+      return
+    }
+    if (phase === 'closed') this.#clients.delete(key)
+    else if (since !== undefined)
+      this.#clients.set(key, {
+        since: undefined,
+        outage: this.#tracer.startSpan('reconnect', { attributes: { ...about, ...why } }),
+      })
+    if (since !== undefined)
+      this.#measures.clientSession.record((this.#now() - since) / 1_000, { ...about, ...why })
+    if (phase !== 'failed' && phase !== 'closed') return
+    const { outage } = this.#clients.get(key) ?? life
+    if (phase === 'failed') outage?.setStatus({ code: SpanStatusCode.ERROR }).setAttributes(why)
+    outage?.end()
+    if (phase === 'failed') this.#clients.delete(key)
+  }
+
+  /** What is open is told as far as it has come. */
+  end(): void {
+    for (const { outage } of this.#clients.values()) this.#measures.safely(() => outage?.end())
+    this.#clients.clear()
+    this.#sessions.clear()
   }
 }
 

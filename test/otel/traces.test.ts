@@ -38,7 +38,7 @@ import { startServer } from '../../server/server-supervisor.js'
 import { http } from '../../transports/http/client/client.js'
 import { serveHttp } from '../../transports/http/server/serve.js'
 import { instrument } from '../../otel.js'
-import { type Connected, connect, scriptedServer, until } from '../../testing.js'
+import { type Connected, connect, crash, scriptedServer, until } from '../../testing.js'
 import { heard } from '../support/heard.js'
 import { suite, type TestContext } from '../support/suite.js'
 
@@ -313,6 +313,49 @@ test('the processes and their waiting messages are measured when somebody collec
   // the SDK tells the last value again
   await open(t, 'modern')
   assert.is((await measured()).get('caduceus.processes')?.[0]?.value, processes?.value)
+})
+
+test('a client that looks for its server again is a span, and how long it had one is measured', async (t) => {
+  const { spans, measured } = observed(t)
+  const server = scriptedServer({ 'tools/call': { content: [] } })
+  const client = startClient({
+    name: 'lasting',
+    transport: server.transport,
+    backoff: { base: 1 },
+    logger: false,
+  })
+  t.after(() => client.close())
+  await client.ready()
+  const lost = until(client, ({ phase }) => phase === 'disconnected')
+  server.drop()
+  await lost
+  await client.callTool('any')
+  const [outage] = spans().filter(({ name }) => name === 'reconnect')
+  assert.is(outage?.attributes['caduceus.client'], 'lasting')
+  assert.is(outage?.attributes['error.type'], 'CONNECTION_LOST')
+  await client.close()
+  const points = (await measured()).get('mcp.client.session.duration') ?? []
+  const counts = points.map(({ value }) => (value as { count: number }).count)
+  assert.is(
+    counts.reduce((sum, count) => sum + count, 0),
+    2,
+  )
+  assert.is((await measured()).get('caduceus.client.connections')?.[0]?.value, 2)
+})
+
+test('how long sessions were open is measured, and what ended them', async (t) => {
+  const { measured } = observed(t)
+  const pair = await open(t, 'handshake')
+  const [session] = await pair.server.sessions()
+  if (session === undefined) throw new Error('no session')
+  await crash(session.ref)
+  await pair.client.callTool('hello')
+  await pair.close()
+  const points = (await measured()).get('mcp.server.session.duration') ?? []
+  assert.equal(points.map(({ attributes }) => (attributes as Record<string, unknown>)['error.type']).sort(), [
+    'crash',
+    undefined,
+  ])
 })
 
 test('a span of a client tells where its server is', async (t) => {

@@ -10,7 +10,7 @@ export interface Act {
   readonly what: (typeof acts)[number]
 }
 
-const acts = ['kill', 'restart', 'trace'] as const
+const acts = ['kill', 'restart', 'reconnect', 'trace'] as const
 
 export interface HandlerParts {
   /** Undefined: whoever gets here may look. */

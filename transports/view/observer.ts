@@ -1,8 +1,9 @@
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import { type EventLoopUtilization, performance } from 'node:perf_hooks'
+import { handled } from '../../runtime/base/promise.js'
 import { defineActor } from '../../runtime/process/behaviour.js'
 import type { ActorContext } from '../../runtime/process/context.js'
-import { type ActorRef, processOf } from '../../runtime/process/ref.js'
+import { type ActorRef, type ProcessRef, processOf } from '../../runtime/process/ref.js'
 import type { TimerRef } from '../../runtime/process/timers.js'
 import { Lookout } from '../../runtime/watch/lookout.js'
 import { trace } from '../../runtime/watch/sys.js'
@@ -110,9 +111,11 @@ export const observer = defineActor({
     act(state: Observer, { key, what }: Act, ctx): string {
       const { lookout } = state
       const name = lookout.rows.get(key)?.name
-      if (what !== 'trace') return lookout.end(key, what) ? `${name}: ${what}` : 'it does not run any more'
+      if (what === 'kill' || what === 'restart')
+        return lookout.end(key, what) ? `${name}: ${what}` : 'it does not run any more'
       const ref = lookout.find(key)
-      if (ref === undefined) return 'no process of this thread runs there: trace it where it is'
+      if (ref === undefined) return `no process of this thread runs there: ${what} it where it is`
+      if (what === 'reconnect') return reconnect(ref)
       startTrace(state, ref, key, ctx)
       return `${ref.name}: trace`
     },
@@ -193,6 +196,14 @@ function healthOf(state: Observer, ctx: ActorContext): Health {
   const late = Math.max(0, Math.round((ctx.clock.now() - state.due) * 10) / 10)
   const busy = Math.round(utilization * 1_000) / 1_000
   return { rss, heapUsed, late, busy, uptime: Math.round(process.uptime() * 1_000) }
+}
+
+/** A client that waits, or has given up, connects now; any other process knows nothing of that. */
+function reconnect(ref: ProcessRef): string {
+  if (ref.name !== 'client') return `${ref.name} is no client`
+  // its answer tells nothing more
+  handled((ref as ActorRef<{ reconnect: Handlers<undefined, void> }>).call('reconnect', undefined))
+  return 'client: reconnect'
 }
 
 function startTrace(state: Observer, ref: Parameters<typeof trace>[0], key: number, ctx: ActorContext): void {

@@ -19,7 +19,8 @@ import { type Observation, type ObserveOptions, observe } from '../../../transpo
 import { observer } from '../../../transports/view/observer.js'
 import type { Changes, Picture } from '../../../transports/view/picture.js'
 import { observedPrograms } from '../../../transports/view/programs.js'
-import { until } from '../../../testing.js'
+import { startClient } from '../../../client/handle/supervisor.js'
+import { scriptedServer, until } from '../../../testing.js'
 import { suite, type TestContext } from '../../support/suite.js'
 
 const test = suite('observe')
@@ -134,6 +135,35 @@ async function refOfWorker(supervisor: ProcessRef): Promise<ActorRef> {
   if (child?.ref === undefined) throw new Error('no worker')
   return child.ref as ActorRef
 }
+
+test('a client that waits connects when it is told to', async (t) => {
+  const server = scriptedServer()
+  const client = startClient({
+    transport: server.transport,
+    backoff: { base: 60_000, cap: 60_000 },
+    logger: false,
+  })
+  t.after(() => client.close())
+  await client.ready()
+  await family(t)
+  const lost = until(client, ({ phase }) => phase === 'disconnected')
+  server.drop()
+  await lost
+  const { path, url } = await open(t, { port: 0, actions: true })
+  const { origin, cookie } = await signIn({ url } as Observation)
+  const { pictures } = look(t, path ?? '')
+  const { rows } = await pictures.next()
+  const act = (name: string) =>
+    ask(`${origin}/act`, {
+      method: 'POST',
+      headers: { cookie, 'x-caduceus': 'act' },
+      body: JSON.stringify({ key: rows.find((row) => row.name === name)?.key, what: 'reconnect' }),
+    })
+  assert.is((await act('worker')).text, 'worker is no client\n')
+  const ready = until(client, ({ phase }) => phase === 'ready')
+  assert.is((await act('client')).text, 'client: reconnect\n')
+  await ready
+})
 
 test('without its option nobody acts; with it, a process is killed, restarted and traced', async (t) => {
   const { ref } = await family(t)

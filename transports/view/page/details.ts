@@ -7,19 +7,17 @@ import { durationText, timeText } from './words.js'
 
 const shownMessages = 100
 
+type Act = 'kill' | 'restart' | 'reconnect' | 'trace'
+
 /** What there is to say of the selected row, and what may be done with it. */
 export class Details {
   readonly #model: Model
   readonly #box: HTMLElement
-  readonly #act: (key: number, what: 'kill' | 'restart' | 'trace') => void
+  readonly #act: (key: number, what: Act) => void
   #traced: Traced[] = []
   #shown = ''
 
-  constructor(
-    model: Model,
-    box: HTMLElement,
-    act: (key: number, what: 'kill' | 'restart' | 'trace') => void,
-  ) {
+  constructor(model: Model, box: HTMLElement, act: (key: number, what: Act) => void) {
     this.#model = model
     this.#box = box
     this.#act = act
@@ -57,7 +55,7 @@ export class Details {
   }
 
   #buttons(row: Row): HTMLElement {
-    const button = (what: 'kill' | 'restart' | 'trace', title: string): HTMLElement => {
+    const button = (what: Act, title: string): HTMLElement => {
       const made = el('button', { type: 'button', title, class: what }, what)
       made.addEventListener('click', () => {
         if (what === 'trace') this.#traced = []
@@ -69,6 +67,7 @@ export class Details {
       'div',
       { class: 'acts' },
       button('restart', 'asks it to end in order; its supervisor starts it again'),
+      row.name === 'client' ? button('reconnect', 'has it connect now, and not after its pause') : undefined,
       button('kill', 'ends it at once, as a crash would'),
       row.kind === 'task' ? undefined : button('trace', 'shows the names of its messages, for 30 s'),
     )
