@@ -202,7 +202,7 @@ function healthOf(state: Observer, ctx: ActorContext): Health {
 function reconnect(ref: ProcessRef): string {
   if (ref.name !== 'client') return `${ref.name} is no client`
   // its answer tells nothing more
-  handled((ref as ActorRef<{ reconnect: Handlers<undefined, void> }>).call('reconnect', undefined))
+  void handled((ref as ActorRef<{ reconnect: Handlers<undefined, void> }>).call('reconnect', undefined))
   return 'client: reconnect'
 }
 
