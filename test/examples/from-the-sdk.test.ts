@@ -59,8 +59,9 @@ test('every function of ours that the page names is there', () => {
   }
   assert.ok(called.length > 30, `${called.length} functions`)
   for (const [, owner = 'plain', name = ''] of called) {
-    const found = Reflect.get(members[owner as keyof typeof members], name)
-    assert.type(found, 'function', `${owner}.${name}`)
+    const found = Object.getOwnPropertyDescriptor(members[owner as keyof typeof members], name)
+    // a getter: `client.tools()`
+    assert.ok(typeof found?.value === 'function' || found?.get !== undefined, `${owner}.${name}`)
   }
 })
 

@@ -69,8 +69,8 @@ const calls: readonly (readonly [
   ],
   [
     'it asks by a form of another name',
-    (ctx) => ctx.elicit('who', any({ message: 'Who?', form: {} })),
-    [/elicit: form: /, /did you mean "requestedSchema"\?/],
+    (ctx) => ctx.elicit('who', any({ message: 'Who?', fields: {} })),
+    [/elicit: fields: /, /did you mean "form"\?/],
   ],
   [
     'it asks two things under one key',
