@@ -1,3 +1,7 @@
+export { type AiTool, toAiTools } from './client/adapters/ai-sdk.js'
+export { type LangChainTool, toLangChainTools } from './client/adapters/lang-chain.js'
+export type { ModelToolsOptions, ToolSource } from './client/adapters/model-tools.js'
+export { type OpenAiTools, toOpenAiTools } from './client/adapters/openai.js'
 export { fileAuthStorage } from './client/auth/file-storage.js'
 export { loopbackSignIn } from './client/auth/loopback.js'
 export type { OAuthOptions, SignIn } from './client/auth/options.js'

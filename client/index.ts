@@ -1,3 +1,12 @@
+export { type AiOutput, type AiSchema, type AiTool, toAiTools } from './adapters/ai-sdk.js'
+export { type LangChainTool, toLangChainTools } from './adapters/lang-chain.js'
+export type { ModelToolsOptions, ToolSource } from './adapters/model-tools.js'
+export {
+  type OpenAiCall,
+  type OpenAiFunction,
+  type OpenAiTools,
+  toOpenAiTools,
+} from './adapters/openai.js'
 export type {
   AnswerOptions,
   ElicitForm,

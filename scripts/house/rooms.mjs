@@ -94,6 +94,7 @@ export const rooms = {
     auth: ['base'],
     handle: ['base', 'options', 'holdings', 'connection', 'requests', 'skills'],
     fleet: ['base', 'options', 'requests', 'handle'],
+    adapters: ['base', 'options', 'requests', 'handle', 'fleet'],
     pool: ['base', 'options', 'requests', 'handle', 'fleet'],
     share: ['base', 'options', 'holdings', 'requests', 'handle', 'fleet'],
   },
