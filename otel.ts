@@ -33,12 +33,12 @@ export interface InstrumentOptions {
 }
 
 /**
- * Has all clients and servers of this program make spans and metrics, by the semantic conventions of OpenTelemetry for
- * MCP, until it is disposed of. Context travels in `_meta` (`traceparent`, `tracestate`, `baggage`, SEP-414): a client's
- * span is the parent of its server's, also through a gateway, and what a handler traces is a child of that. Start the
- * SDK of OpenTelemetry, with its context manager, before. Names of tools and prompts are told; arguments, results and
- * ids of sessions are not. What fails in OpenTelemetry, or in what you have put into it, is told to its `diag`, and costs
- * no call anything.
+ * Has all clients and servers of this program make spans and metrics, by the semantic conventions of
+ * OpenTelemetry for MCP, until it is disposed of. Context travels in `_meta` (`traceparent`, `tracestate`,
+ * `baggage`, SEP-414): a client's span is the parent of its server's, also through a gateway, and what a
+ * handler traces is a child of that. Start the SDK of OpenTelemetry, with its context manager, before. Names
+ * of tools and prompts are told; arguments, results and ids of sessions are not. What fails in OpenTelemetry,
+ * or in what you have put into it, is told to its `diag`, and costs no call anything.
  */
 export function instrument({ tracer, meter }: InstrumentOptions = {}): Disposable {
   const spans = tracer ?? trace.getTracer('caduceus')
@@ -134,7 +134,10 @@ const other = '_OTHER'
 
 type Safely = <Result>(fn: () => Result) => Result | undefined
 
-/** Answers undefined for what fails: nobody's call may end for its spans. Tells the first failure, the second, fourth, eighth. */
+/**
+ * Answers undefined for what fails: nobody's call may end for its spans. Tells the first failure, the second,
+ * fourth, eighth.
+ */
 function guard(): Safely {
   let failures = 0
   return (fn) => {
@@ -160,7 +163,10 @@ interface ClientLife {
   outage: Span | undefined
 }
 
-/** How long sessions and connections last, and a span for each time in which a client looks for its server again. */
+/**
+ * How long sessions and connections last, and a span for each time in which a client looks for its server
+ * again.
+ */
 class Lives {
   readonly #tracer: Tracer
   readonly #measures: Measures
@@ -192,12 +198,13 @@ class Lives {
     const key = `${tree} ${client}`
     const life = this.#clients.get(key) ?? { since: undefined, outage: undefined }
     const about = { 'caduceus.client': client }
-    const why = code === undefined ? {} : { 'error.type': String(code) }
+    const known = this.#measures.names.client.bounded('codes', String(code), true)
+    const why = code === undefined ? {} : { 'error.type': known }
     const { since } = life
     if (phase === 'ready') {
-      if (since === undefined) this.#measures.connections.add(1, about)
       this.#clients.set(key, { since: since ?? this.#now(), outage: undefined })
       life.outage?.setAttribute('caduceus.attempts', attempt).end()
+      if (since === undefined) this.#measures.connections.add(1, about)
       return
     }
     if (phase === 'closed') this.#clients.delete(key)

@@ -12,7 +12,10 @@ export interface AiTool {
   toModelOutput(given: unknown): AiOutput
 }
 
-/** The JSON Schema of a tool's arguments, as a Standard Schema; version 5 finds its own mark. The server checks values. */
+/**
+ * The JSON Schema of a tool's arguments, as a Standard Schema; version 5 finds its own mark. The server
+ * checks values.
+ */
 export interface AiSchema {
   readonly jsonSchema: JsonObject
   readonly '~standard': {
@@ -36,9 +39,9 @@ type AiPart =
   | { readonly type: 'media'; readonly data: string; readonly mediaType: string }
 
 /**
- * The tools of one server, or of several, for `generateText`, `streamText` and agents of Vercel's AI SDK: by name, as
- * they are now. Images and sounds go to the model as such. A call is given up with the one of the SDK. Rejects as
- * `listTools`, and with BAD_OPTION.
+ * The tools of one server, or of several, for `generateText`, `streamText` and agents of Vercel's AI SDK: by
+ * name, as they are now. Images and sounds go to the model as such. A call is given up with the one of the
+ * SDK. Rejects as `listTools`, and with BAD_OPTION.
  */
 export async function toAiTools(
   source: ToolSource,

@@ -16,8 +16,8 @@ export interface LangChainTool {
 }
 
 /**
- * The tools of one server, or of several, as they are now: `(await toLangChainTools(clients)).map((tool) => new
- * DynamicStructuredTool(tool))`. Rejects as `listTools`, and with BAD_OPTION.
+ * The tools of one server, or of several, as they are now: `(await toLangChainTools(clients)).map((tool) =>
+ * new DynamicStructuredTool(tool))`. Rejects as `listTools`, and with BAD_OPTION.
  */
 export async function toLangChainTools(
   source: ToolSource,

@@ -24,7 +24,10 @@ export interface ModelTool {
 /** What models take: letters, digits, `_` and `-`, at most 64. */
 const longest = 64
 
-/** All tools of the source now, named `server__tool` where there are several servers. Throws BAD_OPTION; rejects as `listTools`. */
+/**
+ * All tools of the source now, named `server__tool` where there are several servers. Throws BAD_OPTION;
+ * rejects as `listTools`.
+ */
 export async function gatherTools(
   source: ToolSource,
   { filter, ...how }: ModelToolsOptions = {},

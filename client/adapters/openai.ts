@@ -32,7 +32,10 @@ export interface OpenAiTools {
     readonly type: 'function'
     readonly strict: false
   })[]
-  /** Runs a call; resolves with the message that answers it, also where it failed. Rejects when `signal` is aborted. */
+  /**
+   * Runs a call; resolves with the message that answers it, also where it failed. Rejects when `signal` is
+   * aborted.
+   */
   call(
     call: Extract<OpenAiCall, { id: string }>,
     signal?: AbortSignal,
@@ -44,8 +47,8 @@ export interface OpenAiTools {
 }
 
 /**
- * The tools of one server, or of several, as they are now, for function calling of OpenAI, and of what speaks like it.
- * Rejects as `listTools`, and with BAD_OPTION.
+ * The tools of one server, or of several, as they are now, for function calling of OpenAI, and of what speaks
+ * like it. Rejects as `listTools`, and with BAD_OPTION.
  */
 export async function toOpenAiTools(source: ToolSource, options?: ModelToolsOptions): Promise<OpenAiTools> {
   const all = await gatherTools(source, options)

@@ -90,8 +90,8 @@ const nothing = {} as const
 const late = { attached: nothing, awaited: nothing, reconnect: nothing } as const
 
 /**
- * The life of a client's connection, as a state machine of xstate: for visualizers, and for tests that are generated
- * from it. What it does to the outside is done by the `host` of its input.
+ * The life of a client's connection, as a state machine of xstate: for visualizers, and for tests that are
+ * generated from it. What it does to the outside is done by the `host` of its input.
  */
 export const connectionMachine = setup({
   types: {} as { context: Context; events: ConnectionEvent; input: Input },

@@ -176,8 +176,8 @@ export class Client<Served = unknown> implements AsyncDisposable {
 
   /**
    * The tools of the server, as functions by their names: `client.tools.divide({ a: 1, b: 2 })`, the same as
-   * `callTool`. They have types where those are known: `startClient<typeof definition>(...)`. Called itself, all
-   * that the server lists; a page is fetched when its first tool is wanted.
+   * `callTool`. They have types where those are known: `startClient<typeof definition>(...)`. Called itself,
+   * all that the server lists; a page is fetched when its first tool is wanted.
    */
   get tools(): AllTools & TypedTools<Served> {
     this.#tools ??= typedTools<AllTools & TypedTools<Served>>({

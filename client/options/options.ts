@@ -59,8 +59,8 @@ export interface ClientOptions extends AnswerOptions {
   /** Milliseconds that a handler of yours may take to answer a request of the server. Default 300,000. */
   readonly questionTimeout?: number
   /**
-   * Hears what its connection machine does, as xstate tells it (`createActor`, `inspect`), a little later; also an object
-   * with `next`, such as the inspectors for xstate are. Default: nobody.
+   * Hears what its connection machine does, as xstate tells it (`createActor`, `inspect`), a little later;
+   * also an object with `next`, such as the inspectors for xstate are. Default: nobody.
    */
   readonly inspect?: MachineInspector
   /** Pings the server. Default: only the end of the connection is noticed. */

@@ -3,7 +3,10 @@ import type { Process } from '../process/process.js'
 import type { Row, Rows } from './row.js'
 import type { Happening } from './timeline.js'
 
-/** The key of what an actor's state knows of trees elsewhere: of the peer for which it stands, or of other nodes. */
+/**
+ * The key of what an actor's state knows of trees elsewhere: of the peer for which it stands, or of other
+ * nodes.
+ */
 export const elsewhere: unique symbol = Symbol('elsewhere')
 
 /** What this side says to a `Reporter` of the other one. */

@@ -3,8 +3,8 @@ import { subscriber } from '../faults/containment.js'
 import type { World } from '../time/world.js'
 
 /**
- * Hears what state machines do, as xstate tells it to `inspect` of `createActor`: a function, or an object with `next`
- * such as the inspectors for xstate are. It runs apart from who tells, a little later.
+ * Hears what state machines do, as xstate tells it to `inspect` of `createActor`: a function, or an object
+ * with `next` such as the inspectors for xstate are. It runs apart from who tells, a little later.
  */
 export type MachineInspector = ((event: InspectionEvent) => void) | { next?(event: InspectionEvent): void }
 

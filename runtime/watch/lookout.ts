@@ -18,7 +18,9 @@ export interface LookoutSettings {
   readonly nodes: boolean
 }
 
-/** Reads all trees of this thread, and those of its peers as they tell of themselves, and says what is other. */
+/**
+ * Reads all trees of this thread, and those of its peers as they tell of themselves, and says what is other.
+ */
 export class Lookout {
   readonly #settings: LookoutSettings
   readonly #heard = new WeakMap<Elsewhere, number>()
@@ -60,7 +62,10 @@ export class Lookout {
     return findProcess(this.#places, key, this.#settings.leaveOut)?.ref
   }
 
-  /** Ends the process of a row, at once or in order, as if nobody in particular had asked. False where none runs. */
+  /**
+   * Ends the process of a row, at once or in order, as if nobody in particular had asked. False where none
+   * runs.
+   */
   end(key: number, how: 'kill' | 'restart'): boolean {
     const process = findProcess(this.#places, key, this.#settings.leaveOut)
     if (process !== undefined) {

@@ -12,8 +12,8 @@ export interface ReporterOptions {
 }
 
 /**
- * Tells whoever looks from elsewhere what the trees of this thread, and of its peers, are like. It keeps what has
- * happened until it is disposed of; the trees are read when it is asked.
+ * Tells whoever looks from elsewhere what the trees of this thread, and of its peers, are like. It keeps what
+ * has happened until it is disposed of; the trees are read when it is asked.
  */
 export class Reporter implements Disposable {
   readonly #world: Pick<World, 'now'>

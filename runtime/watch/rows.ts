@@ -69,9 +69,9 @@ export interface Reading {
 }
 
 /**
- * Reads all trees of this thread but those that `leaveOut` names by number, level by level, without sending a message.
- * Below `most` rows; what is left out is counted in the row above it. What is elsewhere is shown as it was told of last,
- * and put into `beyond`, where that is given: peers, and `nodes` if they are wanted.
+ * Reads all trees of this thread but those that `leaveOut` names by number, level by level, without sending a
+ * message. Below `most` rows; what is left out is counted in the row above it. What is elsewhere is shown as
+ * it was told of last, and put into `beyond`, where that is given: peers, and `nodes` if they are wanted.
  */
 export function readRows(places: Places, { most, leaveOut, beyond, nodes = false }: Reading): Rows {
   const rows = new Map<number, Row>()

@@ -43,8 +43,9 @@ export interface RequestEvent extends RequestOrigin {
 }
 
 /**
- * A request is worked on, told before that begins, in the task that does it where there is one. Whoever hears may set
- * `around`, which is then given the work to run: for spans, and other contexts of async code. Not logged.
+ * A request is worked on, told before that begins, in the task that does it where there is one. Whoever hears
+ * may set `around`, which is then given the work to run: for spans, and other contexts of async code. Not
+ * logged.
  */
 export interface WorkEvent extends RequestOrigin {
   /** At most 100 characters. */

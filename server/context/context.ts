@@ -264,8 +264,8 @@ export class ToolContext {
    * Asks the user, by a form or by a page to visit. The answer fits the form, formats such as `email` aside.
    * A key stands for one question of a request: the same question again has the same answer, another one
    * rejects with BAD_OPTION. In 2026-07-28 the handler may run again from its beginning, with the answers
-   * (see `once`). Rejects with AskError: MISSING_CAPABILITY where the client or its revision cannot ask.
-   * With `form: { sure: field.boolean() }` in place of `requestedSchema` the content has the types of its fields.
+   * (see `once`). Rejects with AskError: MISSING_CAPABILITY where the client or its revision cannot ask. With
+   * `form: { sure: field.boolean() }` in place of `requestedSchema` the content has the types of its fields.
    */
   elicit<const F extends Form>(
     key: string,

@@ -37,7 +37,9 @@ export interface Holdings {
   readonly isolation: Isolation | undefined
   /** What is known of servers behind this one, by name. */
   readonly upstreams: Map<string, UpstreamRecord>
-  /** The module of the machine of sessions; undefined until a server on pipes has a session that is confirmed. */
+  /**
+   * The module of the machine of sessions; undefined until a server on pipes has a session that is confirmed.
+   */
   machine: SessionMachine | undefined
 }
 

@@ -55,8 +55,8 @@ export interface ServerOptions {
    */
   readonly start?: StartCondition
   /**
-   * Hears what the machines of its sessions do, as xstate tells it (`createActor`, `inspect`), a little later; also an
-   * object with `next`, such as the inspectors for xstate are. Default: nobody.
+   * Hears what the machines of its sessions do, as xstate tells it (`createActor`, `inspect`), a little
+   * later; also an object with `next`, such as the inspectors for xstate are. Default: nobody.
    */
   readonly inspect?: MachineInspector
   /** Sessions at once; more are answered 503. Default 10,000. */

@@ -12,8 +12,8 @@ const phases: readonly SessionPhase[] = ['initializing', 'ready', 'closed']
 const events: readonly SessionEvent[] = ['initialized', 'restored', 'closed']
 
 /**
- * The life of a session of a server, as a state machine of xstate (specification: lifecycle): for visualizers, and for
- * tests that are generated from it. It has no actions.
+ * The life of a session of a server, as a state machine of xstate (specification: lifecycle): for
+ * visualizers, and for tests that are generated from it. It has no actions.
  */
 export const sessionMachine = setup({ types: {} as { events: { type: SessionEvent } } }).createMachine({
   id: 'session',

@@ -20,8 +20,8 @@ const pause = 1_000
 const most = 1_000
 
 /**
- * Lets whoever looks at one node see the others. Each tells of its processes while somebody looks. Nobody's process is
- * ended from another node: that is for whoever may do so there.
+ * Lets whoever looks at one node see the others. Each tells of its processes while somebody looks. Nobody's
+ * process is ended from another node: that is for whoever may do so there.
  */
 export class NodeView {
   readonly #input: NodeViewInput

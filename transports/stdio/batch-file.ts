@@ -43,8 +43,9 @@ export function problemOfArguments(args: readonly string[]): string | undefined 
 }
 
 /**
- * Starts a batch file in the shell of Windows, so that each argument arrives as it is. `text` is what is in the file:
- * one that passes on all it was given (`%*`), as those do that npm makes, has the shell read it a second time.
+ * Starts a batch file in the shell of Windows, so that each argument arrives as it is. `text` is what is in
+ * the file: one that passes on all it was given (`%*`), as those do that npm makes, has the shell read it a
+ * second time.
  */
 export function throughShell(
   { file, args, text }: { readonly file: string; readonly args: readonly string[]; readonly text: string },

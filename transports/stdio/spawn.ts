@@ -37,7 +37,10 @@ export function spawnServer(settings: StdioSettings): ServerProcess {
   }
 }
 
-/** A batch file, such as `npx`, in a shell; anything else as it is. Throws SPAWN_FAILED, and errors of the file system. */
+/**
+ * A batch file, such as `npx`, in a shell; anything else as it is. Throws SPAWN_FAILED, and errors of the
+ * file system.
+ */
 export function startOnWindows(
   { command, args, env, cwd = process.cwd() }: Pick<StdioSettings, 'command' | 'args' | 'env' | 'cwd'>,
   { exists, read }: Files = { exists: existsSync, read: (file) => readFileSync(file, 'latin1') },

@@ -89,7 +89,9 @@ export type InputOf<Input> =
       ? Given
       : FromJsonSchema<Input>
 
-/** What a caller sends for an object, from what describes its fields: those with a default may be left out. */
+/**
+ * What a caller sends for an object, from what describes its fields: those with a default may be left out.
+ */
 export type GroupInput<Fields> = Flat<
   {
     -readonly [Name in keyof Fields as MayLack<Fields[Name]> extends true ? never : Name]: InputOf<

@@ -74,7 +74,10 @@ export class Metrics implements Disposable {
     for (const undo of this.#undo.splice(0)) undo()
   }
 
-  /** The text format of Prometheus, version 0.0.4; made at most once in a second, as a look at all processes is work. */
+  /**
+   * The text format of Prometheus, version 0.0.4; made at most once in a second, as a look at all processes
+   * is work.
+   */
   text(): string {
     const at = performance.now()
     if (at - this.#told.at < 1_000) return this.#told.text

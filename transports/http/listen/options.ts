@@ -48,8 +48,8 @@ export interface ListenOptions extends AuthenticateOptions, PendingOptions {
    */
   readonly health?: boolean
   /**
-   * Whether `/metrics` answers what this program has counted (requests, calls, durations, sessions, restarts, the
-   * event loop, memory) as Prometheus reads it, to any host: keep it from the outside. Default false.
+   * Whether `/metrics` answers what this program has counted (requests, calls, durations, sessions, restarts,
+   * the event loop, memory) as Prometheus reads it, to any host: keep it from the outside. Default false.
    */
   readonly metrics?: boolean
   /**
