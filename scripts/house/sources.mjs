@@ -18,7 +18,7 @@ export const topFiles = ['index.ts', 'testing.ts', 'otel.ts']
 /** Every place where TypeScript of the project lives, besides the files at the top. */
 export const sourceFolders = [...floors, 'test', 'scripts']
 
-const skipped = new Set(['node_modules', 'dist', '.t', '.git', 'coverage'])
+const skipped = new Set(['node_modules', 'dist', '.t', '.git', 'coverage', 'site'])
 
 /** Lists the files below `folder` of `root` as sorted paths with `/`; a missing folder has none. */
 export function listFiles(root, folder = '.') {

@@ -14,6 +14,8 @@ const inFloors = floors.flatMap((floor) =>
 )
 const pages = ['README.md', 'CHANGELOG.md', ...inFloors.sort()]
 const rooms = inFloors.filter((page) => page.split('/').length > 2)
+/** Programs make a page of the guide longer. */
+const most = (page: string): number => (page.includes('/guide/') ? 900 : 700)
 
 const quoted = /<!-- (test\/examples\/[\w./-]+\.(?:ts|mjs)) -->\n```(?:ts|js)\n([\s\S]*?)```/g
 
@@ -45,7 +47,7 @@ test("a room's page is no longer than a page, and its floor's page leads to it",
     const [floor = '', ...rest] = page.split('/')
     assert.ok(read(posix.join(floor, 'README.md')).includes(`](${rest.join('/')}`), `${floor}: ${page}`)
     const words = read(page).split(/\s+/).length
-    assert.ok(words <= 700, `${page} has ${words} words`)
+    assert.ok(words <= most(page), `${page} has ${words} words`)
   }
 })
 

@@ -1,7 +1,9 @@
 import { http, serveHttp, startClient, startServer } from 'caduceus'
+import type { ServerProcesses } from 'caduceus/server'
 
 const module = new URL('./shop.js', import.meta.url)
-await using server = await startServer(module, { transport: serveHttp(), processes: 2, logger: false })
+const options = { transport: serveHttp(), processes: 2, logger: false } as const
+await using server: ServerProcesses = await startServer(module, options)
 await using client = startClient({ transport: http(server.url ?? '') })
 
 console.log((await client.callTool('add', { item: 'tea' })).text)

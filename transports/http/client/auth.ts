@@ -1,7 +1,7 @@
 import { messageOf } from '../../../runtime/base/errors.js'
 import type { World } from '../../../runtime/time/world.js'
 import { badOption, type Read } from '../../base/read-option.js'
-import { TransportError } from '../../base/errors.js'
+import { optionError, TransportError } from '../../base/errors.js'
 import type { HttpResponse } from '../outgoing/dispatcher.js'
 
 /** A request before it is sent. */
@@ -65,7 +65,10 @@ export interface TokenRequest extends AuthRequest {
 export const readClientAuth: Read<ClientAuth> = (value, field) => {
   if (typeof value === 'string') {
     if (/^Bearer\s/i.test(value)) throw badOption(field, 'the token alone: Bearer is put before it', 'both')
-    if (!isToken(value)) throw badOption(field, 'a token of visible ASCII characters', 'something else')
+    if (!isToken(value)) {
+      const problem = `${field}: expected a token of visible ASCII characters without spaces, got another text`
+      throw optionError(field, problem)
+    }
     const headers = bearer(value)
     return { authorize: () => headers }
   }
