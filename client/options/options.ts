@@ -130,6 +130,8 @@ export const treeFields: readonly string[] = [
 
 /** Throws BAD_OPTION. */
 export function readClientOptions(options: ClientOptions): ClientSettings {
+  if (typeof options === 'string')
+    throw bad('options', 'an object, such as { transport: http(address) }', options)
   const given = readFields(options, 'options', fields)
   const checked = Object.entries(readers).map(([field, read]) => [field, read(given[field], field)])
   const answers = readAnswers(given)

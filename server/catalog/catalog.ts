@@ -13,6 +13,7 @@ import { offered } from '../../protocol/dialects/versions.js'
 import { tasksExtension } from '../../protocol/messages/tasks.js'
 import type { Peer } from '../../transports/contract/contract.js'
 import type { World } from '../../runtime/time/world.js'
+import { show } from '../../runtime/base/errors.js'
 import type { ListKind } from '../context/changes.js'
 import { Cursors } from './cursors.js'
 import { type Immediate, immediate } from './immediate.js'
@@ -71,6 +72,9 @@ const listOf = Object.freeze({
  * The components of one server, those added at run time included. Only the base actor changes it; all read
  * it.
  */
+/** Tools that are warned of: they may come and go. */
+const maxSilent = 100
+
 export class Catalog {
   readonly tools: Shelf<ToolDefinition, 'tools/list'>
   readonly resources: Shelf<ResourceDefinition, 'resources/list'>
@@ -88,6 +92,8 @@ export class Catalog {
   #version: number
   readonly #changedAt: Record<ListKind, number>
   readonly #hasTasks: boolean
+  /** Tools that returned nothing; each is told of once. */
+  readonly #silent = new Set<string>()
   #capabilities: ServerCapabilities
   #beyond: Beyond | undefined
   #instructions: string | undefined
@@ -114,6 +120,16 @@ export class Catalog {
     this.skills = new Shelf(skillPlan, definition.skills?.skills ?? [], how)
     this.#how = how
     this.#capabilities = this.#readCapabilities()
+  }
+
+  /** Warns, once for each tool, of one whose result is empty: a `return` may be missing. */
+  noteSilent(tool: string): void {
+    if (this.#silent.has(tool) || this.#silent.size >= maxSilent) return
+    this.#silent.add(tool)
+    process.emitWarning(
+      `server ${this.#definition.info.name}: tool ${show(tool)} returned nothing, so the model is told nothing: return a text, such as 'done', or '' if that is meant`,
+      { code: 'CADUCEUS_NO_RESULT' },
+    )
   }
 
   get lowLevel(): LowLevel {

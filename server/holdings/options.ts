@@ -181,8 +181,11 @@ export function readServerOptions(definition: ServerDefinition, options: ServerO
   }
   readFields(options, 'options', serverFields)
   const { transport, store, initArg, sessionIds, start, maxSessionsPerClient, requestStateKeys } = options
-  if (!isObject(transport) || typeof transport.bind !== 'function')
-    throw bad('transport', 'what serveHttp() or serveStdio() returns', transport)
+  if (!isObject(transport) || typeof transport.bind !== 'function') {
+    const isForClients = isObject(transport) && typeof transport.connect === 'function'
+    const hint = isForClients ? ', and not what a client connects with' : ''
+    throw bad('transport', `what serveHttp() or serveStdio() returns${hint}`, transport)
+  }
   const name = readText(options.name, 'name', definition.info.name)
   if (store !== undefined && !storeMethods.every((method) => typeof store?.[method] === 'function'))
     throw bad('store', 'an object with load, save and delete', store)

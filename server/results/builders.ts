@@ -7,7 +7,7 @@ import type {
 } from '../../protocol/messages/content.js'
 import type { GetPromptResult, PromptMessage } from '../../protocol/messages/prompts.js'
 import type { CallToolResult } from '../../protocol/messages/tools.js'
-import { show } from '../../runtime/base/errors.js'
+import { messageOf, show } from '../../runtime/base/errors.js'
 import { ServerError } from '../base/errors.js'
 import { jsonText } from '../base/json-text.js'
 
@@ -206,10 +206,10 @@ export function built(returned: unknown): unknown {
 
 /** The JSON of a value. Throws BAD_RESULT for a value without JSON. */
 export function jsonOf(value: unknown): string {
-  return jsonText(
-    value,
-    (cause) => new ServerError('BAD_RESULT', `json: ${show(value)} has no JSON text`, { cause }),
-  )
+  return jsonText(value, (cause) => {
+    const why = cause === undefined ? '' : `: ${messageOf(cause)}`
+    return new ServerError('BAD_RESULT', `json: ${show(value)} has no JSON text${why}`, { cause })
+  })
 }
 
 function textOf(field: string, value: unknown): string {

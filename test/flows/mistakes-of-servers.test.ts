@@ -119,10 +119,33 @@ test('an author is told by a test which field of an output does not fit', async 
   assert.match(String(message), /later: expected .*got a promise, which wants an await/)
 })
 
-test('a tool that has nothing to say says nothing', async () => {
+test('a tool that has nothing to say says nothing, and its author is told so once', async (t) => {
   const quiet = defineTool({ name: 'x', run: () => undefined })
+  const warnings: Error[] = []
+  const hear = (warning: Error): void => void warnings.push(warning)
+  process.on('warning', hear)
+  t.after(() => process.off('warning', hear))
   await using pair = await connect(defineServer({ ...server, tools: [quiet] }))
-  assert.equal((await pair.client.callTool('x')).content, [])
+  for (let i = 0; i < 2; i++) assert.equal((await pair.client.callTool('x')).content, [])
+  // warnings are told in the order they were made
+  const last = new Promise((resolve) => process.once('warning', resolve))
+  process.emitWarning('the last')
+  await last
+  const [first, ...others] = warnings.filter((warning) => 'code' in warning)
+  assert.match(String(first?.message), /server s: tool "x" returned nothing.*return a text, such as 'done'/)
+  assert.equal(others, [])
+})
+
+test('a promise in a result names what is to be awaited', async () => {
+  const hasty = defineTool({
+    name: 'x',
+    session: true,
+    output: { n: field.any() },
+    run: (_args, ctx) => ({ n: ctx.update('n', (n = 0) => n + 1) }),
+  })
+  await using pair = await connect(defineServer({ ...server, tools: [hasty] }))
+  const message = await pair.client.callTool('x').catch((error: Error) => error.message)
+  assert.match(String(message), /no JSON text: ctx\.update\(\.\.\.\) is a promise.*await it/)
 })
 
 test('errors of JSON-RPC have names', async () => {

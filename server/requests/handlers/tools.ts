@@ -28,7 +28,7 @@ export function callTool(params: Params<'tools/call'>, { catalog, peer, dialect 
   return {
     name: `tools/call ${name}`,
     timeout: tool.timeout,
-    run: (ctx) => (relayed === undefined ? runTool(tool, args, ctx) : relayed.run(params, ctx)),
+    run: (ctx) => (relayed === undefined ? runTool(tool, args, ctx, catalog) : relayed.run(params, ctx)),
     timedOut: (ms) => toolFailure(`The tool ${name} took longer than ${ms} ms and was stopped.`),
   }
 }
@@ -62,30 +62,37 @@ function runTool(
   tool: ToolDefinition,
   args: unknown,
   ctx: ToolContext,
+  catalog: Catalog,
 ): CallToolResult | Promise<CallToolResult> {
   const parsed = tool.schema.parse(args)
   return parsed instanceof Promise
-    ? parsed.then((late) => runParsed(tool, late, ctx))
-    : runParsed(tool, parsed, ctx)
+    ? parsed.then((late) => runParsed(tool, late, ctx, catalog))
+    : runParsed(tool, parsed, ctx, catalog)
 }
 
 function runParsed(
   tool: ToolDefinition,
   parsed: Parsed<unknown>,
   ctx: ToolContext,
+  catalog: Catalog,
 ): CallToolResult | Promise<CallToolResult> {
   if ('issues' in parsed) return badArguments(tool.name, parsed.issues)
   try {
     const returned = tool.run(parsed.value as never, ctx)
-    if (!isPromise(returned)) return toResult(tool, returned)
-    return Promise.resolve(returned).then((value) => toResult(tool, value), toFailure)
+    if (!isPromise(returned)) return toResult(tool, returned, catalog)
+    return Promise.resolve(returned).then((value) => toResult(tool, value, catalog), toFailure)
   } catch (error) {
     return toFailure(error)
   }
 }
 
-function toResult(tool: ToolDefinition, returned: unknown): CallToolResult | Promise<CallToolResult> {
+function toResult(
+  tool: ToolDefinition,
+  returned: unknown,
+  catalog: Catalog,
+): CallToolResult | Promise<CallToolResult> {
   const { name, output } = tool
+  if (returned === undefined && output === undefined) catalog.noteSilent(name)
   return output === undefined ? toToolResult(name, returned) : toStructuredResult(name, output, returned)
 }
 
