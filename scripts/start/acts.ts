@@ -1,4 +1,5 @@
-import { CaduceusError, McpError, type Client, formatTree, inspect, type TreeNode } from '../../index.js'
+import { CaduceusError, McpError, type Client, inspect, type TreeNode } from '../../index.js'
+import { changesOf } from './changes.js'
 import type { Stage } from './stage.js'
 import { type Observed, watch } from './watch.js'
 
@@ -19,7 +20,8 @@ export interface Outcome extends Observed {
   readonly counters: readonly number[]
   /** Restarts left, for each supervisor that has used one. */
   readonly restartsLeft: Readonly<Record<string, number>>
-  readonly tree: string
+  /** What is another process now. */
+  readonly changed: readonly string[]
 }
 
 /** Everything the demonstration promises to survive. */
@@ -87,6 +89,7 @@ export const acts: readonly Act[] = [
 
 /** Plays one act and waits until everybody answers again. */
 export async function play(act: Act, stage: Stage): Promise<Outcome> {
+  const before = inspect(stage.tree.ref)
   const watching = watch([stage.everything, stage.files, ...stage.sessions])
   const start = performance.now()
   const callers = await act.run(stage)
@@ -100,7 +103,7 @@ export async function play(act: Act, stage: Stage): Promise<Outcome> {
     readyMs,
     counters,
     restartsLeft: used(tree),
-    tree: formatTree(tree),
+    changed: changesOf(before, tree),
   }
 }
 

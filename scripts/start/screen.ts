@@ -4,7 +4,8 @@ import type { Outcome } from './acts.js'
 export interface Screen {
   heading(text: string): void
   line(text: string): void
-  tree(text: string): void
+  /** A tree, with what is new marked. */
+  tree(lines: readonly { readonly line: string; readonly isNew: boolean }[]): void
   outcome(outcome: Outcome, number: number): void
 }
 
@@ -22,17 +23,20 @@ export function createScreen(quiet: boolean): Screen {
   return {
     line,
     heading: (text) => line(`\n${paint(1, text)}`),
-    tree: (text) => line(text.replace(/^/gm, '   ')),
-    outcome(
-      { title, died, strays, callers, connections, restarted, readyMs, counters, restartsLeft, tree },
-      number,
-    ) {
+    tree(lines) {
+      for (const { line: text, isNew } of lines) line(isNew ? paint(32, ` * ${text}`) : `   ${text}`)
+    },
+    outcome({ title, died, strays, callers, connections, changed, readyMs, counters, restartsLeft }, number) {
       line(`\n${paint(1, `${number}. ${title}`)}`)
       facts('died', died, 31)
       facts('stray', strays, 31)
       facts('caller got', callers, 33)
       facts('connection', connections, 36)
-      facts('restarted', restarted, 32)
+      facts(
+        'changed',
+        changed.length === 0 ? ['nothing: no process but that of the call ended'] : changed,
+        32,
+      )
       facts('ready again', [`after ${readyMs} ms`], 32)
       facts(
         'left',
@@ -40,8 +44,6 @@ export function createScreen(quiet: boolean): Screen {
         36,
       )
       facts('counters', [counters.join(', ')], 36)
-      line('')
-      line(tree.replace(/^/gm, '   '))
     },
   }
 }

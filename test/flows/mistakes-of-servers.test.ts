@@ -85,7 +85,7 @@ const calls: readonly (readonly [
   [
     'it changes state without a function',
     (ctx) => ctx.update('n', any([5])),
-    [/update: expected a function, got an array/],
+    [/update: expected a function, as in ctx\.update\('count', .*got an array/],
   ],
   [
     'it keeps what cannot be kept',

@@ -49,6 +49,26 @@ test('the demonstration survives everything it breaks, in time, and cleans up', 
   assert.equal(left, [], 'no folder is left')
 })
 
+test('--step waits for a key before each act', async (t) => {
+  const child = spawn(process.execPath, [inRoot('scripts/start.mjs'), '--step'], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  t.after(() => child.kill('SIGKILL'))
+  const ended = new Promise<number | null>((resolve) => child.on('exit', resolve))
+  let [output, keys] = ['', 0]
+  for await (const chunk of child.stdout) {
+    output += chunk
+    if (output.split('Press a key.').length - 1 === keys) continue
+    keys += 1
+    child.stdin.write('\n')
+  }
+  assert.is(await ended, 0)
+  assert.is(keys, 8)
+  assert.match(output, /8\. a crash of the base actor[\s\S]*group \/ base: a new process/)
+  assert.not.match(output.slice(output.indexOf('8. '), output.indexOf('The same tree')), 'thread of handlers')
+  assert.match(output, /The same tree after all that[\s\S]* \* .*base {2}counters 1\.0\.0/)
+})
+
 test('--keep leaves the tree up until it is interrupted', async (t) => {
   const child = spawn(process.execPath, [inRoot('scripts/start.mjs'), '--keep'], {
     stdio: ['ignore', 'pipe', 'inherit'],
