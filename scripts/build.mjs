@@ -1,37 +1,43 @@
 // npm run build: dist/ with one bundle per door (dependencies external, shared chunks, source maps) and the declarations.
-import { spawnSync } from 'node:child_process'
 import { existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { bundle, bundleProgram } from './house/bundle.mjs'
-import { doors, doorsOnTop, floorsAlone, program, workers } from './house/entries.mjs'
+import { declare } from './house/declarations.mjs'
+import { doors, doorsOnTop, fields, floorsAlone, program, workers } from './house/entries.mjs'
 import { repository } from './house/sources.mjs'
+
+const declarations = {
+  folder: repository,
+  project: 'scripts/tsconfig.build.json',
+  entries: doors,
+  outdir: 'dist',
+}
 
 process.exitCode = await main()
 
 async function main() {
-  const entries = [...doors, ...workers]
+  const entries = [...doors, fields, ...workers]
   const missing = [...entries, program].filter((path) => !existsSync(join(repository, path)))
   if (missing.length > 0) {
     console.error(`build: no such file: ${missing.join(', ')} (the list is in scripts/house/entries.mjs)`)
     return 1
   }
   rmSync(join(repository, 'dist'), { recursive: true, force: true })
-  return (await bundleAll(entries)) && declare() ? 0 : 1
+  return (await bundleAll(entries)) && (await declare(declarations)) ? 0 : 1
 }
 
 async function bundleAll(entries) {
   try {
-    await bundle({ folder: repository, entries, alone: floorsAlone, onTop: doorsOnTop, outdir: 'dist' })
+    await bundle({
+      folder: repository,
+      entries,
+      alone: [...floorsAlone, fields],
+      onTop: doorsOnTop,
+      outdir: 'dist',
+    })
     await bundleProgram({ folder: repository, entry: program, outdir: 'dist' })
     return true
   } catch {
     return false // esbuild has printed what is wrong
   }
-}
-
-function declare() {
-  const tsc = join(repository, 'node_modules', 'typescript', 'bin', 'tsc')
-  const project = join(repository, 'scripts', 'tsconfig.build.json')
-  const { status } = spawnSync(process.execPath, [tsc, '-p', project], { stdio: 'inherit' })
-  return status === 0
 }

@@ -12,7 +12,7 @@ const common = {
   target: 'node20.19',
   packages: 'external',
   sourcemap: true,
-  sourcesContent: false,
+  sourcesContent: false, // the package has the sources, once: maps of declarations lead to files alone,
   logLevel: 'warning',
 }
 

@@ -12,6 +12,9 @@ export const doors = [
 /** Doors that stand alone: whoever needs one of these floors loads nothing of another. */
 export const floorsAlone = ['runtime/index.ts', 'protocol/index.ts']
 
+/** Bundled as an entry so that its chunks have nothing else: a program that needs fields alone gets them alone. */
+export const fields = 'protocol/schema/fields/fields.ts'
+
 /** Doors that stand on top of everything: they load all that the door of everyday names does. */
 export const doorsOnTop = ['testing.ts', 'otel.ts']
 

@@ -344,7 +344,10 @@ export class ToolContext {
 
   async #update(key: string, fn: AnyFunction): Promise<unknown> {
     if (typeof fn !== 'function')
-      throw new ServerError('BAD_STATE', `update: expected a function, as in ctx.update('count', (n = 0) => n + 1), got ${show(fn)}`)
+      throw new ServerError(
+        'BAD_STATE',
+        `update: expected a function, as in ctx.update('count', (n = 0) => n + 1), got ${show(fn)}`,
+      )
     const change = fn as (value: unknown) => unknown
     let seen = await this.#scope.read(checkKey(key))
     for (;;) {

@@ -2,6 +2,7 @@
 import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs'
 import { join, posix } from 'node:path'
 import { performance } from 'node:perf_hooks'
+import { build, stop } from 'esbuild'
 import * as assert from 'uvu/assert'
 import { linkDevelopmentPackage, packOnce, runAndListPackages, writeConsumerFile } from '../support/packed.js'
 import { run, runNode } from '../support/project.js'
@@ -30,14 +31,17 @@ async function packWithPeer(signal: AbortSignal) {
   return packed
 }
 
-test('the tarball holds the bundles, the declarations and the papers, and nothing else', async (t) => {
+test('the tarball holds the bundles, the declarations, their sources and the papers, and nothing else', async (t) => {
   const { files } = await packOnce(t.signal)
   const expected = [
     /^(?:package\.json|README\.md|CHANGELOG\.md|LICENSE)$/,
-    /^(?:runtime|protocol|transports|server|client|command)\/[\w/-]+\.(?:md|png)$/,
-    /^dist\/(?:index|testing|otel|(?:runtime|protocol|transports|server|client)\/[\w./-]+)\.(?:js|js\.map|d\.ts)$/,
+    /^(?:runtime|protocol|transports|server|client|command)\/[\w/-]+\.(?:md|png|svg)$/,
+    /^(?:index|testing|otel|(?:runtime|protocol|transports|server|client|command)\/[\w./-]+)\.ts$/,
+    /^dist\/(?:index|testing|otel|(?:runtime|protocol|transports|server|client)\/[\w./-]+)\.js(?:\.map)?$/,
+    /^dist\/(?:index|testing|otel|(?:runtime|protocol|transports|server|client)\/index)\.d\.ts(?:\.map)?$/,
     /^dist\/command\/[\w.-]+\.js(?:\.map)?$/,
     /^dist\/chunks\/[\w.-]+\.js(?:\.map)?$/,
+    /^dist\/chunks\/(?:runtime|protocol|transports|server|client)\.d\.ts(?:\.map)?$/,
   ]
   assert.equal(
     files.filter((path) => !expected.some((pattern) => pattern.test(path))),
@@ -45,7 +49,9 @@ test('the tarball holds the bundles, the declarations and the papers, and nothin
   )
   for (const name of ['README.md', 'CHANGELOG.md', 'LICENSE']) assert.ok(files.includes(name), name)
   for (const page of files.filter((path) => path.endsWith('.md'))) {
-    const linked = readFileSync(inRoot(page), 'utf8').matchAll(/\]\(([\w./-]+\.(?:md|png))(?:#[\w-]*)?\)/g)
+    const linked = readFileSync(inRoot(page), 'utf8').matchAll(
+      /\]\(([\w./-]+\.(?:md|png|svg))(?:#[\w-]*)?\)/g,
+    )
     for (const [, path = ''] of linked)
       assert.ok(files.includes(posix.join(posix.dirname(page), path)), `${page} links to ${path}`)
   }
@@ -189,6 +195,42 @@ test('no door loads a package that only some programs need', async (t) => {
     assert.is(code, 0, output)
     const loaded = packages.filter((name) => lazyPackages.includes(name))
     assert.equal(loaded, [], `${door} loads ${loaded.join(', ')}`)
+  }
+})
+
+test('fields alone bring little of the library into a bundle, and no package but ajv', async (t) => {
+  const packed = await packWithPeer(t.signal)
+  linkDevelopmentPackage(packed, 'ioredis')
+  const { folder } = packed
+  t.after(() => stop())
+  for (const door of ['caduceus', 'caduceus/protocol']) {
+    const contents = `import { field } from '${door}'\nconsole.log(field)\n`
+    const { metafile } = await build({
+      stdin: { contents, resolveDir: folder },
+      absWorkingDir: folder,
+      bundle: true,
+      minify: true,
+      format: 'esm',
+      platform: 'node',
+      write: false,
+      metafile: true,
+      logLevel: 'error',
+    })
+    const inputs = Object.values(metafile.outputs).flatMap((output) => Object.entries(output.inputs))
+    const used = inputs.filter(([, { bytesInOutput }]) => bytesInOutput > 0)
+    const ours = used.filter(([path]) => path.includes('node_modules/caduceus/dist/'))
+    const bytes = ours.reduce((sum, [, { bytesInOutput }]) => sum + bytesInOutput, 0)
+    assert.ok(bytes > 10_000 && bytes < 40_000, `${door}: ${bytes} bytes`)
+    // a field may hold a JSON Schema: ajv is imported with the first value for one
+    const packages = new Set(used.map(([path]) => /node_modules\/([^/]+)\//.exec(path)?.[1] ?? 'own'))
+    assert.equal([...packages].sort(), [
+      'ajv',
+      'caduceus',
+      'fast-deep-equal',
+      'fast-uri',
+      'json-schema-traverse',
+      'own',
+    ])
   }
 })
 

@@ -3,6 +3,7 @@ import { type } from 'arktype'
 import * as assert from 'uvu/assert'
 import * as v from 'valibot'
 import { z } from 'zod'
+import { z as z3 } from 'zod/v3'
 import { field } from '../../../protocol/schema/fields/fields.js'
 import { definePrompt } from '../../../server/definitions/define-prompt.js'
 import { defineTool, type ToolDefinition } from '../../../server/definitions/define-tool.js'
@@ -166,6 +167,15 @@ test('a schema that has no JSON Schema is refused at definition, and says what t
         error.message,
       ),
   )
+  for (const input of [z3.object({ a: z3.string() }), { a: z3.string() }])
+    assert.throws(
+      () => defineTool({ name: 'x', input: input as never, run: () => '' }),
+      (error: ServerError) =>
+        error.code === 'BAD_DEFINITION' &&
+        /^tool "x": input(?:\.a)?: expected ~standard\.jsonSchema, got nothing from zod: zod 4\.2 and newer have it/.test(
+          error.message,
+        ),
+    )
   assert.throws(
     () => defineTool({ name: 'x', output: z.object({ at: z.date() }), run: () => ({ at: new Date() }) }),
     (error: ServerError) =>
