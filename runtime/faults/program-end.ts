@@ -1,4 +1,5 @@
 import { inspect } from 'node:util'
+import { isMain } from '../base/threads.js'
 import { systemClock } from '../time/clock.js'
 
 export interface EndingTree {
@@ -13,7 +14,7 @@ const patience = 5_000
  * first. A worker ends with the error, which its parent hears. `release` removes our listeners.
  */
 export function endProgram(error: unknown, trees: readonly EndingTree[], release: () => void): void {
-  const { isMainThread } = process.getBuiltinModule('node:worker_threads')
+  const isMainThread = isMain()
   if (isMainThread) print(error)
   process.exitCode = 1
   const late = systemClock.setTimeout(leave, patience)

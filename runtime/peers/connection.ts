@@ -1,7 +1,7 @@
-import { type ChildProcess, fork } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
-import { Worker } from 'node:worker_threads'
+import type { Worker } from 'node:worker_threads'
 import { messageOf, RuntimeError } from '../base/errors.js'
 import { outside } from '../faults/containment.js'
 import {
@@ -46,11 +46,13 @@ const standardError = 2
  * Mebibytes that the heap of a thread may take beyond its memory, where it is seen from here and ended first:
  * V8 now and then ends the whole program when a thread comes to the end of its heap.
  */
-const leeway = 'getHeapStatistics' in Worker.prototype ? 512 : 0
+const leeway = 512
 /** Sockets that may be on their way to a process at once. */
 const mostGiven = 1_024
 
 function openThread({ name, env, memory, execArgv }: PeerSettings, events: PeerEvents): Connection {
+  const { Worker } = process.getBuiltinModule('node:worker_threads')
+  const isSeen = 'getHeapStatistics' in Worker.prototype
   const worker = new Worker(boot, {
     name,
     workerData: { caduceus: 'peer' },
@@ -58,7 +60,7 @@ function openThread({ name, env, memory, execArgv }: PeerSettings, events: PeerE
     ...(execArgv === undefined && !runsText() ? {} : { execArgv: [...(execArgv ?? [])] }),
     ...(memory === undefined
       ? {}
-      : { resourceLimits: { maxOldGenerationSizeMb: Math.ceil(memory / mebibyte) + leeway } }),
+      : { resourceLimits: { maxOldGenerationSizeMb: Math.ceil(memory / mebibyte) + (isSeen ? leeway : 0) } }),
   })
   let failure: unknown
   worker.on('message', (message: unknown) => {
@@ -90,6 +92,7 @@ function openThread({ name, env, memory, execArgv }: PeerSettings, events: PeerE
 function openProcess({ name, env, memory, execArgv }: PeerSettings, events: PeerEvents): Connection {
   const limit =
     memory === undefined ? [] : [`--max-old-space-size=${Math.max(1, Math.ceil(memory / mebibyte))}`]
+  const { fork } = process.getBuiltinModule('node:child_process')
   const child: ChildProcess = fork(fileURLToPath(boot), ['caduceus-peer', name], {
     serialization: 'advanced',
     env: { ...process.env, ...env },

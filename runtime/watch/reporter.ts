@@ -1,5 +1,5 @@
 import { type EventLoopUtilization, performance } from 'node:perf_hooks'
-import { isMainThread } from 'node:worker_threads'
+import { isMain } from '../base/threads.js'
 import type { World } from '../time/world.js'
 import type { Question, Report } from './elsewhere.js'
 import { Lookout } from './lookout.js'
@@ -57,7 +57,7 @@ export class Reporter implements Disposable {
 
 /** Bytes: of a thread its heap and Buffers, of a process all that it has in memory. */
 export function memoryInUse(): number {
-  if (isMainThread) return process.memoryUsage.rss()
+  if (isMain()) return process.memoryUsage.rss()
   const { heapUsed, arrayBuffers } = process.memoryUsage()
   return heapUsed + arrayBuffers
 }

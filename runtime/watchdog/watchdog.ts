@@ -1,9 +1,10 @@
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { isMainThread, Worker } from 'node:worker_threads'
+import type { Worker } from 'node:worker_threads'
 import { entryOf } from '../base/entries.js'
 import { badOption } from '../base/check.js'
 import { stackOf } from '../base/errors.js'
+import { threads } from '../base/threads.js'
 import { type BlockedEvent, emit } from '../faults/events.js'
 import { outside } from '../faults/containment.js'
 
@@ -62,8 +63,8 @@ export function watchLoop(
     throw badOption('onBlocked', "'report', 'exit' or 'ignore'", onBlocked)
   if (!(typeof blockedAfter === 'number' && blockedAfter >= 50 && blockedAfter <= longest))
     throw badOption('blockedAfter', `milliseconds from 50 to ${longest}`, blockedAfter)
-  // the inspector of a worker thread cannot be reached from another
-  if (onBlocked === 'ignore' || !isMainThread) return () => {}
+  // the inspector of a worker thread cannot be reached from another; some platforms have no threads
+  if (onBlocked === 'ignore' || threads()?.isMainThread !== true) return () => {}
   const watched: Watched = { tree, onBlocked, blockedAfter, prints: logger !== false }
   watchdog.add(watched)
   return () => watchdog.delete(watched)
@@ -108,12 +109,13 @@ class Watchdog {
     }
   }
 
-  /** A program that may have no threads, or was bundled into one file, goes on without. */
+  /** A program that may start no thread, or was bundled into one file, goes on without. */
   #begin(): void {
     this.#timer = undefined
     const shared = new SharedArrayBuffer(8)
     const wanted = this.#wanted()
     try {
+      const { Worker } = process.getBuiltinModule('node:worker_threads')
       if (!existsSync(fileURLToPath(thread))) return
       const workerData: WatchdogData = { ...wanted, shared }
       const worker = new Worker(thread, {

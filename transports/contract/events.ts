@@ -1,7 +1,7 @@
-import { isIP } from 'node:net'
 import { currentOwner } from '../../runtime/faults/containment.js'
 import { type EventChannels, eventChannels } from '../../runtime/faults/events.js'
 import { optionError } from '../base/errors.js'
+import { isAddress } from './address.js'
 
 /** Which listener an event is about. */
 export interface ListenerOrigin {
@@ -91,5 +91,5 @@ export function isKeptOut(status: number): boolean {
 
 /** The address, if it is one: a proxy may pass on anything. */
 export function addressOf(text: string | undefined): string | undefined {
-  return text !== undefined && isIP(text) > 0 ? text : undefined
+  return text !== undefined && isAddress(text) ? text : undefined
 }

@@ -8,7 +8,7 @@ import {
   rmSync,
   type Stats,
 } from 'node:fs'
-import { connect, type Server } from 'node:net'
+import type { Server } from 'node:net'
 import { dirname, isAbsolute, join } from 'node:path'
 import { messageOf } from '../../runtime/base/errors.js'
 import { TransportError } from '../base/errors.js'
@@ -77,7 +77,7 @@ async function findStale(path: string): Promise<Stats | undefined> {
 
 function isLive(path: string): Promise<boolean> {
   return new Promise((resolve, reject) => {
-    const socket = connect(path)
+    const socket = process.getBuiltinModule('node:net').connect(path)
     const finish = (settle: () => void): void => {
       socket.destroy()
       settle()

@@ -1,5 +1,5 @@
 import { lstatSync } from 'node:fs'
-import { connect, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import type { ProtocolError } from '../../protocol/wire/errors.js'
 import { createLineDecoder } from '../../protocol/wire/lines.js'
 import { TransportError } from '../base/errors.js'
@@ -19,7 +19,7 @@ interface SocketEvents {
 export function openShared(path: string, maxMessageBytes: number, events: SocketEvents): Socket {
   checkOwner(path)
   const lines = createLineDecoder({ maxMessageBytes })
-  const socket = connect({ path })
+  const socket = process.getBuiltinModule('node:net').connect({ path })
   let failure: TransportError | undefined
   let isOpen = false
   socket.on('connect', () => {

@@ -1,5 +1,5 @@
 import { rmSync } from 'node:fs'
-import { type IncomingMessage, request } from 'node:http'
+import type { ClientRequest, IncomingMessage, RequestOptions } from 'node:http'
 import { handled } from '../../runtime/base/promise.js'
 import { systemWorld, type World } from '../../runtime/time/world.js'
 import { waitWithin } from '../../runtime/time/wait.js'
@@ -63,6 +63,10 @@ function open(path: string, target: string, signal?: AbortSignal): Promise<Incom
     })
     asked.end()
   })
+}
+
+function request(options: RequestOptions): ClientRequest {
+  return process.getBuiltinModule('node:http').request(options)
 }
 
 /** Whether a program listens there; removes the socket that a killed one has left. */

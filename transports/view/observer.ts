@@ -1,4 +1,4 @@
-import { createServer, type Server, type ServerResponse } from 'node:http'
+import type { Server, ServerResponse } from 'node:http'
 import { type EventLoopUtilization, performance } from 'node:perf_hooks'
 import { handled } from '../../runtime/base/promise.js'
 import { defineActor } from '../../runtime/process/behaviour.js'
@@ -234,6 +234,7 @@ async function openSocket(path: string, handler: Handler, ctx: ActorContext): Pr
 
 /** Neither it nor its connections keep the program alive. */
 function serverOf(handler: Handler, ctx: ActorContext): Server {
+  const { createServer } = process.getBuiltinModule('node:http')
   const server = createServer({ requestTimeout: 10_000 }, handler).unref()
   server.maxConnections = 16
   server.on('connection', (socket) => socket.unref())

@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events'
-import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { outside } from '../../../runtime/faults/containment.js'
@@ -194,6 +194,7 @@ async function makeServer(
     // a missing host is refused like a foreign one
     requireHostHeader: false,
   }
+  const { createServer } = process.getBuiltinModule('node:http')
   const https = tls === undefined ? undefined : await outside(() => import('node:https'))
   const server = https?.createServer({ ...tls, ...limits }, onRequest) ?? createServer(limits, onRequest)
   server.maxConnections = maxConnections

@@ -49,7 +49,10 @@ export interface Mount extends ServerTransport {
   handler(request: IncomingMessage & { readonly body?: unknown }, response: ServerResponse): void
   /** The same, told what the framework knows. */
   handle(request: IncomingMessage, response: ServerResponse, known?: MountedRequest): void
-  /** A handler for `Request` and `Response`, as in Hono. Rejects only for a wrong principal. */
+  /**
+   * A handler for `Request` and `Response`, as in Hono; it needs no `node:http` and no threads. Rejects only for
+   * a wrong principal.
+   */
   fetch(request: Request, known?: Omit<MountedRequest, 'body'>): Promise<Response>
   /** What `auth` publishes at `/.well-known/oauth-protected-resource` (RFC 9728); undefined without. */
   readonly metadata: Readonly<Record<string, unknown>> | undefined
@@ -95,9 +98,9 @@ export function mount(options: MountOptions = {}): Mount {
 
   async function fetch(request: Request, known: Omit<MountedRequest, 'body'> = {}): Promise<Response> {
     const { exchangeOf } = await loadMounted()
-    const { incoming, outgoing } = exchangeOf(request, place?.socket.world ?? systemWorld)
+    const { incoming, outgoing, result } = exchangeOf(request, place?.socket.world ?? systemWorld)
     handle(incoming, outgoing, known)
-    return outgoing.result
+    return result
   }
 
   return Object.freeze({

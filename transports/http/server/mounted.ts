@@ -1,6 +1,7 @@
-import { IncomingMessage, type OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import { EventEmitter } from 'node:events'
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import { Readable } from 'node:stream'
 import type { World } from '../../../runtime/time/world.js'
-import { Socket } from 'node:net'
 import { readPrincipal } from '../../contract/principal.js'
 import { readAlready } from '../listen/body.js'
 import { type AssignedRequest, assignsKey, principalKey } from '../listen/peer.js'
@@ -24,7 +25,8 @@ export function withKnown(
 
 /** The same request once more, with this body. */
 function repeat(request: IncomingMessage, body: Buffer): IncomingMessage {
-  const again = new IncomingMessage(request.socket)
+  const { IncomingMessage: Request } = process.getBuiltinModule('node:http')
+  const again = new Request(request.socket)
   again.method = request.method ?? ''
   again.url = request.url ?? ''
   again.httpVersion = request.httpVersion
@@ -46,13 +48,16 @@ const highWaterMark = 16 * 1024
 /** Statuses whose response has no body (Fetch standard). */
 const bodiless: ReadonlySet<number> = new Set([101, 204, 205, 304])
 
-/** A `Request` as `node:http` would have it, and where its `Response` comes from. */
+/**
+ * A `Request` as `node:http` would have it, as far as a listener looks, and where its `Response` comes from.
+ * Neither needs `node:http`, which not every platform has.
+ */
 export function exchangeOf(
   request: Request,
   world: Pick<World, 'queueMicrotask'>,
-): { incoming: IncomingMessage; outgoing: FetchResponse } {
+): { incoming: IncomingMessage; outgoing: ServerResponse; result: Promise<Response> } {
   const incoming = new FetchedRequest(request)
-  const outgoing = new FetchResponse(incoming, world)
+  const outgoing = new FetchResponse(world)
   const gone = (): void => outgoing.clientGone()
   request.signal.addEventListener('abort', gone, { once: true })
   outgoing.once('close', () => {
@@ -60,17 +65,31 @@ export function exchangeOf(
     incoming.letGo()
   })
   if (request.signal.aborted) gone()
-  return { incoming, outgoing }
+  return {
+    incoming: incoming as unknown as IncomingMessage,
+    outgoing: outgoing as unknown as ServerResponse,
+    result: outgoing.result,
+  }
 }
 
 /** A `Request` whose body is read as fast as it is taken, and no faster. */
-class FetchedRequest extends IncomingMessage {
+class FetchedRequest extends Readable {
+  readonly method: string
+  /** Not `readonly`: a mounted request is served under the path of its settings. */
+  url: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly rawHeaders: readonly string[]
+  readonly httpVersion = '1.1'
+  /** Whether the body has come to its end. */
+  complete = false
+  /** No connection is seen from here, so it has no address, and does not end. */
+  readonly socket = Object.assign(new EventEmitter(), { destroyed: false })
   readonly #request: Request
   #reader: ReadableStreamDefaultReader<Uint8Array> | null = null
   #isOver = false
 
   constructor(request: Request) {
-    super(new Socket())
+    super({ highWaterMark })
     this.#request = request
     const { pathname, search, host } = new URL(request.url)
     const headers = Object.fromEntries(request.headers)
@@ -81,8 +100,7 @@ class FetchedRequest extends IncomingMessage {
     this.rawHeaders = Object.entries(headers).flat()
   }
 
-  override _read(size: number): void {
-    super._read(size) // from then on a push asks for more
+  override _read(): void {
     void this.#pull()
   }
 
@@ -113,45 +131,64 @@ class FetchedRequest extends IncomingMessage {
 }
 
 /** Turns what is written to a response of `node:http` into a `Response`. */
-class FetchResponse extends ServerResponse {
+class FetchResponse extends EventEmitter {
+  /** Where that of `node:http` has its connection. */
+  readonly socket = null
+  destroyed = false
+  shouldKeepAlive = true
   /** Resolves once the head is written; destroyed before, with status 500, or 400 where the client left. */
   readonly result: Promise<Response>
   // Assigned by the executor in the constructor, which runs at once.
   #resolve: (response: Response) => void = () => {}
-  #head: { readonly status: number; readonly headers: Headers } | null = null
+  #status = 200
+  readonly #headers = new Headers()
   #stream: ReadableStreamDefaultController<Uint8Array> | null = null
   #isOver = false
   readonly #world: Pick<World, 'queueMicrotask'>
 
-  constructor(request: IncomingMessage, world: Pick<World, 'queueMicrotask'>) {
-    super(request)
+  constructor(world: Pick<World, 'queueMicrotask'>) {
+    super()
     this.#world = world
     this.result = new Promise((resolve) => {
       this.#resolve = resolve
     })
-    Object.defineProperty(this, 'writableLength', { get: () => this.#waiting })
   }
 
-  override writeHead(status: number, ...rest: unknown[]): this {
-    const given = rest.at(-1)
-    const headers = typeof given === 'object' && given !== null ? (given as OutgoingHttpHeaders) : {}
-    const pairs = Object.entries(headers).map(([name, value]): [string, string] => [name, String(value)])
-    this.#head = { status, headers: new Headers(pairs) }
+  /** Bytes that the reader of the body has not taken. */
+  get writableLength(): number {
+    return this.#stream === null
+      ? 0
+      : Math.max(0, highWaterMark - (this.#stream.desiredSize ?? highWaterMark))
+  }
+
+  setHeader(name: string, value: unknown): this {
+    this.#headers.set(name, String(value))
     return this
   }
 
-  override flushHeaders(): void {
+  writeHead(status: number, headers: OutgoingHttpHeaders = {}): this {
+    this.#status = status
+    for (const [name, value] of Object.entries(headers)) this.setHeader(name, value)
+    return this
+  }
+
+  /** The web server around sees how fast its client reads. */
+  setTimeout(): this {
+    return this
+  }
+
+  flushHeaders(): void {
     this.#begin()
   }
 
-  override write(chunk: unknown): boolean {
+  write(chunk: unknown): boolean {
     this.#begin()
     if (this.#isOver) return false
     this.#stream?.enqueue(Buffer.isBuffer(chunk) ? chunk : Buffer.from(String(chunk)))
-    return this.#waiting < highWaterMark
+    return this.writableLength < highWaterMark
   }
 
-  override end(chunk?: unknown): this {
+  end(chunk?: unknown): this {
     if (this.#isOver) return this
     if (this.#stream === null)
       this.#answer(chunk === undefined || Buffer.isBuffer(chunk) ? (chunk ?? null) : String(chunk))
@@ -162,7 +199,7 @@ class FetchResponse extends ServerResponse {
     return this.#over()
   }
 
-  override destroy(): this {
+  destroy(): this {
     return this.#cutOff(500)
   }
 
@@ -177,12 +214,6 @@ class FetchResponse extends ServerResponse {
     if (this.#stream === null) this.#resolve(new Response(null, { status }))
     else this.#stream.error(new Error('the response was cut off'))
     return this.#over()
-  }
-
-  get #waiting(): number {
-    return this.#stream === null
-      ? 0
-      : Math.max(0, highWaterMark - (this.#stream.desiredSize ?? highWaterMark))
   }
 
   #begin(): void {
@@ -203,13 +234,11 @@ class FetchResponse extends ServerResponse {
   }
 
   #answer(body: string | Buffer | null): void {
-    const { status = 200 } = this.#head ?? {}
-    this.#respond(bodiless.has(status) ? null : body)
+    this.#respond(bodiless.has(this.#status) ? null : body)
   }
 
   #respond(body: ReadableStream<Uint8Array> | string | Buffer | null): void {
-    const { status = 200, headers = new Headers() } = this.#head ?? {}
-    this.#resolve(new Response(body, { status, headers }))
+    this.#resolve(new Response(body, { status: this.#status, headers: this.#headers }))
   }
 
   #over(): this {

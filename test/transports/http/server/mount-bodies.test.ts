@@ -2,7 +2,7 @@ import * as assert from 'uvu/assert'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { subscribe } from '../../../../runtime/faults/events.js'
-import { type Mount, mount } from '../../../../transports/http/server/mount.js'
+import { type Mount, mount, type MountOptions } from '../../../../transports/http/server/mount.js'
 import { initialize } from '../../../server/_client.js'
 import { suite, type TestContext } from '../../../support/suite.js'
 import { end } from '../../_http.js'
@@ -13,8 +13,8 @@ const test = suite('bodies of mounted requests')
 const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
 const body = JSON.stringify(initialize())
 
-async function mounted(t: TestContext): Promise<Mount> {
-  const mcp = mount()
+async function mounted(t: TestContext, options: MountOptions = {}): Promise<Mount> {
+  const mcp = mount(options)
   const server = await startSuiteServer(mcp)
   t.after(() => server.stop())
   return mcp
@@ -108,6 +108,15 @@ test('fetch reads a body no faster than it is taken, and lets go of one that is 
   })
   assert.is((await mcp.fetch(requestOf({ body: endless, duplex: 'half' }))).status, 413)
   await over
+})
+
+test('fetch answers with the headers that browsers ask for', async (t) => {
+  const mcp = await mounted(t, { cors: true })
+  const { status, headers: given } = await mcp.fetch(
+    requestOf({ headers: { ...headers, origin: 'http://localhost:5173' } }),
+  )
+  assert.is(status, 200)
+  assert.is(given.get('access-control-allow-origin'), 'http://localhost:5173')
 })
 
 test.run()
