@@ -111,7 +111,7 @@ test('fetch reads a body no faster than it is taken, and lets go of one that is 
 })
 
 test('fetch answers with the headers that browsers ask for', async (t) => {
-  const mcp = await mounted(t, { cors: true })
+  const mcp = await mounted(t, { cors: true, allowedOrigins: ['http://localhost:5173'] })
   const { status, headers: given } = await mcp.fetch(
     requestOf({ headers: { ...headers, origin: 'http://localhost:5173' } }),
   )
