@@ -33,7 +33,7 @@ export const meanings: Readonly<Record<string, string>> = {
   timeout: 'MS: how long a request may take; default 60000',
   era: 'auto, modern (2026-07-28) or handshake; default auto',
   verbose: 'shows what the server writes to standard error',
-  output: 'FILE: where the content is written to',
+  output: 'FILE: where it is written to',
   'no-browser': 'prints the address to sign in at, and opens nothing',
   http: 'PORT: listens at http://127.0.0.1:PORT/mcp; default 3000',
   stdio: 'speaks over standard input and output',
@@ -79,6 +79,12 @@ export const commands: Readonly<Record<string, Command>> = {
     summary: 'handshake, lists, schemas, latency: what a host would stumble over',
     options: target,
     load: () => import('./check.js'),
+  },
+  types: {
+    usage: 'types <target>',
+    summary: 'the types of its tools, as TypeScript: startClient<Name>(...)',
+    options: { ...target, output: { type: 'string' } },
+    load: () => import('./types.js'),
   },
   login: {
     usage: 'login <url>',
