@@ -12,6 +12,11 @@ export type ToolSource = Client | Clients | Readonly<Record<string, Client>>
 export interface ModelToolsOptions extends Pick<ToolCallOptions, 'timeout' | 'retry'> {
   /** Takes a tool in, or leaves it out; `server` is undefined for one client. Default: all. */
   filter?(tool: Tool, server: string | undefined): boolean
+  /**
+   * Hears of a server that is not ready, or whose tools cannot be listed: its tools are left out, and nobody
+   * waits for it. Default: all servers are waited for, and one that fails makes the whole reject.
+   */
+  onMissing?(server: string | undefined, error: unknown): void
 }
 
 /** A tool of a server, under a name that models take. */
@@ -19,6 +24,14 @@ export interface ModelTool {
   readonly name: string
   readonly tool: Tool
   call(args: unknown, signal?: AbortSignal): Promise<ToolResult>
+}
+
+type Named = readonly [server: string | undefined, client: Client]
+
+interface Listed {
+  readonly server: string | undefined
+  readonly client: Client
+  readonly tool: Tool
 }
 
 /** What models take: letters, digits, `_` and `-`, at most 64. */
@@ -30,14 +43,21 @@ const longest = 64
  */
 export async function gatherTools(
   source: ToolSource,
-  { filter, ...how }: ModelToolsOptions = {},
+  { filter, onMissing, ...how }: ModelToolsOptions = {},
 ): Promise<readonly ModelTool[]> {
+  const listOf = async ([server, client]: Named): Promise<readonly Listed[]> => {
+    const all: Listed[] = []
+    for await (const tool of client.tools({ wait: onMissing === undefined }))
+      if (filter === undefined || filter(tool, server)) all.push({ server, client, tool })
+    return all
+  }
   const lists = await Promise.all(
-    serversOf(source).map(async ([server, client]) => {
-      const all: { readonly server: string | undefined; readonly client: Client; readonly tool: Tool }[] = []
-      for await (const tool of client.tools())
-        if (filter === undefined || filter(tool, server)) all.push({ server, client, tool })
-      return all
+    serversOf(source).map((named) => {
+      if (onMissing === undefined) return listOf(named)
+      return listOf(named).catch((error: unknown) => {
+        onMissing(named[0], error)
+        return []
+      })
     }),
   )
   const taken = new Set<string>()
@@ -52,7 +72,7 @@ export async function gatherTools(
   })
 }
 
-function serversOf(source: ToolSource): readonly (readonly [string | undefined, Client])[] {
+function serversOf(source: ToolSource): readonly Named[] {
   if (source instanceof Client) return [[undefined, source]]
   if (source instanceof Clients) return [...source]
   const entries = Object.entries(source ?? {})

@@ -3,6 +3,8 @@ import { generateText, stepCountIs } from 'ai'
 import { MockLanguageModelV3 } from 'ai/test'
 import type OpenAI from 'openai'
 import * as assert from 'uvu/assert'
+import type { ClientError } from '../../../client/base/errors.js'
+import { startClient } from '../../../client/handle/supervisor.js'
 import { toAiTools } from '../../../client/adapters/ai-sdk.js'
 import { toLangChainTools } from '../../../client/adapters/lang-chain.js'
 import { toOpenAiTools } from '../../../client/adapters/openai.js'
@@ -12,6 +14,7 @@ import { defineTool } from '../../../server/definitions/define-tool.js'
 import { ToolError } from '../../../server/base/errors.js'
 import { toolResult } from '../../../server/results/builders.js'
 import { connect } from '../../../testing.js'
+import { http } from '../../../transports/http/client/client.js'
 import { suite, type TestContext } from '../../support/suite.js'
 
 const test = suite('tools for models', { timeout: 20_000 })
@@ -119,6 +122,22 @@ test('the AI SDK of Vercel shows the model the tools, calls them, and tells it w
   const drawn = await told(tools, 'one__draw', {})
   assert.is(drawn.type, 'content')
   assert.match(JSON.stringify(drawn.value), new RegExp(pixel))
+})
+
+test('a server that is away costs the others nothing, and is told', async (t) => {
+  const { one } = await servers(t)
+  const away = startClient({ name: 'away', transport: http('http://127.0.0.1:9/mcp'), logger: false })
+  t.after(() => away.close())
+  const missing: [string | undefined, unknown][] = []
+  const tools = await toAiTools(
+    { one, away },
+    { onMissing: (server, error) => missing.push([server, error]) },
+  )
+  assert.is(Object.keys(tools).length, 4)
+  assert.equal(
+    missing.map(([server, error]) => [server, (error as ClientError).code]),
+    [['away', 'NOT_READY']],
+  )
 })
 
 test('a call is given up with the request of the SDK', async (t) => {
