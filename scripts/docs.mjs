@@ -74,6 +74,7 @@ function settings(out) {
     ignoredHighlightLanguages: ['mermaid'],
     validation: { notExported: false, invalidLink: true, rewrittenLink: false, invalidPath: true },
     hideGenerator: true,
+    headings: { readme: false },
     includeHierarchySummary: false,
     logLevel: 'Warn',
   }

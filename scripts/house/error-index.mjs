@@ -2,6 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import ts from 'typescript5'
+import { remedyOf } from './error-remedies.mjs'
 import { floors } from './sources.mjs'
 
 /** Where the page is, relative to the root. */
@@ -18,7 +19,7 @@ const errorFiles = [
 const rebuild = 'node scripts/error-index.mjs'
 const intro = `# Errors by code
 
-<!-- made by \`${rebuild}\` from the sentences above the codes in the \`errors.ts\` of each floor: change them there -->
+<!-- made by \`${rebuild}\` from the sentences above the codes in the \`errors.ts\` of each floor, and scripts/house/error-remedies.mjs -->
 
 Every error of this library is an instance of \`CaduceusError\` and has a stable \`code\`, \`retryable\` (whether the same request may succeed when it is made
 again), \`cause\` (what led to it), and \`data\` with facts that a program can act on. Each floor has one class; \`ToolError\` and \`AskError\` are ServerErrors. The
@@ -113,8 +114,8 @@ function writePage(codes, numbers) {
   return [
     intro,
     table(
-      ['code', 'class', 'file', 'when'],
-      rows.map((row) => [`\`${row.name}\``, `\`${row.class}\``, linkTo(row), row.when]),
+      ['code', 'class', 'when', 'what to do'],
+      rows.map((row) => [`\`${row.name}\``, linkTo(row), row.when, remedyOf(row) ?? '']),
     ),
     '## Codes of an `McpError`',
     'What the far side answered, and what a handler may answer with `throw new McpError(code, message, { data })`. Other servers have others.\n',
@@ -136,8 +137,8 @@ function escapeBars(cell) {
   return cell.replaceAll('|', '\\|')
 }
 
-function linkTo({ path }) {
-  return `[${path}](../${path})`
+function linkTo({ class: name, path }) {
+  return `[\`${name}\`](../${path})`
 }
 
 function floorOrder({ path }) {

@@ -47,21 +47,32 @@ test('a code without a sentence of its own is named', async (t) => {
   )
 })
 
-test('every code of every class is in the page once, with its class, its file and a sentence', () => {
+test('every code of every class is in the page once, with its class, its file, a sentence and a remedy', () => {
   const page = readFileSync(inRoot('protocol', 'errors.md'), 'utf8')
   const rows = [
-    ...page.matchAll(/^\| `([A-Z0-9_]+)` \| `(\w+)` \| \[([\w/.]+)\]\(\.\.\/([\w/.]+)\) \| (.+) \|$/gm),
+    ...page.matchAll(/^\| `([A-Z0-9_]+)` \| \[`(\w+)`\]\(\.\.\/([\w/.]+)\) \| (.+) \| (.*) \|$/gm),
   ]
   assert.ok(rows.length > 80, `${rows.length} rows`)
   const keys = rows.map(([, code, name]) => `${name} ${code}`)
   assert.equal([...new Set(keys)], keys)
   const classes = { ...runtime, ...protocol, ...transports, ...server, ...client } as Record<string, unknown>
-  for (const [, code = '', name = '', file = '', target, sentence] of rows) {
+  for (const [, code = '', name = '', file = '', sentence, remedy] of rows) {
     assert.type(classes[name], 'function', name)
-    assert.is(file, target)
     assert.match(readFileSync(inRoot(file), 'utf8'), `'${code}'`)
-    assert.match(sentence ?? '', /^[A-Z`].*\.$/, code)
+    for (const text of [sentence, remedy]) assert.match(text ?? '', /^[A-Z`].*\.$/, code)
   }
+})
+
+test('no remedy is for a code that there is not', async () => {
+  const { remedies } = (await import(inRoot('scripts', 'house', 'error-remedies.mjs'))) as {
+    remedies: object
+  }
+  const page = readFileSync(inRoot('protocol', 'errors.md'), 'utf8')
+  const lost = Object.keys(remedies).filter((key) => {
+    const [kind, code] = key.includes(' ') ? key.split(' ') : [undefined, key]
+    return !page.includes(`| \`${code}\` | [\`${kind ?? ''}`)
+  })
+  assert.equal(lost, [])
 })
 
 test('every integer of errorCodes is in the page', () => {
