@@ -10,8 +10,12 @@ import { exitCodes, UsageError } from './usage-error.js'
 /** The version of the package. */
 const version = '0.1.0'
 
+/** Milliseconds that what is still open has after a failure: a module of a user may have started anything. */
+const patience = 1_000
+
 void main(process.argv.slice(2)).then((code) => {
   process.exitCode = code
+  if (code !== exitCodes.ok) setTimeout(() => process.exit(), patience).unref()
 })
 
 async function main(args: readonly string[]): Promise<number> {

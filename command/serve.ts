@@ -58,6 +58,9 @@ export async function untilEnd(server: Running, path: string, invocation: Invoca
   return exitCodes.ok
 }
 
+/** What the exports of a module that starts its server by itself are. */
+const alone = 'nothing (a module that starts its server by itself is run with node)'
+
 /** The server that a module exports: by default, or the only one by name. Rejects with UsageError. */
 async function loadServer(
   path: string,
@@ -76,7 +79,7 @@ async function loadServer(
     servers.find(([name]) => name === 'default') ?? (servers.length === 1 ? servers[0] : undefined)
   if (found === undefined)
     throw new UsageError(
-      `${path}: expected the default export to be what defineServer returns; it exports ${Object.keys(names).join(', ') || 'nothing'}`,
+      `${path}: expected the default export to be what defineServer returns; it exports ${Object.keys(names).join(', ') || alone}`,
     )
   const { options } = names
   return { definition: found[1] as ServerDefinition, options: isObject(options) ? options : {} }

@@ -51,10 +51,12 @@ test('what is no server is told in one line', async (t) => {
   const home = newHome(t)
   writeFileSync(join(home, 'odd.mjs'), 'export const one = 1\n')
   writeFileSync(join(home, 'broken.mjs'), 'export const = 1\n')
+  writeFileSync(join(home, 'busy.mjs'), 'setInterval(() => {}, 1_000)\n')
   writeFileSync(join(home, 'own.mjs'), `${moduleText('x')}export const options = { transport: {} }\n`)
   for (const [args, text] of [
     [['odd.mjs'], 'expected the default export to be what defineServer returns; it exports one'],
     [['broken.mjs'], 'broken.mjs cannot be loaded'],
+    [['busy.mjs'], 'it exports nothing (a module that starts its server by itself is run with node)'],
     [['own.mjs', '--http', '0'], 'exports a transport in its options'],
     [['missing.json'], 'missing.json cannot be read (ENOENT)'],
   ] as const) {
