@@ -13,6 +13,8 @@ export const exceptions = [
   // how busy the loop of this process of Node is
   { at: 'transports/http/listen/metrics.ts', sources: ['performance'] },
   { at: 'runtime/watch/reporter.ts', sources: ['performance'] },
+  // a program that has failed ends, whatever still holds it
+  { at: 'command/main.ts', sources: ['setTimeout'] },
   // it runs in a browser
   { at: 'transports/view/page/', sources: 'all' },
   // the world of this machine itself
