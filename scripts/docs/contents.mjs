@@ -45,7 +45,7 @@ const told = [
   {
     title: 'Operating',
     pages: [
-      ...guide('server', 'deployment bundling'),
+      ...guide('server', 'deployment bundling runtimes'),
       ...guide('transports', 'live-view telemetry'),
       'client/guide/troubleshooting.md',
       'command/README.md',

@@ -8,7 +8,7 @@ const test = suite('a server that only fetch reaches', { timeout: 60_000 })
 
 /** What a platform for fetch alone may lack. */
 const lacking = ['http', 'https', 'http2', 'net', 'tls', 'child_process', 'worker_threads', 'cluster']
-const packages = ['ws', 'undici']
+const packages = ['ws', 'undici', 'undici/index.js']
 
 /** A platform without them, whoever asks: `import`, `require` or `process.getBuiltinModule`. */
 const platform = `
