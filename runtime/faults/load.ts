@@ -48,6 +48,7 @@ const here = import.meta.url
 
 /** In a program's own bundle package names may not resolve; only our files require, and else import. */
 const isOurs = /\/runtime\/faults\/load\.js$|\/node_modules\/caduceus\/dist\/.*\.js$/.test(here ?? '')
+const isBundle = /\/dist\/.*\.js$/.test(here ?? '')
 const require = isOurs ? createRequire(here) : undefined
 
 function requireOr<Module extends object>(
@@ -56,6 +57,8 @@ function requireOr<Module extends object>(
 ): Module | Promise<Module> {
   if (require === undefined) return importing()
   needDescriptors()
+  // beside the bundles are sources, for maps, which Bun would load in place of the bundle
+  if (isBundle && name.startsWith('.')) return importing()
   try {
     return require(name) as Module
   } catch (error) {
