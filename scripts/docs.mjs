@@ -24,7 +24,7 @@ async function main() {
   rmSync(out, { recursive: true, force: true })
   await app.generateOutputs(project)
   cpSync(mermaid, join(out, 'assets', 'mermaid.js'))
-  writeTexts(out)
+  writeTexts(out, optionsPage(project)[0].text)
   if (app.logger.hasErrors() || app.logger.hasWarnings()) {
     console.error('docs: what is above is wrong; links lead to pages of scripts/docs/contents.mjs')
     return 1

@@ -1,34 +1,55 @@
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { doors } from '../house/entries.mjs'
 import { repository } from '../house/sources.mjs'
 import { contents, everyPage } from './contents.mjs'
 
 /** Writes `llms.txt` (llmstxt.org): every page with a line of what it is about, as Markdown beside the pages; `llms-full.txt` has them all. */
-export function writeTexts(out) {
+export function writeTexts(out, options) {
   for (const path of ['README.md', ...everyPage]) {
     mkdirSync(dirname(join(out, 'text', path)), { recursive: true })
     cpSync(join(repository, path), join(out, 'text', path))
   }
+  writeFileSync(join(out, 'text', 'options.md'), options)
   const groups = contents.map(
     ({ title, pages }) => `## ${title}\n\n${pages.map((path) => `- ${link(path)}`).join('\n')}\n`,
   )
   const head =
     '# Caduceus\n\n> MCP clients and servers for Node as supervised processes: whatever dies comes back.\n'
-  writeFileSync(join(out, 'llms.txt'), [head, `- ${link('README.md')}\n`, ...groups].join('\n'))
+  const modules = doors.map((path) => path.replace(/\.ts$/, '').replace(/\/?index$/, ''))
+  const others = [
+    '## Beyond pages\n',
+    '- [All options](text/options.md): tables of the options of all functions, with types and defaults.',
+    ...modules.map((door) => {
+      const name = ['caduceus', door].filter((part) => part !== '').join('/')
+      return `- [${name}](modules/${name.replace('/', '_')}.html): what each of its exports promises.`
+    }),
+    '- [Everything in one file](llms-full.txt)\n',
+  ]
+  const all = [head, `- ${link('README.md')}\n`, ...groups, others.join('\n')]
+  writeFileSync(join(out, 'llms.txt'), all.join('\n'))
   writeFileSync(join(out, 'llms-full.txt'), ['README.md', ...everyPage].map(read).join('\n\n'))
 }
 
-/** A page's title, and the first sentence of it. */
+/** A page's title, and the first sentence of it; the page of a room has the name of the room. */
 function link(path) {
   const text = read(path)
-  const title = /^# (.+)$/m.exec(text)?.[1] ?? path
+  const room = /^\w+\/.+\/README\.md$/.test(path) ? dirname(path) : undefined
+  const title = room ?? /^# (.+)$/m.exec(text)?.[1] ?? path
   const about = text
     .split('\n\n')
     .find((block) => /^[A-Z`[]/.test(block) && !block.startsWith('```'))
     ?.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1')
     .replaceAll(/\s+/g, ' ')
-    .split(/(?<=[.:?]) /)[0]
-  return `[${title}](text/${path})${about === undefined ? '' : `: ${about}`}`
+    .trim()
+  return `[${title}](text/${path})${about === undefined ? '' : `: ${firstSentence(about)}`}`
+}
+
+/** Up to the first full stop that ends a sentence and is not within code. */
+function firstSentence(text) {
+  const ends = [...text.matchAll(/[.?!](?= |$)/g)].map(({ index }) => index + 1)
+  const end = ends.find((at) => text.slice(0, at).split('`').length % 2 === 1) ?? text.length
+  return text.slice(0, end).replace(/:$/, '.')
 }
 
 function read(path) {

@@ -3,7 +3,7 @@ import { defineServer, defineTool, serveHttp, startServer } from 'caduceus'
 const count = defineTool({
   name: 'count',
   description: 'Counts the calls of this session.',
-  session: true,
+  session: true, // what it counts is kept in the session of the caller
   input: { type: 'object', properties: { by: { type: 'integer' } } },
   async run({ by = 1 }, ctx) {
     return String(await ctx.update('count', (n = 0) => n + by))

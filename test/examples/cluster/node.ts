@@ -11,7 +11,7 @@ const count = defineTool({
 
 const counters = defineServer({ name: 'counters', version: '1.0.0', tools: [count] })
 const { url } = await startServer(counters, {
-  // /readyz says whether this node can serve, for a second before it is stopped that it will not
+  // /readyz says whether this node can serve; it says no for a second before the node stops
   transport: serveHttp({ port: Number(process.env.PORT ?? 3000), health: true, drainDelay: 1_000 }),
   cluster: redis({ url: process.env.REDIS_URL ?? 'redis://127.0.0.1:6379' }),
 })
