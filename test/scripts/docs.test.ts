@@ -1,4 +1,4 @@
-// time limit: 180 s
+// time limit: 270 s
 import { execFile } from 'node:child_process'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -10,7 +10,7 @@ import * as assert from 'uvu/assert'
 import { inRoot, root } from '../support/root.js'
 import { suite } from '../support/suite.js'
 
-const test = suite('npm run docs', { timeout: 150_000 })
+const test = suite('npm run docs', { timeout: 240_000 })
 const executablePath = ['/usr/bin/chromium', '/usr/bin/google-chrome'].find((path) => existsSync(path))
 
 test('the site works from a folder: every link leads somewhere, search finds pages, nothing is fetched', async (t) => {
