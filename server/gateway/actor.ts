@@ -23,6 +23,7 @@ import type { baseActor } from '../subscriptions/base-actor.js'
 import { componentsOf, unlistedResource } from './components.js'
 import { UpstreamLink } from './link.js'
 import { fits, qualifiedUri } from './names.js'
+import { pauseAfter } from './pace.js'
 import { searchTools } from './tool-search.js'
 
 /** Milliseconds between two looks for clients that nobody uses, at least and at most. */
@@ -53,9 +54,15 @@ interface Place {
   /** Starts that failed since it was ready. */
   failures: number
   again: TimerRef | undefined
-  /** Whether its lists are asked for now, and have changed meanwhile. */
+  /** Whether its lists are asked for now. */
   isAsking: boolean
+  /** Until then they are not asked for again. */
+  pause: TimerRef | undefined
+  /** Pauses in a row in which they have changed. */
+  turns: number
+  /** Whether they have changed since they were asked for, or could not be had. */
   isStale: boolean
+  hasFailed: boolean
   undo: (() => void)[]
 }
 
@@ -126,7 +133,7 @@ export const gatewayActor = defineActor({
       if (what === 'late') return gateway.giveUp()
       if (what === 'put') return gateway.put()
       if (isObject(what))
-        return 'again' in what ? gateway.again(String(what.again)) : gateway.askAgain(String(what.list))
+        return 'again' in what ? gateway.again(String(what.again)) : gateway.paused(String(what.list))
       ctx.sendAfter(gateway.sweepAfter, 'sweep')
       return gateway.sweep()
     },
@@ -146,6 +153,8 @@ class Gateway {
   /** What the servers have, by kind and name. */
   #held: ReadonlyMap<string, Held> = new Map()
   #changing: TimerRef | undefined
+  /** Characters of all that they have. */
+  #size = 0
   #upstreams: Upstreams | undefined
   #waiting: Deferred<void>[] = []
   #late: TimerRef | undefined
@@ -255,7 +264,8 @@ class Gateway {
   watch(name: string, client: Upstream): void {
     const place = this.#places.get(name)
     if (place === undefined) return
-    const changed = (): void => void this.#cast('changed', { name, client })
+    // what is known already is told once
+    const changed = (): void => void (place.isStale || this.#cast('changed', { name, client }))
     const state = (): void => void this.#cast('state', { name, state: client.state, client })
     for (const undo of place.undo.splice(0)) undo()
     Object.assign(place, { client, isReady: false, isAsking: false, isStale: false })
@@ -307,6 +317,7 @@ class Gateway {
       place.isAway = false
       place.failures = 0
       link.ready(client)
+      if (place.hasFailed) rest(place)
       this.ask(name, client)
     } else if (phase === 'failed' || phase === 'closed') this.#end(place, client)
     else if (reason !== undefined) place.isAway = true
@@ -314,46 +325,45 @@ class Gateway {
     this.#settle()
   }
 
-  /** Asks a server for its lists; once more if they change meanwhile. */
+  /** Asks a server for its lists; once more, after a pause, if they change meanwhile. */
   ask(name: string, client: Upstream): void {
     const place = this.#places.get(name)
     if (place?.client !== client || !place.isReady) return
-    if (place.isAsking) {
+    if (place.isAsking || place.pause !== undefined) {
       place.isStale = true
       return
     }
-    place.isAsking = true
+    Object.assign(place, { isAsking: true, isStale: false, hasFailed: false })
     const { signal } = this.#ctx
     const tell = (lists: UpstreamLists | undefined): void =>
       void this.#cast('listed', { name, client, lists })
     fetchLists(client, signal).then(tell, () => tell(undefined))
   }
 
-  /** It did not answer, and is still there. */
-  askAgain(name: string): void {
-    const client = this.#places.get(name)?.client
-    if (client !== undefined) this.ask(name, client)
+  /** Its lists may be asked for again: at once, if they have changed. */
+  paused(name: string): void {
+    const place = this.#places.get(name)
+    if (place === undefined) return
+    place.pause = undefined
+    place.turns = place.isStale ? place.turns + 1 : 0
+    if (place.isStale && place.client !== undefined) this.ask(name, place.client)
   }
 
   listed(name: string, client: Upstream, lists: UpstreamLists | undefined): void {
     const place = this.#places.get(name)
     if (place?.client !== client) return
     place.isAsking = false
-    if (lists === undefined && place.isReady)
-      this.#tell(
-        'not_listed',
-        name,
-        `its lists could not be had: they are asked for again in ${startAgain} ms`,
-      )
+    let wait = pauseAfter(this.#size, place.turns)
     if (lists !== undefined) {
       place.isSettled = true
       place.record.lists = lists
       this.#change()
-    } else if (place.isReady) this.#ctx.sendAfter(startAgain, { list: name })
-    if (place.isStale) {
-      place.isStale = false
-      this.ask(name, client)
+    } else if (place.isReady) {
+      wait = Math.max(startAgain, wait)
+      Object.assign(place, { isStale: true, hasFailed: true })
+      this.#tell('not_listed', name, `its lists could not be had: they are asked for again in ${wait} ms`)
     }
+    place.pause = this.#ctx.sendAfter(wait, { list: name })
     this.#settle()
   }
 
@@ -382,7 +392,10 @@ class Gateway {
       failures: 0,
       again: undefined,
       isAsking: false,
+      pause: undefined,
+      turns: 0,
       isStale: false,
+      hasFailed: false,
       undo: [],
     }
     this.#places.set(name, place)
@@ -498,6 +511,7 @@ class Gateway {
     // what an earlier incarnation has left stays until it is known which servers there are
     if (this.#isPending) return
     const held = new Map<string, Held>()
+    this.#size = 0
     for (const { link, record, isAway } of this.#places.values()) {
       const { lists } = record
       if (lists === undefined || (isAway && link.options.whileAway === 'hide')) continue
@@ -508,6 +522,7 @@ class Gateway {
       const hasTasks = settings.tasks !== undefined
       for (const component of componentsOf(link, lists, { separator, prefix, hasTasks, isTaken })) {
         const text = JSON.stringify([link.name, component.relayed?.entry, component.scopes])
+        this.#size += text.length
         const known = this.#held.get(keyOf(component))
         const isSame = known?.text === text && known.link === link
         held.set(keyOf(component), isSame ? known : { component, text, link })
@@ -590,10 +605,16 @@ function isAsleep({ link, record }: Place): boolean {
   return link.isLazy && record.lists === undefined && !link.isRunning
 }
 
-function leave({ undo, link, again }: Place): void {
-  for (const each of undo) each()
-  again?.cancel()
-  link.end()
+function leave(place: Place): void {
+  for (const each of place.undo) each()
+  place.again?.cancel()
+  rest(place)
+  place.link.end()
+}
+
+function rest(place: Place): void {
+  place.pause?.cancel()
+  place.pause = undefined
 }
 
 function nameIn(component: Component): string {

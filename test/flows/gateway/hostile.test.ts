@@ -4,7 +4,7 @@ import { McpError } from '../../../protocol/wire/errors.js'
 import { gateway } from '../../../server/definitions/gateway.js'
 import { defineServer } from '../../../server/definitions/define-server.js'
 import { defineTool } from '../../../server/definitions/define-tool.js'
-import { connect, type ScriptedServer, scriptedServer } from '../../../testing.js'
+import { connect, fakeClock, type ScriptedServer, scriptedServer } from '../../../testing.js'
 import { suite, type TestContext } from '../../support/suite.js'
 
 const test = suite('gateway: servers that keep no rule', { timeout: 10_000 })
@@ -43,6 +43,66 @@ test('a cursor that comes again ends a list', async (t) => {
   })
   const { client } = await through(t, server)
   assert.equal((await names(client)).sort(), ['bad__a1', 'bad__a2', 'good__ok'])
+})
+
+test('a server that tells of changes without end is asked less and less, and its last change is offered', async (t) => {
+  let version = 0
+  let asked = 0
+  const server = scriptedServer({
+    'tools/list': () => {
+      asked += 1
+      return { tools: [{ name: `v${version}`, inputSchema: schema }] }
+    },
+  })
+  const upstream = startClient({ name: 'bad', transport: server.transport, logger: false })
+  t.after(() => upstream.close())
+  const clock = fakeClock()
+  const below = await connect(gateway({ bad: upstream }), { clock })
+  t.after(() => below.close())
+  const told: string[] = []
+  below.client.onNotification('notifications/tools/list_changed', () => void told.push(`v${version}`))
+  const seconds = 20
+  for (let ms = 0; ms < seconds * 1_000; ms += 10) {
+    version += 1
+    server.notify('notifications/tools/list_changed')
+    await clock.advance(10)
+  }
+  assert.ok(asked > 10, `${asked} times in ${seconds} s`)
+  assert.ok(asked < 50, `${asked} times in ${seconds} s`)
+  assert.ok(told.length <= asked)
+  // nothing more is told: what is offered is what there was last
+  await clock.advance(1_000)
+  assert.equal(await names(below.client), [`bad__v${version}`])
+  // quiet meanwhile: the next change is asked for at once
+  await clock.advance(1_000)
+  const before = asked
+  version += 1
+  server.notify('notifications/tools/list_changed')
+  await clock.advance(10)
+  assert.is(asked, before + 1)
+  assert.equal(await names(below.client), [`bad__v${version}`])
+})
+
+test('a server whose lists cannot be had is asked for them in vain no more often when it tells of changes', async (t) => {
+  let asked = 0
+  const server = scriptedServer({
+    'tools/list': () => {
+      asked += 1
+      return new McpError(-32_603, 'busy')
+    },
+  })
+  const upstream = startClient({ name: 'bad', transport: server.transport, logger: false })
+  t.after(() => upstream.close())
+  await upstream.ready()
+  const clock = fakeClock()
+  const starting = connect(gateway({ bad: upstream }, { startTimeout: 1 }), { clock })
+  for (let ms = 0; ms < 20_000; ms += 10) {
+    server.notify('notifications/tools/list_changed')
+    await clock.advance(10)
+  }
+  const below = await starting
+  t.after(() => below.close())
+  assert.ok(asked >= 3 && asked <= 5, `${asked} times in 20 s`)
 })
 
 test('broken entries, results and notifications cost that server alone', async (t) => {

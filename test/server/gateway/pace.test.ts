@@ -1,0 +1,16 @@
+import * as assert from 'uvu/assert'
+import { pauseAfter } from '../../../server/gateway/pace.js'
+import { suite } from '../../support/suite.js'
+
+const test = suite('gateway: how often lists are asked for')
+
+test('long lists are asked for less often, and those that always change less and less, up to a limit', () => {
+  assert.is(pauseAfter(0, 0), 20)
+  assert.is(pauseAfter(2_500_000, 0), 1_020)
+  assert.equal(
+    [0, 1, 2, 5, 6, 1_000].map((turns) => pauseAfter(0, turns)),
+    [20, 40, 80, 640, 640, 640],
+  )
+})
+
+test.run()
