@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../protocol/wire/json.js'
 import { isSecureUrl } from '../../transports/base/secure-url.js'
+import { urlAt } from '../../transports/base/target.js'
 import type { SafeAnswer } from '../../transports/http/outgoing/fetch.js'
 import { type Asker, objectOf } from './ask.js'
 import { authFailed, quotable } from './failure.js'
@@ -116,7 +117,7 @@ function listOf(value: unknown): readonly string[] | undefined {
 export function resourceMetadataUrls(server: URL): readonly URL[] {
   const wellKnown = '/.well-known/oauth-protected-resource'
   const path = server.pathname === '/' ? '' : server.pathname.replace(/\/$/, '')
-  return [...new Set([wellKnown + path, wellKnown])].map((place) => new URL(place, server.origin))
+  return [...new Set([wellKnown + path, wellKnown])].map((place) => urlAt(server.origin, place))
 }
 
 /** In order (specification: authorization, discovery): RFC 8414, OpenID. */
@@ -124,7 +125,7 @@ export function serverMetadataUrls(issuer: URL): readonly URL[] {
   const path = issuer.pathname.replace(/\/$/, '')
   const [oauth, openid] = ['/.well-known/oauth-authorization-server', '/.well-known/openid-configuration']
   const places = new Set([oauth + path, openid + path, path + openid])
-  return [...places].map((place) => new URL(place, issuer.origin))
+  return [...places].map((place) => urlAt(issuer.origin, place))
 }
 
 /** Without query and fragment (RFC 8707, section 2). */

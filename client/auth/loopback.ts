@@ -1,4 +1,5 @@
 import { messageOf } from '../../runtime/base/errors.js'
+import { handled } from '../../runtime/base/promise.js'
 import { isSecureUrl } from '../../transports/base/secure-url.js'
 import { type LoopbackReceiver, openReceiver } from '../../transports/sign-in/loopback-receiver.js'
 import { openUrl } from '../../transports/sign-in/open-url.js'
@@ -29,8 +30,18 @@ export function loopbackSignIn(options: LoopbackOptions = {}): SignIn {
       return {
         redirectUri: receiver.url,
         async authorize(url: URL, signal: AbortSignal) {
-          await show(url, open)
-          return receiver.next(signal)
+          const state = url.searchParams.get('state')
+          if (state === null) throw bad('url', 'an address with a state', url.origin)
+          const shown = new AbortController()
+          // the browser may be back before whoever shows the address is done
+          const redirect = receiver.next({ state, signal: AbortSignal.any([signal, shown.signal]) })
+          void handled(redirect)
+          try {
+            await show(url, open)
+            return await redirect
+          } finally {
+            shown.abort()
+          }
         },
         close: () => receiver.close(),
       }

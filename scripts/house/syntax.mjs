@@ -22,6 +22,12 @@ function visit(state, node, atTop) {
   if (rule) report(state, node, rule)
   // an example shows what users write
   const isExample = state.file.fileName.startsWith('test/examples/')
+  if (state.inLibrary && parsesTarget(state, node))
+    report(
+      state,
+      node,
+      'new URL of a request: it throws for //; pathOf and queryOf (transports/base/target.ts)',
+    )
   if (hasDefault(node) && !isExample) report(state, node, 'export default: export by name')
   const awaits =
     node.kind === ts.SyntaxKind.AwaitExpression || (ts.isForOfStatement(node) && node.awaitModifier)
@@ -37,6 +43,12 @@ const forbidden = new Map([
   [ts.SyntaxKind.ModuleDeclaration, 'namespace: a file is the module'],
   [ts.SyntaxKind.NonNullExpression, 'non-null !: check the value, or shape the type so that it is there'],
 ])
+
+/** Whether an address is made of what a client wrote as the target of its request. */
+function parsesTarget({ file }, node) {
+  if (!ts.isNewExpression(node) || node.expression.getText(file) !== 'URL') return false
+  return /\b(?:request|req|incoming)\??\.url\b/.test(node.arguments?.[0]?.getText(file) ?? '')
+}
 
 function hasDefault(node) {
   if (ts.isExportAssignment(node)) return true

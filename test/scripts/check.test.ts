@@ -45,6 +45,18 @@ export const link = (message: Message) => [message, actor, createServer]\n`,
     [],
   ))
 
+test('the target of a request is read in one place', (t) =>
+  expectFindings(
+    t,
+    {
+      'transports/a.ts': `export const a = (request: { url: string }) => new URL(request.url ?? '/', 'http://x')\n`,
+      'transports/b.ts': `export const b = ({ url }: { url: string }) => new URL(url)\n`,
+    },
+    [
+      'transports/a.ts:1 new URL of a request: it throws for //; pathOf and queryOf (transports/base/target.ts)',
+    ],
+  ))
+
 test('imports that go up or sideways are named', (t) =>
   expectFindings(
     t,

@@ -56,6 +56,8 @@ export async function startListener(
   const holder = defineActor({
     name: 'holder',
     trapExit: true,
+    // as the holdings of a server
+    stray: 'report',
     async init(_: undefined, ctx: ActorContext) {
       const binding = await transport.bind(ctx)
       return { binding, listener: await binding.start(ctx, server, scope) }

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AuthSettings } from './options.js'
-import { pathOf } from '../base/path.js'
+import { pathOf } from '../base/target.js'
 
 const wellKnown = '/.well-known/oauth-protected-resource'
 const legacyWellKnown = '/.well-known/oauth-authorization-server'

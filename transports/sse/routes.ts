@@ -16,7 +16,7 @@ import { bytesRefusal, HttpRefusal, nothingHere } from '../http/listen/refusal.j
 import { textOf } from '../base/encoded.js'
 import { checkContent, readMessage } from '../http/listen/body.js'
 import { answerEarly, whenClosed } from '../http/listen/response.js'
-import { pathOf } from '../base/path.js'
+import { pathOf, queryOf } from '../base/target.js'
 
 interface Surroundings {
   readonly settings: SseServeSettings
@@ -141,7 +141,7 @@ async function takeMessage(
   response: ServerResponse,
   { gate, settings, streams, budget }: Surroundings,
 ): Promise<void> {
-  const id = new URLSearchParams((request.url ?? '').split('?')[1]).get('sessionId')
+  const id = new URLSearchParams(queryOf(request.url)).get('sessionId')
   if (id === null) throw new HttpRefusal(400, 'sessionId: expected the one of the endpoint event')
   const peer = await admit(request, gate)
   if (request.destroyed) return

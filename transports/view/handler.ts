@@ -1,6 +1,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { messageOf } from '../../runtime/base/errors.js'
+import { pathOf, queryOf } from '../base/target.js'
 import { createGuard, guardedHeaders } from '../http/listen/guard.js'
 import { pageCode, pageIcon, pageStyle, pageText } from './page.js'
 
@@ -37,11 +38,11 @@ const headers = {
  */
 export function createHandler(
   parts: HandlerParts,
-): (request: IncomingMessage, response: ServerResponse) => void {
+): (request: IncomingMessage, response: ServerResponse) => unknown {
   const guard = createGuard({ host: '127.0.0.1', allowedHosts: [], allowedOrigins: [] })
   return (request, response) => {
     for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
-    const { pathname, searchParams } = new URL(request.url ?? '/', 'http://127.0.0.1')
+    const path = pathOf(request.url)
     const refuse = (status: number, text: string): void => {
       response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8' }).end(`${text}\n`)
     }
@@ -49,20 +50,22 @@ export function createHandler(
       const problem = guard(guardedHeaders(request, 0))
       if (problem !== undefined) return refuse(403, problem)
       const cookie = `caduceus-${request.socket.localPort}`
-      const given = searchParams.get('secret')
+      const given = new URLSearchParams(queryOf(request.url)).get('secret')
       if (given !== null) {
         if (!isEqual(given, parts.secret))
           return refuse(403, 'The secret in this address is not that of this program')
         const value = `${cookie}=${given}; HttpOnly; SameSite=Strict; Path=/`
-        return void response.writeHead(303, { location: pathname, 'set-cookie': value }).end()
+        // never a path that a browser takes for another host
+        const location = files[path] === undefined ? '/' : path
+        return void response.writeHead(303, { location, 'set-cookie': value }).end()
       }
       if (!isEqual(cookieOf(request, cookie), parts.secret))
         return refuse(401, 'Open the address that the program tells when it starts: it has a secret')
     }
-    if (request.method === 'POST' && pathname === '/act') return void act(request, parts, refuse)
+    if (request.method === 'POST' && path === '/act') return act(request, parts, refuse)
     if (request.method !== 'GET') return refuse(405, 'GET, or POST to /act')
-    if (pathname === '/events') return parts.look(response)
-    const file = files[pathname]
+    if (path === '/events') return parts.look(response)
+    const file = files[path]
     if (file === undefined) return refuse(404, 'There is /, /events and /act')
     response.writeHead(200, { 'content-type': `${file.type}; charset=utf-8` }).end(file.text)
   }

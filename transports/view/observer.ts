@@ -8,6 +8,7 @@ import type { TimerRef } from '../../runtime/process/timers.js'
 import { Lookout } from '../../runtime/watch/lookout.js'
 import { trace } from '../../runtime/watch/sys.js'
 import { type Happening, Timeline } from '../../runtime/watch/timeline.js'
+import { contained } from '../base/contained.js'
 import { listen } from '../http/listen/listening.js'
 import { listenAtPath } from '../shared/local-socket.js'
 import { type Act, createHandler } from './handler.js'
@@ -67,6 +68,8 @@ type Self = ActorRef<
 /** Answers those who look, and reads the trees only while somebody does. */
 export const observer = defineActor({
   name: 'observer',
+  // whoever can connect brings it about: it costs a request, and not the view
+  stray: 'report',
   async init(settings: ObserverSettings, ctx): Promise<Observer> {
     const { world } = ctx
     const self = ctx.self as Self
@@ -235,7 +238,10 @@ async function openSocket(path: string, handler: Handler, ctx: ActorContext): Pr
 /** Neither it nor its connections keep the program alive. */
 function serverOf(handler: Handler, ctx: ActorContext): Server {
   const { createServer } = process.getBuiltinModule('node:http')
-  const server = createServer({ requestTimeout: 10_000 }, handler).unref()
+  const report = ctx.bind((error: unknown) => {
+    throw error
+  })
+  const server = createServer({ requestTimeout: 10_000 }, contained(handler, report)).unref()
   server.maxConnections = 16
   server.on('connection', (socket) => socket.unref())
   ctx.own(() => void server.close().closeAllConnections())

@@ -11,7 +11,7 @@ import { framingProblem } from '../http/listen/guard.js'
 import { every, type Gate, type GatePlan, openGate } from '../http/listen/gate.js'
 import { socketLimits, WebSocketConnection } from './connection.js'
 import type { WebSocketServeSettings } from './serve.js'
-import { pathOf } from '../base/path.js'
+import { pathOf } from '../base/target.js'
 
 /**
  * Takes a port, or the connections of `source`, and turns the upgrades on it into connections. Rejects with
@@ -30,7 +30,7 @@ export async function bindWebSockets(
       const status = gate.check(request) === undefined ? 426 : 403
       response.writeHead(status, { 'content-length': '0', connection: 'close', upgrade: 'websocket' }).end()
     },
-    onUpgrade: (request, socket, head) => void onUpgrade(request, socket, head),
+    onUpgrade,
   }
   const gate = await openGate(settings, scope, plan, source)
   const sockets = new Set<WebSocketConnection>()
@@ -57,7 +57,6 @@ export async function bindWebSockets(
     ...socketLimits(maxMessageBytes),
   })
   async function onUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
-    socket.on('error', () => {}) // without a listener it would be an uncaught error
     const status = judge(request, gate, settings)
     const refuse = (why: number, headers?: Readonly<Record<string, string>>): void => {
       if (isKeptOut(why)) gate.noteRefused(request, why)

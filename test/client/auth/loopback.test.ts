@@ -1,11 +1,13 @@
 import { spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { loopbackSignIn } from '../../../client/auth/loopback.js'
 import { openUrl } from '../../../transports/sign-in/open-url.js'
-import { suite } from '../../support/suite.js'
+import { suite, type TestContext } from '../../support/suite.js'
 import { rejection } from '../_raw.js'
 
 const test = suite('sign-in with the browser of this machine')
@@ -19,10 +21,52 @@ test('the address is shown, and the redirect that belongs to it is received', as
   const { origin } = new URL(session.redirectUri)
   assert.match(session.redirectUri, /^http:\/\/127\.0\.0\.1:\d+\/callback$/)
   assert.is((await fetch(`${origin}/favicon.ico`)).status, 404)
-  assert.is((await fetch(`${session.redirectUri}?code=stray`)).status, 404)
+  assert.is((await fetch(`${session.redirectUri}?code=stray`)).status, 400)
   assert.is((await fetch(`${session.redirectUri}?code=c&state=s&state2=<script>`)).status, 200)
   assert.is((await answer).get('code'), 'c')
   assert.equal(shown, [place])
+})
+
+test('a redirect of a stranger is refused, and the sign-in goes on', async (t) => {
+  const session = await loopbackSignIn({ open: () => {} }).begin(undefined)
+  t.after(() => session.close?.())
+  const answer = session.authorize(place, t.signal)
+  const port = Number(new URL(session.redirectUri).port)
+  const host = `127.0.0.1:${port}`
+  for (const [target, status, asked = host] of [
+    ['/callback?code=x&state=anything', '400'],
+    ['/callback?code=x&state=', '400'],
+    ['/callback?code=x&state=s&state=anything', '400'],
+    ['/callback?code=x&state=s', '403', `evil.example:${port}`],
+    ['/callback?code=x&state=s', '403', '127.0.0.1'],
+    ['/callback?code=x&state=s', '403', ''],
+    ['//', '404'],
+    ['//[', '404'],
+    ['http://[/', '404'],
+    ['*', '404'],
+    ['/callback/?code=x&state=s', '404'],
+    ['/%ff?code=x&state=s', '404'],
+    [`http://${host}/callback?code=c&state=s`, '200'],
+  ] as const)
+    assert.is(await statusOf(t, port, target, asked), status, target)
+  assert.is((await answer).get('code'), 'c')
+  // it counts once
+  assert.is(await statusOf(t, port, '/callback?code=d&state=s', host), '400')
+})
+
+test('a browser that is back before the address has been shown is heard', async (t) => {
+  let back: Response | undefined
+  const signIn = loopbackSignIn({
+    async open(url) {
+      back = await fetch(`${url.searchParams.get('redirect_uri')}?code=c&state=s`)
+    },
+  })
+  const session = await signIn.begin(undefined)
+  t.after(() => session.close?.())
+  const url = new URL(place)
+  url.searchParams.set('redirect_uri', session.redirectUri)
+  assert.is((await session.authorize(url, t.signal)).get('code'), 'c')
+  assert.is(back?.status, 200)
 })
 
 test('the port that is registered already is taken again, and another when it is not free', async (t) => {
@@ -82,7 +126,8 @@ test('scripts and files are never opened', async (t) => {
     assert.is((await rejection(openUrl(new URL(bad)))).code, 'BAD_OPTION')
   const session = await loopbackSignIn({ open: () => assert.unreachable() }).begin(undefined)
   t.after(() => session.close?.())
-  assert.is((await rejection(session.authorize(new URL('file:///etc/passwd'), t.signal))).code, 'BAD_OPTION')
+  const file = new URL('file:///etc/passwd?state=s')
+  assert.is((await rejection(session.authorize(file, t.signal))).code, 'BAD_OPTION')
 })
 
 test('options that are none are refused', () => {
@@ -90,5 +135,15 @@ test('options that are none are refused', () => {
   assert.throws(() => loopbackSignIn({ path: 'callback' }), /path: expected a path/)
   assert.throws(() => loopbackSignIn({ open: 1 as never }), /open: expected a function/)
 })
+
+/** The status of the answer to a target that no library would send. */
+async function statusOf(t: TestContext, port: number, target: string, host: string): Promise<string> {
+  const socket = connect(port, '127.0.0.1', () => {
+    socket.write(`GET ${target} HTTP/1.1\r\nhost: ${host}\r\n\r\n`)
+  })
+  t.after(() => socket.destroy())
+  const [chunk] = await once(socket.setEncoding('latin1'), 'data', { signal: t.signal })
+  return /^HTTP\/1\.1 (\d+)/.exec(String(chunk))?.[1] ?? ''
+}
 
 test.run()

@@ -25,6 +25,13 @@ test('metadata of an issuer is looked for as OAuth, then as OpenID Connect, both
   assert.equal(places('https://as/t/'), [`${oauth}/t`, `${openid}/t`, `/t${openid}`])
 })
 
+test('metadata of an issuer is looked for at its own host, whatever its path begins with', () => {
+  for (const path of ['//evil.example/t', '//', '//[']) {
+    const found = serverMetadataUrls(new URL(`https://as${path}`))
+    assert.equal(new Set(found.map(({ origin }) => origin)), new Set(['https://as']))
+  }
+})
+
 test('a resource covers a server at its own origin and below its own path only', () => {
   const server = new URL('https://h/a/mcp')
   for (const good of [

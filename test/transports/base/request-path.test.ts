@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import * as assert from 'uvu/assert'
 import { serveHttp } from '../../../transports/http/server/serve.js'
-import { pathOf } from '../../../transports/base/path.js'
+import { pathOf, urlAt } from '../../../transports/base/target.js'
 import { serveSse } from '../../../transports/sse/serve.js'
 import { serveWebSocket } from '../../../transports/websocket/serve.js'
 import { initialize } from '../../server/_client.js'
@@ -27,6 +27,16 @@ for (const [target, path] of [
   [undefined, ''],
 ] as const)
   test(`of the target ${target} it is ${path}`, () => assert.is(pathOf(target), path))
+
+test('a path at an origin is never read as another host, and throws for nothing', () => {
+  for (const [path, href] of [
+    ['/mcp?a=1', 'http://host:1/mcp?a=1'],
+    ['//evil.example/x', 'http://host:1//evil.example/x'],
+    ['//', 'http://host:1//'],
+    ['//[', 'http://host:1//['],
+  ] as const)
+    assert.is(urlAt('http://host:1', path).href, href)
+})
 
 /** The status of the answer to what is sent on a connection of its own. */
 async function statusOf(t: TestContext, port: number | undefined, text: string): Promise<string | undefined> {

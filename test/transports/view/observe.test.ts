@@ -2,10 +2,12 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs'
 import { request } from 'node:http'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
+import { subscribe } from '../../../runtime/faults/events.js'
 import { defineActor } from '../../../runtime/process/behaviour.js'
 import { childSpec } from '../../../runtime/supervision/child-spec.js'
 import { startSupervisor, supervisorAt } from '../../../runtime/supervision/supervise.js'
@@ -231,6 +233,60 @@ test('the page is for those with the secret, under names of this machine, and fo
   for (const file of ['/page.js', '/page.css', '/icon.svg'])
     assert.is((await ask(`${origin}${file}`, { headers: { cookie } })).status, 200)
 })
+
+test('a request for what is no address costs that request alone, whoever sends it', async (t) => {
+  const observation = await open(t, { port: 0 })
+  const { origin, cookie } = await signIn(observation)
+  const heard: unknown[] = []
+  t.after(subscribe('stray', ({ error }) => heard.push(error)))
+  const [child] = inspect(observation).children
+  const places = { port: Number(new URL(origin).port), path: observation.path ?? '' }
+  const host = `127.0.0.1:${places.port}`
+  // as often as the observer may crash, and more
+  for (const [target, known, unknown] of [
+    ['//', '404', '401'],
+    ['//[', '404', '401'],
+    ['http://[/', '403', '403'],
+    ['*', '404', '401'],
+    ['//evil.example/', '404', '401'],
+    ['/%ff', '404', '401'],
+    ['http://evil.example//', '403', '403'],
+  ] as const)
+    for (let i = 0; i < 4; i += 1) {
+      assert.is(await statusOf(t, places.port, target, host), unknown, target)
+      assert.is(await statusOf(t, places.port, target, host, cookie), known, target)
+      if (!target.startsWith('http'))
+        assert.is(await statusOf(t, places.port, target, 'evil.example'), '403', target)
+      assert.match(await statusOf(t, places.path, target, 'x'), /^(?:200|404)$/, target)
+    }
+  assert.equal(heard, [])
+  assert.is(inspect(observation).children[0]?.process, child?.process)
+  const page = await ask(`${origin}/`, { headers: { cookie } })
+  assert.is(page.status, 200)
+})
+
+test('whoever has the secret is sent to a page of the view, and never to another host', async (t) => {
+  const { url = '' } = await open(t, { port: 0, local: false })
+  const { origin, search } = new URL(url)
+  const { status, headers } = await ask(`${origin}//evil.example/${search}`)
+  assert.equal([status, headers.location], [303, '/'])
+})
+
+/** The status of the answer to a target that no library would send. */
+async function statusOf(
+  t: TestContext,
+  place: number | string,
+  target: string,
+  host: string,
+  cookie = 'none=1',
+): Promise<string> {
+  const text = `GET ${target} HTTP/1.1\r\nhost: ${host}\r\ncookie: ${cookie}\r\nconnection: close\r\n\r\n`
+  const socket = typeof place === 'number' ? connect(place, '127.0.0.1') : connect(place)
+  t.after(() => socket.destroy())
+  socket.write(text)
+  const [chunk] = await once(socket.setEncoding('latin1'), 'data', { signal: t.signal })
+  return /^HTTP\/1\.1 (\d+)/.exec(String(chunk))?.[1] ?? ''
+}
 
 test('four may look; the fifth is told so, and its place is free once one leaves', async (t) => {
   const { path = '' } = await open(t)

@@ -1,6 +1,7 @@
 import { lastingWorld } from '../../../runtime/process/context.js'
 import type { LinkScope } from '../../contract/contract.js'
 import { TransportError } from '../../base/errors.js'
+import { urlAt } from '../../base/target.js'
 import {
   discard,
   type HttpDispatchers,
@@ -79,7 +80,7 @@ export class HttpSender {
   ): Promise<HttpResponse> {
     const { url } = this.#settings
     const { signal, method, path } = request
-    const target = new URL(path, url)
+    const target = urlAt(url.origin, path)
     const { clock } = this.#scope
     // a provider goes on when this transport has ended
     const world = lastingWorld(this.#scope.world)

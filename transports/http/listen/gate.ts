@@ -2,6 +2,7 @@ import type { IncomingMessage, RequestListener } from 'node:http'
 import type { Socket } from 'node:net'
 import { lastingWorld } from '../../../runtime/process/context.js'
 import { type Denial, denialOf, identify } from '../../auth/authenticate.js'
+import { contained } from '../../base/contained.js'
 import { ClientCounts } from '../../connections/client-counts.js'
 import type { LinkScope, Peer } from '../../contract/contract.js'
 import { isKeptOut, noteRefused, originHere } from '../../contract/events.js'
@@ -55,10 +56,13 @@ export async function openGate(
   const world = lastingWorld(scope.world)
   const clients = new ClientCounts<object>(max)
   const { all, client } = sessionConnectionLimits(settings)
+  const report = scope.bind((error: unknown) => {
+    throw error
+  })
   const taken: ServerPlan = {
     paths,
     problem,
-    onRequest: scope.bind(onRequest),
+    onRequest: scope.bind(contained(onRequest, report)),
     ...(onUpgrade !== undefined && { onUpgrade: scope.bind(onUpgrade) }),
     requestTimeout: Math.max(30_000, headersTimeout),
     idleTimeout: 5_000,
@@ -71,9 +75,6 @@ export async function openGate(
   }
   const server = await takeServer(settings, scope, taken, source)
   const guard = createGuard({ ...settings, host: server.host })
-  const report = scope.bind((error: unknown) => {
-    throw error
-  })
   const peerOf = (request: IncomingMessage): Peer => {
     const remoteAddress = forwarded(request, 'x-forwarded-for', trustProxy) ?? request.socket.remoteAddress
     return Object.freeze({ transport, headers: request.headers, remoteAddress })

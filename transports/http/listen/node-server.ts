@@ -6,8 +6,9 @@ import { outside } from '../../../runtime/faults/containment.js'
 import { challengeOf } from '../../auth/scopes.js'
 import { answerMetadata, metadataPaths } from '../../auth/metadata.js'
 import type { AuthSettings } from '../../auth/options.js'
+import { contained } from '../../base/contained.js'
 import { nodeMs } from '../../base/node-ms.js'
-import { pathOf } from '../../base/path.js'
+import { pathOf } from '../../base/target.js'
 import type { ClientCounts } from '../../connections/client-counts.js'
 import type { LinkScope } from '../../contract/contract.js'
 import {
@@ -23,7 +24,7 @@ import { checkReach } from './guard.js'
 import { listen, portOf, urlOf } from './listening.js'
 import type { HttpServer, ListenSettings } from './options.js'
 
-export type UpgradeListener = (request: IncomingMessage, socket: Duplex, head: Buffer) => void
+export type UpgradeListener = (request: IncomingMessage, socket: Duplex, head: Buffer) => void | Promise<void>
 
 /** What is served on a server of Node, and the limits of one of our own. */
 export interface ServerPlan {
@@ -78,10 +79,17 @@ export async function takeServer(
 ): Promise<NodeServer> {
   await settings.auth?.prepare()
   const metrics = settings.metrics ? scope.own(new Metrics()) : undefined
-  const onRequest = withOwnPaths(settings, plan, metrics)
+  const report = scope.bind((error: unknown) => {
+    throw error
+  })
+  const onRequest = contained(withOwnPaths(settings, plan, metrics), report)
   if (source !== undefined) {
     const server = await makeServer(settings, plan, onRequest)
-    const releases = [takeUpgrades(server, plan), watchConnections(server, plan), watchHandshakes(server)]
+    const releases = [
+      takeUpgrades(server, plan, report),
+      watchConnections(server, plan),
+      watchHandshakes(server),
+    ]
     return feed(server, scope, source, releases)
   }
   const server = settings.server ?? (await makeServer(settings, plan, onRequest))
@@ -89,7 +97,7 @@ export async function takeServer(
   const asked = isForeign ? server.address() : null
   const host = typeof asked === 'object' && asked !== null ? asked.address : settings.host
   checkReach({ host, allowedHosts: settings.allowedHosts })
-  const releases = [takeUpgrades(server, plan)]
+  const releases = [takeUpgrades(server, plan, report)]
   if (settings.server !== undefined) releases.push(intercept(server, settings, { ...plan, onRequest }))
   if (settings.server === undefined || (plan.watchesGiven && !isForeign))
     releases.push(watchConnections(server, plan))
@@ -295,11 +303,18 @@ function intercept(
 }
 
 /** Node does not even emit an upgrade that nobody listens for. */
-function takeUpgrades(server: HttpServer, plan: ServerPlan): () => void {
+function takeUpgrades(server: HttpServer, plan: ServerPlan, report: (error: unknown) => void): () => void {
   const { paths, onUpgrade } = plan
   if (onUpgrade === undefined) return () => {}
-  const take: UpgradeListener = (...args) => {
-    if (paths.includes(pathOf(args[0].url)) || server.listenerCount('upgrade') === 1) onUpgrade(...args)
+  const take: UpgradeListener = async (request, socket, head) => {
+    if (!paths.includes(pathOf(request.url)) && server.listenerCount('upgrade') > 1) return
+    socket.on('error', () => {}) // without a listener it would be an uncaught error
+    try {
+      await onUpgrade(request, socket, head)
+    } catch (error) {
+      socket.destroy()
+      report(error)
+    }
   }
   server.on('upgrade', take)
   return () => void server.off('upgrade', take)

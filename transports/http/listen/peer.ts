@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import { queryOf } from '../../base/target.js'
 import type { Peer } from '../../contract/contract.js'
 import type { Principal } from '../../contract/principal.js'
 
@@ -37,9 +38,7 @@ export class HttpPeer implements Peer {
   }
 
   get query(): string {
-    const { url = '' } = this.#request
-    const at = url.indexOf('?')
-    return at === -1 ? '' : url.slice(at + 1)
+    return queryOf(this.#request.url)
   }
 
   get scheme(): 'http' | 'https' {

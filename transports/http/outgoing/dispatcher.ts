@@ -2,6 +2,7 @@ import type { Dispatcher } from 'undici'
 import type { Clock } from '../../../runtime/time/clock.js'
 import { lazy } from '../../../runtime/faults/load.js'
 import { TransportError } from '../../base/errors.js'
+import { urlAt } from '../../base/target.js'
 import {
   isLinkLocal,
   isPrivateHost,
@@ -150,7 +151,7 @@ class HttpPools {
     const { maxRedirects } = this.#rules
     const origin = this.#origin
     let hop: Hop = {
-      url: new URL(request.path, origin),
+      url: urlAt(origin, request.path),
       request: { ...request, sessionOrigin: request.sessionOrigin ?? origin },
     }
     let response = first

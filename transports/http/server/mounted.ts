@@ -88,13 +88,14 @@ class FetchedRequest extends Readable {
   #reader: ReadableStreamDefaultReader<Uint8Array> | null = null
   #isOver = false
 
-  constructor(request: Request) {
+  constructor(given: Request) {
     super({ highWaterMark })
-    this.#request = request
-    const { pathname, search, host } = new URL(request.url)
-    const headers = Object.fromEntries(request.headers)
+    this.#request = given
+    // parsed once by whoever made it: it is whole, and throws for nothing
+    const { pathname, search, host } = new URL(given.url)
+    const headers = Object.fromEntries(given.headers)
     headers.host ??= host
-    this.method = request.method
+    this.method = given.method
     this.url = pathname + search
     this.headers = headers
     this.rawHeaders = Object.entries(headers).flat()

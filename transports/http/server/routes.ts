@@ -29,7 +29,7 @@ import { bytesRefusal, HttpRefusal, nothingHere, unavailable } from '../listen/r
 import { keyOfPrincipal } from '../../contract/principal.js'
 import type { Exchange, ExchangeLimits } from './exchange.js'
 import { listen, listenOrResume } from './streams.js'
-import { pathOf } from '../../base/path.js'
+import { pathOf } from '../../base/target.js'
 
 /** Answers one exchange; never rejects. */
 type Route = (exchange: Exchange) => Promise<void>

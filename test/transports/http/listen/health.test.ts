@@ -1,4 +1,5 @@
 import * as assert from 'uvu/assert'
+import { subscribe } from '../../../../runtime/faults/events.js'
 import { suite } from '../../../support/suite.js'
 import { exchange, holding, startListener } from '../../_listener.js'
 
@@ -18,6 +19,23 @@ test('health is answered to any host, and says nothing else', async (t) => {
   const refused = await exchange(t, at(url, '/healthz'), { method: 'POST', body: '' })
   assert.equal([refused.status, refused.headers.allow], [405, 'GET, HEAD'])
   assert.is((await exchange(t, at(url, '/healthz/x'), { method: 'GET' })).status, 404)
+})
+
+test('an error of ours costs the request that meets it, and is told', async (t) => {
+  const told: unknown[] = []
+  t.after(subscribe('stray', ({ error }) => told.push(error)))
+  const broken = new Error('broken')
+  let isBroken = true
+  const problem = (): undefined => {
+    if (isBroken) throw broken
+  }
+  const { url, listener } = await startListener(t, { problem }, { health: true })
+  const { status, ended } = await exchange(t, at(url, '/readyz'), { method: 'GET' })
+  assert.equal([status, await ended], [500, ''])
+  assert.equal(told, [broken])
+  isBroken = false
+  assert.is((await exchange(t, at(url, '/readyz'), { method: 'GET' })).status, 200)
+  assert.ok(listener().alive)
 })
 
 test('without the option there is no health', async (t) => {
