@@ -123,6 +123,7 @@ async function start(
     const supervisor = await startSupervisor({ ...treeWide, registry, ...serverSupervisor(run) })
     const server = handleOf(settings, place, registry, supervisor.ref)
     if (signals) supervisor.ref.onExit(stopOnSignals(() => server.stop()))
+    await firstLists(settings, registry)
     return server
   } catch (error) {
     throw await causeOfFailedStart(error, settings, registry)
@@ -168,6 +169,7 @@ function specOf(read: ServerSettings, overrides: ChildOverrides): ChildSpec {
         throw (await alreadyStarted(error, settings, ctx.registry)) ?? error
       })
       if (!(ref instanceof ActorRef)) return ref
+      await firstLists(settings, ctx.registry)
       return { ref, extra: handleOf(settings, place, ctx.registry, ref) }
     },
   }
@@ -240,7 +242,7 @@ function hooksSpecs({ definition, names, initArg }: ServerSettings): ChildSpec[]
   return hooks === undefined ? [] : [childSpec(hooksActor, { hooks, initArg }, { name: names.hooks })]
 }
 
-/** Before the group: what the servers behind this one have is known when the first client comes. */
+/** Before the group: it stays when that is restarted. */
 function gatewaySpecs(settings: ServerSettings): ChildSpec[] {
   const { names } = settings
   const { gateway: plan } = settings.definition
@@ -252,18 +254,23 @@ function gatewaySpecs(settings: ServerSettings): ChildSpec[] {
       async start(ctx) {
         const holdings = await holdingsAt(settings, ctx.registry)
         const servers = childSpec(gatewayActor, { holdings, plan }, { name: names.gateway })
-        const started = await supervisorSpec({
-          name: 'gateway',
-          strategy: 'one_for_one',
-          children: [servers],
-        }).start(ctx)
-        await ctx.registry
-          .named<typeof gatewayActor>(names.gateway)
-          .call('settled', undefined, { timeout: plan.startTimeout + 5_000 })
-        return started
+        return supervisorSpec({ name: 'gateway', strategy: 'one_for_one', children: [servers] }).start(ctx)
       },
     },
   ]
+}
+
+/**
+ * A start is over when the servers behind a gateway have told what they have, or their time is up; clients are
+ * answered meanwhile. Never rejects.
+ */
+async function firstLists({ definition, names }: ServerSettings, registry: Registry): Promise<void> {
+  const { gateway: plan } = definition
+  if (plan === undefined) return
+  await registry
+    .named<typeof gatewayActor>(names.gateway)
+    .call('settled', undefined, { timeout: plan.startTimeout + 5_000 })
+    .catch(() => {})
 }
 
 function groupSpec(settings: ServerSettings): ChildSpec {

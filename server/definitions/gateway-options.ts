@@ -68,7 +68,10 @@ export interface GatewayOptions {
    * for anything). Default false.
    */
   readonly toolSearch?: boolean | { readonly pinned?: readonly string[] }
-  /** Milliseconds that a start waits for the lists of the servers; then it listens all the same. Default 10,000. */
+  /**
+   * Milliseconds that a start, and lists that are asked for meanwhile, wait for what the servers have; those that take
+   * longer come into the lists later. Nothing else waits. Default 3,000.
+   */
   readonly startTimeout?: number
 }
 
@@ -110,7 +113,7 @@ export function readGateway(source: UpstreamSource, options: GatewayOptions): Ga
     prefix: read.readFlag(options.prefix, 'prefix', true),
     servers: readServers(read, options.servers),
     pinned: readPinned(read, toolSearch),
-    startTimeout: read.readMs(options.startTimeout, 'startTimeout', 10_000),
+    startTimeout: read.readMs(options.startTimeout, 'startTimeout', 3_000),
   })
 }
 

@@ -46,7 +46,7 @@ interface Place {
   readonly record: UpstreamRecord
   /** The one that tells what there is; undefined where it does not run. */
   client: Upstream | undefined
-  /** Whether its lists are known, or it cannot be had. */
+  /** Whether nobody waits for its lists: they are known, or it cannot be had, or not in time. */
   isSettled: boolean
   isReady: boolean
   /** Whether it cannot be reached; one that nobody needs is not away. */
@@ -91,7 +91,7 @@ export const gatewayActor = defineActor({
   call: {
     /** Resolves when the first lists are there, or are not to be had in time. */
     settled: (gateway, _nothing: undefined, ctx): Deferred<void> | undefined => gateway.settled(ctx),
-    /** As `settled`, for servers that are started by their first use, too: this is one. */
+    /** As `settled`; servers that are started by their first use are: this is one. */
     wake: (gateway, _nothing: undefined, ctx): Deferred<void> | undefined => gateway.wake(ctx),
   },
   cast: {
@@ -158,7 +158,7 @@ class Gateway {
   #upstreams: Upstreams | undefined
   #waiting: Deferred<void>[] = []
   #late: TimerRef | undefined
-  /** Whether nobody waits any more for the set of servers. */
+  /** Whether nobody waits any more for the set of servers, and for one that comes into it. */
   #isLate = false
   #undo: (() => void)[] = []
 
@@ -320,7 +320,7 @@ class Gateway {
       if (place.hasFailed) rest(place)
       this.ask(name, client)
     } else if (phase === 'failed' || phase === 'closed') this.#end(place, client)
-    else if (reason !== undefined) place.isAway = true
+    else if (reason !== undefined) place.isAway = place.isSettled = true
     if (link.options.whileAway === 'hide') this.#change()
     this.#settle()
   }
@@ -353,9 +353,9 @@ class Gateway {
     const place = this.#places.get(name)
     if (place?.client !== client) return
     place.isAsking = false
+    place.isSettled = true
     let wait = pauseAfter(this.#size, place.turns)
     if (lists !== undefined) {
-      place.isSettled = true
       place.record.lists = lists
       this.#change()
     } else if (place.isReady) {
@@ -386,7 +386,7 @@ class Gateway {
       link,
       record,
       client: undefined,
-      isSettled: link.isLazy,
+      isSettled: link.isLazy || record.lists !== undefined || this.#isLate,
       isReady: false,
       isAway: false,
       failures: 0,
@@ -458,8 +458,7 @@ class Gateway {
 
   /** Resolves when all is known, or is not to be had in time; undefined when it is. Never rejects. */
   #awake(): Promise<void> | undefined {
-    const isKnown = (place: Place): boolean => !isAsleep(place) && (place.isSettled || !place.link.isLazy)
-    if ([...this.#places.values()].every(isKnown)) return undefined
+    if (this.#isSettled && ![...this.#places.values()].some(isAsleep)) return undefined
     const timeout = this.#plan.startTimeout + 1_000
     return this.#self.call('wake', undefined, { timeout }).catch(() => {})
   }
@@ -565,7 +564,7 @@ class Gateway {
       },
       wake: () => this.#awake(),
       mayComplete: [...this.#places.values()].some(
-        ({ link, record }) => link.isLazy && record.lists === undefined,
+        ({ link, record, isSettled }) => record.lists === undefined && (link.isLazy || !isSettled),
       ),
     })
   }

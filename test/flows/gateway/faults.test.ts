@@ -7,7 +7,9 @@ import { defineServer } from '../../../server/definitions/define-server.js'
 import { defineTool } from '../../../server/definitions/define-tool.js'
 import type { UpstreamSource } from '../../../server/definitions/gateway-options.js'
 import type { GatewayOptions } from '../../../server/definitions/gateway-options.js'
+import type { Upstream } from '../../../server/definitions/upstreams.js'
 import { startServer } from '../../../server/server-supervisor.js'
+import { subscribeTransport } from '../../../transports/contract/events.js'
 import { http } from '../../../transports/http/client/client.js'
 import { serveHttp } from '../../../transports/http/server/serve.js'
 import { stdio } from '../../../transports/stdio/client.js'
@@ -64,6 +66,75 @@ test('a server that cannot be reached keeps no other from being offered', async 
   assert.equal(
     tools.map(({ name }) => name),
     ['other__ok'],
+  )
+})
+
+for (const [what, script] of [
+  ['mute', 'setInterval(() => {}, 60_000)'],
+  ['in a loop of crashes', 'process.exit(1)'],
+] as const)
+  test(`while a server is ${what}, clients are answered at once; lists grow when others come`, async (t) => {
+    const bad = startClient({
+      name: 'bad',
+      transport: stdio({ command: process.execPath, args: ['-e', script], stopTimeout: 200 }),
+      logger: false,
+    })
+    const say = (word: string) =>
+      connect(defineServer({ name: word, version: '1', tools: { [word]: defineTool({ run: () => word }) } }))
+    const [good, slow] = await Promise.all([say('good'), say('slow')])
+    t.after(() => Promise.all([bad.close(), good.close(), slow.close()]))
+    let come: (client: Upstream) => void = () => {}
+    const coming = new Promise<Upstream>((resolve) => {
+      come = resolve
+    })
+    const listening = new Promise<string>((resolve) => {
+      t.after(subscribeTransport('listener', ({ url }) => void (url !== undefined && resolve(url))))
+    })
+    const plan = gateway({ bad, good: good.client, slow: { start: () => coming } }, { startTimeout: 15_000 })
+    let hasStarted = false
+    const starting = startServer(plan, { transport: serveHttp(), logger: false }).finally(() => {
+      hasStarted = true
+    })
+    t.after(async () => await (await starting).stop())
+    const { Client } = await import('@modelcontextprotocol/sdk/client/index.js')
+    const { StreamableHTTPClientTransport } = await import(
+      '@modelcontextprotocol/sdk/client/streamableHttp.js'
+    )
+    const client = new Client({ name: 'official', version: '1' })
+    await client.connect(new StreamableHTTPClientTransport(new URL(await listening)) as never)
+    t.after(() => client.close())
+    const called = await client.callTool({ name: 'good__good', arguments: {} })
+    assert.equal(called.content, [{ type: 'text', text: 'good' }])
+    assert.not.ok(hasStarted)
+    come(slow.client)
+    if (what === 'mute') await bad.close()
+    const { tools } = await client.listTools()
+    assert.equal(
+      tools.map(({ name }) => name),
+      ['good__good', 'slow__slow'],
+    )
+    await starting
+  })
+
+test('a server whose start takes longer than others wait comes into the lists later', async (t) => {
+  const late = await connect(
+    defineServer({ name: 'late', version: '1', tools: { b: defineTool({ run: () => 'b' }) } }),
+  )
+  t.after(() => late.close())
+  let come: (client: Upstream) => void = () => {}
+  const coming = new Promise<Upstream>((resolve) => {
+    come = resolve
+  })
+  const pair = await through(t, { late: { start: () => coming } }, { startTimeout: 50 })
+  const changed = new Promise<void>((resolve) => {
+    pair.client.onNotification('notifications/tools/list_changed', () => resolve())
+  })
+  assert.equal((await pair.client.listTools()).tools, [])
+  come(late.client)
+  await changed
+  assert.equal(
+    (await pair.client.listTools({ fresh: true })).tools.map(({ name }) => name),
+    ['late__b'],
   )
 })
 

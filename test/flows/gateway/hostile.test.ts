@@ -30,6 +30,11 @@ test('a server that cannot tell what it has is asked again', async (t) => {
   const busy = new McpError(-32_603, 'busy')
   const server = scriptedServer({ 'tools/list': [busy, { tools: [{ name: 'a', inputSchema: schema }] }] })
   const { client } = await through(t, server)
+  const changed = new Promise<void>((resolve) => {
+    client.onNotification('notifications/tools/list_changed', () => resolve())
+  })
+  assert.equal(await names(client), ['good__ok'])
+  await changed
   assert.equal((await names(client)).sort(), ['bad__a', 'good__ok'])
 })
 
