@@ -11,7 +11,7 @@ export interface Guarded {
 
 /** Whether a peer may see and use a component. Anonymous peers have no scopes; trusted ones need none. */
 export function isAllowed(peer: Peer, { scopes, permits }: Guarded): boolean {
-  return hasScopes(peer, scopes) && permits?.(peer) !== false
+  return hasScopes(peer, scopes) && (permits === undefined || permits(peer) === true)
 }
 
 function hasScopes({ principal, trusted }: Peer, scopes: readonly string[] = []): boolean {

@@ -21,7 +21,7 @@ const server = await startServer(defineServer({ name: 'restart', version: '1.0.0
   transport: serveHttp({
     port: Number(port),
     authenticate: ({ headers: { authorization: subject } }) =>
-      typeof subject === 'string' ? { issuer: 'the tests', subject } : undefined,
+      typeof subject === 'string' ? { issuer: 'the tests', subject } : 'anonymous',
   }),
   logger: false,
   ...(folder !== '' && { store: createFileStore({ folder, shared: shared === 'shared' }) }),

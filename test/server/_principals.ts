@@ -1,10 +1,11 @@
 import type { Authenticate } from '../../transports/auth/authenticate.js'
 import { TransportError } from '../../transports/base/errors.js'
 
-/** Takes `Bearer NAME` for the subject NAME, no header for nobody, and fails for some names. */
+/** Takes `Bearer NAME` for the subject NAME, no header for somebody anonymous, and fails for some names. */
 export const byName: Authenticate = async ({ headers }) => {
   const [, subject] = /^Bearer (\S+)$/.exec(String(headers.authorization ?? '')) ?? []
-  if (subject === undefined) return undefined
+  if (subject === undefined) return 'anonymous'
+  if (subject === 'unknown') return undefined
   if (subject === 'thrower') throw new Error('canary of the validator')
   if (subject === 'refused')
     throw new TransportError('UNAUTHORIZED', 'no', { data: { challenge: 'Bearer realm="x"' } })

@@ -23,19 +23,23 @@ export interface AuthenticateUse {
 }
 
 /**
- * Finds out who sends a request, from its headers, address and `assigns`, before its body is read. Undefined
- * lets it in anonymously. Throw TransportError UNAUTHORIZED to refuse it: it is answered 401, with
- * `data.challenge` as `WWW-Authenticate`. Any other error is answered 500, and no answer in time 503. `world`
- * has the time of the listener.
+ * Finds out who sends a request, from its headers, address and `assigns`, before its body is read. A principal
+ * is let in, and `'anonymous'` lets in somebody of whom nothing is known. Undefined or null refuses with 401;
+ * TransportError UNAUTHORIZED does, too, with `data.challenge` as `WWW-Authenticate` (default `Bearer`), and
+ * AUTHORIZATION_UNAVAILABLE with 503. Any other error or answer is 500 and reported, and no answer in time is
+ * 503. `world` has the time of the listener.
  */
-export type Authenticate = (
-  peer: Peer,
-  how: AuthenticateUse,
-) => Principal | undefined | Promise<Principal | undefined>
+export type Authenticate = (peer: Peer, how: AuthenticateUse) => Identity | Promise<Identity>
+
+/** Who somebody is; undefined and null are nobody, who is refused. */
+type Identity = Principal | 'anonymous' | undefined | null
 
 /** Whether and how a listener asks who sends a request. */
 export interface AuthenticateOptions {
-  /** Finds who sends a request: sessions are theirs alone, tools see `ctx.principal`. Default: anonymous. */
+  /**
+   * Finds who sends a request: sessions are theirs alone, tools see `ctx.principal`. Default: nobody is asked,
+   * and all are anonymous.
+   */
   readonly authenticate?: Authenticate
   /**
    * Lets in requests with an OAuth access token for this server, tells others where to get one, and publishes
@@ -69,8 +73,9 @@ export interface Sender {
 }
 
 /**
- * Asks `authenticate` who sends a request. Rejects with TransportError UNAUTHORIZED or AUTHENTICATE_TIMEOUT,
- * with BAD_OPTION when the answer is no principal, and with whatever it throws.
+ * Asks `authenticate` who sends a request; undefined for an anonymous caller. Rejects with TransportError
+ * UNAUTHORIZED or AUTHENTICATE_TIMEOUT, with BAD_OPTION when the answer is no principal, and with whatever it
+ * throws.
  */
 export async function identify(
   { peer, request }: Sender,
@@ -89,7 +94,7 @@ export async function identify(
     throw giveUp('no answer in time')
   }
   const limits = { clock: world, ms: authenticateTimeout, late }
-  const found = await waitWithin<Principal | undefined>(limits, (resolve, reject) => {
+  const found = await waitWithin<Identity>(limits, (resolve, reject) => {
     const gone = (): void => reject(giveUp('the connection has ended'))
     // as many as the client sends ahead: without this Node would warn of a leak
     socket.setMaxListeners(0)
@@ -98,11 +103,16 @@ export async function identify(
     Promise.resolve(authenticate(peer, use)).then(resolve, reject)
     return () => void socket.off('close', gone)
   })
-  if (found === undefined) return undefined
+  if (found === 'anonymous') return undefined
+  if (isNobody(found)) throw new TransportError('UNAUTHORIZED', 'authenticate: it knows no such caller')
   const principal = readPrincipal(found)
   if (!hasExpired(principal, world)) return principal
   const data = { challenge: 'Bearer error="invalid_token"' }
   throw new TransportError('UNAUTHORIZED', 'authenticate: the principal has expired', { data })
+}
+
+function isNobody(found: unknown): found is undefined | null {
+  return found === undefined || found === null
 }
 
 type Denied = Pick<Denial, 'status' | 'message'>
@@ -232,7 +242,7 @@ async function verify(
 ): Promise<Principal> {
   const { resource } = auth
   const found = await auth.verify(token, { resource, signal, world, ...(key !== undefined && { key }) })
-  if (found === undefined) throw refused('the token is not valid')
+  if (isNobody(found)) throw refused('the token is not valid')
   const principal = readPrincipal(found)
   if (hasExpired(principal, world)) throw refused('the token has expired')
   return principal

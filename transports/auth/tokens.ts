@@ -23,8 +23,9 @@ export interface TokenUse {
 
 /**
  * Finds out whose a bearer token is: what `jwt()` and `introspection()` return, or a function of your own. It
- * has to check that the token is genuine, in time, and issued for `resource`. Undefined is answered 401, and
- * so is TransportError UNAUTHORIZED, whose message the client gets; any other error is answered 500.
+ * has to check that the token is genuine, in time, and issued for `resource`. Undefined or null refuses with
+ * 401, and so does TransportError UNAUTHORIZED, whose message the client gets; AUTHORIZATION_UNAVAILABLE is
+ * answered 503. Any other error or answer is 500 and reported.
  */
 export interface TokenVerifier {
   (token: string, use: TokenUse): Principal | undefined | Promise<Principal | undefined>

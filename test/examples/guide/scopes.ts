@@ -2,14 +2,17 @@ import { defineServer, defineTool, http, serveHttp, startServer, withClient } fr
 
 const read = defineTool({ name: 'read', run: (_args, ctx) => `for ${ctx.principal?.subject}` })
 const wipe = defineTool({ name: 'wipe', scopes: ['admin'], run: () => 'all gone' })
-const people: Record<string, string[]> = { ada: ['admin'], bob: [] }
+const people = new Map([
+  ['ada', ['admin']],
+  ['bob', []],
+])
 
 await using server = await startServer(defineServer({ name: 'db', version: '1.0.0', tools: [read, wipe] }), {
   transport: serveHttp({
     // who calls: here the token is the name; undefined refuses with 401
     authenticate({ headers }) {
       const subject = String(headers.authorization).replace('Bearer ', '')
-      const scopes = people[subject]
+      const scopes = people.get(subject)
       return scopes && { issuer: 'https://login.example.com', subject, scopes }
     },
   }),
@@ -28,3 +31,5 @@ for (const auth of ['ada', 'bob']) {
     )
   })
 }
+const stranger = { method: 'POST', headers: { authorization: 'Bearer mallory' } }
+console.log('mallory', (await fetch(server.url ?? '', stranger)).status)

@@ -25,7 +25,7 @@ const test = suite('scopes', { timeout: 15_000 })
 /** Takes `Bearer NAME SCOPE…`, joined by dots. */
 const byScopes: Authenticate = ({ headers }) => {
   const [subject = '', ...scopes] = String(headers.authorization).slice('Bearer '.length).split('.')
-  return headers.authorization === undefined ? undefined : { issuer: 'test', subject, scopes }
+  return headers.authorization === undefined ? 'anonymous' : { issuer: 'test', subject, scopes }
 }
 
 async function start(t: TestContext, transport: ServerTransport, more = {}): Promise<Server> {

@@ -31,7 +31,7 @@ test('an app defines what any server takes, and its tools see their user and ses
   const authenticate = ({ headers: { 'x-user': id } }: { headers: Readonly<Record<string, unknown>> }) =>
     typeof id === 'string'
       ? { issuer: 'test', subject: id, claims: { id, role: id === 'ada' ? 'admin' : 'guest' } }
-      : undefined
+      : 'anonymous'
   const server = await startServer(definition, { transport: serveHttp({ authenticate }), logger: false })
   t.after(() => server.stop())
   for (const [name, told] of [

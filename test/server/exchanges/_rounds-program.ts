@@ -12,7 +12,7 @@ if (kind === 'stdio') await startServer(definition, { transport: serveStdio(), l
 else {
   const transport = serveHttp({
     authenticate({ headers: { 'x-principal': text } }) {
-      return text === undefined ? undefined : (JSON.parse(String(text)) as Principal)
+      return text === undefined ? 'anonymous' : (JSON.parse(String(text)) as Principal)
     },
   })
   const server = await startServer(definition, { transport, requestStateKeys: [key], logger: false })

@@ -56,17 +56,28 @@ export function upgrade(
   path = '/mcp',
   protocols = ['mcp'],
 ): Promise<number> {
+  return upgradeAnswer(server, headers, path, protocols).then(({ status }) => status)
+}
+
+/** The same, with the challenge of a refusal. */
+export function upgradeAnswer(
+  server: Server,
+  headers: Record<string, string>,
+  path = '/mcp',
+  protocols = ['mcp'],
+): Promise<{ readonly status: number; readonly challenge: string | null }> {
   const url = new URL(path, server.url)
   const socket = new WebSocket(url, protocols, { headers })
   socket.on('error', () => {})
   return new Promise((resolve) => {
     socket.once('unexpected-response', (request, response) => {
-      resolve(Number(response.statusCode))
+      const { statusCode, headers: told } = response
+      resolve({ status: Number(statusCode), challenge: told['www-authenticate'] ?? null })
       request.destroy()
     })
     socket.once('open', () => {
       socket.terminate()
-      resolve(101)
+      resolve({ status: 101, challenge: null })
     })
   })
 }

@@ -15,7 +15,8 @@ export const headersKey: unique symbol = Symbol('headers')
 export type AssignedRequest = IncomingMessage & {
   [headersKey]?: Peer['headers']
   [assignsKey]?: Peer['assigns']
-  [principalKey]?: Principal | undefined
+  /** `nobody` is who the framework does not know: refused, unless `authenticate` says who it is. */
+  [principalKey]?: Principal | 'anonymous' | 'nobody'
 }
 
 /** What is known of the peer behind an HTTP request; read when it is asked for. */
@@ -53,7 +54,8 @@ export class HttpPeer implements Peer {
   }
 
   get principal(): Principal | undefined {
-    return (this.#request as AssignedRequest)[principalKey]
+    const known = (this.#request as AssignedRequest)[principalKey]
+    return typeof known === 'object' ? known : undefined
   }
 }
 

@@ -39,8 +39,13 @@ export interface MountedRequest {
   readonly body?: unknown
   /** What middleware knows, such as who is signed in: tools find it as `ctx.assigns`. */
   readonly assigns?: Readonly<Record<string, unknown>>
-  /** Who sends it, if known: `authenticate` is not asked then. A wrong one throws BAD_OPTION. */
-  readonly principal?: Principal
+  /**
+   * Who sends it, as middleware has found out: `authenticate` is not asked then. `'anonymous'` lets in
+   * somebody of whom nothing is known. Undefined or null is nobody: `authenticate` or `auth` is asked, and
+   * without either it is refused with 401. Left out: the same, but let in without either. A wrong one throws
+   * BAD_OPTION.
+   */
+  readonly principal?: Principal | 'anonymous' | undefined | null
 }
 
 /** A server transport that lives in a web server of yours, under any path. */

@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events'
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import type { World } from '../../../runtime/time/world.js'
-import { readPrincipal } from '../../contract/principal.js'
+import { type Principal, readPrincipal } from '../../contract/principal.js'
 import { readAlready } from '../listen/body.js'
 import { type AssignedRequest, assignsKey, principalKey } from '../listen/peer.js'
 import type { MountedRequest } from './mount.js'
@@ -11,7 +11,7 @@ import type { MountedRequest } from './mount.js'
 export function withKnown(
   request: IncomingMessage,
   path: string,
-  { body, assigns, principal }: MountedRequest,
+  { body, assigns, ...known }: MountedRequest,
 ): IncomingMessage {
   const wasRead = request.readableDidRead || request.readableEnded
   const readable: AssignedRequest = wasRead && body !== undefined ? repeat(request, bytesOf(body)) : request
@@ -19,8 +19,14 @@ export function withKnown(
   const at = url.indexOf('?')
   readable.url = at === -1 ? path : `${path}${url.slice(at)}`
   if (assigns !== undefined) readable[assignsKey] = assigns
-  if (principal !== undefined) readable[principalKey] = readPrincipal(principal)
+  if ('principal' in known) readable[principalKey] = readKnown(known.principal)
   return readable
+}
+
+/** Middleware that has found nobody often says so with undefined: that lets nobody in. */
+function readKnown(principal: MountedRequest['principal']): Principal | 'anonymous' | 'nobody' {
+  if (principal === 'anonymous') return principal
+  return principal === undefined || principal === null ? 'nobody' : readPrincipal(principal)
 }
 
 /** The same request once more, with this body. */

@@ -61,7 +61,8 @@ export function createRoute(
   return async (exchange) => {
     try {
       const answer = pick(exchange, around)
-      const asks = settings.authenticate !== undefined || exchange.peer.principal !== undefined
+      const known = (exchange.request as AssignedRequest)[principalKey]
+      const asks = settings.authenticate !== undefined || known !== undefined
       if (asks && answer !== answerPreflight) await admit(exchange, around)
       if (!exchange.over) await answer(exchange, around)
     } catch (error) {
@@ -98,9 +99,18 @@ function pick(exchange: Exchange, { settings, guard, clients, server }: Surround
 /** Before anything of the request is used. Who was handed over by the framework is known already. */
 async function admit(exchange: Exchange, { settings, clients, limits }: Surroundings): Promise<void> {
   const { peer, request } = exchange
-  if (peer.principal === undefined) {
-    const assigned: AssignedRequest = request
-    assigned[principalKey] = await identify({ peer, request }, settings, limits.world)
+  const assigned: AssignedRequest = request
+  const { [principalKey]: known = 'nobody' } = assigned
+  if (known === 'nobody') {
+    if (settings.authenticate === undefined)
+      throw new TransportError('UNAUTHORIZED', 'principal: nobody was handed over with the request')
+    try {
+      assigned[principalKey] = (await identify({ peer, request }, settings, limits.world)) ?? 'anonymous'
+    } catch (error) {
+      if (denialOf(error) !== undefined) throw error
+      // also a TransportError, which would mean something else of ours
+      return exchange.fail(error, 'throw')
+    }
   }
   if (settings.auth !== undefined) (request as AssignedRequest)[headersKey] = withoutToken(request.headers)
   if (peer.principal === undefined || exchange.over) return

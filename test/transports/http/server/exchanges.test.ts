@@ -199,7 +199,10 @@ test('the stop of the server ends subscriptions, and gives what is in flight its
 
 test('a subscription that comes in while the server stops is refused, and not waited for', async (t) => {
   const asked = heard<'asked'>()
-  const authenticate = () => void asked.add('asked')
+  const authenticate = () => {
+    asked.add('asked')
+    return 'anonymous' as const
+  }
   const listener = await start(t, { authenticate }, { drainTimeout: 60_000 })
   const socket = connect(listener.port, '127.0.0.1')
   t.after(() => socket.destroy())
