@@ -6,9 +6,6 @@ import type { SealedFacts, SealedId } from '../holdings/sealed-ids.js'
 import { askStore } from './saving.js'
 import { isSessionRecord, type SessionRecord, type SessionStore } from '../stores/session-store.js'
 
-/** A version older than any catalog: the client is told of all lists. */
-const unknownCatalog = 0
-
 export interface Known {
   readonly record: SessionRecord
   /** In ms since 1970; undefined for an id that does not end by itself. */
@@ -46,7 +43,7 @@ export class SessionRecords {
     const mayExist = !this.#ending.has(id) && (sealed !== undefined || !this.#areSealed)
     const look = { isOver: false }
     const found = mayExist ? await this.#watched(id, look, () => this.#find(id)) : undefined
-    const record = found ?? (sealed && { ...this.#first(sealed.facts, id), catalog: unknownCatalog })
+    const record = found ?? (sealed && this.#first(sealed.facts, id))
     const isOver = look.isOver || this.#ending.has(id)
     if (!mayExist || record === undefined || record.ended === true || isOver) throw noSession()
     return { record, expiresAt: sealed?.expiresAt }

@@ -23,6 +23,8 @@ import { route } from '../requests/router.js'
 import {
   bringToLife,
   moved,
+  noteAllUpdated,
+  noteMissed,
   noteSession,
   openSession,
   recordSession,
@@ -132,13 +134,12 @@ export const sessionActor = defineActor({
     },
     /** What a reader was told has not reached the client, perhaps. */
     missed: (session) => {
-      session.readers.forgetTold()
-      for (const uri of session.wishes.subscriptions) session.readers.noteUpdated(uri)
+      noteMissed(session)
       tellChanges(session)
     },
     /** Any of its resources may have changed. */
     allUpdated: (session) => {
-      for (const uri of session.wishes.subscriptions) session.readers.noteUpdated(uri)
+      noteAllUpdated(session)
       learnConfirmation(session)
       tellChanges(session)
     },
@@ -250,7 +251,11 @@ async function adopt(session: Session, record: SessionRecord, ctx: ActorContext)
   if (record.version > session.version) {
     session.version = record.version
     session.state.adopt(record.state)
+    const before = new Set(session.wishes.subscriptions)
     session.wishes.adopt(record, (uri) => wantFor(session.holdings, uri))
+    // of changes since then nothing was noted here
+    for (const uri of session.wishes.subscriptions) if (!before.has(uri)) session.readers.noteUpdated(uri)
+    session.readers.prune((uri) => session.wishes.isSubscribed(uri))
   }
   if (record.initialized === true && session.phase === 'initializing') await becomeReady(session, ctx)
 }

@@ -130,7 +130,10 @@ export function openSession(input: SessionInput, ctx: ActorContext): Session {
     [describe]: () => `${session.phase}, ${session.requests.size} in flight`,
   }
   bringToLife(session)
-  if (restored) session.life?.send('restored')
+  if (restored) {
+    session.life?.send('restored')
+    noteMissed(session)
+  }
   noteSession(session, restored ? 'restored' : 'opened')
   return session
 }
@@ -140,6 +143,17 @@ export function bringToLife(session: Session): void {
   const { machine, settings } = session.holdings
   const id = `session ${session.self.id}`
   session.life ??= machine?.beginLife(settings.inspect, id, processOf(session.self).tree.world)
+}
+
+/** Nobody knows what its client was told: each list, and each resource it wants, may have changed. */
+export function noteMissed({ readers, wishes }: Session): void {
+  readers.forgetTold()
+  noteAllUpdated({ readers, wishes })
+}
+
+/** Each resource that its client wants may have changed. */
+export function noteAllUpdated({ readers, wishes }: Pick<Session, 'readers' | 'wishes'>): void {
+  for (const uri of wishes.subscriptions) readers.noteUpdated(uri)
 }
 
 /** A session asks for what its client has been allowed before. */
