@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { isObject } from '../protocol/wire/json.js'
+import { show } from '../runtime/base/errors.js'
+import { didYouMean } from '../runtime/base/near.js'
 import { parseJsonc } from './jsonc.js'
 import { UsageError } from './usage-error.js'
 
@@ -55,17 +57,20 @@ export function hostFiles({ platform, env, home, folder }: Surroundings): readon
 
 /**
  * The servers of `file`, or of all files that are found. Throws UsageError for a file that cannot be read; of
- * those that nobody named, one that is wrong is left out, and `tell` hears why.
+ * those that nobody named, one that is wrong is left out. `tell` hears why, and of doubts, with the name of the file.
  */
 export function findServers(
   surroundings: Surroundings,
   file: string | undefined,
   tell: (problem: string) => void = () => {},
 ): readonly FoundServer[] {
-  if (file !== undefined) return serversIn(file, readFile(file))
+  if (file !== undefined) return serversIn(file, readFile(file), tell)
   return hostFiles(surroundings).flatMap((path) => {
     try {
-      return serversIn(path, readFileSync(path, 'utf8'))
+      const text = readFileSync(path, 'utf8')
+      // settings of a host that uses no servers
+      const hasServers = text.trim() !== '' && sectionOf(path, parseJsonc(text, path)) !== undefined
+      return hasServers ? serversIn(path, text, tell) : []
     } catch (error) {
       if (error instanceof UsageError) tell(error.message)
       return []
@@ -82,12 +87,26 @@ function readFile(path: string): string {
   }
 }
 
-/** The servers of the text of a host's file. Throws UsageError. */
-export function serversIn(file: string, text: string): readonly FoundServer[] {
-  const host = parseJsonc(text, file)
-  const servers = [host.mcpServers, host.servers].find(isObject) ?? {}
+/**
+ * The servers of the text of a host's file; `tell` hears of doubts. Throws UsageError for one that does not say which
+ * servers there are: an empty one, or one without `mcpServers` and `servers`.
+ */
+export function serversIn(
+  file: string,
+  text: string,
+  tell: (problem: string) => void,
+): readonly FoundServer[] {
+  if (text.trim() === '') throw new UsageError(`${file} is empty: expected mcpServers or servers`)
+  const host = parseJsonc(text, file, tell)
+  const servers = sectionOf(file, host)
+  if (servers === undefined) {
+    const names = Object.keys(host as object)
+    const meant = names.map((name) => didYouMean(name, sections)).find((hint) => hint !== '') ?? ''
+    throw new UsageError(`${file} has neither mcpServers nor servers${meant}`)
+  }
+  const { inputs: noted } = host as { readonly inputs?: unknown }
   const inputs = new Map(
-    (Array.isArray(host.inputs) ? host.inputs : [])
+    (Array.isArray(noted) ? noted : [])
       .filter(isObject)
       .map((input) => [String(input.id), input as InputNote]),
   )
@@ -95,10 +114,24 @@ export function serversIn(file: string, text: string): readonly FoundServer[] {
   const near = dirname(file)
   const folder = /[\\/]\.(?:vscode|cursor|gemini)$/.test(near) ? dirname(near) : near
   return Object.entries(servers).flatMap(([name, entry]) =>
-    isObject(entry) && entry.disabled !== true
-      ? [{ name, file, folder, entry: normalize(entry, isGemini), inputs }]
-      : [],
+    isObject(entry) && entry.disabled === true
+      ? []
+      : // what is no entry is nobody's wish to have the server stopped
+        [{ name, file, folder, entry: isObject(entry) ? normalize(entry, isGemini) : {}, inputs }],
   )
+}
+
+const sections = ['mcpServers', 'servers'] as const
+
+/** What a file says of servers; undefined where it says nothing. Throws UsageError for what cannot be meant. */
+function sectionOf(file: string, host: unknown): Readonly<Record<string, unknown>> | undefined {
+  if (!isObject(host))
+    throw new UsageError(`${file}: expected an object with mcpServers or servers, got ${show(host)}`)
+  const name = sections.find((section) => host[section] !== undefined)
+  if (name === undefined) return undefined
+  const section = host[name]
+  if (isObject(section)) return section
+  throw new UsageError(`${file}: expected ${name} to be an object of servers by name, got ${show(section)}`)
 }
 
 /** The fields that all hosts mean, by one name: `serverUrl` is Windsurf's, `httpUrl` Gemini's. */

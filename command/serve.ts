@@ -95,6 +95,8 @@ async function serveFile(file: string, invocation: Invocation, world: World): Pr
     throw new UsageError('--processes: a file of a host is served by one process')
   const roster = new Roster(file, invocation)
   await roster.read()
+  if (roster.names.length === 0)
+    throw new UsageError(`${file} has no server that could be served: mend what is told of it, or add one`)
   const team = gateway(roster, { name: 'caduceus', version: '1.0.0' })
   const server = await startServer(team, { transport: readListening(invocation) })
   tell(`${roster.names.length} servers of ${file}: ${roster.names.join(', ')}`)
@@ -103,7 +105,7 @@ async function serveFile(file: string, invocation: Invocation, world: World): Pr
       const changes = await roster.read()
       if (changes !== '') tell(`${file}: ${changes}`)
     } catch (error) {
-      tell(`${file}: ${messageOf(error)}; all servers stay as they are`)
+      tell(`${messageOf(error)}; all servers stay as they are`)
     }
   }
   const folder = dirname(file)

@@ -15,6 +15,7 @@ import { fill } from './fill.js'
 import { dataFolder } from './folders.js'
 import { findServers, type FoundServer, type Surroundings } from './host-files.js'
 import { type Invocation, listOf, textOf } from './invocation.js'
+import { tell } from './listening.js'
 import { secretly } from './terminal.js'
 import { UsageError } from './usage-error.js'
 
@@ -68,7 +69,10 @@ function findNamed(name: string, file: string | undefined): FoundServer {
   const problems: string[] = []
   const servers = findServers(surroundingsOf(), file, (problem) => problems.push(problem))
   const found = servers.find((server) => server.name === name)
-  if (found !== undefined) return found
+  if (found !== undefined) {
+    for (const problem of problems) if (problem.startsWith(found.file)) tell(problem)
+    return found
+  }
   const names = [...new Set(servers.map((server) => server.name))]
   const known =
     names.length === 0

@@ -30,7 +30,7 @@ export interface StartClientsOptions extends TreeOptions, LogOptions {
   readonly client?: SharedClientOptions | ((name: string) => SharedClientOptions)
   /**
    * Values of `${NAME}`, `${env:NAME}` and `${NAME:-default}` in entries, such as `process.env`. An unset
-   * variable without default is BAD_OPTION. Without this option nothing is replaced.
+   * variable without default is BAD_OPTION, and so is any variable without this option.
    */
   readonly variables?: Readonly<Record<string, string | undefined>>
   /** Called with each line that a server of a command writes to standard error. */

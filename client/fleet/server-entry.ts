@@ -41,7 +41,7 @@ export interface TransportEntry {
 export type ServerEntry = CommandEntry | UrlEntry | TransportEntry
 
 interface EntryReading {
-  /** Values of `${NAME}`; undefined: nothing is replaced. */
+  /** Values of `${NAME}`; undefined: no text has any. */
   readonly variables: Readonly<Record<string, string | undefined>> | undefined
   readonly onStderr: ((line: string) => void) | undefined
 }
@@ -115,14 +115,15 @@ const variable = /\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g
 
 /** Replaces variables in all texts; names of fields stay. */
 function replace(value: unknown, where: string, variables: EntryReading['variables']): unknown {
-  if (variables === undefined) return value
   if (Array.isArray(value)) return value.map((item, index) => replace(item, `${where}[${index}]`, variables))
   if (typeof value === 'object' && value !== null)
     return Object.fromEntries(
       Object.entries(value).map(([name, item]) => [name, replace(item, `${where}.${name}`, variables)]),
     )
   if (typeof value !== 'string') return value
-  return value.replace(variable, (_, name: string, usual: string | undefined) => {
+  return value.replace(variable, (whole: string, name: string, usual: string | undefined) => {
+    if (variables === undefined)
+      throw bad(where, 'the option variables, such as process.env, where a text has variables', whole)
     const known = Object.hasOwn(variables, name) ? variables[name] : undefined
     // as in a shell, an empty value counts as not set if there is a default
     if (known !== undefined && (known !== '' || usual === undefined)) return known

@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url'
 import * as assert from 'uvu/assert'
 import { until } from 'caduceus/testing'
 import { suite } from '../support/suite.js'
-import { newHome, serverFile } from './_caduceus.js'
+import { caduceus, newHome, serverFile } from './_caduceus.js'
 import { begin, connectTo, servedAt } from './_serve.js'
 
 const test = suite("caduceus serve, of a host's file", { timeout: 30_000 })
@@ -78,6 +78,71 @@ test('an entry that is wrong is told and left out; once the file is mended its s
   assert.is((await client.callTool('one__add', { a: 1, b: 2 })).text, '3')
   await client.close()
   assert.is(await stop(), 0)
+})
+
+test('a file that says less than it should changes nothing, and costs no call; one that says none means it', async (t) => {
+  const home = newHome(t)
+  const file = join(home, 'mcp.json')
+  const entry = { command: process.execPath, args: [serverFile, '--stdio'] }
+  writeFileSync(file, JSON.stringify({ mcpServers: { one: entry } }))
+  const { line, stop } = begin(t, ['serve', 'mcp.json', '--http', '0'], home)
+  const [, url = ''] = await line(servedAt)
+  const client = connectTo(t, url)
+  const ends: string[] = []
+  let ended: Promise<unknown> = Promise.resolve()
+  await new Promise<void>((resolve) => {
+    ended = client.callTool('one__wait', {}, { onProgress: () => resolve() }).then(
+      () => ends.push('answered'),
+      (error: Error) => ends.push(error.message),
+    )
+  })
+  for (const [text, told] of [
+    ['', /is empty.*all servers stay as they are/],
+    ['{"mcpServer": {}}', /neither mcpServers nor servers \(did you mean "mcpServers"\?\).*stay as they are/],
+    ['{"mcpServers": null}', /expected mcpServers to be an object.*got null.*stay as they are/],
+    ['{"mcpServers": []}', /expected mcpServers to be an object.*stay as they are/],
+    ['[]', /expected an object with mcpServers.*stay as they are/],
+    ['{"mcpServers": {"one": null}}', /one: expected a command or a url; it stays as it was/],
+    [
+      '{\n  "mcpServers": {\n    "one" 1\n  }\n}',
+      /is no JSON \(line 3: expected :, got "1"\).*stay as they are/,
+    ],
+  ] as const) {
+    writeFileSync(file, text)
+    await line(told)
+  }
+  assert.equal(ends, [])
+  assert.is((await client.callTool('one__add', { a: 1, b: 2 })).text, '3')
+  const twice = JSON.stringify(entry)
+  writeFileSync(file, `{"mcpServers": {\n"two": ${twice},\n"two": ${twice}, "one": ${twice}}}`)
+  await line(/line 3: "two" is there twice: the last one counts/)
+  await line(/two has come/)
+  assert.equal(ends, [])
+  writeFileSync(file, '{"mcpServers": {}}')
+  await line(/two has gone, one has gone/)
+  await ended
+  assert.match(String(ends), /one: .*not there any more|lost/)
+  await client.close()
+  assert.is(await stop(), 0)
+})
+
+test('with nothing left to serve it says why, and does not start', async (t) => {
+  const home = newHome(t)
+  const file = join(home, 'mcp.json')
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: the form that configurations have
+  const nokey = { command: process.execPath, env: { KEY: '${NO_SUCH_KEY}' } }
+  for (const [text, told] of [
+    [JSON.stringify({ mcpServers: { nokey } }), 'nokey needs the variable NO_SUCH_KEY'],
+    ['{"mcpServers": {}}', 'no server'],
+    ['', 'is empty'],
+    ['{}', 'neither mcpServers nor servers'],
+  ] as const) {
+    writeFileSync(file, text)
+    const { code, err } = await caduceus(t, ['serve', 'mcp.json', '--http', '0'], { home })
+    assert.is(code, 2, err)
+    assert.ok(err.includes(told), err)
+    assert.match(err, /^caduceus: .*mcp\.json/m)
+  }
 })
 
 test('with --lazy the servers of a file are started by their first use', async (t) => {

@@ -3,6 +3,7 @@ import { findClient } from '../../../client/handle/supervisor.js'
 import type { Clients } from '../../../client/fleet/clients.js'
 import type { ServerEntries, StartClientsOptions } from '../../../client/fleet/options.js'
 import { startClients } from '../../../client/fleet/clients.js'
+import { ClientError } from '../../../client/base/errors.js'
 import type { ClientState } from '../../../client/base/state.js'
 import { subscribe } from '../../../runtime/faults/events.js'
 import { createFakeClock } from '../../../runtime/time/fake-clock.js'
@@ -136,9 +137,32 @@ test('variables stand in command, args, env, cwd, url and headers, with defaults
   assert.equal([env.A, env.B, env.C, env.D], ['</tmp>', 'usual', '', '$PATH ${input:x} ${A B}'])
   assert.is(cwd, '/tmp')
   assert.is(await text(clients, 'web', 'echo'), 'Bearer s')
-  const literal = await start(t, { files: rawEntry([], { env: { A: '${HOME_OF_TESTS}' } }) })
+  // a literal one is a variable that stands for itself
+  const itself = { HOME_OF_TESTS: '${HOME_OF_TESTS}' }
+  const literal = await start(
+    t,
+    { files: rawEntry([], { env: { A: '${HOME_OF_TESTS}' } }) },
+    { variables: itself },
+  )
   assert.is(JSON.parse((await text(literal, 'files', 'environment')) ?? '').env.A, '${HOME_OF_TESTS}')
   // biome-ignore-end lint/suspicious/noTemplateCurlyInString: the form that configurations have
+})
+
+test('a variable that nothing stands for is refused before anything is started, with its server', async () => {
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: the form that configurations have
+  const servers = { files: rawEntry([], { env: { TOKEN: '${NOPE}' } }) }
+  for (const [options, words] of [
+    [{}, 'variables'],
+    [{ variables: {} }, 'variable NOPE'],
+  ] as const) {
+    const refused = await startClients(servers, options).then(
+      () => undefined,
+      (error: unknown) => error,
+    )
+    assert.ok(refused instanceof ClientError && refused.code === 'BAD_OPTION', String(refused))
+    for (const word of ['mcpServers.files.env.TOKEN', words, 'NOPE'])
+      assert.ok(refused.message.includes(word), refused.message)
+  }
 })
 
 test('clients are added and removed while others work; a name is taken once', async (t) => {
