@@ -23,7 +23,7 @@ const definition = defineServer({
 
 const server = await startServer(definition, {
   // lanes rest while others are measured
-  transport: serveHttp({ idleTimeout: 600_000 }),
+  transport: serveHttp({ keepAliveTimeout: 600_000 }),
   requestStateKeys: ['what both nodes of this bench seal with'],
   maxSessions: 100_000,
   logger: false,

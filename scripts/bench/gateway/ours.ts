@@ -9,7 +9,7 @@ const transport =
 const client = await startClient({ name: 'up', transport, logger: false })
 await client.ready()
 const server = await startServer(gateway({ up: client }, { name: 'gateway' }), {
-  transport: serveHttp({ idleTimeout: 600_000 }),
+  transport: serveHttp({ keepAliveTimeout: 600_000 }),
   maxSessions: 100_000,
   logger: false,
 })

@@ -32,7 +32,7 @@ const ends: { readonly [Name in 'HTTP' | 'HTTP+SSE' | 'WebSocket']: Ends } = {
       serveHttp({
         headersTimeout: ms,
         bodyTimeout: ms,
-        idleTimeout: ms,
+        keepAliveTimeout: ms,
         commentInterval: ms,
         retryInterval: ms,
       }),
@@ -40,11 +40,13 @@ const ends: { readonly [Name in 'HTTP' | 'HTTP+SSE' | 'WebSocket']: Ends } = {
       http(url, { connectTimeout: ms, headersTimeout: ms, idleTimeout: ms, streamIdleTimeout: ms }),
   },
   'HTTP+SSE': {
-    serve: (ms) => serveSse({ headersTimeout: ms, openTimeout: ms, commentInterval: ms }),
+    serve: (ms) =>
+      serveSse({ headersTimeout: ms, keepAliveTimeout: ms, openTimeout: ms, commentInterval: ms }),
     connect: (url, ms) => sse(url, { connectTimeout: ms, streamIdleTimeout: ms }),
   },
   WebSocket: {
-    serve: (ms) => serveWebSocket({ headersTimeout: ms, openTimeout: ms, pingInterval: ms }),
+    serve: (ms) =>
+      serveWebSocket({ headersTimeout: ms, keepAliveTimeout: ms, openTimeout: ms, pingInterval: ms }),
     connect: (url, ms) => websocket(url, { connectTimeout: ms, pingInterval: ms }),
   },
 }

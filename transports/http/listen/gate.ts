@@ -65,7 +65,6 @@ export async function openGate(
     onRequest: scope.bind(contained(onRequest, report)),
     ...(onUpgrade !== undefined && { onUpgrade: scope.bind(onUpgrade) }),
     requestTimeout: Math.max(30_000, headersTimeout),
-    idleTimeout: 5_000,
     maxConnections: all,
     // whoever has the port counts them for all processes
     clients: source === undefined && client ? new ClientCounts<Socket>(...client) : undefined,

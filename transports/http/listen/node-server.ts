@@ -36,8 +36,6 @@ export interface ServerPlan {
   problem(): string | undefined
   /** Milliseconds that a client may take for a whole request. */
   readonly requestTimeout: number
-  /** Milliseconds an idle connection is kept open. */
-  readonly idleTimeout: number
   /** Connections at once; further ones are closed when they come. */
   readonly maxConnections: number
   /** How many connections each address has; undefined behind a proxy, from where all come. */
@@ -90,7 +88,7 @@ export async function takeServer(
       watchConnections(server, plan),
       watchHandshakes(server),
     ]
-    return feed(server, scope, source, releases)
+    return feed(server, scope, source, { releases, keepAliveTimeout: settings.keepAliveTimeout })
   }
   const server = settings.server ?? (await makeServer(settings, plan, onRequest))
   const isForeign = server.listening
@@ -123,12 +121,15 @@ export async function takeServer(
   }
 }
 
+/** Milliseconds in which a request may still come on a connection that was idle when its listener retired. */
+const retireTime = 5_000
+
 /** Gives a server that does not listen the connections of another process. */
 function feed(
   server: HttpServer,
   scope: LinkScope,
   source: ConnectionSource,
-  releases: readonly (() => void)[],
+  { releases, keepAliveTimeout }: { releases: readonly (() => void)[]; readonly keepAliveTimeout: number },
 ): NodeServer {
   const { host, port, url } = source.address
   const open = new Set<Socket>()
@@ -182,20 +183,21 @@ function feed(
       server.prependListener('request', (_request, response) => {
         response.shouldKeepAlive = false
       })
+      scope.clock.setTimeout(() => server.closeIdleConnections(), Math.min(retireTime, keepAliveTimeout))
       return whenEmpty()
     },
   }
 }
 
 async function makeServer(
-  { headersTimeout, tls, auth }: ListenSettings,
-  { requestTimeout, idleTimeout, maxConnections }: ServerPlan,
+  { headersTimeout, keepAliveTimeout, tls, auth }: ListenSettings,
+  { requestTimeout, maxConnections }: ServerPlan,
   onRequest: RequestListener,
 ): Promise<HttpServer> {
   const limits = {
     headersTimeout: nodeMs(headersTimeout),
     requestTimeout: nodeMs(Math.max(headersTimeout, requestTimeout)),
-    keepAliveTimeout: nodeMs(idleTimeout),
+    keepAliveTimeout: nodeMs(keepAliveTimeout),
     connectionsCheckingInterval: nodeMs(Math.min(1_000, headersTimeout)),
     // whatever the process was started with: two readers of one stream must not see two requests
     insecureHTTPParser: false,

@@ -92,6 +92,12 @@ export interface ListenOptions extends AuthenticateOptions, PendingOptions {
   readonly maxConnectionsPerClient?: number
   /** Milliseconds a client may take for the headers of a request. Default 10,000. */
   readonly headersTimeout?: number
+  /**
+   * Milliseconds a connection is kept open after an answer, for the next request on it. It has to be more than
+   * proxies, balancers and agents in front keep theirs, or they send on one that is just closed. Default
+   * 120,000: nginx and most balancers have 60 s, Go 90 s.
+   */
+  readonly keepAliveTimeout?: number
 }
 
 /** The same, of a listener whose connections are sessions. */
@@ -203,6 +209,7 @@ export const listenReaders = {
   maxConnections: orElse(readCount, 10_000),
   maxConnectionsPerClient: orElse(readCount, undefined),
   headersTimeout: orElse(readMs, 10_000),
+  keepAliveTimeout: orElse(readMs, 120_000),
   authenticate: asGiven,
   auth: asGiven,
   authenticateTimeout: asGiven,

@@ -24,8 +24,8 @@ const foreign = [
   'maxConnections',
   'maxConnectionsPerClient',
   'headersTimeout',
+  'keepAliveTimeout',
   'bodyTimeout',
-  'idleTimeout',
 ] as const
 
 /** How a mounted server is set up: as a Streamable HTTP listener without a port of its own. */

@@ -52,7 +52,7 @@ export async function bindHttpSocket(
   scope: LinkScope,
   source?: ConnectionSource,
 ): Promise<HttpSocket> {
-  const { path, bodyTimeout, idleTimeout } = settings
+  const { path, bodyTimeout } = settings
   const { all, client } = connectionLimits(settings)
   const socket = new HttpSocket(settings, scope)
   const plan: ServerPlan = {
@@ -60,7 +60,6 @@ export async function bindHttpSocket(
     onRequest: (request, response) => socket.take(request, response),
     problem: () => socket.problem,
     requestTimeout: bodyTimeout,
-    idleTimeout,
     maxConnections: all,
     // whoever has the port counts them for all processes
     clients: source === undefined && client ? new ClientCounts<Socket>(...client) : undefined,

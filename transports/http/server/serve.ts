@@ -49,8 +49,6 @@ export interface HttpServeOptions extends ListenOptions {
   readonly maxRequestsPerClient?: number
   /** Milliseconds a client may take for a whole request. Default 30,000. */
   readonly bodyTimeout?: number
-  /** Milliseconds an idle connection is kept open. Default 5,000. */
-  readonly idleTimeout?: number
   /** Milliseconds between comments that keep event streams open. Default 15,000. */
   readonly commentInterval?: number
   /** Bytes that may wait on an event stream before messages are dropped or it is closed. Default 1 MiB. */
@@ -156,7 +154,6 @@ const httpReaders = {
   maxConnections: orElse(readCount, 20_000),
   maxRequestsPerClient: orElse(readCount, undefined),
   bodyTimeout: orElse(readMs, 30_000),
-  idleTimeout: orElse(readMs, 5_000),
   commentInterval: orElse(readMs, 15_000),
   resume: orElse(readResume, readResume(true, 'resume')),
   retryInterval: orElse(readMs, 1_000),

@@ -72,6 +72,18 @@ test('without pages of the host program the first listener answers for what is n
   }
 })
 
+test('a connection is kept for longer than proxies and agents keep theirs, or as long as you say', async (t) => {
+  for (const serve of [serveHttp, serveSse, serveWebSocket])
+    for (const [options, told] of [
+      [{}, 'timeout=120'],
+      [{ keepAliveTimeout: 7_000 }, 'timeout=7'],
+    ] as const) {
+      const { port } = await start(t, serve({ ...options, health: true }))
+      const { headers } = await fetch(`http://127.0.0.1:${port}/healthz`)
+      assert.is(headers.get('keep-alive'), told)
+    }
+})
+
 test('a server that listened before goes on without us', async (t) => {
   const shared = await listening(
     t,

@@ -4,6 +4,8 @@ import { connect } from 'node:net'
 import * as assert from 'uvu/assert'
 import { startClient } from '../../../../client/index.js'
 import { buildResult, isRequest } from '../../../../protocol/wire/jsonrpc.js'
+import type { Clock } from '../../../../runtime/time/clock.js'
+import { createFakeClock } from '../../../../runtime/time/fake-clock.js'
 import type { ServerPort } from '../../../../transports/contract/contract.js'
 import { type HttpServeOptions, serveHttp } from '../../../../transports/http/server/serve.js'
 import { http } from '../../../../transports/index.js'
@@ -40,7 +42,7 @@ test('an open connection ends with the next answer on it, and new ones go elsewh
 })
 
 test('a connection without a request is not cut, and closed when its time is over', async (t) => {
-  const { port, next } = await startPlace(t, { idleTimeout: 1_000 })
+  const { port, next } = await startPlace(t, { keepAliveTimeout: 1_000 })
   const first = await next()
   const [asks, idles] = [await open(t, port), await open(t, port)]
   for (const each of [asks, idles]) assert.match(await each.ask(), /connection: keep-alive/i)
@@ -52,6 +54,22 @@ test('a connection without a request is not cut, and closed when its time is ove
   assert.ok(performance.now() - since > 500)
   await retired
   assert.is(first.served(), 3)
+})
+
+test('whatever a connection is kept for, one without a request has 5 s once its listener retires', async (t) => {
+  const clock = createFakeClock()
+  const { port, next } = await startPlace(t, {}, {}, clock)
+  const first = await next()
+  const idles = await open(t, port)
+  assert.match(await idles.ask(), /keep-alive: timeout=120/i)
+  let isClosed = false
+  void idles.closed.then(() => (isClosed = true))
+  const retired = first.retire()
+  await clock.advance(4_999)
+  assert.not(isClosed)
+  await clock.advance(1)
+  await idles.closed
+  await retired
 })
 
 test('requests in flight are answered, a call’s stream runs to its end', async (t) => {
@@ -169,6 +187,7 @@ async function startPlace(
   t: TestContext,
   options: HttpServeOptions,
   given: Partial<ServerPort> = {},
+  clock?: Clock,
 ): Promise<Place> {
   const port = await sharePort(t, serveHttp(options))
   return {
@@ -189,7 +208,15 @@ async function startPlace(
         },
         ...given,
       }
-      const listening = await startListener(t, serving, {}, { transport: port.sharing.serve(source) })
+      const listening = await startListener(
+        t,
+        serving,
+        {},
+        {
+          transport: port.sharing.serve(source),
+          ...(clock && { clock }),
+        },
+      )
       port.giveTo((socket, ended) => {
         socket.once('close', ended)
         source.give(socket)
