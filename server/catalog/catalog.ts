@@ -31,8 +31,8 @@ export type Component = ToolDefinition | ResourceDefinition | ResourceTemplateDe
 
 /** What servers behind this one add. */
 export interface Beyond {
-  /** A resource that is in no list. */
-  find(uri: string): ResourceDefinition | undefined
+  /** What they have at an address that is not listed: of templates, too, as only one of them may answer. */
+  find(uri: string): Found | undefined
   /** Starts those of which nothing is known, and resolves when it is; undefined when there are none. Never rejects. */
   wake(): Promise<void> | undefined
   /** Whether one of which nothing is known may suggest values for arguments. */
@@ -187,17 +187,20 @@ export class Catalog {
     return folder
   }
 
-  /** The resource of this uri, or the first template that matches it, if it has at most 65,536 characters. */
+  /**
+   * The resource of this uri, or the first template that matches it, if it has at most 65,536 characters; then what
+   * servers behind this one have there.
+   */
   find(uri: string): Found | undefined {
     const resource = this.#definition.skills?.files.get(uri) ?? this.resources.get(uri)
     if (resource !== undefined) return { resource }
     if (uri.length > maxMatched) return undefined
     for (const template of this.templates.all()) {
+      if (template.relayed !== undefined) continue
       const variables = template.matcher.match(uri)
       if (variables !== undefined) return { template, variables }
     }
-    const unlisted = this.#beyond?.find(uri)
-    return unlisted === undefined ? undefined : { resource: unlisted }
+    return this.#beyond?.find(uri)
   }
 
   /** How to use the server, for the model. */
@@ -255,7 +258,8 @@ export class Catalog {
   }
 
   get guardsResources(): boolean {
-    return this.resources.isGuarded || this.templates.isGuarded
+    // what is in no list of theirs has guards, too
+    return this.#beyond !== undefined || this.resources.isGuarded || this.templates.isGuarded
   }
 
   /** Whether there is a component of this name or uri. */
@@ -278,7 +282,7 @@ export class Catalog {
   want(uri: string, peer: Peer): (() => void) | undefined {
     const found = this.#beyond === undefined ? undefined : this.find(uri)
     if (found === undefined) return undefined
-    return ('resource' in found ? found.resource : found.template).relayed?.want?.(uri, peer)
+    return ('resource' in found ? found.resource : found.template).relayed?.want?.(peer)
   }
 
   /** False when its name or uri is taken. */

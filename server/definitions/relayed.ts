@@ -6,6 +6,8 @@ import type { ToolContext } from '../context/context.js'
 export interface Relayed {
   /** The name of that server here; undefined: of several, of which one has it. */
   readonly server: string | undefined
+  /** Its name, uri or template as that server knows it. */
+  readonly own: string
   /** Its entry in lists: as it came, but for its name. */
   readonly entry: JsonObject
   /** Makes the request there; its result goes out as it came. Rejects with McpError. */
@@ -13,5 +15,5 @@ export interface Relayed {
   /** Suggests values for an argument; absent where that server does not. */
   complete?(params: object, ctx: ToolContext): Promise<JsonObject>
   /** Somebody who may see this resource wants to hear of its changes, until the returned function is called. */
-  want?(uri: string, peer: Peer): () => void
+  want?(peer: Peer): () => void
 }

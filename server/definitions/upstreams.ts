@@ -31,6 +31,7 @@ export interface UpstreamCall {
   readonly signal?: AbortSignal
   readonly fresh?: boolean
   readonly timeout?: number
+  readonly totalTimeout?: number
   readonly resetOnProgress?: boolean
   readonly onProgress?: (progress: {
     readonly progress: number
@@ -138,8 +139,6 @@ export interface UpstreamRecord {
 }
 
 export interface WantedResource {
-  /** Its uri here. */
-  readonly listed: string
-  /** How many want it. */
-  count: number
+  /** The uris here that it is wanted by, and how many want it by each. */
+  readonly listed: Map<string, number>
 }

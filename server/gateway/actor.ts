@@ -6,7 +6,7 @@ import { outside } from '../../runtime/faults/containment.js'
 import { processOf, type RefOf } from '../../runtime/process/ref.js'
 import type { TimerRef } from '../../runtime/process/timers.js'
 import { describe } from '../../runtime/watch/inspect.js'
-import type { Component } from '../catalog/catalog.js'
+import type { Component, Found } from '../catalog/catalog.js'
 import type { ToolDefinition } from '../definitions/define-tool.js'
 import { type GatewayPlan, isUpstream, isUpstreams } from '../definitions/gateway-options.js'
 import type {
@@ -20,10 +20,11 @@ import type {
 import { emitServer, type GatewayEvent } from '../base/events.js'
 import type { Holdings } from '../holdings/holdings-actor.js'
 import type { baseActor } from '../subscriptions/base-actor.js'
-import { componentsOf, unlistedResource } from './components.js'
+import { componentsOf, foundAt, type LinkAim, routedTemplates } from './components.js'
 import { UpstreamLink } from './link.js'
-import { fits, qualifiedUri } from './names.js'
+import { fits } from './names.js'
 import { pauseAfter } from './pace.js'
+import { Claims, routeOf, type RouteTable } from './routes.js'
 import { searchTools } from './tool-search.js'
 
 /** Milliseconds between two looks for clients that nobody uses, at least and at most. */
@@ -72,6 +73,8 @@ interface Held {
   readonly text: string
   /** Undefined: of an earlier incarnation of this actor. */
   readonly link?: UpstreamLink
+  /** Whether it is not offered while its server is away; its name stays its own. */
+  readonly isHidden?: boolean
 }
 
 /** The servers behind this one: watches their clients, and offers in the catalog what they have. */
@@ -152,6 +155,8 @@ class Gateway {
   #hidden: readonly ToolDefinition[] = []
   /** What the servers have, by kind and name. */
   #held: ReadonlyMap<string, Held> = new Map()
+  /** Who has which address, as of the last change. */
+  #table: RouteTable
   #changing: TimerRef | undefined
   /** Characters of all that they have. */
   #size = 0
@@ -166,6 +171,7 @@ class Gateway {
     this.#holdings = holdings
     this.#plan = plan
     this.#ctx = ctx
+    this.#table = new Claims([], plan).table()
     const self = ctx.self as RefOf<typeof gatewayActor>
     this.#self = self
     this.#cast = (name, ...input) => !ctx.signal.aborted && self.cast(name, ...input)
@@ -190,8 +196,9 @@ class Gateway {
       const former = tools.map(({ kind, name }) => [kind, name] as const)
       this.#holdings.catalog.swap(former, tools)
     }
-    this.#extend()
+    // until it is known which servers there are, what an earlier incarnation has found stays
     if (typeof source === 'function') return this.#start(source)
+    this.#extend()
     if (isUpstreams(source)) this.take(source)
     else for (const [name, entry] of Object.entries(source)) this.#add(name, entry)
     // what an earlier incarnation has found out
@@ -510,29 +517,40 @@ class Gateway {
     // what an earlier incarnation has left stays until it is known which servers there are
     if (this.#isPending) return
     const held = new Map<string, Held>()
+    const claims = new Claims([...this.#places.keys()], this.#plan)
     this.#size = 0
     for (const { link, record, isAway } of this.#places.values()) {
       const { lists } = record
-      if (lists === undefined || (isAway && link.options.whileAway === 'hide')) continue
-      const isTaken = (kind: Component['kind'], key: string): boolean => {
+      if (lists === undefined) continue
+      const isHidden = isAway && link.options.whileAway === 'hide'
+      const isTaken = (kind: Component['kind'], key: string, own: string): boolean => {
         const whole = `${kind} ${key}`
-        return held.has(whole) || (!this.#held.has(whole) && catalog.has(kind, key))
+        const isHeld = held.has(whole) || (!this.#held.has(whole) && catalog.has(kind, key))
+        return isHeld || claims.isOfAnother(kind, key, { server: link.name, own })
       }
       const hasTasks = settings.tasks !== undefined
-      for (const component of componentsOf(link, lists, { separator, prefix, hasTasks, isTaken })) {
-        const text = JSON.stringify([link.name, component.relayed?.entry, component.scopes])
+      const qualifier = claims.qualifierOf(link.name)
+      const components = componentsOf(link, lists, { separator, prefix, hasTasks, qualifier, isTaken })
+      for (const component of components) {
+        const { relayed, scopes } = component
+        const text = JSON.stringify([link.name, relayed?.own, relayed?.entry, scopes])
         this.#size += text.length
         const known = this.#held.get(keyOf(component))
-        const isSame = known?.text === text && known.link === link
-        held.set(keyOf(component), isSame ? known : { component, text, link })
+        const isSame = known?.text === text && known.link === link && known.isHidden === isHidden
+        held.set(keyOf(component), isSame ? known : { component, text, link, isHidden })
       }
+      claims.add(link.name, routedTemplates(link, lists, components), components)
     }
-    const isHidden = ({ component: { kind, name } }: Held): boolean =>
+    const isFound = ({ component: { kind, name } }: Held): boolean =>
       kind === 'tool' && pinned !== undefined && !fits(name, pinned)
-    const gone = [...this.#held].filter(([key, each]) => held.get(key) !== each && !isHidden(each))
-    const come = [...held].filter(([key, each]) => this.#held.get(key) !== each && !isHidden(each))
+    const isListed = (each: Held): boolean => !each.isHidden && !isFound(each)
+    const gone = [...this.#held].filter(([key, each]) => held.get(key) !== each && isListed(each))
+    const come = [...held].filter(([key, each]) => this.#held.get(key) !== each && isListed(each))
     this.#held = held
-    this.#hidden = [...held.values()].filter(isHidden).map(({ component }) => component as ToolDefinition)
+    this.#hidden = [...held.values()]
+      .filter((each) => !each.isHidden && isFound(each))
+      .map(({ component }) => component as ToolDefinition)
+    this.#table = claims.table()
     this.#extend()
     if (gone.length + come.length === 0) return
     catalog.swap(
@@ -548,25 +566,30 @@ class Gateway {
     const links = [...this.#places.values()].map(({ link }) => link)
     const own = settings.definition.instructions
     const told = links.flatMap(({ name, server }) =>
-      server?.instructions === undefined ? [] : [`# ${name}\n\n${server.instructions}`],
+      server?.instructions === undefined ? [] : [`# ${name}\n\n${demoted(server.instructions)}`],
     )
     const instructions = [...(own === undefined ? [] : [own]), ...told].join('\n\n')
     catalog.extend({
       instructions: instructions === '' ? undefined : instructions,
-      find: (uri) => {
-        const meant = links.find(({ name }) => uri.startsWith(qualifiedUri(name, '')))
-        if (meant !== undefined) return unlistedResource([meant], uri)
-        // one of which nothing is known may have it
-        const some = links.filter(({ server, isLazy }) =>
-          server === undefined ? isLazy : server.capabilities.resources !== undefined,
-        )
-        return some.length === 0 ? undefined : unlistedResource(some, uri)
-      },
+      find: (uri) => this.#find(uri),
       wake: () => this.#awake(),
       mayComplete: [...this.#places.values()].some(
         ({ link, record, isSettled }) => record.lists === undefined && (link.isLazy || !isSettled),
       ),
     })
+  }
+
+  /** What is at an address that is not listed, or is listed of a server that is away. */
+  #find(uri: string): Found | undefined {
+    const { step, aims } = routeOf(this.#table, uri)
+    const isListed = step === 'exact' || step === 'qualified'
+    const known = aims.flatMap(({ server, ...aim }): LinkAim[] => {
+      const link = this.#places.get(server)?.link
+      // of all, those are asked that have resources, or may have some
+      const isAsked = step !== 'unlisted' || link?.mayHaveResources
+      return link === undefined || !isAsked ? [] : [{ ...aim, link, isListed }]
+    })
+    return foundAt(uri, known, (listed) => this.#held.get(`resourceTemplate ${listed}`)?.component)
   }
 
   #tell(type: GatewayEvent['type'], upstream: string, problem: string): void {
@@ -614,6 +637,13 @@ function leave(place: Place): void {
 function rest(place: Place): void {
   place.pause?.cancel()
   place.pause = undefined
+}
+
+/** Its headings stand below its name: none of them may be taken for the name of another server. */
+function demoted(instructions: string): string {
+  return instructions
+    .replaceAll(/^( {0,3})(?=#{1,6}(?:\s|$))/gm, '$1#')
+    .replaceAll(/^ {0,3}=+[ \t]*$/gm, (line) => line.replaceAll('=', '-'))
 }
 
 function nameIn(component: Component): string {

@@ -2,15 +2,18 @@ import type { UriTemplate } from '../../protocol/uri-template/uri-template.js'
 import { parseUriTemplate } from '../../protocol/uri-template/uri-template.js'
 import { errorCodes, McpError, ProtocolError } from '../../protocol/wire/errors.js'
 import { isObject, type JsonObject } from '../../protocol/wire/json.js'
-import type { Component } from '../catalog/catalog.js'
+import type { Component, Found } from '../catalog/catalog.js'
 import type { Peer } from '../../transports/contract/contract.js'
+import type { Principal } from '../../transports/contract/principal.js'
 import type { ToolContext } from '../context/context.js'
 import { type Guarded, isAllowed } from '../context/scopes.js'
 import type { PromptDefinition } from '../definitions/define-prompt.js'
 import type { ResourceDefinition, ResourceTemplateDefinition } from '../definitions/define-resource.js'
 import { isToolName, type TaskSupport, type ToolDefinition } from '../definitions/define-tool.js'
+import type { UpstreamOptions } from '../definitions/gateway-options.js'
 import type { Relayed } from '../definitions/relayed.js'
-import { fits, listedName, qualifiedUri } from './names.js'
+import { fits, listedName, meaningOf } from './names.js'
+import type { Aim, RoutedTemplate } from './routes.js'
 import type { UpstreamLists } from '../definitions/upstreams.js'
 import type { UpstreamLink } from './link.js'
 
@@ -19,76 +22,157 @@ interface Setting {
   readonly prefix: boolean
   /** Whether tools may run as tasks here. */
   readonly hasTasks: boolean
-  /** Whether another server has a component of that name or uri. */
-  isTaken(kind: Component['kind'], key: string): boolean
+  /** What stands before the `+` of the addresses of this server. */
+  readonly qualifier: string
+  /** Whether that name or address is another one's, or is to be: `own` is what the server calls it. */
+  isTaken(kind: Component['kind'], key: string, own: string): boolean
 }
+
+type Named = JsonObject & { readonly name: string }
 
 /** What a gateway offers of one server. Names and uris that others have are changed. */
 export function componentsOf(link: UpstreamLink, lists: UpstreamLists, setting: Setting): Component[] {
-  const { allow, deny = [], rename = {} } = link.options
-  const offered = (name: string): boolean =>
-    (allow === undefined || fits(name, allow)) && !fits(name, deny) && name !== ''
-  const taken = new Set<string>()
-  const nameOf = (kind: 'tool' | 'prompt', name: string): string => {
-    const isTaken = (key: string): boolean => taken.has(`${kind} ${key}`) || setting.isTaken(kind, key)
-    const renamed = Object.hasOwn(rename, name) ? rename[name] : undefined
-    const server = setting.prefix && renamed === undefined ? link.name : undefined
-    const listed = listedName(server, setting.separator, renamed ?? name, isTaken)
-    taken.add(`${kind} ${listed}`)
-    return listed
-  }
-  const uriOf = (kind: 'resource' | 'resourceTemplate', uri: string): string =>
-    setting.isTaken(kind, uri) ? qualifiedUri(link.name, uri) : uri
-  const named = (entries: readonly JsonObject[]): (JsonObject & { readonly name: string })[] =>
-    entries.filter((entry): entry is JsonObject & { name: string } => {
+  const { options } = link
+  const { rename = {} } = options
+  const namedIn = (kind: 'tool' | 'prompt', entries: readonly JsonObject[]): [Named, string][] => {
+    const taken = new Set<string>()
+    return entries.flatMap((entry): [Named, string][] => {
       const { name } = entry
-      return typeof name === 'string' && offered(name)
+      if (typeof name !== 'string' || name === '' || !isOffered(options, name)) return []
+      const isTaken = (key: string): boolean => taken.has(key) || setting.isTaken(kind, key, name)
+      const renamed = Object.hasOwn(rename, name) ? rename[name] : undefined
+      const server = setting.prefix && renamed === undefined ? link.name : undefined
+      const listed = listedName(server, setting.separator, renamed ?? name, isTaken)
+      if (listed === undefined) return []
+      taken.add(listed)
+      return [[entry as Named, listed]]
     })
+  }
+  const uriOf = (kind: 'resource' | 'resourceTemplate', own: string): string =>
+    setting.isTaken(kind, own, own) ? `${setting.qualifier}+${own}` : own
+  const resources = lists.resources.filter(({ uri }) => isOffered(options, String(uri)))
+  const templates = lists.templates.filter(({ uriTemplate }) => isOffered(options, String(uriTemplate)))
   return [
-    ...named(lists.tools).map((entry) => toolOf(link, entry, nameOf('tool', entry.name), setting.hasTasks)),
-    ...lists.resources.map((entry) => resourceOf(link, entry, uriOf('resource', String(entry.uri)))),
-    ...lists.templates.flatMap((entry) =>
+    ...namedIn('tool', lists.tools).map(([entry, name]) => toolOf(link, entry, name, setting.hasTasks)),
+    ...resources.map((entry) => resourceOf(link, entry, uriOf('resource', String(entry.uri)))),
+    ...templates.flatMap((entry) =>
       templateOf(link, entry, uriOf('resourceTemplate', String(entry.uriTemplate))),
     ),
-    ...named(lists.prompts).map((entry) => promptOf(link, entry, nameOf('prompt', entry.name))),
+    ...namedIn('prompt', lists.prompts).map(([entry, name]) => promptOf(link, entry, name)),
   ]
 }
 
-/** A resource that is in no list: the first of these servers that knows it is the one that has it. */
-export function unlistedResource(links: readonly UpstreamLink[], uri: string): ResourceDefinition {
-  const [first, ...others] = links
-  if (first === undefined) throw new Error('a resource belongs to a server')
-  const resource = resourceOf(first, { uri }, uri)
-  if (others.length === 0) return resource
-  const run: Relayed['run'] = async (params, ctx) => {
-    let failed: unknown = McpError.notFound('Resource not found', { uri })
-    for (const link of allowed(links, ctx.peer, uri))
-      try {
-        return await link.relay(ctx, { method: 'resources/read', params: params as JsonObject })
-      } catch (error) {
-        if (!(error instanceof McpError)) throw error
-        // that one server cannot be asked says more than that another one does not know it
-        if (!isUnknown(error)) failed = error
-      }
-    throw failed
+/** The templates of a server, and how they are listed: one that is not offered says what an address is, too. */
+export function routedTemplates(
+  { options }: UpstreamLink,
+  lists: UpstreamLists,
+  offered: readonly Component[],
+): RoutedTemplate[] {
+  const listed = offered.filter((component) => component.kind === 'resourceTemplate')
+  const known = listed.map(({ relayed, uriTemplate, matcher }) => ({
+    own: relayed?.own ?? uriTemplate,
+    listed: uriTemplate,
+    matcher,
+  }))
+  const others = lists.templates.flatMap(({ uriTemplate }): RoutedTemplate[] => {
+    const own = String(uriTemplate)
+    const matcher = isOffered(options, own) ? undefined : parsed(own)
+    return matcher === undefined ? [] : [{ own, listed: undefined, matcher }]
+  })
+  return [...known, ...others]
+}
+
+/** A server that is asked for an address, as the table of routes has found it. */
+export interface LinkAim extends Omit<Aim, 'server'> {
+  readonly link: UpstreamLink
+  /** Whether the server lists the address as it is. */
+  readonly isListed: boolean
+}
+
+/** What a caller finds at an address: the first of these servers that knows it is the one that has it. */
+export function foundAt(
+  uri: string,
+  aims: readonly LinkAim[],
+  listedTemplate: (uriTemplate: string) => Component | undefined,
+): Found | undefined {
+  const isOfOne = aims.every(({ link }) => link === aims[0]?.link)
+  const offered = aims.filter(isOfferedAt)
+  const [first, ...others] = offered
+  // of one server, the first says what the address means
+  if (first === undefined || (isOfOne && first !== aims[0])) return undefined
+  const permits = ({ principal }: Peer): boolean => isPermitted(first, principal)
+  const at = {
+    // each server has scopes of its own
+    scopes: isOfOne ? first.link.options.scopes : undefined,
+    permits: isOfOne && first.link.options.permits !== undefined ? permits : undefined,
+    relayed: {
+      server: isOfOne ? first.link.name : undefined,
+      own: first.uri,
+      entry: { uri },
+      run: (params: object, ctx: ToolContext) => readFirst(uri, allowed(offered, ctx.peer), params, ctx),
+      want(peer: Peer) {
+        const wanted = allowed(offered, peer).map((aim) => aim.link.want(aim.uri, uri))
+        return () => {
+          for (const undo of wanted) undo()
+        }
+      },
+    } satisfies Relayed,
   }
-  const want: Relayed['want'] = (_uri, peer) => {
-    const wanted = allowed(links, peer, uri).map((link) => link.want(uri, uri))
-    return () => {
-      for (const undo of wanted) undo()
+  const listed =
+    others.length === 0 ? first.templates.find((each) => each.listed !== undefined)?.listed : undefined
+  const template = listed === undefined ? undefined : listedTemplate(listed)
+  if (template?.kind !== 'resourceTemplate')
+    return { resource: Object.freeze({ ...resourceOf(first.link, { uri }, uri), ...at }) }
+  const relayed = { ...template.relayed, ...at.relayed }
+  return { template: Object.freeze({ ...template, ...at, relayed }), variables: {} }
+}
+
+async function readFirst(
+  uri: string,
+  aims: readonly LinkAim[],
+  params: object,
+  ctx: ToolContext,
+): Promise<JsonObject> {
+  let failed: unknown = McpError.notFound('Resource not found', { uri })
+  for (const aim of aims)
+    try {
+      const whole = { ...params, uri: aim.uri }
+      return await aim.link.relay(ctx, { method: 'resources/read', params: whole })
+    } catch (error) {
+      if (aims.length === 1 || !(error instanceof McpError)) throw error
+      // that one server cannot be asked says more than that another one does not know it
+      if (!isUnknown(error)) failed = error
     }
-  }
-  // each server has scopes of its own
-  return Object.freeze({
-    ...resource,
-    scopes: undefined,
-    permits: undefined,
-    relayed: { server: undefined, entry: { uri }, run, want },
+  throw failed
+}
+
+function allowed(aims: readonly LinkAim[], peer: Peer): readonly LinkAim[] {
+  return aims.filter((aim) => {
+    const { scopes } = aim.link.options
+    return isAllowed(peer, { scopes, permits: ({ principal }) => isPermitted(aim, principal) })
   })
 }
 
-function allowed(links: readonly UpstreamLink[], peer: Peer, uri: string): readonly UpstreamLink[] {
-  return links.filter((link) => isAllowed(peer, guardOf(link, uri)))
+/** Whether a name, a uri or a template is offered, by what the server calls it. */
+function isOffered({ allow, deny = [] }: UpstreamOptions, own: string): boolean {
+  return (allow === undefined || fits(own, allow)) && !fits(own, deny) && !fits(meaningOf(own), deny)
+}
+
+/** Callers choose how they write an address: what it means counts, too, and every template that has it. */
+function isOfferedAt({ link: { options }, uri, templates }: LinkAim): boolean {
+  const { allow, deny = [] } = options
+  const written = [uri, meaningOf(uri)]
+  const means = templates.map(({ own }) => own)
+  if ([...written, ...means].some((name) => fits(name, deny))) return false
+  if (allow === undefined || means.some((own) => fits(own, allow))) return true
+  return written.every((name) => fits(name, allow))
+}
+
+/** An address that the server lists is asked about as it is listed; any other as it is written and as it is meant. */
+function isPermitted({ link, uri, templates, isListed }: LinkAim, principal: Principal | undefined): boolean {
+  const means = templates.filter(({ listed }) => listed !== undefined).slice(0, 1)
+  const names = isListed ? [uri] : [...means.map(({ own }) => own), uri, meaningOf(uri)]
+  return [...new Set(names)].every((name) => permitsOf(link.options, principal, name))
 }
 
 /** Whether a server has said that it has no such resource (specification: resources, errors). */
@@ -126,6 +210,7 @@ function toolOf(
     run: unused,
     relayed: {
       server: link.name,
+      own: entry.name,
       entry:
         task === 'forbidden' && execution !== undefined
           ? without({ ...entry, name }, 'execution')
@@ -150,15 +235,15 @@ function resourceOf(link: UpstreamLink, entry: JsonObject, uri: string): Resourc
   const own = String(entry.uri)
   const relayed: Relayed = {
     server: link.name,
+    own,
     entry: { ...entry, uri },
-    run: (params, ctx) =>
-      link.relay(ctx, { method: 'resources/read', params: { ...params, uri: link.ownUri(own) } }),
-    want: () => link.want(link.ownUri(own), uri),
+    run: (params, ctx) => link.relay(ctx, { method: 'resources/read', params: { ...params, uri: own } }),
+    want: () => link.want(own, uri),
   }
   const name = typeof entry.name === 'string' ? entry.name : uri
   return Object.freeze({
     kind: 'resource',
-    ...common(link, name, link.ownUri(own)),
+    ...common(link, name, own),
     ...described,
     uri,
     size: undefined,
@@ -173,21 +258,20 @@ function templateOf(
   entry: JsonObject,
   uriTemplate: string,
 ): ResourceTemplateDefinition[] {
-  const matcher = parsed(uriTemplate)
+  const own = String(entry.uriTemplate)
+  const matcher = parsed(own)
   if (matcher === undefined) return []
   const relayed: Relayed = {
     server: link.name,
+    own,
     entry: { ...entry, uriTemplate },
-    run(params, ctx) {
-      const { uri } = params as { readonly uri: string }
-      return link.relay(ctx, { method: 'resources/read', params: { ...params, uri: link.ownUri(uri) } })
-    },
-    want: (uri) => link.want(link.ownUri(uri), uri),
+    // a read has an address: `foundAt` says what becomes of it
+    run: unused,
     ...(link.completes && {
       complete: (params: object, ctx) =>
         link.relay(ctx, {
           method: 'completion/complete',
-          params: { ...params, ref: { ...Reflect.get(params, 'ref'), uri: String(entry.uriTemplate) } },
+          params: { ...params, ref: { ...Reflect.get(params, 'ref'), uri: own } },
         }),
     }),
   }
@@ -195,7 +279,7 @@ function templateOf(
   return [
     Object.freeze({
       kind: 'resourceTemplate',
-      ...common(link, name, String(entry.uriTemplate)),
+      ...common(link, name, own),
       ...described,
       uriTemplate,
       matcher,
@@ -218,6 +302,7 @@ function parsed(template: string): UriTemplate | undefined {
 function promptOf(link: UpstreamLink, entry: JsonObject & { name: string }, name: string): PromptDefinition {
   const relayed: Relayed = {
     server: link.name,
+    own: entry.name,
     entry: { ...entry, name },
     run: (params, ctx) => link.relay(ctx, { method: 'prompts/get', params: { ...params, name: entry.name } }),
     ...(link.completes && {
@@ -258,17 +343,17 @@ function common(link: UpstreamLink, name: string, own: string) {
 }
 
 /** Who may see and use what the server calls `own`. */
-function guardOf({ options: { scopes, permits } }: UpstreamLink, own: string): Required<Guarded> {
-  if (permits === undefined) return { scopes, permits }
-  return {
-    scopes,
-    permits({ principal }) {
-      try {
-        return permits(principal, own) === true
-      } catch {
-        return false
-      }
-    },
+function guardOf({ options }: UpstreamLink, own: string): Required<Guarded> {
+  const { scopes, permits } = options
+  return { scopes, permits: permits && (({ principal }) => permitsOf(options, principal, own)) }
+}
+
+/** Code of the user: what it throws is a no. */
+function permitsOf({ permits }: UpstreamOptions, principal: Principal | undefined, own: string): boolean {
+  try {
+    return permits === undefined || permits(principal, own) === true
+  } catch {
+    return false
   }
 }
 

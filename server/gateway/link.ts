@@ -21,7 +21,6 @@ import type {
 import { AskError } from '../base/errors.js'
 import { type Verdict, verdictOf } from './breaker.js'
 import { Gate } from './gate.js'
-import { qualifiedUri } from './names.js'
 
 /** A request that goes on to a server. */
 export interface Relay {
@@ -117,6 +116,11 @@ export class UpstreamLink {
     return (isStarted(entry) && entry.idle) || Number.POSITIVE_INFINITY
   }
 
+  /** Whether it has resources; one of which nothing is known, and that is started by its first use, may have some. */
+  get mayHaveResources(): boolean {
+    return this.server === undefined ? this.isLazy : this.server.capabilities.resources !== undefined
+  }
+
   get completes(): boolean {
     const { capabilities, revision } = this.server ?? {}
     // 2024-11-05 has completions, and no capability for them
@@ -147,19 +151,14 @@ export class UpstreamLink {
     return true
   }
 
-  /** The uri as the server knows it. */
-  ownUri(uri: string): string {
-    const prefix = qualifiedUri(this.name, '')
-    return uri.startsWith(prefix) ? uri.slice(prefix.length) : uri
-  }
-
   /** Has the server tell of changes of a resource, which is called `listed` here, until all have called what it returns. */
   want(uri: string, listed: string): () => void {
     const { record } = this.#input
     const { wanted } = record
-    const resource = wanted.get(uri) ?? { listed, count: 0 }
-    resource.count += 1
-    if (resource.count === 1) {
+    const known = wanted.get(uri)
+    const resource = known ?? { listed: new Map() }
+    resource.listed.set(listed, (resource.listed.get(listed) ?? 0) + 1)
+    if (known === undefined) {
       const [oldest] = wanted.size >= maxWanted ? wanted.keys() : []
       if (oldest !== undefined) {
         wanted.delete(oldest)
@@ -170,17 +169,20 @@ export class UpstreamLink {
       void this.#tellTeller((client) => client.subscribe(uri))
     }
     return () => {
-      resource.count -= 1
-      if (resource.count > 0 || wanted.get(uri) !== resource) return
+      const left = (resource.listed.get(listed) ?? 0) - 1
+      if (left > 0) resource.listed.set(listed, left)
+      else resource.listed.delete(listed)
+      if (resource.listed.size > 0 || wanted.get(uri) !== resource) return
       wanted.delete(uri)
       // not of this link: another one may have taken its place
       record.unwant(uri)
     }
   }
 
-  /** The server has told of a change; of a part of what was asked for, it may be. */
+  /** The server has told of a change: of what it has not been asked for, it says nothing here. */
   updated(uri: string): void {
-    this.#input.resourceUpdated(this.#input.record.wanted.get(uri)?.listed ?? uri)
+    for (const listed of this.#input.record.wanted.get(uri)?.listed.keys() ?? [])
+      this.#input.resourceUpdated(listed)
   }
 
   /** What the server logs goes to the one caller that may have caused it. */

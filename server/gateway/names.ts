@@ -5,26 +5,60 @@ const longest = 64
 
 /**
  * The name under which a tool or prompt of a server is listed: `files__read`. What no name may have becomes `_`; a
- * name that is too long, or is taken, ends with a digest of the whole. The same names have the same answer.
+ * name that is too long, or is taken, ends with a digest of the whole. The same names have the same answer. Undefined
+ * where those are taken, too.
  */
 export function listedName(
   server: string | undefined,
   separator: string,
   name: string,
   isTaken: (name: string) => boolean,
-): string {
-  const whole = server === undefined ? name : `${server}${separator}${name}`
-  const clean = whole.replaceAll(/[^\w.-]/g, '_')
+): string | undefined {
+  const clean = (server === undefined ? '' : prefixOf(server, separator)) + cleaned(name)
   if (clean.length <= longest && !isTaken(clean)) return clean
-  const digest = createHash('sha256')
-    .update(`${server ?? ''} ${name}`)
-    .digest('hex')
-  return `${clean.slice(0, longest - 9)}_${digest.slice(0, 8)}`
+  const digest = digestOf(`${server ?? ''} ${name}`)
+  // another server may have found a name with the same first digits
+  return [8, 16, 32]
+    .map((digits) => `${clean.slice(0, longest - 1 - digits)}_${digest.slice(0, digits)}`)
+    .find((listed) => !isTaken(listed))
 }
 
-/** The uri that always means this server: `files+file:///a.txt`. */
-export function qualifiedUri(server: string, uri: string): string {
-  return `${server.replaceAll(/[^\w.-]/g, '-')}+${uri}`
+/** What stands before the names of a server. */
+export function prefixOf(server: string, separator: string): string {
+  return cleaned(server) + separator
+}
+
+export function digestOf(text: string): string {
+  return createHash('sha256').update(text).digest('hex')
+}
+
+function cleaned(name: string): string {
+  return name.replaceAll(/[^\w.-]/g, '_')
+}
+
+/**
+ * What an address means: percent-decoded, without `.`, `..` and fragment, its scheme and host in lower case. Two that
+ * look different may mean the same.
+ */
+export function meaningOf(uri: string): string {
+  let meaning = uri
+  // what is encoded twice is decoded twice; nobody needs more
+  for (let round = 0; round < 4; round++) {
+    const [whole = ''] = (URL.canParse(meaning) ? new URL(meaning).href : meaning).split('#', 1)
+    const decoded = whole.replaceAll(/(?:%[\da-f]{2})+/gi, decodedPart)
+    if (decoded === meaning) break
+    meaning = decoded
+  }
+  return meaning
+}
+
+function decodedPart(part: string): string {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    // no UTF-8: it stands for itself
+    return part
+  }
 }
 
 /** Whether a name fits one of the patterns, in which `*` stands for anything. */

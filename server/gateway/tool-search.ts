@@ -75,6 +75,7 @@ export function searchTools(
       ...call,
       relayed: {
         server: undefined,
+        own: call.name,
         entry: listed(call),
         async run(params, ctx) {
           await wake()

@@ -15,11 +15,11 @@ import { keep, noAnswerIn, type RouteScope, type Work } from '../work.js'
 export function readResource(params: Params<'resources/read'>, scope: RouteScope): Work {
   const { uri } = params
   const found = find(uri, scope)
-  const { timeout, cache, scopes, relayed } = definitionOf(found)
+  const { timeout, cache, scopes, permits, relayed } = definitionOf(found)
   return {
     name: `resources/read ${uri.slice(0, 100)}`,
     timeout,
-    cache: scopes === undefined ? cache : scope.catalog.privately(cache),
+    cache: scopes === undefined && permits === undefined ? cache : scope.catalog.privately(cache),
     run: (ctx) => (relayed === undefined ? read(uri, found, ctx) : relayed.run(params, ctx)),
     timedOut: (ms) => noAnswerIn(ms, 'reading the resource'),
   }

@@ -2,7 +2,7 @@ import * as assert from 'uvu/assert'
 import { startClient } from '../../../client/handle/supervisor.js'
 import { McpError } from '../../../protocol/wire/errors.js'
 import { definePrompt } from '../../../server/definitions/define-prompt.js'
-import { defineResource } from '../../../server/definitions/define-resource.js'
+import { defineResource, defineResourceTemplate } from '../../../server/definitions/define-resource.js'
 import { defineServer } from '../../../server/definitions/define-server.js'
 import { defineTool } from '../../../server/definitions/define-tool.js'
 import { gateway } from '../../../server/definitions/gateway.js'
@@ -158,6 +158,61 @@ test('who may see and use what is decided for each principal, and a decision tha
     })
   }
 })
+
+/** What stands at these addresses is secret, however they are written. */
+const secrets = [
+  'file:///secret',
+  'file:///%73ecret',
+  'up+file:///%73ecret',
+  'file:///x%2F..%2Fsecret',
+  'FILE:///secret',
+]
+
+for (const [what, options] of Object.entries({
+  deny: { deny: ['file:///secret', 'hidden://{x}'] },
+  allow: { allow: ['file:///open', 'file:///also*'] },
+  permits: { permits: (_who: unknown, name: string) => !['file:///secret', 'hidden://{x}'].includes(name) },
+}))
+  test(`${what} covers addresses however they are written, templates and what fits them`, async (t) => {
+    const definition = defineServer({
+      name: 'files',
+      version: '1.0.0',
+      tools: { read: defineTool({ run: () => 'read' }) },
+      resources: ['open', 'secret'].map((name) =>
+        defineResource({ uri: `file:///${name}`, name, read: () => name }),
+      ),
+      resourceTemplates: ['file:///{+path}', 'hidden://{x}'].map((uriTemplate) =>
+        defineResourceTemplate({
+          uriTemplate,
+          name: uriTemplate,
+          read: (all) => `secret ${JSON.stringify(all)}`,
+        }),
+      ),
+    })
+    const upstream = await connect(definition)
+    t.after(() => upstream.close())
+    const below = await connect(gateway({ up: upstream.client }, { servers: { up: options } }))
+    t.after(() => below.close())
+    const { client } = below
+    const { resources } = await client.listResources()
+    assert.equal(
+      resources.map(({ uri }) => uri),
+      ['file:///open'],
+    )
+    const { resourceTemplates } = await client.request('resources/templates/list', {})
+    assert.equal(
+      resourceTemplates.map(({ uriTemplate }) => uriTemplate),
+      what === 'allow' ? [] : ['file:///{+path}'],
+    )
+    assert.is((await client.readResource('file:///open')).text, 'open')
+    assert.match((await client.readResource('file:///also%20this')).text, /^secret/)
+    for (const uri of [...secrets, 'hidden://x', 'up+hidden://x']) {
+      const read = await client.readResource(uri).catch((error: unknown) => error)
+      assert.ok(read instanceof McpError, uri)
+      const subscribed = await client.subscribe(uri).catch((error: unknown) => error)
+      assert.ok(subscribed instanceof McpError, uri)
+    }
+  })
 
 test('when the actor of the gateway crashes, all keep their names, and calls go on', async (t) => {
   const definition = defineServer({

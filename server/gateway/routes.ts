@@ -1,0 +1,245 @@
+import type { UriTemplate } from '../../protocol/uri-template/uri-template.js'
+import type { Component } from '../catalog/catalog.js'
+import type { GatewayPlan } from '../definitions/gateway-options.js'
+import { digestOf, prefixOf } from './names.js'
+
+/** A template of a server. */
+export interface RoutedTemplate {
+  /** As the server knows it. */
+  readonly own: string
+  /** As it is listed here; undefined for one that is not offered: it says all the same what an address is. */
+  readonly listed: string | undefined
+  /** Fits what `own` fits. */
+  readonly matcher: UriTemplate
+}
+
+/** What one server has at addresses. */
+export interface RoutedServer {
+  readonly name: string
+  /** Its resources that are offered, as it knows them. */
+  readonly uris: ReadonlySet<string>
+  /** Those of its resources and templates. */
+  readonly schemes: ReadonlySet<string>
+  readonly templates: readonly RoutedTemplate[]
+}
+
+/** Who has which address. */
+export interface RouteTable {
+  /** In the order of the configuration. */
+  readonly servers: readonly RoutedServer[]
+  /** By what comes before the first `+` of an address. */
+  readonly qualified: ReadonlyMap<string, RoutedServer>
+  /** By the addresses that are listed here: the server, and the address as that knows it. */
+  readonly listed: ReadonlyMap<string, Pick<Aim, 'server' | 'uri'>>
+}
+
+/** A server that is asked, and the address as it knows it. */
+export interface Aim {
+  readonly server: string
+  readonly uri: string
+  /** The templates of that server which fit the address; none for one that it lists. */
+  readonly templates: readonly RoutedTemplate[]
+}
+
+/** Who answers: the first of `aims` that knows the address, and nobody else. */
+export interface Route {
+  readonly step: Step
+  readonly aims: readonly Aim[]
+}
+
+/**
+ * How an address finds its servers: the first step that has some decides. `NAME+URI` therefore never leaves its
+ * server, and a template that fits everything takes nothing from others.
+ */
+const steps = {
+  /** It is listed. */
+  exact: ({ listed }: RouteTable, uri: string) => aimListed(listed.get(uri)),
+  /** `NAME+URI`, and that server lists URI. */
+  qualified: (table: RouteTable, uri: string) => {
+    const named = namedIn(table, uri)
+    return named?.server.uris.has(named.uri)
+      ? aimListed({ server: named.server.name, uri: named.uri })
+      : undefined
+  },
+  /** `NAME+URI`, and a template of that server fits; that may begin with `NAME+` itself. */
+  template: (table: RouteTable, uri: string) => {
+    const named = namedIn(table, uri)
+    if (named === undefined) return undefined
+    const { server, uri: own } = named
+    const start = uri.slice(0, -own.length)
+    const isWhole = (template: RoutedTemplate): boolean => template.own.startsWith(start)
+    return aimFitting(server, uri, isWhole) ?? aimFitting(server, own)
+  },
+  /** `NAME+URI`: that server may know URI, or the whole, which may be of a scheme of its own. */
+  named: (table: RouteTable, uri: string) => {
+    const named = namedIn(table, uri)
+    return named && [aimAt(named.server, named.uri), aimAt(named.server, uri)]
+  },
+  /** The first server with a template for addresses of that scheme. */
+  scheme: ({ servers }: RouteTable, uri: string) => {
+    for (const server of servers) {
+      const aim = aimFitting(server, uri, ({ own }) => schemeOf(own) !== undefined)
+      if (aim !== undefined) return aim
+    }
+    return undefined
+  },
+  /** Nobody has said that it has it: all are asked, those with addresses of that scheme before all others. */
+  unlisted: ({ servers }: RouteTable, uri: string) => {
+    const scheme = schemeOf(uri) ?? ''
+    const [known, others] = [true, false].map((isKnown) =>
+      servers.filter(({ schemes }) => schemes.has(scheme) === isKnown),
+    )
+    return [...(known ?? []), ...(others ?? [])].map((server) => aimAt(server, uri))
+  },
+} as const satisfies Readonly<
+  Record<string, (table: RouteTable, uri: string) => Aim | readonly Aim[] | undefined>
+>
+
+type Step = keyof typeof steps
+
+/** Who answers for an address. */
+export function routeOf(table: RouteTable, uri: string): Route {
+  for (const [step, find] of Object.entries(steps)) {
+    const found = find(table, uri)
+    if (found !== undefined) return { step: step as Step, aims: 'server' in found ? [found] : found }
+  }
+  return { step: 'unlisted', aims: [] }
+}
+
+/** Which names and addresses are whose, of servers in the order of the configuration; makes the table of routes. */
+export class Claims {
+  readonly #qualifiers: ReadonlyMap<string, string>
+  /** What names of a server begin with; empty where names have none. */
+  readonly #prefixes: ReadonlyMap<string, string>
+  /** Whose a name is that the configuration gives: the server, and its name for it. */
+  readonly #renamed = new Map<string, Claimant>()
+  readonly #servers: RoutedServer[] = []
+  readonly #listed = new Map<string, Pick<Aim, 'server' | 'uri'>>()
+
+  constructor(
+    names: readonly string[],
+    { separator, prefix, servers }: Pick<GatewayPlan, 'separator' | 'prefix' | 'servers'>,
+  ) {
+    this.#qualifiers = qualifiersOf(names)
+    this.#prefixes = new Map(prefix ? names.map((name) => [name, prefixOf(name, separator)]) : [])
+    for (const server of names)
+      for (const [own, name] of Object.entries(servers.get(server)?.rename ?? {}))
+        if (!this.#renamed.has(name)) this.#renamed.set(name, { server, own })
+  }
+
+  /** What stands before the `+` of the addresses of a server. */
+  qualifierOf(server: string): string {
+    return this.#qualifiers.get(server) ?? server
+  }
+
+  /** Whether a listed name or address says that it is another one's, which may be away or not have come yet. */
+  isOfAnother(kind: Component['kind'], key: string, { server, own }: Claimant): boolean {
+    if (kind === 'resource' || kind === 'resourceTemplate') {
+      const qualifier = qualifierIn(key)
+      const isNamed = [...this.#qualifiers.values()].includes(qualifier ?? '')
+      return isNamed && qualifier !== this.qualifierOf(server)
+    }
+    const renamed = this.#renamed.get(key)
+    if (renamed !== undefined) return renamed.server !== server || renamed.own !== own
+    const named = prefixIn(key, this.#prefixes.values())
+    return named !== undefined && named !== this.#prefixes.get(server)
+  }
+
+  add(name: string, templates: readonly RoutedTemplate[], offered: readonly Component[]): void {
+    const uris = new Set<string>()
+    for (const component of offered) {
+      if (component.kind !== 'resource') continue
+      const own = component.relayed?.own ?? component.uri
+      uris.add(own)
+      if (!this.#listed.has(component.uri)) this.#listed.set(component.uri, { server: name, uri: own })
+    }
+    const offeredTemplates = templates.flatMap(({ own, listed }) => (listed === undefined ? [] : [own]))
+    const schemes = [...uris, ...offeredTemplates].flatMap((own) => schemeOf(own) ?? [])
+    this.#servers.push({ name, uris, schemes: new Set(schemes), templates })
+  }
+
+  /** Of all servers: of one of which nothing is known, too, as it may be asked. */
+  table(): RouteTable {
+    const known = new Map(this.#servers.map((server) => [server.name, server]))
+    const servers = [...this.#qualifiers.keys()].map(
+      (name): RoutedServer => known.get(name) ?? { name, uris: new Set(), schemes: new Set(), templates: [] },
+    )
+    const qualified = new Map(servers.map((server) => [this.qualifierOf(server.name), server]))
+    return { servers, qualified, listed: this.#listed }
+  }
+}
+
+/** A server, and its own name or address of something. */
+interface Claimant {
+  readonly server: string
+  readonly own: string
+}
+
+/** No two are the same: a name that needs no change is first, and one that is taken has a digest. */
+function qualifiersOf(names: readonly string[]): ReadonlyMap<string, string> {
+  const taken = new Set(names.filter((name) => cleaned(name) === name))
+  return new Map(
+    names.map((name) => {
+      const clean = cleaned(name)
+      const isFree = clean === name || !taken.has(clean)
+      taken.add(clean)
+      return [name, isFree ? clean : `${clean}-${digestOf(name).slice(0, 8)}`]
+    }),
+  )
+}
+
+/** What comes before the first `+` of an address; undefined where there is none. */
+function qualifierIn(uri: string): string | undefined {
+  const end = uri.indexOf('+')
+  return end === -1 ? undefined : uri.slice(0, end)
+}
+
+/** The longest of these prefixes that a listed name begins with: it names a server. */
+function prefixIn(listed: string, prefixes: Iterable<string>): string | undefined {
+  let longest: string | undefined
+  for (const prefix of prefixes)
+    if (listed.startsWith(prefix) && prefix.length > (longest?.length ?? 0)) longest = prefix
+  return longest
+}
+
+function namedIn(
+  { qualified }: RouteTable,
+  uri: string,
+): { readonly server: RoutedServer; readonly uri: string } | undefined {
+  const qualifier = qualifierIn(uri)
+  const server = qualifier === undefined ? undefined : qualified.get(qualifier)
+  const own = uri.slice((qualifier?.length ?? 0) + 1)
+  return server === undefined || own === '' ? undefined : { server, uri: own }
+}
+
+function aimListed(found: Pick<Aim, 'server' | 'uri'> | undefined): Aim | undefined {
+  return found && { ...found, templates: [] }
+}
+
+/** Undefined unless the server offers a template for the address. */
+function aimFitting(
+  server: RoutedServer,
+  uri: string,
+  isMeant: (template: RoutedTemplate) => boolean = () => true,
+): Aim | undefined {
+  const isFitting = (template: RoutedTemplate): boolean =>
+    template.listed !== undefined && isMeant(template) && template.matcher.match(uri) !== undefined
+  return server.templates.some(isFitting) ? aimAt(server, uri) : undefined
+}
+
+function aimAt({ name, templates }: RoutedServer, uri: string): Aim {
+  return {
+    server: name,
+    uri,
+    templates: templates.filter(({ matcher }) => matcher.match(uri) !== undefined),
+  }
+}
+
+/** Of an address or a template. Undefined for `{+x}`: it fits every address, and says of none that it is its own. */
+function schemeOf(text: string): string | undefined {
+  return /^[a-z][a-z\d+.-]*(?=:)/i.exec(text)?.[0].toLowerCase()
+}
+
+function cleaned(name: string): string {
+  return name.replaceAll(/[^\w.-]/g, '-')
+}
