@@ -125,7 +125,7 @@ for (const ids of ['random', 'sealed'] as const) {
       'user-agent': 'canary-agent',
       'x-api-key': 'canary-header',
       'x-forwarded-for': 'canary-address',
-      'x-forwarded-host': `127.0.0.1:${server.port}`,
+      'x-forwarded-host': 'canary-host',
     }
     await client.open('canary-client')
     const id = String(client.sessionId)
@@ -144,7 +144,7 @@ for (const ids of ['random', 'sealed'] as const) {
       { jsonrpc: '2.0', id: 1, method: 'ping' },
       { ...as('refused'), cookie: 'canary-cookie' },
     )
-    await client.post({ jsonrpc: '2.0', id: 1, method: 'ping' }, { host: 'canary.example' })
+    await client.post({ jsonrpc: '2.0', id: 1, method: 'ping' }, { host: 'evil.example' })
     await client.post({ jsonrpc: '2.0', id: 1, method: 'ping' }, as('canary-thief'))
     server.registry.whereis(`test/session ${id}`)?.kill()
     await client.call('probe', { secret: 'canary-argument' })

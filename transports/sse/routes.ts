@@ -75,7 +75,8 @@ async function route(
     const isFull = cause instanceof TransportError && cause.code === 'BYTES_LIMIT'
     const error = isFull ? bytesRefusal(cause) : cause
     if (!(error instanceof HttpRefusal)) return void response.destroy()
-    if (isKeptOut(error.status) && !(error instanceof Denied)) around.gate.noteRefused(request, error.status)
+    if (isKeptOut(error.status) && !(error instanceof Denied))
+      around.gate.noteRefused(request, error.status, error.message)
     answer(request, response, error, around.world)
   }
 }

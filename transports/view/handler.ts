@@ -47,8 +47,8 @@ export function createHandler(
       response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8' }).end(`${text}\n`)
     }
     if (parts.secret !== undefined) {
-      const problem = guard(guardedHeaders(request, 0))
-      if (problem !== undefined) return refuse(403, problem)
+      if (guard(guardedHeaders(request)) !== undefined)
+        return refuse(403, 'Only under the names of this machine, and for no page of another origin')
       const cookie = `caduceus-${request.socket.localPort}`
       const given = new URLSearchParams(queryOf(request.url)).get('secret')
       if (given !== null) {

@@ -27,7 +27,9 @@ export async function bindWebSockets(
     paths: [settings.path],
     problem: () => connections.problem,
     onRequest(request, response) {
-      const status = gate.check(request) === undefined ? 426 : 403
+      const problem = gate.check(request)
+      const status = problem === undefined ? 426 : 403
+      if (problem !== undefined) gate.noteRefused(request, status, problem)
       response.writeHead(status, { 'content-length': '0', connection: 'close', upgrade: 'websocket' }).end()
     },
     onUpgrade,
@@ -59,7 +61,7 @@ export async function bindWebSockets(
   async function onUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     const status = judge(request, gate, settings)
     const refuse = (why: number, headers?: Readonly<Record<string, string>>): void => {
-      if (isKeptOut(why)) gate.noteRefused(request, why)
+      if (isKeptOut(why)) gate.noteRefused(request, why, why === 403 ? gate.check(request) : undefined)
       turnAway(socket, why, headers)
     }
     if (status !== 101) return refuse(status)

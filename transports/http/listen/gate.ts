@@ -39,7 +39,7 @@ export interface Gate {
   enter(peer: Peer, connection: object): boolean
   leave(connection: object): void
   /** Tells subscribers that a request was kept out. */
-  noteRefused(request: IncomingMessage, status: number): void
+  noteRefused(request: IncomingMessage, status: number, problem?: string): void
 }
 
 /** Takes a port like `takeServer`, for connections that are counted by their clients. */
@@ -80,7 +80,7 @@ export async function openGate(
   }
   return {
     server,
-    check: (request) => guard(guardedHeaders(request, trustProxy)),
+    check: (request) => guard(guardedHeaders(request)),
     async identify(request) {
       const peer = peerOf(request)
       if (settings.authenticate === undefined) return peer
@@ -104,7 +104,11 @@ export async function openGate(
       return isOne && (principal === undefined || clients.enter(keyOfPrincipal(principal), connection))
     },
     leave: (connection) => clients.leave(connection),
-    noteRefused: (request, status) => noteRefused(origin, peerOf(request).remoteAddress, { status }),
+    noteRefused: (request, status, problem) =>
+      noteRefused(origin, peerOf(request).remoteAddress, {
+        status,
+        ...(problem !== undefined && { problem }),
+      }),
   }
 }
 

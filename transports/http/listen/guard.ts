@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { show } from '../../../runtime/base/errors.js'
 import { optionError } from '../../base/errors.js'
-import { forwarded } from './peer.js'
 
 const loopbackNames: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]'])
 
@@ -40,11 +39,19 @@ export function createGuard({
   }
 
   return ({ host: given, origin }) => {
-    if (given === undefined || !isOurs(given)) return 'Host: not a name of this server'
+    if (given === undefined) return 'Host: expected one, and no more than one Origin'
+    if (!isOurs(given))
+      return `Host: ${quoted(given)} is not a name of this server: allowedHosts says which are`
     if (origin === undefined || origins.has(origin) || isSameHost(origin, given)) return undefined
     // `*` does not mean documents without an origin of their own
-    return origins.has('*') && origin !== 'null' ? undefined : 'Origin: not allowed'
+    if (origins.has('*') && origin !== 'null') return undefined
+    return `Origin: ${quoted(origin)} is not allowed at ${quoted(given)}: allowedOrigins says which are`
   }
+}
+
+/** What a stranger wrote may steer a terminal, and be long. */
+function quoted(text: string): string {
+  return show(text.replace(/[^\x20-\x7e]/g, '?'))
 }
 
 /** A name as it is, at any port, and with the port that clients leave out for their scheme. */
@@ -55,19 +62,18 @@ function spellings(host: string): readonly string[] {
 
 /**
  * The Host and Origin of a request. Node keeps the first of several such headers; several are an attempt to
- * have two readers see two different ones, and count as a missing host. Behind trusted proxies the host is
- * what the client asked the first of them for.
+ * have two readers see two different ones, and count as a missing host. `X-Forwarded-Host` is never believed,
+ * also behind a trusted proxy: most pass on what the client wrote there.
  */
-export function guardedHeaders(request: IncomingMessage, proxies: number): GuardedHeaders {
-  const { rawHeaders, headers } = request
+export function guardedHeaders({ rawHeaders, headers, url }: IncomingMessage): GuardedHeaders {
   let [hosts, origins] = [0, 0]
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i] ?? ''
     if (name.length === 4 && name.toLowerCase() === 'host') hosts += 1
     else if (name.length === 6 && name.toLowerCase() === 'origin') origins += 1
   }
-  const host = hosts === 1 && origins <= 1 ? (hostOfTarget(request.url) ?? headers.host) : undefined
-  return { host: host && (forwarded(request, 'x-forwarded-host', proxies) ?? host), origin: headers.origin }
+  const host = hosts === 1 && origins <= 1 ? (hostOfTarget(url) ?? headers.host) : undefined
+  return { host, origin: headers.origin }
 }
 
 /** The host that a target in absolute form names: it stands for the header then (RFC 9112, section 3.2.2). */

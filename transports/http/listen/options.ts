@@ -58,8 +58,9 @@ export interface ListenOptions extends AuthenticateOptions, PendingOptions {
    */
   readonly drainDelay?: number
   /**
-   * Whether there is a proxy in front whose `X-Forwarded-Host` and `X-Forwarded-For` are believed, or how
-   * many there are. Only safe when clients cannot reach the server past them. Default false.
+   * Whether there is a proxy in front whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed, or how
+   * many there are. Only safe when clients cannot reach the server past them. `X-Forwarded-Host` is not
+   * believed: a proxy has to pass on the `Host` that it was asked for. Default false.
    */
   readonly trustProxy?: boolean | number
   /** Certificate and key, and whatever else `https.createServer` takes: HTTPS instead of HTTP. */

@@ -73,7 +73,7 @@ export function withoutToken({
  */
 export function forwarded(
   { headers }: Pick<IncomingMessage, 'headers'>,
-  name: 'x-forwarded-for' | 'x-forwarded-host' | 'x-forwarded-proto',
+  name: 'x-forwarded-for' | 'x-forwarded-proto',
   proxies: number,
 ): string | undefined {
   const given = headers[name]

@@ -82,7 +82,7 @@ function pick(exchange: Exchange, { settings, guard, clients, server }: Surround
   const { request, peer } = exchange
   const framing = framingProblem(request)
   if (framing !== undefined) throw new HttpRefusal(framing.status, framing.problem, { connection: 'close' })
-  const seen = guardedHeaders(request, settings.trustProxy)
+  const seen = guardedHeaders(request)
   const problem = guard(seen)
   if (problem !== undefined) throw new HttpRefusal(403, problem)
   if (settings.cors && seen.origin !== undefined) exchange.addHeaders(corsHeaders(seen.origin))

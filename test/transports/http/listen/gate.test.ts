@@ -5,6 +5,7 @@ import { type AddressInfo, connect } from 'node:net'
 import { WebSocket } from 'ws'
 import type { Server } from '../../../../server/server.js'
 import { TransportError } from '../../../../transports/base/errors.js'
+import { subscribeTransport } from '../../../../transports/contract/events.js'
 import { http } from '../../../../transports/http/client/client.js'
 import { serveHttp } from '../../../../transports/http/server/serve.js'
 import { sse } from '../../../../transports/http/client/sse.js'
@@ -167,12 +168,32 @@ test('two Host headers, and none, are refused with 403 before anything else', as
   }
 })
 
-test('behind a trusted proxy the host is the one it was asked for', async (t) => {
-  const server = await start(t, serveSse({ trustProxy: true, allowedHosts: ['mcp.example.com'] }))
-  const ask = (host: string) =>
-    statusLine(server, `GET /sse HTTP/1.1\r\nhost: inner\r\nx-forwarded-host: ${host}\r\n\r\n`)
-  assert.match(await ask('mcp.example.com'), / 200 /)
-  assert.match(await ask('evil.example'), / 403 /)
+test('a client behind a trusted proxy does not choose the host, and is told which one is refused', async (t) => {
+  const refused: unknown[] = []
+  t.after(
+    subscribeTransport('connection', ({ type, problem }) => {
+      if (type === 'refused') refused.push(problem)
+    }),
+  )
+  const options = { trustProxy: true, allowedHosts: ['mcp.example.com'] }
+  const upgrade = 'connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-protocol: mcp\r\n'
+  for (const [transport, line, more, taken] of [
+    [serveHttp(options), 'GET /mcp', '', / 406 /],
+    [serveSse(options), 'GET /sse', '', / 200 /],
+    [serveWebSocket(options), 'GET /mcp', upgrade, / (?:101|400) /],
+    [serveWebSocket(options), 'GET /mcp', '', / 426 /],
+  ] as const) {
+    const server = await start(t, transport)
+    const ask = (host: string) =>
+      statusLine(
+        server,
+        `${line} HTTP/1.1\r\nhost: ${host}\r\nx-forwarded-host: mcp.example.com\r\n${more}\r\n`,
+      )
+    assert.match(await ask('mcp.example.com'), taken)
+    assert.equal(refused.splice(0), [])
+    assert.match(await ask('evil.example'), / 403 /)
+    assert.match(String(refused.splice(0)), /^Host: "evil\.example" is not a name of this server/)
+  }
 })
 
 test('health is told to any host, and readiness ends with the server', async (t) => {

@@ -125,7 +125,7 @@ test('of several Host or Origin headers none is believed', () => {
     const headers: Record<string, string> = {}
     for (let i = rawHeaders.length - 2; i >= 0; i -= 2)
       headers[String(rawHeaders[i]).toLowerCase()] = String(rawHeaders[i + 1])
-    return guardedHeaders({ rawHeaders, headers } as unknown as IncomingMessage, 0)
+    return guardedHeaders({ rawHeaders, headers } as unknown as IncomingMessage)
   }
   assert.equal(see('Host', 'a', 'X', 'b'), { host: 'a', origin: undefined })
   assert.equal(see('Host', 'a', 'hOST', 'a').host, undefined)
@@ -133,24 +133,40 @@ test('of several Host or Origin headers none is believed', () => {
   assert.equal(see('X', 'a').host, undefined)
 })
 
-test('behind proxies the host and the address are what the outermost trusted one says', () => {
+test('behind proxies the address is what the outermost trusted one says, the host never', () => {
   const rawHeaders = ['Host', '10.0.0.1']
-  const request = (forwardedHost: string, forwardedFor = '9.9.9.9, 1.2.3.4') =>
-    ({
-      rawHeaders,
-      headers: { host: '10.0.0.1', 'x-forwarded-host': forwardedHost, 'x-forwarded-for': forwardedFor },
-      socket: { remoteAddress: '127.0.0.1' },
-    }) as unknown as IncomingMessage
-  assert.is(guardedHeaders(request('mcp.example.com'), 0).host, '10.0.0.1')
-  assert.is(guardedHeaders(request('mcp.example.com'), 1).host, 'mcp.example.com')
-  assert.is(guardedHeaders(request('evil.example, mcp.example.com'), 1).host, 'mcp.example.com')
-  assert.is(guardedHeaders(request('evil.example, mcp.example.com, x'), 2).host, 'mcp.example.com')
-  assert.is(guardedHeaders(request(''), 1).host, '')
+  const request = {
+    rawHeaders,
+    headers: {
+      host: '10.0.0.1',
+      'x-forwarded-host': 'mcp.example.com',
+      'x-forwarded-for': '9.9.9.9, 1.2.3.4',
+    },
+    socket: { remoteAddress: '127.0.0.1' },
+  } as unknown as IncomingMessage
+  assert.is(guardedHeaders(request).host, '10.0.0.1')
   assert.equal(
-    [0, 1, 2, 3].map((proxies) => new HttpPeer(request('x'), proxies).remoteAddress),
+    [0, 1, 2, 3].map((proxies) => new HttpPeer(request, proxies).remoteAddress),
     ['127.0.0.1', '1.2.3.4', '9.9.9.9', '9.9.9.9'],
   )
-  assert.is(guardedHeaders({ rawHeaders, headers: { host: 'a' } } as unknown as IncomingMessage, 1).host, 'a')
+})
+
+test('what was asked for is named, whatever a stranger wrote', () => {
+  const host = 'mcp.example.com'
+  assert.is(
+    named({ host: 'evil.example', origin: undefined }),
+    'Host: "evil.example" is not a name of this server: allowedHosts says which are',
+  )
+  assert.is(
+    named({ host, origin: 'https://evil.example' }),
+    'Origin: "https://evil.example" is not allowed at "mcp.example.com": allowedOrigins says which are',
+  )
+  for (const origin of [undefined, '\x1b[2J\x9b31m\u202e"\n', 'x'.repeat(10_000)])
+    for (const given of ['\x1b]0;x\x07\x9d', 'x'.repeat(10_000), host]) {
+      const problem = named({ host: given, origin }) ?? ''
+      assert.match(problem, /^[\x20-\x7e]{0,300}$/)
+    }
+  assert.match(named({ host: undefined, origin: undefined }) ?? '', /^Host: expected one/)
 })
 
 test('loopback is what only this machine can reach', () => {
