@@ -1,6 +1,7 @@
 import type { Dialect, Revision } from '../../protocol/dialects/dialect.js'
 import { fitResult } from '../../protocol/dialects/fit.js'
 import type { Method, Result } from '../../protocol/messages/methods.js'
+import type { McpError } from '../../protocol/wire/errors.js'
 import { stampResult } from '../../protocol/stateless/stamp.js'
 import type { Annotations, CacheHints, Icon, Meta } from '../../protocol/messages/base.js'
 import type { ServerCapabilities } from '../../protocol/messages/capabilities.js'
@@ -33,6 +34,8 @@ export type Component = ToolDefinition | ResourceDefinition | ResourceTemplateDe
 export interface Beyond {
   /** What they have at an address that is not listed: of templates, too, as only one of them may answer. */
   find(uri: string): Found | undefined
+  /** The error for a name that is in no list, where a server may have it that has not told yet what it offers. */
+  absent(name: string): McpError | undefined
   /** Starts those of which nothing is known, and resolves when it is; undefined when there are none. Never rejects. */
   wake(): Promise<void> | undefined
   /** Whether one of which nothing is known may suggest values for arguments. */
@@ -214,6 +217,15 @@ export class Catalog {
     this.#instructions = beyond.instructions
     this.#capabilities = this.#readCapabilities()
     this.#discoveries = new Map()
+  }
+
+  get isExtended(): boolean {
+    return this.#beyond !== undefined
+  }
+
+  /** As `Beyond` has it. */
+  absent(name: string): McpError | undefined {
+    return this.#beyond?.absent(name)
   }
 
   /** As `Beyond` has it. */

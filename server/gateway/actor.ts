@@ -1,3 +1,4 @@
+import type { McpError } from '../../protocol/wire/errors.js'
 import { isObject, type JsonObject } from '../../protocol/wire/json.js'
 import { type Deferred, defineActor } from '../../runtime/process/behaviour.js'
 import type { ActorContext } from '../../runtime/process/context.js'
@@ -21,7 +22,7 @@ import { emitServer, type GatewayEvent } from '../base/events.js'
 import type { Holdings } from '../holdings/holdings-actor.js'
 import type { baseActor } from '../subscriptions/base-actor.js'
 import { componentsOf, foundAt, type LinkAim, routedTemplates } from './components.js'
-import { UpstreamLink } from './link.js'
+import { notKnown, UpstreamLink } from './link.js'
 import { fits } from './names.js'
 import { pauseAfter } from './pace.js'
 import { Claims, routeOf, type RouteTable } from './routes.js'
@@ -155,7 +156,8 @@ class Gateway {
   #hidden: readonly ToolDefinition[] = []
   /** What the servers have, by kind and name. */
   #held: ReadonlyMap<string, Held> = new Map()
-  /** Who has which address, as of the last change. */
+  /** Whose names are, and who has which address, as of the last change. */
+  #claims: Claims
   #table: RouteTable
   #changing: TimerRef | undefined
   /** Characters of all that they have. */
@@ -171,7 +173,8 @@ class Gateway {
     this.#holdings = holdings
     this.#plan = plan
     this.#ctx = ctx
-    this.#table = new Claims([], plan).table()
+    this.#claims = new Claims([], plan)
+    this.#table = this.#claims.table()
     const self = ctx.self as RefOf<typeof gatewayActor>
     this.#self = self
     this.#cast = (name, ...input) => !ctx.signal.aborted && self.cast(name, ...input)
@@ -189,16 +192,16 @@ class Gateway {
     const { source, pinned } = this.#plan
     this.#waitUntilLate()
     if (pinned !== undefined) {
-      const tools = searchTools(
-        () => this.#hidden,
-        () => this.#awake(),
-      )
+      const tools = searchTools(() => this.#hidden, {
+        wake: () => this.#awake(),
+        absent: (name) => this.#absent(name),
+      })
       const former = tools.map(({ kind, name }) => [kind, name] as const)
       this.#holdings.catalog.swap(former, tools)
     }
     // until it is known which servers there are, what an earlier incarnation has found stays
+    if (typeof source !== 'function' || !this.#holdings.catalog.isExtended) this.#extend()
     if (typeof source === 'function') return this.#start(source)
-    this.#extend()
     if (isUpstreams(source)) this.take(source)
     else for (const [name, entry] of Object.entries(source)) this.#add(name, entry)
     // what an earlier incarnation has found out
@@ -383,6 +386,7 @@ class Gateway {
       record,
       entry: typeof entry === 'function' ? { start: entry } : entry,
       options: this.#plan.servers.get(name) ?? {},
+      requestTimeout: this.#holdings.settings.requestTimeout,
       world,
       began: (client) => void this.#cast('began', { name, client }),
       failed: (error, isTeller) => void this.#cast('failed', { name, problem: messageOf(error), isTeller }),
@@ -550,6 +554,7 @@ class Gateway {
     this.#hidden = [...held.values()]
       .filter((each) => !each.isHidden && isFound(each))
       .map(({ component }) => component as ToolDefinition)
+    this.#claims = claims
     this.#table = claims.table()
     this.#extend()
     if (gone.length + come.length === 0) return
@@ -572,11 +577,24 @@ class Gateway {
     catalog.extend({
       instructions: instructions === '' ? undefined : instructions,
       find: (uri) => this.#find(uri),
+      absent: (name) => this.#absent(name),
       wake: () => this.#awake(),
       mayComplete: [...this.#places.values()].some(
         ({ link, record, isSettled }) => record.lists === undefined && (link.isLazy || !isSettled),
       ),
     })
+  }
+
+  /** Why a tool or a prompt of that name may be there all the same: its server has not told yet what it offers. */
+  #absent(name: string): McpError | undefined {
+    if (this.#isPending) return notKnown(this.#holdings.settings.definition.info.name)
+    const owner = this.#claims.ownerOf(name)
+    const unknown = [...this.#places].filter(([, { record }]) => record.lists === undefined)
+    // without the names of servers in them, names may be of any
+    const [found] = unknown.filter(
+      ([server]) => server === owner || (owner === undefined && !this.#plan.prefix),
+    )
+    return found && notKnown(found[0])
   }
 
   /** What is at an address that is not listed, or is listed of a server that is away. */

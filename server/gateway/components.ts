@@ -15,7 +15,7 @@ import type { Relayed } from '../definitions/relayed.js'
 import { fits, listedName, meaningOf } from './names.js'
 import type { Aim, RoutedTemplate } from './routes.js'
 import type { UpstreamLists } from '../definitions/upstreams.js'
-import type { UpstreamLink } from './link.js'
+import { notKnown, type UpstreamLink } from './link.js'
 
 interface Setting {
   readonly separator: string
@@ -134,7 +134,12 @@ async function readFirst(
   ctx: ToolContext,
 ): Promise<JsonObject> {
   let failed: unknown = McpError.notFound('Resource not found', { uri })
-  for (const aim of aims)
+  for (const aim of aims) {
+    // others need not wait for one that may not come, and may have it
+    if (aims.length > 1 && aim.link.server === undefined && !aim.link.isLazy) {
+      failed = notKnown(aim.link.name)
+      continue
+    }
     try {
       const whole = { ...params, uri: aim.uri }
       return await aim.link.relay(ctx, { method: 'resources/read', params: whole })
@@ -143,6 +148,7 @@ async function readFirst(
       // that one server cannot be asked says more than that another one does not know it
       if (!isUnknown(error)) failed = error
     }
+  }
   throw failed
 }
 
@@ -328,7 +334,6 @@ function promptOf(link: UpstreamLink, entry: JsonObject & { name: string }, name
 const described = Object.freeze({ mimeType: undefined, annotations: undefined, cache: undefined })
 
 function common(link: UpstreamLink, name: string, own: string) {
-  const { options } = link
   return {
     name,
     title: undefined,
@@ -337,7 +342,7 @@ function common(link: UpstreamLink, name: string, own: string) {
     meta: undefined,
     ...guardOf(link, own),
     session: false,
-    timeout: options.timeout,
+    timeout: link.lastTimeout,
     isolated: undefined,
   }
 }

@@ -61,6 +61,8 @@ interface LinkInput {
   /** A client that runs already, or how to start one. */
   readonly entry: Upstream | StartedUpstream
   readonly options: UpstreamOptions
+  /** Milliseconds that a call may take where `options` say nothing. */
+  readonly requestTimeout: number
   readonly world: World
   /** The client that tells what the server offers has been started. */
   readonly began: (client: Upstream) => void
@@ -72,6 +74,10 @@ interface LinkInput {
 /** Where the client is that all callers share, and the one that tells what is there. */
 const shared = ''
 const usualMax = 100
+/** Milliseconds after its time that a call is ended here: its client gives it up before, and says why. */
+const grace = 1_000
+/** Milliseconds that the time of a request may have begun before that of its call. */
+const slack = 100
 const usualIdle = 600_000
 /** Resources whose changes a server is asked for; the oldest one goes for a new one. */
 const maxWanted = 1_000
@@ -116,9 +122,15 @@ export class UpstreamLink {
     return (isStarted(entry) && entry.idle) || Number.POSITIVE_INFINITY
   }
 
-  /** Whether it has resources; one of which nothing is known, and that is started by its first use, may have some. */
+  /** Whether it has resources, or nothing is known of it yet. */
   get mayHaveResources(): boolean {
-    return this.server === undefined ? this.isLazy : this.server.capabilities.resources !== undefined
+    return this.server === undefined || this.server.capabilities.resources !== undefined
+  }
+
+  /** Milliseconds after which a call is ended whatever its client does; undefined: as for all servers. */
+  get lastTimeout(): number | undefined {
+    const { timeout } = this.options
+    return timeout === undefined ? undefined : timeout + grace
   }
 
   get completes(): boolean {
@@ -206,16 +218,23 @@ export class UpstreamLink {
   ): Promise<JsonObject> {
     const asker = askerOf(ctx)
     const leave = this.#gate.enter(tool, asker ?? `address ${ctx.peer.remoteAddress ?? ''}`)
-    let verdict: Parameters<typeof leave>[0] = 'unsaid'
+    const { world, requestTimeout } = this.#input
+    const { timeout } = this.options
+    const limit = timeout ?? requestTimeout
+    const began = world.now()
+    let verdict: Verdict = 'unsaid'
     try {
       const instance = this.#instanceAt(this.#keyFor(ctx), ctx)
       const call: Underway = { ctx, asker: asker ?? ctx, asked: new Map(), pages: new Set() }
       instance.calls.add(call)
       try {
-        const client = instance.running ?? (await this.#started(instance, ctx))
-        const result = await this.#request(client, ctx, { method, params, asTask }).catch(
+        const client = instance.running ?? (await this.#started(instance, ctx, limit))
+        // of the same time: its start counts
+        const left = timeout && Math.max(1, timeout - (world.now() - began))
+        const result = await this.#request(client, ctx, { method, params, asTask, timeout: left }).catch(
           (error: unknown) => {
-            verdict = verdictOn(error)
+            const isLate = ctx.signal.aborted && world.now() - began >= limit - slack
+            verdict = isLate ? 'fails' : verdictOn(error)
             if (isNoMethod(error, method)) return { completion: { values: [] } }
             throw told(this.name, method, error)
           },
@@ -268,16 +287,15 @@ export class UpstreamLink {
   async #request(
     client: Upstream,
     ctx: ToolContext,
-    relay: Required<Pick<Relay, 'method' | 'params' | 'asTask'>>,
+    relay: Required<Pick<Relay, 'method' | 'params' | 'asTask'>> & { readonly timeout: number | undefined },
   ) {
-    const { method, params, asTask } = relay
-    const { timeout } = this.options
+    const { method, params, asTask, timeout } = relay
     const scope = ToolContext.scopeOf(ctx)
     // a server that is not asked for progress may do less
     const isToldOf = scope.progressToken !== undefined || scope.noteProgress !== undefined
     const options: UpstreamCall = {
       signal: ctx.signal,
-      ...(timeout !== undefined && { timeout }),
+      ...(timeout !== undefined && { timeout, totalTimeout: timeout }),
       ...(isToldOf && {
         onProgress: ({ progress, total, message }) => void ctx.progress(progress, total, message),
         resetOnProgress: true,
@@ -351,18 +369,15 @@ export class UpstreamLink {
   }
 
   /** Rejects with McpError, or as the signal of the caller says. */
-  #started({ client }: Instance, { signal }: ToolContext): Promise<Upstream> {
+  #started({ client }: Instance, { signal }: ToolContext, ms: number): Promise<Upstream> {
     const { world } = this.#input
     const late = (): never => {
-      throw new Error('a wait without an end')
+      throw notStarted(this.name, new Error(`it has not been started within ${ms} ms`))
     }
-    return waitWithin<Upstream>(
-      { clock: world, ms: Number.POSITIVE_INFINITY, late, signal },
-      (resolve, reject) => {
-        client.then(resolve, (error: unknown) => reject(notStarted(this.name, error)))
-        return undefined
-      },
-    )
+    return waitWithin<Upstream>({ clock: world, ms, late, signal }, (resolve, reject) => {
+      client.then(resolve, (error: unknown) => reject(notStarted(this.name, error)))
+      return undefined
+    })
   }
 
   /** Throws McpError -32603, retryable, when there are too many. */
@@ -503,6 +518,13 @@ function notStarted(name: string, cause: unknown): McpError {
     data,
     cause,
   })
+}
+
+/** Nothing is known of this server, so nobody can say whether it has what is asked for. */
+export function notKnown(name: string): McpError {
+  const data = { code: 'NOT_STARTED', retryable: true, sent: false }
+  const problem = `${name}: it is not known yet what it offers: its client has not started, or has not told: try again`
+  return new McpError(errorCodes.internalError, problem, { data })
 }
 
 function verdictOn(error: unknown): Verdict {

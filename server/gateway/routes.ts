@@ -145,6 +145,13 @@ export class Claims {
     return named !== undefined && named !== this.#prefixes.get(server)
   }
 
+  /** The server that a name of a tool or prompt names, whether or not it has it. */
+  ownerOf(listed: string): string | undefined {
+    const named = prefixIn(listed, this.#prefixes.values())
+    const owner = [...this.#prefixes].find(([, prefix]) => prefix === named)
+    return this.#renamed.get(listed)?.server ?? owner?.[0]
+  }
+
   add(name: string, templates: readonly RoutedTemplate[], offered: readonly Component[]): void {
     const uris = new Set<string>()
     for (const component of offered) {

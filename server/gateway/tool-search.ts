@@ -1,6 +1,7 @@
 import { McpError } from '../../protocol/wire/errors.js'
 import { isObject, type JsonObject } from '../../protocol/wire/json.js'
 import { show } from '../../runtime/base/errors.js'
+import type { Beyond } from '../catalog/catalog.js'
 import { isAllowed } from '../context/scopes.js'
 import type { ToolContext } from '../context/context.js'
 import { defineTool, type ToolDefinition } from '../definitions/define-tool.js'
@@ -11,11 +12,11 @@ const usual = 10
 
 /**
  * The two tools that stand for all: `tools` answers those that are not listed, as they are now; `wake` resolves when
- * there are all.
+ * there are all, and `absent` says why one may come yet.
  */
 export function searchTools(
   tools: () => readonly ToolDefinition[],
-  wake: () => Promise<void> | undefined,
+  { wake, absent }: Pick<Beyond, 'wake' | 'absent'>,
 ): readonly ToolDefinition[] {
   const memory: { of?: readonly ToolDefinition[]; index?: ToolIndex } = {}
   const index = async (): Promise<ToolIndex> => {
@@ -79,7 +80,7 @@ export function searchTools(
         entry: listed(call),
         async run(params, ctx) {
           await wake()
-          return await relayTo(seen(ctx), params, ctx)
+          return await relayTo({ tools: seen(ctx), absent }, params, ctx)
         },
       },
     },
@@ -87,7 +88,7 @@ export function searchTools(
 }
 
 async function relayTo(
-  tools: ReadonlyMap<string, ToolDefinition>,
+  { tools, absent }: { tools: ReadonlyMap<string, ToolDefinition>; absent: Beyond['absent'] },
   params: object,
   ctx: ToolContext,
 ): Promise<JsonObject> {
@@ -95,7 +96,10 @@ async function relayTo(
   const { name, arguments: args = {} } = isObject(given) ? given : {}
   const tool = typeof name === 'string' ? tools.get(name) : undefined
   if (tool?.relayed === undefined)
-    throw McpError.invalidParams(`Unknown tool: ${show(name)}: find one with search_tools`)
+    throw (
+      absent(String(name)) ??
+      McpError.invalidParams(`Unknown tool: ${show(name)}: find one with search_tools`)
+    )
   return tool.relayed.run({ ...params, name, arguments: args }, ctx)
 }
 

@@ -6,6 +6,7 @@ import type { CacheHints } from '../../protocol/messages/base.js'
 import type { ClientCapabilities } from '../../protocol/messages/capabilities.js'
 import type { Peer } from '../../transports/contract/contract.js'
 import type { Catalog } from '../catalog/catalog.js'
+import type { Relayed } from '../definitions/relayed.js'
 import type { ToolContext } from '../context/context.js'
 import type { SessionWishes } from './session-wishes.js'
 
@@ -51,6 +52,12 @@ export function keep(name: string, change: (wishes: SessionWishes) => void): Wor
 
 export function noAnswerIn(ms: number, what: string): McpError {
   return McpError.internal(`${what} took longer than ${ms} ms and was stopped`)
+}
+
+/** The error for a call of a server behind this one that was stopped here. */
+export function noAnswerFrom({ server = 'the server' }: Relayed, ms: number): McpError {
+  const data = { code: 'TIMEOUT', retryable: true, sent: true }
+  return McpError.internal(`${server} did not answer within ${ms} ms`, data)
 }
 
 /** The error for params or arguments that do not fit their schema, all problems at once. */

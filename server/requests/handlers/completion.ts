@@ -11,7 +11,7 @@ import type { Relayed } from '../../definitions/relayed.js'
 import { ServerError } from '../../base/errors.js'
 import { checkUsable, type MayNeedSession } from '../../definitions/session-needs.js'
 import { type Immediate, immediate } from '../../catalog/immediate.js'
-import { noAnswerIn, type RouteScope, type Work } from '../work.js'
+import { noAnswerFrom, noAnswerIn, type RouteScope, type Work } from '../work.js'
 
 /** Milliseconds: suggestions come too late after that. */
 const timeout = 10_000
@@ -38,7 +38,7 @@ export function complete(
       name: 'completion/complete',
       timeout,
       run: (ctx) => relayed.complete?.(params, ctx) ?? {},
-      timedOut: (ms) => noAnswerIn(ms, 'completing the argument'),
+      timedOut: (ms) => noAnswerFrom(relayed, ms),
     }
   // the arguments of what another server has are known there alone
   if (relayed === undefined && !target.names.includes(name))
@@ -58,7 +58,7 @@ function find(ref: Params<'completion/complete'>['ref'], catalog: Catalog): Targ
   const { prompts, templates } = catalog
   if (ref.type === 'ref/prompt') {
     const prompt = prompts.get(ref.name)
-    if (prompt === undefined) throw unknown('prompt', ref.name)
+    if (prompt === undefined) throw catalog.absent(ref.name) ?? unknown('prompt', ref.name)
     const { completers, scopes, permits, session, relayed } = prompt
     return { names: prompt.arguments.map(({ name }) => name), completers, scopes, permits, session, relayed }
   }

@@ -9,13 +9,13 @@ import { isOutsideRoots } from '../../base/errors.js'
 import { toPromptResult } from '../../results/results.js'
 import { checkUsable } from '../../definitions/session-needs.js'
 import { unknown } from './unknown.js'
-import { noAnswerIn, notValid, type RouteScope, type Work } from '../work.js'
+import { noAnswerFrom, noAnswerIn, notValid, type RouteScope, type Work } from '../work.js'
 
 /** Fields are checked in the task. Throws McpError 403 (scope) and -32602 (prompt, missing arguments). */
 export function getPrompt(params: Params<'prompts/get'>, { catalog, peer, dialect }: RouteScope): Work {
   const { name, arguments: args = {} } = params
   const prompt = catalog.prompts.get(name)
-  if (prompt === undefined) throw unknown('prompt', name, catalog.prompts, peer)
+  if (prompt === undefined) throw catalog.absent(name) ?? unknown('prompt', name, catalog.prompts, peer)
   checkAllowed(peer, prompt)
   checkUsable(dialect, prompt, `prompt ${show(name)}`)
   const { reader, timeout, relayed } = prompt
@@ -24,7 +24,8 @@ export function getPrompt(params: Params<'prompts/get'>, { catalog, peer, dialec
     name: `prompts/get ${name}`,
     timeout,
     run: (ctx) => (relayed === undefined ? runPrompt(prompt, args, ctx) : relayed.run(params, ctx)),
-    timedOut: (ms) => noAnswerIn(ms, 'writing the prompt'),
+    timedOut: (ms) =>
+      relayed === undefined ? noAnswerIn(ms, 'writing the prompt') : noAnswerFrom(relayed, ms),
   }
 }
 

@@ -9,7 +9,7 @@ import type { ToolContext } from '../../context/context.js'
 import { isOutsideRoots } from '../../base/errors.js'
 import { toReadResult } from '../../results/results.js'
 import { checkUsable } from '../../definitions/session-needs.js'
-import { keep, noAnswerIn, type RouteScope, type Work } from '../work.js'
+import { keep, noAnswerFrom, noAnswerIn, type RouteScope, type Work } from '../work.js'
 
 /** Plans `resources/read`. Throws McpError -32002 for an unknown resource, and 403 for a missing scope. */
 export function readResource(params: Params<'resources/read'>, scope: RouteScope): Work {
@@ -21,7 +21,8 @@ export function readResource(params: Params<'resources/read'>, scope: RouteScope
     timeout,
     cache: scopes === undefined && permits === undefined ? cache : scope.catalog.privately(cache),
     run: (ctx) => (relayed === undefined ? read(uri, found, ctx) : relayed.run(params, ctx)),
-    timedOut: (ms) => noAnswerIn(ms, 'reading the resource'),
+    timedOut: (ms) =>
+      relayed === undefined ? noAnswerIn(ms, 'reading the resource') : noAnswerFrom(relayed, ms),
   }
 }
 

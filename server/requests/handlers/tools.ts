@@ -15,13 +15,13 @@ import { AskError, isOutsideRoots, isWorkerEnded, ToolError } from '../../base/e
 import { requirementError } from '../question.js'
 import { checkUsable } from '../../definitions/session-needs.js'
 import { badArguments, toolFailure, toStructuredResult, toToolResult } from '../../results/results.js'
-import type { RouteScope, Work } from '../work.js'
+import { noAnswerFrom, type RouteScope, type Work } from '../work.js'
 
 /** Plans `tools/call`. Throws McpError -32602 for an unknown tool, and 403 for a missing scope. */
 export function callTool(params: Params<'tools/call'>, { catalog, peer, dialect }: RouteScope): Work {
   const { name, arguments: args = {} } = params
   const tool = catalog.tools.get(name)
-  if (tool === undefined) throw unknown('tool', name, catalog.tools, peer)
+  if (tool === undefined) throw catalog.absent(name) ?? unknown('tool', name, catalog.tools, peer)
   checkAllowed(peer, tool)
   checkUsable(dialect, tool, `tool ${show(name)}`)
   const { relayed } = tool
@@ -29,7 +29,10 @@ export function callTool(params: Params<'tools/call'>, { catalog, peer, dialect 
     name: `tools/call ${name}`,
     timeout: tool.timeout,
     run: (ctx) => (relayed === undefined ? runTool(tool, args, ctx, catalog) : relayed.run(params, ctx)),
-    timedOut: (ms) => toolFailure(`The tool ${name} took longer than ${ms} ms and was stopped.`),
+    timedOut: (ms) =>
+      relayed === undefined
+        ? toolFailure(`The tool ${name} took longer than ${ms} ms and was stopped.`)
+        : noAnswerFrom(relayed, ms),
   }
 }
 

@@ -262,6 +262,85 @@ test('nothing of the credentials of a caller reaches a server; each principal ha
   assert.not.ok(seen.some((header) => header?.includes('Bearer')))
 })
 
+const times: Readonly<Record<string, { options?: GatewayOptions; requestTimeout?: number }>> = {
+  'timeout of a server': { options: { servers: { up: { timeout: 300, breaker: { failures: 3 } } } } },
+  'requestTimeout of the gateway': {
+    options: { servers: { up: { breaker: { failures: 3 } } } },
+    requestTimeout: 300,
+  },
+}
+for (const [what, { options = {}, requestTimeout }] of Object.entries(times))
+  test(`calls that the ${what} ends are -32603, and open the breaker of their tool`, async (t) => {
+    let began = 0
+    const upstream = await connect(
+      defineServer({
+        name: 'up',
+        version: '1',
+        tools: {
+          hang: defineTool({
+            run() {
+              began += 1
+              return new Promise<string>(() => {})
+            },
+          }),
+        },
+        prompts: [],
+      }),
+    )
+    t.after(() => upstream.close())
+    const server = { ...(requestTimeout !== undefined && { requestTimeout }) }
+    const below = await connect(gateway({ up: upstream.client }, options), { server })
+    t.after(() => below.close())
+    const call = () =>
+      below.client.callTool('up__hang', {}, { retry: 'never' }).catch((error: unknown) => error)
+    for (let count = 0; count < 3; count++) {
+      const error = await call()
+      assert.ok(error instanceof McpError && error.code === -32_603, String(error))
+      assert.equal(error.data, { code: 'TIMEOUT', retryable: true, sent: true })
+    }
+    const refused = await call()
+    assert.ok(refused instanceof McpError && refused.code === -32_603, String(refused))
+    assert.ok((refused.data as { retryAfter: number }).retryAfter > 0)
+    assert.is(began, 3)
+  })
+
+for (const options of [{}, { prefix: false }, { toolSearch: true }] as readonly GatewayOptions[])
+  test(`what a server may have that has never been there is not unknown: NOT_STARTED (${JSON.stringify(options)})`, async (t) => {
+    const gone = await startClient({ name: 'gone', transport: http('http://127.0.0.1:9/mcp'), logger: false })
+    t.after(() => gone.close())
+    const other = await connect(
+      defineServer({
+        name: 'other',
+        version: '1',
+        tools: { ok: defineTool({ run: () => 'ok' }) },
+        resources: [],
+      }),
+    )
+    t.after(() => other.close())
+    const below = await through(t, { gone, other: other.client }, { startTimeout: 50, ...options })
+    const { client } = below
+    const name = options.prefix === false ? 'read' : 'gone__read'
+    const calls = [
+      () => client.callTool(name, {}, { retry: 'never' }),
+      () => client.getPrompt(name, {}, { retry: 'never' }),
+      () => client.readResource('note://one', { retry: 'never' }),
+      ...(options.toolSearch === true
+        ? [() => client.callTool('call_tool', { name }, { retry: 'never' })]
+        : []),
+    ]
+    for (const call of calls) {
+      const error = await call().catch((failure: unknown) => failure)
+      assert.ok(error instanceof McpError && error.code === -32_603, String(error))
+      assert.equal(error.data, { code: 'NOT_STARTED', retryable: true, sent: false })
+    }
+    // of one that has told, there is no doubt
+    if (options.prefix === false) return
+    const unknown = await client
+      .callTool('other__no', {}, { retry: 'never' })
+      .catch((failure: unknown) => failure)
+    assert.ok(unknown instanceof McpError && unknown.code === -32_602, String(unknown))
+  })
+
 test('results pass as they came, with fields that nobody knows', async (t) => {
   const result = {
     zeta: 1,
