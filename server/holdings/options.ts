@@ -59,7 +59,10 @@ export interface ServerOptions {
    * later; also an object with `next`, such as the inspectors for xstate are. Default: nobody.
    */
   readonly inspect?: MachineInspector
-  /** Sessions at once; more are answered 503. Default 10,000. */
+  /**
+   * Sessions at once; more are answered 503. One whose client has said nothing since `initialize` makes room,
+   * the oldest first; its client has 30 s for that. Default 10,000.
+   */
   readonly maxSessions?: number
   /**
    * Sessions of one client at once; more are answered 429. A client is the principal that the listener's

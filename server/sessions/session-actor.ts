@@ -71,7 +71,7 @@ export const sessionActor = defineActor({
   init(input: SessionInput, ctx: ActorContext): Session {
     const session = openSession(input, ctx)
     ctx.own(() => close(session))
-    ctx.sendAfter(Math.min(input.holdings.settings.idleTimeout, input.lifetime))
+    ctx.sendAfter(Math.min(usualTime(session), input.lifetime))
     return session
   },
   call: {
@@ -79,6 +79,7 @@ export const sessionActor = defineActor({
       const problem = peerProblem(session.record, peer)
       if (problem !== undefined) return refuse(problem)
       session.lastActive = session.now()
+      session.isHeard = true
       if (isRequest(message)) return takeRequest(session, { request: message, outlet, peer }, ctx)
       if (isNotification(message)) return takeNotification(session, message, peer, ctx)
       session.questions.answer(message)
@@ -232,6 +233,7 @@ function attach(session: Session, outlet: Outlet, peer: Peer | undefined): Refus
   const problem = peerProblem(session.record, peer)
   if (problem !== undefined) return refuse(problem)
   session.lastActive = session.now()
+  session.isHeard = true
   outlet.negotiated?.(session.facts.revision)
   session.readers.attach(outlet)
   tellChanges(session)
@@ -266,10 +268,19 @@ function leaveIfIdle(session: Session, ctx: ActorContext): boolean {
   return isIdle
 }
 
+/** Milliseconds that a client has for its first word after `initialize`. */
+const firstWordTime = 30_000
+
+/** Milliseconds until a session that is not used ends. */
+function usualTime({ holdings, isHeard }: Session): number {
+  const { idleTimeout } = holdings.settings
+  return isHeard ? idleTimeout : Math.min(firstWordTime, idleTimeout)
+}
+
 function expireIfIdle(session: Session, ctx: ActorContext): void {
   const { idleTimeout } = session.holdings.settings
   const inUse = session.requests.size > 0 || session.readers.size > 0
-  const unused = inUse ? idleTimeout / 2 : idleTimeout - (session.now() - session.lastActive)
+  const unused = inUse ? idleTimeout / 2 : usualTime(session) - (session.now() - session.lastActive)
   const left = Math.min(unused, session.endsAt - session.now())
   if (left <= 0) return ctx.stop(normal)
   if (inUse) saveInUse(session)

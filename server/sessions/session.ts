@@ -80,6 +80,8 @@ export interface Session extends SessionInput {
   changes: number
   saved: number
   lastActive: number
+  /** Whether its client has said anything since `initialize`, or reads. */
+  isHeard: boolean
   lastSaved: number
   now(): number
   [describe](): string
@@ -125,6 +127,7 @@ export function openSession(input: SessionInput, ctx: ActorContext): Session {
     changes: 0,
     saved: 0,
     lastActive: world.now(),
+    isHeard: restored,
     lastSaved: world.now(),
     now: world.now,
     [describe]: () => `${session.phase}, ${session.requests.size} in flight`,

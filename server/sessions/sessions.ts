@@ -35,6 +35,12 @@ const retryLeave = 50
 /** Milliseconds a session has for its end. */
 const shutdownTime = 1_000
 
+/** The id of a session, unless `initialize` was refused. */
+interface Opened {
+  readonly sessionId: string | undefined
+  readonly response: Response
+}
+
 /**
  * Opens, finds and restores sessions. It runs in the caller's scope: a store that throws costs one request.
  */
@@ -49,6 +55,8 @@ export class Sessions implements ServerPort {
   readonly #restoring = new Map<string, Promise<SessionRef>>()
   /** Sessions that run here, by id: faster than the registry, whose key has to be built. */
   readonly #open = new TurnoverMap<string, SessionRef>()
+  /** Sessions whose clients have said nothing since `initialize`, the oldest first: they make room for others. */
+  readonly #silent = new Map<string, SessionRef>()
   /** Sessions of this node, among them those that are still to be brought back. */
   readonly #owned = new Set<string>()
   /** Sessions that are asked to go to another node: what comes meanwhile waits for their answer. */
@@ -73,10 +81,19 @@ export class Sessions implements ServerPort {
     )
   }
 
-  async open(
-    request: JsonRpcRequest,
-    peer: Peer,
-  ): Promise<{ sessionId: string | undefined; response: Response }> {
+  async open(request: JsonRpcRequest, peer: Peer): Promise<Opened> {
+    try {
+      return await this.#tryOpen(request, peer)
+    } catch (error) {
+      const isFull = error instanceof TransportError && error.code === 'SESSION_LIMIT'
+      const [oldest] = this.#silent.values()
+      if (!isFull || oldest === undefined) throw error
+      await oldest.stop(normal).catch(() => {}) // it may have ended by itself
+      return this.#tryOpen(request, peer)
+    }
+  }
+
+  async #tryOpen(request: JsonRpcRequest, peer: Peer): Promise<Opened> {
     let dialect: Dialect | undefined
     let begun: SessionRef | undefined
     try {
@@ -89,6 +106,7 @@ export class Sessions implements ServerPort {
       const hasBegun = await this.#begin(session, known, false)
       await this.#records.save(hasBegun ? await session.call('record') : known.record)
       this.#noteOpen(known.record.id, session)
+      if (session.alive) this.#silent.set(known.record.id, session)
       return { sessionId: known.record.id, response: answerOpening(request, dialect, peer, this.#holdings) }
     } catch (error) {
       begun?.kill() // its client has no id of it
@@ -99,6 +117,7 @@ export class Sessions implements ServerPort {
 
   deliver(sessionId: string, message: Message, outlet: Outlet, peer: Peer): Promise<Response | undefined> {
     const delivery = { message, outlet, peer }
+    this.#silent.delete(sessionId)
     if (this.#leaving.has(sessionId)) return this.#search(sessionId, delivery)
     const session = this.#records.areShared ? undefined : this.#open.get(sessionId)
     if (session?.alive !== true) return this.#search(sessionId, delivery)
@@ -145,6 +164,7 @@ export class Sessions implements ServerPort {
   }
 
   async attach(sessionId: string, outlet: Outlet, peer?: Peer): Promise<() => void> {
+    this.#silent.delete(sessionId)
     const session = await this.#ask(sessionId, peer, async (found) => {
       await found.call('attach', { outlet, peer })
       return found
@@ -319,6 +339,7 @@ export class Sessions implements ServerPort {
       const session = ref as SessionRef
       session.onExit((reason) => {
         this.#clients.leave(input)
+        this.#silent.delete(record.id)
         if (this.#open.get(record.id) === session) this.#open.delete(record.id)
         void this.#ended(record.id, reason).finally(() => this.#disown(record.id))
       })

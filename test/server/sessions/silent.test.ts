@@ -1,0 +1,55 @@
+import * as assert from 'uvu/assert'
+import { createFakeClock } from '../../../runtime/time/fake-clock.js'
+import { suite, type TestContext } from '../../support/suite.js'
+import { initialize, RawClient } from '../_client.js'
+import { count, startTestServer } from '../_servers.js'
+
+const test = suite('sessions whose clients say nothing')
+
+type Started = Awaited<ReturnType<typeof startTestServer>>
+
+/** What `initialize` is answered, and a client of the session that it has opened. */
+async function opened(t: TestContext, server: Started): Promise<{ status: number; client: RawClient }> {
+  const client = new RawClient(t, server.url)
+  const { status, headers } = await client.post(initialize())
+  client.sessionId = String(headers['mcp-session-id'])
+  return { status, client }
+}
+
+test('where a server is full, a session whose client says nothing makes room, the oldest first', async (t) => {
+  const server = await startTestServer(t, [count], { maxSessions: 3 })
+  const used = await new RawClient(t, server.url).open()
+  assert.is(await used.text('count'), '1')
+  const silent = []
+  for (let i = 0; i < 10; i += 1) silent.push(await opened(t, server))
+  assert.equal(new Set(silent.map(({ status }) => status)), new Set([200]))
+  assert.is((await server.sessions()).length, 3)
+  const heard = []
+  for (const { client } of silent) heard.push((await client.tell('notifications/initialized')).status)
+  assert.equal(heard, [...Array.from({ length: 8 }, () => 404), 202, 202])
+  // all of them are used now
+  assert.is((await opened(t, server)).status, 503)
+  assert.is(await used.text('count'), '2')
+})
+
+test('a client has 30 s for its first word, and then the time of any session', async (t) => {
+  const clock = createFakeClock()
+  const server = await startTestServer(t, [count], { clock, idleTimeout: 600_000 })
+  const [silent, spoken, reading] = [
+    await opened(t, server),
+    await opened(t, server),
+    await opened(t, server),
+  ]
+  await spoken.client.tell('notifications/initialized')
+  const stream = await reading.client.listen()
+  await clock.advance(29_999)
+  assert.is((await server.sessions()).length, 3)
+  await clock.advance(1)
+  assert.is((await server.sessions()).length, 2)
+  assert.is((await silent.client.tell('notifications/initialized')).status, 404)
+  stream.close()
+  await clock.advance(500_000)
+  assert.is((await spoken.client.tell('notifications/cancelled', { requestId: 1 })).status, 202)
+})
+
+test.run()
