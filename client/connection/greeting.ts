@@ -27,7 +27,7 @@ export interface Greeting {
   readonly turned: boolean
 }
 
-/** Begins with `server/discover` where the server may be newer, else with `initialize`. */
+/** Begins with `server/discover` where `era` or what is known of the server says so, else with `initialize`. */
 export function greet(state: Incarnation): void {
   const { holdings, settings, world } = state
   const asks = beginsWithProbe(settings.era, holdings.era, world.now())
@@ -79,11 +79,11 @@ function initialize(state: Incarnation, turned = false): void {
 
 function initialized(state: Incarnation, message: JsonRpcResult | JsonRpcErrorResponse): void {
   if (turnsModern(state, message)) return
-  const { holdings, world } = state
+  const { holdings, settings, world } = state
   const handshake = readHandshake(message)
   if ('reason' in handshake) {
     // a server that was found to want a handshake, and refuses it now, may have been updated
-    const mayBeModern = takesEither(state) && holdings.era?.proven === true
+    const mayBeModern = settings.era === 'auto' && takesEither(state) && holdings.era?.proven === true
     return failGreeting(state, handshake.reason, handshake.fatal && !mayBeModern)
   }
   const { server } = handshake
@@ -97,20 +97,21 @@ function initialized(state: Incarnation, message: JsonRpcResult | JsonRpcErrorRe
 }
 
 /**
- * Probes a server that refuses `initialize` and names a newer revision; once per connection. It may have
- * started too slowly for the probe, or been updated since.
+ * Probes a server that refuses `initialize` and names a newer revision, or does not know the method; once per
+ * connection. It speaks 2026-07-28 alone, or was too slow for a first probe, or has been updated since.
  */
 function turnsModern(state: Incarnation, message: JsonRpcResult | JsonRpcErrorResponse): boolean {
   if (state.greeting?.turned !== false || !takesEither(state) || !('error' in message)) return false
   const { error } = message
-  if (error.code !== errorCodes.unsupportedProtocolVersion || !modernRevisionIn(error)) return false
+  const namesNewer = error.code === errorCodes.unsupportedProtocolVersion && modernRevisionIn(error)
+  if (!namesNewer && error.code !== errorCodes.methodNotFound) return false
   state.holdings.era = undefined
   discover(state, latestModern, { isSecond: false, turned: true })
   return true
 }
 
 function takesEither({ settings }: Incarnation): boolean {
-  return settings.era === 'auto' && settings.transport.modern !== 'none'
+  return settings.era !== 'modern' && settings.transport.modern !== 'none'
 }
 
 function discover(state: Incarnation, dialect: Dialect, how: Pick<Greeting, 'isSecond' | 'turned'>): void {

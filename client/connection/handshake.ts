@@ -6,7 +6,7 @@ import {
   type JsonRpcResult,
 } from '../../protocol/wire/jsonrpc.js'
 import { readResult } from '../../protocol/messages/params.js'
-import { acceptRevision, handshakeRevisions, modernRevisions } from '../../protocol/dialects/versions.js'
+import { acceptRevision, allRevisions } from '../../protocol/dialects/versions.js'
 import { ClientError } from '../base/errors.js'
 import type { ServerFacts } from '../base/state.js'
 
@@ -38,20 +38,17 @@ export function unreadable(cause: ProtocolError): ClientError {
 export function noCommonRevision(
   supported: readonly string[],
   ours: readonly string[],
-  { hint = '', ...details }: { readonly hint?: string; readonly cause?: Error } = {},
+  details: { readonly cause?: Error } = {},
 ): ClientError {
-  const text = `the server speaks ${supported.slice(0, 10).join(', ')}, this client ${ours.join(', ')}${hint}`
+  const text = `the server speaks ${supported.slice(0, 10).join(', ')}, this client ${ours.join(', ')}`
   return new ClientError('NO_COMMON_REVISION', text, { ...details, data: { supported } })
 }
 
 function readRefusal({ error: { code, message, data } }: JsonRpcErrorResponse): Handshake {
   const cause = new McpError(code, message, { data })
   const supported = isObject(data) ? data.supported : undefined
-  if (Array.isArray(supported)) {
-    const isModern = modernRevisions.some((revision) => supported.includes(revision))
-    const hint = isModern ? " (era: 'auto' or 'modern' speaks the other era)" : ''
-    return { reason: noCommonRevision(supported, handshakeRevisions, { hint, cause }), fatal: true }
-  }
+  if (Array.isArray(supported))
+    return { reason: noCommonRevision(supported, allRevisions, { cause }), fatal: true }
   const retryable = mayPass({ code, data })
   const text = `the server refused to initialize: ${message} (${code})`
   return { reason: new ClientError('CONNECT_FAILED', text, { cause, retryable }), fatal: !retryable }

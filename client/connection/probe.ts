@@ -18,9 +18,9 @@ import { noCommonRevision } from './handshake.js'
 /** Ms after which a server of the older era is asked again: it may have been updated. */
 const keptFor = 60 * 60_000
 
-/** Only a verdict for the older era is kept. */
+/** A server found to be of 2026-07-28 is never demoted; a verdict for the older era is kept for a time. */
 export function beginsWithProbe(option: EraOption, known: KnownEra | undefined, now: number): boolean {
-  if (option !== 'auto') return option === 'modern'
+  if (option !== 'auto') return option === 'modern' || known?.era === 'modern'
   return known?.era !== 'handshake' || now - known.at >= keptFor
 }
 

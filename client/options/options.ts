@@ -30,7 +30,10 @@ export interface HealthOptions {
   readonly misses?: number
 }
 
-/** Speaks 2026-07-28 (`modern`), sessions (`handshake`), or the newest the server knows (`auto`). */
+/**
+ * In which era a client and its server speak. `handshake`: in a session, and in 2026-07-28 where the server has
+ * no handshake. `auto`: in 2026-07-28 where the server speaks it, else in a session. `modern`: in 2026-07-28.
+ */
 export type EraOption = 'auto' | 'modern' | 'handshake'
 
 /** The options of a client. */
@@ -52,7 +55,7 @@ export interface ClientOptions extends AnswerOptions {
   readonly backoff?: BackoffOptions
   /** Ms before a failed client reconnects (50 to 100 % of it, random). Default: only `reconnect()` does. */
   readonly retryFailed?: number
-  /** `auto` probes with `server/discover`, then falls back to a handshake. Default `handshake`. */
+  /** `handshake` begins with `initialize`, the others with `server/discover`. Default `handshake`. */
   readonly era?: EraOption
   /** Ms until a silent server on a pipe counts as one with a handshake (`server/discover`). Default 5000. */
   readonly probeTimeout?: number

@@ -79,8 +79,8 @@ export function eraOfHttp(message: Message | Batch, headers: RequestHeaders): Ht
 
 /**
  * The checks of a modern request before it is served: a supported revision (-32022 with `data.supported` and
- * `data.requested`), the required headers, and `Mcp-Name` as in the body (-32020). Throws McpError; the
- * status is 400.
+ * `data.requested`; -32601 as `unspoken` says), the required headers, and `Mcp-Name` as in the body (-32020).
+ * Throws McpError.
  */
 export function checkModernHeaders(
   request: JsonRpcRequest,
@@ -88,12 +88,23 @@ export function checkModernHeaders(
   headers: RequestHeaders,
   among: readonly Revision[] = allRevisions,
 ): void {
-  if (modernDialectOf(revision, among) === undefined) throw unsupported(revision, among)
+  if (modernDialectOf(revision, among) === undefined) throw unspoken(request, revision, among)
   // what they say was compared when the era was found
   for (const name of requiredHeaders) {
     if (headers[name] === undefined) throw headerMismatch(name, 'expected what the body says, got nothing')
   }
   if (needsName(request.method) || mirroredTask(request) !== undefined) checkName(request, headers)
+}
+
+/**
+ * The error for a request in a revision that is not spoken: -32022. Where all revisions have a handshake,
+ * `server/discover` is a method that nobody has (-32601): there are clients that go on with `initialize` after
+ * this one alone.
+ */
+function unspoken({ method }: JsonRpcRequest, requested: string, among: readonly Revision[]): McpError {
+  if (method !== 'server/discover' || among.some(isModernRevision)) return unsupported(requested, among)
+  const message = `Method not found: ${method} (this server speaks ${among.join(', ')}: begin with initialize)`
+  return new McpError(errorCodes.methodNotFound, message, { data: { supported: [...among], requested } })
 }
 
 /** The HTTP status of an error found before any handler ran; -32602 is 400 only from the ladder. */
@@ -253,7 +264,7 @@ function serveModern(pinned: Pinned, request: JsonRpcRequest, among: readonly Re
   try {
     const envelope = readEnvelope(request)
     if (modernDialectOf(envelope.revision, among) !== undefined) return { pinned, route: 'modern', envelope }
-    return refuse(pinned, unsupported(envelope.revision, among))
+    return refuse(pinned, unspoken(request, envelope.revision, among))
   } catch (error) {
     return refuse(pinned, error)
   }

@@ -14,12 +14,12 @@ import { serveStdio } from '@modelcontextprotocol/server/stdio'
 import { z } from 'zod'
 import { closing, cut, cutAll, makeEventStore, sure, tell, text } from './_sdk-program.js'
 
-// A server of the official SDK 2.x, in both eras: node _sdk2-program.js stdio|http|stateless. What it gets is named on standard error: `got tools/call`.
+// A server of the official SDK 2.x, in both eras: node _sdk2-program.js stdio|http|stateless|modern. What it gets is named on standard error: `got tools/call`.
 const changes = { late: false, notify: undefined as ServerNotifier | undefined }
 const [way] = process.argv.slice(2)
 if (way === 'stdio') overStdio()
 else if (way === 'http') overHttp()
-else createServer(withoutSessions()).listen(Number(process.env.PORT))
+else createServer(withoutSessions(way === 'modern' ? 'reject' : 'stateless')).listen(Number(process.env.PORT))
 
 function overStdio(): void {
   process.stdin.on('data', (chunk) => {
@@ -29,9 +29,9 @@ function overStdio(): void {
   serveStdio(makeServer)
 }
 
-/** Both eras at one address, neither with sessions. */
-function withoutSessions() {
-  const handle = toNodeHandler(createMcpHandler(makeServer))
+/** Both eras at one address, neither with sessions, or the newer one alone. */
+function withoutSessions(legacy: 'reject' | 'stateless') {
+  const handle = toNodeHandler(createMcpHandler(makeServer, { legacy }))
   return (request: IncomingMessage, response: ServerResponse) =>
     void handle(request as Parameters<typeof handle>[0], response)
 }

@@ -40,6 +40,8 @@ test('a verdict for the older era holds for an hour', () => {
     [beginsWithProbe('modern', older, 6), beginsWithProbe('handshake', undefined, 6)],
     [true, false],
   )
+  const newer = { ...older, era: 'modern' } as const
+  assert.equal([beginsWithProbe('handshake', older, 6), beginsWithProbe('handshake', newer, 6)], [false, true])
 })
 
 test('a budget of two in a minute has another one every half of it, and never more than two', () => {

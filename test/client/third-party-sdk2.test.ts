@@ -95,9 +95,13 @@ test('http: a connection that is cut in the middle of a call is gone on with whe
   assert.is(client.inspect().counts.sessions, 1)
 })
 
-for (const era of ['handshake', 'auto'] as const)
-  test(`http without sessions, ${era}: a restart costs nobody but the call in flight`, async (t) => {
-    const peer = await startPeer(t, { args: [program, 'stateless'] })
+for (const [era, way] of [
+  ['handshake', 'stateless'],
+  ['auto', 'stateless'],
+  ['handshake', 'modern'],
+] as const)
+  test(`http without sessions, ${era}, ${way}: a restart costs nobody but the call in flight`, async (t) => {
+    const peer = await startPeer(t, { args: [program, way] })
     const transport = http(`${peer.origin}/mcp`)
     const { client } = watch(t, { transport, era, backoff: { base: 20, cap: 100 } })
     await tryWithoutSessions(client, peer)

@@ -161,7 +161,44 @@ test('a server that does not speak the revision any more is asked anew, and gone
   assert.is(client.server?.revision, '2025-11-25')
 })
 
-test('a client given to handshakes never probes', async (t) => {
+for (const [what, refusal] of [
+  ['names the newer revision (-32022)', (seen: Seen) => refuse(seen, -32022, 400, { supported: [modern] })],
+  ['does not know the method (-32601)', (seen: Seen) => refuse(seen, -32601, 404)],
+] as const)
+  test(`by default, a server that refuses a handshake and ${what} is spoken to without one, and by then on at once`, async (t) => {
+    const { url, seen } = await listen(t, (one) =>
+      one.message.method === 'initialize' ? refusal(one) : stateless((call) => tool(call, 'newer'))(one),
+    )
+    const { client, kill, phase } = watch(t, { transport: http(url) })
+    assert.is((await client.callTool('any')).text, 'newer')
+    assert.is(client.server?.revision, modern)
+    kill('client')
+    await phase('ready')
+    assert.is((await client.callTool('any')).text, 'newer')
+    assert.equal(asked(seen), [
+      ...['initialize', 'server/discover', 'tools/call'],
+      ...['server/discover', 'tools/call'],
+    ])
+  })
+
+test('a server that has changed from the newer era to handshakes is followed, by default, too', async (t) => {
+  let older = false
+  const { url } = await listen(t, (one) => {
+    const { method } = one.message
+    if (!older) return method === 'initialize' ? refuse(one, -32601, 404) : stateless()(one)
+    if (method === 'server/discover') return refuse(one, -32601, 404)
+    return polite((call) => tool(call, 'older'))(one)
+  })
+  const { client, kill, phase } = watch(t, { transport: http(url) })
+  await client.ready()
+  older = true
+  kill('client')
+  await phase('ready')
+  assert.is((await client.callTool('any')).text, 'older')
+  assert.is(client.server?.revision, '2025-11-25')
+})
+
+test('a client given to handshakes does not probe a server that has one', async (t) => {
   const { url, seen } = await listen(
     t,
     polite((one) => json(one, result(one, {}))),

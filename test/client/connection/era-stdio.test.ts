@@ -78,12 +78,13 @@ test('a server that dies whatever it is asked is tried again with backoff, and p
   assert.is((await error).code, 'CLOSED')
 })
 
-test('a client given to handshakes says of a server of the newer era how to speak to it', async (t) => {
+test('by default, a server that has no handshake is spoken to without one, on the same process', async (t) => {
   const { client, said } = watch(t, {}, ['--discover', 'modern', '--init', 'modern-only'])
-  const error = await rejection(client.ready())
-  assert.is(error.code, 'NO_COMMON_REVISION')
-  assert.match(error.message, "era: 'auto'")
-  assert.not.ok(said.all.includes('got server/discover'))
+  await client.ready()
+  assert.is(client.server?.revision, '2026-07-28')
+  assert.is((await client.callTool('echo', { text: 'x' })).text, 'x')
+  const methods = said.all.filter((line) => /initialize|discover/.test(line))
+  assert.equal(methods, ['got initialize', 'got server/discover'])
 })
 
 test('a client that wants the newer era only says so to a server that has none', async (t) => {
