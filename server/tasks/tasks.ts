@@ -117,9 +117,13 @@ export class McpTasks implements TaskRoutes {
     if (this.#shared?.isLeaving === true) this.#shared.sendAway()
   }
 
-  /** The tasks that a stream of `subscriptions/listen` may hear of: those of its client, up to 100. */
+  /**
+   * The tasks that a stream of `subscriptions/listen` may hear of: those of its client, up to 100. Throws
+   * -32021 where the client names tasks and has not declared that it can have any.
+   */
   async listened(request: JsonRpcRequest, peer: Peer, ids: readonly string[] = []): Promise<TaskRecord[]> {
-    if (ids.length === 0 || !declaresTasks(request.params)) return []
+    if (ids.length === 0) return []
+    if (!declaresTasks(request.params)) throw needsTasks(request.method)
     const wanted = [...new Set(ids)].slice(0, maxListened)
     const found = await Promise.all(wanted.map((id) => this.#load(id, peer).catch(() => undefined)))
     return found.filter((record) => record !== undefined)

@@ -11,6 +11,7 @@ import {
   type AuthRefusal,
   type AuthRequest,
   isRefusal,
+  wantsAuthorization,
   wantsNonce,
 } from '../http/client/auth.js'
 import type { Link, LinkEnd, LinkEvents, LinkScope } from '../contract/contract.js'
@@ -206,11 +207,12 @@ export class WebSocketLink implements Link {
   }
 
   #refused({ statusCode: status = 0, headers }: IncomingMessage): void {
-    const { url } = this.#settings
+    const { url, auth, headers: own } = this.#settings
+    const given = auth !== undefined || Object.hasOwn(own, 'authorization')
     const data = { status, challenge: headers['www-authenticate'] }
     const error =
       status === 401
-        ? new TransportError('UNAUTHORIZED', `${shownUrl(url)} wants authorization (401): use auth`, { data })
+        ? new TransportError('UNAUTHORIZED', wantsAuthorization(shownUrl(url), given, data.challenge), { data })
         : new TransportError('HTTP_STATUS', `${shownUrl(url)} refused the upgrade with status ${status}`, {
             retryable: isPassing(status),
             data,

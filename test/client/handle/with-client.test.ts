@@ -32,4 +32,14 @@ for (const status of [408, 425, 429, 500, 503])
     assert.is(refusals, 2)
   })
 
+test('a server that is broken is given up at its third 500 in a row', async (t) => {
+  let asked = 0
+  const statuses = [500, 500, 503, 500, 500, 500]
+  const server = await listen(t, ({ response }) => void response.writeHead(statuses[asked++] ?? 418).end())
+  const options = { transport: http(server.url), backoff: { base: 1, cap: 1 }, logger: false as const }
+  const error = await rejection(withClient(options, () => assert.unreachable()))
+  assert.match(error.message, 'answered with status 500')
+  assert.equal([error.code, asked], ['CONNECT_FAILED', 6])
+})
+
 test.run()

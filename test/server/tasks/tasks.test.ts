@@ -216,7 +216,12 @@ test('a stream of subscriptions/listen tells of tasks: as they are, and each cha
   stream.close()
   const other = new ModernClient(t, server.url)
   other.capabilities = {}
-  const silent = await other.listen({ taskIds: [done], toolsListChanged: true })
+  const refused = await other.ask('subscriptions/listen', { notifications: { taskIds: [done] } })
+  assert.is(refused.error?.code, -32021)
+  assert.equal(Object.keys(at(refused.error?.data, 'requiredCapabilities', 'extensions')), [
+    'io.modelcontextprotocol/tasks',
+  ])
+  const silent = await other.listen({ toolsListChanged: true })
   assert.equal(at((await silent.next()).params, 'notifications'), { toolsListChanged: true })
   silent.close()
 })

@@ -98,14 +98,22 @@ function fromFunction(ask: (request: TokenRequest) => unknown): ClientAuth {
 /** The error for a request that is refused with the credentials that we have. */
 export function unauthorized(status: number, challenge: unknown): TransportError {
   const details = { data: { status, challenge } }
-  if (status !== 403)
-    return new TransportError(
-      'UNAUTHORIZED',
-      'the server wants authorization (401): give it with the option auth',
-      details,
-    )
+  if (status !== 403) return new TransportError('UNAUTHORIZED', wantsOther('the server', challenge), details)
   const message = 'the server wants scopes (403) that the token does not have'
   return new TransportError('INSUFFICIENT_SCOPE', message, details)
+}
+
+/** What a 401 means for the user; `given` is whether there were credentials at all. */
+export function wantsAuthorization(who: string, given: boolean, challenge: unknown): string {
+  return given
+    ? wantsOther(who, challenge)
+    : `${who} wants authorization (401): give a token, or oauth(), with the option auth`
+}
+
+function wantsOther(who: string, challenge: unknown): string {
+  // visible ASCII only: a server may say anything (RFC 6750, section 3)
+  const [, why = ''] = /error_description="([\x20-\x21\x23-\x5b\x5d-\x7e]{1,200})"/.exec(String(challenge)) ?? []
+  return `${who} refuses the token of the option auth (401)${why && `: ${why}`}`
 }
 
 /**

@@ -3,6 +3,11 @@ import type { JsonRpcErrorResponse, RequestId } from '../../../protocol/wire/jso
 import { messageOf } from '../../../runtime/base/errors.js'
 import { TransportError } from '../../base/errors.js'
 import type { HttpResponse } from '../outgoing/dispatcher.js'
+import { wantsAuthorization } from './auth.js'
+import type { HttpSettings } from './options.js'
+
+/** Where a request went, and with what. */
+type Addressed = Pick<HttpSettings, 'url' | 'auth' | 'headers'>
 
 type Refusal = Pick<HttpResponse, 'status' | 'headers' | 'origin'>
 
@@ -118,7 +123,7 @@ export function judgeStatus(
 /** The error for a status that ends the connection. */
 export function endingError(
   verdict: 'session_gone' | 'unauthorized',
-  url: URL,
+  { url, auth, headers: own }: Addressed,
   { status, headers, origin }: Refusal,
 ): TransportError {
   if (verdict === 'session_gone') {
@@ -128,7 +133,7 @@ export function endingError(
   const challenge = headers['www-authenticate']
   const message =
     origin === url.origin
-      ? 'the server wants authorization (401): give it with the option auth'
+      ? wantsAuthorization('the server', auth !== undefined || Object.hasOwn(own, 'authorization'), challenge)
       : `${origin}, where ${shownUrl(url)} redirects to, wants authorization (401), which no redirect takes along: give its address to the transport`
   return new TransportError('UNAUTHORIZED', message, { data: { status, challenge } })
 }

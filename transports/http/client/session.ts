@@ -127,7 +127,7 @@ export class HttpSession {
     if (verdict === 'session_doubtful' && !isOver() && !(await this.#isKnown())) verdict = 'session_gone'
     if (verdict !== 'session_gone' && verdict !== 'unauthorized') return false
     discard(response, clock)
-    const error = endingError(verdict, settings.url, response)
+    const error = endingError(verdict, settings, response)
     if (verdict === 'unauthorized') end({ error, fatal: true })
     else this.#forgotten(error, id)
     return true

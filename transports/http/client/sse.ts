@@ -152,7 +152,7 @@ export class SseLink implements Link {
     if (isEventStream(response)) return response
     if (response.status === 401) {
       discard(response, clock)
-      this.#end({ error: endingError('unauthorized', url, response), fatal: true })
+      this.#end({ error: endingError('unauthorized', this.#settings, response), fatal: true })
     } else if (response.status < 300) {
       discard(response, clock)
       const message = `${shownUrl(url)} does not answer with an event stream`
@@ -207,7 +207,7 @@ export class SseLink implements Link {
       return notSent(message, error, this.#events)
     }
     discard(response, clock)
-    const error = endingError(verdict, url, response)
+    const error = endingError(verdict, this.#settings, response)
     if (verdict === 'session_gone') notSent(message, error, this.#events)
     this.#end({ error, fatal: verdict === 'unauthorized' })
   }

@@ -54,7 +54,7 @@ for (const kind of Object.keys(kinds) as (keyof typeof kinds)[]) {
     assert.is(await call('first'), '1')
     assert.is(gate.refusals, 0)
     const error = await call('canary').catch((cause: Error) => cause)
-    assert.match(String(error), /authorization \(401\)/)
+    assert.match(String(error), /refuses the token of the option auth \(401\)/)
     assert.not.match(String(error), /canary/)
   })
 
