@@ -15,6 +15,7 @@ export interface WarningEvent {
    * - `unexpected_event`: ignored; a bug of this library or of a transport of yours.
    * - `connect_failed`: the first, 10th, 100th failed attempt and so on, and a final one.
    * - `waiting`: a call, or `ready()`, has waited 2 s for a server that is slow to come up; once an outage.
+   * - `forgotten`: on a terminal, idle for 10 s, and nothing else seems to keep the program alive; once.
    */
   readonly type:
     | 'bad_tool'
@@ -23,6 +24,7 @@ export interface WarningEvent {
     | 'unexpected_event'
     | 'connect_failed'
     | 'waiting'
+    | 'forgotten'
   /** Of its line in the log. */
   readonly level: 'warn'
   /** The name of the tool, at most 100 characters. */

@@ -23,6 +23,7 @@ import {
 } from '../options/options.js'
 import type { ClientParts } from '../requests/parts.js'
 import { Client } from './client.js'
+import { watchForgotten } from './forgotten.js'
 
 /**
  * Starts a client in a tree of its own; returns while it connects, and calls may be made at once. Throws
@@ -46,6 +47,7 @@ export function startClient<Served = unknown>(options: StartClientOptions): Clie
     },
   })
   void followName(holdings, registry, starting)
+  watchForgotten(holdings, holdings.world)
   return client
 }
 

@@ -193,6 +193,11 @@ export class Holdings {
     return this.#states.add(fn)
   }
 
+  /** Whether somebody waits for notifications of any kind. */
+  get isListenedTo(): boolean {
+    return this.#handlers.size > 0
+  }
+
   hears(method: string): boolean {
     return (this.#handlers.get(method)?.size ?? 0) > 0
   }
