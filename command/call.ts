@@ -2,7 +2,8 @@ import type { Client } from 'caduceus'
 import { didYouMean } from '../runtime/base/near.js'
 import { withTarget } from './connect.js'
 import type { Invocation } from './invocation.js'
-import { contentText, print, progressBar } from './output.js'
+import { contentText, printAs, progressBar } from './output.js'
+import { jsonText, tell } from './screen.js'
 import { readToolArguments } from './tool-arguments.js'
 import { exitCodes, UsageError } from './usage-error.js'
 
@@ -30,11 +31,10 @@ export async function callTool(
   const isFailed = result.isError === true
   const text = () =>
     result.content.length === 0 && result.structuredContent !== undefined
-      ? JSON.stringify(result.structuredContent, undefined, 2)
+      ? jsonText(result.structuredContent, 2)
       : contentText(result.content)
-  if (isFailed && invocation.values.json !== true)
-    process.stderr.write(`caduceus: ${name} failed: ${text()}\n`)
-  else print(invocation, result, text)
+  if (isFailed && invocation.values.json !== true) tell(`caduceus: ${name} failed: ${text()}`)
+  else printAs(invocation, result, text)
   return isFailed ? exitCodes.failed : exitCodes.ok
 }
 

@@ -4,7 +4,8 @@ import { isObject } from '../protocol/wire/json.js'
 import { withTarget } from './connect.js'
 import type { Invocation } from './invocation.js'
 import { type Inventory, takeInventory } from './list.js'
-import { plain, print } from './output.js'
+import { printAs } from './output.js'
+import { oneLine } from './screen.js'
 import { exitCodes } from './usage-error.js'
 
 /** What a check found. A `problem` breaks a host; a `note` costs some of them something. */
@@ -29,14 +30,14 @@ export async function run(invocation: Invocation, world: World = systemWorld): P
       prompts: prompts.length,
     }
     const report = { server, counts, latency: { ping: pingMs, lists: round(listMs) }, findings }
-    print(invocation, report, () =>
+    printAs(invocation, report, () =>
       [
-        `${plain(server.name ?? 'server')} ${plain(server.version ?? '')} speaks ${server.revision}`,
+        `${oneLine(server.name ?? 'server')} ${oneLine(server.version ?? '')} speaks ${server.revision}`,
         Object.entries(counts)
           .map(([what, count]) => `${count} ${what}`)
           .join(', '),
         `ping ${pingMs} ms, all lists ${round(listMs)} ms`,
-        ...findings.map(({ level, text }) => `${level}: ${plain(text)}`),
+        ...findings.map(({ level, text }) => `${level}: ${oneLine(text)}`),
         findings.length === 0 ? 'nothing to stumble over' : '',
       ].join('\n'),
     )

@@ -1,6 +1,6 @@
 import { withTarget } from './connect.js'
 import type { Invocation } from './invocation.js'
-import { print } from './output.js'
+import { printAs } from './output.js'
 import { splitPair } from './tool-arguments.js'
 import { exitCodes, UsageError } from './usage-error.js'
 
@@ -18,7 +18,7 @@ export async function run(invocation: Invocation): Promise<number> {
     const context = pairs.length === 0 ? {} : { context: { arguments: Object.fromEntries(pairs) } }
     const argument = { name: last[0], value: last[1] }
     const { completion } = await client.complete({ ref, argument, ...context }, { signal })
-    print(invocation, completion, () => completion.values.join('\n'))
+    printAs(invocation, completion, () => completion.values.join('\n'))
     return exitCodes.ok
   })
 }

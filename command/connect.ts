@@ -4,6 +4,7 @@ import { messageOf } from '../runtime/base/errors.js'
 import { aboutServer, Unreachable } from './failure.js'
 import { type Invocation, textOf } from './invocation.js'
 import { terminalAnswers } from './questions.js'
+import { tell } from './screen.js'
 import { readTarget, type Target } from './target.js'
 import { ask, isTerminal } from './terminal.js'
 import { exitCodes, UsageError } from './usage-error.js'
@@ -27,8 +28,7 @@ export async function withTarget(
   const interrupt = (): void => stop.abort(new Error('Ctrl-C'))
   process.once('SIGINT', interrupt)
   process.once('SIGTERM', interrupt)
-  const show = (line: string): void => void process.stderr.write(`${line}\n`)
-  const client = startTarget(target, invocation, isTerminal() ? terminalAnswers(ask, show) : {})
+  const client = startTarget(target, invocation, isTerminal() ? terminalAnswers(ask, tell) : {})
   try {
     await connected(client, stop.signal)
     return await work({ client, others: target.others, signal: stop.signal })

@@ -2,7 +2,8 @@ import type { Client } from 'caduceus'
 import { withTarget } from './connect.js'
 import { findServers } from './host-files.js'
 import { type Invocation, textOf } from './invocation.js'
-import { firstLine, plain, print } from './output.js'
+import { firstLine, printAs } from './output.js'
+import { oneLine, tell } from './screen.js'
 import { surroundingsOf } from './target.js'
 import { exitCodes } from './usage-error.js'
 
@@ -11,7 +12,7 @@ export async function run(invocation: Invocation): Promise<number> {
   if (invocation.started === undefined && invocation.positionals.length === 0) return listHosts(invocation)
   return await withTarget(invocation, async ({ client }) => {
     const inventory = await takeInventory(client)
-    print(invocation, inventory, () => inventoryText(inventory))
+    printAs(invocation, inventory, () => inventoryText(inventory))
     return exitCodes.ok
   })
 }
@@ -19,9 +20,9 @@ export async function run(invocation: Invocation): Promise<number> {
 function listHosts(invocation: Invocation): number {
   const problems: string[] = []
   const servers = findServers(surroundingsOf(), textOf(invocation, 'config'), (text) => problems.push(text))
-  for (const problem of problems) process.stderr.write(`caduceus: ${problem}\n`)
+  for (const problem of problems) tell(`caduceus: ${problem}`)
   const rows = servers.map(({ name, file }) => ({ name, file }))
-  print(invocation, { servers: rows }, () =>
+  printAs(invocation, { servers: rows }, () =>
     rows.length === 0
       ? 'no file of a host has a server'
       : rows.map(({ name, file }) => `${name.padEnd(24)} ${file}`).join('\n'),
@@ -73,7 +74,7 @@ export function inventoryText({ server, tools, resources, resourceTemplates, pro
       ]),
     ),
   ]
-  const head = `${plain(server.name ?? 'server')} ${plain(server.version ?? '')} (${server.revision})`
+  const head = `${oneLine(server.name ?? 'server')} ${oneLine(server.version ?? '')} (${server.revision})`
   return [head, ...sections.filter((text) => text !== '')].join('\n\n')
 }
 
@@ -81,7 +82,7 @@ function section(title: string, rows: readonly (readonly [string, string | undef
   if (rows.length === 0) return ''
   return [
     title,
-    ...rows.map(([name, about]) => `  ${plain(name)}\n      ${firstLine(about)}`.trimEnd()),
+    ...rows.map(([name, about]) => `  ${oneLine(name)}\n      ${firstLine(about)}`.trimEnd()),
   ].join('\n')
 }
 

@@ -17,8 +17,3 @@ export function readCount(given: string, option: string, what: string, least: nu
   if (given.trim() !== '' && Number.isSafeInteger(count) && count >= least && count <= 65_535) return count
   throw new UsageError(`${option}: expected ${what}, got ${given}`)
 }
-
-/** Tells the person who started it; standard output may belong to the protocol. */
-export function tell(line: string): void {
-  process.stderr.write(`${line}\n`)
-}

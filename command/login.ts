@@ -1,7 +1,8 @@
 import { fileAuthStorage, http, loopbackSignIn, oauth, startClient } from 'caduceus'
 import { connected, readTimeout } from './connect.js'
 import type { Invocation } from './invocation.js'
-import { print } from './output.js'
+import { printAs } from './output.js'
+import { tell } from './screen.js'
 import { loginFolder } from './target.js'
 import { exitCodes, UsageError } from './usage-error.js'
 
@@ -10,8 +11,7 @@ export async function run(invocation: Invocation): Promise<number> {
   const [url] = invocation.positionals
   if (url === undefined || !/^https?:\/\//i.test(url))
     throw new UsageError('login: expected the http or https address of a server')
-  const printed = (address: URL): void =>
-    void process.stderr.write(`Open this address to sign in:\n${address.href}\n`)
+  const printed = (address: URL): void => tell(`Open this address to sign in:\n${address.href}`)
   const signIn = loopbackSignIn(invocation.values['no-browser'] === true ? { open: printed } : {})
   const provider = oauth({ storage: fileAuthStorage(loginFolder()), signIn })
   const stop = new AbortController()
@@ -29,7 +29,7 @@ export async function run(invocation: Invocation): Promise<number> {
   try {
     await connected(client, stop.signal)
     const { info } = client.server ?? {}
-    print(invocation, { url, server: info }, () => `signed in at ${url}${info ? ` (${info.name})` : ''}`)
+    printAs(invocation, { url, server: info }, () => `signed in at ${url}${info ? ` (${info.name})` : ''}`)
     return exitCodes.ok
   } catch (error) {
     if (stop.signal.aborted) return exitCodes.interrupted

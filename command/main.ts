@@ -5,6 +5,7 @@ import { didYouMean } from '../runtime/base/near.js'
 import { commands } from './commands.js'
 import { helpOf, overview } from './help.js'
 import type { Invocation } from './invocation.js'
+import { jsonText, oneLine, print, tell } from './screen.js'
 import { exitCodes, UsageError } from './usage-error.js'
 
 /** The version of the package. */
@@ -69,12 +70,13 @@ function parse(word: string, args: readonly string[], options: NonNullable<Parse
 }
 
 function say(text: string): number {
-  process.stdout.write(`${text}\n`)
+  print(`${text}\n`)
   return exitCodes.ok
 }
 
-function complain(line: string, code: number, asJson: boolean, facts: object = {}): number {
-  if (asJson) process.stdout.write(`${JSON.stringify({ error: { message: line, ...facts } })}\n`)
-  else process.stderr.write(`caduceus: ${line}\n`)
+function complain(text: string, code: number, asJson: boolean, facts: object = {}): number {
+  const line = oneLine(text)
+  if (asJson) print(`${jsonText({ error: { message: line, ...facts } })}\n`)
+  else tell(`caduceus: ${line}`)
   return code
 }

@@ -10,8 +10,9 @@ import { among } from '../runtime/base/near.js'
 import { systemWorld, type World } from '../runtime/time/world.js'
 import { Unreachable } from './failure.js'
 import type { Invocation } from './invocation.js'
-import { print } from './output.js'
+import { printAs } from './output.js'
 import { linesOf, Scene, screenOf } from './scene.js'
+import { tell } from './screen.js'
 import { exitCodes, UsageError } from './usage-error.js'
 
 /** Shows the process trees of a program of this machine as they change; once, where nobody sees it. */
@@ -22,7 +23,7 @@ export async function run(invocation: Invocation, world: World = systemWorld): P
   const isLive = process.stdout.isTTY === true && invocation.values.json !== true
   if (isLive) return await show(found.path, world)
   const picture = await firstPicture(found.path)
-  print(invocation, picture, () =>
+  printAs(invocation, picture, () =>
     linesOf(new Scene(picture))
       .map(({ text }) => text)
       .join('\n'),
@@ -110,7 +111,7 @@ async function show(path: string, world: World): Promise<number> {
     if (stdin.isTTY) stdin.off('keypress', pressed).setRawMode(false).pause()
     stdout.write('\x1b[?25h\x1b[?1049l')
   }
-  if (!ended.signal.aborted) process.stderr.write('the program has ended\n')
+  if (!ended.signal.aborted) tell('the program has ended')
   return exitCodes.ok
 }
 

@@ -1,9 +1,10 @@
 import type { Invocation } from './invocation.js'
+import { clean, jsonText, oneLine, print } from './screen.js'
 
 /** Prints a value as JSON with `--json`, or the text of it. */
-export function print({ values }: Invocation, value: unknown, text: () => string): void {
-  const shown = values.json === true ? JSON.stringify(value, undefined, 2) : text()
-  process.stdout.write(shown === '' || shown.endsWith('\n') ? shown : `${shown}\n`)
+export function printAs({ values }: Invocation, value: unknown, text: () => string): void {
+  const shown = values.json === true ? jsonText(value, 2) : text()
+  print(shown === '' || shown.endsWith('\n') ? shown : `${shown}\n`)
 }
 
 /** The content of a result as text: what is none is named with its type and size. */
@@ -23,27 +24,22 @@ interface Block {
 }
 
 function blockText(block: Block): string {
-  if (block.text !== undefined) return plain(block.text)
+  if (block.text !== undefined) return block.text
   if (block.resource !== undefined) return blockText(block.resource)
   const data = block.data ?? block.blob
-  if (data !== undefined) return `[${block.type ?? 'data'} ${block.mimeType ?? ''}, ${sizeOf(data)} bytes]`
-  if (block.uri !== undefined) return `[${plain(block.name ?? 'resource')}: ${plain(block.uri)}]`
-  return JSON.stringify(block)
+  if (data !== undefined)
+    return `[${block.type ?? 'data'} ${oneLine(block.mimeType ?? '')}, ${sizeOf(data)} bytes]`
+  if (block.uri !== undefined) return `[${oneLine(block.name ?? 'resource')}: ${oneLine(block.uri)}]`
+  return jsonText(block)
 }
 
 function sizeOf(base64: string): number {
   return Buffer.byteLength(base64, 'base64')
 }
 
-/** A text of the server without codes that would steer a terminal; as it is where there is none. */
-export function plain(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not get through
-  return process.stdout.isTTY ? text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, '') : text
-}
-
 /** The first line of a text, not longer than a row of a list. */
 export function firstLine(text: string | undefined, length = 90): string {
-  const [line = ''] = plain(text ?? '')
+  const [line = ''] = clean(text ?? '')
     .trim()
     .split('\n')
   return line.length > length ? `${line.slice(0, length - 1)}…` : line

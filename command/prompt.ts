@@ -1,6 +1,6 @@
 import { withTarget } from './connect.js'
 import type { Invocation } from './invocation.js'
-import { contentText, print } from './output.js'
+import { contentText, printAs } from './output.js'
 import { splitPair } from './tool-arguments.js'
 import { exitCodes, UsageError } from './usage-error.js'
 
@@ -9,7 +9,7 @@ export async function run(invocation: Invocation): Promise<number> {
   return await withTarget(invocation, async ({ client, others: [name, ...words], signal }) => {
     if (name === undefined) throw new UsageError('the name of a prompt is missing: caduceus list shows them')
     const result = await client.getPrompt(name, Object.fromEntries(words.map(splitPair)), { signal })
-    print(invocation, result, () =>
+    printAs(invocation, result, () =>
       result.messages.map(({ role, content }) => `${role}: ${contentText([content])}`).join('\n'),
     )
     return exitCodes.ok

@@ -1,5 +1,6 @@
 import type { AnswerOptions } from 'caduceus'
 import type { ElicitForm, ElicitUrl } from 'caduceus/client'
+import { oneLine, quoted } from './screen.js'
 import type { Ask } from './terminal.js'
 
 type Form = Parameters<ElicitForm>[0]
@@ -9,7 +10,7 @@ type Value = string | number | boolean | string[]
 /** Answers what a server asks during a call: by questions to a person, one line for each field. */
 export function terminalAnswers(ask: Ask, show: (line: string) => void): AnswerOptions {
   const form: ElicitForm = async ({ message, requestedSchema }, { signal }) => {
-    show(`The server asks: ${message} (/decline refuses, /cancel gives up)`)
+    show(`The server asks (/decline refuses, /cancel gives up):\n${quoted(message)}`)
     const content: Record<string, Value> = {}
     for (const [name, field] of Object.entries(requestedSchema.properties)) {
       const isRequired = requestedSchema.required?.includes(name) === true
@@ -20,12 +21,17 @@ export function terminalAnswers(ask: Ask, show: (line: string) => void): AnswerO
     return { action: 'accept', content }
   }
   const url: ElicitUrl = async (params, { signal }) => {
-    show(`The server asks: ${params.message}`)
-    show(`Open this address if you trust it: ${params.url}`)
+    show(`The server asks:\n${quoted(params.message)}`)
+    show(`Open this address if you trust it: ${addressOf(params.url)}`)
     const answer = await ask('Done? [y/N] ', signal)
     return { action: /^y/i.test(answer ?? '') ? 'accept' : answer === undefined ? 'cancel' : 'decline' }
   }
   return { onElicit: { form, url } }
+}
+
+/** As a browser would open it: letters that only look like others, and what cannot be seen, are encoded. */
+function addressOf(url: string): string {
+  return URL.canParse(url) ? new URL(url).href : oneLine(url)
 }
 
 async function askField(
@@ -44,7 +50,9 @@ async function askField(
     !isRequired && 'may be left out',
   ].filter(Boolean)
   for (;;) {
-    const line = await ask(`  ${field.title ?? name}${notes.length ? ` (${notes.join('; ')})` : ''}: `)
+    const line = await ask(
+      `  ${oneLine(`${field.title ?? name}${notes.length ? ` (${notes.join('; ')})` : ''}`)}: `,
+    )
     if (line === undefined || line.trim() === '/cancel') return 'cancel'
     if (line.trim() === '/decline') return 'decline'
     if (line === '' && field.default !== undefined) return { given: field.default }

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { withTarget } from './connect.js'
 import { type Invocation, textOf } from './invocation.js'
-import { contentText, print } from './output.js'
+import { contentText, printAs } from './output.js'
 import { exitCodes, UsageError } from './usage-error.js'
 
 /** Reads a resource. Binary content goes to a file or a pipe as it is; a terminal is told its size. */
@@ -14,7 +14,7 @@ export async function run(invocation: Invocation): Promise<number> {
     if (file !== undefined) await writeFile(file, bytes)
     else if (invocation.values.json !== true && result.blobs.length > 0 && !process.stdout.isTTY)
       process.stdout.write(bytes)
-    else print(invocation, result, () => contentText(result.contents))
+    else printAs(invocation, result, () => contentText(result.contents))
     return exitCodes.ok
   })
 }

@@ -5,7 +5,7 @@ import { messageOf } from '../runtime/base/errors.js'
 import { aboutServer } from './failure.js'
 import { type FoundServer, serversIn } from './host-files.js'
 import type { Invocation } from './invocation.js'
-import { tell } from './listening.js'
+import { tell } from './screen.js'
 import { connectionOf, filled } from './target.js'
 import { UsageError } from './usage-error.js'
 

@@ -1,7 +1,7 @@
 import { formatTree, type TreeNode } from 'caduceus'
 import type { Row } from '../runtime/watch/row.js'
 import type { Changes, Picture } from 'caduceus/transports'
-import { plain } from './output.js'
+import { clean } from './screen.js'
 
 /** Ms that something which has changed for the worse stays marked. */
 const marked = 3_000
@@ -75,7 +75,7 @@ export function linesOf(scene: Scene): readonly Line[] {
   }
   return order.flatMap((root) => {
     const texts = formatTree(root).split('\n')
-    return [...flat(root)].map((node, i) => ({ row: keys.get(node) as Row, text: plain(texts[i] ?? '') }))
+    return [...flat(root)].map((node, i) => ({ row: keys.get(node) as Row, text: texts[i] ?? '' }))
   })
 }
 
@@ -142,12 +142,7 @@ function colourOf(row: Row, scene: Scene, now: number): string {
 }
 
 function happeningText({ at, what, name, text }: Picture['happened'][number]): string {
-  return plain(
-    `${new Date(at).toTimeString().slice(0, 8)}  ${what.padEnd(8)}  ${name}: ${text}`.replace(
-      /\s*\n\s*/g,
-      ' ',
-    ),
-  )
+  return `${new Date(at).toTimeString().slice(0, 8)}  ${what.padEnd(8)}  ${name}: ${text}`
 }
 
 function durationText(ms: number): string {
@@ -157,6 +152,7 @@ function durationText(ms: number): string {
   return `${Math.floor(seconds / 3_600)} h ${Math.floor((seconds % 3_600) / 60)} min`
 }
 
-function clip(text: string, columns: number): string {
+function clip(given: string, columns: number): string {
+  const text = clean(given.replace(/\s*\n\s*/g, ' '))
   return text.length > columns ? `${text.slice(0, columns - 1)}…` : text
 }

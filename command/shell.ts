@@ -9,8 +9,9 @@ import { explain } from './failure.js'
 import { dataFolder } from './folders.js'
 import type { Invocation } from './invocation.js'
 import { type Inventory, inventoryText, takeInventory } from './list.js'
-import { contentText, print } from './output.js'
+import { contentText, printAs } from './output.js'
 import { terminalAnswers } from './questions.js'
+import { clean, oneLine, print, tell } from './screen.js'
 import { readTarget, surroundingsOf } from './target.js'
 import { splitWords } from './split-words.js'
 import { splitPair } from './tool-arguments.js'
@@ -44,7 +45,7 @@ export async function run(invocation: Invocation): Promise<number> {
   const input = new Lines(lines)
   const answers = terminalAnswers(
     (question) => input.ask(question),
-    (line) => console.log(line),
+    (line) => print(`${line}\n`),
   )
   const client = startTarget(target, invocation, answers)
   const over = new AbortController()
@@ -67,7 +68,8 @@ export async function run(invocation: Invocation): Promise<number> {
           () => {}, // the next change is another chance
         )
       })
-    if (process.stdin.isTTY) console.log(`${client.server?.info.name}: help lists what can be typed`)
+    if (process.stdin.isTTY)
+      print(`${oneLine(client.server?.info.name ?? target.name)}: help lists what can be typed\n`)
     for (;;) {
       const line = await input.ask(process.stdin.isTTY ? '> ' : '', true)
       if (line === undefined || line.trim() === 'exit') return exitCodes.ok
@@ -75,7 +77,7 @@ export async function run(invocation: Invocation): Promise<number> {
       history.add(line)
       call = new AbortController()
       await act(line, client, { invocation, signal: call.signal }).catch((error: unknown) => {
-        console.error(`caduceus: ${error instanceof UsageError ? error.message : explain(error).line}`)
+        tell(`caduceus: ${error instanceof UsageError ? error.message : explain(error).line}`)
       })
     }
   } finally {
@@ -96,21 +98,21 @@ async function act(line: string, client: Client, acting: Acting): Promise<void> 
   const [name, ...rest] = others
   switch (word) {
     case 'help':
-      for (const [command, about] of Object.entries(words)) console.log(`  ${command.padEnd(8)}${about}`)
+      for (const [command, about] of Object.entries(words)) print(`  ${command.padEnd(8)}${about}\n`)
       return
     case 'list': {
       const inventory = await takeInventory(client)
-      return print(invocation, inventory, () => inventoryText(inventory))
+      return printAs(invocation, inventory, () => inventoryText(inventory))
     }
     case 'read': {
       const result = await client.readResource(required(name, 'read <uri>'), { signal })
-      return print(invocation, result, () => contentText(result.contents))
+      return printAs(invocation, result, () => contentText(result.contents))
     }
     case 'prompt': {
       const given = Object.fromEntries(rest.map(splitPair))
       const result = await client.getPrompt(required(name, 'prompt <prompt>'), given, { signal })
       const text = () => result.messages.map((one) => `${one.role}: ${contentText([one.content])}`).join('\n')
-      return print(invocation, result, text)
+      return printAs(invocation, result, text)
     }
     case 'call':
       return void (await callTool(client, required(name, 'call <tool>'), rest, acting))
@@ -149,7 +151,8 @@ export function complete(line: string, inventory: Inventory | undefined): [strin
             ? (inventory?.prompts.map(({ name }) => name) ?? [])
             : names
         : tools
-  return [candidates.filter((word) => word.startsWith(last)), last]
+  // what cannot be typed is not offered
+  return [candidates.filter((word) => word.startsWith(last) && oneLine(word) === word), last]
 }
 
 /** Lines of the terminal: a question of the server comes before the next command. */
@@ -184,7 +187,7 @@ class Lines {
     if (waiting !== undefined) return waiting
     if (this.#isClosed) return undefined
     this.isAsking = !isCommand
-    this.#lines.setPrompt(question)
+    this.#lines.setPrompt(clean(question))
     if (question !== '') this.#lines.prompt()
     const line = await new Promise<string | undefined>((resolve) => this.#askers.push(resolve))
     this.isAsking = false

@@ -15,7 +15,7 @@ import { fill } from './fill.js'
 import { dataFolder } from './folders.js'
 import { findServers, type FoundServer, type Surroundings } from './host-files.js'
 import { type Invocation, listOf, textOf } from './invocation.js'
-import { tell } from './listening.js'
+import { oneLine, tell } from './screen.js'
 import { secretly } from './terminal.js'
 import { UsageError } from './usage-error.js'
 
@@ -85,7 +85,7 @@ async function inputOf(id: string, { file, inputs }: FoundServer, invocation: In
   const given = pairsOf(listOf(invocation, 'input'), '--input', 'ID=VALUE')[id]
   if (given !== undefined) return given
   const note = inputs.get(id)
-  const typed = await secretly(`${note?.description ?? id}: `, note?.password === true)
+  const typed = await secretly(`${oneLine(note?.description ?? id)}: `, note?.password === true)
   const value = typed === undefined || typed === '' ? note?.default : typed
   if (value !== undefined) return value
   throw new UsageError(`${file} needs the input ${id}: give --input ${id}=VALUE`)
@@ -99,7 +99,7 @@ export function connectionOf(
   if (entry.command !== undefined) {
     const env = { ...(entry.env as object), ...pairsOf(listOf(invocation, 'env'), '--env', 'NAME=VALUE') }
     const { command, args = [], cwd } = entry as { command: string; args?: string[]; cwd?: string }
-    const stderr = invocation.values.verbose === true ? 'inherit' : 'ring'
+    const stderr = invocation.values.verbose === true ? tell : 'ring'
     return {
       transport: stdio({ command, args, env, stderr, ...(cwd !== undefined && { cwd }) }),
       login: undefined,

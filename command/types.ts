@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { withTarget } from './connect.js'
 import { type Invocation, textOf } from './invocation.js'
-import { print } from './output.js'
+import { printAs } from './output.js'
 import { declarationOf, typeName } from './type-text.js'
 import { exitCodes } from './usage-error.js'
 
@@ -14,7 +14,7 @@ export async function run(invocation: Invocation): Promise<number> {
     const head = `// The tools of a server, written by \`caduceus types\`: startClient<${typeName(name)}>({ ... })`
     const types = `${head}\n\n${declarationOf(name, tools)}`
     const file = textOf(invocation, 'output')
-    if (file === undefined) print(invocation, { types }, () => types)
+    if (file === undefined) printAs(invocation, { types }, () => types)
     else await writeFile(file, types)
     return exitCodes.ok
   })

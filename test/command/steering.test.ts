@@ -1,0 +1,103 @@
+// time limit: 240 s
+import { spawn, spawnSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import * as assert from 'uvu/assert'
+import { clean, jsonText, oneLine, quoted } from '../../command/screen.js'
+import { suite, type TestContext } from '../support/suite.js'
+import { caduceus, environmentOf, newHome, program } from './_caduceus.js'
+
+const test = suite('texts of servers on a terminal', { timeout: 60_000 })
+const server = fileURLToPath(new URL('./_steering-server.js', import.meta.url))
+const there = spawnSync('script', ['--version']).status === 0
+
+/** What a terminal of its own gets, byte by byte; `keys` are typed once something has come. */
+function onTerminal(t: TestContext, line: string, keys = ''): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const child = spawn('script', ['-qec', `${process.execPath} ${program} ${line}`, '/dev/null'], {
+      cwd: newHome(t),
+      env: { ...environmentOf(newHome(t)), TERM: 'xterm' },
+      signal: t.signal,
+    })
+    let got = ''
+    let typed = false
+    child.stdout.on('data', (chunk: Buffer) => {
+      got += chunk
+      // behind a prompt the cursor is put where the answer begins
+      if (!typed && /(?:: |\[y\/N\] |> )(?:\x1b\[\d+G)?$/.test(got)) {
+        typed = true
+        child.stdin.write(keys)
+      }
+    })
+    child.once('error', reject)
+    child.once('close', () => resolve(got))
+  })
+}
+
+/** The command, and the marks of the texts that it shows. */
+const shown: readonly (readonly [string, string, readonly string[], string?])[] = [
+  ['list', '', ['name', 'version', 'tool', 'property', 'description', 'uri', 'prompt']],
+  ['list --json', '', ['name', 'tool', 'description']],
+  ['check', '', ['name', 'tool']],
+  ['types', '', ['description', 'property']],
+  ['complete p a=x', '', ['completion']],
+  ['read r://1', '', ['read']],
+  ['prompt p', '', ['message']],
+  ['call text', '', ['text']],
+  ['call failed', '', ['failed']],
+  ['call error', '', ['error']],
+  ['call image', '', ['mime']],
+  ['call link', '', ['link', 'label']],
+  ['call facts', '', ['fact']],
+  ['call progress', '', ['step']],
+  ['call nosuch', '', ['tool']],
+  ['call form', '', ['question', 'title', 'about'], 'x\r'],
+  ['call address', '', ['reason'], 'n\r'],
+  ['list', 'refuses', ['refused']],
+  ['list', 'dies', ['stderr']],
+  ['list --verbose', '', ['stderr']],
+  ['shell', '', ['name', 'error'], 'call error\rexit\r'],
+]
+
+for (const [line, how, marks, keys] of shown) {
+  const promise = `caduceus ${line}${how && ` of a server that ${how}`}: all is shown, nothing steers`
+  if (!there) test.skip(promise, 'script (util-linux) is not installed')
+  else
+    test(promise, async (t) => {
+      const got = await onTerminal(t, `${line} -- ${process.execPath} ${server} ${how}`, keys)
+      for (const mark of marks) assert.match(got, `<${mark}>`, `${mark} in ${JSON.stringify(got)}`)
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: what the server wrote
+      const steers = /\x1b\[31m<|\x1b\]0;|\x07|\u009b|\x7f/.exec(got)
+      assert.is(steers, null, JSON.stringify(got))
+    })
+}
+
+test('standard error is as clean where standard output is a file', async (t) => {
+  if (!there) return
+  const got = await onTerminal(t, `call failed -- ${process.execPath} ${server} > /dev/null`)
+  assert.match(got, '<failed>')
+  assert.not.match(got, '\x1b[31m<')
+})
+
+test('a pipe gets a result as it is', async (t) => {
+  const { out } = await caduceus(t, ['call', 'text', '--', process.execPath, server])
+  assert.match(out, '\x1b[31m<text>')
+})
+
+test('a question cannot put words into our mouth', () => {
+  const said = quoted(`one\nOpen this address if you trust it: https://bank.example/\x1b[1A`, 60)
+  assert.equal(said.split('\n'), [
+    '  | one',
+    '  | Open this address if you trust it: https://bank.example/[1A',
+  ])
+  assert.equal(quoted(`${'word '.repeat(12)}end`, 34).split('\n')[0], `  | ${'word '.repeat(6).trimEnd()}`)
+})
+
+test('codes are taken out, and JSON says the same with escapes', () => {
+  assert.is(clean('a\x00b\x1bc\td\ne\x7ff\u0085g\r'), 'abc\td\nefg')
+  assert.is(oneLine(' a\n b\u2028c '), 'a b c')
+  const value = { 'k\u009b': 'v\x7f\u0080' }
+  assert.is(jsonText(value), '{"k\\u009b":"v\\u007f\\u0080"}')
+  assert.equal(JSON.parse(jsonText(value)), value)
+})
+
+test.run()
