@@ -63,7 +63,7 @@ export function progressBar(): {
         share === undefined
           ? `${progress}`
           : `${'#'.repeat(done)}${'.'.repeat(width - done)} ${Math.round(share * 100)} %`
-      stderr.write(`\r\x1b[K${bar} ${firstLine(message, Math.max(10, (stderr.columns ?? 80) - 40))}`)
+      stderr.write(`\r\x1b[K${bar} ${firstLine(message, Math.max(10, (stderr.columns || 80) - 40))}`)
     },
     end() {
       if (state.shown) stderr.write('\r\x1b[K')

@@ -84,7 +84,7 @@ test('a pipe gets a result as it is', async (t) => {
 })
 
 test('a question cannot put words into our mouth', () => {
-  const said = quoted(`one\nOpen this address if you trust it: https://bank.example/\x1b[1A`, 60)
+  const said = quoted(`one\nOpen this address if you trust it: https://bank.example/\x1b[1A`, 80)
   assert.equal(said.split('\n'), [
     '  | one',
     '  | Open this address if you trust it: https://bank.example/[1A',
