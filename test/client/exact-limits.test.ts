@@ -41,7 +41,10 @@ test('a verdict for the older era holds for an hour', () => {
     [true, false],
   )
   const newer = { ...older, era: 'modern' } as const
-  assert.equal([beginsWithProbe('handshake', older, 6), beginsWithProbe('handshake', newer, 6)], [false, true])
+  assert.equal(
+    [beginsWithProbe('handshake', older, 6), beginsWithProbe('handshake', newer, 6)],
+    [false, true],
+  )
 })
 
 test('a budget of two in a minute has another one every half of it, and never more than two', () => {

@@ -23,6 +23,7 @@ function onTerminal(t: TestContext, line: string, keys = ''): Promise<string> {
     child.stdout.on('data', (chunk: Buffer) => {
       got += chunk
       // behind a prompt the cursor is put where the answer begins
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: as readline writes it
       if (!typed && /(?:: |\[y\/N\] |> )(?:\x1b\[\d+G)?$/.test(got)) {
         typed = true
         child.stdin.write(keys)

@@ -212,7 +212,9 @@ export class WebSocketLink implements Link {
     const data = { status, challenge: headers['www-authenticate'] }
     const error =
       status === 401
-        ? new TransportError('UNAUTHORIZED', wantsAuthorization(shownUrl(url), given, data.challenge), { data })
+        ? new TransportError('UNAUTHORIZED', wantsAuthorization(shownUrl(url), given, data.challenge), {
+            data,
+          })
         : new TransportError('HTTP_STATUS', `${shownUrl(url)} refused the upgrade with status ${status}`, {
             retryable: isPassing(status),
             data,

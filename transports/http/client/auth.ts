@@ -112,7 +112,8 @@ export function wantsAuthorization(who: string, given: boolean, challenge: unkno
 
 function wantsOther(who: string, challenge: unknown): string {
   // visible ASCII only: a server may say anything (RFC 6750, section 3)
-  const [, why = ''] = /error_description="([\x20-\x21\x23-\x5b\x5d-\x7e]{1,200})"/.exec(String(challenge)) ?? []
+  const [, why = ''] =
+    /error_description="([\x20-\x21\x23-\x5b\x5d-\x7e]{1,200})"/.exec(String(challenge)) ?? []
   return `${who} refuses the token of the option auth (401)${why && `: ${why}`}`
 }
 
