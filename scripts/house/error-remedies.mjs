@@ -76,7 +76,7 @@ export const remedies = {
   NOT_SERIALISABLE: 'Send what JSON can hold.',
   NOT_SHARED: 'Look at the names (`sharedClients`), or set `waitForName`.',
   NOT_SUPPORTED: 'Look with `supports` before; the message says what there is.',
-  NO_COMMON_REVISION: "Leave `era` out, or let the server speak more (`revisions`).",
+  NO_COMMON_REVISION: 'Leave `era` out, or let the server speak more (`revisions`).',
   NO_SESSION: 'Say `session: true`, or keep the value under a key of your own.',
   OUTSIDE_ROOTS: 'Nothing: it is what the folders are for.',
   PARSE_FAILED: 'Have the far side write JSON only; logs belong on standard error.',
