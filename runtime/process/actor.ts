@@ -62,6 +62,12 @@ export class Actor extends Process implements Runnable {
     return this.#current !== null
   }
 
+  /** Whether it stands between two messages, and nothing has to be done before the next one. */
+  get idle(): boolean {
+    if (this.handling || this.#busy || this.#hasUrgent) return false
+    return this.phase === 'suspended' || (this.phase === 'running' && this.backlog === 0)
+  }
+
   /** Takes a message; false when it has ended or is full. */
   post(message: Message): boolean {
     if (this.reason !== null) return false
@@ -83,6 +89,14 @@ export class Actor extends Process implements Runnable {
     if (this.reason !== null) return
     this.#mailbox ??= new Mailbox()
     this.#mailbox.push(message)
+    this.#queueUp()
+  }
+
+  /** Takes a request of the runtime: in its turn among the messages, and also while it is suspended. */
+  request(what: SystemMessage, input: unknown): void {
+    const message = new Message(what, input, null)
+    if (this.phase !== 'suspended') return this.deliver(message)
+    this.sometimes().requests.push(message)
     this.#queueUp()
   }
 
@@ -111,7 +125,7 @@ export class Actor extends Process implements Runnable {
     let handled = 0
     // Not queued again while it works, when it sends to itself.
     this.queued = true
-    while (handled < budget && !this.#busy && this.phase === 'running') {
+    while (handled < budget && this.#ready()) {
       const next = this.#next()
       if (next === undefined) break
       handled++
@@ -129,15 +143,22 @@ export class Actor extends Process implements Runnable {
   }
 
   #ready(): boolean {
-    if (this.#busy || this.phase !== 'running') return false
-    return this.backlog > 0 || (this.#rare !== null && this.#rare.continuations.length > 0)
+    if (this.#busy) return false
+    if (this.phase === 'running') return this.backlog > 0 || this.#hasUrgent
+    return this.phase === 'suspended' && this.#hasUrgent
   }
 
-  /** Continuations come before waiting messages (OTP: handle_continue). */
+  get #hasUrgent(): boolean {
+    const rare = this.#rare
+    return rare !== null && (rare.continuations.length > 0 || rare.requests.length > 0)
+  }
+
+  /** Continuations come before waiting messages (OTP: handle_continue), and requests before a suspension, too. */
   #next(): Message | undefined {
     const rare = this.#rare
-    if (rare === null || rare.continuations.length === 0) return this.#mailbox?.shift()
-    return new Message('continue', rare.continuations.shift(), null)
+    if (rare === null) return this.#mailbox?.shift()
+    if (rare.continuations.length > 0) return new Message('continue', rare.continuations.shift(), null)
+    return rare.requests.shift() ?? this.#mailbox?.shift()
   }
 
   #handle(message: Message): void {
@@ -263,22 +284,34 @@ export class Actor extends Process implements Runnable {
 
   stopWith(reason: ExitReason): void {
     if (this.reason !== null) return
-    if (this.phase === 'suspended') return this.terminate(reason)
-    this.deliver(new Message('stop', reason, null))
+    this.request('stop', reason)
   }
 
   /** Ends after the current message; at once when a callback asks between two messages. */
   stopAfter(reason: ExitReason): void {
     const rare = this.sometimes()
     rare.stopping ??= reason
-    if (this.phase === 'running' && this.#current === null) this.terminate(rare.stopping)
+    const goes = this.phase === 'running' || this.phase === 'suspended'
+    if (goes && this.#current === null) this.terminate(rare.stopping)
   }
 
   /** Suspends or resumes (OTP: sys:suspend). */
   suspend(suspended: boolean): void {
-    if (this.phase === 'running' && suspended) this.phase = 'suspended'
+    if (this.phase === 'starting') this.sometimes().suspends = suspended
+    else if (this.phase === 'running' && suspended) this.#suspend()
     else if (this.phase === 'suspended' && !suspended) this.phase = 'running'
     this.#queueUp()
+  }
+
+  /** Requests that came before it are met first; after a stop there is nothing to suspend. */
+  #suspend(): void {
+    const waiting = this.#mailbox?.drain() ?? []
+    const stops = waiting.some(({ entry }) => entry === 'stop')
+    for (const message of waiting) {
+      if (!stops && typeof message.entry === 'string') this.sometimes().requests.push(message)
+      else this.#mailbox?.push(message)
+    }
+    if (!stops) this.phase = 'suspended'
   }
 
   override get status(): unknown {
@@ -311,6 +344,7 @@ export class Actor extends Process implements Runnable {
     if (this.#rare?.stopping != null) return this.end(this.#rare.stopping)
     this.state = state
     this.phase = 'running'
+    if (this.#rare?.suspends) this.#suspend()
     this.#queueUp()
   }
 
@@ -366,9 +400,13 @@ class Rare {
   deferred = new TurnoverSet<Call>()
   tookCall = false
   continuations: (() => unknown)[] = []
+  /** Of the runtime, to be met before messages and while it is suspended. */
+  requests: Message[] = []
   /** The reason to end with after the current handler. */
   stopping: ExitReason | null = null
   full = false
+  /** Once it is up. */
+  suspends = false
   /** A living supervisor asked for the end and sets the limit. */
   limitedByParent = false
   limited = false

@@ -50,11 +50,18 @@ export interface ActorDefinition<State, Input, Calls extends Handlers<State>, Ca
   cast?: Casts & Handlers<State>
   /** Messages from the runtime and from `ref.send`. */
   info?: InfoHandlers<State>
-  /** Cleans up after a stop or crash, and on the parent's shutdown if exits are trapped; not after a kill. */
+  /**
+   * Cleans up after `ref.stop`, `ctx.stop` and a throw of a handler. When its supervisor or parent stops it,
+   * it runs only with `trapExit: true` (as in OTP), else the actor ends at once. Never after a kill or a stray
+   * error. What has to be released in every case belongs to `ctx.own`.
+   */
   terminate?(state: State, reason: ExitReason, ctx: ActorContext): unknown
   /** What reports and `getStatus` may show of the state. Default: nothing. */
   formatStatus?(state: State): unknown
-  /** Exit signals of linked processes become `info.exit`, and shutdown runs `terminate`. Default false. */
+  /**
+   * Exit signals of linked processes become `info.exit`, and a stop by the supervisor or parent runs
+   * `terminate`, after the messages before it (OTP: trap_exit). Default false.
+   */
   trapExit?: boolean
   /** Waiting messages before calls reject with MAILBOX_FULL and casts are dropped. Default 100,000. */
   mailboxLimit?: number

@@ -26,6 +26,8 @@ class Belongings {
   watching = new Set<Monitor>()
   controller: AbortController | null = null
   startingSlot: Slot | null = null
+  /** Children that have ended, and still release what they owned. */
+  leaving: Set<Process> | null = null
 }
 
 /** A name that a process holds. */
@@ -33,6 +35,8 @@ export interface HeldName {
   readonly name: string
   readonly rise: () => void
   readonly lost: (reason: ExitReason) => void
+  /** Whoever takes the name next starts after this. */
+  readonly leave: (released: Promise<void>) => void
 }
 
 /** The base of actors, supervisors and tasks; its death is immediate and final. */
@@ -174,17 +178,36 @@ export abstract class Process {
     }
     this.token.end(!(this.kind === 'task' && reason.type === 'normal'))
     if (belongings !== null) this.#letGo(belongings, reason)
-    this.#tellLinks(reason)
+    const { links } = this
+    this.links = null
+    // Before anybody is told: whoever ends with it has to know what is still to be released.
+    if (links !== null) this.#endChildren(links, reason)
+    if (this.released !== null) this.#leave(this.released, belongings?.names ?? [])
+    this.#tellLinks(links, reason)
     this.#tellMonitors(reason)
     if (this.slots !== undefined) for (const slot of this.slots()) slot.passNamesUp(reason)
     if (this.parent === null) this.tree.fell()
   }
 
   #letGo(belongings: Belongings, reason: ExitReason): void {
-    const { controller, owned } = belongings
+    const { controller, owned, leaving } = belongings
     if (controller !== null) guard(closing(this), () => controller.abort(abortReason(this.name, reason)))
-    if (owned.length > 0) this.released = this.release(owned)
+    const releasing = owned.length > 0 ? this.release(owned) : null
+    const all = [releasing, ...[...(leaving ?? [])].map(({ released }) => released)]
+    this.released = leaving === null ? releasing : Promise.all(all).then(() => {})
     this.belongings = null
+  }
+
+  /** Its parent, and whoever takes its names, wait until it is `released`. */
+  #leave(released: Promise<void>, names: readonly HeldName[]): void {
+    for (const name of names) name.leave(released)
+    const { parent } = this
+    // A parent that ends looks after its linked children itself.
+    if (parent === null || parent.reason !== null) return
+    parent.own.leaving ??= new Set()
+    const { leaving } = parent.own
+    leaving.add(this)
+    void released.then(() => leaving.delete(this))
   }
 
   /** Null when there is nothing to wait for. */
@@ -193,10 +216,28 @@ export abstract class Process {
     return releasing === null ? null : withPatience(this, releasing)
   }
 
-  #tellLinks(reason: ExitReason): void {
-    const { links, parent } = this
-    this.links = null
-    if (links !== null) this.#signalLinked(links, reason)
+  /** A process never outlives its parent. */
+  #endChildren(links: TurnoverSet<Process>, reason: ExitReason): void {
+    const request = reason.type === 'normal' ? shutdown : reason
+    const leaving: Promise<unknown>[] = []
+    for (const child of links) {
+      if (child.parent !== this) continue
+      child.linkedToParent = false
+      if (this.#deep) this.tree.pass(() => child.signal(this, request))
+      else child.signal(this, request)
+      const gone = whenGone(child)
+      if (gone !== null) leaving.push(gone)
+    }
+    if (leaving.length > 0) this.released = withPatience(this, Promise.all([this.released, ...leaving]))
+  }
+
+  #tellLinks(links: TurnoverSet<Process> | null, reason: ExitReason): void {
+    const { parent } = this
+    for (const other of links ?? []) {
+      if (other.parent === this) continue
+      unlinkOneWay(other, this)
+      this.tree.pass(() => other.signal(this, reason))
+    }
     if (parent !== null && this.linkedToParent) {
       this.linkedToParent = false
       parent.links?.delete(this)
@@ -204,25 +245,6 @@ export abstract class Process {
       if (this.kind !== 'task' || parent.kind !== 'supervisor')
         this.tree.pass(() => parent.signal(this, reason))
     }
-  }
-
-  #signalLinked(links: TurnoverSet<Process>, reason: ExitReason): void {
-    const leaving: Promise<unknown>[] = []
-    for (const other of links) {
-      const child = other.parent === this
-      unlinkOneWay(other, this)
-      if (!child) {
-        this.tree.pass(() => other.signal(this, reason))
-        continue
-      }
-      // A process never outlives its parent.
-      const request = reason.type === 'normal' ? shutdown : reason
-      if (this.#deep) this.tree.pass(() => other.signal(this, request))
-      else other.signal(this, request)
-      const gone = whenGone(other)
-      if (gone !== null) leaving.push(gone)
-    }
-    if (leaving.length > 0) this.released = withPatience(this, Promise.all([this.released, ...leaving]))
   }
 
   /** Whether its children must wait for the stack to empty: many processes above it are ending, too. */

@@ -32,6 +32,8 @@ interface NameEntry extends HeldName {
   /** Decides whether the name comes back while no process holds it. */
   slot: Slot | null
   ended: ExitReason | null
+  /** Pending while its last holder releases what it owned. */
+  leaving: Promise<void> | null
   readonly waiters: Set<() => void>
 }
 
@@ -138,6 +140,11 @@ export class Registry {
     }
   }
 
+  /** For the runtime: pending while the last holder of a name releases what it owned. */
+  leaving(name: string): Promise<void> | null {
+    return this.#entries.get(name)?.leaving ?? null
+  }
+
   /** For the runtime: gives a name to a process that starts. */
   claim(name: string, process: Process): HeldName {
     this.vacancy(name)
@@ -155,6 +162,7 @@ export class Registry {
       isUp: false,
       slot: null,
       ended: null,
+      leaving: null,
       waiters: new Set(),
       rise: () => {
         entry.isUp = true
@@ -165,6 +173,12 @@ export class Registry {
         entry.process = null
         entry.isUp = false
         this.#wait(entry, reason, slot)
+      },
+      leave: (released) => {
+        entry.leaving = released
+        void released.then(() => {
+          if (entry.leaving === released) entry.leaving = null
+        })
       },
     }
     this.#entries.set(name, entry)

@@ -20,7 +20,10 @@ export interface Home {
 }
 
 export interface StartOptions {
-  /** Its name while it lives; ALREADY_STARTED when a living process has it. */
+  /**
+   * Its name while it lives; ALREADY_STARTED when a living process has it. `init` runs once all that its last
+   * holder owned is released.
+   */
   name?: string
   /** Milliseconds until a slow `init` fails with START_TIMEOUT. Default 5000, for supervisors Infinity. */
   startTimeout?: number
@@ -52,8 +55,10 @@ export function startProcess(
   }
   const { startTimeout = actor.kind === 'supervisor' ? Number.POSITIVE_INFINITY : 5_000 } = options
   const init = actor.behaviour.definition.init as (input: unknown, ctx: unknown) => unknown
+  const leaving = options.name === undefined ? null : home.registry.leaving(options.name)
   try {
-    const state = runIn(actor.token, init, input, actor.ctx)
+    const run = (): unknown => runIn(actor.token, init, input, actor.ctx)
+    const state = leaving === null ? run() : leaving.then(() => (actor.reason === null ? run() : undefined))
     return isPromise(state) ? awaitInit(actor, state, startTimeout) : begin(actor, state)
   } catch (error) {
     return initFailed(actor, error)

@@ -35,6 +35,7 @@ export async function startChild(child: Child, ctx: ActorContext, restarted: boo
   child.retry = null
   if (restarted) child.status = 'restarting'
   if (!restarted) warnOfSilence(child)
+  if (child.previous !== null) await child.previous.released
   child.fill()
   const started = await runStart(child, ctx)
   const process = started.ref === undefined ? null : processOf(started.ref)

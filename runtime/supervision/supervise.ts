@@ -198,6 +198,8 @@ async function restartGroup(
     drop(state, child)
     child.settleNames(shutdown)
   }
+  // Its turn may not come: should a start before it fail, it is one of those that are down meanwhile.
+  failed.status = 'stopped'
   for (const child of plan.start) {
     if (state.children.includes(child) && (await tryRestart(child, ctx)) === undefined) return
   }
@@ -226,6 +228,7 @@ async function addChild(
     })
   }
   const child = new Child(spec, processOf(ctx.self))
+  child.previous = leavingAs(spec.id, child.supervisor)
   state.children.push(child)
   try {
     const started = await startChild(child, ctx, false)
@@ -236,6 +239,13 @@ async function addChild(
     child.settleNames(crash(error))
     throw failedToStart(spec.id, error)
   }
+}
+
+/** Whose spec is gone, but not yet all that it owned. */
+function leavingAs(id: string, { belongings }: Process): Process | null {
+  for (const process of belongings?.leaving ?? [])
+    if (process.slot instanceof Child && process.slot.spec.id === id) return process
+  return null
 }
 
 async function terminateChild(state: SupervisorState, id: string): Promise<void> {

@@ -1,4 +1,4 @@
-import { type Actor, Message } from '../process/actor.js'
+import type { Actor } from '../process/actor.js'
 import { checkMs } from '../time/clock.js'
 import { waitWithin } from '../time/wait.js'
 import { RuntimeError, optionError } from '../base/errors.js'
@@ -62,7 +62,10 @@ export function replaceState<State>(
   return handled(between(() => changed(looked(ref, fn)), replace, timeout))
 }
 
-/** Suspends an actor except for stop and kill (OTP: sys:suspend). Throws NOPROC, BAD_OPTION, ACTOR_DEAD. */
+/**
+ * Suspends an actor except for stop, kill and looks (OTP: sys:suspend). What was asked of it before is met
+ * first: after a `stop` it does nothing. Throws NOPROC, BAD_OPTION, ACTOR_DEAD.
+ */
 export function suspend(ref: ProcessRef): void {
   changed(living(ref)).suspend(true)
 }
@@ -142,10 +145,8 @@ async function between<T>(find: () => Actor, fn: (actor: Actor) => T, timeout: n
         reject(error)
       }
     }
-    const idle =
-      !actor.handling && (actor.phase === 'suspended' || (actor.phase === 'running' && actor.backlog === 0))
-    if (idle) run()
-    else actor.deliver(new Message('continue', run, null))
+    if (actor.idle) run()
+    else actor.request('continue', run)
     return unwatch
   })
 }

@@ -215,4 +215,14 @@ test('a child taken out of the restart loop by hand stays down, and so do those 
   assert.equal(await statuses(tree), { a: 'running', b: 'running', c: 'running', d: 'running' })
 })
 
+test('the child that crashed is down, and can be started by hand, when one before it cannot start', async (t) => {
+  const { tree, failures } = await family(t, 'one_for_all', four, Number.POSITIVE_INFINITY)
+  failures.set('a', 1_000_000)
+  ;(await workerOf(tree, 'd')).kill()
+  await tree.terminateChild('a')
+  assert.equal(await statuses(tree), { a: 'stopped', b: 'stopped', c: 'stopped', d: 'stopped' })
+  await tree.restartChild('d')
+  assert.is((await statuses(tree)).d, 'running')
+})
+
 test.run()

@@ -5,6 +5,7 @@ import type { RuntimeError } from '../../../runtime/base/errors.js'
 import { subscribe } from '../../../runtime/faults/events.js'
 import { normal } from '../../../runtime/base/exit.js'
 import { createFakeClock } from '../../../runtime/time/fake-clock.js'
+import type { ActorRef } from '../../../runtime/process/ref.js'
 import { startActor } from '../../../runtime/process/root.js'
 import { startSupervisor } from '../../../runtime/supervision/supervise.js'
 import {
@@ -115,6 +116,130 @@ test('OTP-112 a suspended actor can be stopped, and shut down by its supervisor'
   suspend(child.ref)
   await tree.stop()
   assert.equal(words, ['normal', 'shutdown'])
+})
+
+/** What is asked of a busy actor: a busy one meets it later, and in this order. */
+async function startLedger(t: { after(undo: () => unknown): void }) {
+  const notes: string[] = []
+  let open = (): void => {}
+  const opened = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  const ledger = defineActor({
+    name: 'ledger',
+    init: () => ({ notes }),
+    cast: {
+      busy: () => opened,
+      write: (_, word: string) => void notes.push(word),
+      continue(_, word: string, ctx) {
+        ctx.continue(() => void notes.push(word))
+        return opened
+      },
+    },
+    terminate: (_, { type }) => void notes.push(type),
+  })
+  const ref = await startActor(ledger, undefined, { logger: false })
+  t.after(() => ref.kill())
+  const requests = {
+    stop: () => ref.stop(normal, 1_000).then(() => {}, ignoring),
+    suspend: () => suspend(ref),
+    resume: () => resume(ref),
+    read: () => getState(ref, () => notes.push('read'), 1_000).then(() => {}, ignoring),
+    replace: () =>
+      replaceState(ref, () => ({ notes, length: notes.push('replace') }), 1_000).then(() => {}, ignoring),
+    trace: () => trace(ref, () => {})(),
+  }
+  return { ref, notes, open, requests }
+}
+
+/** Some are refused since the actor has ended: that is told by what it noted. */
+const ignoring = (): void => {}
+
+type Request = 'stop' | 'suspend' | 'resume' | 'read' | 'replace' | 'trace'
+
+/** What is noted when the first and then the second is asked, with `write` before, between and after them. */
+const noted = (first: Request, second: Request): string[] => {
+  const said = (request: Request): string[] => (request === 'read' || request === 'replace' ? [request] : [])
+  if (first === 'stop') return ['before', 'normal']
+  if (first === 'suspend' && second === 'stop') return ['normal']
+  if (first === 'suspend' && second === 'suspend') return []
+  if (first === 'suspend' && second === 'resume') return ['before', 'between', 'after']
+  if (first === 'suspend') return said(second)
+  // a suspension is at once: what was asked before it is met, and messages wait
+  if (second === 'suspend') return said(first)
+  const both = ['before', ...said(first), 'between']
+  return second === 'stop' ? [...both, 'normal'] : [...both, ...said(second), 'after']
+}
+
+for (const first of ['stop', 'suspend', 'resume', 'read', 'replace', 'trace'] as const)
+  for (const second of ['stop', 'suspend', 'resume', 'read', 'replace', 'trace'] as const)
+    for (const busy of [true, false])
+      test(`OTP-112 ${first}, then ${second} of ${busy ? 'a busy' : 'an idle'} actor are met in this order`, async (t) => {
+        const { ref, notes, open, requests } = await startLedger(t)
+        if (busy) ref.cast('busy')
+        ref.cast('write', 'before')
+        const asked = [requests[first]()]
+        ref.cast('write', 'between')
+        asked.push(requests[second]())
+        ref.cast('write', 'after')
+        await new Promise(setImmediate)
+        open()
+        // one that is suspended has met all that was asked; its messages wait
+        await Promise.all(asked)
+        await new Promise(setImmediate)
+        assert.equal(notes, noted(first, second))
+      })
+
+test('OTP-112 what a handler continues with is done before the actor is suspended, stopped or looked at', async (t) => {
+  const { ref, notes, open, requests } = await startLedger(t)
+  ref.cast('continue', 'continued')
+  await new Promise(setImmediate)
+  const asked = [requests.suspend(), requests.read(), requests.stop()]
+  open()
+  await Promise.all(asked)
+  assert.equal(notes, ['continued', 'read', 'normal'])
+})
+
+test('OTP-112 init continues before a look at the state, and an actor that starts is suspended once it is up', async (t) => {
+  const notes: string[] = []
+  const starting: { ref?: ActorRef } = {}
+  const behaviour = defineActor({
+    name: 'a',
+    async init(_: undefined, ctx) {
+      starting.ref = ctx.self
+      ctx.continue(() => void notes.push('continued'))
+      await null
+      return {}
+    },
+    info: { message: (_, word) => void notes.push(String(word)) },
+  })
+  const started = startActor(behaviour, undefined, { logger: false })
+  const ref = starting.ref
+  assert.ok(ref)
+  t.after(() => ref.kill())
+  suspend(ref)
+  ref.send('message')
+  await started
+  await getState(ref, () => notes.push('read'))
+  assert.equal(notes, ['continued', 'read'])
+  assert.is(getStatus(ref).phase, 'suspended')
+  resume(ref)
+  await getState(ref)
+  assert.equal(notes, ['continued', 'read', 'message'])
+})
+
+test('OTP-112 a suspended actor ends after the message that it still handles, and not beside it', async (t) => {
+  const { ref, notes, open, requests } = await startLedger(t)
+  ref.cast('busy')
+  await new Promise(setImmediate)
+  suspend(ref)
+  const stopped = requests.stop()
+  await new Promise(setImmediate)
+  assert.equal(notes, [])
+  assert.ok(ref.alive)
+  open()
+  await stopped
+  assert.equal(notes, ['normal'])
 })
 
 test('OTP-112 every message of an actor can be traced', async (t) => {
