@@ -74,11 +74,15 @@ export interface NotificationEvent extends RequestOrigin {
 }
 
 /**
- * What a node of a cluster tells: that it serves sessions (again), that it refuses them, and why, or that
- * another node is there that it cannot talk to. All of it is logged, unless `logLevels` says otherwise.
+ * What a node of a cluster tells. It is logged, unless `logLevels` says otherwise.
+ * - `serving`, `refusing`: it serves sessions (again), or refuses them.
+ * - `stranger`: another node is there that it cannot talk to.
+ * - `unsafe`: the engine may lose what nodes keep, or may be written to by others, as nothing is signed.
+ * - `damaged`: what was read from the engine was not written by a node of this cluster; at most once a minute.
+ * - `unsaved`: the engine has not saved sessions; every 10 s at most.
  */
 export interface NodeEvent {
-  readonly type: 'serving' | 'refusing' | 'stranger'
+  readonly type: 'serving' | 'refusing' | 'stranger' | 'unsafe' | 'damaged' | 'unsaved'
   readonly level: 'warn'
   readonly tree: number
   /** This node, as the others call it. */

@@ -43,7 +43,7 @@ export class Bulletin {
         const engine = this.#input.engine()
         const [news] = this.#untold
         if (news === undefined || engine?.isUp !== true) return
-        await engine.publish(seal.close('news', JSON.stringify([node, news])))
+        await engine.publish(seal.close({ kind: 'news' }, JSON.stringify([node, news])))
         // it may stand for more than what was told, by now
         if (this.#untold[0] === news) this.#untold.shift()
       }
@@ -87,18 +87,12 @@ export class Bulletin {
 
   #open(text: string): void {
     const { node, seal, hear } = this.#input
-    const opened = seal.open('news', text)
-    const read = opened === undefined ? undefined : readNews(opened)
+    const read = seal.open({ kind: 'news' }, text, readNews)
     if (read !== undefined && read.from !== node) hear(read.news)
   }
 }
 
-/** Undefined for what no node has written. */
-function readNews(text: string): { readonly from: unknown; readonly news: News } | undefined {
-  try {
-    const [from, news] = JSON.parse(text)
-    return { from, news }
-  } catch {
-    return undefined
-  }
+function readNews(text: string): { readonly from: unknown; readonly news: News } {
+  const [from, news] = JSON.parse(text)
+  return { from, news }
 }

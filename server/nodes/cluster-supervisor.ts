@@ -2,7 +2,7 @@ import { type ChildSpec, childSpec } from '../../runtime/supervision/child-spec.
 import { supervisorSpec } from '../../runtime/supervision/supervise.js'
 import { engineActor } from './engine-actor.js'
 import type { EngineCluster } from './engine-cluster.js'
-import { memberActor } from './member-actor.js'
+import { memberActor, untold } from './member-actor.js'
 
 /** Milliseconds that the start has: the engine is given 5 s. */
 const startTime = 10_000
@@ -21,7 +21,7 @@ export function clusterSpec(cluster: EngineCluster, name: string): ChildSpec {
       return childSpec(engineActor, input, { startTimeout: startTime }).start(ctx)
     },
   }
-  const member = childSpec(memberActor, cluster, { startTimeout: startTime })
+  const member = childSpec(memberActor, untold(cluster), { startTimeout: startTime })
   return supervisorSpec(
     { name: 'cluster', strategy: 'rest_for_one', children: [engine, member] },
     { id: 'cluster', name },

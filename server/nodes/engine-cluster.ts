@@ -17,8 +17,8 @@ import { NodeStreams } from './node-streams.js'
 import { NodeTasks } from './node-tasks.js'
 import { NodeView } from './node-view.js'
 import { Post } from './post.js'
-import { RecordKeeper } from './record-keeper.js'
-import { Seal } from './seal.js'
+import { RecordKeeper, type Unsaved } from './record-keeper.js'
+import { Seal, type SealedKind } from './seal.js'
 import { isUnavailable, unavailable } from './unavailable.js'
 
 export interface EngineClusterOptions {
@@ -50,8 +50,12 @@ export interface ClusterView {
   readonly sessions: number
   /** What waits here to leave for other nodes. */
   readonly waiting: number
-  /** Letters that were refused, as no node of this cluster has written them. */
-  readonly refused: number
+  /** How many texts of each kind were refused, as no node of this cluster has written them, or they are damaged. */
+  readonly refused: ReadonlyMap<SealedKind, number>
+  /** What the engine has not saved, though it is there. */
+  readonly unsaved: Unsaved
+  /** Why the engine may lose what nodes keep. */
+  readonly risk: string | undefined
   /** Why no sessions are served at the moment. */
   readonly problem: string | undefined
 }
@@ -91,10 +95,12 @@ export class EngineCluster implements Cluster {
   readonly #post: Post
   readonly #bulletin: Bulletin
   readonly #view: NodeView
+  readonly #seal: Seal
+  readonly #records: RecordKeeper
   #engine: Engine | undefined
   #secret: string
-  /** Whether the secret is that of all nodes. */
-  #hasAgreed: boolean
+  /** Whether the engine has taken this node, and the secret is that of all nodes. */
+  #hasAgreed = false
   #inbox: Inbox | undefined
   #ring: ((ring: Ring) => void) | undefined
   #isRetiring = false
@@ -109,7 +115,6 @@ export class EngineCluster implements Cluster {
     const { settings } = engine
     this.opener = engine
     this.settings = settings
-    this.#hasAgreed = settings.keys !== undefined
     this.node = options.node ?? world.id()
     this.server = options.server
     this.ttl = Math.min(idleTimeout * 1.5, longest)
@@ -117,6 +122,7 @@ export class EngineCluster implements Cluster {
     this.#secret = Buffer.from(world.randomBytes(32)).toString('base64url')
     this.#claims = new Claims(this.node, { maxSessions, maxSessionsPerClient, ttl: this.ttl })
     const seal = new Seal(settings.keys)
+    this.#seal = seal
     const connected = (): Engine | undefined => this.#engine
     this.#membership = new Membership({
       node: this.node,
@@ -125,7 +131,7 @@ export class EngineCluster implements Cluster {
       engine: connected,
       facts: () => ({
         isRetiring: this.#isRetiring,
-        isSettled: this.#membership.isSettled,
+        ...this.#membership.standing,
         sessions: this.#claims.size,
         incarnation: this.#post.incarnation,
         marks: seal.marks,
@@ -188,6 +194,7 @@ export class EngineCluster implements Cluster {
     this.tasks = new NodeTasks({
       node: this.node,
       world,
+      seal,
       engine: () => this.#surely(),
       confirm: () => this.#confirm(),
       mayTakeOver: () => this.#membership.mayTakeOver,
@@ -200,10 +207,11 @@ export class EngineCluster implements Cluster {
       world,
       send: (node, what) => this.#send(node, { for: 'view', what }),
     })
-    this.store = new RecordKeeper({
+    this.#records = new RecordKeeper({
       node: this.node,
       ttl: this.ttl,
       claims: this.#claims,
+      seal,
       engine: () => this.#surely(),
       confirm: () => this.#confirm(),
       lost: (session) => {
@@ -211,6 +219,7 @@ export class EngineCluster implements Cluster {
         this.#lose([session])
       },
     })
+    this.store = this.#records
   }
 
   get secrets(): readonly string[] {
@@ -221,8 +230,8 @@ export class EngineCluster implements Cluster {
     const { name } = this.opener
     if (this.#hasLeft) return unavailable(name, 'this node has left its cluster')
     if (this.#engine?.isUp !== true) return unavailable(name, `${name} cannot be reached`)
-    const { problem } = this.#membership
-    if (problem !== undefined) return unavailable(name, `${name} ${problem}`)
+    const { problem, reason } = this.#membership
+    if (problem !== undefined) return unavailable(name, `${name} ${problem}`, reason)
     return undefined
   }
 
@@ -236,7 +245,9 @@ export class EngineCluster implements Cluster {
       strangers: this.#membership.strangers,
       sessions: this.#claims.size,
       waiting: this.#post.waiting,
-      refused: this.#post.refused,
+      refused: this.#seal.refused,
+      unsaved: this.#records.unsaved,
+      risk: this.#engine?.risk,
       problem: this.problem?.message,
     })
   }
@@ -427,9 +438,9 @@ export class EngineCluster implements Cluster {
 
   /** After the engine has lost it, nodes propose what they have agreed on. */
   async #agree(engine: Engine): Promise<void> {
-    if (this.settings.keys !== undefined) return
-    this.#secret = await engine.agree(this.#secret, secretTtl)
-    this.#hasAgreed = true
+    if (this.settings.keys === undefined) this.#secret = await engine.agree(this.#secret, secretTtl)
+    // the engine may let this node do the one, and not the other
+    this.#hasAgreed ||= this.#membership.lease > 0
   }
 
   /** The node that a session of this one goes to: the same for all who ask. */

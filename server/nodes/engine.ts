@@ -23,7 +23,7 @@ export interface NodeName {
 export interface ClusterSettings {
   /** Milliseconds after which a node that was not heard of owns nothing any more. */
   readonly lease: number
-  /** What nodes sign with what they say to each other; the first signs, all are taken. Undefined: nothing is signed. */
+  /** What nodes sign with what they write; the first signs, all are taken. Undefined: nothing is signed. */
   readonly keys: readonly string[] | undefined
   /** What one node may have waiting for it: what comes beyond is refused until there is room. */
   readonly maxInbox: number
@@ -37,6 +37,8 @@ export interface ClusterSettings {
  */
 export interface Engine {
   readonly isUp: boolean
+  /** Why it may lose what nodes keep, and what to do; undefined: it keeps what it is given, as far as it says. */
+  readonly risk: string | undefined
   /** Hears each change of `isUp`, until the returned function is called. */
   onHealth(fn: (isUp: boolean) => void): () => void
   /**
@@ -130,6 +132,10 @@ export interface NodeFacts {
   readonly isRetiring: boolean
   /** Whether it has been there for so long that who is not there has ended. */
   readonly isSettled: boolean
+  /** When it came, in ms by the clock of the engine; undefined at its first beat. */
+  readonly joinedAt?: number | undefined
+  /** Whether it serves no sessions, as nodes that it cannot talk to were there before it. */
+  readonly defers?: boolean
   readonly sessions: number
   /** How often the node has begun anew, from 1: what it and others had sent each other before is lost. */
   readonly incarnation: number
@@ -146,6 +152,8 @@ export interface Members {
   readonly news: number
   /** Milliseconds that the lease was renewed for: less than was asked for where nobody listens for bells. */
   readonly lease: number
+  /** By the clock of the engine, in ms. */
+  readonly now: number
 }
 
 export interface ClaimRequest {

@@ -29,7 +29,7 @@ export interface Letter extends LetterHead {
 export function writeLetter(head: LetterHead, parcels: readonly string[], seal: Seal): string {
   const { from, fromIncarnation, to, toIncarnation, number } = head
   const address = JSON.stringify([from, fromIncarnation, to, toIncarnation, number])
-  return seal.close('letter', `${address}\n[${parcels.join(',')}]`)
+  return seal.close({ kind: 'letter' }, `${address}\n[${parcels.join(',')}]`)
 }
 
 export function packParcel({ for: part, what }: Parcel): string {
@@ -38,18 +38,14 @@ export function packParcel({ for: part, what }: Parcel): string {
 
 /** Undefined for what no node of this cluster has written. */
 export function readLetter(text: string, seal: Seal): Letter | undefined {
-  const opened = seal.open('letter', text)
-  const end = opened?.indexOf('\n') ?? -1
-  if (opened === undefined || end === -1) return undefined
-  try {
+  return seal.open({ kind: 'letter' }, text, (opened) => {
+    const end = opened.indexOf('\n')
     const head: unknown = JSON.parse(opened.slice(0, end))
     const body: unknown = JSON.parse(opened.slice(end + 1))
     if (!isHead(head) || !Array.isArray(body) || body.length % 2 !== 0) return undefined
     const [from, fromIncarnation, to, toIncarnation, number] = head
     return { from, fromIncarnation, to, toIncarnation, number, parcels: parcelsOf(body) }
-  } catch {
-    return undefined
-  }
+  })
 }
 
 type Head = [string, number, string, number, number]

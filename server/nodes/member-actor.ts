@@ -1,5 +1,6 @@
 import { defineActor } from '../../runtime/process/behaviour.js'
 import { elsewhere } from '../../runtime/watch/elsewhere.js'
+import type { ActorContext } from '../../runtime/process/context.js'
 import { describe } from '../../runtime/watch/inspect.js'
 import { processOf } from '../../runtime/process/ref.js'
 import { emitServer, type NodeEvent } from '../base/events.js'
@@ -11,6 +12,9 @@ const lookAfter = 2_000
 const keepAfter = 12 * 3_600_000
 /** Beats in a lease. */
 const beats = 8
+/** Milliseconds until it is told again that texts are damaged, or that sessions are not saved. */
+const damagedPause = 60_000
+const unsavedPause = 10_000
 
 /**
  * Beats, and takes what has come. What it waits for, it does not wait for in its handlers: an inbox that is
@@ -19,12 +23,12 @@ const beats = 8
 export const memberActor = defineActor({
   name: 'member',
   trapExit: true,
-  async init(cluster: EngineCluster, ctx) {
+  async init({ cluster, told }: Membership, ctx) {
     const { self } = ctx
     ctx.own(cluster.join((ring) => void self.send(ring)))
     await cluster.begin()
+    tellChanges(cluster, told, ctx)
     for (const timer of ['beat', 'look', 'keep'] as const) ctx.sendAfter(after(timer, cluster), timer)
-    const told: Told = { problem: undefined, strangers: [] }
     return {
       cluster,
       told,
@@ -39,7 +43,7 @@ export const memberActor = defineActor({
     timer({ cluster, told }, payload, ctx) {
       const timer = payload as Timer
       ctx.sendAfter(after(timer, cluster), timer)
-      tellChanges(cluster, told, processOf(ctx.self).tree.id)
+      tellChanges(cluster, told, ctx)
       void work[timer](cluster)
     },
   },
@@ -48,27 +52,77 @@ export const memberActor = defineActor({
   },
 })
 
-/** What was told last. */
+/** What was told last; it outlives crashes of the actor. */
 interface Told {
   problem: string | undefined
   strangers: readonly string[]
+  /** Why what nodes keep is not safe with the engine. */
+  risks: readonly string[]
+  readonly damaged: Counted
+  readonly unsaved: Counted
 }
 
-function tellChanges({ view }: EngineCluster, told: Told, tree: number): void {
-  const { node, engine, problem, strangers } = view
-  const tell = (event: Pick<NodeEvent, 'type' | 'level' | 'problem'>): void =>
-    emitServer('node', () => ({ tree, node, engine, ...event }))
+/** What may happen very often: it is told at once, and then now and then. */
+interface Counted {
+  count: number
+  at: number
+}
+
+interface Membership {
+  readonly cluster: EngineCluster
+  readonly told: Told
+}
+
+/** A node of which nothing was told yet. */
+export function untold(cluster: EngineCluster): Membership {
+  const never = (): Counted => ({ count: 0, at: Number.NEGATIVE_INFINITY })
+  return {
+    cluster,
+    told: { problem: undefined, strangers: [], risks: [], damaged: never(), unsaved: never() },
+  }
+}
+
+const unsigned =
+  'nothing is signed, as the cluster has no keys: who may write to the engine may be any client, and run code here'
+
+function tellChanges({ view, settings }: EngineCluster, told: Told, ctx: ActorContext): void {
+  const { node, engine, problem, strangers, risk, refused, unsaved } = view
+  const tree = processOf(ctx.self).tree.id
+  const tell = (type: NodeEvent['type'], problem?: string): void =>
+    emitServer('node', () => ({
+      tree,
+      node,
+      engine,
+      type,
+      level: 'warn',
+      ...(problem !== undefined && { problem }),
+    }))
+  const isDue = (last: Counted, count: number, pause: number): boolean => {
+    const now = ctx.world.now()
+    if (count <= last.count || now - last.at < pause) return false
+    Object.assign(last, { count, at: now })
+    return true
+  }
   if (problem !== told.problem) {
-    if (problem === undefined) tell({ type: 'serving', level: 'warn' })
-    else tell({ type: 'refusing', level: 'warn', problem: `sessions are refused: ${problem}` })
+    if (problem === undefined) tell('serving')
+    else tell('refusing', `sessions are refused: ${problem}`)
   }
   for (const stranger of strangers)
     if (!told.strangers.includes(stranger)) {
       const why = 'has other keys, or another edition of this library: sessions that it runs are refused here'
-      tell({ type: 'stranger', level: 'warn', problem: `node ${stranger} ${why}` })
+      tell('stranger', `node ${stranger} ${why}`)
     }
-  told.problem = problem
-  told.strangers = strangers
+  const risks = [settings.keys === undefined ? unsigned : undefined, risk].filter(
+    (each) => each !== undefined,
+  )
+  for (const each of risks) if (!told.risks.includes(each)) tell('unsafe', `${engine}: ${each}`)
+  const kinds = [...refused].map(([kind, count]) => `${kind} ${count}`)
+  const damaged = [...refused.values()].reduce((sum, count) => sum + count, 0)
+  if (isDue(told.damaged, damaged, damagedPause))
+    tell('damaged', `texts in ${engine} are not what a node of this cluster has written: ${kinds.join(', ')}`)
+  if (isDue(told.unsaved, unsaved.count, unsavedPause))
+    tell('unsaved', `sessions are not saved (${unsaved.count} times until now): ${unsaved.problem}`)
+  Object.assign(told, { problem, strangers, risks: [...new Set([...told.risks, ...risks])] })
 }
 
 type Timer = 'beat' | 'look' | 'keep'

@@ -24,6 +24,8 @@ export interface MembershipInput {
   readonly hurry: () => void
 }
 
+const foreign = 'nodes with other keys, or another edition of this library, that were there before this one'
+
 /**
  * This node among the others: its lease, and whether it is sure which sessions are its own. It is, once a beat
  * has succeeded, and, if the lease was over meanwhile or the engine has lost something, all are claimed anew.
@@ -34,6 +36,12 @@ export class Membership {
   #nodes: Members['nodes'] = []
   /** Nodes that this one cannot talk to. */
   #strangers: readonly string[] = []
+  /** Those of them that this one leaves the sessions to, as they were there before it. */
+  #elders: readonly string[] = []
+  /** When this node came, in ms by the clock of the engine. */
+  #joinedAt: number | undefined
+  /** Whether it has served for a lease: it leaves the sessions to nobody who comes later. */
+  #hasServed = false
   #run: string | undefined
   /** When the engine was reached, again or for the first time; undefined until then. */
   #since: number | undefined
@@ -77,6 +85,16 @@ export class Membership {
     return this.#strangers
   }
 
+  /** What others are to know of this node's place among them. */
+  get standing(): Pick<NodeFacts, 'isSettled' | 'joinedAt' | 'defers'> {
+    return { isSettled: this.isSettled, joinedAt: this.#joinedAt, defers: this.#elders.length > 0 }
+  }
+
+  /** What of the problem may be told to anybody. */
+  get reason(): string | undefined {
+    return this.#elders.length > 0 ? foreign : undefined
+  }
+
   get doubts(): number {
     return this.#doubts
   }
@@ -86,6 +104,7 @@ export class Membership {
     if (this.#lease.isOver) return this.#refusal ?? 'was not reached in time'
     if (this.#since === undefined || this.#cleared < this.#doubts)
       return 'is being asked which sessions are those of this node'
+    if (this.#elders.length > 0) return `is that of ${foreign}: ${this.#elders.join(', ')}`
     return undefined
   }
 
@@ -136,6 +155,9 @@ export class Membership {
     this.#unsettle()
     this.#nodes = []
     this.#strangers = []
+    this.#elders = []
+    this.#joinedAt = undefined
+    this.#hasServed = false
   }
 
   /** Renews the lease, and hears of the others. */
@@ -220,13 +242,34 @@ export class Membership {
     this.#since ??= sentAt
     const nodes = members.nodes.filter((each) => this.#input.suits(each))
     this.#nodes = nodes
-    this.#strangers = members.nodes.flatMap(({ name }) => (this.#isThere(name) ? [] : [name]))
+    const strangers = members.nodes.filter(({ name }) => !this.#isThere(name))
+    this.#strangers = strangers.map(({ name }) => name)
+    this.#joinedAt ??= members.now
+    this.#defer(strangers)
     this.#input.heard({ ...members, nodes }, sentAt)
     if (this.#cleared < this.#doubts && !this.#isClearing) void this.#clear()
   }
 
   #isThere(node: string): boolean {
     return this.#nodes.some(({ name }) => name === node)
+  }
+
+  /**
+   * Sessions are served on one side only, or messages that come to the other one would be refused: by those that
+   * were there before. A node that leaves them to others does so until none of those is there, also of such as
+   * have come later.
+   */
+  #defer(strangers: Members['nodes']): void {
+    const { node } = this.#input
+    const isDeferring = this.#elders.length > 0
+    if (this.#hasServed && !isDeferring) return
+    const elders = strangers.filter(({ name, joinedAt = Number.POSITIVE_INFINITY, defers }) => {
+      const age = joinedAt - Number(this.#joinedAt)
+      return defers !== true && (isDeferring || age < 0 || (age === 0 && name < node))
+    })
+    // an engine that has lost something hears of them again
+    if (elders.length > 0 || this.isSettled) this.#elders = elders.map(({ name }) => name)
+    this.#hasServed ||= this.isSettled && this.#elders.length === 0
   }
 
   #noteRestart(members: Members): void {

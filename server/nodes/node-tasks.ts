@@ -8,6 +8,7 @@ import type { ListedTask, SharedTaskStore, TaskErrand, TaskHands } from '../stor
 import { isTaskRecord, type TaskRecord } from '../stores/task-store.js'
 import { Claims, type Reclaim } from './claims.js'
 import { type Engine, taskMark } from './engine.js'
+import type { Seal, SealedAs } from './seal.js'
 import { isUnavailable } from './unavailable.js'
 
 /** What one node says to another of a task; plain data. `id` is the question's. */
@@ -19,6 +20,7 @@ export type TaskWord =
 export interface NodeTasksInput {
   readonly node: string
   readonly world: World
+  readonly seal: Seal
   /** Throws CLUSTER_UNAVAILABLE while this node may not do anything. */
   readonly engine: () => Engine
   /** Rejects if the engine may have lost what somebody still has. */
@@ -107,7 +109,7 @@ export class NodeTasks implements SharedTaskStore {
       await this.#input.confirm()
       return undefined
     }
-    const record = recordOf(text)
+    const record = this.#input.seal.open(sealedAs(id), text, recordOf)
     return record !== undefined && record.id === id && this.#leftOf(record) > 0 ? record : undefined
   }
 
@@ -317,7 +319,8 @@ export class NodeTasks implements SharedTaskStore {
 
   #savedOf(record: TaskRecord) {
     const ttl = Math.max(1, this.#leftOf(record))
-    return { text: JSON.stringify(record), version: record.version, ttl, list: record.owner }
+    const text = this.#input.seal.close(sealedAs(record.id), JSON.stringify(record))
+    return { text, version: record.version, ttl, list: record.owner }
   }
 }
 
@@ -329,13 +332,13 @@ function idOf(key: string): string {
   return key.slice(taskMark.length)
 }
 
+function sealedAs(task: string): SealedAs {
+  return { kind: 'task', place: task }
+}
+
 function recordOf(text: string): TaskRecord | undefined {
-  try {
-    const record: unknown = JSON.parse(text)
-    return isTaskRecord(record) ? record : undefined
-  } catch {
-    return undefined // a newer version may write what this one cannot read
-  }
+  const record: unknown = JSON.parse(text)
+  return isTaskRecord(record) ? record : undefined
 }
 
 function notOurs(): TransportError {

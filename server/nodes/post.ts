@@ -55,7 +55,6 @@ export class Post {
   /** Nodes that have ended while their last words are heard, and what was sent to them is taken back. */
   readonly #mourned = new Map<string, Correspondent>()
   #incarnation = 1
-  #refused = 0
 
   constructor(input: PostInput) {
     this.#input = input
@@ -68,11 +67,6 @@ export class Post {
   /** Parcels that wait here. */
   get waiting(): number {
     return [...this.#others.values()].reduce((sum, { link }) => sum + link.waiting, 0)
-  }
-
-  /** Letters that no node of this cluster has written. */
-  get refused(): number {
-    return this.#refused
   }
 
   /** False when there is no room. */
@@ -91,8 +85,8 @@ export class Post {
       // begins anew: what is left was sent before
       if (!this.#input.mayTake()) return
       const letter = readLetter(text, seal)
-      if (letter === undefined || letter.to !== this.#input.node) this.#refused += 1
-      else this.#open(letter)
+      if (letter?.to === this.#input.node) this.#open(letter)
+      else if (letter !== undefined) seal.refuse('letter')
     }
   }
 

@@ -18,17 +18,16 @@ export function recordText(record: SessionRecord): string {
   }
 }
 
-/** Undefined for what is no record. */
+/**
+ * Undefined for what is no record. Throws for what cannot be read: a newer version may write it. The text is to
+ * be one that a node has written: what else is in base64 may do more than be copied.
+ */
 export function recordOf(text: string): SessionRecord | undefined {
-  try {
-    const isBinary = text.startsWith(binary)
-    const record: unknown = isBinary
-      ? v8().deserialize(Buffer.from(text.slice(binary.length), 'base64'))
-      : JSON.parse(text)
-    return isSessionRecord(record) ? record : undefined
-  } catch {
-    return undefined // a newer version may write what this one cannot read
-  }
+  const isBinary = text.startsWith(binary)
+  const record: unknown = isBinary
+    ? v8().deserialize(Buffer.from(text.slice(binary.length), 'base64'))
+    : JSON.parse(text)
+  return isSessionRecord(record) ? record : undefined
 }
 
 /** Whether JSON brings back the same. */

@@ -1,7 +1,7 @@
 import type { RequestId } from '../../protocol/wire/jsonrpc.js'
 import type { StreamKind, StreamReport } from '../../transports/contract/shared-streams.js'
 import type { StreamEntry, StreamPlace } from './engine.js'
-import type { Seal } from './seal.js'
+import type { Seal, SealedAs } from './seal.js'
 
 /** What is kept of a stream in the engine, one after the other. */
 export type Kept =
@@ -25,12 +25,12 @@ const order: { readonly [Type in Kept['type']]: number } = { event: 0, begun: 1,
 
 /** Writes an entry of a stream. Each says whose answer is awaited there, as it may be the first that is left. */
 export function writeEntry(
-  { stream }: StreamPlace,
+  place: StreamPlace,
   kept: Kept,
   { number, requestId, seal }: { number: number; requestId: RequestId | undefined; seal: Seal },
 ): StreamEntry {
   const written: Written = { number, requestId, ...kept }
-  const text = seal.close('event', `${stream}\n${JSON.stringify(written)}`)
+  const text = seal.close(sealedAs(place), JSON.stringify(written))
   return { number: number * 3 + order[kept.type], text }
 }
 
@@ -40,9 +40,10 @@ export function writeEntry(
  */
 export function readEntries(
   log: string,
-  { session, stream }: StreamPlace,
+  place: StreamPlace,
   { entries, seal }: { readonly entries: readonly StreamEntry[]; readonly seal: Seal },
 ): ReadStream | undefined {
+  const { session, stream } = place
   const byNumber = new Map(entries.map((entry) => [entry.number, entry]))
   const sorted = [...byNumber.values()].sort((one, other) => one.number - other.number)
   let [after, last, isEnded] = [0, 0, false]
@@ -50,7 +51,7 @@ export function readEntries(
   let events: Extract<StreamReport, { readonly type: 'event' }>[] = []
   let isThere = false
   for (const { text } of sorted) {
-    const read = open(stream, text, seal)
+    const read = seal.open(sealedAs(place), text, (opened) => JSON.parse(opened) as Written)
     if (read === undefined) continue
     const { number } = read
     if (!isThere || number > last + (read.type === 'event' ? 1 : 0)) {
@@ -71,13 +72,7 @@ export function readEntries(
   return [began, ...events, ...(isEnded ? [{ type: 'ended', stream } as const] : [])]
 }
 
-/** Undefined for what no node of this cluster has written to this stream. */
-function open(stream: string, text: string, seal: Seal): Written | undefined {
-  const opened = seal.open('event', text)
-  if (opened?.startsWith(`${stream}\n`) !== true) return undefined
-  try {
-    return JSON.parse(opened.slice(stream.length + 1)) as Written
-  } catch {
-    return undefined
-  }
+/** What is written to a stream is of no other, and of no other session. */
+function sealedAs({ session, stream }: StreamPlace): SealedAs {
+  return { kind: 'event', place: `${stream}\n${session}` }
 }

@@ -1,8 +1,9 @@
 import { TransportError } from '../../transports/base/errors.js'
 
-/** Why a session cannot be served at the moment; it is worth trying again. */
-export function unavailable(engine: string, problem: string): TransportError {
-  return new TransportError('CLUSTER_UNAVAILABLE', problem, { retryable: true, data: { engine } })
+/** Why a session cannot be served at the moment; it is worth trying again. Anybody may read the `reason`. */
+export function unavailable(engine: string, problem: string, reason?: string): TransportError {
+  const data = { engine, ...(reason !== undefined && { reason }) }
+  return new TransportError('CLUSTER_UNAVAILABLE', problem, { retryable: true, data })
 }
 
 export function isUnavailable(error: unknown): error is TransportError {

@@ -56,6 +56,12 @@ export class RedisEngine implements Engine {
     return this.#connection.isUp
   }
 
+  get risk(): string | undefined {
+    const { evicts } = this.#connection
+    if (evicts === undefined) return undefined
+    return `maxmemory-policy is ${evicts}: it deletes sessions and tasks when its memory is full; set noeviction`
+  }
+
   onHealth(fn: (isUp: boolean) => void): () => void {
     return this.#connection.onHealth(fn)
   }
@@ -68,12 +74,12 @@ export class RedisEngine implements Engine {
   async beat(node: string, lease: number, facts: NodeFacts): Promise<Members> {
     const args = [node, ms(lease), JSON.stringify(facts), day, this.#randomText()]
     const answer = await this.#run(scripts.beat, args)
-    const [run, news, told, granted] = answer as [string, number, string[], number]
+    const [run, news, told, granted, now] = answer as [string, number, string[], number, number]
     const nodes = pairs(told).flatMap(([name, text]) => {
       const facts = factsOf(text)
       return facts === undefined ? [] : [{ ...facts, name }]
     })
-    return { run, nodes, news, lease: granted }
+    return { run, nodes, news, lease: granted, now }
   }
 
   async leave(node: string): Promise<void> {
@@ -235,10 +241,18 @@ function unmarked(texts: readonly string[]): readonly string[] {
 /** Undefined: it was not written by a node. */
 function factsOf(text: string): NodeFacts | undefined {
   try {
-    const { isRetiring, isSettled = false, sessions, incarnation, marks = [] } = JSON.parse(text) as NodeFacts
+    const {
+      isRetiring,
+      isSettled = false,
+      sessions,
+      incarnation,
+      marks = [],
+      ...rest
+    } = JSON.parse(text) as NodeFacts
+    const { joinedAt, defers = false } = rest
     const isWhole = typeof isRetiring === 'boolean' && typeof sessions === 'number'
     return isWhole && typeof incarnation === 'number'
-      ? { isRetiring, isSettled, sessions, incarnation, marks }
+      ? { isRetiring, isSettled, joinedAt, defers, sessions, incarnation, marks }
       : undefined
   } catch {
     return undefined

@@ -20,8 +20,8 @@ export interface RedisClusterOptions extends RedisOptions {
    */
   readonly prefix?: string | undefined
   /**
-   * What nodes sign with what they say to each other, of 32 characters or more; the first signs, all are taken.
-   * Default: nothing is signed.
+   * What nodes sign with what they keep and say to each other, of 32 characters or more; the first signs, all are
+   * taken. Default: nothing is signed, and who may write to the Redis may be any client.
    */
   readonly keys?: readonly string[] | undefined
   /**

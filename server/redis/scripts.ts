@@ -120,7 +120,7 @@ for _, key in ipairs({ 'nodes', 'run', 'epoch', 'news', 'last' }) do
 end
 local run = string.match(redis.call('INFO', 'server'), 'run_id:(%w+)')
 local line = string.match(redis.call('INFO', 'replication'), 'master_replid:(%w+)')
-return { run .. '.' .. line .. '.' .. seed, tonumber(redis.call('GET', base .. 'last') or 0), nodes, granted }
+return { run .. '.' .. line .. '.' .. seed, tonumber(redis.call('GET', base .. 'last') or 0), nodes, granted, now }
 `)
 
 /** Where what is found by a list is. */

@@ -3,7 +3,7 @@ import type { World } from '../../runtime/time/world.js'
 import { noSession } from './access.js'
 import type { Holdings } from '../holdings/holdings-actor.js'
 import type { SealedFacts, SealedId } from '../holdings/sealed-ids.js'
-import { askStore } from './saving.js'
+import { askStoreOf } from './saving.js'
 import { isSessionRecord, type SessionRecord, type SessionStore } from '../stores/session-store.js'
 
 export interface Known {
@@ -112,6 +112,6 @@ export class SessionRecords {
 
   #keep<Answer>(ask: (store: SessionStore) => Answer | Promise<Answer>): Promise<Answer> {
     const { store } = this.#holdings
-    return askStore(this.#tasks, () => ask(store))
+    return askStoreOf(this.#holdings, this.#tasks, () => ask(store))
   }
 }

@@ -3,6 +3,7 @@ import type { ActorContext } from '../../runtime/process/context.js'
 import { isPromise } from '../../runtime/base/promise.js'
 import type { TaskSupervisor } from '../../runtime/tasks/supervisor.js'
 import { recordSession, type Session } from './session.js'
+import type { Holdings } from '../holdings/holdings-actor.js'
 import { isSessionRecord } from '../stores/session-store.js'
 
 /** Milliseconds a store has for an answer. */
@@ -16,14 +17,24 @@ export function askStore<Answer>(
   return tasks.start<Answer>(async () => ask(), { name: 'session store', timeout: storeTime }).result
 }
 
+/**
+ * The same for the store of a server. The engine of a cluster is no author's, and has deadlines of its own: what
+ * it refuses is the answer to a request, and no crash.
+ */
+export async function askStoreOf<Answer>(
+  { settings }: Holdings,
+  tasks: TaskSupervisor,
+  ask: () => Answer | Promise<Answer>,
+): Promise<Answer> {
+  return settings.engine === undefined ? askStore(tasks, ask) : ask()
+}
+
 /** Saves what the session keeps. Rejects with what the store throws, and when it takes longer than 5 s. */
 export async function saveSession(session: Session): Promise<void> {
   const { self, tasks, holdings, changes } = session
   const record = await self.call('record')
   const saving: unknown = holdings.store.save(record)
-  // the engine of a cluster has deadlines of its own, and is no author's
-  if (holdings.settings.engine !== undefined) await saving
-  else if (isPromise(saving)) await askStore(tasks, () => saving)
+  if (isPromise(saving)) await askStoreOf(holdings, tasks, () => saving)
   session.saved = Math.max(session.saved, changes)
 }
 
@@ -39,7 +50,7 @@ export function saveInUse(session: Session): void {
   const { tasks, holdings } = session
   if (!tasks.ref.alive) return
   const record = recordSession(session)
-  askStore(tasks, () => holdings.store.save(record)).catch(() => {})
+  askStoreOf(holdings, tasks, () => holdings.store.save(record)).catch(() => {})
 }
 
 /** Tells a shared store before the client hears that its notification was taken. Faults are reported. */
@@ -50,7 +61,7 @@ export function shareConfirmation(session: Session, ctx: ActorContext): Deferred
   const record = recordSession(session)
   const reply = ctx.defer<undefined>()
   const answer = (): void => reply.resolve(undefined)
-  askStore(tasks, () => holdings.store.save(record)).then(answer, answer)
+  askStoreOf(holdings, tasks, () => holdings.store.save(record)).then(answer, answer)
   return reply
 }
 
@@ -74,7 +85,7 @@ export async function adoptConfirmation(session: Session): Promise<boolean> {
 async function confirmationElsewhere({ tasks, facts, holdings, record }: Session) {
   const { store, settings } = holdings
   if (store.shared === true) {
-    const found: unknown = await askStore(tasks, () => store.load(facts.id))
+    const found: unknown = await askStoreOf(holdings, tasks, () => store.load(facts.id))
     return isSessionRecord(found) && found.id === facts.id ? found : undefined
   }
   return settings.sessionIds === undefined ? undefined : { ...record, initialized: true as const }

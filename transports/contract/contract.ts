@@ -272,11 +272,16 @@ export interface ListenScope {
   finished(): void
 }
 
-/** Why requests are not served through a port, as `/readyz` says it; undefined: they are. */
+/**
+ * Why requests are not served through a port, as `/readyz` says it; undefined: they are. Anybody may ask: of a
+ * problem its code is told, and `data.reason`, which names no addresses.
+ */
 export function notReady(server: ServerPort | undefined | null): string | undefined {
   if (server === undefined || server === null) return 'not ready'
   const problem = server.problem?.()
-  return problem && `not ready: ${problem.code}`
+  if (problem === undefined) return undefined
+  const { reason } = (problem.data ?? {}) as { readonly reason?: string }
+  return `not ready: ${problem.code}${reason === undefined ? '' : `: ${reason}`}`
 }
 
 /** The revisions that a server speaks through its port. */

@@ -72,6 +72,8 @@ export class RedisConnection {
   #pulse: unknown
   #isUp = false
   #isClosed = false
+  /** The policy by which the server deletes keys when its memory is full; undefined: it deletes none. */
+  evicts: string | undefined
 
   constructor(
     Library: ConstructorParameters<typeof Line>[0],
@@ -194,12 +196,13 @@ export class RedisConnection {
 
   /** Answers the id of the server's run. */
   async #introduce(call: Call, ids: Predecessors): Promise<string> {
-    const { version, run, role, isLoading } = readInfo(String(await call('INFO')))
+    const { version, run, role, isLoading, policy } = readInfo(String(await call('INFO')))
     const [major = 0, minor = 0] = version.split('.').map(Number)
     if (major < 6 || (major === 6 && minor < 2))
       throw optionError('url', `${this.name} is version ${version}: 6.2 or later is needed`)
     if (isLoading) throw new Error('it is loading its data')
     if (role !== 'master') throw new Error(`it is a ${role}, and cannot be written to`)
+    this.evicts = policy === '' || policy === 'noeviction' ? undefined : policy
     await ids.end(run, call)
     return run
   }
@@ -240,6 +243,7 @@ function readInfo(text: string) {
     run: read('run_id'),
     role: read('role'),
     isLoading: read('loading') === '1',
+    policy: read('maxmemory_policy'),
   }
 }
 

@@ -112,7 +112,7 @@ export class EngineState {
       if (!isHeard(name)) leases.set(name, { until: Math.min(until, now + deafLease), facts })
     const nodes = [...leases].flatMap(([name, { facts }]) => (this.#holds(name) ? [{ ...facts, name }] : []))
     const granted = Number(leases.get(node)?.until) - now
-    return { run: this.run, nodes, news: news.last, lease: granted }
+    return { run: this.run, nodes, news: news.last, lease: granted, now }
   }
 
   leave(node: string): void {

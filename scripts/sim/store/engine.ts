@@ -66,6 +66,8 @@ export class FakeEngine {
   #snapshot: ReturnType<EngineState['snapshot']> | undefined
   #runs = 1
   quality = goodEngine
+  /** What it says of how it may lose things. */
+  risk: string | undefined
   /** Connections of another incarnation are reset. */
   incarnation = 1
   /** Hears what is done of what machines have asked, as it is. */
@@ -269,6 +271,10 @@ class Link implements Engine {
 
   get isUp(): boolean {
     return this.#isUp
+  }
+
+  get risk(): string | undefined {
+    return this.#engine.risk
   }
 
   onHealth(fn: (isUp: boolean) => void): () => void {

@@ -1,6 +1,8 @@
 import { equal, is, not, ok } from 'uvu/assert'
 import { packParcel, readLetter, writeLetter } from '../../../server/nodes/letter.js'
 import { recordOf, recordText } from '../../../server/nodes/record-text.js'
+import type { StreamPlace } from '../../../server/nodes/engine.js'
+import { readEntries, writeEntry } from '../../../server/nodes/stream-entries.js'
 import { Seal } from '../../../server/nodes/seal.js'
 import { suite } from '../../support/suite.js'
 import { recordOf as recordWith } from './_members.js'
@@ -31,7 +33,39 @@ test('a letter that was changed anywhere, or that no key has signed, is none', (
   }
   for (const other of [[undefined], [['another key']]])
     is(readLetter(writeLetter(head, [packParcel(over)], new Seal(...other)), seal), undefined)
-  is(seal.open('news', text), undefined)
+  is(
+    seal.open({ kind: 'news' }, text, (opened) => opened),
+    undefined,
+  )
+})
+
+test('what was signed as one thing is no other, and what was one session’s is no other’s', () => {
+  const seal = new Seal(['one key of a cluster'])
+  const same = (text: string): string => text
+  const text = seal.close({ kind: 'session', place: 'ada' }, 'text')
+  is(seal.open({ kind: 'session', place: 'ada' }, text, same), 'text')
+  let isRead = false
+  for (const other of [
+    { kind: 'session', place: 'bob' },
+    { kind: 'session' },
+    { kind: 'task', place: 'ada' },
+    { kind: 'event', place: 'ada' },
+  ] as const)
+    is(
+      seal.open(other, text, () => {
+        isRead = true
+      }),
+      undefined,
+    )
+  is(isRead, false)
+  const [ada, bob] = ['ada', 'bob'].map((session) => ({ session, stream: 'c1' })) as [
+    StreamPlace,
+    StreamPlace,
+  ]
+  const event = { type: 'event', data: 'for ada' } as const
+  const entries = [writeEntry(ada, event, { number: 1, requestId: 1, seal })]
+  is(readEntries('log', ada, { entries, seal })?.length, 2)
+  is(readEntries('log', bob, { entries, seal }), undefined)
 })
 
 test('what is no letter is none, signed or not', () => {
@@ -82,7 +116,11 @@ test('a record that cannot be copied is refused, and what is none is none', () =
     refused = error
   }
   is((refused as { code?: unknown }).code, 'BAD_STATE')
-  for (const text of ['', 'v8 ', 'v8 AAAA', '{}', '[]', 'null', '{"id":"a"}']) not(recordOf(text))
+  const open = new Seal(undefined)
+  const read = (text: string): unknown => open.open({ kind: 'session' }, `\n${text}`, recordOf)
+  for (const text of ['', 'v8 ', 'v8 AAAA', '{}', '[]', 'null', '{"id":"a"}']) not(read(text))
+  equal([...open.refused], [['session', 7]])
+  ok(read(recordText(recordWith('a', 3))))
 })
 
 test.run()

@@ -410,13 +410,14 @@ test('what comes to a node without a port waits for one, or comes back', async (
   ])
 })
 
+const [ours, theirs] = ['a key of this cluster, which is long', 'another key, which is as long as it']
+
 test('nodes with other keys tell of each other, and refuse what the other one serves', async (t) => {
   const all = members(t)
   const told: unknown[] = []
   t.after(subscribeServer('node', ({ node, type, problem }) => void told.push([node, type, problem])))
-  const [key, another] = ['a key of this cluster, which is long', 'another key, which is as long as it']
-  const one = await all.start('one', {}, { keys: [key] })
-  const other = await all.start('other', {}, { keys: [another] })
+  const one = await all.start('one', {}, { keys: [ours] })
+  const other = await all.start('other', {}, { keys: [theirs] })
   const none = await all.start('none')
   await all.pass(1_000)
   const views = [one, other, none].map(({ cluster }) => cluster.view)
@@ -428,11 +429,57 @@ test('nodes with other keys tell of each other, and refuse what the other one se
       [['none'], ['one', 'other']],
     ],
   )
-  is(told.length, 6)
+  is(told.filter((each) => (each as unknown[])[1] === 'stranger').length, 6)
   match(JSON.stringify(told), /"one","stranger","node other has other keys/)
+  match(JSON.stringify(told), /"none","unsafe","[^"]*nothing is signed/)
   await claimed(all, one, 'a')
   for (const { cluster } of [other, none])
     is(await refused(all, cluster.claim('a', undefined)), 'CLUSTER_UNAVAILABLE')
+})
+
+test('a node with wrong keys leaves the sessions to those that were there before, and says why', async (t) => {
+  const all = members(t)
+  const nodes = [await all.start('one', {}, { keys: [ours] }), await all.start('two', {}, { keys: [ours] })]
+  const wrong = await all.start('a wrong one', {}, { keys: [theirs] })
+  const problems = (): unknown[] => [...nodes, wrong].map(({ cluster }) => cluster.problem?.message)
+  const why = /other keys, or another edition of this library, that were there before this one: one, two$/
+  await all.pass(400)
+  equal(problems().slice(0, 2), [undefined, undefined])
+  match(String(problems()[2]), why)
+  is(await refused(all, wrong.cluster.claim('a', undefined)), 'CLUSTER_UNAVAILABLE')
+  // settled as it is by now, it still is the stranger
+  await all.pass(lease * 2)
+  equal(problems().slice(0, 2), [undefined, undefined])
+  match(String(problems()[2]), why)
+  // those that came before are replaced one by one
+  for (const index of [0, 1]) {
+    await all.during(nodes[index]?.supervisor.stop() as Promise<unknown>)
+    nodes[index] = await all.start(`next ${index}`, {}, { keys: [ours] })
+    await all.pass(lease * 2)
+    equal(problems().slice(0, 2), [undefined, undefined])
+    match(String(problems()[2]), /that were there before this one/)
+  }
+  // an engine that forgets everything changes nothing
+  all.engine.wipe()
+  await all.pass(lease * 3)
+  equal(problems().slice(0, 2), [undefined, undefined])
+  match(String(problems()[2]), /that were there before this one/)
+  // without them it serves
+  for (const { supervisor } of nodes) await all.during(supervisor.stop())
+  await all.pass(lease)
+  is(wrong.cluster.problem, undefined)
+})
+
+test('of nodes with other keys that start together one side serves', async (t) => {
+  const all = members(t)
+  const one = await all.start('one', {}, { keys: [ours] })
+  const wrong = await all.start('a wrong one', {}, { keys: [theirs] })
+  const another = await all.start('another', {}, { keys: [ours] })
+  await all.pass(lease * 2)
+  equal(
+    [one, wrong, another].map(({ cluster }) => cluster.problem === undefined),
+    [true, false, true],
+  )
 })
 
 test('a node tells when it refuses sessions, why, and when it serves them again', async (t) => {
@@ -504,7 +551,7 @@ test('keys are changed one node after the other', async (t) => {
   const told = [...nodes, d].map((node) => node?.told().map(({ type }) => type))
   // the first cannot talk to the last: to it that one is gone
   equal(told, [['receive', 'gone'], ['receive', 'receive'], ['receive', 'receive'], ['receive']])
-  is(d.cluster.view.refused, 1)
+  equal([...d.cluster.view.refused], [['letter', 1]])
 })
 
 test('letters that were written before a node has begun anew are void', async (t) => {
@@ -673,7 +720,10 @@ test('what is not signed with a key of the cluster is refused', async (t) => {
   engine.state.publish('\n["one",{"type":"anything"}]')
   await all.pass(2_100)
   equal(other.told(), [])
-  is(other.cluster.view.refused, 3)
+  equal([...other.cluster.view.refused].sort(), [
+    ['letter', 3],
+    ['news', 1],
+  ])
 })
 
 for (const actor of ['engine', 'member'] as const)

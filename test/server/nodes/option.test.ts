@@ -88,6 +88,25 @@ test('while the engine is away sessions are refused, and the server goes on when
   await eventually(async () => (await statusOf(client)) === 200)
 })
 
+test('a node whose keys are not those of the others is not ready, and says why', async (t) => {
+  const { wayTo } = startFake()
+  const keyed = (index: number, key: string) => {
+    const way = wayTo(index)
+    return { ...way, settings: { ...way.settings, keys: [key] } }
+  }
+  const first = await startNode(t, keyed(0, 'a key of this cluster, which is long'), definition)
+  const wrong = await startNode(t, keyed(1, 'another key, which is as long as it'), definition)
+  const look = (server: Server) =>
+    new RawClient(t, new URL('/readyz', server.url).href).send('GET', undefined)
+  const why = 'nodes with other keys, or another edition of this library, that were there before this one'
+  await eventually(async () => (await look(wrong)).body === `not ready: CLUSTER_UNAVAILABLE: ${why}\n`)
+  assert.is((await look(wrong)).status, 503)
+  assert.is((await look(first)).body, 'ok\n')
+  assert.is((await new RawClient(t, wrong.url).post(initialize())).status, 503)
+  const clients = await Promise.all(Array.from({ length: 5 }, () => new RawClient(t, first.url).open()))
+  for (const client of clients) assert.is(await client.text('count'), '1')
+})
+
 test('a server that is stopped hands its sessions over, and leaves its cluster at once', async (t) => {
   const { wayTo } = startFake({ lease: 60_000 })
   const servers = await startCluster(t, wayTo, [definition, definition, definition])

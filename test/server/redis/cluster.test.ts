@@ -1,10 +1,19 @@
 // time limit: 180 s
+import { equal, is, match } from 'uvu/assert'
+import { subscribe } from '../../../runtime/faults/events.js'
+import { type NodeEvent, subscribeServer } from '../../../server/base/events.js'
+import { startServer } from '../../../server/server-supervisor.js'
+import type { TransportError } from '../../../transports/base/errors.js'
+import { serveHttp } from '../../../transports/http/server/serve.js'
+import { heard } from '../../support/heard.js'
+import { initialize, RawClient } from '../_client.js'
 import { redis } from '../../../server/redis/redis.js'
 import { redisTest, startRedis } from '../../support/redis.js'
 import { suite } from '../../support/suite.js'
 import { clusterDefinition, clusterSuite } from '../nodes/_cluster-suite.js'
 import { eventually } from '../nodes/_engine-suite.js'
 import { startEngineNodes } from '../nodes/_nodes.js'
+import { startNode } from '../nodes/_servers.js'
 
 const test = suite('cluster over Redis', { timeout: 15_000 })
 const three = [clusterDefinition, clusterDefinition, clusterDefinition]
@@ -27,5 +36,46 @@ redisTest(test, 'a Redis that refuses to write is told of with its own words', a
   server.cli('CONFIG', 'SET', 'maxmemory', '0')
   await eventually(() => node?.cluster.view.problem === undefined)
 })
+
+for (const keys of [undefined, ['a secret of 32 characters or more, for all']]) {
+  const how = keys === undefined ? 'without keys' : 'with keys'
+  redisTest(test, `a node does not start on a Redis that refuses it, ${how}, and says why`, async (t) => {
+    const server = await startRedis(t)
+    const none = await startRedis(t, { args: ['--cluster-enabled', 'yes'] })
+    server.cli('ACL', 'SETUSER', 'mcp', 'on', '>secret', '~else:*', '&*', '+@all')
+    const refused = async (url: string): Promise<string> => {
+      const cluster = redis({ url, keys, lease: 1_000 })
+      const options = { transport: serveHttp(), cluster, logger: false, signals: false } as const
+      return startServer(clusterDefinition, options).then(
+        (started) => started.stop().then(() => 'it has started'),
+        (error: TransportError) => `${error.code}: ${error.message}`,
+      )
+    }
+    match(await refused(server.url.replace('//', '//mcp:secret@')), /^CLUSTER_UNAVAILABLE: .*NOPERM/)
+    // no node of Redis Cluster has the slot
+    match(await refused(none.url), /^CLUSTER_UNAVAILABLE: .*CLUSTERDOWN/)
+  })
+}
+
+redisTest(
+  test,
+  'sessions that a full Redis does not save are told of at once, and are no crash',
+  async (t) => {
+    const server = await startRedis(t)
+    const cluster = redis({ url: server.url, lease: 10_000 })
+    const node = await startNode(t, cluster, clusterDefinition)
+    const client = await new RawClient(t, node.url).open()
+    const told = heard<NodeEvent>()
+    t.after(subscribeServer('node', (event) => void (event.type === 'unsaved' && told.add(event))))
+    const crashes: unknown[] = []
+    t.after(subscribe('crash', (crash) => void crashes.push(crash)))
+    server.cli('CONFIG', 'SET', 'maxmemory', '1')
+    for (let calls = 0; calls < 10; calls += 1)
+      match((await client.call('count')).error?.message ?? '', /could not be saved/)
+    is((await new RawClient(t, node.url).post(initialize())).status, 503)
+    match((await told.next()).problem ?? '', /^sessions are not saved \(\d+ times until now\): .*OOM/)
+    equal(crashes, [])
+  },
+)
 
 test.run()
