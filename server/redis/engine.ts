@@ -241,19 +241,10 @@ function unmarked(texts: readonly string[]): readonly string[] {
 /** Undefined: it was not written by a node. */
 function factsOf(text: string): NodeFacts | undefined {
   try {
-    const {
-      isRetiring,
-      isSettled = false,
-      sessions,
-      incarnation,
-      marks = [],
-      ...rest
-    } = JSON.parse(text) as NodeFacts
-    const { joinedAt, defers = false } = rest
+    const { isSettled = false, marks = [], ...rest } = JSON.parse(text) as NodeFacts
+    const { isRetiring, sessions, incarnation } = rest
     const isWhole = typeof isRetiring === 'boolean' && typeof sessions === 'number'
-    return isWhole && typeof incarnation === 'number'
-      ? { isRetiring, isSettled, joinedAt, defers, sessions, incarnation, marks }
-      : undefined
+    return isWhole && typeof incarnation === 'number' ? { ...rest, isSettled, marks } : undefined
   } catch {
     return undefined
   }

@@ -23,7 +23,7 @@ const note = defineTool({
   input: { type: 'object', properties: { text: { type: 'string' } } },
   async run(args, ctx) {
     const { text } = args as { text?: string }
-    return String(await ctx.update('note', (known) => text ?? known))
+    return String(await ctx.update<string>('note', (known = '') => text ?? known))
   },
 })
 const definition = defineServer({ name: 'test', version: '1', tools: [note] })
