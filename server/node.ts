@@ -116,7 +116,8 @@ const node = defineActor({
       cluster.send(from, { type: 'failed', id: envelope.id, problem: failed })
     },
     hear: ({ cluster }, news: News) => cluster.inbox?.hear(news),
-    gone: ({ cluster }, name: string) => cluster.inbox?.gone(name),
+    ended: ({ cluster }, name: string) => cluster.ended(name),
+    gone: ({ cluster }, name: string) => cluster.gone(name),
   },
   info: {
     // without the hub nothing can be served: another process takes this one's place

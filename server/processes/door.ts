@@ -21,6 +21,8 @@ interface Node {
   readonly ref: NodeRef
   /** Connections that it was given, and has not taken yet. */
   given: number
+  /** Called when it has taken them all, or has ended. */
+  readonly taken: (() => void)[]
   /** Calls what counts a connection no more, by the connection's number. */
   readonly open: Map<number, () => void>
 }
@@ -62,6 +64,17 @@ export const doorActor = defineActor({
     place.address = address
     return door
   },
+  call: {
+    /** A process gets no more connections: resolves when it has taken those that it was given. */
+    withdraw(door, ref: NodeRef, ctx) {
+      door.serving = door.serving.filter((node) => node.ref !== ref)
+      const node = door.nodes.get(ref)
+      if (node === undefined || node.given === 0) return undefined
+      const reply = ctx.defer<undefined>()
+      node.taken.push(() => reply.resolve(undefined))
+      return reply
+    },
+  },
   cast: {
     /** Who gets connections from now on. */
     serve(door, refs: readonly NodeRef[], ctx) {
@@ -77,6 +90,7 @@ export const doorActor = defineActor({
       const node = door.nodes.get(process)
       door.nodes.delete(process)
       for (const id of node?.open.keys() ?? []) end(node, id)
+      for (const resolve of node?.taken ?? []) resolve()
     },
   },
 })
@@ -85,7 +99,7 @@ export type DoorRef = RefOf<typeof doorActor>
 export type { GivenSocket }
 
 function newNode({ nodes }: Door, ref: NodeRef, ctx: ActorContext): Node {
-  const node: Node = { ref, given: 0, open: new Map() }
+  const node: Node = { ref, given: 0, taken: [], open: new Map() }
   nodes.set(ref, node)
   ctx.monitor(ref)
   return node
@@ -146,6 +160,7 @@ function hand(
     'close',
     ctx.bind(() => {
       node.given -= 1
+      if (node.given === 0) for (const resolve of node.taken.splice(0)) resolve()
       handOut(door, ctx)
     }),
   )

@@ -132,6 +132,10 @@ export const hubActor = defineActor({
       const undelivered = { type: 'undelivered', id: envelope.id } as const
       outbox.send(from, (ref) => ref.cast('envelope', { from: to, envelope: undelivered }))
     },
+    /** A node knows that another one has ended: what it had asked of that one before, it has been told of. */
+    knows({ outbox }, { from, ended }: { from: string; ended: string }) {
+      outbox.send(from, (ref) => ref.cast('gone', ended))
+    },
     publish(hub, { from, news }: { from: string | undefined; news: News }) {
       for (const node of hub.nodes.values()) if (node.name !== from) node.ref.cast('hear', news)
     },
@@ -148,7 +152,7 @@ export const hubActor = defineActor({
       hub.outbox.forget(ended.name)
       forget(hub, ended.name)
       for (const [id, { node }] of hub.claims) if (node === ended.name) release(hub, node, id)
-      for (const name of hub.nodes.keys()) hub.outbox.send(name, (ref) => ref.cast('gone', ended.name))
+      for (const name of hub.nodes.keys()) hub.outbox.send(name, (ref) => ref.cast('ended', ended.name))
     },
   },
 })

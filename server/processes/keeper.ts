@@ -201,6 +201,10 @@ async function replaceAll(keeper: Keeper, ctx: ActorContext): Promise<void> {
     keeper.hub.cast('retire', old.name)
     withdraw(keeper, old)
     const until = ctx.clock.now() + keeper.drainTimeout
+    // a connection that is on its way to it is served there
+    await keeper.door
+      .call('withdraw', old.ref, { timeout: Math.max(settleTime, keeper.drainTimeout) })
+      .catch(ignoreEnd)
     await old.ref.call('retire', keeper.drainTimeout, forever).catch(ignoreEnd)
     await keeper.hub.call('close', old.name).catch(ignoreEnd)
     const timeout = Math.max(settleTime, until - ctx.clock.now())

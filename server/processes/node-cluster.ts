@@ -17,6 +17,8 @@ export class NodeCluster implements Cluster {
   readonly problem = undefined
   readonly streams: KeptStreams | undefined
   readonly #hub: HubRef
+  /** Nodes that have ended, while the hub may still be about to give back what was asked of them. */
+  readonly #ended = new Set<string>()
   #inbox: Inbox | undefined
 
   constructor(node: string, hub: HubRef, streams?: KeptStreams) {
@@ -52,7 +54,28 @@ export class NodeCluster implements Cluster {
   }
 
   send(to: string, envelope: Envelope): boolean {
+    // whoever asks is told after it has asked
+    if (envelope.type === 'ask' && this.#ended.has(to)) {
+      const undelivered = { type: 'undelivered', id: envelope.id } as const
+      void Promise.resolve().then(() => this.#inbox?.receive(to, undelivered))
+      return true
+    }
     return outside(() => this.#hub.cast('send', { from: this.node, to, envelope }))
+  }
+
+  /**
+   * A node has ended. What was on its way to it then comes back `undelivered`, and is asked for elsewhere: it is
+   * waited for before the rest counts as lost.
+   */
+  ended(node: string): void {
+    this.#ended.add(node)
+    outside(() => this.#hub.cast('knows', { from: this.node, ended: node }))
+  }
+
+  /** All that was on its way to a node that has ended has come back. */
+  gone(node: string): void {
+    this.#ended.delete(node)
+    this.#inbox?.gone(node)
   }
 
   publish(news: News): void {

@@ -39,6 +39,8 @@ export interface NodeCasts {
   streams: (state: never, news: StreamNews, ctx: never) => unknown
   envelope: (state: never, input: { from: string; envelope: Envelope }, ctx: never) => unknown
   hear: (state: never, news: News, ctx: never) => unknown
+  /** Nothing reaches this node any more: asked for `knows`, the hub says when it is `gone`. */
+  ended: (state: never, node: string, ctx: never) => unknown
   gone: (state: never, node: string, ctx: never) => unknown
 }
 
