@@ -204,6 +204,7 @@ const events: Readonly<Record<keyof TestingEvents, true>> = Object.freeze({
   'server.notification': true,
   'server.node': true,
   'server.gateway': true,
+  'server.notice': true,
   'client.warning': true,
   'client.log': true,
   'client.state': true,

@@ -60,6 +60,7 @@ export { AskError, type AskErrorCode, ServerError, type ServerErrorCode, ToolErr
 export {
   type GatewayEvent,
   type NodeEvent,
+  type NoticeEvent,
   type NotificationEvent,
   type RequestEvent,
   type RequestOrigin,

@@ -40,7 +40,8 @@ import { EngineCluster } from './nodes/engine-cluster.js'
 import { Exchanges } from './exchanges/exchanges.js'
 import { Sessions } from './sessions/sessions.js'
 import { mcpTasksSpec } from './tasks/supervisor.js'
-import { stopOnSignals } from './signals.js'
+import { noteNotReloaded, noteSessionsInMemory } from './notices.js'
+import { hasTerminal, stopOnSignals } from './signals.js'
 
 /**
  * Starts a server as a tree of its own and resolves once it listens. Rejects with ServerError BAD_DEFINITION
@@ -92,10 +93,11 @@ async function startProcesses(
     const server = new ServerProcesses({ name: settings.name, registry, supervisor, place })
     if (signals)
       supervisor.ref.onExit(
-        stopOnSignals(
-          () => server.stop(),
-          () => server.reload(),
-        ),
+        stopOnSignals({
+          stop: () => server.stop(),
+          hangUp: () => server.reload(),
+          endsOnHangUp: false,
+        }),
       )
     return server
   } catch (error) {
@@ -122,7 +124,17 @@ async function start(
   try {
     const supervisor = await startSupervisor({ ...treeWide, registry, ...serverSupervisor(run) })
     const server = handleOf(settings, place, registry, supervisor.ref)
-    if (signals) supervisor.ref.onExit(stopOnSignals(() => server.stop()))
+    const { name, transport, revisions, store, sessionIds, cluster } = settings
+    const by = [store, sessionIds, cluster]
+    noteSessionsInMemory(supervisor.ref, { name, transport: transport.name, revisions, by })
+    if (signals)
+      supervisor.ref.onExit(
+        stopOnSignals({
+          stop: () => server.stop(),
+          hangUp: async () => noteNotReloaded(supervisor.ref, name),
+          endsOnHangUp: hasTerminal(),
+        }),
+      )
     await firstLists(settings, registry)
     return server
   } catch (error) {

@@ -2,7 +2,7 @@ import { contain, type ContainedTree } from '../runtime/faults/containment.js'
 
 const key = Symbol.for('caduceus.signals.1')
 const signals = ['SIGTERM', 'SIGINT'] as const
-const numbers = Object.freeze({ SIGTERM: 15, SIGINT: 2 })
+const numbers = Object.freeze({ SIGTERM: 15, SIGINT: 2, SIGHUP: 1 })
 
 /** Keeps containment going after the last server has stopped. */
 const nobody: ContainedTree = {
@@ -11,41 +11,52 @@ const nobody: ContainedTree = {
   end: async () => {},
 }
 
-type Signal = (typeof signals)[number]
+type Signal = keyof typeof numbers
 
-/**
- * Has SIGTERM and SIGINT stop this server in an orderly way, and SIGHUP replace its processes, if it has any
- * (`reload`); the returned function undoes that. Once all servers of the program have stopped, it ends with
- * `process.exitCode`, or 0, unless it listens for the signal itself. A second signal ends it at once.
- */
-export function stopOnSignals(stop: () => Promise<void>, reload?: () => Promise<void>): () => void {
-  // what a reload fails with is in the log already, and its server goes on
-  const onHangUp = (): void => void reload?.().catch(() => {})
-  if (reload !== undefined) process.on('SIGHUP', onHangUp)
-  const unstop = stopOnTerm(stop)
-  return () => {
-    process.off('SIGHUP', onHangUp)
-    unstop()
-  }
+export interface SignalPlan {
+  readonly stop: () => Promise<void>
+  /** What SIGHUP does where it does not say that a terminal is gone. */
+  readonly hangUp: () => Promise<void>
+  /** Whether the program has a terminal, so that SIGHUP says that it is gone: that is like SIGTERM. */
+  readonly endsOnHangUp: boolean
 }
 
-function stopOnTerm(stop: () => Promise<void>): () => void {
+/**
+ * Has SIGTERM and SIGINT stop this server in an orderly way; the returned function undoes that. SIGHUP never
+ * ends the program without a stop. Once all servers of the program have stopped, it ends with
+ * `process.exitCode`, or 0, unless it listens for the signal itself. A second signal ends it at once.
+ */
+export function stopOnSignals({ stop, hangUp, endsOnHangUp }: SignalPlan): () => void {
+  // what a reload fails with is in the log already, and its server goes on
+  const onHangUp = (): void => void hangUp().catch(() => {})
+  if (!endsOnHangUp) process.on('SIGHUP', onHangUp)
   const known = Reflect.get(globalThis, key) as Leaving | undefined
   const leaving = known ?? new Leaving()
   // shared by all copies of the library: the last server of all ends the program
   Reflect.set(globalThis, key, leaving)
-  leaving.add(stop)
-  return () => leaving.remove(stop)
+  leaving.add(stop, endsOnHangUp)
+  return () => {
+    process.off('SIGHUP', onHangUp)
+    leaving.remove(stop)
+  }
+}
+
+/** Whether one of the streams that the program was started with is a terminal. */
+export function hasTerminal(): boolean {
+  const { isatty } = process.getBuiltinModule('node:tty')
+  return [0, 1, 2].some((fd) => isatty(fd))
 }
 
 class Leaving {
   readonly #stops = new Set<() => Promise<void>>()
-  readonly #onSignal = (signal: Signal): void => void this.#leave(signal)
+  readonly #onSignal = (signal: NodeJS.Signals): void => void this.#leave(signal as Signal)
   #isLeaving = false
 
-  add(stop: () => Promise<void>): void {
+  add(stop: () => Promise<void>, endsOnHangUp = false): void {
     if (this.#stops.size === 0 && !this.#isLeaving)
       for (const signal of signals) process.on(signal, this.#onSignal)
+    if (endsOnHangUp && !process.listeners('SIGHUP').includes(this.#onSignal))
+      process.on('SIGHUP', this.#onSignal)
     this.#stops.add(stop)
   }
 
@@ -57,6 +68,8 @@ class Leaving {
 
   async #leave(signal: Signal): Promise<void> {
     const isAlone = process.listenerCount(signal) === 1
+    // a program that listens for it means something else by it
+    if (signal === 'SIGHUP' && !isAlone) return
     if (this.#isLeaving) {
       if (isAlone) process.exit(128 + numbers[signal])
       return
@@ -75,6 +88,6 @@ class Leaving {
   }
 
   #rest(): void {
-    for (const signal of signals) process.off(signal, this.#onSignal)
+    for (const signal of [...signals, 'SIGHUP' as const]) process.off(signal, this.#onSignal)
   }
 }

@@ -59,6 +59,7 @@ const highest: { readonly [category: string]: Level } = {
   'client.log': 'error',
   'server.node': 'warn',
   'server.gateway': 'warn',
+  'server.notice': 'info',
 }
 type Write = (level: Level, facts: object, message: string) => void
 

@@ -109,6 +109,18 @@ export interface GatewayEvent {
   readonly problem: string
 }
 
+/** What a server tells those who run it. It is logged, unless `logLevels` says otherwise. */
+export interface NoticeEvent {
+  /** At its start: its sessions end with its program. At SIGHUP: it has nothing to reload. */
+  readonly type: 'sessions_in_memory' | 'not_reloaded'
+  readonly level: 'info'
+  readonly tree: number
+  /** The name of the server. */
+  readonly server: string
+  /** What is so, and what to do. */
+  readonly problem: string
+}
+
 /**
  * What servers tell: published on `node:diagnostics_channel` as `caduceus.server.NAME`. But for `work`, no event has
  * params, results, headers, ids of sessions or messages of errors in it: those may be secret.
@@ -120,11 +132,12 @@ export interface ServerEvents {
   notification: NotificationEvent
   node: NodeEvent
   gateway: GatewayEvent
+  notice: NoticeEvent
 }
 
 const channels = eventChannels<ServerEvents>(
   'caduceus.server',
-  ['session', 'request', 'work', 'notification', 'node', 'gateway'],
+  ['session', 'request', 'work', 'notification', 'node', 'gateway', 'notice'],
   optionError,
 )
 

@@ -1,9 +1,12 @@
+import tty from 'node:tty'
 import { defineServer } from '../../server/definitions/define-server.js'
 import { defineTool } from '../../server/definitions/define-tool.js'
 import { startServer } from '../../server/server-supervisor.js'
 import { serveHttp } from '../../transports/http/server/serve.js'
 
 const how = process.argv[2]
+// as if its standard error were a terminal
+if (how === 'terminal') Object.assign(tty, { isatty: () => true })
 const slow = defineTool({
   name: 'slow',
   async run() {
@@ -38,7 +41,7 @@ const definition = defineServer({
   tools: [slow, endless, careless],
   session,
 })
-const options = { transport: serveHttp({ port: 0 }), signals: how !== 'off', logger: false } as const
+const options = { transport: serveHttp({ port: 0 }), signals: how !== 'off', logger: 'json' } as const
 const server = await startServer(definition, options)
 if (how === 'host') process.once('SIGTERM', () => server.onExit(() => process.exit(7)))
 console.log(server.url)

@@ -11,17 +11,20 @@ import { startServer } from '../../server/server-supervisor.js'
 import { stopOnSignals } from '../../server/signals.js'
 import { http } from '../../transports/http/client/client.js'
 import { memory } from '../../transports/connections/memory.js'
+import { eventually } from './nodes/_servers.js'
 import { inRoot } from '../support/root.js'
 import { suite, type TestContext } from '../support/suite.js'
 
 const test = suite('server signals', { timeout: 20_000 })
 
-type Program = ChildProcessByStdio<null, Readable, null>
+type Program = ChildProcessByStdio<null, Readable, Readable>
 
 async function start(t: TestContext, how: string, tool: string) {
   const program = inRoot('.t', 'test', 'server', '_signals-program.js')
-  const child: Program = spawn(process.execPath, [program, how], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const child: Program = spawn(process.execPath, [program, how], { stdio: ['ignore', 'pipe', 'pipe'] })
   t.after(() => child.kill('SIGKILL'))
+  const logged: string[] = []
+  createInterface(child.stderr).on('line', (line) => logged.push(line))
   const lines: string[] = []
   const reader = createInterface(child.stdout).on('line', (line) => lines.push(line))
   const [url] = await once(reader, 'line')
@@ -31,7 +34,7 @@ async function start(t: TestContext, how: string, tool: string) {
   call.catch(() => {})
   while (!lines.includes('working')) await once(reader, 'line')
   const ended = once(child, 'close').then(([code, signal]) => ({ code, signal, lines }))
-  return { child, call, ended }
+  return { child, call, ended, logged }
 }
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const)
@@ -58,9 +61,13 @@ test('each stop is called once, also one that fails, and then nobody listens', a
   t.after(() => process.off('SIGTERM', own))
   let stops = 0
   const undo = [false, true].map((fails) =>
-    stopOnSignals(async () => {
-      stops += 1
-      if (fails) throw new Error('failed')
+    stopOnSignals({
+      async stop() {
+        stops += 1
+        if (fails) throw new Error('failed')
+      },
+      hangUp: async () => {},
+      endsOnHangUp: false,
     }),
   )
   assert.equal([process.listenerCount('SIGTERM'), process.listenerCount('SIGINT')], [2, 1])
@@ -84,6 +91,42 @@ test('a host program that listens for the signal decides itself how to end', asy
   child.kill('SIGTERM')
   assert.is((await call).text, 'done')
   assert.is((await ended).code, 7)
+})
+
+test('SIGHUP ends no program that has no terminal: calls go on, and the log says that nothing is reloaded', async (t) => {
+  const { child, call, logged } = await start(t, 'on', 'slow')
+  child.kill('SIGHUP')
+  assert.is((await call).text, 'done')
+  await eventually(() => logged.some((line) => line.includes('SIGHUP: nothing is reloaded')))
+  assert.is(child.exitCode ?? child.signalCode, null)
+})
+
+test('with a terminal SIGHUP says that it is gone: calls finish, hooks run, and the program ends with 0', async (t) => {
+  const { child, call, ended } = await start(t, 'terminal', 'slow')
+  child.kill('SIGHUP')
+  assert.is((await call).text, 'done')
+  const { code, lines } = await ended
+  assert.is(code, 0)
+  assert.ok(lines.includes('session ended'), lines.join(', '))
+})
+
+test('a program with a terminal that listens for SIGHUP itself goes on', async (t) => {
+  const own = (): void => {}
+  process.on('SIGHUP', own)
+  t.after(() => process.off('SIGHUP', own))
+  let stops = 0
+  const undo = stopOnSignals({
+    async stop() {
+      stops += 1
+    },
+    hangUp: async () => {},
+    endsOnHangUp: true,
+  })
+  process.emit('SIGHUP', 'SIGHUP')
+  await new Promise((resolve) => setImmediate(resolve))
+  assert.is(stops, 0)
+  undo()
+  assert.equal(process.listeners('SIGHUP'), [own])
 })
 
 test('with signals: false a signal is none of our business', async (t) => {
