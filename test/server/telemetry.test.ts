@@ -10,6 +10,8 @@ import type { Logger, LogLevels } from '../../runtime/faults/log.js'
 import { runProgram } from '../runtime/_program.js'
 import { inRoot } from '../support/root.js'
 import { suite } from '../support/suite.js'
+import { createMemoryStore } from '../../server/stores/session-store.js'
+import { memory } from '../../transports/connections/memory.js'
 import { RawClient } from './_client.js'
 import { as, byName } from './_principals.js'
 import { count, startTestServer } from './_servers.js'
@@ -35,6 +37,7 @@ test('an operator chooses for each category from which level on it is written', 
     'server.session': 'debug',
     'server.request': 'info',
     'transport.connection': 'warn',
+    'server.notice': 'silent',
     progress: 'silent',
   }
   const server = await startTestServer(t, [count], { logger, logLevels })
@@ -66,17 +69,52 @@ test('without a logger of the program the lines go to standard error, as JSON', 
     .map((line) => JSON.parse(line))
   assert.equal(
     [stdout, ...written.map(({ category, msg }) => [category, msg])],
-    ['', ...['listening', 'stopped'].map((type) => ['transport.listener', `transport.listener ${type}`])],
+    [
+      '',
+      ['transport.listener', 'transport.listener listening'],
+      ['server.notice', 'server.notice sessions_in_memory'],
+      ['transport.listener', 'transport.listener stopped'],
+    ],
   )
 })
 
 test('what nobody asked for is neither written nor made', async (t) => {
   const { lines, logger } = memoryLogger()
-  const server = await startTestServer(t, [count], { logger, logLevels: { progress: 'silent' } })
+  const server = await startTestServer(t, [count], {
+    logger,
+    logLevels: { progress: 'silent', 'server.notice': 'silent' },
+  })
   for (const name of [...upper, ...lower]) assert.not.ok(channel(`caduceus.${name}`).hasSubscribers, name)
   const client = await new RawClient(t, server.url).open()
   await client.text('count')
   assert.equal(lines, [])
+})
+
+test('a server over HTTP whose sessions end with its program says so, once, and what to do', async (t) => {
+  const sessionIds = sealedIds({ keys: ['a key of these tests, and of no other'] })
+  const store = createMemoryStore()
+  for (const [options, times] of [
+    [{}, 1],
+    [{ sessionIds }, 0],
+    [{ store }, 0],
+    [{ revisions: ['2026-07-28'] }, 0],
+    [{ transport: memory().serve }, 0],
+  ] as const) {
+    const { lines, logger } = memoryLogger()
+    const server = await startTestServer(t, [count], {
+      ...options,
+      logger,
+      logLevels: { progress: 'silent' },
+    })
+    server.registry.whereis('test/base')?.kill()
+    await server.stop()
+    const notices = lines.filter(({ category }) => category === 'server.notice')
+    assert.equal(
+      notices.map(({ level }) => level),
+      Array.from({ length: times }, () => 'info'),
+    )
+    for (const { facts } of notices) assert.match(String(Reflect.get(facts, 'problem')), /createFileStore/)
+  }
 })
 
 test('levels that are none are refused at once, and so are categories', async (t) => {
