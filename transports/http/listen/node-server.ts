@@ -19,6 +19,7 @@ import {
   noteRefused,
 } from '../../contract/events.js'
 import type { ConnectionSource } from '../../contract/sharing.js'
+import { watchDescriptors } from './descriptors.js'
 import { Metrics } from './metrics.js'
 import { checkReach } from './guard.js'
 import { listen, portOf, urlOf } from './listening.js'
@@ -85,7 +86,7 @@ export async function takeServer(
     const server = await makeServer(settings, plan, onRequest)
     const releases = [
       takeUpgrades(server, plan, report),
-      watchConnections(server, plan),
+      watchConnections(server, plan, scope),
       watchHandshakes(server),
     ]
     return feed(server, scope, source, { releases, keepAliveTimeout: settings.keepAliveTimeout })
@@ -98,7 +99,7 @@ export async function takeServer(
   const releases = [takeUpgrades(server, plan, report)]
   if (settings.server !== undefined) releases.push(intercept(server, settings, { ...plan, onRequest }))
   if (settings.server === undefined || (plan.watchesGiven && !isForeign))
-    releases.push(watchConnections(server, plan))
+    releases.push(watchConnections(server, plan, scope))
   if (!isForeign) releases.push(watchHandshakes(server))
   scope.own(() => {
     for (const release of releases) release()
@@ -323,10 +324,16 @@ function takeUpgrades(server: HttpServer, plan: ServerPlan, report: (error: unkn
 }
 
 /** Tells of connections, and closes new ones of an address that has too many. */
-function watchConnections(server: HttpServer, { origin, tells, clients }: ServerPlan): () => void {
+function watchConnections(
+  server: HttpServer,
+  { origin, tells, clients }: ServerPlan,
+  { world }: LinkScope,
+): () => void {
   let count = 0
+  const look = watchDescriptors(world)
   const onConnection = (socket: Socket): void => {
     const { remoteAddress } = socket
+    look(socket)
     const isOne = clients?.enterFrom(remoteAddress, socket) ?? true
     socket.once('close', () => clients?.leave(socket))
     if (!isOne) {

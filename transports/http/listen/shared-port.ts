@@ -3,6 +3,7 @@ import { ClientCounts } from '../../connections/client-counts.js'
 import type { LinkScope } from '../../contract/contract.js'
 import { noteRefused, originHere } from '../../contract/events.js'
 import type { SharedAddress } from '../../contract/sharing.js'
+import { watchDescriptors } from './descriptors.js'
 import { checkReach } from './guard.js'
 import { listen, urlOf } from './listening.js'
 import type { ListenSettings } from './options.js'
@@ -31,9 +32,11 @@ export async function listenForAll(
   const admit = limitConnections(limits, name)
   /** Those that nobody else has yet. */
   const here = new Set<Socket>()
+  const look = watchDescriptors(scope.world)
   const onConnection = scope.bind((socket: Socket) => {
     // without a listener an end before anybody takes it would be an uncaught error
     socket.on('error', () => {})
+    look(socket)
     const ended = admit(socket)
     if (ended === undefined) return void socket.destroy()
     here.add(socket)
