@@ -1,4 +1,5 @@
 import { basename, dirname, resolve } from 'node:path'
+import { isatty } from 'node:tty'
 import { pathToFileURL } from 'node:url'
 import { gateway, observe, serveHttp, type ServerDefinition, type ServerOptions, startServer } from 'caduceus'
 import { isObject } from '../protocol/wire/json.js'
@@ -101,10 +102,10 @@ async function serveFile(file: string, invocation: Invocation, world: World): Pr
   const team = gateway(roster, { name: 'caduceus', version: '1.0.0' })
   const server = await startServer(team, { transport: readListening(invocation) })
   tell(`${roster.names.length} servers of ${file}: ${roster.names.join(', ')}`)
-  const reread = async (): Promise<void> => {
+  const reread = async (isAsked = false): Promise<void> => {
     try {
       const changes = await roster.read()
-      if (changes !== '') tell(`${file}: ${changes}`)
+      if (changes !== '' || isAsked) tell(`${file}: ${changes === '' ? 'nothing has changed' : changes}`)
     } catch (error) {
       tell(`${messageOf(error)}; all servers stay as they are`)
     }
@@ -116,5 +117,12 @@ async function serveFile(file: string, invocation: Invocation, world: World): Pr
     () => void reread(),
     world,
   )
-  return await untilEnd(server, file, invocation).finally(undo)
+  const hasTerminal = [0, 1, 2].some((descriptor) => isatty(descriptor))
+  // where a terminal has hung up, nobody is there any more
+  const onHangUp = (): void => void (hasTerminal ? server.stop() : reread(true))
+  process.on('SIGHUP', onHangUp)
+  return await untilEnd(server, file, invocation).finally(() => {
+    process.off('SIGHUP', onHangUp)
+    undo()
+  })
 }

@@ -136,9 +136,11 @@ export { node as default }
 async function load(
   module: string,
 ): Promise<{ definition: ServerDefinition; options: Partial<ServerOptions> }> {
-  const { default: definition, options = {} } = await exportsOf(module)
+  const { options = {}, ...others } = await exportsOf(module)
+  const servers = Object.values(others).filter(isServer)
+  const definition = servers.length === 1 ? servers[0] : others.default
   if (!isServer(definition)) {
-    const problem = `${module}: expected the default export to be what defineServer returns, got ${show(definition)}`
+    const problem = `${module}: expected the default or only export to be what defineServer returns, got ${show(definition)}`
     throw new ServerError('BAD_DEFINITION', problem, { data: { field: 'definition' } })
   }
   if (typeof options !== 'object' || options === null)

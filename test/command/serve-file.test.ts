@@ -126,6 +126,23 @@ test('a file that says less than it should changes nothing, and costs no call; o
   assert.is(await stop(), 0)
 })
 
+test('SIGHUP has the file read again, and ends nothing', async (t) => {
+  const home = newHome(t)
+  const file = join(home, 'mcp.json')
+  const entry = { command: process.execPath, args: [serverFile, '--stdio'] }
+  writeFileSync(file, JSON.stringify({ mcpServers: { one: entry } }))
+  const { line, stop, child } = begin(t, ['serve', 'mcp.json', '--http', '0'], home)
+  const [, url = ''] = await line(servedAt)
+  const client = connectTo(t, url)
+  assert.is((await client.callTool('one__add', { a: 1, b: 2 })).text, '3')
+  child.kill('SIGHUP')
+  await line(/nothing has changed/)
+  assert.is((await client.callTool('one__add', { a: 1, b: 2 })).text, '3')
+  assert.is(client.inspect().counts.sessions, 1)
+  await client.close()
+  assert.is(await stop(), 0)
+})
+
 test('with nothing left to serve it says why, and does not start', async (t) => {
   const home = newHome(t)
   const file = join(home, 'mcp.json')
