@@ -32,7 +32,10 @@ async function main(args: readonly string[]): Promise<number> {
 }
 
 async function run([word, ...args]: readonly string[]): Promise<number> {
-  if (word === '--version' || word === 'version') return say(version)
+  if (word === '--version' || word === 'version') {
+    if (args.length === 0) return say(version)
+    throw new UsageError(`${word}: expected nothing behind it, got ${args.join(' ')}`)
+  }
   if (word === undefined || word === '--help' || word === '-h' || word === 'help') {
     const [about] = args
     return say(about !== undefined && about in commands ? helpOf(about) : overview())

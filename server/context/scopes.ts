@@ -22,12 +22,16 @@ function hasScopes({ principal, trusted }: Peer, scopes: readonly string[] = [])
 
 /**
  * Throws McpError 403 with the required scopes in `data.scopes`: a listener makes its challenge from them. Throws
- * -32602 for a caller who has them, and may not all the same.
+ * `absent()` for a caller who has them, and may not all the same: that is told as what there is not.
  */
-export function checkAllowed(peer: Peer, component: Guarded): void {
+export function checkAllowed(peer: Peer, component: Guarded, absent = nothing): void {
   if (isAllowed(peer, component)) return
   // no scope would help
-  if (hasScopes(peer, component.scopes)) throw McpError.invalidParams('Not for this caller')
+  if (hasScopes(peer, component.scopes)) throw absent()
   const data = { scopes: component.scopes }
   throw new McpError(insufficientScope, 'Insufficient scope', { data })
+}
+
+function nothing(): McpError {
+  return McpError.invalidParams('Not found')
 }

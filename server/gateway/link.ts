@@ -579,10 +579,16 @@ function plain(result: JsonObject): JsonObject {
 /** What became of the call; the words of the client may be for whoever runs the gateway alone. */
 function refusalOf(name: string, method: string, error: CaduceusError): McpError {
   const sent = isObject(error.data) && typeof error.data.sent === 'boolean' ? error.data.sent : true
-  const said = error.code === 'INVALID_RESPONSE' ? `: ${messageOf(error)}` : ''
+  const isTold = error.code === 'INVALID_RESPONSE' || isTooLong(error.cause)
+  const said = isTold ? `: ${messageOf(error)}` : ''
   const text = `${name}: ${method}: ${words[String(error.code)] ?? `failed (${error.code})`}${said}`
   const data = { code: error.code, retryable: error.retryable, sent }
   return new McpError(errorCodes.internalError, text, { data, cause: error })
+}
+
+/** Whether a message was longer than its client takes, or sends. */
+function isTooLong(cause: unknown): boolean {
+  return cause instanceof CaduceusError && /^(?:MESSAGE|LINE|EVENT)_TOO_LONG$/.test(String(cause.code))
 }
 
 const words: Readonly<Record<string, string>> = Object.freeze({

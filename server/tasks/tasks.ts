@@ -25,6 +25,7 @@ import { checkUsable, hasTasks } from '../definitions/session-needs.js'
 import type { Holdings } from '../holdings/holdings-actor.js'
 import type { TaskSettings } from '../holdings/task-options.js'
 import { prepareTool } from '../requests/handlers/tools.js'
+import { unknown } from '../requests/handlers/unknown.js'
 import { noAnswerIn, type RouteScope, type TaskRoutes, type Work } from '../requests/work.js'
 import type { SharedTaskStore, TaskErrand } from '../stores/shared-task-store.js'
 import type { TaskQuestion, TaskRecord, TaskStore } from '../stores/task-store.js'
@@ -167,7 +168,7 @@ export class McpTasks implements TaskRoutes {
     }
     if (!isWanted && tool.task === 'optional') return undefined
     const given = readParams('tools/call', params)
-    checkAllowed(peer, tool)
+    checkAllowed(peer, tool, () => unknown('tool', tool.name, catalog.tools, peer))
     checkUsable(dialect, tool, `tool ${tool.name}`)
     if (!isWanted) {
       if (dialect.handshake)
@@ -433,7 +434,7 @@ export class McpTasks implements TaskRoutes {
   /** What a tool with scopes has come to is for those who may use it. Throws McpError 403. */
   #checkScopes({ params }: TaskRecord, peer: Peer): void {
     const tool = this.#holdings.catalog.tools.get(String(params.name))
-    if (tool !== undefined) checkAllowed(peer, tool)
+    if (tool !== undefined) checkAllowed(peer, tool, unknownTask)
   }
 
   #tell(record: TaskRecord, dialect: Dialect): object {

@@ -102,6 +102,9 @@ test('a tool that fails is exit code 1, and so is an error of the server', async
 test('the version is that of the package', async (t) => {
   const { version } = JSON.parse(readFileSync(inRoot('package.json'), 'utf8'))
   assert.is((await caduceus(t, ['--version'])).out, `${version}\n`)
+  const { code, out, err } = await caduceus(t, ['--version', '--foo'])
+  assert.equal([code, out], [2, ''])
+  assert.match(err, /^caduceus: --version: .*--foo\n$/)
 })
 
 test.run()

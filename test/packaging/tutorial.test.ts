@@ -46,24 +46,32 @@ test('each step of the tutorial does what its page says, to the letter, but for 
   assert.ok(listed.code === 0 && /add[\s\S]*break/.test(listed.output), listed.output)
   assert.match((await say(add)).output, /^1: buy tea$/m)
   const reports = (text: string): string => text.replaceAll(/report [\d.]+/g, 'report N')
-  const said = await say(client)
+  // the log of a client goes to standard error
+  const printed = (line: string) => say(`${line} 2>/dev/null`)
+  const said = await printed(client)
   assert.equal([said.code, reports(said.output)], [0, reports(prints[0] ?? '')])
-  assert.equal(await say(broken), { code: 0, output: prints[1] })
+  assert.equal(await printed(broken), { code: 0, output: prints[1] })
 
   assert.match(page, /stop it with Ctrl-C/)
   await first.stop()
-  const second = begin(t, serve, folder)
+  const second = begin(t, `${serve} --http ${port}`, folder)
   const shown = await second.line(/is served at (\S+)[\s\S]*shown at (\S+)\n/)
   const [, served, address = ''] = /served at (\S+)[\s\S]*shown at (\S+)/.exec(shown) ?? []
   assert.is(served, `http://127.0.0.1:${port}/mcp`)
   assert.is(new URL(address).port, String(view))
-  assert.is((await fetch(address)).status, 200)
+  // a browser keeps the cookie, and goes on to the page
+  const opened = await fetch(address, { redirect: 'manual' })
+  const [cookie = ''] = (opened.headers.get('set-cookie') ?? '').split(';')
+  const shownPage = await fetch(new URL(opened.headers.get('location') ?? '', address), {
+    headers: { cookie },
+  })
+  assert.equal([opened.status, shownPage.status], [303, 200])
   const failed = await say(call)
   assert.match(failed.output, /report [\d.]+/)
   assert.match((await say(add)).output, /^1: buy tea$/m)
   await second.stop()
   const [, dev = ''] = /`(npx caduceus dev [^`]*)`/.exec(page) ?? []
-  const third = begin(t, dev, folder)
+  const third = begin(t, `${dev} --http ${port}`, folder)
   await third.line(/is served at/)
   assert.match((await say(add)).output, /^1: buy tea$/m)
   await third.stop()

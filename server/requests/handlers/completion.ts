@@ -29,7 +29,7 @@ export function complete(
 ): Immediate | Work {
   const { ref, argument, context } = params
   const target = find(ref, catalog)
-  checkAllowed(peer, target)
+  checkAllowed(peer, target, () => absent(ref))
   checkUsable(dialect, target, 'what is to be completed')
   const { name, value } = argument
   const { relayed } = target
@@ -58,14 +58,14 @@ function find(ref: Params<'completion/complete'>['ref'], catalog: Catalog): Targ
   const { prompts, templates } = catalog
   if (ref.type === 'ref/prompt') {
     const prompt = prompts.get(ref.name)
-    if (prompt === undefined) throw catalog.absent(ref.name) ?? unknown('prompt', ref.name)
+    if (prompt === undefined) throw catalog.absent(ref.name) ?? absent(ref)
     const { completers, scopes, permits, session, relayed } = prompt
     return { names: prompt.arguments.map(({ name }) => name), completers, scopes, permits, session, relayed }
   }
   // the uri of the template, or of one of its resources
   const found = catalog.find(ref.uri)
   const template = templates.get(ref.uri) ?? (found && 'template' in found ? found.template : undefined)
-  if (template === undefined) throw unknown('resource template', ref.uri)
+  if (template === undefined) throw absent(ref)
   const { completers, scopes, permits, session, relayed } = template
   return { names: template.matcher.variables, completers, scopes, permits, session, relayed }
 }
@@ -82,6 +82,7 @@ function toResult(returned: unknown): Result<'completion/complete'> {
   }
 }
 
-function unknown(kind: string, name: string): McpError {
+function absent(ref: Params<'completion/complete'>['ref']): McpError {
+  const [kind, name] = ref.type === 'ref/prompt' ? ['prompt', ref.name] : ['resource template', ref.uri]
   return McpError.invalidParams(`Unknown ${kind}: ${show(name)}`)
 }

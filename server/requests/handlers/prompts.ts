@@ -15,8 +15,9 @@ import { noAnswerFrom, noAnswerIn, notValid, type RouteScope, type Work } from '
 export function getPrompt(params: Params<'prompts/get'>, { catalog, peer, dialect }: RouteScope): Work {
   const { name, arguments: args = {} } = params
   const prompt = catalog.prompts.get(name)
-  if (prompt === undefined) throw catalog.absent(name) ?? unknown('prompt', name, catalog.prompts, peer)
-  checkAllowed(peer, prompt)
+  const absent = () => catalog.absent(name) ?? unknown('prompt', name, catalog.prompts, peer)
+  if (prompt === undefined) throw absent()
+  checkAllowed(peer, prompt, absent)
   checkUsable(dialect, prompt, `prompt ${show(name)}`)
   const { reader, timeout, relayed } = prompt
   if (reader === undefined && relayed === undefined) checkRequired(prompt, args)

@@ -56,7 +56,7 @@ async function readFound(uri: string, found: Found, ctx: ToolContext): Promise<u
 function find(uri: string, { catalog, peer, dialect }: RouteScope): Found {
   const found = catalog.find(uri)
   if (found === undefined) throw notFound(uri)
-  checkAllowed(peer, guardedIn(found))
+  checkAllowed(peer, guardedIn(found), () => notFound(uri))
   checkUsable(dialect, definitionOf(found), `resource ${show(uri)}`)
   return found
 }

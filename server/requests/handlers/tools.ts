@@ -21,8 +21,9 @@ import { noAnswerFrom, type RouteScope, type Work } from '../work.js'
 export function callTool(params: Params<'tools/call'>, { catalog, peer, dialect }: RouteScope): Work {
   const { name, arguments: args = {} } = params
   const tool = catalog.tools.get(name)
-  if (tool === undefined) throw catalog.absent(name) ?? unknown('tool', name, catalog.tools, peer)
-  checkAllowed(peer, tool)
+  const absent = () => catalog.absent(name) ?? unknown('tool', name, catalog.tools, peer)
+  if (tool === undefined) throw absent()
+  checkAllowed(peer, tool, absent)
   checkUsable(dialect, tool, `tool ${show(name)}`)
   const { relayed } = tool
   return {

@@ -138,6 +138,26 @@ test('a server whose start takes longer than others wait comes into the lists la
   )
 })
 
+test('an answer that is longer than the client of its server takes is told with the limit', async (t) => {
+  const script = `const answer = (id, result) => console.log(JSON.stringify({ jsonrpc: '2.0', id, result }))
+const results = {
+  initialize: { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 'long', version: '1' } },
+  'tools/list': { tools: [{ name: 'long', inputSchema: { type: 'object' } }] },
+  'tools/call': { content: [{ type: 'text', text: 'a'.repeat(5_000) }] },
+}
+require('node:readline').createInterface({ input: process.stdin }).on('line', (line) => {
+  const { id, method } = JSON.parse(line)
+  if (id !== undefined) answer(id, results[method] ?? {})
+})`
+  const transport = stdio({ command: process.execPath, args: ['-e', script], maxMessageBytes: 4_000 })
+  const client = startClient({ name: 'raw', transport, logger: false })
+  t.after(() => client.close())
+  const pair = await through(t, { raw: client })
+  const failed = await pair.client.callTool('raw__long').catch((error: unknown) => error)
+  assert.ok(failed instanceof McpError && failed.code === -32603, String(failed))
+  assert.match(failed.message, /4000/)
+})
+
 test('a server that is hidden while it is away comes back with its tools', async (t) => {
   const client = await startClient({ name: 'raw', transport: child(), logger: false })
   t.after(() => client.close())
