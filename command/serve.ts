@@ -117,10 +117,9 @@ async function serveFile(file: string, invocation: Invocation, world: World): Pr
     () => void reread(),
     world,
   )
-  const hasTerminal = [0, 1, 2].some((descriptor) => isatty(descriptor))
-  // where a terminal has hung up, nobody is there any more
-  const onHangUp = (): void => void (hasTerminal ? server.stop() : reread(true))
-  process.on('SIGHUP', onHangUp)
+  const onHangUp = (): void => void reread(true)
+  // of a terminal it says that this is gone: then the server stops
+  if (![0, 1, 2].some((descriptor) => isatty(descriptor))) process.on('SIGHUP', onHangUp)
   return await untilEnd(server, file, invocation).finally(() => {
     process.off('SIGHUP', onHangUp)
     undo()
