@@ -64,6 +64,10 @@ export function timeOf(path: string): Promise<number | undefined> {
   return ifThere(async () => (await stat(path)).mtimeMs)
 }
 
+export async function renameIfThere(path: string, to: string): Promise<void> {
+  await ifThere(() => rename(path, to))
+}
+
 export async function unlinkIfThere(path: string): Promise<void> {
   await ifThere(() => unlink(path))
 }

@@ -1,7 +1,14 @@
 import { accessSync, constants, mkdirSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { isTemporary, readIfThere, replaceFile, timeOf, unlinkIfThere } from '../../runtime/base/files.js'
+import {
+  isTemporary,
+  readIfThere,
+  renameIfThere,
+  replaceFile,
+  timeOf,
+  unlinkIfThere,
+} from '../../runtime/base/files.js'
 import { show } from '../../runtime/base/errors.js'
 import { systemWorld, type World } from '../../runtime/time/world.js'
 import { optionError, ServerError } from '../base/errors.js'
@@ -34,6 +41,8 @@ export interface FileStoreOptions {
 
 /** Milliseconds without a change after which a temporary file belongs to a program that was killed. */
 const abandoned = 60_000
+/** What is added to the name of a file that cannot be read. */
+const damaged = '.damaged'
 /** Files whose times are read together. */
 const batch = 32
 
@@ -142,9 +151,20 @@ class FileStore implements SessionStore {
     const found = await readIfThere(join(folder, name))
     if (found === undefined || found.at <= now() - idleTimeout) return undefined
     const record = decodeRecord(found.bytes)
-    if (record === undefined || fileNameOf(record.id) !== name) return undefined
+    if (record === undefined || fileNameOf(record.id) !== name) return this.#setAside(name)
     this.#kept.set(name, { at: found.at, version: record.version })
     return record
+  }
+
+  /** Told once: the next time there is no such file. */
+  async #setAside(name: string): Promise<undefined> {
+    const path = join(this.#options.folder, name)
+    this.#kept.delete(name)
+    await renameIfThere(path, `${path}${damaged}`)
+    process.emitWarning(
+      `the file of a session is damaged, and its client has to open another: it is kept for a while as ${path}${damaged}`,
+      { code: 'CADUCEUS_DAMAGED_SESSION' },
+    )
   }
 
   async #write(name: string, record: SessionRecord): Promise<void> {
@@ -213,7 +233,7 @@ class FileStore implements SessionStore {
         const at = await timeOf(join(folder, name))
         if (at === undefined) return
         if (isFileName(name)) found.set(name, { at, version: undefined })
-        else if (isTemporary(name) && at < begun - abandoned)
+        else if (at < begun - (isTemporary(name) ? abandoned : isSetAside(name) ? idleTimeout : Infinity))
           await unlinkIfThere(join(folder, name)).catch(() => {}) // tried again with the next listing
       })
       await Promise.all(looks)
@@ -235,6 +255,10 @@ class FileStore implements SessionStore {
       if (kept !== undefined && kept.at <= now() - idleTimeout) await this.#remove(name)
     }).catch(() => {}) // tried again with the next listing
   }
+}
+
+function isSetAside(name: string): boolean {
+  return name.endsWith(damaged) && isFileName(name.slice(0, -damaged.length))
 }
 
 function readFileStoreOptions(options: FileStoreOptions): ReadOptions {

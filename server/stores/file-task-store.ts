@@ -3,7 +3,7 @@ import { accessSync, constants, mkdirSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { isTemporary, readIfThere, replaceFile, timeOf, unlinkIfThere } from '../../runtime/base/files.js'
-import { show } from '../../runtime/base/errors.js'
+import { messageOf, show } from '../../runtime/base/errors.js'
 import { systemWorld, type World } from '../../runtime/time/world.js'
 import { optionError } from '../base/errors.js'
 import { readersOf } from '../base/read-options.js'
@@ -25,6 +25,8 @@ const magic = Buffer.from('caduceus task 1\n')
 const digestBytes = 32
 /** Milliseconds without a change after which a temporary file belongs to a program that was killed. */
 const abandoned = 60_000
+/** What is wrong with one entry of a folder, and not with all. */
+const unreadable: ReadonlySet<string> = new Set(['EACCES', 'EIO', 'EISDIR', 'ELOOP', 'ENOTDIR', 'EPERM'])
 
 /**
  * A store of tasks for one machine: one file a task (mode 0600), replaced in one step, so that a kill at any
@@ -83,10 +85,22 @@ class FileTaskStore implements TaskStore {
         const at = (await timeOf(path)) ?? Number.POSITIVE_INFINITY
         if (at < this.#world.date() - abandoned) await unlinkIfThere(path).catch(() => {})
       } else if (isFileName(name)) {
-        const record = await this.#read(name)
+        const record = await this.#readOrSay(name, path)
         if (record !== undefined) yield record
-        else warnOf(path)
       }
+    }
+  }
+
+  /** One that cannot be read costs no other. */
+  async #readOrSay(name: string, path: string): Promise<TaskRecord | undefined> {
+    try {
+      const record = await this.#read(name)
+      if (record === undefined) warnOf(path, 'damaged')
+      return record
+    } catch (error) {
+      if (!unreadable.has(String((error as NodeJS.ErrnoException).code))) throw error
+      warnOf(path, `unreadable (${messageOf(error)})`)
+      return undefined
     }
   }
 
@@ -123,8 +137,12 @@ export function decodeTask(bytes: Buffer): TaskRecord | undefined {
   if (!bytes.subarray(0, magic.length).equals(magic)) return undefined
   const payload = bytes.subarray(start)
   if (!digest(payload).equals(bytes.subarray(magic.length, start))) return undefined
-  const record: unknown = JSON.parse(payload.toString())
-  return isTaskRecord(record) ? record : undefined
+  try {
+    const record: unknown = JSON.parse(payload.toString())
+    return isTaskRecord(record) ? record : undefined
+  } catch {
+    return undefined // whoever has written its digest has written no JSON
+  }
 }
 
 /** The name of a task's file: a digest, since who knows an id may have its task. */
@@ -140,8 +158,8 @@ function digest(payload: Buffer): Buffer {
   return createHash('sha256').update(payload).digest()
 }
 
-function warnOf(path: string): void {
-  process.emitWarning(`the file of a task is damaged, and left where it is: ${path}`, {
+function warnOf(path: string, how: string): void {
+  process.emitWarning(`the file of a task is ${how}, and left where it is: ${path}`, {
     code: 'CADUCEUS_DAMAGED_TASK',
   })
 }

@@ -234,7 +234,8 @@ async function readAll(ledger: Ledger, ctx: ActorContext): Promise<string[]> {
   for await (const record of store.list()) {
     if (!isTaskRecord(record)) continue
     const { id, owner, createdAt, ttl, end } = record
-    if (createdAt + ttl <= now) await store.delete(id)
+    // what cannot be deleted now is deleted at the next start
+    if (createdAt + ttl <= now) await askTaskStore(ctx.world, () => store.delete(id)).catch(() => {})
     else found.push({ id, owner, createdAt, ttl, bytes: sizeOf(record), isOver: end !== undefined })
   }
   for (const record of found.sort((one, other) => one.createdAt - other.createdAt)) {

@@ -87,6 +87,29 @@ test('a torn, damaged or foreign file is no session, and is replaced by the next
   assert.is((await next.load(id))?.version, 1)
 })
 
+test('a damaged file is told of once, set aside, and gone after an idle time; its session is 404', async (t) => {
+  const folder = makeFolder(t)
+  let now = Date.now()
+  const options = { folder, idleTimeout: 60_000, now: () => now }
+  await createFileStore(options).save(makeRecord('one', 2))
+  const [file = ''] = readdirSync(folder)
+  writeFileSync(join(folder, file), 'torn')
+  const warned: string[] = []
+  const hear = ({ message }: Error): void => void warned.push(message)
+  process.on('warning', hear)
+  t.after(() => process.off('warning', hear))
+  const store = createFileStore(options)
+  for (let loads = 0; loads < 3; loads += 1) assert.is(await store.load('one'), undefined)
+  await new Promise(setImmediate)
+  assert.equal(readdirSync(folder), [`${file}.damaged`])
+  assert.is(warned.length, 1)
+  assert.ok(warned[0]?.includes(`${file}.damaged`))
+  now += 120_000
+  await createFileStore(options).save(makeRecord('two', 1))
+  const names = readdirSync(folder)
+  assert.equal([names.length, names.includes(`${file}.damaged`)], [1, false])
+})
+
 test('of saves that overlap the newest record stays', async (t) => {
   const store = createFileStore({ folder: makeFolder(t) })
   await Promise.all([1, 5, 3, 2, 4].map((version) => store.save(makeRecord('one', version))))

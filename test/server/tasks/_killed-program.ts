@@ -37,11 +37,12 @@ function worksLike(name: string) {
   return { name, task: 'required' as const, run: () => new Promise<string>(() => {}) }
 }
 
-/** Kills its program each time it runs. */
+/** Kills its program each time it runs, once a file says go. */
 const deadly = defineTool({
   name: 'deadly',
   task: 'required',
-  run() {
+  async run() {
+    while (!existsSync(join(folder, 'go'))) await setTimeout(5)
     note('deadly')
     process.kill(process.pid, 'SIGKILL')
     return new Promise<string>(() => {})

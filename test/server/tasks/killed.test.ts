@@ -95,15 +95,18 @@ test('a task that is not to run twice has failed, with the reason', async (t) =>
 test('a task that kills its program is not begun for ever', async (t) => {
   const folder = makeFolder(t)
   let running = await startProgram(t, folder, 'tasks')
-  const id = await running.client.start('deadly').catch(() => undefined)
+  const id = await running.client.start('deadly')
+  writeFileSync(join(folder, 'go'), '')
   for (let restarts = 0; restarts < 3; restarts += 1) {
     await running.exited
     running = await startProgram(t, folder, 'tasks')
   }
+  const killed = running.exited.then(() =>
+    assert.unreachable('it has begun, and killed its program, a fourth time'),
+  )
+  const failed = await Promise.race([killed, running.client.until(id, 'failed')])
+  assert.match(String(failed?.statusMessage), /3 times/)
   assert.is(linesOf(folder).length, 3)
-  if (id === undefined) return
-  const failed = await running.client.until(id, 'failed')
-  assert.match(String(failed.statusMessage), /3 times/)
 })
 
 test('tasks in memory are unknown after the program has ended', async (t) => {

@@ -1,4 +1,4 @@
-import { readdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { defineTool } from '../../../server/definitions/define-tool.js'
@@ -89,6 +89,7 @@ test('a file store keeps records, finds them again, and leaves what is damaged',
   const [name = ''] = readdirSync(folder)
   writeFileSync(join(folder, 'f'.repeat(64).concat('.task')), 'torn')
   writeFileSync(join(folder, 'notes.txt'), 'not a task')
+  mkdirSync(join(folder, 'e'.repeat(64).concat('.task')))
   const warned: string[] = []
   const hear = ({ message }: Error) => warned.push(message)
   process.on('warning', hear)
@@ -99,6 +100,7 @@ test('a file store keeps records, finds them again, and leaves what is damaged',
   assert.ok(readdirSync(folder).includes(name))
   await new Promise(setImmediate)
   assert.match(warned.join(), /damaged/)
+  assert.match(warned.join(), /unreadable \(EISDIR/)
 })
 
 test('the bytes of a record are whole, or no record', () => {
