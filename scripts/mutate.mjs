@@ -1,19 +1,19 @@
 // npm run mutate: changes the library in one place at a time and tells which changes no test notices.
 //   node scripts/mutate.mjs [--floor name] [--seed N] [--count per floor] [--seconds S] [--patience S] [--at path:line ...] [--json] [test ...]
 // It works on copies below the temporary folder. A change is killed when a test file that executes its place fails twice, or hangs.
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { SourceMap } from 'node:module'
 import { setPriority, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
 import { parseArgs } from 'node:util'
-import { runFile } from './house/run-file.mjs'
 import { floors, listFiles, repository } from './house/sources.mjs'
 import { mirror, outputPath, transpile } from './house/transpile.mjs'
 import { listMutants, operatorNames } from './mutate/operators.mjs'
 import { findPlaces } from './mutate/places.mjs'
 import { pickMutants } from './mutate/pick.mjs'
 import { printReport } from './mutate/report.mjs'
+import { runMutant } from './mutate/run-mutant.mjs'
 
 /** These run packages, builds or other projects, never the mirror. */
 const otherTests = /^test\/(?:packaging|scripts|types)\//
@@ -181,37 +181,4 @@ async function runAll({ mutants, tests, places, copies, folder, options, signal,
   }
   await Promise.all(copies.map(work))
   return results
-}
-
-/** Runs the test files that execute a mutant until one fails: those of its own floor first, then the quicker ones. */
-async function runMutant({ mutant, tests, places, copy, folder, options, signal }) {
-  const rank = ({ path }) => (path.startsWith(`test/${mutant.floor}/`) ? 0 : 1e9) + places.get(path).ms
-  const useful = tests.filter(
-    ({ path }) => !places.get(path).failed && places.get(path).executed.has(mutant.key),
-  )
-  useful.sort((a, b) => rank(a) - rank(b))
-  if (useful.length === 0) return { outcome: 'unreached', files: 0 }
-  const { inMirror, source } = mutant.file
-  const env = { CADUCEUS_TEST_FIRST: '1' }
-  const end = performance.now() + options.patience * 1_000
-  writeFileSync(inMirror(copy), source.slice(0, mutant.start) + mutant.text + source.slice(mutant.end))
-  try {
-    let files = 0
-    for (const test of useful) {
-      if (performance.now() > end) break
-      files += 1
-      const limit = Math.max(20_000, 4 * places.get(test.path).ms)
-      const run = () => runFile({ file: test.inMirror(copy), root: copy, folder, limit, signal, env })
-      const first = await run()
-      if (signal.aborted) break
-      if (first.failed === 0) continue
-      const hangs = first.problems.some((problem) => problem.startsWith('killed: '))
-      if (hangs || (await run()).failed > 0)
-        return { outcome: 'killed', by: test.path, files, of: useful.length }
-    }
-    return { outcome: 'survived', files, of: useful.length }
-  } finally {
-    writeFileSync(inMirror(copy), source)
-    rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
-  }
 }

@@ -1,6 +1,6 @@
 // Runs one test file in a process group of its own and tells what became of it.
 import { spawn } from 'node:child_process'
-import { mkdirSync, readdirSync, readFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
 import { startAllowance, whenOver } from '../../test/support/allowance.mjs'
@@ -11,9 +11,11 @@ const endGrace = 300
 /**
  * Runs a transpiled test file and resolves with `{ passed, failed, skipped, tests, problems, output, ms }`; never rejects. At
  * `limit` ms (more on a busy machine), or when `signal` aborts, the file, its process group and the children it named are killed.
+ * `folder` is emptied first: what another run has reported or left there is none of this one.
  */
 export async function runFile({ file, root, folder, limit, signal, env }) {
   const start = performance.now()
+  rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
   mkdirSync(folder, { recursive: true })
   const facts = join(folder, 'facts')
   const child = spawn(process.execPath, ['--enable-source-maps', file], {

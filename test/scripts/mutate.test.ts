@@ -1,9 +1,10 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
 import * as assert from 'uvu/assert'
-import { runNode } from '../support/project.js'
+import { makeProject, runNode } from '../support/project.js'
 import { inRoot } from '../support/root.js'
 import { suite, type TestContext } from '../support/suite.js'
+import { file } from './fixture.js'
 
 const test = suite('mutants', { timeout: 20_000 })
 
@@ -73,6 +74,72 @@ test('a seed picks the same mutants each time, and the operators take turns', as
   assert.equal(lines(one), lines(again))
   assert.not.equal(lines(one), lines(other))
   assert.is(one.filter(({ operator }) => operator === 'await').length, 4)
+})
+
+/** What the tests of a small project say of a library that says 2 instead of 1. */
+async function judgeMutant(t: TestContext, tests: Record<string, string>): Promise<unknown> {
+  const modules = { 'runtime/one.mjs': 'export const one = 1\n', ...tests }
+  const project = makeProject(t, modules)
+  const paths = Object.keys(tests).map((path) => ({ path }))
+  const program = `
+    import { mirror, outputPath, transpile } from ${JSON.stringify(urlOf('house', 'transpile.mjs'))}
+    import { runMutant } from ${JSON.stringify(urlOf('mutate', 'run-mutant.mjs'))}
+    const [copy, tests] = ${JSON.stringify([project, paths])}
+    await transpile(copy)
+    const inMirror = (path) => (root) => root + '/' + mirror + '/' + outputPath(path)
+    const source = ${JSON.stringify(modules['runtime/one.mjs'])}
+    const start = source.indexOf('1')
+    const file = { inMirror: inMirror('runtime/one.mjs'), source }
+    const outcome = await runMutant({
+      mutant: { key: 'one', floor: 'runtime', file, start, end: start + 1, text: '2' },
+      tests: tests.map(({ path }) => ({ path, inMirror: inMirror(path) })),
+      places: new Map(tests.map(({ path }, ms) => [path, { ms, failed: false, executed: new Set(['one']) }])),
+      copy,
+      folder: copy + '/run',
+      options: { patience: 100 },
+      signal: new AbortController().signal,
+    })
+    console.log(JSON.stringify(outcome))`
+  const { code, output } = await runNode(['--input-type=module', '-e', program], inRoot(), t.signal)
+  assert.is(code, 0, output)
+  return JSON.parse(output.trim().split('\n').at(-1) ?? '')
+}
+
+const urlOf = (...path: string[]): string => pathToFileURL(inRoot('scripts', ...path)).href
+const holds = file("test('holds', () => {})")
+
+test('a test that fails once does not kill a mutant, and is not told of by the next run', async (t) => {
+  const flaky = file(`import { existsSync, writeFileSync } from 'node:fs'
+    test('holds the second time', () => {
+      const isFirst = !existsSync('seen')
+      writeFileSync('seen', '')
+      if (isFirst) throw new Error('not yet')
+    })`)
+  const tests = { 'test/runtime/a.test.ts': flaky, 'test/runtime/b.test.ts': holds }
+  assert.equal(await judgeMutant(t, tests), { outcome: 'survived', files: 2, of: 2 })
+})
+
+test('a file that ends before any of its tests kills a mutant, also after a file that passed', async (t) => {
+  const dies = "import { one } from '../../runtime/one.mjs'\nif (one !== 1) process.exit(0)\n"
+  const tests = { 'test/runtime/a.test.ts': holds, 'test/runtime/b.test.ts': dies }
+  assert.equal(await judgeMutant(t, tests), {
+    outcome: 'killed',
+    by: 'test/runtime/b.test.ts',
+    files: 2,
+    of: 2,
+  })
+})
+
+test('a mutant that a test notices each time is killed by it', async (t) => {
+  const notices = file(`import { one } from '../../runtime/one.mjs'
+    test('is one', () => { if (one !== 1) throw new Error('it is ' + one) })`)
+  const tests = { 'test/runtime/a.test.ts': holds, 'test/runtime/b.test.ts': notices }
+  assert.equal(await judgeMutant(t, tests), {
+    outcome: 'killed',
+    by: 'test/runtime/b.test.ts',
+    files: 2,
+    of: 2,
+  })
 })
 
 test('what is judged to change nothing stands where the list says', () => {
