@@ -6,6 +6,7 @@ import type { JsonObject } from '../../protocol/wire/json.js'
 import type { Params, Result } from '../../protocol/messages/methods.js'
 import { readResult } from '../../protocol/messages/params.js'
 import { type OwnerToken, runIn } from '../../runtime/faults/containment.js'
+import { show } from '../../runtime/base/errors.js'
 import type { Clock } from '../../runtime/time/clock.js'
 import { waitWithin } from '../../runtime/time/wait.js'
 import type { Answers, QuestionContext } from '../options/answers.js'
@@ -68,10 +69,17 @@ async function handle({ method, params }: Asked, desk: Desk): Promise<Result<Que
   }
 }
 
+const forms: { readonly [Q in Question]: string } = {
+  'elicitation/create':
+    "onElicit to return { action: 'accept', content: { ... } }, or the action decline or cancel",
+  'sampling/createMessage': "onSample to return { role: 'assistant', content: { ... }, model: '...' }",
+  'roots/list': 'roots to be a list of { uri }',
+}
+
 /** Checked like a message: it may come from anywhere. */
 function checked<Q extends Question>(method: Q, answer: unknown): Result<Q> {
   if (typeof answer !== 'object' || answer === null)
-    throw new ClientError('BAD_ANSWER', `${method}: expected the handler to answer an object`)
+    throw new ClientError('BAD_ANSWER', `${method}: expected ${forms[method]}, got ${show(answer)}`)
   return readResult(method, answer as JsonObject)
 }
 

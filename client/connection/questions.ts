@@ -111,6 +111,8 @@ export class Questions {
     if (error instanceof McpError) return error
     if (!(error instanceof ClientError && error.code === 'CANCELLED'))
       holdings.handlerOwner.fail(error, 'rejection')
+    if (error instanceof ClientError && error.code === 'BAD_ANSWER')
+      return McpError.internal('The client answers what cannot be used: its handler is at fault')
     const { code, message, data } = toJsonRpcError(error)
     return new McpError(code, message, { data })
   }

@@ -23,8 +23,12 @@ export function optionReaders<Failure extends Error>(
 
   const readObject = reader('an object', isRecord)
 
-  /** An object with known fields only; `prefix` precedes an unknown one in the error. */
-  function readFields(value: unknown, where: string, known: readonly string[], prefix = '') {
+  /**
+   * An object with known fields only; `prefix` precedes an unknown one in the error, and `example` is a call
+   * that has such an object.
+   */
+  function readFields(value: unknown, where: string, known: readonly string[], prefix = '', example = '') {
+    if (example !== '' && !isRecord(value)) throw badOption(where, `an object, as in ${example}`, value)
     const given = readObject(value, where)
     const unknown = Object.keys(given).find((field) => !known.includes(field))
     if (unknown !== undefined)

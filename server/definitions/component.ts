@@ -137,6 +137,12 @@ function readIsolated(
   const { isolate, module } = given
   if (isolate === undefined && module === undefined) return undefined
   if (isolate !== 'thread' && isolate !== 'process') throw bad('isolate', "'thread' or 'process'", isolate)
+  if (module === undefined)
+    throw bad(
+      'module',
+      `the file: URL of a module whose default export is ${handler}, since a function cannot move to a ${isolate}: module: new URL('./heavy.js', import.meta.url)`,
+      module,
+    )
   if (given[handler] !== undefined)
     throw bad(handler, 'nothing beside module, whose default export it is', given[handler])
   const url = module instanceof URL ? module : toUrl(module)

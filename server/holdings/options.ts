@@ -165,16 +165,9 @@ export const nothingInProcesses =
   'nothing where several processes serve a module: start one server in each program of the cluster'
 const storeMethods = ['load', 'save', 'delete'] as const
 
-const {
-  badOption: bad,
-  readDelay,
-  readFields,
-  readFlag,
-  readLimit,
-  readMs,
-  readObject,
-  readText,
-} = readersOf()
+const { badOption: bad, readDelay, readFields, readFlag, readLimit, readMs, readText } = readersOf()
+
+const example = 'startServer(definition, { transport: serveStdio() })'
 
 /** Reads the options of a server. Throws BAD_DEFINITION, or BAD_OPTION that names the field. */
 export function readServerOptions(definition: ServerDefinition, options: ServerOptions, cluster?: Cluster) {
@@ -182,7 +175,7 @@ export function readServerOptions(definition: ServerDefinition, options: ServerO
     const problem = `expected what defineServer returns, got ${show(definition)}`
     throw new ServerError('BAD_DEFINITION', problem, { data: { field: 'definition' } })
   }
-  readFields(options, 'options', serverFields)
+  readFields(options, 'options', serverFields, '', example)
   const { transport, store, initArg, sessionIds, start, maxSessionsPerClient, requestStateKeys } = options
   if (!isObject(transport) || typeof transport.bind !== 'function') {
     const isForClients = isObject(transport) && typeof transport.connect === 'function'
@@ -334,7 +327,7 @@ export function splitServerOptions<Own extends object>(
   treeWide: Omit<TreeWideOptions, 'signals'>
   signals: boolean
 } {
-  readObject(options, 'options')
+  if (!isObject(options)) throw bad('options', `an object, as in ${example}`, options)
   const { clock, registry, unowned, onBlocked, blockedAfter, logger, logLevels, signals, ...own } = options
   const treeWide = {
     onBlocked,

@@ -41,7 +41,8 @@ export function readProcessesOptions(
   options: ProcessesOptions,
   { randomBytes }: Pick<World, 'randomBytes'>,
 ) {
-  readFields(options, 'options', [...serverFields, ...ownFields])
+  const example = 'startServer(module, { transport: serveHttp({ port: 3000 }), processes: 4 })'
+  readFields(options, 'options', [...serverFields, ...ownFields], '', example)
   const { transport, processes, store, env, execArgv, memory, blockedTimeout, ...server } = options
   if (module.protocol !== 'file:' || !existsSync(fileURLToPath(module)))
     throw bad(

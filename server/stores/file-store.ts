@@ -263,15 +263,8 @@ function isSetAside(name: string): boolean {
 
 function readFileStoreOptions(options: FileStoreOptions): ReadOptions {
   const { badOption, readFields, readFlag, readFunction, readLimit, readMs } = readersOf('file store')
-  readFields(options, 'options', [
-    'folder',
-    'maxSessions',
-    'idleTimeout',
-    'maxBytes',
-    'durable',
-    'shared',
-    'now',
-  ])
+  const known = ['folder', 'maxSessions', 'idleTimeout', 'maxBytes', 'durable', 'shared', 'now']
+  readFields(options, 'options', known, '', "createFileStore({ folder: './sessions' })")
   const { folder, now } = options
   if (typeof folder !== 'string' || folder === '') throw badOption('folder', 'the path of a folder', folder)
   if (now !== undefined) readFunction(now, 'now')

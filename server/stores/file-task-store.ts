@@ -35,7 +35,13 @@ const unreadable: ReadonlySet<string> = new Set(['EACCES', 'EIO', 'EISDIR', 'ELO
  */
 export function createFileTaskStore(options: FileTaskStoreOptions): TaskStore {
   const { badOption, readFields, readFlag } = readersOf('file task store')
-  const { folder } = readFields(options, 'options', ['folder', 'durable'])
+  const { folder } = readFields(
+    options,
+    'options',
+    ['folder', 'durable'],
+    '',
+    "createFileTaskStore({ folder: './tasks' })",
+  )
   if (typeof folder !== 'string' || folder === '') throw badOption('folder', 'the path of a folder', folder)
   return new FileTaskStore(makeFolder(folder), readFlag(options.durable, 'durable', false))
 }

@@ -31,6 +31,18 @@ export const once = (transport: Parameters<typeof startClient>[0]['transport']):
 /** What goes wrong between a client and its server. */
 export const mistakesOfTransports: readonly Mistake[] = [
   [
+    'a command line for options',
+    'BAD_OPTION',
+    ["options: expected an object, as in stdio({ command: 'node', args: ['server.js'] }), got \"node x\""],
+    () => stdio('node x' as never),
+  ],
+  [
+    'a number in the environment of a program',
+    'BAD_OPTION',
+    ['env.PORT: expected a string without NUL, in quotes also if it is a number, got "number"'],
+    () => stdio({ command: node, env: { PORT: 3000 as never } }),
+  ],
+  [
     'an address without its path',
     'CONNECT_FAILED',
     ['status 404', 'most servers have their endpoint at /mcp'],
@@ -56,7 +68,7 @@ export const mistakesOfTransports: readonly Mistake[] = [
   [
     'an address without a scheme',
     'BAD_OPTION',
-    ['url: expected an http or https address', 'http://localhost:3000/mcp'],
+    ['url: expected http:// before it, as in http://localhost:3000/mcp, got "localhost:3000/mcp"'],
     () => http('localhost:3000/mcp'),
   ],
   [

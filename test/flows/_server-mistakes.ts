@@ -1,4 +1,5 @@
 import {
+  createFileStore,
   defineMethod,
   definePrompt,
   defineResource,
@@ -42,6 +43,16 @@ export const definitions: readonly Mistake[] = [
     'an output has a keyword with a wrong value',
     () => defineTool(any({ name: 'add', output: { a: { type: 'string', maxLength: '5' } }, run })),
     [/tool "add": output\.a: /, /at \/maxLength: .*got "5"/, /expected a whole number of 0 or more/],
+  ],
+  [
+    'choices are arguments',
+    () => defineTool({ name: 'add', input: { a: field.enum(any('a' as never), any('b' as never)) }, run }),
+    [/tool "add": input\.a: .*expected options as an object.*field\.enum\(\['a', 'b'\]\)/],
+  ],
+  [
+    'what is isolated has no module',
+    () => defineTool(any({ name: 'add', isolate: 'thread', run })),
+    [/tool "add": module: .*default export is run/, /module: new URL\('\.\/heavy\.js', import\.meta\.url\)/],
   ],
   [
     'a field is required: true',
@@ -189,6 +200,23 @@ export const starts: readonly Mistake[] = [
     'the transport was forgotten',
     () => startServer(defineServer(server), any({ port: 3000 })),
     [/port: /, /expected an option among .*transport/],
+  ],
+  [
+    'all options were forgotten',
+    () => (startServer as (definition: unknown) => Promise<unknown>)(defineServer(server)),
+    [
+      /options: expected an object, as in startServer\(definition, \{ transport: serveStdio\(\) \}\), got undefined/,
+    ],
+  ],
+  [
+    'a port stands alone',
+    () => serveHttp(3999 as never),
+    [/options: expected an object, as in serveHttp\(\{ port: 3000 \}\), got 3999/],
+  ],
+  [
+    'a folder stands alone',
+    () => createFileStore('./sessions' as never),
+    [/expected an object, as in createFileStore\(\{ folder: '\.\/sessions' \}\), got "\.\/sessions"/],
   ],
   ['a port is a word', () => serveHttp(any({ port: '3000' })), [/serveHttp: port: |port: /, /got "3000"/]],
 ]

@@ -29,14 +29,18 @@ export type Readers = { readonly [field: string]: Read<unknown> }
 /** What a table of readers makes of options. */
 export type ReadWith<Table extends Readers> = { readonly [Field in keyof Table]: ReturnType<Table[Field]> }
 
-/** Reads options by a table; frozen. `where` is the field that they are part of. Throws BAD_OPTION. */
+/**
+ * Reads options by a table; frozen. `where` is the field that they are part of, and `example` a call that has
+ * such options. Throws BAD_OPTION.
+ */
 export function readOptions<Table extends Readers>(
   options: unknown,
   table: Table,
   where?: string,
+  example?: string,
 ): ReadWith<Table> {
   const prefix = where === undefined ? '' : `${where}.`
-  const given = readFields(options, where ?? 'options', Object.keys(table), prefix)
+  const given = readFields(options, where ?? 'options', Object.keys(table), prefix, example)
   const read = Object.entries(table).map(([name, reader]) => [name, reader(given[name], `${prefix}${name}`)])
   return Object.freeze(Object.fromEntries(read))
 }

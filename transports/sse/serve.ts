@@ -39,7 +39,7 @@ export type SseServeSettings = ListenSettingsWith<typeof readers>
  * LISTEN_FAILED.
  */
 export function serveSse(options: SseServeOptions = {}): ServerTransport {
-  const settings = readListenOptions(options, readers)
+  const settings = readListenOptions(options, readers, 'serveSse')
   if (settings.path === settings.messagesPath)
     throw badOption('messagesPath', 'another path than that of the stream', settings.messagesPath)
   return Object.freeze({

@@ -37,7 +37,7 @@ export type StdioSettings = ReturnType<typeof readStdioOptions>
 
 /** Reads the options of `stdio()`. Throws BAD_OPTION, naming the field. */
 export function readStdioOptions(options: StdioOptions) {
-  const read = readOptions(options, readers)
+  const read = readOptions(options, readers, undefined, "stdio({ command: 'node', args: ['server.js'] })")
   return Object.freeze({ ...read, env: serverEnvironment(read.env) })
 }
 
@@ -56,7 +56,11 @@ const readEnv: Read<Readonly<Record<string, string>>> = (value, field) => {
   for (const [name, text] of Object.entries(value)) {
     if (name === '' || /[=\0]/.test(name)) throw badOption(field, 'names without = and NUL', name)
     if (typeof text !== 'string' || text.includes('\0'))
-      throw badOption(`${field}.${name}`, 'a string without NUL', typeof text)
+      throw badOption(
+        `${field}.${name}`,
+        'a string without NUL, in quotes also if it is a number',
+        typeof text,
+      )
   }
   return value as Readonly<Record<string, string>>
 }

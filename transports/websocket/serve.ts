@@ -37,7 +37,7 @@ export type WebSocketServeSettings = ListenSettingsWith<typeof readers>
  * is not UTF-8, 1008 too many fragments, 1009 a message beyond the limit, 1013 a reader that is too slow.
  */
 export function serveWebSocket(options: WebSocketServeOptions = {}): ServerTransport {
-  const settings = readListenOptions(options, readers)
+  const settings = readListenOptions(options, readers, 'serveWebSocket')
   return Object.freeze({
     name: 'websocket',
     bind: (scope: LinkScope, previous?: Binding) =>

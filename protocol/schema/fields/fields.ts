@@ -19,6 +19,7 @@ import {
   type TextLimits,
   textKind,
 } from './kinds.js'
+import { isObject } from '../../wire/json.js'
 import type { GroupOutput, OutputOf } from './types.js'
 
 type Text = FieldNotes<string> & TextLimits
@@ -116,7 +117,8 @@ function make<Options extends FieldNotes, Output>(
   limits: readonly string[],
   toKind: (options: Options) => FieldKind<Output>,
 ): Made<Output, Options> {
-  const given = options ?? ({} as Options)
+  const isGiven = options === undefined || isObject(options)
+  const given = isGiven && options !== undefined ? options : ({} as Options)
   const kind = toKind(given)
   const known = [...notes, ...limits]
   const unknown = Object.keys(given).filter((key) => !known.includes(key))
@@ -124,6 +126,11 @@ function make<Options extends FieldNotes, Output>(
     path: '',
     message: `${key}: expected an option among ${known.join(', ')}${Object.hasOwn(remedies, key) ? `: ${remedies[key]}` : ''}`,
   }))
+  if (!isGiven)
+    problems.push({
+      path: '',
+      message: "expected options as an object; choices stand in one list, as in field.enum(['a', 'b'])",
+    })
   const whole = problems.length === 0 ? kind : { ...kind, problems: [...kind.problems, ...problems] }
   const presence = 'default' in given ? 'default' : 'required'
   return new Field(whole, given, presence) as Made<Output, Options>

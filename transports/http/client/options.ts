@@ -81,9 +81,8 @@ export function readHttpOptions(url: string | URL, options: HttpOptions): HttpSe
 }
 
 /** A hint for what people most often give instead. */
-function schemeHint({ protocol, pathname, hostname }: URL): string {
-  if (protocol === 'ws:' || protocol === 'wss:') return ', and of websocket() this one'
-  return hostname === '' && /^\d+(?:\/|$)/.test(pathname) ? ` such as http://${protocol}${pathname}` : ''
+function schemeHint({ protocol }: URL): string {
+  return protocol === 'ws:' || protocol === 'wss:' ? ', and of websocket() this one' : ''
 }
 
 const readUrl: Read<URL> = (value, field) => {
@@ -91,8 +90,11 @@ const readUrl: Read<URL> = (value, field) => {
   if (typeof text !== 'string' || !URL.canParse(text))
     throw badOption(field, 'an http or https address such as http://localhost:3000/mcp', value)
   const url = new URL(text)
-  if (url.protocol !== 'http:' && url.protocol !== 'https:')
-    throw badOption(field, `an http or https address${schemeHint(url)}`, url.protocol)
+  const { protocol, hostname, pathname } = url
+  if (hostname === '' && /^\d+(?:\/|$)/.test(pathname))
+    throw badOption(field, `http:// before it, as in http://${protocol}${pathname}`, `${protocol}${pathname}`)
+  if (protocol !== 'http:' && protocol !== 'https:')
+    throw badOption(field, `an http or https address${schemeHint(url)}`, protocol)
   // The address is shown in trees and errors, where no secret may be.
   if (url.username !== '' || url.password !== '')
     throw badOption(field, 'no user and password (use headers)', 'both or one')

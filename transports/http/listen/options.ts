@@ -112,12 +112,14 @@ export type ListenSettings = Omit<ReadWith<typeof listenReaders>, keyof Authenti
 
 export type ListenSettingsWith<Table extends Readers> = ListenSettings & ReadWith<Table>
 
-/** Reads the options of a listener: these, and those that `table` has readers for. Throws BAD_OPTION. */
+/** Reads the options of the listener `name`: these, and those that `table` has readers for. Throws BAD_OPTION. */
 export function readListenOptions<Table extends Readers>(
   options: unknown,
   table: Table,
+  name: string,
 ): ListenSettingsWith<Table> {
-  const read: ReadWith<typeof listenReaders> = readOptions(options, { ...listenReaders, ...table })
+  const all = { ...listenReaders, ...table }
+  const read: ReadWith<typeof listenReaders> = readOptions(options, all, undefined, `${name}({ port: 3000 })`)
   const { host, allowedHosts, tls, server } = read
   if (tls !== undefined && server !== undefined)
     throw badOption('tls', 'nothing beside server, which has its own', tls)

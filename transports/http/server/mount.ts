@@ -97,7 +97,7 @@ export function mount(options: MountOptions = {}): Mount {
 
   function handle(request: IncomingMessage, response: ServerResponse, known: MountedRequest = {}): void {
     const here = place
-    if (here === undefined) response.writeHead(503, { 'retry-after': '1', 'content-length': '0' }).end()
+    if (here === undefined) refuse(response)
     else outside(() => here.socket.take(here.prepare(request, known), response))
   }
 
@@ -121,4 +121,12 @@ export function mount(options: MountOptions = {}): Mount {
       else writeMetadata(request, response, settings.auth)
     },
   })
+}
+
+const absent =
+  'No server answers here: startServer(definition, { transport: mcp }) has not run, or it has stopped\n'
+
+function refuse(response: ServerResponse): void {
+  const headers = { 'retry-after': '1', 'content-type': 'text/plain', 'content-length': absent.length }
+  response.writeHead(503, headers).end(absent)
 }

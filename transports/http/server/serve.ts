@@ -127,7 +127,7 @@ async function bindLazily(
 }
 
 export function readHttpOptions(options: HttpServeOptions): HttpSettings {
-  return readListenOptions(options, httpReaders)
+  return readListenOptions(options, httpReaders, 'serveHttp')
 }
 
 export type HttpSettings = ListenSettingsWith<typeof httpReaders>
