@@ -21,7 +21,8 @@ export type Envelope =
   | { readonly type: 'said'; readonly id: string; readonly text: string }
   | { readonly type: 'negotiated'; readonly id: string; readonly revision: string }
   | { readonly type: 'released'; readonly id: string }
-  | { readonly type: 'over'; readonly id: string }
+  /** A reader hears nothing more there; `goesOn`: the session is served on. */
+  | { readonly type: 'over'; readonly id: string; readonly goesOn?: boolean }
   /** The last word on an `ask`; a reader may hear more after it. */
   | { readonly type: 'answer'; readonly id: string; readonly answer: Answer }
   | { readonly type: 'failed'; readonly id: string; readonly problem: Problem }

@@ -1,3 +1,4 @@
+import { outside } from '../../runtime/faults/containment.js'
 import { TurnoverMap } from '../../runtime/base/turnover.js'
 import type { Batch } from '../../protocol/wire/codec.js'
 import { ProtocolError } from '../../protocol/wire/errors.js'
@@ -34,12 +35,21 @@ export interface LocalPort extends ServerPort {
   missed(sessionId: string): void
 }
 
+/** Who reads what a session says on its own, wherever that runs: its connection is here. */
+interface Reader {
+  readonly sessionId: string
+  readonly outlet: Outlet
+  readonly peer: Peer | undefined
+  isOver: boolean
+  detach(): void
+}
+
 /** What another node was asked, and who waits for it here. */
 interface Asked {
   readonly node: string
   readonly outlet: Outlet | undefined
-  /** Whether it may hear more after the answer. */
-  readonly reads: boolean
+  /** Who may hear more after the answer. */
+  readonly reader: Reader | undefined
   readonly isAnswered: boolean
   resolve(answer: Answer): void
   reject(error: unknown): void
@@ -51,7 +61,7 @@ interface Question {
   readonly ask: Ask
   readonly peer: Peer | undefined
   readonly outlet: Outlet | undefined
-  readonly reads: boolean
+  readonly reader: Reader | undefined
 }
 
 /** Milliseconds between two looks whether all answers have left. */
@@ -62,6 +72,11 @@ const maxMoves = 5
 const maxAsked = 10_000
 /** Sessions of other nodes whose owner is remembered. */
 const maxKnown = 10_000
+/** Milliseconds that the reader of a session that goes on elsewhere is kept until it is found. */
+const searchTime = 15_000
+const searchPause = 250
+/** Readers whose sessions are looked for at once. */
+const searches = 64
 
 /**
  * The port of a node: serves the sessions that run here, passes on what is for those of other nodes, and
@@ -111,6 +126,10 @@ class Routes {
    */
   readonly #owners = new TurnoverMap<string, string>()
   #last = 0
+  /** Readers whose sessions are to be looked for. */
+  #searching: Reader[] = []
+  #searches = 0
+  #hasEnded = false
 
   constructor(local: LocalPort, cluster: Cluster, world: World) {
     this.#local = local
@@ -178,18 +197,59 @@ class Routes {
   }
 
   async attach(sessionId: string, outlet: Outlet, peer?: Peer): Promise<() => void> {
+    const reader: Reader = { sessionId, outlet, peer, isOver: false, detach: () => {} }
+    reader.detach = await this.#attach(reader)
+    return () => {
+      reader.isOver = true
+      reader.detach()
+    }
+  }
+
+  #attach(reader: Reader): Promise<() => void> {
+    const { sessionId, outlet, peer } = reader
     return this.#where(
       sessionId,
       () => this.#local.attach(sessionId, outlet, peer),
       async (node) => {
         const id = this.#nextId()
         const ask = { do: 'attach', sessionId, isDeaf: outlet.isDeaf === true } as const
-        await this.#askAs(id, { node, ask, peer, outlet, reads: true })
+        await this.#askAs(id, { node, ask, peer, outlet, reader })
         return () => {
           if (this.#asked.delete(id)) this.#outbox.send(node, { type: 'detach', id })
         }
       },
     )
+  }
+
+  /** The session of a reader goes on elsewhere: the client's connection need not notice. */
+  #follow(reader: Reader): void {
+    this.#searching.push(reader)
+    // of no process: what ends may be what has heard of it
+    if (this.#searches < searches) outside(() => void this.#search())
+  }
+
+  async #search(): Promise<void> {
+    this.#searches += 1
+    for (let reader = this.#searching.shift(); reader !== undefined; reader = this.#searching.shift())
+      await this.#find(reader)
+    this.#searches -= 1
+  }
+
+  async #find(reader: Reader): Promise<void> {
+    const deadline = this.#world.now() + searchTime
+    for (;;) {
+      if (reader.isOver) return
+      if (this.#hasEnded) return reader.outlet.end?.()
+      try {
+        reader.detach = await this.#attach(reader)
+        if (reader.isOver) reader.detach()
+        return
+      } catch (error) {
+        const { retryable } = error as Partial<TransportError>
+        if (retryable !== true || this.#world.now() >= deadline) return reader.outlet.end?.()
+        await pause(searchPause, this.#world)
+      }
+    }
   }
 
   async admit(sessionId: string, peer: Peer): Promise<void> {
@@ -215,7 +275,7 @@ class Routes {
       case 'answer':
         return this.#settle(id, (asked) => {
           // a reader hears more
-          if (asked.reads) this.#asked.set(id, { ...asked, isAnswered: true })
+          if (asked.reader !== undefined) this.#asked.set(id, { ...asked, isAnswered: true })
           asked.resolve(envelope.answer)
         })
       case 'failed':
@@ -243,7 +303,9 @@ class Routes {
   #lose(id: string, asked: Asked): void {
     this.#asked.delete(id)
     asked.reject(nodeGone(asked.node))
-    if (asked.isAnswered) asked.outlet?.end?.()
+    if (!asked.isAnswered || asked.reader === undefined) return
+    if (this.#hasEnded) asked.outlet?.end?.()
+    else this.#follow(asked.reader)
   }
 
   async settled(): Promise<void> {
@@ -258,13 +320,14 @@ class Routes {
     await this.settled()
   }
 
-  /** This port ends: it waits for other nodes no more, and their readers hear nothing more of it. */
+  /** This port ends: it waits for other nodes no more, and their readers hear nothing more of it here. */
   abandon(): void {
+    this.#hasEnded = true
     for (const [id, asked] of this.#asked) {
       this.#lose(id, asked)
       this.#outbox.send(asked.node, { type: 'detach', id })
     }
-    for (const outlet of this.#served.values()) outlet.end()
+    for (const outlet of this.#served.values()) outlet.end(true)
     this.#outbox.close()
   }
 
@@ -316,7 +379,7 @@ class Routes {
   }
 
   #ask(node: string, ask: Ask, peer: Peer | undefined, outlet?: Outlet): Promise<Answer> {
-    return this.#askAs(this.#nextId(), { node, ask, peer, outlet, reads: false })
+    return this.#askAs(this.#nextId(), { node, ask, peer, outlet, reader: undefined })
   }
 
   #nextId(): string {
@@ -324,10 +387,10 @@ class Routes {
     return `${this.#name}.${this.#last}`
   }
 
-  #askAs(id: string, { node, ask, peer, outlet, reads }: Question): Promise<Answer> {
+  #askAs(id: string, { node, ask, peer, outlet, reader }: Question): Promise<Answer> {
     if (this.#asked.size >= maxAsked) return Promise.reject(outOfReach(node))
     return new Promise((resolve, reject) => {
-      this.#asked.set(id, { node, outlet, reads, isAnswered: false, resolve, reject })
+      this.#asked.set(id, { node, outlet, reader, isAnswered: false, resolve, reject })
       if (this.#cluster.send(node, { type: 'ask', id, ask, peer: peer && plainPeer(peer) })) return
       this.#asked.delete(id)
       reject(outOfReach(node))
@@ -347,8 +410,9 @@ class Routes {
     if (envelope.type === 'said') outlet?.send(messageOf(envelope.text))
     else if (envelope.type === 'negotiated') outlet?.negotiated?.(envelope.revision)
     else if (envelope.type === 'released') outlet?.release?.()
-    else if (envelope.type === 'over' && asked?.reads) {
+    else if (envelope.type === 'over' && asked?.reader !== undefined) {
       this.#asked.delete(id)
+      if (envelope.goesOn === true && asked.isAnswered) return this.#follow(asked.reader)
       outlet?.end?.()
       // a session may end before it has said that the reader is attached
       asked.resolve({ texts: [] })
@@ -438,9 +502,9 @@ class RemoteOutlet implements Outlet {
     if (this.isOpen) this.#outbox.send(this.node, { type: 'negotiated', id: this.#id, revision })
   }
 
-  end(): void {
+  end(goesOn = false): void {
     if (!this.isOpen) return
-    this.#outbox.send(this.node, { type: 'over', id: this.#id })
+    this.#outbox.send(this.node, { type: 'over', id: this.#id, ...(goesOn && { goesOn }) })
     this.#hasEnded = true
     this.detach()
   }
@@ -455,7 +519,7 @@ class RemoteOutlet implements Outlet {
     return {
       send: (message) => this.send(message),
       negotiated: (revision) => this.negotiated(revision),
-      end: () => this.end(),
+      end: (goesOn) => this.end(goesOn),
       release: () => this.isOpen && this.#tell({ type: 'released', id: this.#id }),
     }
   }

@@ -80,10 +80,11 @@ export class SessionReaders {
     for (const uri of this.#updated) if (!isWanted(uri)) this.#updated.delete(uri)
   }
 
-  end(): void {
+  /** `goesOn`: the session is served on, elsewhere or by another process. */
+  end(goesOn = false): void {
     const all = this.#all
     this.#all = []
-    for (const reader of all) reader.end?.()
+    for (const reader of all) reader.end?.(goesOn)
   }
 
   #send(message: JsonRpcNotification): boolean {

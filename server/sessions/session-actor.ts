@@ -13,7 +13,7 @@ import { type Deferred, defineActor, type Refusal, refuse } from '../../runtime/
 import { normal } from '../../runtime/base/exit.js'
 import type { ActorContext } from '../../runtime/process/context.js'
 import { patiently } from '../../runtime/faults/load.js'
-import type { ProcessRef, RefOf } from '../../runtime/process/ref.js'
+import { type ProcessRef, processOf, type RefOf } from '../../runtime/process/ref.js'
 import type { Outlet, Peer, Response } from '../../transports/contract/contract.js'
 import { answerNow, encodedResult, refusal } from '../requests/answer.js'
 import type { OpenSessionFacts } from '../context/context.js'
@@ -289,7 +289,9 @@ function expireIfIdle(session: Session, ctx: ActorContext): void {
 
 function close(session: Session): void {
   session.life?.send('closed')
-  session.readers.end()
+  const { reason } = processOf(session.self)
+  // after a crash it is brought back for whoever asks
+  session.readers.end(reason?.type !== 'normal')
   session.wishes.end()
   endWork(session)
   noteSession(session, 'ended')

@@ -111,8 +111,11 @@ export interface Outlet {
   send(message: Message): boolean
   /** The revision of the session, told first. */
   negotiated?(revision: string): void
-  /** Nothing more will come: the session or its actor has ended. Told once, to attached readers only. */
-  end?(): void
+  /**
+   * Nothing more will come: the session or its actor has ended. Told once, to attached readers only. `goesOn`: the
+   * session is served on, elsewhere or by another process.
+   */
+  end?(goesOn?: boolean): void
   /** Ends the stream early; the client comes back (2025-11-25, SEP-1699). False where it cannot. */
   release?(): boolean
 }

@@ -155,6 +155,29 @@ export function clusterSuite(
     for (const stream of streams) await stream.ended
   })
 
+  for (const how of ['is killed', 'retires'] as const)
+    test(`the GET streams of other nodes stay when the node of their session ${how}`, async (t) => {
+      const { nodes, clients } = await beginSession(t)
+      const [first, second, third] = clients
+      await first.ask('resources/subscribe', { uri: 'file:///a' })
+      const streams = await Promise.all([second, third].map((client) => client.listen()))
+      const ended = streams.map((stream) => stream.ended.then(() => 'ended'))
+      const told = streams.map((stream) => stream.next())
+      for (const each of told) each.catch(() => {})
+      if (how === 'is killed') nodes[0].kill()
+      else await nodes[0].retire()
+      // what may have been missed is told to one of them, by the node that goes on with the session
+      const { method } = (await Promise.race([...told, ...ended])) as Wire
+      match(method ?? '', /^notifications\/(tools|resources|prompts)\/(list_changed|updated)$/)
+      is(await third.text('count'), '1')
+      const running = await Promise.all(nodes.map(({ server }) => server.sessions().catch(() => [])))
+      const { readers } = running.flat().find(({ id }) => id === first.sessionId) as { readers: number }
+      is(readers, 2)
+      // and they end with the session
+      await third.send('DELETE', undefined, third.headers())
+      await Promise.all(ended)
+    })
+
   test('DELETE on any node ends a session for all', async (t) => {
     const { clients } = await beginSession(t)
     is((await clients[2].send('DELETE', undefined, clients[2].headers())).status, 204)
