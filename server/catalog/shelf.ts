@@ -3,7 +3,7 @@ import type { Result } from '../../protocol/messages/methods.js'
 import type { Peer } from '../../transports/contract/contract.js'
 import { type Guarded, isAllowed } from '../context/scopes.js'
 import type { Catalog } from './catalog.js'
-import type { Cursors } from './cursors.js'
+import { badCursor, type Cursors } from './cursors.js'
 import { type Immediate, immediate } from './immediate.js'
 import { isUsable, type MayNeedSession } from '../definitions/session-needs.js'
 
@@ -84,7 +84,7 @@ export class Shelf<Component extends Guarded & MayNeedSession, M extends ListMet
   page(cursor: string | undefined, { dialect, peer }: Viewer): Immediate<Result<M>> {
     const view = this.#viewOf(peer)
     const pages = view.pages.get(dialect) ?? new Map<number, Immediate<Result<M>>>()
-    const after = cursor === undefined ? 0 : this.#find(cursor)
+    const after = cursor === undefined ? 0 : this.#find(cursor, view)
     const known = pages.get(after)
     if (known !== undefined) return known
     const page = this.#write(after, dialect, view)
@@ -160,9 +160,14 @@ export class Shelf<Component extends Guarded & MayNeedSession, M extends ListMet
   }
 
   /** The place after which a list continues: for a cursor of another program, the place of its key here. */
-  #find(cursor: string): number {
+  #find(cursor: string, { components }: View<Component, M>): number {
     const { place, key, isOurs } = this.#settings.cursors.read(this.#list, cursor)
-    return isOurs ? place : (this.#places.get(key) ?? place)
+    if (isOurs && place !== undefined) return place
+    // a key that was made up must not say what there is beyond what its viewer sees
+    const seen = components.some((component) => this.#plan.key(component) === key)
+    const after = seen ? this.#places.get(key) : place
+    if (after === undefined) throw badCursor()
+    return after
   }
 
   #placeOf(component: Component): number {

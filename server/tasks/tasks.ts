@@ -265,7 +265,8 @@ export class McpTasks implements TaskRoutes {
     cursor: string | undefined,
   ): Promise<ListedTasks> {
     const last = cursor === undefined ? undefined : this.#holdings.catalog.cursors.read(list, cursor)
-    const after = last && { id: last.key, place: last.place }
+    if (last !== undefined && last.place === undefined) throw endedProgram()
+    const after = last?.place === undefined ? undefined : { id: last.key, place: last.place }
     const page = await orStartingAgain(shared.page(owner, after, pageSize + 1))
     const found = page.slice(0, pageSize)
     return { found, next: page.length > pageSize ? found.at(-1) : undefined }
@@ -460,7 +461,7 @@ export class McpTasks implements TaskRoutes {
 
   #placeOf(cursors: Cursors, list: string, cursor: string): number {
     const { place, isOurs } = cursors.read(list, cursor)
-    if (!isOurs) throw McpError.invalidParams('params.cursor: this list was made by a program that has ended')
+    if (!isOurs || place === undefined) throw endedProgram()
     return place
   }
 
@@ -499,6 +500,10 @@ function needsTasks(what: string): McpError {
   const problem = `${what}: the client has not declared the extension ${tasksExtension}`
   const requiredCapabilities = { extensions: { [tasksExtension]: {} } }
   return new McpError(errorCodes.missingClientCapability, problem, { data: { requiredCapabilities } })
+}
+
+function endedProgram(): McpError {
+  return McpError.invalidParams('params.cursor: this list was made by a program that has ended')
 }
 
 /** One for what does not exist, has expired, or is somebody else's: they must look alike. */

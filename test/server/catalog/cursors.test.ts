@@ -15,10 +15,11 @@ const viewer = {
 }
 const keys = ['a secret of the tests, and of nobody else']
 
-function open(names: string, cursorKeys?: readonly string[]): Catalog {
-  const tools = [...names].map((name) => defineTool({ name, run: () => '' }))
+function open(names: string, cursorKeys?: readonly string[], name = 'lists', hidden = ''): Catalog {
+  const scopesOf = (tool: string) => (hidden.includes(tool) ? { scopes: ['kept'] } : {})
+  const tools = [...names].map((tool) => defineTool({ name: tool, ...scopesOf(tool), run: () => '' }))
   const prompts = [...names].map((name) => definePrompt({ name, get: () => '' }))
-  const definition = defineServer({ name: 'lists', version: '1', tools, prompts })
+  const definition = defineServer({ name, version: '1', tools, prompts })
   return new Catalog(definition, { pageSize: 2, revisions: allRevisions, cursorKeys }, systemWorld)
 }
 
@@ -41,11 +42,11 @@ test('a list that changes between two pages neither skips nor repeats what staye
   }
 })
 
-test('a cursor that was made up, changed, or is of another list or program is refused', () => {
+test('a cursor that was made up, changed, or is of another list or server is refused', () => {
   const catalog = open('abcde')
   const { next } = page(catalog)
   const changed = `${next.slice(0, -1)}${next.endsWith('A') ? 'B' : 'A'}`
-  for (const cursor of [btoa('offset:2'), '', 'x', changed, page(open('abcde')).next])
+  for (const cursor of [btoa('offset:2'), '', 'x', changed, page(open('abcde', undefined, 'others')).next])
     assert.throws(() => page(catalog, cursor), /cursor: expected a nextCursor of this list/)
   assert.throws(() => catalog.prompts.page(next, viewer), /cursor/)
 })
@@ -53,6 +54,19 @@ test('a cursor that was made up, changed, or is of another list or program is re
 test('programs that share keys go on with the pages of each other, by key', () => {
   const { next } = page(open('abcde', keys))
   assert.is(page(open('xabcde', keys), next).names, 'cd')
+})
+
+test('a program without keys in common goes on, by key: where there is none, the client begins again', () => {
+  const { next } = page(open('abcde'))
+  assert.is(page(open('xabcde'), next).names, 'cd')
+  assert.throws(() => page(open('acde'), next), /cursor: expected a nextCursor of this list/)
+})
+
+test('a made up cursor does not tell a component that its viewer may not see from one that is not there', () => {
+  // its program shows everybody what another one keeps
+  const { next } = page(open('abcde'))
+  for (const other of [open('abcde', undefined, 'lists', 'b'), open('acde')])
+    assert.throws(() => page(other, next), /cursor: expected a nextCursor of this list/)
 })
 
 test.run()
