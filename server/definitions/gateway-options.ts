@@ -1,4 +1,7 @@
 import { isObject } from '../../protocol/wire/json.js'
+import { show } from '../../runtime/base/errors.js'
+import { among } from '../../runtime/base/near.js'
+import { optionError, type ServerError } from '../base/errors.js'
 import type { Principal } from '../../transports/contract/principal.js'
 import { type DefinitionReaders, definitionReaders } from './definition.js'
 import { readScopes } from './component.js'
@@ -65,7 +68,10 @@ export interface GatewayOptions {
   readonly separator?: string
   /** Whether names begin with that of their server. Default true; false for one server, or names that differ. */
   readonly prefix?: boolean
-  /** What is different for some servers, by name. */
+  /**
+   * What is different for some servers, by name. Each has to be there when the gateway begins. Names of tools and
+   * addresses that a server turns out not to have are warned of.
+   */
   readonly servers?: Readonly<Record<string, UpstreamOptions>>
   /**
    * Offers two tools, `search_tools` and `call_tool`, in place of all; `pinned` are listed beside them (`*` stands
@@ -104,21 +110,43 @@ const serverFields = new Set([
   ...['maxCalls', 'maxCallsPerCaller', 'maxCallsPerTool', 'breaker'],
 ])
 
-/** Throws BAD_DEFINITION, naming the field. */
+/** Throws BAD_DEFINITION, naming the field, and BAD_OPTION for options of a server that there is not. */
 export function readGateway(source: UpstreamSource, options: GatewayOptions): GatewayPlan {
   const read = definitionReaders('gateway')
   read.checkFields(read.readObject(options, 'options'), fields)
   const { separator = '__', toolSearch = false } = options
   if (typeof separator !== 'string' || !/^[\w.-]{1,8}$/.test(separator))
     throw read.bad('separator', '1 to 8 letters, digits, _, - and .', separator)
+  const servers = readServers(read, options.servers)
+  const clients = readSource(read, source)
+  const problem = unknownServer(servers, namesOf(clients))
+  if (problem !== undefined) throw problem
   return Object.freeze({
-    source: readSource(read, source),
+    source: clients,
     separator,
     prefix: read.readFlag(options.prefix, 'prefix', true),
-    servers: readServers(read, options.servers),
+    servers,
     pinned: readPinned(read, toolSearch),
     startTimeout: read.readMs(options.startTimeout, 'startTimeout', 3_000),
   })
+}
+
+/** The error for options of a server that there is not: a misspelled name would leave its server without them. */
+export function unknownServer(
+  servers: GatewayPlan['servers'],
+  names: readonly string[] | undefined,
+): ServerError | undefined {
+  const unknown = [...servers.keys()].find((name) => names?.includes(name) === false)
+  if (names === undefined || unknown === undefined) return undefined
+  const field = `servers.${unknown}`
+  const expected = among('the name of a server', names, unknown)
+  return optionError(field, `gateway: ${field}: expected ${expected}, got ${show(unknown)}`)
+}
+
+/** Undefined for a set that is not there yet. */
+function namesOf(source: UpstreamSource): readonly string[] | undefined {
+  if (typeof source === 'function') return undefined
+  return isUpstreams(source) ? source.names : Object.keys(source)
 }
 
 export function isUpstream(value: unknown): value is Upstream {

@@ -3,13 +3,14 @@ import { isObject, type JsonObject } from '../../protocol/wire/json.js'
 import { type Deferred, defineActor } from '../../runtime/process/behaviour.js'
 import type { ActorContext } from '../../runtime/process/context.js'
 import { messageOf, show } from '../../runtime/base/errors.js'
+import { didYouMean } from '../../runtime/base/near.js'
 import { outside } from '../../runtime/faults/containment.js'
 import { processOf, type RefOf } from '../../runtime/process/ref.js'
 import type { TimerRef } from '../../runtime/process/timers.js'
 import { describe } from '../../runtime/watch/inspect.js'
 import type { Component, Found } from '../catalog/catalog.js'
 import type { ToolDefinition } from '../definitions/define-tool.js'
-import { type GatewayPlan, isUpstream, isUpstreams } from '../definitions/gateway-options.js'
+import { type GatewayPlan, isUpstream, isUpstreams, unknownServer } from '../definitions/gateway-options.js'
 import type {
   StartedUpstream,
   StartUpstream,
@@ -27,6 +28,7 @@ import { fits } from './names.js'
 import { pauseAfter } from './pace.js'
 import { Claims, routeOf, type RouteTable } from './routes.js'
 import { searchTools } from './tool-search.js'
+import { unknownNames } from './unknown-names.js'
 
 /** Milliseconds between two looks for clients that nobody uses, at least and at most. */
 const sweepSoonest = 100
@@ -66,6 +68,8 @@ interface Place {
   isStale: boolean
   hasFailed: boolean
   undo: (() => void)[]
+  /** The lists that the names in its options have been compared with. */
+  checked: UpstreamLists | undefined
 }
 
 interface Held {
@@ -167,6 +171,8 @@ class Gateway {
   #late: TimerRef | undefined
   /** Whether nobody waits any more for the set of servers, and for one that comes into it. */
   #isLate = false
+  /** Names in the options that have been told of: no more than there are. */
+  readonly #warned = new Set<string>()
   #undo: (() => void)[] = []
 
   constructor(holdings: Holdings, plan: GatewayPlan, ctx: ActorContext) {
@@ -253,6 +259,15 @@ class Gateway {
 
   /** A set of clients, in which they come and go. */
   take(upstreams: Upstreams): void {
+    // of a set that was there before, this has been looked at
+    const names = typeof this.#plan.source === 'function' ? upstreams.names : undefined
+    const problem = unknownServer(this.#plan.servers, names)
+    if (problem !== undefined) {
+      // whoever has misspelled a name would offer what was to be kept from callers
+      this.#tell('unknown_name', '', `${problem.message}: nothing is offered until that is mended`)
+      upstreams.close().catch(() => {})
+      return
+    }
     this.#upstreams = upstreams
     this.#undo.push(upstreams.onState(() => void this.#cast('sync')))
     this.sync()
@@ -408,6 +423,7 @@ class Gateway {
       isStale: false,
       hasFailed: false,
       undo: [],
+      checked: undefined,
     }
     this.#places.set(name, place)
     if (isUpstream(entry)) this.watch(name, entry)
@@ -523,7 +539,8 @@ class Gateway {
     const held = new Map<string, Held>()
     const claims = new Claims([...this.#places.keys()], this.#plan)
     this.#size = 0
-    for (const { link, record, isAway } of this.#places.values()) {
+    for (const place of this.#places.values()) {
+      const { link, record, isAway } = place
       const { lists } = record
       if (lists === undefined) continue
       const isHidden = isAway && link.options.whileAway === 'hide'
@@ -543,7 +560,11 @@ class Gateway {
         const isSame = known?.text === text && known.link === link && known.isHidden === isHidden
         held.set(keyOf(component), isSame ? known : { component, text, link, isHidden })
       }
-      claims.add(link.name, routedTemplates(link, lists, components), components)
+      const templates = routedTemplates(link, lists, components)
+      claims.add(link.name, templates, components)
+      if (place.checked !== lists)
+        for (const unknown of unknownNames(link.options, lists, templates)) this.#warn(link.name, unknown)
+      place.checked = lists
     }
     const isFound = ({ component: { kind, name } }: Held): boolean =>
       kind === 'tool' && pinned !== undefined && !fits(name, pinned)
@@ -556,6 +577,16 @@ class Gateway {
       .map(({ component }) => component as ToolDefinition)
     this.#claims = claims
     this.#table = claims.table()
+    const isWhole = [...this.#places.values()].every(({ record }) => record.lists !== undefined)
+    const tools = [...held.values()].flatMap(({ component: { kind, name } }) =>
+      kind === 'tool' ? [name] : [],
+    )
+    for (const name of isWhole && pinned !== undefined ? pinned : [])
+      if (!tools.some((tool) => fits(tool, [name])))
+        this.#warn(
+          '',
+          `toolSearch.pinned: ${show(name)} fits no tool${didYouMean(name, tools)}, so it does nothing`,
+        )
     this.#extend()
     if (gone.length + come.length === 0) return
     catalog.swap(
@@ -608,6 +639,15 @@ class Gateway {
       return link === undefined || !isAsked ? [] : [{ ...aim, link, isListed }]
     })
     return foundAt(uri, known, (listed) => this.#held.get(`resourceTemplate ${listed}`)?.component)
+  }
+
+  /** Of a name in the options, once. */
+  #warn(upstream: string, problem: string): void {
+    const whole = upstream === '' ? problem : `servers.${upstream}.${problem}`
+    const name = whole.split(' fits ', 1)[0] ?? whole
+    if (this.#warned.has(name)) return
+    this.#warned.add(name)
+    this.#tell('unknown_name', upstream, whole)
   }
 
   #tell(type: GatewayEvent['type'], upstream: string, problem: string): void {

@@ -61,6 +61,11 @@ function decodedPart(part: string): string {
   }
 }
 
+/** Whether it stands for more than itself. */
+export function isPattern(name: string): boolean {
+  return name.includes('*')
+}
+
 /** Whether a name fits one of the patterns, in which `*` stands for anything. */
 export function fits(name: string, patterns: readonly string[]): boolean {
   return patterns.some((pattern) => {

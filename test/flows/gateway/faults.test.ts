@@ -2,6 +2,7 @@ import * as assert from 'uvu/assert'
 import { startClients } from '../../../client/fleet/clients.js'
 import { startClient } from '../../../client/handle/supervisor.js'
 import { McpError } from '../../../protocol/wire/errors.js'
+import { CaduceusError } from '../../../runtime/base/errors.js'
 import { gateway } from '../../../server/definitions/gateway.js'
 import { defineServer } from '../../../server/definitions/define-server.js'
 import { defineTool } from '../../../server/definitions/define-tool.js'
@@ -361,6 +362,91 @@ for (const options of [{}, { prefix: false }, { toolSearch: true }] as readonly 
     assert.ok(unknown instanceof McpError && unknown.code === -32_602, String(unknown))
   })
 
+/** A client by hand: its state and what it is asked are the test's. */
+function byHand(tools: string[], failure?: Error) {
+  const listeners = new Map<string, () => void>()
+  let state: Upstream['state'] = { phase: 'ready', reason: undefined }
+  const client: Upstream = {
+    name: 'up',
+    get state() {
+      return state
+    },
+    server: {
+      info: { name: 'up', version: '1' },
+      capabilities: { tools: {} },
+      instructions: undefined,
+      revision: '2025-11-25',
+    },
+    async request(method) {
+      if (method === 'tools/list')
+        return { tools: tools.map((name) => ({ name, inputSchema: { type: 'object' } })) }
+      throw failure ?? new Error('nothing is called here')
+    },
+    callTool: async () => ({}),
+    subscribe: async () => {},
+    unsubscribe: async () => {},
+    setLevel: async () => {},
+    onState: (fn) => {
+      listeners.set('state', () => fn(state))
+      // one that tells all the same
+      return () => {}
+    },
+    onNotification: (method, fn) => {
+      listeners.set(method, () => fn({}))
+      return () => listeners.delete(method)
+    },
+    close: async () => {},
+  }
+  const tell = (what: string, next = state): void => {
+    state = next
+    listeners.get(what)?.()
+  }
+  return { client, tell }
+}
+
+test('what a client tells of itself that has been replaced says nothing of its server', async (t) => {
+  const former = byHand(['one'])
+  const tools = ['one']
+  const next = byHand(tools)
+  let now = former.client
+  const listeners = new Set<(name: string) => void>()
+  const set = {
+    names: ['up'],
+    has: () => true,
+    get: () => now,
+    onState(fn: (name: string) => void) {
+      listeners.add(fn)
+      return () => listeners.delete(fn)
+    },
+    close: async () => {},
+  }
+  const { client } = await through(t, set, { servers: { up: { whileAway: 'hide' } } })
+  const names = async () => (await client.listTools({ fresh: true })).tools.map(({ name }) => name)
+  assert.equal(await names(), ['up__one'])
+  tools.push('two')
+  now = next.client
+  for (const fn of listeners) fn('up')
+  await until(async () => (await names()).length === 2)
+  former.tell('state', { phase: 'failed', reason: new Error('late') })
+  tools.push('three')
+  next.tell('notifications/tools/list_changed')
+  await until(async () => (await names()).length === 3)
+})
+
+for (const [code, words, data] of [
+  ['INVALID_RESPONSE', /^up: tools\/call: failed \(INVALID_RESPONSE\): canary$/, { sent: false }],
+  ['TIMEOUT', /^up: tools\/call: the server did not answer in time$/, {}],
+  ['SEND_FAILED', /^up: tools\/call: failed \(SEND_FAILED\)$/, { sent: true }],
+] as const)
+  test(`a failure of the client (${code}) is told with its code; its words are told of a broken answer alone`, async (t) => {
+    const failure = new CaduceusError(code, 'canary', { data, retryable: true })
+    const { client } = await through(t, { up: byHand(['one'], failure).client })
+    const error = await client.callTool('up__one', {}, { retry: 'never' }).catch((lost: unknown) => lost)
+    assert.ok(error instanceof McpError && error.code === -32_603, String(error))
+    assert.match(error.message, words)
+    assert.equal(error.data, { code, retryable: true, sent: code !== 'INVALID_RESPONSE' })
+  })
+
 test('results pass as they came, with fields that nobody knows', async (t) => {
   const result = {
     zeta: 1,
@@ -368,6 +454,7 @@ test('results pass as they came, with fields that nobody knows', async (t) => {
     structuredContent: { z: 1, a: null },
     _meta: { 'com.example/x': 1 },
     alpha: 'last',
+    isError: true,
   }
   const upstream = await connect(
     defineServer({
