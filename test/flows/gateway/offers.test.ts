@@ -114,10 +114,8 @@ test('allow, deny and rename choose what is offered', async (t) => {
   const servers = { files: { deny: ['st*'], rename: { read: 'open' } }, mail: { allow: ['send*'] } }
   const { client } = await through(t, { files, mail }, { servers })
   const { tools } = await client.listTools()
-  assert.equal(
-    tools.map(({ name }) => name),
-    ['open', 'mail__send.all'],
-  )
+  // whoever answers first is listed first
+  assert.equal(tools.map(({ name }) => name).sort(), ['mail__send.all', 'open'])
   assert.is((await client.callTool('open', { path: 'x' })).text, 'content of x')
 })
 
