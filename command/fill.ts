@@ -36,7 +36,7 @@ async function lookUp(inner: string, found: FoundServer, { env, home, input }: V
   if (inner === 'pathSeparator' || inner === '/') return process.platform === 'win32' ? '\\' : '/'
   if (inner.startsWith('input:')) return await input(inner.slice(6))
   const [, name = inner, usual] = /^(?:env:)?(.*?)(?::-(.*))?$/s.exec(inner) ?? []
-  const known = env[name]
+  const known = Object.hasOwn(env, name) ? env[name] : undefined
   if (known !== undefined && (known !== '' || usual === undefined)) return known
   if (usual !== undefined) return usual
   throw new UsageError(`${found.file}: ${found.name} needs the variable ${name}: set it in the environment`)

@@ -38,7 +38,7 @@ async function run([word, ...args]: readonly string[]): Promise<number> {
   }
   if (word === undefined || word === '--help' || word === '-h' || word === 'help') {
     const [about] = args
-    return say(about !== undefined && about in commands ? helpOf(about) : overview())
+    return say(about !== undefined && Object.hasOwn(commands, about) ? helpOf(about) : overview())
   }
   const command = Object.hasOwn(commands, word) ? commands[word] : undefined
   if (command === undefined)

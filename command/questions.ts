@@ -11,14 +11,14 @@ type Value = string | number | boolean | string[]
 export function terminalAnswers(ask: Ask, show: (line: string) => void): AnswerOptions {
   const form: ElicitForm = async ({ message, requestedSchema }, { signal }) => {
     show(`The server asks (/decline refuses, /cancel gives up):\n${quoted(message)}`)
-    const content: Record<string, Value> = {}
+    const content: [name: string, value: Value][] = []
     for (const [name, field] of Object.entries(requestedSchema.properties)) {
       const isRequired = requestedSchema.required?.includes(name) === true
       const value = await askField(name, field, isRequired, (question) => ask(question, signal), show)
       if (value === 'decline' || value === 'cancel') return { action: value }
-      if (value.given !== undefined) content[name] = value.given
+      if (value.given !== undefined) content.push([name, value.given])
     }
-    return { action: 'accept', content }
+    return { action: 'accept', content: Object.fromEntries(content) }
   }
   const url: ElicitUrl = async (params, { signal }) => {
     show(`The server asks:\n${quoted(params.message)}`)

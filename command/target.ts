@@ -82,8 +82,8 @@ function findNamed(name: string, file: string | undefined): FoundServer {
 }
 
 async function inputOf(id: string, { file, inputs }: FoundServer, invocation: Invocation): Promise<string> {
-  const given = pairsOf(listOf(invocation, 'input'), '--input', 'ID=VALUE')[id]
-  if (given !== undefined) return given
+  const given = pairsOf(listOf(invocation, 'input'), '--input', 'ID=VALUE')
+  if (Object.hasOwn(given, id)) return given[id] ?? ''
   const note = inputs.get(id)
   const typed = await secretly(`${oneLine(note?.description ?? id)}: `, note?.password === true)
   const value = typed === undefined || typed === '' ? note?.default : typed

@@ -30,7 +30,7 @@ export function readToolArguments(
         throw new UsageError(
           `${tool} has no argument ${name}${didYouMean(name, known)}: it takes ${known.join(', ')}`,
         )
-      return [name, readValue(name, text, properties[name])]
+      return [name, readValue(name, text, Object.hasOwn(properties, name) ? properties[name] : undefined)]
     }),
   )
   const missing = required.filter((name) => !Object.hasOwn(given, name))

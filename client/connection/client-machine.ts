@@ -196,6 +196,7 @@ export function startConnection(
   const input = { settings, host, now, date }
   const inspected = inspect !== undefined && { inspect: apart(inspect, world) }
   const actor = createActor(connectionMachine, { id, clock: world, input, ...inspected })
+  keepTimersApart(actor.system)
   let told = stateOf(actor.getSnapshot())
   // without an observer for errors, xstate throws them where nobody can catch them
   actor.subscribe({
@@ -283,4 +284,12 @@ function stateOf(snapshot: MachineSnapshot): ClientState {
 
 function isSame(a: ClientState, b: ClientState): boolean {
   return a.phase === b.phase && a.reason === b.reason && a.attempt === b.attempt && a.delay === b.delay
+}
+
+/** xstate walks its timers with `for ... in`, and so takes what is on Object.prototype for one of them. */
+function keepTimersApart(system: object): void {
+  const timers = Object.create(null)
+  const snapshot: unknown = Reflect.get(system, '_snapshot')
+  if (typeof snapshot === 'object' && snapshot !== null)
+    Object.defineProperty(snapshot, '_scheduledEvents', { get: () => timers, set() {} })
 }

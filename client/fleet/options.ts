@@ -112,7 +112,8 @@ export function readShared(value: unknown): (name: string) => SharedClientOption
 function checkShared(value: unknown): SharedClientOptions {
   const shared = readObject(value, 'client')
   for (const field of ['name', 'transport'])
-    if (field in shared) throw bad(`client.${field}`, 'no such field: each server has its own', shared[field])
+    if (Object.hasOwn(shared, field))
+      throw bad(`client.${field}`, 'no such field: each server has its own', shared[field])
   try {
     readClientOptions({ ...shared, transport: nowhere })
   } catch (error) {

@@ -102,6 +102,30 @@ function compile(
   schema: JsonObject,
   { spend, allErrors }: { spend: Spend; allErrors: boolean },
 ): ValidateFunction {
+  return withPlainObjects(() => compileWith(Ajv, schema, { spend, allErrors }))
+}
+
+/**
+ * ajv compiles with `for ... in`, and fails over what somebody has put on Object.prototype: it does not see that
+ * while `work` runs. Nothing else runs meanwhile.
+ */
+function withPlainObjects<T>(work: () => T): T {
+  const added = Object.entries(Object.getOwnPropertyDescriptors(Object.prototype)).filter(
+    ([, { enumerable, configurable }]) => enumerable && configurable,
+  )
+  for (const [name] of added) Object.defineProperty(Object.prototype, name, { enumerable: false })
+  try {
+    return work()
+  } finally {
+    for (const [name] of added) Object.defineProperty(Object.prototype, name, { enumerable: true })
+  }
+}
+
+function compileWith(
+  Ajv: ValidatorClass,
+  schema: JsonObject,
+  { spend, allErrors }: { spend: Spend; allErrors: boolean },
+): ValidateFunction {
   const regExp = Object.assign((source: string) => toLinear(source, spend), { code: 'caduceus' })
   const ajv = new Ajv({ ...options, allErrors, code: { regExp, optimize: false } })
   ajv.addKeyword(countSteps(spend))
@@ -131,8 +155,8 @@ function planSteps(schema: JsonObject): StepPlan {
   const forms = [schema.anyOf, schema.oneOf].flatMap((list) => (Array.isArray(list) ? list : []))
   return {
     steps: 1 + stepsPerForm * forms.length,
-    perItem: perItem.some((keyword) => keyword in schema),
-    perField: perField.some((keyword) => keyword in schema),
+    perItem: perItem.some((keyword) => Object.hasOwn(schema, keyword)),
+    perField: perField.some((keyword) => Object.hasOwn(schema, keyword)),
   }
 }
 

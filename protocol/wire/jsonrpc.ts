@@ -49,17 +49,17 @@ export interface InvalidMessage {
 export function readMessage(value: unknown): Message {
   if (!isObject(value)) throw invalid(value, `a message must be an object, got ${kindOf(value)}`)
   if (value.jsonrpc !== '2.0') throw invalid(value, 'jsonrpc: expected "2.0"')
-  return 'method' in value ? readCall(value) : readAnswer(value)
+  return Object.hasOwn(value, 'method') ? readCall(value) : readAnswer(value)
 }
 
 function readCall(value: JsonObject): Message {
   const { method, id, params } = value
   if (typeof method !== 'string') throw invalid(value, `method: expected a string, got ${kindOf(method)}`)
-  if ('result' in value || 'error' in value) {
+  if (Object.hasOwn(value, 'result') || Object.hasOwn(value, 'error')) {
     throw invalid(value, 'a message with a method must have neither result nor error')
   }
-  if ('id' in value && !isRequestId(id)) throw invalid(value, expectedId(id))
-  if ('params' in value && !isObject(params)) {
+  if (Object.hasOwn(value, 'id') && !isRequestId(id)) throw invalid(value, expectedId(id))
+  if (Object.hasOwn(value, 'params') && !isObject(params)) {
     throw invalid(value, `params: expected an object, got ${kindOf(params)}`)
   }
   return value as unknown as JsonRpcRequest | JsonRpcNotification
@@ -67,8 +67,8 @@ function readCall(value: JsonObject): Message {
 
 function readAnswer(value: JsonObject): Message {
   const { id, result, error } = value
-  const good = 'result' in value
-  if (good === 'error' in value) {
+  const good = Object.hasOwn(value, 'result')
+  if (good === Object.hasOwn(value, 'error')) {
     throw invalid(
       value,
       good ? 'expected result or error, got both' : 'expected method, result or error, got none',
@@ -87,7 +87,7 @@ function readAnswer(value: JsonObject): Message {
     throw invalid(value, `error.message: expected a string, got ${kindOf(error.message)}`)
   }
   if (id === null) return buildError(undefined, error as unknown as JsonRpcError)
-  if ('id' in value && !isRequestId(id)) throw invalid(value, expectedId(id))
+  if (Object.hasOwn(value, 'id') && !isRequestId(id)) throw invalid(value, expectedId(id))
   return value as unknown as JsonRpcErrorResponse
 }
 
@@ -117,8 +117,9 @@ export function describeInvalid(value: unknown): InvalidMessage {
 }
 
 function aboutOf(value: JsonObject): InvalidMessage['about'] {
-  if ('method' in value) return 'id' in value || typeof value.method !== 'string' ? 'request' : 'notification'
-  return 'result' in value || 'error' in value ? 'response' : 'unknown'
+  if (Object.hasOwn(value, 'method'))
+    return Object.hasOwn(value, 'id') || typeof value.method !== 'string' ? 'request' : 'notification'
+  return Object.hasOwn(value, 'result') || Object.hasOwn(value, 'error') ? 'response' : 'unknown'
 }
 
 /**
@@ -135,17 +136,17 @@ export function answerInvalid(error: ProtocolError): JsonRpcErrorResponse | unde
 
 /** Whether the message is a request: it has a method and wants an answer. */
 export function isRequest(message: Message): message is JsonRpcRequest {
-  return 'method' in message && 'id' in message
+  return Object.hasOwn(message, 'method') && Object.hasOwn(message, 'id')
 }
 
 /** Whether the message is a notification: it has a method and is never answered. */
 export function isNotification(message: Message): message is JsonRpcNotification {
-  return 'method' in message && !('id' in message)
+  return Object.hasOwn(message, 'method') && !Object.hasOwn(message, 'id')
 }
 
 /** Whether the message answers a request, well or badly. */
 export function isResponse(message: Message): message is JsonRpcResult | JsonRpcErrorResponse {
-  return !('method' in message)
+  return !Object.hasOwn(message, 'method')
 }
 
 /**

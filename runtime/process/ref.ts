@@ -129,7 +129,8 @@ export function callActor(
 export function wrongOptions(options: CallOptions): RuntimeError | undefined {
   if (typeof options !== 'object' || options === null) return badOption('options', 'an object', options)
   for (const field in options)
-    if (field !== 'timeout') return badOption(field, 'no option of a call but timeout', field)
+    if (field !== 'timeout' && Object.hasOwn(options, field))
+      return badOption(field, 'no option of a call but timeout', field)
   return options.timeout === undefined ? undefined : msError(options.timeout, 'timeout')
 }
 

@@ -25,6 +25,22 @@ test('a server that is not there is exit code 3, at once', async (t) => {
   assert.is(dead.err.trim().split('\n').length, 1, dead.err)
 })
 
+test('a name that every object of JavaScript has is one like any other', async (t) => {
+  const home = newHome(t)
+  const entry = { command: process.execPath, args: [serverFile, '--stdio'] }
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: the form that configurations have
+  const wanting = { ...entry, env: { A: '${constructor}' } }
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: the form that configurations have
+  const asking = { ...entry, env: { A: '${input:valueOf}' } }
+  writeFileSync(join(home, '.claude.json'), JSON.stringify({ mcpServers: { wanting, asking } }))
+  const wants = await caduceus(t, ['list', 'wanting'], { home })
+  assert.equal([wants.code, wants.err.includes('needs the variable constructor')], [2, true], wants.err)
+  const asks = await caduceus(t, ['list', 'asking'], { home })
+  assert.equal([asks.code, asks.err.includes('give --input valueOf=VALUE')], [2, true], asks.err)
+  const { code, out, err } = await caduceus(t, ['help', 'toString'], { home })
+  assert.equal([code, out.includes('caduceus help <command>')], [0, true], err)
+})
+
 test('a server that wants a login is exit code 4, and says how', async (t) => {
   const server = createServer((_request, response) => response.writeHead(401).end())
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
