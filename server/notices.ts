@@ -3,6 +3,8 @@ import type { Revision } from '../protocol/dialects/dialect.js'
 import { type ProcessRef, processOf } from '../runtime/process/ref.js'
 import { emitServer, type NoticeEvent } from './base/events.js'
 
+const overHttp: ReadonlySet<string> = new Set(['http', 'mount'])
+
 interface Kept {
   readonly name: string
   /** The name of its transport. */
@@ -14,7 +16,7 @@ interface Kept {
 
 /** Says that clients meet 404 after the end of this program, where nothing keeps their sessions. */
 export function noteSessionsInMemory(ref: ProcessRef, { name, transport, revisions, by }: Kept): void {
-  if (transport !== 'http' || !haveHandshake(revisions) || by.some((one) => one !== undefined)) return
+  if (!overHttp.has(transport) || !haveHandshake(revisions) || by.some((one) => one !== undefined)) return
   const todo = 'give it a store (createFileStore), sealedIds or a cluster'
   note(ref, name, 'sessions_in_memory', `sessions are in memory, and end with this program: ${todo}`)
 }

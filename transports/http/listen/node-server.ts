@@ -125,6 +125,12 @@ export async function takeServer(
 /** Milliseconds in which a request may still come on a connection that was idle when its listener retired. */
 const retireTime = 5_000
 
+/**
+ * Milliseconds after its first request that a connection is kept where several processes serve: its client opens
+ * another one, and those of a process that was replaced spread again.
+ */
+const maxAge = 60_000
+
 /** Gives a server that does not listen the connections of another process. */
 function feed(
   server: HttpServer,
@@ -150,6 +156,14 @@ function feed(
     server.emit('connection', socket)
     socket.resume()
   })
+  const { world } = scope
+  const begunAt = new WeakMap<object, number>()
+  const spread: RequestListener = ({ socket }, response) => {
+    const begun = begunAt.get(socket)
+    if (begun === undefined) begunAt.set(socket, world.now())
+    else if (world.now() - begun >= maxAge) response.shouldKeepAlive = false
+  }
+  server.prependListener('request', spread)
   const stop = source.take(take)
   const stopListening = (): void => {
     if (isListening) stop()
