@@ -8,6 +8,7 @@ import { contents, everyPage } from './docs/contents.mjs'
 import { install } from './docs/install.mjs'
 import { writeTexts } from './docs/llms.mjs'
 import { optionsPage } from './docs/options.mjs'
+import { weighResults } from './docs/search.mjs'
 import { doors } from './house/entries.mjs'
 import { repository } from './house/sources.mjs'
 
@@ -71,7 +72,7 @@ function settings(out) {
       'python',
       'text',
     ],
-    ignoredHighlightLanguages: ['mermaid'],
+    ignoredHighlightLanguages: ['mermaid', 'haproxy'],
     validation: { notExported: false, invalidLink: true, rewrittenLink: false, invalidPath: true },
     hideGenerator: true,
     headings: { readme: false },
@@ -81,13 +82,17 @@ function settings(out) {
 }
 
 /** Gives pages their title and their place, and modules the names that programs import. */
-function arrange(app, { Converter, DocumentReflection, ReflectionKind }) {
+function arrange(app, typedoc) {
+  const { Converter, DocumentReflection, ReflectionKind } = typedoc
+  const paths = new Map()
+  weighResults(app, typedoc, (found) => paths.get(found))
   const queue = contents.flatMap(({ title, pages }) => pages.map((path) => ({ group: title, path })))
   app.converter.on(Converter.EVENT_CREATE_DOCUMENT, (_context, page) => {
     const place = queue.shift()
     if (place === undefined) return
     page.name = titleOf(page, place.path)
     page.frontmatter.group = place.group
+    paths.set(page, place.path)
   })
   app.converter.on(Converter.EVENT_CREATE_DECLARATION, (_context, declaration) => {
     if (declaration.kindOf(ReflectionKind.Module)) declaration.name = moduleName(declaration.name)

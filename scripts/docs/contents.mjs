@@ -14,7 +14,7 @@ const told = [
         'server',
         'state sealed-ids hooks scopes authenticate add-tool tasks isolation processes cluster',
       ),
-      ...guide('server', 'gateway testing mistakes'),
+      ...guide('server', 'gateway testing mistakes best-practices'),
       'server/README.md',
       'server/extensions.md',
     ],

@@ -12,6 +12,24 @@ import { suite } from '../support/suite.js'
 
 const test = suite('npm run docs', { timeout: 240_000 })
 const executablePath = ['/usr/bin/chromium', '/usr/bin/google-chrome'].find((path) => existsSync(path))
+/** What a reader types, and what comes first: the guide before symbols, a symbol by its whole name. */
+const firstOf = [
+  ['how to test', 'Test a server'],
+  ['rate limit', 'caduceus/server'],
+  ['bearer token', 'Tokens: an OAuth resource server'],
+  ['graceful shutdown', 'Deployment'],
+  ['logging', 'Log messages for the client'],
+  ['streaming', 'Which transport'],
+  ['authentication', 'Tokens: an OAuth resource server'],
+  ['timeout', 'Progress, and giving up'],
+  ['retry', 'Calls that are made again'],
+  ['express', 'In a web application of yours'],
+  ['mount', 'In a web application of yours'],
+  ['prometheus', 'Traces and metrics'],
+  ['docker', 'Deployment'],
+  ['session state', 'State of a session'],
+  ['startServer', 'startServer'],
+] as const
 
 test('the site works from a folder: every link leads somewhere, search finds pages, nothing is fetched', async (t) => {
   const site = mkdtempSync(join(tmpdir(), 'site-'))
@@ -54,6 +72,7 @@ test('the site works from a folder: every link leads somewhere, search finds pag
   await find(page, 'ask the user', 'Ask the user')
   await find(page, 'startClientPool', 'startClientPool')
   await find(page, 'drainDelay', 'Deployment')
+  for (const [words, title] of firstOf) await find(page, words, title, 'li:first-child')
 
   await open('documents/Why_supervision.html')
   const loaded = await page
@@ -73,11 +92,11 @@ test('the site works from a folder: every link leads somewhere, search finds pag
 
 test.run()
 
-/** Types into the search, until a page of this title is found. */
-async function find(page: Page, words: string, title: string): Promise<void> {
+/** Types into the search, until a page of this title is among the results, or is the one that `which` says. */
+async function find(page: Page, words: string, title: string, which = 'li'): Promise<void> {
   await page.locator('#tsd-search-trigger').click()
   await page.locator('#tsd-search-input').fill(words)
-  await page.locator('#tsd-search-results li', { hasText: title }).first().waitFor()
+  await page.locator(`#tsd-search-results ${which}`, { hasText: title }).first().waitFor()
   await page.keyboard.press('Escape')
 }
 
