@@ -6,6 +6,7 @@ import { messageOf } from '../runtime/base/errors.js'
 import { systemWorld, type World } from '../runtime/time/world.js'
 import { type Invocation, textOf } from './invocation.js'
 import { readCount } from './listening.js'
+import { checkModule } from './module-file.js'
 import { tell } from './screen.js'
 import { untilEnd } from './serve.js'
 import { UsageError } from './usage-error.js'
@@ -19,6 +20,7 @@ export async function run(invocation: Invocation, world: World = systemWorld): P
   const [path, extra] = invocation.positionals
   if (path === undefined || extra !== undefined) throw new UsageError('dev: expected one module')
   const module = resolve(path)
+  checkModule(path)
   const port = readCount(textOf(invocation, 'http') ?? '3000', '--http', 'a port', 0)
   const server = await startServer(pathToFileURL(module), {
     transport: serveHttp({ port }),
@@ -28,6 +30,7 @@ export async function run(invocation: Invocation, world: World = systemWorld): P
   })
   const reload = async (): Promise<void> => {
     try {
+      checkModule(path)
       await server.reload()
       for (const list of ['tools', 'resources', 'prompts'] as const) await server.listChanged(list)
       tell(`${path} is loaded anew`)

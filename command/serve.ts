@@ -7,6 +7,7 @@ import { messageOf } from '../runtime/base/errors.js'
 import { systemWorld, type World } from '../runtime/time/world.js'
 import { type Invocation, textOf } from './invocation.js'
 import { readCount, readListening } from './listening.js'
+import { checkModule } from './module-file.js'
 import { Roster } from './roster.js'
 import { tell } from './screen.js'
 import { exitCodes, UsageError } from './usage-error.js'
@@ -71,6 +72,7 @@ async function loadServer(
   try {
     loaded = await import(pathToFileURL(resolve(path)).href)
   } catch (error) {
+    checkModule(path)
     throw new UsageError(`${path} cannot be loaded: ${messageOf(error).replace(/ imported from .*/, '')}`)
   }
   // what a compiler has made CommonJS of

@@ -27,7 +27,8 @@ export const closedToFloor = {
   transports: [],
   server: network,
   client: network,
-  command: network,
+  // a program may ask Node what is wrong with a module
+  command: network.filter((name) => name !== 'child_process'),
 }
 
 /** Floor to the floors it may import besides itself. */

@@ -55,7 +55,7 @@ test('what is no server is told in one line', async (t) => {
   writeFileSync(join(home, 'own.mjs'), `${moduleText('x')}export const options = { transport: {} }\n`)
   for (const [args, text] of [
     [['odd.mjs'], 'expected the default export to be what defineServer returns; it exports one'],
-    [['broken.mjs'], 'broken.mjs cannot be loaded'],
+    [['broken.mjs'], 'broken.mjs, line 1: SyntaxError: '],
     [['busy.mjs'], 'it exports nothing (a module that starts its server by itself is run with node)'],
     [['own.mjs', '--http', '0'], 'exports a transport in its options'],
     [['missing.json'], 'missing.json cannot be read (ENOENT)'],
@@ -92,6 +92,20 @@ test('dev loads a changed module anew, and sessions go on', async (t) => {
   await client.close()
   assert.is(await stop(), 0)
 })
+
+for (const command of ['serve', 'dev'])
+  test(`${command} says in one line what is wrong with a module, and where`, async (t) => {
+    const home = newHome(t)
+    writeFileSync(join(home, 'broken.mjs'), 'const a = 1\nexport default {\n')
+    const broken = await caduceus(t, [command, 'broken.mjs', '--http', '0'], { home })
+    assert.equal(broken, {
+      code: 2,
+      out: '',
+      err: 'caduceus: broken.mjs, line 3: SyntaxError: Unexpected end of input\n',
+    })
+    const missing = await caduceus(t, [command, 'missing.mjs', '--http', '0'], { home })
+    assert.equal([missing.code, missing.err], [2, 'caduceus: missing.mjs is not there\n'])
+  })
 
 test('dev follows folders that are made later', async (t) => {
   const home = newHome(t)
