@@ -64,3 +64,8 @@ export function run(
     child.once('close', (code) => resolve({ code, output: Buffer.concat(chunks).toString() }))
   })
 }
+
+/** What a program has printed, without what a server says once in the log. */
+export function withoutNotices(output: string): string {
+  return output.replace(/^\{.*"category":"server\.notice".*\n/gm, '')
+}

@@ -49,7 +49,8 @@ const testNode = defineActor({
     envelope: ({ cluster }, { from, envelope }: { from: string; envelope: Envelope }) =>
       cluster.inbox?.receive(from, structuredClone(envelope)),
     hear: ({ cluster }, news: News) => cluster.inbox?.hear(news),
-    gone: ({ cluster }, node: string) => cluster.inbox?.gone(node),
+    ended: ({ cluster }, node: string) => cluster.ended(node),
+    gone: ({ cluster }, node: string) => cluster.gone(node),
   },
 })
 
