@@ -84,10 +84,13 @@ function loud() {
   const lines: string[] = []
   const keep =
     (level: string) =>
-    (facts: object, message: string): void =>
-      void lines.push(
+    (facts: object, message: string): void => {
+      // said at the start, whoever comes
+      if (message.startsWith('server.notice')) return
+      lines.push(
         `${level} ${message} ${JSON.stringify(facts)} ${String((facts as { err?: Error }).err?.stack)}`,
       )
+    }
   return { lines, logger: { debug() {}, info: keep('info'), warn: keep('warn'), error: keep('error') } }
 }
 
