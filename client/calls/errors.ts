@@ -7,23 +7,23 @@ import { isSent, type Job } from './job.js'
 
 /** With its `retryable` and its crash, where `data` has them. */
 export function serverError({ code, message, data }: JsonRpcError): McpError {
-  const cause = toldCause(data)
-  const retryable = isObject(data) && data.retryable === true
-  return new McpError(code, message, { data, retryable, ...(cause !== undefined && { cause }) })
+  const { error, retryable } = isObject(data) ? data : {}
+  const cause = toldCause(error)
+  return new McpError(code, message, {
+    data,
+    retryable: retryable === true,
+    ...(cause !== undefined && { cause }),
+  })
 }
 
 const deepest = 5
 
-/** The crash in `data.error` (`exposeErrors` of a server) as an Error with stack and cause. */
-export function toldCause(data: unknown): Error | undefined {
-  return isObject(data) ? rebuilt(data.error, 1) : undefined
-}
-
-function rebuilt(told: unknown, depth: number): Error | undefined {
+/** A crash that a server shows (`exposeErrors`) as an Error with stack and cause; undefined for anything else. */
+export function toldCause(told: unknown, depth = 1): Error | undefined {
   if (depth > deepest || !isObject(told)) return undefined
   const { name, message, stack, cause } = told
   if (typeof message !== 'string' || typeof stack !== 'string') return undefined
-  const inner = rebuilt(cause, depth + 1)
+  const inner = toldCause(cause, depth + 1)
   const error = new Error(message, inner === undefined ? undefined : { cause: inner })
   Object.defineProperty(error, 'stack', { value: stack, configurable: true, writable: true })
   if (typeof name === 'string' && name !== error.name)

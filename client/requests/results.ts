@@ -1,7 +1,8 @@
 import type { ImageContent } from '../../protocol/messages/content.js'
 import type { GetPromptResult } from '../../protocol/messages/prompts.js'
 import type { ReadResourceResult } from '../../protocol/messages/resources.js'
-import type { CallToolResult } from '../../protocol/messages/tools.js'
+import { type CallToolResult, crashMeta } from '../../protocol/messages/tools.js'
+import { toldCause } from '../calls/errors.js'
 
 /** The result of a tool, with shortcuts. */
 export interface ToolResult extends CallToolResult {
@@ -11,6 +12,8 @@ export interface ToolResult extends CallToolResult {
   readonly json: unknown
   /** All images of the content. */
   readonly images: readonly ImageContent[]
+  /** The error behind `isError`, with stack and causes, where the server shows it (`exposeErrors`). */
+  readonly cause: Error | undefined
 }
 
 /** The result of `resources/read`, with shortcuts. */
@@ -64,6 +67,7 @@ const toolShortcuts = shortcutsOf<CallToolResult>({
   json: (result) =>
     Object.hasOwn(result, 'structuredContent') ? result.structuredContent : parse(textOf(result.content)),
   images: ({ content }) => content.flatMap((block) => (block.type === 'image' ? [block] : [])),
+  cause: ({ _meta }) => toldCause(_meta?.[crashMeta]),
 })
 
 const resourceShortcuts = shortcutsOf<ReadResourceResult>({

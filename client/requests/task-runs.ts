@@ -114,5 +114,5 @@ export function mayWantTask(error: unknown): boolean {
 export function tellsRefusal({ isError, content }: JsonObject): boolean {
   if (isError !== true || !Array.isArray(content)) return false
   const [first] = content as readonly unknown[]
-  return isObject(first) && typeof first.text === 'string' && first.text.includes('-32601')
+  return isObject(first) && typeof first.text === 'string' && first.text.startsWith('MCP error -32601')
 }

@@ -106,6 +106,9 @@ export interface CallToolResult extends BaseResult {
   isError?: boolean
 }
 
+/** Where a result with `isError` has the crash behind it, if its server shows that (`exposeErrors`). */
+export const crashMeta = 'caduceus/crash'
+
 export const callToolResult = shape<CallToolResult>({
   content: listOf(content),
   structuredContent: unchecked,

@@ -15,6 +15,8 @@ export interface ProcessFacts {
 
 /** A process ended by an error (OTP: crash report). */
 export interface CrashEvent extends ProcessFacts {
+  /** Its number, which clients of a server are told: `1.24` is process 24 of tree 1. */
+  readonly report: string
   readonly reason: ExitReason
   /** `init`, the name of the message handler, `terminate`, or `stray` for a stray error. */
   readonly during: string
@@ -23,6 +25,11 @@ export interface CrashEvent extends ProcessFacts {
   /** The result of `formatStatus`; undefined without one, since a state may hold secrets. */
   readonly status: unknown
   readonly ancestors: readonly string[]
+}
+
+/** What the report of a crash is called, in its line of the log and by whoever is told of it. */
+export function reportNumber(tree: number, process: number): string {
+  return `${tree}.${process}`
 }
 
 /** A child ended or failed to start (OTP: supervisor report). */

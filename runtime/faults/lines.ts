@@ -18,10 +18,12 @@ export function lineOf(facts: object, message: string): string | undefined {
 const longest = 500
 
 const wordsOf: Readonly<Record<string, (facts: Facts, message: string) => string | undefined>> = {
-  crash({ actor, err, reason, during, mailbox }) {
+  crash({ actor, err, reason, report, during, mailbox }) {
     const why = err === undefined ? String(reason) : `${messageOf(err)}${frameOf(err)}`
     const lost = Number(mailbox) > 0 ? `; ${mailbox} waiting messages are lost` : ''
-    return `${actor} crashed: ${why}${lost}${during === 'task' ? '; whoever called it is told' : ''}`
+    const told =
+      during === 'task' || during === 'stray' ? `; whoever called it is told (report ${report})` : ''
+    return `${actor} crashed: ${why}${lost}${told}`
   },
   supervisor({ supervisor, context, child, reason }) {
     const { id } = child as { id: string }

@@ -63,6 +63,11 @@ const highest: { readonly [category: string]: Level } = {
 }
 type Write = (level: Level, facts: object, message: string) => void
 
+/** Whether crashes are written with these options, which are checked already. */
+export function writesCrashes({ logger, logLevels }: LogOptions): boolean {
+  return logger !== false && logLevels?.crash !== 'silent'
+}
+
 /** Writes the reports of one tree to a logger until the returned function is called. Throws BAD_OPTION. */
 export function logReports({
   logger,

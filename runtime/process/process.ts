@@ -13,7 +13,7 @@ import {
 } from '../base/exit.js'
 import { TurnoverSet } from '../base/turnover.js'
 import { answerFor, currentOwner, guard, OwnerToken, type StrayKind } from '../faults/containment.js'
-import { emit, type NoticeEvent, type ProcessFacts } from '../faults/events.js'
+import { emit, type NoticeEvent, type ProcessFacts, reportNumber } from '../faults/events.js'
 import { waitWithin } from '../time/wait.js'
 import { type Release, releaseAll } from './owned.js'
 import type { Tree } from './tree.js'
@@ -110,6 +110,7 @@ export abstract class Process {
       tree: this.tree.id,
       id: this.id,
       name: this.name,
+      report: reportNumber(this.tree.id, this.id),
       reason,
       during,
       mailbox: this.backlog,

@@ -3,14 +3,22 @@ import { RuntimeError, show } from '../base/errors.js'
 import { checkReason, type ExitReason, normal } from '../base/exit.js'
 import { handled } from '../base/promise.js'
 import { currentOwner } from '../faults/containment.js'
+import { reportNumber } from '../faults/events.js'
+import { writesCrashes } from '../faults/log.js'
 import { checkMs, msError } from '../time/clock.js'
 import { waitWithin } from '../time/wait.js'
 import { type Actor, Message } from './actor.js'
 import { Call, refused } from './call.js'
-import { deadCaller, fence, ProcessRef } from './process.js'
+import { deadCaller, fence, ProcessRef, processOf } from './process.js'
 import type { InputOf, Messages, Program, ReplyOf } from './program.js'
 
 export { ProcessRef, processOf } from './process.js'
+
+/** The number of the report of a crash, as its line in the log has it; undefined if its tree writes none. */
+export function reportOf(crashed: ProcessRef): string | undefined {
+  const { tree } = processOf(crashed)
+  return writesCrashes(tree.logging) ? reportNumber(tree.id, crashed.id) : undefined
+}
 
 /** Options of a call. */
 export interface CallOptions {

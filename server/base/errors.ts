@@ -57,8 +57,8 @@ export function optionError(field: string, problem: string, cause?: unknown): Se
 /**
  * A tool throws this to tell the model why it failed: the call is answered with `isError` and this text.
  * Thrown by a prompt, a resource, a completer or a method, it is JSON-RPC error -32603 with this text, and
- * `TOOL_FAILED` in `data.code`. Any other error is a crash of the call, and its message is not sent. Made
- * from an error instead of a text, it takes over the message and keeps the error as its cause.
+ * `TOOL_FAILED` in `data.code`. Any other error is a crash of the call, and its message is not sent: of a tool
+ * that is a result with `isError` and the number of the report, too. Made from an error instead of a text, it takes over the message and keeps the error as its cause.
  */
 export class ToolError extends ServerError {
   constructor(message: string | Error, details: ErrorDetails = {}) {
@@ -89,6 +89,11 @@ export function isOutsideRoots(error: unknown): error is ServerError {
 /** Whether an isolated handler was lost with its thread or process: its client is told how. */
 export function isWorkerEnded(error: unknown): error is ServerError {
   return error instanceof ServerError && error.code === 'WORKER_ENDED'
+}
+
+/** Whether a handler used session state where there is none: the message tells its author what to do. */
+export function isNoSession(error: unknown): error is ServerError {
+  return error instanceof ServerError && error.code === 'NO_SESSION'
 }
 
 /** The JSON-RPC code of a request refused because its session has too many; outside the reserved ranges. */

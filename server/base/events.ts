@@ -27,7 +27,10 @@ export interface SessionEvent extends SessionOrigin {
   readonly reason?: string
 }
 
-/** A request came, and was answered: result (`stop`), `error`, or, when cancelled, nothing (`stop`). */
+/**
+ * A request came, and was answered: with a result (`stop`), with an error or a result of a tool that failed
+ * (`error`), or, when cancelled, not at all (`stop`).
+ */
 export interface RequestEvent extends RequestOrigin {
   readonly type: 'start' | 'stop' | 'error'
   /** As the client wrote it, at most 100 characters. */
@@ -36,8 +39,10 @@ export interface RequestEvent extends RequestOrigin {
   readonly id: RequestId
   /** Milliseconds from its start; absent in `start`. */
   readonly duration?: number
-  /** The JSON-RPC code of an `error`. */
+  /** The JSON-RPC code of an `error`; absent for a tool that failed. */
   readonly code?: number
+  /** Whether it is the result of a tool that failed (`isError`), by a crash or in its own words. */
+  readonly isError?: boolean
   /** Whether the client cancelled it. */
   readonly cancelled?: boolean
 }
@@ -151,7 +156,7 @@ export function originOf(self: ProcessRef, server: string): SessionOrigin {
 export function noteRequest(
   { origin }: { readonly origin: RequestOrigin },
   { id, method }: JsonRpcRequest,
-  outcome: () => Pick<RequestEvent, 'type' | 'duration' | 'code' | 'cancelled'>,
+  outcome: () => Pick<RequestEvent, 'type' | 'duration' | 'code' | 'isError' | 'cancelled'>,
 ): void {
   emitServer('request', () => ({ ...origin, method: method.slice(0, 100), id, ...outcome() }))
 }
@@ -163,12 +168,13 @@ export function noteAnswer(
   response: Response | undefined,
   duration: () => number,
 ): void {
-  noteRequest(from, message, () => ({
-    type: response !== undefined && 'error' in response ? 'error' : 'stop',
-    duration: duration(),
-    ...(response !== undefined && 'error' in response && { code: response.error.code }),
-    ...(response === undefined && { cancelled: true }),
-  }))
+  noteRequest(from, message, () => {
+    const past = { duration: duration() }
+    if (response === undefined) return { type: 'stop', ...past, cancelled: true }
+    if ('error' in response) return { type: 'error', ...past, code: response.error.code }
+    const isError = message.method === 'tools/call' && response.result.isError === true
+    return isError ? { type: 'error', ...past, isError } : { type: 'stop', ...past }
+  })
 }
 
 export const isWorkHeard = (): boolean => channels.isHeard('work')

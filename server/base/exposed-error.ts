@@ -1,11 +1,19 @@
 import { isError, messageOf, stackOf } from '../../runtime/base/errors.js'
 
 /** An error as `exposeErrors` shows it to clients. The client of this library makes it a `cause`. */
-interface ExposedError {
+export interface ExposedError {
   readonly name: string
   readonly message: string
   readonly stack: string
   readonly cause?: ExposedError
+}
+
+/** What a client is told of a crash. */
+export interface ToldCrash {
+  /** With the number of the report, where there is one. */
+  readonly message: string
+  /** Only with `exposeErrors`. */
+  readonly error: ExposedError | undefined
 }
 
 /** Characters that are shown of a message or a stack. */

@@ -137,12 +137,14 @@ export class Conversation {
     this.#run.cancel()
   }
 
-  /** The run has ended with this answer to its last request; undefined when that was cancelled. */
-  ended(response: Response | undefined): void {
+  /**
+   * The run has ended with this answer to its last request, maybe by a crash; undefined when that was cancelled.
+   */
+  ended(response: Response | undefined, isCrash: boolean): void {
     if (this.#quiet !== undefined) this.#world.clearImmediate(this.#quiet)
     if (this.#waiting !== undefined) this.#stopWaiting()
-    if (this.#parkedAs === undefined) return this.#conclude(response)
-    if (response !== undefined && 'result' in response) this.#outcome = response
+    if (this.#parkedAs === undefined) return this.#conclude(response, isCrash)
+    if (isOutcome(response, isCrash)) this.#outcome = response
     else this.#all.unpark(this.#parkedAs) // the retry runs the handler again
   }
 
@@ -194,10 +196,10 @@ export class Conversation {
     this.#isLate = false
   }
 
-  #conclude(response: Response | undefined): void {
+  #conclude(response: Response | undefined, isCrash = false): void {
     const round = this.#answered
     this.#answered = undefined
-    if (round !== undefined) this.#all.concluded(round, response)
+    if (round !== undefined) this.#all.concluded(round, isOutcome(response, isCrash) ? response : undefined)
     for (const exchange of this.#joined.splice(0))
       exchange.settle(response === undefined ? undefined : withId(response, exchange))
   }
@@ -248,6 +250,11 @@ export class Conversation {
   get #all(): Conversations {
     return this.#run.host.conversations
   }
+}
+
+/** Whether retries are answered with this: after an error or a crash the next try may fare better. */
+function isOutcome(response: Response | undefined, isCrash: boolean): response is Response {
+  return response !== undefined && 'result' in response && !isCrash
 }
 
 export function withId(response: Response, { call }: Exchange): Response {

@@ -61,11 +61,10 @@ export class Conversations {
     this.#answering.set(round, conversation)
   }
 
-  /** The answers to a round have led to this; undefined: to nothing. */
-  concluded(round: string, response: Response | undefined): void {
+  /** The answers to a round have led to this, which retries are to be answered with; undefined: to nothing. */
+  concluded(round: string, outcome: Response | undefined): void {
     this.#answering.delete(round)
-    // an error may be mended by the next try
-    if (response !== undefined && 'result' in response) this.#kept.keep(round, response, this.askTimeout)
+    if (outcome !== undefined) this.#kept.keep(round, outcome, this.askTimeout)
   }
 
   /** The response that asks. Throws ServerError BAD_STATE where the state is too large. */

@@ -131,7 +131,7 @@ export class ExchangeRun implements InProgress {
   #ended(reason: ExitReason): void {
     this.#stopTimer()
     const response = this.#responseAfter(reason)
-    this.conversation.ended(response)
+    this.conversation.ended(response, reason.type === 'crash')
     this.#exchange.settle(response)
   }
 

@@ -7,11 +7,11 @@ import { buildError, buildResult, type JsonRpcRequest, type RequestId } from '..
 import type { ExitReason } from '../../runtime/base/exit.js'
 import { isObject } from '../../protocol/wire/json.js'
 import { isPromise } from '../../runtime/base/promise.js'
-import { type ProcessRef, processOf } from '../../runtime/process/ref.js'
+import { type ProcessRef, reportOf } from '../../runtime/process/ref.js'
 import type { Response } from '../../transports/contract/contract.js'
 import { type EncodedResult, encodedText } from '../../transports/base/encoded.js'
 import type { ToolContext } from '../context/context.js'
-import { AskError, isWorkerEnded, ServerError, ToolError } from '../base/errors.js'
+import { AskError, isNoSession, isWorkerEnded, ToolError } from '../base/errors.js'
 import { isWorkHeard, type RequestOrigin, type WorkEvent, withWork } from '../base/events.js'
 import { exposedError } from '../base/exposed-error.js'
 import { requirementError } from './question.js'
@@ -24,6 +24,8 @@ export interface InProgress {
   readonly timeout: number
   readonly deadline: number
   cancelled: boolean
+  /** Its work is done, and what is left is the server's. */
+  isAnswered?: boolean
   /** Written by the task just before it ends; undefined when it crashed or was killed. */
   response: Response | undefined
 }
@@ -106,12 +108,20 @@ export function responseAfter(
   // it was ended with its server, or by hand: nothing is wrong with it
   if (reason.type === 'killed' || reason.type === 'shutdown')
     return tryAgain(id, 'The request was interrupted')
-  const report = `${processOf(task).tree.id}.${task.id}`
+  const report = reportOf(task)
   const error = exposeErrors && reason.type === 'crash' ? exposedError(reason.error) : undefined
-  const told = error === undefined ? '' : `: ${error.message}`
-  const message = `Internal error${told} (report ${report})`
-  const data = error === undefined ? { report } : { report, error }
-  return buildError(id, { code: errorCodes.internalError, message, data })
+  const about = error === undefined ? '' : `: ${error.message}`
+  const where = report === undefined ? '' : ` (report ${report})`
+  const message = `Internal error${about}${where}`
+  // once it has answered, what fails is the server's own: a store
+  const result = request.isAnswered ? undefined : request.work.crashed?.({ message, error })
+  if (result !== undefined) return encodedResult(id, result)
+  const data = { ...(report !== undefined && { report }), ...(error !== undefined && { error }) }
+  return buildError(id, {
+    code: errorCodes.internalError,
+    message,
+    ...(Object.keys(data).length > 0 && { data }),
+  })
 }
 
 /** A result that carries its JSON text, made here unless given. Throws ProtocolError NOT_SERIALISABLE. */
@@ -152,10 +162,9 @@ async function answerLater(
 function toResponse(id: RequestId, dialect: Dialect, error: unknown): Response {
   const told = error instanceof AskError ? requirementError(error) : error
   if (told instanceof McpError) return refusal(id, told, dialect)
-  // NO_SESSION tells an author what to do
-  const isTold = error instanceof AskError || error instanceof ToolError || isWorkerEnded(error)
-  const isNoSession = error instanceof ServerError && error.code === 'NO_SESSION'
-  if (!isTold && !isNoSession) throw error
+  const isTold =
+    error instanceof AskError || error instanceof ToolError || isWorkerEnded(error) || isNoSession(error)
+  if (!isTold) throw error
   const { code, message } = error
   return buildError(id, { code: errorCodes.internalError, message, data: { code } })
 }

@@ -6,6 +6,7 @@ import { checkSentResult } from '../../protocol/messages/params.js'
 import { show } from '../../runtime/base/errors.js'
 import type { MethodDefinition } from '../definitions/define-method.js'
 import { ServerError } from '../base/errors.js'
+import { toolCrash } from '../results/results.js'
 import type { RequestHandler } from '../definitions/low-level.js'
 import type { Immediate } from '../catalog/immediate.js'
 import { noAnswerIn, notValid, type Work } from './work.js'
@@ -69,6 +70,7 @@ export function planOwned(
       return isMethod(method) ? checkSentResult(method, result) : result
     },
     timedOut: (ms) => work?.timedOut(ms) ?? noAnswerIn(ms, `answering ${method.slice(0, 100)}`),
+    ...(method === 'tools/call' && { crashed: toolCrash }),
   }
 }
 

@@ -137,7 +137,7 @@ function isFitted({ handshake, lacks }: Dialect, method: string): boolean {
 
 function fitted<M extends Method>(work: Work, method: M, { dialect, catalog }: RouteScope): Work {
   const fit = (result: unknown) => catalog.finish(dialect, method, result as Result<M>, work.cache)
-  const { name, timeout, cache, change } = work
+  const { name, timeout, cache, change, crashed } = work
   return {
     name,
     timeout,
@@ -147,6 +147,12 @@ function fitted<M extends Method>(work: Work, method: M, { dialect, catalog }: R
       const outcome = work.timedOut(ms)
       return outcome instanceof McpError ? outcome : fit(outcome)
     },
+    ...(crashed !== undefined && {
+      crashed(told) {
+        const outcome = crashed(told)
+        return outcome === undefined ? undefined : fit(outcome)
+      },
+    }),
     run(ctx) {
       const result = work.run(ctx)
       return isPromise(result) ? Promise.resolve(result).then(fit) : fit(result)

@@ -8,6 +8,7 @@ import type { Peer } from '../../transports/contract/contract.js'
 import type { Catalog } from '../catalog/catalog.js'
 import type { Relayed } from '../definitions/relayed.js'
 import type { ToolContext } from '../context/context.js'
+import type { ToldCrash } from '../base/exposed-error.js'
 import type { SessionWishes } from './session-wishes.js'
 
 export interface Work {
@@ -16,12 +17,14 @@ export interface Work {
   readonly timeout: number | undefined
   /** How long the result may be kept; undefined: as the server says. */
   readonly cache?: CacheHints | undefined
-  /** Changes the session's wishes: done at once, and saved before the answer. */
   /** It only waits for something else: it takes no place among the requests of its session at work. */
   readonly waits?: boolean
+  /** Changes the session's wishes: done at once, and saved before the answer. */
   readonly change?: (wishes: SessionWishes) => void
   run(ctx: ToolContext): object | Promise<object>
   timedOut(ms: number): object | McpError
+  /** The result for a crash that is its own; absent, or without one, the answer is error -32603. */
+  crashed?(told: ToldCrash): object | undefined
 }
 
 export interface RouteScope {

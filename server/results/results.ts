@@ -11,7 +11,7 @@ import type {
 } from '../../protocol/messages/content.js'
 import type { GetPromptResult, PromptMessage } from '../../protocol/messages/prompts.js'
 import type { ReadResourceResult } from '../../protocol/messages/resources.js'
-import type { CallToolResult } from '../../protocol/messages/tools.js'
+import { type CallToolResult, crashMeta } from '../../protocol/messages/tools.js'
 import { show } from '../../runtime/base/errors.js'
 import {
   built,
@@ -21,6 +21,7 @@ import {
   type ToolResultBuilder,
 } from './builders.js'
 import { ServerError } from '../base/errors.js'
+import type { ToldCrash } from '../base/exposed-error.js'
 
 /**
  * What a tool may return: text, blocks of content, what `toolResult()` builds, a whole result, or nothing.
@@ -126,6 +127,11 @@ export function toPromptResult(
 
 export function toolFailure(message: string): CallToolResult {
   return { content: [text(message)], isError: true }
+}
+
+/** The result of a tool that has crashed: for the model, since it is the tool that has failed (specification: tools). */
+export function toolCrash({ message, error }: ToldCrash): CallToolResult {
+  return { ...toolFailure(message), ...(error !== undefined && { _meta: { [crashMeta]: error } }) }
 }
 
 export function badArguments(tool: string, issues: readonly Issue[]): CallToolResult {

@@ -106,6 +106,7 @@ async function conclude(
   answering: Response | Promise<Response>,
 ): Promise<void> {
   const response = await answering
+  request.isAnswered = true
   const wasSaved = await saveSeen(session, request.saw).catch((error) => {
     if (!isAway(error)) throw error
   })

@@ -16,6 +16,7 @@ import { isThisMachine, networkOf } from '../../transports/connections/client-co
 import type { Peer } from '../../transports/contract/contract.js'
 import type { Principal } from '../../transports/contract/principal.js'
 import { AskError } from '../base/errors.js'
+import type { ToldCrash } from '../base/exposed-error.js'
 import { ownerOf } from '../base/owner.js'
 import type { Cursors } from '../catalog/cursors.js'
 import { checkAllowed } from '../context/scopes.js'
@@ -24,7 +25,7 @@ import type { RequestScope } from '../context/context.js'
 import { checkUsable, hasTasks } from '../definitions/session-needs.js'
 import type { Holdings } from '../holdings/holdings-actor.js'
 import type { TaskSettings } from '../holdings/task-options.js'
-import { prepareTool } from '../requests/handlers/tools.js'
+import { prepareTool, toolCrash } from '../requests/handlers/tools.js'
 import { unknown } from '../requests/handlers/unknown.js'
 import { noAnswerIn, type RouteScope, type TaskRoutes, type Work } from '../requests/work.js'
 import type { SharedTaskStore, TaskErrand } from '../stores/shared-task-store.js'
@@ -176,17 +177,23 @@ export class McpTasks implements TaskRoutes {
       throw needsTasks(`tool ${tool.name}`)
     }
     const ttl = this.#ttlOf(dialect.handshake ? given.task?.ttl : undefined)
+    let isPreparing = tool.prepare !== undefined
     const create = async (ctx: ToolContext): Promise<object> => {
       const { pollInterval } = this.#settings
       if (dialect.handshake)
         return { task: toTask(await this.#create(ctx, params, ttl), dialect, pollInterval) }
       const result = await prepareTool(tool, given.arguments ?? {}, ctx)
       if (result !== undefined) return result
+      isPreparing = false
       const record = await this.#create(ctx, params, ttl)
       return { resultType: 'task', ...toExtensionTask(record, dialect, pollInterval) }
     }
     const work = this.#work(`tools/call ${tool.name}`, scope, create)
-    return tool.prepare === undefined ? work : { ...work, timeout: tool.timeout }
+    if (tool.prepare === undefined) return work
+    // what fails later is the server's own: it could not make a task
+    const crashed = (told: ToldCrash): object | undefined =>
+      isPreparing ? catalog.stamp(dialect, toolCrash(told)) : undefined
+    return { ...work, timeout: tool.timeout, crashed }
   }
 
   #planGet(method: string, params: JsonObject | undefined, scope: RouteScope): Work {

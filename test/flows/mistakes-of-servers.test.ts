@@ -144,8 +144,8 @@ test('a promise in a result names what is to be awaited', async () => {
     run: (_args, ctx) => ({ n: ctx.update('n', (n = 0) => n + 1) }),
   })
   await using pair = await connect(defineServer({ ...server, tools: [hasty] }))
-  const message = await pair.client.callTool('x').catch((error: Error) => error.message)
-  assert.match(String(message), /no JSON text: ctx\.update\(\.\.\.\) is a promise.*await it/)
+  const { text } = await pair.client.callTool('x')
+  assert.match(text, /no JSON text: ctx\.update\(\.\.\.\) is a promise.*await it/)
 })
 
 test('errors of JSON-RPC have names', async () => {

@@ -36,7 +36,7 @@ test('the demonstration survives everything it breaks, in time, and cleans up', 
   assert.match(killed?.callers[0] ?? '', /an answer.*completed/)
   assert.equal(crashed?.restarted, ['client files / client', 'client files / transport'])
   for (const stray of [rejection, thrown]) {
-    assert.match(stray?.callers[0] ?? '', '-32603')
+    assert.match(stray?.callers[0] ?? '', 'Internal error')
     assert.match(stray?.strays[0] ?? '', /nobody (awaits|catches) this \(failed\)/)
     assert.equal(stray?.restarted, [])
   }

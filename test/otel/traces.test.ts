@@ -181,7 +181,7 @@ for (const era of eras) {
       assert.equal(told(kind, 'resources/read'), [UNSET, undefined])
       assert.equal(told(kind, 'prompts/get review'), [UNSET, undefined])
     }
-    assert.equal(told(SpanKind.CLIENT, 'tools/call boom'), [ERROR, '-32603'])
+    assert.equal(told(SpanKind.CLIENT, 'tools/call boom'), [ERROR, 'tool_error'])
     assert.is(told(SpanKind.SERVER, 'tools/call boom')[0], ERROR)
     assert.equal(told(SpanKind.CLIENT, 'tools/call none'), [ERROR, '-32602'])
     assert.equal(told(SpanKind.CLIENT, 'tools/call hang'), [ERROR, 'TIMEOUT'])

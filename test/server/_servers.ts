@@ -1,3 +1,4 @@
+import type { Logger } from '../../runtime/faults/log.js'
 import { defineServer, type ServerDefinitionOptions } from '../../server/definitions/define-server.js'
 import { defineTool, type ToolDefinition } from '../../server/definitions/define-tool.js'
 import type { ServerOptions, TreeWideOptions } from '../../server/holdings/options.js'
@@ -49,4 +50,15 @@ export async function startParts(
   const server = await startServer(definition, { transport: serveHttp(), logger: false, ...options })
   t.after(() => server.stop())
   return { server, client: await new RawClient(t, server.url).open() }
+}
+
+/** A logger that keeps the numbers of the crashes it was to write. */
+export function reportLog(): { logger: Logger; reports: string[] } {
+  const reports: string[] = []
+  const drop = (): void => {}
+  const error = (facts: object): void => {
+    const { category, report } = facts as { category: string; report: string }
+    if (category === 'crash') reports.push(report)
+  }
+  return { logger: { debug: drop, info: drop, warn: drop, error }, reports }
 }

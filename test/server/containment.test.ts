@@ -1,12 +1,16 @@
 import { EventEmitter } from 'node:events'
 import * as assert from 'uvu/assert'
 import { McpError } from '../../protocol/wire/errors.js'
+import { definePrompt } from '../../server/definitions/define-prompt.js'
 import { defineTool } from '../../server/definitions/define-tool.js'
+import type { RequestHandler } from '../../server/definitions/low-level.js'
 import { ToolError } from '../../server/base/errors.js'
+import { field } from '../../protocol/schema/fields/fields.js'
 import { until } from '../../testing.js'
 import { suite } from '../support/suite.js'
-import { RawClient } from './_client.js'
-import { count, startTestServer } from './_servers.js'
+import { RawClient, type Wire } from './_client.js'
+import { count, reportLog, startParts, startTestServer } from './_servers.js'
+import { posted, revision } from './_stateless.js'
 
 const test = suite('server containment')
 const never = new Promise<never>(() => {})
@@ -51,9 +55,10 @@ const crashes = {
 }
 
 for (const [how, run] of Object.entries(crashes)) {
-  test(`a tool that ${how} fails that call with -32603 and a report, and nothing else`, async (t) => {
+  test(`a tool that ${how} fails that call with isError and the number of the report, and nothing else`, async (t) => {
     if (/leaves|timer|nextTick|listener/.test(how)) t.expectStray(1)
-    const server = await startTestServer(t, [count, defineTool({ name: 'crash', run })])
+    const { logger, reports } = reportLog()
+    const server = await startTestServer(t, [count, defineTool({ name: 'crash', run })], { logger })
     const [a, b] = await Promise.all([
       new RawClient(t, server.url).open('a'),
       new RawClient(t, server.url).open('b'),
@@ -63,20 +68,12 @@ for (const [how, run] of Object.entries(crashes)) {
     const processes = ['base', 'tasks', 'transport', 'sessions', `session ${a.sessionId}`].map((name) =>
       server.registry.whereis(`test/${name}`),
     )
-    const crashed = until('crash')
     const answer = await a.post({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'crash' } })
     assert.is(answer.status, 200)
-    const { tree, id } = await crashed
+    assert.is(reports.length, 1)
+    const text = `Internal error (report ${reports[0]})`
     assert.equal(answer.messages, [
-      {
-        jsonrpc: '2.0',
-        id: 1,
-        error: {
-          code: -32603,
-          message: `Internal error (report ${tree}.${id})`,
-          data: { report: `${tree}.${id}` },
-        },
-      },
+      { jsonrpc: '2.0', id: 1, result: { content: [{ type: 'text', text }], isError: true } },
     ])
     assert.equal([await a.text('count'), await b.text('count')], ['2', '2'])
     assert.ok(processes.every((process) => process?.alive))
@@ -87,8 +84,74 @@ test('the answer shows the message of a crash only where the server says so', as
   const crash = defineTool({ name: 'crash', run: () => Promise.reject(new Error('no such table')) })
   const server = await startTestServer(t, [crash], { exposeErrors: true })
   const client = await new RawClient(t, server.url).open()
-  const { error } = await client.call('crash')
-  assert.match(String(error?.message), /^Internal error: no such table \(report \d+\.\d+\)$/)
+  const { result } = await client.call('crash')
+  const meta = result?._meta as Record<string, { message: string; stack: string }>
+  const shown = meta['caduceus/crash']
+  assert.equal(
+    [result?.content?.[0]?.text, shown?.message],
+    ['Internal error: no such table', 'no such table'],
+  )
+  assert.match(shown?.stack ?? '', 'containment.test')
+})
+
+for (const spoken of ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25', '2026-07-28'])
+  test(`${spoken}: what a tool does wrong is a result for the model, and anything else is an error`, async (t) => {
+    const tools = [
+      defineTool({ name: 'crash', run: () => Promise.reject(new Error('secret')) }),
+      defineTool({ name: 'misfit', output: { n: field.integer() }, run: () => ({ n: 'secret' }) as never }),
+      defineTool({ name: 'picky', input: { n: field.integer() }, run: () => 'done' }),
+      defineTool({ name: 'closed', run: () => Promise.reject(McpError.rejected('Closed')) }),
+    ]
+    const prompts = [definePrompt({ name: 'crash', get: () => Promise.reject(new Error('secret')) })]
+    const { client } = await startParts(t, { tools, prompts })
+    const { url } = client
+    const ask = async (method: string, name: string): Promise<Wire> => {
+      if (spoken !== revision) return (await sessionOf).ask(method, { name })
+      const { body, headers } = posted(method, { name })
+      return (await new RawClient(t, url.href).post(body, headers)).messages.at(-1) ?? {}
+    }
+    const sessionOf = new RawClient(t, url.href).open('raw', spoken)
+    const outcome = async (method: string, name: string) => {
+      const { result, error } = await ask(method, name)
+      assert.not.match(JSON.stringify({ result, error }), /secret/)
+      return [error?.code, result?.isError, result?.content?.[0]?.text ?? error?.message]
+    }
+    for (const name of ['crash', 'misfit'])
+      assert.equal(await outcome('tools/call', name), [undefined, true, 'Internal error'])
+    const [, isError, told] = await outcome('tools/call', 'picky')
+    assert.ok(isError)
+    assert.match(String(told), /^The arguments for picky are not valid/)
+    assert.equal(await outcome('tools/call', 'closed'), [-1, undefined, 'Closed'])
+    assert.is((await outcome('tools/call', 'none'))[0], -32602)
+    assert.equal(await outcome('prompts/get', 'crash'), [-32603, undefined, 'Internal error'])
+  })
+
+test('what handleRequest throws in place of a tool is answered as of that tool', async (t) => {
+  const handleRequest: RequestHandler = (request, _ctx, next) => {
+    if (request.params?.name === 'own') throw new Error('secret')
+    return next()
+  }
+  const tools = [defineTool({ name: 'crash', run: () => Promise.reject(new Error('secret')) })]
+  const { client } = await startParts(t, { tools, handleRequest })
+  const answer = { content: [{ type: 'text', text: 'Internal error' }], isError: true }
+  for (const name of ['own', 'crash']) assert.equal((await client.call(name)).result, answer)
+})
+
+test('a report is named only where it is written', async (t) => {
+  const { logger, reports } = reportLog()
+  const crash = defineTool({ name: 'crash', run: () => Promise.reject(new Error('secret')) })
+  for (const [options, isTold] of [
+    [{ logger }, true],
+    [{ logger, logLevels: { crash: 'silent' } }, false],
+    [{ logger: false }, false],
+  ] as const) {
+    reports.length = 0
+    const server = await startTestServer(t, [crash], options)
+    const client = await new RawClient(t, server.url).open()
+    const text = await client.text('crash')
+    assert.is(text, isTold ? `Internal error (report ${reports[0]})` : 'Internal error')
+    assert.is(reports.length, isTold ? 1 : 0)
+  }
 })
 
 test('an error that strays after the answer is only reported', async (t) => {

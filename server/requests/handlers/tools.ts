@@ -11,11 +11,19 @@ import { unknown } from './unknown.js'
 import type { Catalog } from '../../catalog/catalog.js'
 import type { ToolContext } from '../../context/context.js'
 import type { ToolDefinition } from '../../definitions/define-tool.js'
-import { AskError, isOutsideRoots, isWorkerEnded, ToolError } from '../../base/errors.js'
+import { AskError, isNoSession, isOutsideRoots, isWorkerEnded, ToolError } from '../../base/errors.js'
 import { requirementError } from '../question.js'
 import { checkUsable } from '../../definitions/session-needs.js'
-import { badArguments, toolFailure, toStructuredResult, toToolResult } from '../../results/results.js'
+import {
+  badArguments,
+  toolCrash,
+  toolFailure,
+  toStructuredResult,
+  toToolResult,
+} from '../../results/results.js'
 import { noAnswerFrom, type RouteScope, type Work } from '../work.js'
+
+export { toolCrash }
 
 /** Plans `tools/call`. Throws McpError -32602 for an unknown tool, and 403 for a missing scope. */
 export function callTool(params: Params<'tools/call'>, { catalog, peer, dialect }: RouteScope): Work {
@@ -34,6 +42,8 @@ export function callTool(params: Params<'tools/call'>, { catalog, peer, dialect 
       relayed === undefined
         ? toolFailure(`The tool ${name} took longer than ${ms} ms and was stopped.`)
         : noAnswerFrom(relayed, ms),
+    // what a gateway does wrong is no fault of the tool
+    ...(relayed === undefined && { crashed: toolCrash }),
   }
 }
 
@@ -108,7 +118,8 @@ function toFailure(error: unknown): CallToolResult {
     error instanceof ToolError ||
     error instanceof AskError ||
     isOutsideRoots(error) ||
-    isWorkerEnded(error)
+    isWorkerEnded(error) ||
+    isNoSession(error)
   )
     return toolFailure(messageOf(error))
   throw error

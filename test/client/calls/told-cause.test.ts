@@ -7,7 +7,7 @@ const test = suite('the crash that a server tells')
 const told = { name: 'RangeError', message: 'too far', stack: 'RangeError: too far\n    at there' }
 
 test('is an error with the name, message, stack and causes of the one that there was', () => {
-  const error = toldCause({ error: { ...told, cause: { message: 'why', stack: 'Error: why' } } })
+  const error = toldCause({ ...told, cause: { message: 'why', stack: 'Error: why' } })
   assert.instance(error, Error)
   assert.equal([error?.name, error?.message, error?.stack], [told.name, told.message, told.stack])
   assert.equal(Object.keys(error ?? {}), [])
@@ -19,18 +19,16 @@ test('is an error with the name, message, stack and causes of the one that there
 })
 
 test('is none where there is no message, no stack, or no object', () => {
-  for (const data of [undefined, null, 'text', {}, { error: 'text' }, { error: null }])
-    assert.is(toldCause(data), undefined)
+  for (const given of [undefined, null, 'text', {}, []]) assert.is(toldCause(given), undefined)
   for (const field of ['message', 'stack'])
-    for (const value of [undefined, 7])
-      assert.is(toldCause({ error: { ...told, [field]: value } }), undefined)
+    for (const value of [undefined, 7]) assert.is(toldCause({ ...told, [field]: value }), undefined)
 })
 
 test('five errors of a chain are believed', () => {
   let error: object = { ...told, message: '6' }
   for (const message of ['5', '4', '3', '2', '1']) error = { ...told, message, cause: error }
   const chain: string[] = []
-  for (let next = toldCause({ error }); next !== undefined; next = next.cause as Error | undefined)
+  for (let next = toldCause(error); next !== undefined; next = next.cause as Error | undefined)
     chain.push(next.message)
   assert.equal(chain, ['1', '2', '3', '4', '5'])
 })

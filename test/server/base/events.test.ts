@@ -48,10 +48,10 @@ test('a request is told of when it starts, and how it came out after how long', 
   const client = await new RawClient(t, server.url).open()
   const events = listen(t, 'request')
   const outcome = async () => {
-    const { type, method, id, code, cancelled, duration } = await events.next()
+    const { type, method, id, code, isError, cancelled, duration } = await events.next()
     assert.is(type === 'start', duration === undefined)
     assert.ok(duration === undefined || duration >= 0)
-    return [type, method, id, code ?? cancelled]
+    return [type, method, id, code ?? cancelled ?? (isError && 'isError')]
   }
   await client.ask('ping', undefined, 'p')
   await client.call('count', {}, 'c')
@@ -70,7 +70,7 @@ test('a request is told of when it starts, and how it came out after how long', 
     [await outcome(), await outcome(), await outcome(), await outcome()],
     [
       ['start', 'tools/call', 'x', undefined],
-      ['error', 'tools/call', 'x', -32603],
+      ['error', 'tools/call', 'x', 'isError'],
       ['start', 'nothing', 'n', undefined],
       ['error', 'nothing', 'n', -32601],
     ],

@@ -118,7 +118,9 @@ test('without a session there is nothing to assign to', async (t) => {
   })
   const { send } = await startStateless(t, { tools: [tool] })
   const { messages } = await send(posted('tools/call', { name: 'x', arguments: {} }))
-  assert.equal((messages[0]?.error?.data as { code?: string } | undefined)?.code, 'NO_SESSION')
+  const { isError, content } = messages[0]?.result ?? {}
+  assert.is(isError, true)
+  assert.match(content?.[0]?.text ?? '', /need a session/)
 })
 
 test('what is no object is refused', async (t) => {
@@ -130,7 +132,7 @@ test('what is no object is refused', async (t) => {
     },
   })
   const { client } = await startParts(t, { tools: [tool] }, { exposeErrors: true })
-  assert.match((await client.call('x')).error?.message ?? '', /assign: expected an object, got "db"/)
+  assert.match(await client.text('x'), /assign: expected an object, got "db"/)
 })
 
 test('a handler tells that a resource or a list has changed, in both eras', async () => {

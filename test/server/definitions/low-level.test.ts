@@ -47,7 +47,7 @@ test('params that do not fit are -32602, each by its path; a wrong result is a c
   const { error } = await client.ask('acme/sum', { list: [1, 'x'] })
   assert.is(error?.code, -32602)
   assert.is(error?.message, 'The params of acme/sum are not valid: list[1]: expected a number, got a string')
-  assert.match((await client.ask('acme/wrong')).error?.message ?? '', /^Internal error \(report /)
+  assert.is((await client.ask('acme/wrong')).error?.message, 'Internal error')
   assert.equal((await client.ask('acme/nothing')).result, {})
   assert.equal((await client.ask('acme/raw', { any: 1 })).result, { any: 1 })
   assert.is((await client.ask('acme/other')).error?.code, -32601)

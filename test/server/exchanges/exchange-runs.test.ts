@@ -1,6 +1,5 @@
 import * as assert from 'uvu/assert'
 import { errorCodes } from '../../../protocol/wire/errors.js'
-import { type CrashEvent, subscribe } from '../../../runtime/faults/events.js'
 import { createFakeClock } from '../../../runtime/time/fake-clock.js'
 import type { ToolContext } from '../../../server/context/context.js'
 import { definePrompt } from '../../../server/definitions/define-prompt.js'
@@ -10,7 +9,7 @@ import { TransportError } from '../../../transports/base/errors.js'
 import { heard } from '../../support/heard.js'
 import { suite } from '../../support/suite.js'
 import { startPort } from './_exchanges.js'
-import { echo } from '../_servers.js'
+import { echo, reportLog } from '../_servers.js'
 
 const test = suite('exchange runs')
 const never = new Promise<never>(() => {})
@@ -152,18 +151,17 @@ for (const [how, run] of Object.entries(crashes)) {
     if (how.includes('timer')) t.expectStray(1)
     const { hold, held } = holding()
     const tools = [defineTool({ name: 'crash', run }), hold, echo]
-    const { call, send } = await startPort(t, { tools })
+    const { logger, reports } = reportLog()
+    const { call, send } = await startPort(t, { tools }, { logger })
     const other = send('tools/call', { name: 'hold' })
     const ctx = await held()
-    const crashed = heard<CrashEvent>()
-    t.after(subscribe('crash', crashed.add))
     const answer = await call('crash')
-    const { tree, id } = await crashed.next()
-    const report = `${tree}.${id}`
-    assert.equal(answer.error, {
-      code: errorCodes.internalError,
-      message: `Internal error (report ${report})`,
-      data: { report },
+    assert.is(reports.length, 1)
+    assert.equal(answer.result, {
+      content: [{ type: 'text', text: `Internal error (report ${reports[0]})` }],
+      isError: true,
+      resultType: 'complete',
+      _meta: { 'io.modelcontextprotocol/serverInfo': { name: 'test', version: '1' } },
     })
     assert.is(ctx.signal.aborted, false)
     assert.is((await call('echo', { text: 'a' })).result?.content?.[0]?.text, 'a')
@@ -175,7 +173,7 @@ for (const [how, run] of Object.entries(crashes)) {
 test('the message of a crash is told only with exposeErrors', async (t) => {
   const crash = defineTool({ name: 'crash', run: crashes['throws at once'] })
   const { call } = await startPort(t, { tools: [crash] }, { exposeErrors: true })
-  assert.match(String((await call('crash')).error?.message), /^Internal error: secret \(report /)
+  assert.is((await call('crash')).result?.content?.[0]?.text, 'Internal error: secret')
 })
 
 test('beyond maxExchanges as many wait as may, no more are taken, lists are answered, and a free place is used', async (t) => {

@@ -10,7 +10,10 @@ import { type Posted, posted, startStateless } from '../_stateless.js'
 
 const test = suite('exchanges over http')
 
-const resources = [defineResource({ uri: 'x:1', name: '1', read: () => 'text' })]
+const resources = [
+  defineResource({ uri: 'x:1', name: '1', read: () => 'text' }),
+  defineResource({ uri: 'x:crash', name: 'crash', read: () => Promise.reject(new Error('secret')) }),
+]
 
 test('one server serves a session and requests without one side by side', async (t) => {
   const { server, send } = await startStateless(t, { tools: [count, echo], resources })
@@ -33,7 +36,8 @@ const statuses: [what: string, asked: Posted, status: number, code: number | und
   ['a tool that does not exist', posted('tools/call', { name: 'no' }), 200, -32602],
   ['a resource that does not exist', posted('resources/read', { uri: 'x:no' }), 200, -32602],
   ['params that are none', posted('tools/list', { cursor: 1 }), 200, -32602],
-  ['a crash', posted('tools/call', { name: 'crash' }), 200, -32603],
+  ['a crash of a tool', posted('tools/call', { name: 'crash' }), 200, undefined],
+  ['a crash of a resource', posted('resources/read', { uri: 'x:crash' }), 200, -32603],
   ['Mcp-Name of another tool', posted('tools/call', { name: 'echo' }, { 'mcp-name': 'crash' }), 400, -32020],
   [
     'an argument without its header',

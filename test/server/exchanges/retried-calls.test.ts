@@ -89,7 +89,7 @@ test('the work of a round is stopped when all who wait for it are gone, and can 
   assert.is(textOf(await wireOf(again)), '"done"')
 })
 
-test('an error is not kept: the next retry tries again', async (t) => {
+test('a crash is not kept: the next retry tries again', async (t) => {
   for (const parking of both) {
     let tries = 0
     const run = async (ctx: ToolContext) => {
@@ -100,7 +100,10 @@ test('an error is not kept: the next retry tries again', async (t) => {
     }
     const { call, retry } = await startAsker(t, run, { parking })
     const asked = await wireOf(call())
-    assert.equal([textOf(await wireOf(retry(asked))), textOf(await wireOf(retry(asked)))], ['-32603', '2'])
+    assert.equal(
+      [textOf(await wireOf(retry(asked))), textOf(await wireOf(retry(asked)))],
+      ['Internal error', '2'],
+    )
   }
 })
 

@@ -45,7 +45,10 @@ test('a handler that asks comes to the same in a session of 2025-11-25 and witho
     const { wire } = await converse(send, 'tools/call', { name }, { answers })
     assert.equal(before.result?.content, wire.result?.content, name)
     assert.is(before.error?.code, wire.error?.code)
-    assert.is(wire.error === undefined, name !== 'crash')
+    assert.equal(
+      [before.result?.isError, wire.result?.isError],
+      name === 'crash' ? [true, true] : [undefined, undefined],
+    )
   }
   const names = ({ result }: Wire) => JSON.parse(String(result?.content?.[0]?.text)).slice(0, 2)
   const inSession = await callInSession(client, 'three', fill)

@@ -56,10 +56,7 @@ test('arguments are checked before, the value after', async (t) => {
     /The arguments for text are not valid:\n- what: /,
   )
   assert.is((await client.callTool('text', { what: 'echo' })).structuredContent, 'a text')
-  assert.match(
-    await messageOf(client.callTool('number', { what: 'echo' })),
-    'returned what its output does not',
-  )
+  assert.match((await client.callTool('number', { what: 'echo' })).text, 'returned what its output does not')
 })
 
 test('createApp has the same', () => {
@@ -99,11 +96,11 @@ test('a module without a handler, or one that cannot be loaded, is told by the c
   const told: string[] = []
   t.after(subscribe('crash', ({ name, reason }) => void told.push(`${name}: ${reason.type}`)))
   assert.match(
-    await messageOf(client.callTool('_nothing')),
+    (await client.callTool('_nothing')).text,
     /module file:.*_nothing\.js: expected the handler, a function, as the default export, got "no function"/,
   )
   assert.match(
-    await messageOf(client.callTool('_broken')),
+    (await client.callTool('_broken')).text,
     /module file:.*_broken\.js: it could not be imported: this module cannot be loaded/,
   )
   assert.equal(told, ['tools/call _nothing: crash', 'tools/call _broken: crash'])

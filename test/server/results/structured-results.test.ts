@@ -47,16 +47,14 @@ test('a value that does not fit is a crash of the call, and is not sent', async 
     run: () => toolResult().text('none'),
   })
   const { client } = await startParts(t, { tools: [wrong, missing] }, { exposeErrors: true })
-  const { error, result } = await client.call('wrong')
-  assert.is(result, undefined)
-  assert.is(error?.code, -32603)
+  const { result } = await client.call('wrong')
+  assert.equal([result?.isError, result?.structuredContent], [true, undefined])
   assert.match(
-    error?.message ?? '',
+    result?.content?.[0]?.text ?? '',
     /tool "wrong" returned what its output does not allow: sum: .*; names\[0\]: /,
   )
-  const none = await client.call('missing')
   assert.match(
-    none.error?.message ?? '',
+    await client.text('missing'),
     /tool "missing" returned what its output does not allow: value: is required/,
   )
 })
@@ -64,8 +62,10 @@ test('a value that does not fit is a crash of the call, and is not sent', async 
 test('the message of such a crash stays inside', async (t) => {
   const wrong = defineTool({ name: 'wrong', output: { n: field.enum([1]) }, run: () => ({ n: 2 }) as never })
   const { client } = await startParts(t, { tools: [wrong] })
-  const { error } = await client.call('wrong')
-  assert.match(error?.message ?? '', /^Internal error \(report /)
+  assert.equal((await client.call('wrong')).result, {
+    content: [{ type: 'text', text: 'Internal error' }],
+    isError: true,
+  })
 })
 
 test('a failure needs no value, and a whole result may have more than the value', async (t) => {

@@ -2,6 +2,7 @@ import * as assert from 'uvu/assert'
 import { ToolError } from '../../../server/base/errors.js'
 import { defineTool } from '../../../server/definitions/define-tool.js'
 import { RawClient } from '../_client.js'
+import { reportLog } from '../_servers.js'
 import { suite } from '../../support/suite.js'
 import { asks, at, crashes, extension, fail, greet, held, ModernClient, plain, startTasks } from './_tasks.js'
 
@@ -109,16 +110,17 @@ test('a tool that failed is failed in 2025-11-25, and completed in 2026-07-28', 
   assert.is((await client.ask('tasks/result', { taskId: id })).result?.isError, true)
 })
 
-test('a handler that crashes costs its task, which has failed with the number of the report', async (t) => {
-  const { modern, session } = await startTasks(t, [crashes, greet])
-  const failed = await modern.until(await modern.start('crashes'), 'failed')
-  const error = failed.error as { code: number; message: string }
-  assert.is(error.code, -32603)
-  assert.match(error.message, /report/)
-  assert.not('result' in failed)
+test('a handler that crashes costs its task, whose result says so with the number of the report', async (t) => {
+  const { logger, reports } = reportLog()
+  const { modern, session } = await startTasks(t, [crashes, greet], { logger })
+  const done = await modern.until(await modern.start('crashes'), 'completed')
+  const text = `Internal error (report ${reports[0]})`
+  const { content, isError } = done.result as { content: object[]; isError: boolean }
+  assert.equal([content, isError], [[{ type: 'text', text }], true])
   const client = await session()
-  const answer = await client.ask('tasks/result', { taskId: failed.taskId })
-  assert.is(answer.error?.code, -32603)
+  const { result } = await client.ask('tasks/get', { taskId: done.taskId })
+  assert.equal([result?.status, result?.statusMessage], ['failed', text])
+  assert.is((await client.ask('tasks/result', { taskId: done.taskId })).result?.isError, true)
   await modern.until(await modern.start('greet'), 'completed')
 })
 
@@ -249,7 +251,15 @@ test('what a call has to know is asked before it becomes a task, once', async (t
     },
     run: () => 'never',
   })
-  const { modern, session } = await startTasks(t, [tool, refuses])
+  const breaks = defineTool({
+    name: 'breaks',
+    task: 'optional',
+    prepare() {
+      throw new Error('secret')
+    },
+    run: () => 'never',
+  })
+  const { modern, session } = await startTasks(t, [tool, refuses, breaks])
   const asked = (await modern.call('prepared')).result
   assert.is(asked?.resultType, 'input_required')
   const inputResponses = { name: { action: 'accept', content: { name: 'Ada' } } }
@@ -262,6 +272,8 @@ test('what a call has to know is asked before it becomes a task, once', async (t
   const refused = await modern.call('refuses')
   assert.is(refused.result?.resultType, 'complete')
   assert.is(refused.result?.isError, true)
+  const broken = await modern.call('breaks')
+  assert.equal([broken.result?.isError, broken.result?.content?.[0]?.text], [true, 'Internal error'])
   const client = await session()
   const created = await client.ask('tools/call', { name: 'refuses', task: {} })
   const answer = await client.ask('tasks/result', { taskId: at(created.result, 'task', 'taskId') })
