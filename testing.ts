@@ -97,8 +97,8 @@ export interface CrashOptions extends WaitOptions {
 
 /**
  * Starts a server of this definition and a client of it, connected in memory, without port or process. What
- * they send passes as JSON. Resolves once calls can be made. A call of a tool that crashes rejects with its
- * message, and with the error as `cause`. Rejects as `startServer` and `client.ready` do, and with
+ * they send passes as JSON. Resolves once calls can be made. The result of a tool that crashes has its message,
+ * and the error as `cause`. Rejects as `startServer` and `client.ready` do, and with
  * BAD_OPTION.
  */
 export async function connect<Types extends ServerTypes>(

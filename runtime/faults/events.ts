@@ -3,6 +3,9 @@ import { tell } from './containment.js'
 import type { ExitReason } from '../base/exit.js'
 import { optionError, show } from '../base/errors.js'
 
+/** Plain values by what they are called. */
+export type WorkFacts = Readonly<Record<string, string | number>>
+
 /** The process that an event is about. */
 export interface ProcessFacts {
   /** The number of its tree, unique in this process of Node. */
@@ -24,6 +27,8 @@ export interface CrashEvent extends ProcessFacts {
   readonly mailbox: number
   /** The result of `formatStatus`; undefined without one, since a state may hold secrets. */
   readonly status: unknown
+  /** Of a task: what it tells of its work (`TaskOptions.about`), such as the request and whose it was. */
+  readonly about: WorkFacts | undefined
   readonly ancestors: readonly string[]
 }
 

@@ -15,15 +15,19 @@ export function lineOf(facts: object, message: string): string | undefined {
   return text?.replace(/[\u0000-\u001f\u007f-\u009f]+\s*/g, ' ').slice(0, longest)
 }
 
-const longest = 500
+const longest = 1_000
+/** So much of a message leaves room for what else is told. */
+const longestMessage = 400
 
 const wordsOf: Readonly<Record<string, (facts: Facts, message: string) => string | undefined>> = {
-  crash({ actor, err, reason, report, during, mailbox }) {
-    const why = err === undefined ? String(reason) : `${messageOf(err)}${frameOf(err)}`
+  crash({ actor, err, reason, report, about, during, mailbox }) {
+    const why =
+      err === undefined ? String(reason) : `${messageOf(err).slice(0, longestMessage)}${frameOf(err)}`
     const lost = Number(mailbox) > 0 ? `; ${mailbox} waiting messages are lost` : ''
     const told =
       during === 'task' || during === 'stray' ? `; whoever called it is told (report ${report})` : ''
-    return `${actor} crashed: ${why}${lost}${told}`
+    const of = about === undefined ? '' : `: ${factsIn(about as Facts)}`
+    return `${actor} crashed: ${why}${lost}${told}${of}`
   },
   supervisor({ supervisor, context, child, reason }) {
     const { id } = child as { id: string }
@@ -55,11 +59,15 @@ const wordsOf: Readonly<Record<string, (facts: Facts, message: string) => string
 }
 
 function plainly({ tree: _tree, ...facts }: Facts, message: string): string {
-  const told = Object.entries(facts).filter(([, value]) => value !== undefined)
-  const parts = told.map(
-    ([name, value]) => `${name} ${typeof value === 'string' ? value : JSON.stringify(value)}`,
-  )
-  return parts.length === 0 ? message : `${message}: ${parts.join(', ')}`
+  const told = factsIn(facts)
+  return told === '' ? message : `${message}: ${told}`
+}
+
+function factsIn(facts: object): string {
+  return Object.entries(facts)
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]) => `${name} ${typeof value === 'string' ? value : JSON.stringify(value)}`)
+    .join(', ')
 }
 
 /** `, at run (shop.js:4:41)`: the first frame that is neither of Node, nor of a package, nor of ours. */

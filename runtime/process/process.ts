@@ -13,7 +13,7 @@ import {
 } from '../base/exit.js'
 import { TurnoverSet } from '../base/turnover.js'
 import { answerFor, currentOwner, guard, OwnerToken, type StrayKind } from '../faults/containment.js'
-import { emit, type NoticeEvent, type ProcessFacts, reportNumber } from '../faults/events.js'
+import { emit, type WorkFacts, type NoticeEvent, type ProcessFacts, reportNumber } from '../faults/events.js'
 import { waitWithin } from '../time/wait.js'
 import { type Release, releaseAll } from './owned.js'
 import type { Tree } from './tree.js'
@@ -115,6 +115,7 @@ export abstract class Process {
       during,
       mailbox: this.backlog,
       status: this.status,
+      about: this.about,
       ancestors: ancestors(this),
     }))
   }
@@ -128,6 +129,11 @@ export abstract class Process {
   }
 
   get status(): unknown {
+    return undefined
+  }
+
+  /** What the report of its crash tells of its work. */
+  get about(): WorkFacts | undefined {
     return undefined
   }
 

@@ -2,6 +2,7 @@ import type { Actor } from '../process/actor.js'
 import { type Behaviour, behaviourOf } from '../process/behaviour.js'
 import { type ChildOverrides, type ChildSpec, childSpec } from '../supervision/child-spec.js'
 import { currentOwner } from '../faults/containment.js'
+import type { WorkFacts } from '../faults/events.js'
 import { type ActorContext, ProcessContext } from '../process/context.js'
 import { RuntimeError, show, optionError } from '../base/errors.js'
 import { kill, shutdown } from '../base/exit.js'
@@ -23,6 +24,8 @@ export interface TaskOptions {
   report?: boolean
   /** What it works for, such as a request: the watchdog tells its id. Nobody changes it. */
   serves?: { readonly id: string | number }
+  /** What the report of its crash tells of its work, such as for whom it was; asked only then. */
+  about?: () => WorkFacts
 }
 
 export interface TaskRef<T> {
@@ -104,14 +107,21 @@ export class TaskSupervisor {
    */
   start<T>(fn: (ctx: TaskContext) => T | Promise<T>, options: TaskOptions = {}): TaskRef<T> {
     checkFields(options, taskFields)
-    const { name = 'task', timeout = Number.POSITIVE_INFINITY, report = true, link: linked, serves } = options
-    checkTask(fn, { name, timeout, report, link: linked, serves })
+    const {
+      name = 'task',
+      timeout = Number.POSITIVE_INFINITY,
+      report = true,
+      link: linked,
+      serves,
+      about,
+    } = options
+    checkTask(fn, { name, timeout, report, link: linked, serves, about })
     this.#admit()
     const supervisor = this.#actor
     const { clock } = supervisor.tree
     const state = supervisor.state as TaskSupervisorState
     state.running += 1
-    const task = new Task(supervisor.tree, supervisor, { name, report, serves })
+    const task = new Task(supervisor.tree, supervisor, { name, report, serves, about })
     if (linked !== undefined) task.share(processOf(linked))
     const started = new StartedTask<T>(task)
     const limited = Number.isFinite(timeout) && task.reason === null
@@ -183,11 +193,11 @@ function taskSupervisorBehaviour(options: TaskSupervisorOptions): Behaviour<unkn
   return behaviour as Behaviour<unknown, undefined>
 }
 
-const taskFields = ['name', 'link', 'timeout', 'report', 'serves']
+const taskFields = ['name', 'link', 'timeout', 'report', 'serves', 'about']
 
 function checkTask(
   fn: unknown,
-  { name, timeout, report, link, serves }: Record<keyof TaskOptions, unknown>,
+  { name, timeout, report, link, serves, about }: Record<keyof TaskOptions, unknown>,
 ): void {
   checkFunction(fn, 'fn')
   checkName(name)
@@ -195,6 +205,7 @@ function checkTask(
   if (typeof report !== 'boolean') throw badOption('report', 'a boolean', report)
   if (serves !== undefined && (typeof serves !== 'object' || serves === null))
     throw badOption('serves', 'an object with an id', serves)
+  if (about !== undefined) checkFunction(about, 'about')
   if (link !== undefined && !(link instanceof ProcessRef))
     throw badOption('link', 'the reference of a process', link)
 }

@@ -1,5 +1,6 @@
 import { exitedError } from '../process/call.js'
 import { runIn } from '../faults/containment.js'
+import type { WorkFacts } from '../faults/events.js'
 import { ProcessContext } from '../process/context.js'
 import { crash, type ExitReason, type ExitRequest, normal, shutdown } from '../base/exit.js'
 import { link, Process } from '../process/process.js'
@@ -16,24 +17,37 @@ export class TaskContext extends ProcessContext {
   }
 }
 
+interface TaskFacts {
+  readonly name: string
+  readonly report: boolean
+  readonly serves: unknown
+  readonly about: (() => WorkFacts) | undefined
+}
+
 export class Task extends Process {
   readonly ref: ProcessRef
   readonly kind = 'task'
   /** Read by the watchdog, in the paused program. */
   readonly serves: unknown
   readonly #report: boolean
+  readonly #about: (() => WorkFacts) | undefined
   #settle: ((settled: TaskEnd) => void) | null = null
   #sharer: Process | null = null
 
-  constructor(
-    tree: Tree,
-    parent: Process,
-    { name, report, serves }: { readonly name: string; readonly report: boolean; readonly serves: unknown },
-  ) {
+  constructor(tree: Tree, parent: Process, { name, report, serves, about }: TaskFacts) {
     super(tree, parent, name)
     this.ref = new ProcessRef(this)
     this.serves = serves
     this.#report = report
+    this.#about = about
+  }
+
+  override get about(): WorkFacts | undefined {
+    try {
+      return this.#about?.()
+    } catch {
+      return undefined // its report goes out without
+    }
   }
 
   protected get trapsExits(): boolean {

@@ -1,5 +1,5 @@
 import type { JsonRpcRequest, RequestId } from '../../protocol/wire/jsonrpc.js'
-import { type EventChannels, eventChannels } from '../../runtime/faults/events.js'
+import { type EventChannels, eventChannels, type WorkFacts } from '../../runtime/faults/events.js'
 import { type ProcessRef, processOf } from '../../runtime/process/ref.js'
 import type { Response } from '../../transports/contract/contract.js'
 import { optionError } from './errors.js'
@@ -45,6 +45,10 @@ export interface RequestEvent extends RequestOrigin {
   readonly isError?: boolean
   /** Whether the client cancelled it. */
   readonly cancelled?: boolean
+  /** The tool that was called, if the server has it; absent in `start`. */
+  readonly tool?: string
+  /** Of an `error`: by what it is found in other logs. */
+  readonly about?: WorkFacts
 }
 
 /**
@@ -128,7 +132,8 @@ export interface NoticeEvent {
 
 /**
  * What servers tell: published on `node:diagnostics_channel` as `caduceus.server.NAME`. But for `work`, no event has
- * params, results, headers, ids of sessions or messages of errors in it: those may be secret.
+ * params, results, principals, addresses, ids of sessions or messages of errors in it: those may be secret. The `error`
+ * of a request says by which ids it is found: a digest of that of its session, its trace, and its `x-request-id`.
  */
 export interface ServerEvents {
   session: SessionEvent
@@ -153,28 +158,47 @@ export function originOf(self: ProcessRef, server: string): SessionOrigin {
   return Object.freeze({ server, tree: processOf(self).tree.id, process: self.id })
 }
 
+type Outcome = Omit<RequestEvent, keyof RequestOrigin | 'method' | 'id'>
+
 export function noteRequest(
   { origin }: { readonly origin: RequestOrigin },
   { id, method }: JsonRpcRequest,
-  outcome: () => Pick<RequestEvent, 'type' | 'duration' | 'code' | 'isError' | 'cancelled'>,
+  outcome: () => Outcome,
 ): void {
   emitServer('request', () => ({ ...origin, method: method.slice(0, 100), id, ...outcome() }))
 }
 
-/** Tells subscribers how a request came out; `duration` is asked only when there are some. */
+/** What is known of a request besides its answer. */
+interface Asked {
+  readonly duration: () => number
+  readonly hasTool: (name: string) => boolean
+  readonly about: () => WorkFacts
+}
+
+/** Tells subscribers how a request came out; the rest is asked only when there are some. */
 export function noteAnswer(
   from: { readonly origin: RequestOrigin },
   message: JsonRpcRequest,
   response: Response | undefined,
-  duration: () => number,
+  asked: Asked,
 ): void {
-  noteRequest(from, message, () => {
-    const past = { duration: duration() }
-    if (response === undefined) return { type: 'stop', ...past, cancelled: true }
-    if ('error' in response) return { type: 'error', ...past, code: response.error.code }
-    const isError = message.method === 'tools/call' && response.result.isError === true
-    return isError ? { type: 'error', ...past, isError } : { type: 'stop', ...past }
-  })
+  noteRequest(from, message, () => outcomeOf(message, response, asked))
+}
+
+function outcomeOf(
+  { method, params }: JsonRpcRequest,
+  response: Response | undefined,
+  { duration, hasTool, about }: Asked,
+): Outcome {
+  const name = method === 'tools/call' ? params?.name : undefined
+  const isTool = typeof name === 'string' && hasTool(name)
+  const past = { duration: duration(), ...(isTool && { tool: name.slice(0, 200) }) }
+  if (response === undefined) return { type: 'stop', ...past, cancelled: true }
+  const facts = about()
+  const found = Object.keys(facts).length > 0 && { about: facts }
+  if ('error' in response) return { type: 'error', ...past, code: response.error.code, ...found }
+  const isError = method === 'tools/call' && response.result.isError === true
+  return isError ? { type: 'error', ...past, isError, ...found } : { type: 'stop', ...past }
 }
 
 export const isWorkHeard = (): boolean => channels.isHeard('work')

@@ -20,6 +20,7 @@ import { checkArguments } from '../requests/handlers/tools.js'
 import type { Holdings } from '../holdings/holdings-actor.js'
 import { route } from '../requests/router.js'
 import { noteAnswer, noteRequest } from '../base/events.js'
+import { impersonalFacts } from '../base/work-facts.js'
 import { McpTasks } from '../tasks/tasks.js'
 import { UndeclaredNeeds } from '../definitions/session-needs.js'
 import { Subscriptions } from '../subscriptions/subscriptions.js'
@@ -129,8 +130,12 @@ export class Exchanges {
     return answer
   }
 
-  #note({ request }: ExchangeCall, answer: ExchangeAnswer, startedAt: number): ExchangeAnswer {
-    noteAnswer(this.#host, request, answer.response, () => this.#host.world.now() - startedAt)
+  #note({ request, peer }: ExchangeCall, answer: ExchangeAnswer, startedAt: number): ExchangeAnswer {
+    noteAnswer(this.#host, request, answer.response, {
+      duration: () => this.#host.world.now() - startedAt,
+      hasTool: (name) => this.#host.holdings.catalog.has('tool', name),
+      about: () => impersonalFacts(request, peer),
+    })
     return answer
   }
 }

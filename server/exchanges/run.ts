@@ -8,6 +8,7 @@ import type { Response } from '../../transports/contract/contract.js'
 import { answer, type InProgress, responseAfter, tryAgain } from '../requests/answer.js'
 import { ToolContext } from '../context/context.js'
 import type { RequestOrigin } from '../base/events.js'
+import { workFacts } from '../base/work-facts.js'
 import type { UndeclaredNeeds } from '../definitions/session-needs.js'
 import type { Holdings } from '../holdings/holdings-actor.js'
 import type { Work } from '../requests/work.js'
@@ -66,7 +67,11 @@ export class ExchangeRun implements InProgress {
   start(): void {
     const { tasks, world } = this.host
     this.deadline = world.now() + this.timeout
-    const task = tasks.start((ctx) => this.#perform(ctx), { name: this.work.name, serves: this.request })
+    const task = tasks.start((ctx) => this.#perform(ctx), {
+      name: this.work.name,
+      serves: this.request,
+      about: () => workFacts(this.request, this.#exchange.call.peer),
+    })
     this.#task = task
     const { reason } = task.ref
     if (reason !== undefined) return this.#ended(reason)

@@ -119,7 +119,7 @@ export interface ServerOptions {
   readonly pageSize?: number
   /**
    * Whether clients get the messages and stacks of crashes: for development, since both may contain secrets.
-   * Default false: they get the number of the report.
+   * Default false: they get the number of the report, where one is written.
    */
   readonly exposeErrors?: boolean
 }

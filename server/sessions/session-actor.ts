@@ -5,7 +5,6 @@ import {
   isNotification,
   isRequest,
   type JsonRpcNotification,
-  type JsonRpcRequest,
   type Message,
   type RequestId,
 } from '../../protocol/wire/jsonrpc.js'
@@ -167,23 +166,23 @@ function takeRequest(
   noteRequest(session, request, () => ({ type: 'start' }))
   if (session.requests.has(id)) {
     const why = { code: errorCodes.invalidRequest, message: 'a request with this id is in flight' }
-    return answerAtOnce(session, request, () => buildError(id, why))
+    return answerAtOnce(session, delivery, () => buildError(id, why))
   }
   try {
     const { dialect, holdings, facts, mcpTasks: tasks } = session
     const { capabilities } = facts
     const planned = route(request, { dialect, catalog: holdings.catalog, peer, capabilities, tasks })
     if ('text' in planned)
-      return answerAtOnce(session, request, () => encodedResult(id, planned.result, planned.text))
+      return answerAtOnce(session, delivery, () => encodedResult(id, planned.result, planned.text))
     return startWork(session, planned, delivery, ctx)
   } catch (error) {
     if (!(error instanceof McpError)) throw error
-    return answerAtOnce(session, request, () => refusal(id, error, session.dialect))
+    return answerAtOnce(session, delivery, () => refusal(id, error, session.dialect))
   }
 }
 
-function answerAtOnce(session: Session, request: JsonRpcRequest, make: () => Response): Response {
-  return answered(session, request, answerNow(request, session.dialect, session.origin, make))
+function answerAtOnce(session: Session, delivery: RequestDelivery, make: () => Response): Response {
+  return answered(session, delivery, answerNow(delivery.request, session.dialect, session.origin, make))
 }
 
 /** Asks the client over the stream of the request that asks (specification: transports). */

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { openBatch } from '../../protocol/dialects/batch.js'
 import type { Batch } from '../../protocol/wire/codec.js'
 import type { Dialect } from '../../protocol/dialects/dialect.js'
@@ -29,6 +28,7 @@ import { answerOpening, readOpening } from './opening.js'
 import { type Known, SessionRecords } from './records.js'
 import { noSession, peerProblem } from './access.js'
 import { ownerOf } from '../base/owner.js'
+import { digestOf } from '../base/work-facts.js'
 
 /** Milliseconds until a session that is at work is asked again to go to another node. */
 const retryLeave = 50
@@ -421,7 +421,7 @@ function failedDelivery(message: Message, error: unknown): Response {
 
 /** The name of a session in reports: its id is a secret of its client. */
 function labelOf(id: string): string {
-  return `session ${createHash('sha256').update(id).digest('hex').slice(0, 8)}`
+  return `session ${digestOf(id)}`
 }
 
 /** Messages share a restore by owner and id: a stranger's must not wait for it, nor hold it up. */

@@ -1,5 +1,6 @@
 import { errorCodes } from '../../protocol/wire/errors.js'
-import type { JsonRpcRequest, RequestId } from '../../protocol/wire/jsonrpc.js'
+import type { RequestId } from '../../protocol/wire/jsonrpc.js'
+import type { WorkFacts } from '../../runtime/faults/events.js'
 import type { Deferred, Exit } from '../../runtime/process/behaviour.js'
 import type { ActorContext } from '../../runtime/process/context.js'
 import { RuntimeError } from '../../runtime/base/errors.js'
@@ -11,6 +12,7 @@ import type { Response } from '../../transports/contract/contract.js'
 import { answer, type InProgress, responseAfter, tryAgain } from '../requests/answer.js'
 import { busy } from '../base/errors.js'
 import { noteAnswer, noteRequest } from '../base/events.js'
+import { impersonalFacts, workFacts } from '../base/work-facts.js'
 import { ToolContext } from '../context/context.js'
 import type { RequestDelivery } from '../requests/scope.js'
 import { saveSeen, saveSession } from './saving.js'
@@ -77,7 +79,8 @@ function begin(session: Session, request: SessionRequest): void {
   const { work, timeout } = request
   request.deadline = session.now() + timeout
   try {
-    const how = { name: work.name, link: session.self, timeout, serves: request.request }
+    const about = (): WorkFacts => workFacts(request.request, request.peer, session.facts.id)
+    const how = { name: work.name, link: session.self, timeout, serves: request.request, about }
     request.task = session.tasks.start((task) => perform(session, request, task), how)
     session.byTask.set(request.task.ref, request)
     if (work.waits === true) session.idle += 1
@@ -156,10 +159,13 @@ export function cancelWork(session: Session, id: unknown): void {
 
 export function endWork(session: Session): void {
   session.waiting.clear()
-  for (const { request, arrivedAt } of session.requests.values()) {
-    const duration = session.now() - arrivedAt
-    noteRequest(session, request, () => ({ type: 'error', duration, code: errorCodes.internalError }))
-  }
+  for (const { request, peer, arrivedAt } of session.requests.values())
+    noteRequest(session, request, () => ({
+      type: 'error',
+      duration: session.now() - arrivedAt,
+      code: errorCodes.internalError,
+      about: impersonalFacts(request, peer, session.facts.id),
+    }))
 }
 
 function settle(
@@ -168,7 +174,7 @@ function settle(
   response: Response | undefined,
 ): Deferred<Response | undefined> {
   session.requests.delete(request.request.id)
-  answered(session, request.request, response, request.arrivedAt)
+  answered(session, request, response, request.arrivedAt)
   request.reply.resolve(response)
   return request.reply
 }
@@ -176,11 +182,15 @@ function settle(
 /** Notes that a request is answered, tells subscribers how it came out, and passes its answer on. */
 export function answered<Answer extends Response | undefined>(
   session: Session,
-  message: JsonRpcRequest,
+  { request, peer }: Pick<RequestDelivery, 'request' | 'peer'>,
   response: Answer,
   started = session.lastActive,
 ): Answer {
-  session.cancelledEarly.noteAnswered(message.id)
-  noteAnswer(session, message, response, () => session.now() - started)
+  session.cancelledEarly.noteAnswered(request.id)
+  noteAnswer(session, request, response, {
+    duration: () => session.now() - started,
+    hasTool: (name) => session.holdings.catalog.has('tool', name),
+    about: () => impersonalFacts(request, peer, session.facts.id),
+  })
   return response
 }

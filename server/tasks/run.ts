@@ -3,6 +3,7 @@ import { dialectOf, modernDialectOf } from '../../protocol/dialects/versions.js'
 import { McpError } from '../../protocol/wire/errors.js'
 import type { JsonObject } from '../../protocol/wire/json.js'
 import type { JsonRpcRequest } from '../../protocol/wire/jsonrpc.js'
+import type { WorkFacts } from '../../runtime/faults/events.js'
 import { isPromise } from '../../runtime/base/promise.js'
 import type { ExitReason } from '../../runtime/base/exit.js'
 import type { Deferred } from '../../runtime/process/behaviour.js'
@@ -13,6 +14,7 @@ import type { Peer, Response } from '../../transports/contract/contract.js'
 import { answer, type InProgress, refusal, responseAfter } from '../requests/answer.js'
 import { route } from '../requests/router.js'
 import type { Work } from '../requests/work.js'
+import { digestOf, workFacts } from '../base/work-facts.js'
 import { ToolContext } from '../context/context.js'
 import type { TaskEnd, TaskRecord } from '../stores/task-store.js'
 import type { McpTask } from './mcp-task.js'
@@ -74,7 +76,9 @@ export function startRun(task: McpTask): TaskEnd | undefined {
     timer: undefined,
   }
   task.run = run
-  const how = { name: work.name, link: task.self, serves: request }
+  // its id is as good as the task
+  const about = (): WorkFacts => workFacts({ ...request, id: `task ${digestOf(record.id)}` }, peer)
+  const how = { name: work.name, link: task.self, serves: request, about }
   run.task = host.runs.start((ctx) => perform(task, run, ctx), how)
   runClock(task)
   return undefined

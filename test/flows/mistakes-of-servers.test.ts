@@ -98,11 +98,8 @@ for (const [name, work, told] of calls) {
   test(`an author is told by a test that ${name}`, async () => {
     const wrong = createApp().defineTool({ name: 'x', run: (_, ctx) => work(any(ctx)) as never })
     await using pair = await connect(defineServer({ ...server, tools: [wrong], logging: true }))
-    const message = await pair.client.callTool('x').then(
-      (result) => JSON.stringify(result),
-      (error: Error) => error.message,
-    )
-    for (const part of told) assert.match(message, part)
+    const { text } = await pair.client.callTool('x')
+    for (const part of told) assert.match(text, part)
   })
 }
 
@@ -113,10 +110,10 @@ test('an author is told by a test which field of an output does not fit', async 
     run: () => any({ sum: '3', later: Promise.resolve('x') }),
   })
   await using pair = await connect(defineServer({ ...server, tools: [wrong] }))
-  const message = await pair.client.callTool('x').catch((error: Error) => error.message)
-  assert.match(String(message), /tool "x" returned what its output does not allow/)
-  assert.match(String(message), /sum: expected an integer, got a string/)
-  assert.match(String(message), /later: expected .*got a promise, which wants an await/)
+  const { text } = await pair.client.callTool('x')
+  assert.match(text, /tool "x" returned what its output does not allow/)
+  assert.match(text, /sum: expected an integer, got a string/)
+  assert.match(text, /later: expected .*got a promise, which wants an await/)
 })
 
 test('a tool that has nothing to say says nothing, and its author is told so once', async (t) => {

@@ -10,14 +10,22 @@ function failed(): Error {
 }
 
 test('a crash is told with its reason, the first own frame, and what is lost', () => {
-  const facts = { category: 'crash', tree: 1, actor: 'worker', during: 'pay', mailbox: 2, err: failed() }
+  const facts = {
+    category: 'crash',
+    tree: 1,
+    report: '1.24',
+    actor: 'worker',
+    during: 'pay',
+    mailbox: 2,
+    err: failed(),
+  }
   const line = lineOf(facts, 'worker crashed') ?? ''
   assert.match(
     line,
     /^worker crashed: bad order, at failed \(\S*lines\.test\.[jt]s:\d+:\d+\); 2 waiting messages are lost$/,
   )
   const task = lineOf({ ...facts, during: 'task', mailbox: 0, err: 'a text' }, '')
-  assert.is(task, 'worker crashed: a text; whoever called it is told')
+  assert.is(task, 'worker crashed: a text; whoever called it is told (report 1.24)')
 })
 
 test('frames of Node, of packages and of this library are none of its own', () => {
@@ -77,7 +85,7 @@ test('a line is one line, without codes that steer a terminal, and of bounded le
   const line =
     lineOf({ category: 'client.log', client: 'evil', data: `a\nb\u001b[2J${'x'.repeat(10_000)}` }, '') ?? ''
   assert.match(line, /^evil says: a b \[2Jx+$/)
-  assert.is(line.length, 500)
+  assert.is(line.length, 1_000)
 })
 
 test('logger: text writes them to standard error; a restart is told, too', async (t) => {

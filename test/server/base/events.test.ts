@@ -138,7 +138,7 @@ test('notifications are told of in both directions, and a request that dies with
 
 test('no event has arguments, results, ids of sessions or messages of errors in it', async (t) => {
   const canary = defineTool({
-    name: 'canary',
+    name: 'probe',
     input: { type: 'object', properties: { secret: { type: 'string' } } },
     run({ secret }) {
       if (secret === 'canary-crash') throw new Error('canary-message')
@@ -150,8 +150,8 @@ test('no event has arguments, results, ids of sessions or messages of errors in 
     t.after(subscribeServer(name, (event) => void heardEvents.push(JSON.stringify(event))))
   const server = await startTestServer(t, [canary])
   const client = await new RawClient(t, server.url).open('canary-client')
-  await client.call('canary', { secret: 'canary-argument' })
-  await client.call('canary', { secret: 'canary-crash' })
+  await client.call('probe', { secret: 'canary-argument' })
+  await client.call('probe', { secret: 'canary-crash' })
   await client.tell('notifications/cancelled', { requestId: 1, reason: 'canary-reason' })
   await client.send('DELETE', undefined, client.headers())
   await server.stop()

@@ -257,11 +257,11 @@ test('requests are told of when they start and how they came out, without a sess
     { ...about('tools/list', 'l'), type: 'start' },
     { ...about('tools/list', 'l'), type: 'stop' },
     { ...about('tools/call', 'e'), type: 'start' },
-    { ...about('tools/call', 'e'), type: 'stop' },
+    { ...about('tools/call', 'e'), type: 'stop', tool: 'echo' },
     { ...about('ping', 'p'), type: 'start' },
     { ...about('ping', 'p'), type: 'error', code: -32601 },
     { ...about('tools/call', 'h'), type: 'start' },
-    { ...about('tools/call', 'h'), type: 'stop', cancelled: true },
+    { ...about('tools/call', 'h'), type: 'stop', tool: 'hold', cancelled: true },
   ])
 })
 

@@ -1,5 +1,6 @@
 import * as assert from 'uvu/assert'
 import { startClient } from '../../../client/handle/supervisor.js'
+import { ToolError } from '../../../server/base/errors.js'
 import { defineServer } from '../../../server/definitions/define-server.js'
 import { defineTool } from '../../../server/definitions/define-tool.js'
 import { startServer } from '../../../server/server-supervisor.js'
@@ -39,7 +40,12 @@ async function open(t: TestContext, metrics = true) {
       throw new Error('boom')
     },
   })
-  const tools = { ok: defineTool({ run: () => 'ok' }), boom }
+  const refuse = defineTool({
+    run() {
+      throw new ToolError('no')
+    },
+  })
+  const tools = { ok: defineTool({ run: () => 'ok' }), boom, refuse }
   const server = await startServer(defineServer({ name: 'the "shop"', version: '1', tools }), {
     transport: serveHttp({ port: 0, metrics }),
     logger: false,
@@ -59,18 +65,30 @@ async function open(t: TestContext, metrics = true) {
 test('requests, calls, sessions and crashes are counted, with their outcome', async (t) => {
   const { client, scrape } = await open(t)
   for (let i = 0; i < 3; i += 1) await client.callTool('ok')
-  await client.callTool('boom').catch(() => {})
+  await client.callTool('boom')
+  await client.callTool('refuse')
+  await client.callTool('made-up').catch(() => {})
   await client.request('no/such', {}).catch(() => {})
   const values = await scrape()
   const server = 'server="the \\"shop\\""'
   assert.is(values.get(`caduceus_requests_total{${server},method="tools/call",outcome="ok"}`), 3)
+  assert.is(values.get(`caduceus_requests_total{${server},method="tools/call",outcome="tool_error"}`), 2)
   assert.is(values.get(`caduceus_requests_total{${server},method="tools/call",outcome="error"}`), 1)
+  assert.equal(
+    [...values].filter(([name]) => name.startsWith('caduceus_tool_calls_total')),
+    [
+      [`caduceus_tool_calls_total{${server},tool="ok",outcome="ok"}`, 3],
+      [`caduceus_tool_calls_total{${server},tool="boom",outcome="tool_error"}`, 1],
+      [`caduceus_tool_calls_total{${server},tool="refuse",outcome="tool_error"}`, 1],
+    ],
+  )
+  assert.is(values.get(`caduceus_tool_call_duration_seconds_count{${server},tool="ok"}`), 3)
   assert.is(values.get(`caduceus_requests_total{${server},method="other",outcome="error"}`), 1)
   assert.is(values.get('caduceus_calls_total{client="orders",method="tools/call",outcome="ok"}'), 3)
-  assert.is(values.get(`caduceus_request_duration_seconds_count{${server},method="tools/call"}`), 4)
+  assert.is(values.get(`caduceus_request_duration_seconds_count{${server},method="tools/call"}`), 6)
   assert.is(
     values.get(`caduceus_request_duration_seconds_bucket{${server},method="tools/call",le="+Inf"}`),
-    4,
+    6,
   )
   assert.is(values.get('caduceus_crashes_total'), 1)
   assert.is(values.get('caduceus_sessions_opened_total{server="the \\"shop\\""}'), 1)

@@ -15,6 +15,8 @@ interface Kind {
 const kinds = {
   caduceus_requests_total: { type: 'counter', help: 'Requests that were answered, by how.' },
   caduceus_request_duration_seconds: { type: 'histogram', help: 'From the request to its answer.' },
+  caduceus_tool_calls_total: { type: 'counter', help: 'Calls of tools that the server has, by how they ended.' },
+  caduceus_tool_call_duration_seconds: { type: 'histogram', help: 'From the call of a tool to its answer.' },
   caduceus_calls_total: { type: 'counter', help: 'Calls of clients that have ended, by how.' },
   caduceus_call_duration_seconds: { type: 'histogram', help: 'From the call to its end.' },
   caduceus_sessions: { type: 'gauge', help: 'Sessions that are open.' },
@@ -118,15 +120,19 @@ export class Metrics implements Disposable {
     whose: 'server' | 'client',
     event: Readonly<Record<string, unknown>>,
   ): void {
-    const { type, method, duration, cancelled } = event
+    const { type, method, duration, cancelled, isError, tool } = event
     if (type === 'start') return
     // a client may name any: each would be a series of its own
     const known = typeof method === 'string' && isMethod(method) ? method : 'other'
-    const labels = { [whose]: String(event[whose]), method: known }
-    const outcome = cancelled === true ? 'cancelled' : type === 'error' ? 'error' : 'ok'
-    this.#count(`caduceus_${what}s_total`, { ...labels, outcome })
-    if (typeof duration === 'number')
-      this.#record(`caduceus_${what}_duration_seconds`, duration / 1_000, labels)
+    const from = { [whose]: String(event[whose]) }
+    const failed = isError === true ? 'tool_error' : 'error'
+    const outcome = cancelled === true ? 'cancelled' : type === 'error' ? failed : 'ok'
+    this.#count(`caduceus_${what}s_total`, { ...from, method: known, outcome })
+    if (typeof tool === 'string') this.#count('caduceus_tool_calls_total', { ...from, tool, outcome })
+    if (typeof duration !== 'number') return
+    this.#record(`caduceus_${what}_duration_seconds`, duration / 1_000, { ...from, method: known })
+    if (typeof tool === 'string')
+      this.#record('caduceus_tool_call_duration_seconds', duration / 1_000, { ...from, tool })
   }
 
   #count(name: Name, labels: Labels = {}): void {

@@ -5,12 +5,7 @@ try {
   console.log((await client.callTool('add', { note: 'buy tea' })).text)
   console.log((await client.callTool('add', { note: '' })).text)
   for (const how of ['politely', 'with a bug', 'on the side', 'never ends'])
-    console.log(
-      await client.callTool('break', { how }).then(
-        ({ text }) => text,
-        ({ message }) => message,
-      ),
-    )
+    console.log((await client.callTool('break', { how })).text)
   console.log((await client.callTool('add', { note: 'buy milk' })).text)
 } finally {
   await client.close()
