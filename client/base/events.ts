@@ -82,8 +82,10 @@ export interface CallEvent {
   readonly method: string
   /** Milliseconds from its start; absent in `start`. */
   readonly duration?: number
-  /** Of the error: that of a ClientError, or of JSON-RPC. */
+  /** Of the error: that of a ClientError, or of JSON-RPC; absent for a tool that failed. */
   readonly code?: string | number
+  /** Whether it is the result of a tool that failed (`isError`): an `error`. */
+  readonly isError?: boolean
 }
 
 /**

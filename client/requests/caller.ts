@@ -7,7 +7,7 @@ import { messageOf, RuntimeError } from '../../runtime/base/errors.js'
 import { type ActorRef, forever, type RefOf } from '../../runtime/process/ref.js'
 import type { clientActor } from '../connection/client-actor.js'
 import { callError, ClientError, failedError, unsentError } from '../base/errors.js'
-import { type AroundEvent, codeOf, emitClient, isHeard } from '../base/events.js'
+import { type AroundEvent, type CallEvent, codeOf, emitClient, isHeard } from '../base/events.js'
 import { createJob, isSent, type Job, nextJob, takeBack } from '../calls/job.js'
 import { clientActorName } from '../base/names.js'
 import { isRepeatable, retryDelay } from '../calls/repeat.js'
@@ -148,15 +148,17 @@ export class Caller {
     const facts = { client, tree, call: this.#lastCall, method: String(input.method).slice(0, 100) }
     const world = this.#world
     const began = world.now()
-    const end = (type: 'stop' | 'error', error?: unknown): void =>
-      emitClient('request', () => ({ ...facts, type, duration: world.now() - began, ...codeOf(error) }))
+    const end = (type: 'stop' | 'error', why?: Pick<CallEvent, 'code' | 'isError'>): void =>
+      emitClient('request', () => ({ ...facts, type, duration: world.now() - began, ...why }))
     emitClient('request', () => ({ ...facts, type: 'start' }))
     try {
       const outcome = await this.#make(input)
-      end('stop')
+      const isError = input.method === 'tools/call' && outcome.result.isError === true
+      if (isError) end('error', { isError })
+      else end('stop')
       return outcome
     } catch (error) {
-      end('error', error)
+      end('error', codeOf(error))
       throw error
     }
   }

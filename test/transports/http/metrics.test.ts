@@ -84,7 +84,9 @@ test('requests, calls, sessions and crashes are counted, with their outcome', as
   )
   assert.is(values.get(`caduceus_tool_call_duration_seconds_count{${server},tool="ok"}`), 3)
   assert.is(values.get(`caduceus_requests_total{${server},method="other",outcome="error"}`), 1)
-  assert.is(values.get('caduceus_calls_total{client="orders",method="tools/call",outcome="ok"}'), 3)
+  const calls = (outcome: string) =>
+    values.get(`caduceus_calls_total{client="orders",method="tools/call",outcome="${outcome}"}`)
+  assert.equal([calls('ok'), calls('tool_error'), calls('error')], [3, 2, 1])
   assert.is(values.get(`caduceus_request_duration_seconds_count{${server},method="tools/call"}`), 6)
   assert.is(
     values.get(`caduceus_request_duration_seconds_bucket{${server},method="tools/call",le="+Inf"}`),

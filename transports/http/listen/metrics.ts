@@ -15,7 +15,10 @@ interface Kind {
 const kinds = {
   caduceus_requests_total: { type: 'counter', help: 'Requests that were answered, by how.' },
   caduceus_request_duration_seconds: { type: 'histogram', help: 'From the request to its answer.' },
-  caduceus_tool_calls_total: { type: 'counter', help: 'Calls of tools that the server has, by how they ended.' },
+  caduceus_tool_calls_total: {
+    type: 'counter',
+    help: 'Calls of tools that the server has, by how they ended.',
+  },
   caduceus_tool_call_duration_seconds: { type: 'histogram', help: 'From the call of a tool to its answer.' },
   caduceus_calls_total: { type: 'counter', help: 'Calls of clients that have ended, by how.' },
   caduceus_call_duration_seconds: { type: 'histogram', help: 'From the call to its end.' },
