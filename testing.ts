@@ -10,6 +10,7 @@ import { systemWorld, worldOf } from './runtime/time/world.js'
 import { crashActor } from './runtime/watch/crash.js'
 import { RuntimeError, show } from './runtime/base/errors.js'
 import type { RuntimeEvents } from './runtime/faults/events.js'
+import type { LogOptions } from './runtime/faults/log.js'
 import type { ExitReason } from './runtime/base/exit.js'
 import type { ServerTypes } from './protocol/messages/server-types.js'
 import { badOption, checkFields } from './runtime/base/check.js'
@@ -24,6 +25,7 @@ import type { ServerOptions, TreeWideOptions } from './server/holdings/options.j
 import { Server } from './server/server.js'
 import { startServer } from './server/server-supervisor.js'
 import type { ClientTransport } from './transports/contract/contract.js'
+import type { Principal } from './transports/contract/principal.js'
 import type { TransportEvents } from './transports/contract/events.js'
 import { memory } from './transports/connections/memory.js'
 
@@ -53,9 +55,14 @@ export interface ConnectOptions extends TreeWideOptions {
    * As for `startServer`, without the transport; `exposeErrors` and `start` are true unless told: a test sees
    * what crashed, and its server always starts.
    */
-  readonly server?: Omit<ServerOptions, 'transport'>
-  /** As for `startClient`, without the transport. */
-  readonly client?: Omit<ClientOptions, 'transport'>
+  readonly server?: Omit<ServerOptions, 'transport'> & LogOptions
+  /** As for `startClient`, without the transport. A `logger` of one side is that of its tree alone. */
+  readonly client?: Omit<ClientOptions, 'transport'> & LogOptions
+  /**
+   * Whose the client is, as `authenticate` of a listener would say: tools get it (`ctx.principal`), and its scopes are
+   * checked. Default: nobody's, and trusted with all, as over standard input.
+   */
+  readonly principal?: Principal
 }
 
 /** A server and a client of it, each in a tree of its own, in this process. */
@@ -65,6 +72,8 @@ export interface Connected<Served = unknown> extends AsyncDisposable {
   readonly client: Client<Served>
   /** For more clients of this server, scripted ones too. */
   readonly transport: ClientTransport
+  /** For clients of other users. Throws BAD_OPTION. */
+  connectAs(principal: Principal): ClientTransport
   /**
    * Closes the client and stops the server; a fake clock is moved on while something waits for time. May be
    * called again.
@@ -106,12 +115,12 @@ export async function connect<Types extends ServerTypes>(
   options: ConnectOptions = {},
 ): Promise<Connected<Types>> {
   checkFields(options, connectFields)
-  const { server: ofServer, client: ofClient, ...treeWide } = options
+  const { server: ofServer, client: ofClient, principal, ...treeWide } = options
   const both = { registry: new Registry(), logger: false as const, onBlocked: 'ignore' as const, ...treeWide }
-  const { serve, connect: transport } = memory()
+  const { serve, connect: transport, connectAs } = memory(principal === undefined ? {} : { principal })
   const { start = true, exposeErrors = true } = ofServer ?? {}
   const fixed = { start, exposeErrors, signals: false, transport: serve }
-  const server = await startServer(definition, { ...ofServer, ...both, ...fixed })
+  const server = await startServer(definition, { ...both, ...ofServer, ...fixed })
   let client: Client<Types> | undefined
   const closeBoth = async (): Promise<void> => {
     await client?.close()
@@ -120,13 +129,13 @@ export async function connect<Types extends ServerTypes>(
   const ending: { closed?: Promise<void> } = {}
   const close = (): Promise<void> => (ending.closed ??= inTime(options.clock, closeBoth()))
   try {
-    client = startClient<Types>({ ...ofClient, ...both, transport })
+    client = startClient<Types>({ ...both, ...ofClient, transport })
     await client.ready()
   } catch (error) {
     await close()
     throw error
   }
-  return Object.freeze({ server, client, transport, close, [Symbol.asyncDispose]: close })
+  return Object.freeze({ server, client, transport, connectAs, close, [Symbol.asyncDispose]: close })
 }
 
 /**
@@ -213,7 +222,18 @@ const events: Readonly<Record<keyof TestingEvents, true>> = Object.freeze({
 })
 
 const connectFields = [
-  ...['server', 'client', 'clock', 'registry', 'logger', 'logLevels', 'unowned', 'onBlocked', 'blockedAfter'],
+  ...[
+    'server',
+    'client',
+    'principal',
+    'clock',
+    'registry',
+    'logger',
+    'logLevels',
+    'unowned',
+    'onBlocked',
+    'blockedAfter',
+  ],
 ]
 
 async function untilEvent<Name extends keyof TestingEvents>(

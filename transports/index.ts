@@ -50,7 +50,7 @@ export type {
 export type { HttpOptions } from './http/client/options.js'
 export { type HttpServeOptions, serveHttp } from './http/server/serve.js'
 export type { LinkStats } from './link/gauge.js'
-export { memory, type MemoryTransport } from './connections/memory.js'
+export { memory, type MemoryOptions, type MemoryTransport } from './connections/memory.js'
 export { type Mount, mount, type MountedRequest, type MountOptions } from './http/server/mount.js'
 export type { Principal } from './contract/principal.js'
 export { shared, type SharedOptions } from './shared/client.js'

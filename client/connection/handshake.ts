@@ -54,9 +54,10 @@ function readRefusal({ error: { code, message, data } }: JsonRpcErrorResponse): 
   return { reason: new ClientError('CONNECT_FAILED', text, { cause, retryable }), fatal: !retryable }
 }
 
-/** Whether a later try may succeed: a failure in the server or a proxy, busy, or `data.retryable`. */
+/** Whether a later try may succeed: as `data.retryable` says, or else a failure in the server or a proxy, or busy. */
 export function mayPass({ code, data }: Pick<JsonRpcErrorResponse['error'], 'code' | 'data'>): boolean {
-  return passing.has(code) || (code >= 500 && code < 600) || (isObject(data) && data.retryable === true)
+  if (isObject(data) && typeof data.retryable === 'boolean') return data.retryable
+  return passing.has(code) || (code >= 500 && code < 600)
 }
 
 /** SDKs answer a lost connection with -32000 and a timeout with -32001; the rest are HTTP statuses. */

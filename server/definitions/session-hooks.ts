@@ -33,8 +33,9 @@ export interface SessionHooks<
 > {
   /**
    * Runs before the first message of a session: after `initialize`, and, with `restored`, each time the
-   * session is restored. A throw refuses the session: the client gets an `McpError` as it is, and -32603
-   * without the message for any other error. `terminate` does not run then.
+   * session is restored. A throw refuses the session for good: the client gets an `McpError` as it is, the text of a
+   * `ToolError` as -32603, and -32603 without the message for any other error. It does not try again, unless the error
+   * says so (429, 503, `retryable: true` in its data). `terminate` does not run then.
    */
   init?(ctx: Context, how: SessionStart<InitArg>): unknown
   /**

@@ -7,13 +7,13 @@ import { buildError, buildResult, type JsonRpcRequest, type RequestId } from '..
 import type { ExitReason } from '../../runtime/base/exit.js'
 import { isObject } from '../../protocol/wire/json.js'
 import { isPromise } from '../../runtime/base/promise.js'
-import { type ProcessRef, reportOf } from '../../runtime/process/ref.js'
+import type { ProcessRef } from '../../runtime/process/ref.js'
 import type { Response } from '../../transports/contract/contract.js'
 import { type EncodedResult, encodedText } from '../../transports/base/encoded.js'
 import type { ToolContext } from '../context/context.js'
 import { AskError, isNoSession, isWorkerEnded, ToolError } from '../base/errors.js'
 import { isWorkHeard, type RequestOrigin, type WorkEvent, withWork } from '../base/events.js'
-import { exposedError } from '../base/exposed-error.js'
+import { toldCrash } from '../base/exposed-error.js'
 import { requirementError } from './question.js'
 import type { Work } from './work.js'
 
@@ -108,20 +108,12 @@ export function responseAfter(
   // it was ended with its server, or by hand: nothing is wrong with it
   if (reason.type === 'killed' || reason.type === 'shutdown')
     return tryAgain(id, 'The request was interrupted')
-  const report = reportOf(task)
-  const error = exposeErrors && reason.type === 'crash' ? exposedError(reason.error) : undefined
-  const about = error === undefined ? '' : `: ${error.message}`
-  const where = report === undefined ? '' : ` (report ${report})`
-  const message = `Internal error${about}${where}`
+  const told = toldCrash(task, reason, exposeErrors)
   // once it has answered, what fails is the server's own: a store
-  const result = request.isAnswered ? undefined : request.work.crashed?.({ message, error })
+  const result = request.isAnswered ? undefined : request.work.crashed?.(told)
   if (result !== undefined) return encodedResult(id, result)
-  const data = { ...(report !== undefined && { report }), ...(error !== undefined && { error }) }
-  return buildError(id, {
-    code: errorCodes.internalError,
-    message,
-    ...(Object.keys(data).length > 0 && { data }),
-  })
+  const { message, data } = told
+  return buildError(id, { code: errorCodes.internalError, message, ...(data !== undefined && { data }) })
 }
 
 /** A result that carries its JSON text, made here unless given. Throws ProtocolError NOT_SERIALISABLE. */

@@ -1,10 +1,16 @@
+import { errorCodes, McpError } from '../../protocol/wire/errors.js'
+import { isObject } from '../../protocol/wire/json.js'
 import { buildRequest } from '../../protocol/wire/jsonrpc.js'
+import { RuntimeError } from '../../runtime/base/errors.js'
+import { crash } from '../../runtime/base/exit.js'
 import { type Deferred, defineActor, type Down } from '../../runtime/process/behaviour.js'
 import type { ActorContext } from '../../runtime/process/context.js'
 import { describe } from '../../runtime/watch/inspect.js'
 import type { ProcessRef } from '../../runtime/process/ref.js'
 import type { TaskContext } from '../../runtime/tasks/task.js'
 import { startTaskSupervisor, type TaskSupervisor } from '../../runtime/tasks/supervisor.js'
+import { ToolError } from '../base/errors.js'
+import { type ToldCrash, toldCrash } from '../base/exposed-error.js'
 import { ToolContext } from '../context/context.js'
 import type { SessionRef } from './session-actor.js'
 import type { SessionContext, SessionHooks } from '../definitions/session-hooks.js'
@@ -64,7 +70,7 @@ export const hooksActor = defineActor({
     }
   },
   call: {
-    /** Answers once `init` is done; rejects with what it threw. */
+    /** Answers once `init` is done; rejects with what its client is told, or, of a restored session, with what it threw. */
     begin(state, beginning: Beginning, ctx): Deferred<undefined> {
       const reply = ctx.defer<undefined>()
       const watch = (session: Session): void => {
@@ -105,8 +111,31 @@ async function runInit(
     const ctx = new ToolContext(new SessionScope(session, { ...initRun, saw: 0 }, task))
     await init.call(hooks, ctx as SessionContext, { restored, initArg })
   }
-  await tasks.start(run, { name: initRun.work.name, link: ref, timeout }).result
+  const { result, ref: task } = tasks.start(run, { name: initRun.work.name, link: ref, timeout })
+  await result.catch((error: unknown) => {
+    const { exposeErrors } = session.holdings.settings
+    throw restored ? error : refusalOf(error, (thrown) => toldCrash(task, crash(thrown), exposeErrors))
+  })
   return session
+}
+
+/** How a client is told that `init` has thrown: in its author's words, if those are for clients. */
+function refusalOf(error: unknown, tell: (thrown: unknown) => ToldCrash): unknown {
+  // it took too long, or its session is gone
+  if (error instanceof RuntimeError && error.code === 'EXITED') return error
+  if (error instanceof McpError) return mayBeOurs.has(error.code) ? final(error) : error
+  if (error instanceof ToolError) return final(McpError.internal(error.message, { code: error.code }))
+  const { message, data } = tell(error)
+  return final(McpError.internal(message, data))
+}
+
+/** Codes that say of themselves that something in between has failed, which clients try again. */
+const mayBeOurs: ReadonlySet<number> = new Set([errorCodes.internalError, -32000, -32001])
+
+/** Says that another try would fare no better, unless its author has said something about that. */
+function final({ code, message, data }: McpError): McpError {
+  if (data !== undefined && !isObject(data)) return new McpError(code, message, { data })
+  return new McpError(code, message, { data: { retryable: false, ...data } })
 }
 
 function runTerminate({ hooks, tasks, begun, ending }: Hooks, { process, reason }: Down): void {

@@ -1,6 +1,7 @@
 import * as assert from 'uvu/assert'
 import { definePrompt } from '../../server/definitions/define-prompt.js'
 import { defineResource } from '../../server/definitions/define-resource.js'
+import { startClient } from '../../client/handle/supervisor.js'
 import { defineServer } from '../../server/definitions/define-server.js'
 import { defineTool, type ToolDefinition } from '../../server/definitions/define-tool.js'
 import * as testing from '../../testing.js'
@@ -58,6 +59,50 @@ test('options of the server, the client and both reach them, and more clients jo
   assert.equal(names.sort(), ['me', 'scripted'])
   await crash(pair.server)
   await until(() => lines.length > 0)
+})
+
+test('a client is the user that the test says, and others may join; scopes are checked', async () => {
+  const who = defineTool({ name: 'who', run: (_, ctx) => String(ctx.principal?.subject) })
+  const admin = defineTool({ name: 'admin', scopes: ['admin'], run: () => 'done' })
+  const definition = defineServer({ name: 'users', version: '1', tools: [who, admin, count] })
+  const user = (subject: string, ...scopes: string[]) => ({ issuer: 'test', subject, scopes })
+  for (const era of ['handshake', 'modern'] as const) {
+    await using pair = await connect(definition, {
+      principal: user('ada', 'admin'),
+      client: { era },
+      server: { revisions: ['2025-11-25', '2026-07-28'] },
+    })
+    assert.equal(
+      [(await pair.client.callTool('who')).text, (await pair.client.callTool('admin')).text],
+      ['ada', 'done'],
+    )
+    const bob = startClient({ transport: pair.connectAs(user('bob')), era, logger: false })
+    assert.is((await bob.callTool('who')).text, 'bob')
+    assert.is((await rejection(bob.callTool('admin'))).code, 403)
+    assert.not.ok((await bob.listTools()).tools.some(({ name }) => name === 'admin'))
+    await bob.close()
+  }
+  await using trusted = await connect(definition)
+  assert.equal((await trusted.client.callTool('who')).text, 'undefined')
+  assert.equal((await trusted.client.callTool('admin')).text, 'done')
+  const wrong = await rejection(connect(definition, { principal: { subject: 'ada' } as never }))
+  assert.equal(
+    [wrong.code, wrong.message],
+    ['BAD_OPTION', 'principal: issuer: expected a non-empty string, got undefined'],
+  )
+})
+
+test('a logger of one side is that of this side alone', async () => {
+  const lines: string[] = []
+  const write = (_: object, line: string): void => void lines.push(line)
+  const logger = { debug: write, info: write, warn: write, error: write }
+  const categories = { 'client.request': 'debug', 'server.request': 'debug' } as const
+  {
+    await using pair = await connect(counting, { client: { logger, logLevels: categories } })
+    await pair.client.callTool('count')
+  }
+  assert.ok(lines.includes('client.request stop'), lines.join())
+  assert.not.ok(lines.some((line) => line.startsWith('server.')))
 })
 
 test('a fake clock is the clock of both, and a pair that waits for time can be closed', async () => {

@@ -9,7 +9,9 @@ import type {
   Peer,
   ServerTransport,
 } from '../contract/contract.js'
+import { type Principal, readPrincipal } from '../contract/principal.js'
 import { TransportError } from '../base/errors.js'
+import { readFields } from '../base/read-option.js'
 
 /** Two ends of one transport within a process. */
 export interface MemoryTransport {
@@ -17,23 +19,35 @@ export interface MemoryTransport {
   readonly serve: ServerTransport
   /** For `startClient`: each client that connects has a session of its own. */
   readonly connect: ClientTransport
+  /** The same for a client of this user, as a listener's `authenticate` would say it. Throws BAD_OPTION. */
+  connectAs(principal: Principal): ClientTransport
 }
 
-const peer: Peer = Object.freeze({
-  transport: 'memory',
-  headers: Object.freeze({}),
-  remoteAddress: undefined,
-  trusted: true,
-})
+/** How the two ends of a memory transport know each other. */
+export interface MemoryOptions {
+  /** Whose the clients of `connect` are: their scopes are checked. Default: nobody's, and trusted with all. */
+  readonly principal?: Principal
+}
+
+const nowhere = Object.freeze({ transport: 'memory', headers: Object.freeze({}), remoteAddress: undefined })
+const trusted: Peer = Object.freeze({ ...nowhere, trusted: true })
 
 /**
  * A server and its clients in one process, without a port: for tests, and for programs that have both.
  * Messages pass as JSON texts, as on a wire. A client that finds no server, or loses it, tries again like any
  * other. While a server starts again, at most 1,000 messages of a client wait; more are refused with
- * SEND_FAILED.
+ * SEND_FAILED. Throws BAD_OPTION.
  */
-export function memory(): MemoryTransport {
+export function memory(options: MemoryOptions = {}): MemoryTransport {
+  readFields(options, 'memory', ['principal'])
   let place: Connections | undefined
+  const connectFrom = (peer: Peer): ClientTransport =>
+    Object.freeze({
+      name: 'memory',
+      connect: (events: LinkEvents, scope: LinkScope) => new MemoryLink(place, peer, events, scope),
+    })
+  const connectAs = (principal: Principal): ClientTransport =>
+    connectFrom(Object.freeze({ ...nowhere, principal: readPrincipal(principal) }))
   return Object.freeze({
     serve: Object.freeze({
       name: 'memory',
@@ -50,10 +64,8 @@ export function memory(): MemoryTransport {
         return connections
       },
     }),
-    connect: Object.freeze({
-      name: 'memory',
-      connect: (events: LinkEvents, scope: LinkScope) => new MemoryLink(place, events, scope),
-    }),
+    connect: options.principal === undefined ? connectFrom(trusted) : connectAs(options.principal),
+    connectAs,
   })
 }
 
@@ -63,13 +75,13 @@ class MemoryLink implements Link {
   #paused = false
   #over = false
 
-  constructor(place: Connections | undefined, events: LinkEvents, scope: LinkScope) {
+  constructor(place: Connections | undefined, peer: Peer, events: LinkEvents, scope: LinkScope) {
     this.#events = events
     if (place === undefined) this.#failed('CONNECT_FAILED', 'no server listens on this memory transport')
-    else this.#begin(place, scope)
+    else this.#begin(place, peer, scope)
   }
 
-  #begin(place: Connections, scope: LinkScope): void {
+  #begin(place: Connections, peer: Peer, scope: LinkScope): void {
     const events = this.#events
     scope.own(() => this.#end())
     this.#accepted = place.accept({

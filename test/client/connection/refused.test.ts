@@ -11,9 +11,15 @@ import { rejection, watch } from '../_raw.js'
 
 const test = suite('a server that refuses the handshake')
 
-for (const code of [-32600, -32601, -32602, -32700, -32022, -32050, 403, 499, 600])
+for (const [code, data] of [
+  ...[-32600, -32601, -32602, -32700, -32022, -32050, 403, 499, 600].map((code): [number, object] => [
+    code,
+    { why: 'list' },
+  ]),
+  ...[-32603, -32000, 503].map((code): [number, object] => [code, { retryable: false }]),
+] as const)
   test(`an error ${code} to initialize fails the client at once, in the words of the server`, async (t) => {
-    const server = scriptedServer({ initialize: new McpError(code, 'not you', { data: { why: 'list' } }) })
+    const server = scriptedServer({ initialize: new McpError(code, 'not you', { data }) })
     const { client } = watch(t, { transport: server.transport })
     const call = rejection(client.callTool('any'))
     for (const error of [await rejection(client.ready()), await call, await rejection(client.ping())]) {
@@ -23,7 +29,7 @@ for (const code of [-32600, -32601, -32602, -32700, -32022, -32050, 403, 499, 60
     }
     assert.is(client.state.phase, 'failed')
     const refusal = client.state.reason?.cause as McpError
-    assert.equal([refusal.code, refusal.data], [code, { why: 'list' }])
+    assert.equal([refusal.code, refusal.data], [code, data])
     assert.is(server.connections, 1)
   })
 

@@ -14,7 +14,6 @@ const server = await startServer(defineServer({ name: 'notes', version: '1.0.0',
   store: createFileStore({ folder: process.env.FOLDER ?? '/tmp/notes-sessions' }),
   drainTimeout: 10_000,
   logLevels: { 'server.request': 'info' },
-  logger: false,
 })
 console.log(new URL(server.url ?? '').pathname)
 

@@ -6,10 +6,12 @@ import * as assert from 'uvu/assert'
 import { McpError } from '../../../protocol/wire/errors.js'
 import { defineServer, type ServerDefinitionOptions } from '../../../server/definitions/define-server.js'
 import type { ToolContext } from '../../../server/context/context.js'
-import { AskError, ServerError } from '../../../server/base/errors.js'
+import { AskError, ServerError, ToolError } from '../../../server/base/errors.js'
 import type { ServerOptions } from '../../../server/holdings/options.js'
 import { startServer } from '../../../server/server-supervisor.js'
 import type { SessionHooks } from '../../../server/definitions/session-hooks.js'
+import { ClientError } from '../../../client/base/errors.js'
+import { startClient } from '../../../client/handle/supervisor.js'
 import { http } from '../../../transports/http/client/client.js'
 import { serveHttp } from '../../../transports/http/server/serve.js'
 import { processOf } from '../../../runtime/process/ref.js'
@@ -200,6 +202,48 @@ test('an init that throws refuses the session: McpError is told, anything else i
   await new RawClient(t, server.url).open('fine')
   await server.stop()
   assert.equal(heard, ['init', 'terminate fine shutdown'])
+})
+
+for (const [what, thrown, told] of [
+  ['a word of its author', new McpError(-32042, 'not today'), /refused to initialize: not today \(-32042\)/],
+  [
+    'an internal error of its author',
+    McpError.internal('closed'),
+    /refused to initialize: closed \(-32603\)/,
+  ],
+  ['a ToolError', new ToolError('closed'), /refused to initialize: closed \(-32603\)/],
+  ['a bug', new Error('a secret'), /refused to initialize: Internal error \(-32603\)/],
+] as const)
+  test(`a client that init refuses by ${what} is told so at once, and does not try again`, async (t) => {
+    let tries = 0
+    const server = await start(t, {
+      init() {
+        tries += 1
+        throw thrown
+      },
+    })
+    const client = startClient({ transport: http(server.url ?? ''), era: 'handshake', logger: false })
+    t.after(() => client.close())
+    const error = await client.callTool('any').catch((error: ClientError) => error)
+    assert.instance(error, ClientError)
+    const { code, message, retryable } = error as ClientError
+    assert.equal([code, retryable, tries], ['CONNECT_FAILED', false, 1])
+    assert.match(message, told)
+    assert.not.match(message, 'secret')
+  })
+
+test('a client that init puts off tries again', async (t) => {
+  let tries = 0
+  const server = await start(t, {
+    init() {
+      tries += 1
+      if (tries < 3) throw McpError.internal('not yet', { retryable: true })
+    },
+  })
+  const client = startClient({ transport: http(server.url ?? ''), era: 'handshake', logger: false })
+  t.after(() => client.close())
+  await client.ready()
+  assert.is(tries, 3)
 })
 
 test('an init that refuses a session which is brought back leaves no process of it', async (t) => {
