@@ -385,6 +385,43 @@ test('the last words of a node that leaves are heard before it is told of as gon
   )
 })
 
+for (const [ms, arrives] of [
+  [600, true],
+  [2_000, false],
+] as const) {
+  const how = arrives ? 'leaves before it does' : 'is given up with it'
+  test(`what there is no room for ${how}, where there is some ${ms} ms after a node was to leave`, async (t) => {
+    const all = await two(t, { maxInbox: 1 })
+    const { one, other, clock } = all
+    other.freeze()
+    one.cluster.send('other', askOf('a'))
+    await all.pass(20)
+    one.cluster.send('other', askOf('b'))
+    const since = clock.now()
+    const stopped = one.supervisor.stop().then(() => clock.now() - since)
+    await all.pass(ms)
+    await other.thaw()
+    ok((await all.during(stopped)) <= 1_100)
+    await all.pass(500)
+    const came = other.told().flatMap((told) => (told.type === 'receive' ? [told.id] : []))
+    equal(came, arrives ? ['a', 'b'] : ['a'])
+  })
+}
+
+test('a session that has ended, or is another node’s, is held no more', async (t) => {
+  const all = await two(t)
+  const { one, other } = all
+  for (const id of ['ended', 'taken', 'kept']) await claimed(all, one, id)
+  is(one.cluster.view.sessions, 3)
+  await all.during(Promise.resolve(one.cluster.store.delete('ended')))
+  is(one.cluster.view.sessions, 2)
+  // another one has it by now, and the first finds out when it saves
+  all.engine.state.leave('one')
+  await all.during(other.cluster.claim('taken', undefined))
+  await all.during(Promise.resolve(one.cluster.store.save(recordOf('taken', 2))).catch(() => {}))
+  is(one.cluster.view.sessions, 1)
+})
+
 test('what comes to a node without a port waits for one, or comes back', async (t) => {
   const all = await two(t)
   const { one, other } = all
