@@ -63,12 +63,18 @@ export class Server {
     return this.#parts.registry
   }
 
-  /** Adds a tool, which stays through restarts, and tells the sessions. Rejects with BAD_DEFINITION. */
+  /**
+   * Adds a tool, which stays through restarts, and tells the sessions. Rejects with BAD_DEFINITION, also on a node
+   * of a cluster and in one of several processes: the others could not offer it.
+   */
   addTool(tool: ToolDefinition): Promise<void> {
     return this.#add('addTool: expected what defineTool returns', isTool(tool), tool)
   }
 
-  /** Removes a tool and tells the sessions; false when there is none of that name. Calls in flight go on. */
+  /**
+   * Removes a tool and tells the sessions; false when there is none of that name. Calls in flight go on. Rejects
+   * with BAD_DEFINITION where other nodes would go on to offer it.
+   */
   removeTool(name: string): Promise<boolean> {
     return this.#base().call('remove', { kind: 'tool', key: name })
   }

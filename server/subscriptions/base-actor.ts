@@ -70,6 +70,8 @@ export const baseActor = defineActor({
     add(base, component: Component, ctx) {
       const { kind, name } = component
       const { catalog } = base.holdings
+      const problem = ofAllNodes(base, kind, name)
+      if (problem !== undefined) return refuse(problem)
       if (!catalog.declares(component)) {
         const problem = `${kind} ${show(name)}: the server does not declare this kind: give defineServer an empty array of it`
         return refuse(new ServerError('BAD_DEFINITION', problem, { data: { field: kind } }))
@@ -95,6 +97,8 @@ export const baseActor = defineActor({
       return undefined
     },
     remove(base, { kind, key }: { kind: Component['kind']; key: string }, ctx) {
+      const problem = ofAllNodes(base, kind, key)
+      if (problem !== undefined) return refuse(problem)
       const removed = base.holdings.catalog.remove(kind, key)
       if (removed) announce(base, ctx)
       return removed
@@ -144,6 +148,14 @@ export const baseActor = defineActor({
     },
   },
 })
+
+/** Handlers cannot be sent to other nodes: a client must not see two lists, by which of them takes its request. */
+function ofAllNodes({ holdings }: Base, kind: string, name: unknown): ServerError | undefined {
+  if (holdings.settings.cluster === undefined) return undefined
+  const instead = `put it into the definition, or answer the list yourself (handleRequest) from what all nodes share`
+  const problem = `${kind} ${show(name)}: the nodes of a cluster offer what their definition has, and none may change alone: ${instead}`
+  return new ServerError('BAD_DEFINITION', problem, { data: { field: kind } })
+}
 
 /** Nobody knows what has changed: who listens to a list or a resource is told of it. */
 function noteAnything(base: Base, ctx: ActorContext): Promise<void> {

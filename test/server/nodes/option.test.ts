@@ -1,5 +1,6 @@
 import * as assert from 'uvu/assert'
 import { defineServer } from '../../../server/definitions/define-server.js'
+import { defineTool } from '../../../server/definitions/define-tool.js'
 import { sealedIds } from '../../../server/holdings/sealed-ids.js'
 import type { ServerOptions } from '../../../server/holdings/options.js'
 import type { Server } from '../../../server/server.js'
@@ -105,6 +106,22 @@ test('a node whose keys are not those of the others is not ready, and says why',
   assert.is((await new RawClient(t, wrong.url).post(initialize())).status, 503)
   const clients = await Promise.all(Array.from({ length: 5 }, () => new RawClient(t, first.url).open()))
   for (const client of clients) assert.is(await client.text('count'), '1')
+})
+
+test('no node adds or takes away alone: clients see one list, whichever node they ask', async (t) => {
+  const { wayTo } = startFake()
+  const servers = await startCluster(t, wayTo, [definition, definition])
+  const [first] = servers as [Server]
+  const late = defineTool({ name: 'late', run: () => 'late' })
+  for (const change of [() => first.addTool(late), () => first.removeTool('count')]) {
+    const error = await change().then(
+      () => undefined,
+      (reason: { code?: unknown; message: string }) => reason,
+    )
+    assert.is(error?.code, 'BAD_DEFINITION')
+    assert.match(error?.message ?? '', /^tool "\w+": the nodes of a cluster offer what their definition has/)
+  }
+  for (const { url } of servers) assert.equal(await (await new RawClient(t, url).open()).list(), ['count'])
 })
 
 test('a server that is stopped hands its sessions over, and leaves its cluster at once', async (t) => {
