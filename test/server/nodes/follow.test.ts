@@ -26,11 +26,17 @@ test('taken up once more, what is new comes as events, and an end is told as one
   const follow = taken()
   follow.search(2_000)
   const events = [event(3), event(4, true)]
-  equal(follow.hear({ type: 'followed', follow: 'f', events }), [{ type: 'events', follow: 'f', events }, false])
+  equal(follow.hear({ type: 'followed', follow: 'f', events }), [
+    { type: 'events', follow: 'f', events },
+    false,
+  ])
   is(follow.isOver, true)
   const other = taken()
   other.search(2_000)
-  equal(other.hear({ type: 'unreachable', follow: 'f' }), [{ type: 'over', follow: 'f', isLost: false }, false])
+  equal(other.hear({ type: 'unreachable', follow: 'f' }), [
+    { type: 'over', follow: 'f', isLost: false },
+    false,
+  ])
 })
 
 test.run()
