@@ -239,7 +239,10 @@ function taskSpecs(settings: ServerSettings): ChildSpec[] {
     {
       id: 'mcp-tasks',
       type: 'supervisor',
-      start: async (ctx) => mcpTasksSpec(await holdingsAt(settings, ctx.registry)).start(ctx),
+      async start(ctx) {
+        const { self: server, registry } = ctx
+        return mcpTasksSpec(await holdingsAt(settings, registry), () => isStopping(server)).start(ctx)
+      },
     },
   ]
 }
@@ -324,8 +327,7 @@ async function startTransport(holdings: Holdings, server: ActorRef, ctx: ActorCo
     const listener = await holdings.binding.start(ctx, port, {
       name: names.transport,
       drainTimeout,
-      // not the group's phase: one that gave up is stopping as well, but comes back
-      stopping: () => (processOf(server) as Actor).phase === 'stopping',
+      stopping: () => isStopping(server),
       finished: () =>
         void supervisorAt(server)
           .stop()
@@ -337,6 +339,11 @@ async function startTransport(holdings: Holdings, server: ActorRef, ctx: ActorCo
     close()
     throw error
   }
+}
+
+/** Not a part of it: a group that gave up is stopping as well, but comes back. */
+function isStopping(server: ActorRef): boolean {
+  return (processOf(server) as Actor).phase === 'stopping'
 }
 
 /** The port of one incarnation of the group. Throws RuntimeError NOPROC when the group is not complete. */

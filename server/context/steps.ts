@@ -33,6 +33,7 @@ export class Steps {
   readonly #finished: Map<string, string | undefined>
   readonly #running = new Map<string, Running>()
   readonly #keep: Keep | undefined
+  #isResting = false
 
   /** `keep` stores a finished step, which counts only then. */
   constructor(finished: FinishedSteps = new Map(), keep?: Keep) {
@@ -50,6 +51,12 @@ export class Steps {
     return running.length === 0 ? undefined : Promise.allSettled(running.map(({ text }) => text))
   }
 
+  /** No step begins any more, but within one that runs: who asks for one waits until its call is ended. */
+  rest(): Promise<unknown> | undefined {
+    this.#isResting = true
+    return this.settling
+  }
+
   async once<Value>(key: string, fn: () => Value | Promise<Value>): Promise<Value> {
     if (typeof key !== 'string' || key === '')
       throw new ServerError('BAD_STATE', `once: key: expected a non-empty string, got ${show(key)}`)
@@ -62,6 +69,7 @@ export class Steps {
   #run(key: string, fn: () => unknown): Promise<string | undefined> {
     const known = this.#running.get(key)
     if (known !== undefined) return known.text
+    if (this.#isResting && within.getStore() === undefined) return new Promise(() => {})
     const step = { outer: within.getStore(), asks: false }
     const text = within.run(step, () => this.#finish(key, fn)).finally(() => this.#running.delete(key))
     this.#running.set(key, { text, step })

@@ -68,6 +68,14 @@ export const mcpTaskActor = defineActor({
     /** A question cannot be answered. */
     refuse: (task, { id, code, message }: { id: string; code: AskErrorCode; message: string }) =>
       refuseQuestion(task, id, { code, message }),
+    /** The server is stopping: no step begins any more, and those that run end first. */
+    rest({ run }, _nothing: undefined, ctx): Deferred<undefined> | undefined {
+      const settling = run?.steps?.rest()
+      if (settling === undefined) return undefined
+      const reply = ctx.defer<undefined>()
+      void settling.then(() => reply.resolve(undefined))
+      return reply
+    },
     /** The record, which is at its end then. */
     cancel: (task, _nothing: undefined, ctx) => cancel(task, ctx),
   },

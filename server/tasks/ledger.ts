@@ -60,6 +60,8 @@ interface Ledger extends LedgerInput {
   readonly perClient: Map<string, number>
   bytes: number
   places: number
+  /** When the server began to stop. */
+  releasedAt: number | undefined
   [describe](): string
 }
 
@@ -103,6 +105,7 @@ export const ledgerActor = defineActor({
       perClient: new Map(),
       bytes: 0,
       places: 0,
+      releasedAt: undefined,
       [describe]: () => `${ledger.entries.size} tasks, ${ledger.byRef.size} at work`,
     }
     const shared = sharedIn(ledger)
@@ -129,6 +132,8 @@ export const ledgerActor = defineActor({
     live: ({ entries }, id: string): McpTaskRef | undefined => entries.get(id)?.live,
     list: (ledger, page: { owner: string | undefined; after: number; size: number }): ListedTasks =>
       list(ledger, page),
+    /** Those that are at work here, and when the server began to stop. */
+    atWork: ({ byRef, releasedAt }) => ({ tasks: [...byRef.keys()] as McpTaskRef[], releasedAt }),
     /** Whether there is room for a record of so many bytes, in place of the one before. */
     weigh: (ledger, { id, bytes }: { id: string; bytes: number }): boolean => weigh(ledger, id, bytes),
     started: (ledger, { id, ref }: { id: string; ref: McpTaskRef }, ctx) => {
@@ -156,7 +161,9 @@ export const ledgerActor = defineActor({
       }
     },
     /** The server is stopping. Requests that wait for what is in memory have the time that calls have. */
-    release({ byRef, store }) {
+    release(ledger, _nothing: undefined, ctx) {
+      const { byRef, store } = ledger
+      ledger.releasedAt = ctx.clock.now()
       if (store.durable !== true) return
       for (const ref of byRef.keys()) (ref as McpTaskRef).cast('release')
     },

@@ -16,6 +16,7 @@ import { route } from '../requests/router.js'
 import type { Work } from '../requests/work.js'
 import { digestOf, workFacts } from '../base/work-facts.js'
 import { ToolContext } from '../context/context.js'
+import type { Steps } from '../context/steps.js'
 import type { TaskEnd, TaskRecord } from '../stores/task-store.js'
 import type { McpTask } from './mcp-task.js'
 import { McpTaskScope } from './task-scope.js'
@@ -27,6 +28,8 @@ export interface TaskRun extends InProgress {
   readonly timeout: number
   deadline: number
   task: TaskRef<void> | undefined
+  /** What `ctx.once` has done and does; undefined until the handler begins. */
+  steps: Steps | undefined
   /** How many answers of each key this run has been given. */
   readonly taken: Map<string, number>
   /** Those that wait for an answer, by the id of the question. */
@@ -71,6 +74,7 @@ export function startRun(task: McpTask): TaskEnd | undefined {
     cancelled: false,
     response: undefined,
     task: undefined,
+    steps: undefined,
     taken: new Map(),
     waiting: new Map(),
     timer: undefined,

@@ -30,12 +30,17 @@ export class McpTaskScope extends Scope implements RequestScope {
   readonly assigned = undefined
   readonly #task: McpTask
   readonly #run: TaskRun
-  #steps: Steps | undefined
+  readonly #steps: Steps
 
   constructor(task: McpTask, run: TaskRun, ctx: TaskContext) {
     super(ctx, task.host.holdings.catalog, task.origin)
     this.#task = task
     this.#run = run
+    this.#steps = new Steps(
+      new Map(task.record.steps.map(([step, text]) => [step, text ?? undefined])),
+      (step, text) => this.#keep(step, text),
+    )
+    run.steps = this.#steps
   }
 
   get session(): SessionFacts {
@@ -86,15 +91,13 @@ export class McpTaskScope extends Scope implements RequestScope {
 
   once<Value>(key: string, fn: () => Value | Promise<Value>): Promise<Value> {
     this.checkOpen()
-    const self = this.#task.self as RefOf<typeof mcpTaskActor>
-    this.#steps ??= new Steps(
-      new Map(this.#task.record.steps.map(([step, text]) => [step, text ?? undefined])),
-      async (step, text) => {
-        this.checkOpen()
-        await self.call('step', { run: this.#run, key: step, text: text ?? null }, forever)
-      },
-    )
     return this.#steps.once(key, fn)
+  }
+
+  async #keep(key: string, text: string | undefined): Promise<void> {
+    this.checkOpen()
+    const self = this.#task.self as RefOf<typeof mcpTaskActor>
+    await self.call('step', { run: this.#run, key, text: text ?? null }, forever)
   }
 
   assign(): never {

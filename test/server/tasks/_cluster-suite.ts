@@ -193,6 +193,30 @@ export function clusterTasksSuite(
     assert.equal(log, ['a run', 'a first', 'b run', 'b second'])
   })
 
+  test('a step that runs when its node is stopped has the time that calls have', async (t) => {
+    const log: string[] = []
+    const runs = (node: string) =>
+      defineTool({
+        name: 'runs',
+        task: 'optional',
+        async run(_args, ctx) {
+          await ctx.once('step', async () => {
+            log.push(`${node} begins`)
+            await sleep(600)
+            log.push(`${node} ends`)
+          })
+          return 'done'
+        },
+      })
+    const { servers, clients } = await start(t, [[runs('a')], [runs('b')]], { drainTimeout: 10_000 })
+    const [a, b] = clients
+    const id = await a.start('runs')
+    await eventually(() => log.includes('a begins'))
+    await servers[0]?.stop()
+    await b.until(id, 'completed')
+    assert.equal(log, ['a begins', 'a ends'])
+  })
+
   test('what is of a task is gone when its time is over, and tasks take no place of a session', async (t) => {
     const { tool, begun } = held()
     const options = { maxSessions: 1, tasks: { ttl: 1_500 } }

@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert'
 import { defineTool } from '../../../server/definitions/define-tool.js'
 import { createMemoryTaskStore } from '../../../server/stores/task-store.js'
-import { crash, fakeClock } from '../../../testing.js'
+import { crash, fakeClock, until } from '../../../testing.js'
 import { RawClient } from '../_client.js'
 import { as, byName } from '../_principals.js'
 import { suite } from '../../support/suite.js'
@@ -221,6 +221,67 @@ test('an orderly stop keeps nobody waiting for a task that will go on, and has t
   open()
   const done = await modern.until(taskId, 'completed')
   assert.is(at(done, 'result', 'content', '0', 'text'), '1 step')
+})
+
+/** A tool of two steps: the first ends when the test says so. */
+function twoSteps() {
+  const log: string[] = []
+  let open = (): void => {}
+  const opened = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  let begin = (): void => {}
+  const begun = new Promise<void>((resolve) => {
+    begin = resolve
+  })
+  const tool = defineTool({
+    name: 'steps',
+    task: 'optional',
+    async run(_args, ctx) {
+      await ctx.once('first', async () => {
+        log.push('first begins')
+        begin()
+        await opened
+        await ctx.once('within', () => void log.push('within'))
+        log.push('first ends')
+      })
+      await ctx.once('second', () => void log.push('second'))
+      return 'done'
+    },
+  })
+  return { tool, log, begun, open }
+}
+
+test('a step that runs when the server is stopped ends first, and does not run again; no other begins', async (t) => {
+  const { tool, log, begun, open } = twoSteps()
+  const durable = { ...createMemoryTaskStore(), durable: true }
+  const { server, modern } = await startTasks(t, [tool], { tasks: { store: durable }, drainTimeout: 60_000 })
+  const id = await modern.start('steps')
+  await begun
+  const stopped = server.stop()
+  // all connections are closed: what is left is the step
+  await until(() => server.registry.whereis('test/transport') === undefined)
+  open()
+  await stopped
+  assert.equal(log, ['first begins', 'within', 'first ends'])
+  const next = await startTasks(t, [tool], { tasks: { store: durable } })
+  await next.modern.until(id, 'completed')
+  assert.equal(log, ['first begins', 'within', 'first ends', 'second'])
+})
+
+test('a step that takes longer than a stop may is cut, and runs again', async (t) => {
+  const { tool, log, begun, open } = twoSteps()
+  const durable = { ...createMemoryTaskStore(), durable: true }
+  const { server, modern } = await startTasks(t, [tool], { tasks: { store: durable }, drainTimeout: 300 })
+  const id = await modern.start('steps')
+  await begun
+  const since = performance.now()
+  await server.stop()
+  assert.ok(performance.now() - since < 5_000)
+  const next = await startTasks(t, [tool], { tasks: { store: durable } })
+  open()
+  await next.modern.until(id, 'completed')
+  assert.equal(log.filter((line) => line === 'first begins').length, 2)
 })
 
 test('with a store in memory a stop gives tasks that are waited for the time that calls have', async (t) => {
