@@ -91,7 +91,7 @@ export type RuntimeErrorCode =
   | 'MAX_CHILDREN'
   /** The thread or process that the actor ran in is gone (`data.why`), and with it the answer. */
   | 'NOCONNECTION'
-  /** What was to cross to a thread or process cannot be copied (`data.path`). */
+  /** What was to cross to a thread or process cannot be copied (`data.path`), or is too large (`data.most`). */
   | 'NOT_CLONEABLE'
   /** The name has ended for good (`data.reason`). */
   | 'GAVE_UP'

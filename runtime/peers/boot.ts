@@ -21,7 +21,10 @@ import {
 import { printToStandardError } from './output.js'
 import type { ErrorClasses } from './values.js'
 
-/** The way to the parent. */
+/**
+ * The way to the parent. It is this file's alone: what the module's code would send on it nobody reads, and much
+ * of that would hold up the parent.
+ */
 interface Parent extends Wire {
   onMessage(fn: (message: BorderMessage, socket?: Socket) => void): void
   /** Posts the last message, and ends this thread or process. */
@@ -54,6 +57,7 @@ async function start(parent: Parent, message: Start, use: (border: Border) => vo
     async init(_input: undefined, ctx) {
       const host = processOf(ctx.self) as Actor
       const border = new Border(host, parent)
+      border.most = message.maxMessageBytes
       use(border)
       try {
         const { behaviour, errors } = await load(message.module)
@@ -115,20 +119,25 @@ async function load(module: string): Promise<PeerModule> {
 function parentThread(): Parent {
   const port = parentPort
   if (port === null || workerData?.caduceus !== 'peer') throw misused()
+  const post = port.postMessage.bind(port)
+  const close = port.close.bind(port)
+  Object.assign(port, { postMessage: ignore, close: ignore })
   return {
-    post: (message) => port.postMessage(message),
+    post: (message) => post(message),
     copy: copyAsThread,
     onMessage: (fn) => void port.on('message', (message: unknown) => isOurs(message) && fn(message)),
     end(last) {
-      port.postMessage(last)
-      port.close()
+      post(last)
+      close()
     },
   }
 }
 
 function parentProcess(): Parent {
   const send = process.send?.bind(process)
+  const disconnect = process.disconnect?.bind(process)
   if (send === undefined) throw misused()
+  Object.assign(process, { send: taken, disconnect: ignore })
   // Whoever ends the parent ends this; a signal to the whole group is the parent's to answer.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, ignore)
   process.on('disconnect', () => process.exit())
@@ -143,7 +152,7 @@ function parentProcess(): Parent {
         fn(message, socket as Socket | undefined)
       })
     },
-    end: (last) => void send(last, undefined, undefined, () => process.disconnect?.()),
+    end: (last) => void send(last, undefined, undefined, () => disconnect?.()),
   }
 }
 
@@ -164,6 +173,10 @@ function startGuard(): void {
 }
 
 function ignore(): void {}
+
+function taken(): boolean {
+  return true
+}
 
 function misused(): Error {
   return new Error('this is what runs in the thread or process of a peer: see definePeer')

@@ -36,6 +36,8 @@ export class Border {
   readonly #wire: Wire
   /** Errors that keep their class, besides those of this floor. */
   errors: ErrorClasses = {}
+  /** Bytes of one value that goes to the other side, about. */
+  most = Number.POSITIVE_INFINITY
   /** Processes of this side that the other side knows, by number. */
   readonly #shown = new Map<number, Process>()
   readonly #numbers = new Map<Process, number>()
@@ -203,7 +205,8 @@ export class Border {
   }
 
   pack(value: unknown, what: string): Packed {
-    return pack(value, what, (ref) => this.#refer(processOf(ref)), this.errors)
+    const { errors, most } = this
+    return pack(value, what, { refOut: (ref) => this.#refer(processOf(ref)), errors, most })
   }
 
   unpack(value: Packed): unknown {

@@ -14,6 +14,8 @@ export type BorderMessage =
       readonly type: 'start'
       readonly module: string
       readonly args: Packed
+      /** Bytes that it may send at once. */
+      readonly maxMessageBytes: number
       readonly name: string
       /** Whether a process looks itself whether its loop turns, to tell whose code it is. */
       readonly reports: boolean

@@ -42,6 +42,11 @@ export interface PeerOptions {
    * end the whole program. Default: no limit but Node's.
    */
   memory?: number
+  /**
+   * Bytes of one value that it sends, such as a reply, about: a larger one is refused over there, where it is
+   * NOT_CLONEABLE for whoever sends it. To copy much blocks this side. Default: no limit.
+   */
+  maxMessageBytes?: number
   /** Milliseconds its event loop may be blocked before it is killed. Default 5000; Infinity: for ever. */
   blockedTimeout?: number
 }
@@ -56,6 +61,7 @@ export interface PeerSettings {
   readonly env: Readonly<Record<string, string>> | undefined
   readonly execArgv: readonly string[] | undefined
   readonly memory: number | undefined
+  readonly maxMessageBytes: number
   readonly blockedTimeout: number
 }
 
@@ -69,6 +75,7 @@ export const peerFields = [
   'env',
   'execArgv',
   'memory',
+  'maxMessageBytes',
   'blockedTimeout',
 ] as const
 
@@ -76,6 +83,7 @@ export const peerFields = [
 export function readPeerOptions(options: PeerOptions): PeerSettings {
   checkFields(options, peerFields)
   const { kind, args, errors = {}, env, execArgv, memory, blockedTimeout = 5_000 } = options
+  const { maxMessageBytes = Number.POSITIVE_INFINITY } = options
   if (kind !== 'thread' && kind !== 'process') throw badOption('kind', "'thread' or 'process'", kind)
   if (!isFile(boot))
     throw badOption(
@@ -95,9 +103,16 @@ export function readPeerOptions(options: PeerOptions): PeerSettings {
     throw badOption('execArgv', 'an array of strings', execArgv)
   if (memory !== undefined && !(Number.isInteger(memory) && memory > 0))
     throw badOption('memory', 'a whole number of bytes above 0', memory)
+  if (
+    !(
+      maxMessageBytes === Number.POSITIVE_INFINITY ||
+      (Number.isInteger(maxMessageBytes) && maxMessageBytes > 0)
+    )
+  )
+    throw badOption('maxMessageBytes', 'a whole number of bytes above 0, or Infinity', maxMessageBytes)
   if (!(typeof blockedTimeout === 'number' && blockedTimeout >= 100))
     throw badOption('blockedTimeout', 'milliseconds of 100 or more', blockedTimeout)
-  return { kind, module, args, errors, name, env, execArgv, memory, blockedTimeout }
+  return { kind, module, args, errors, name, env, execArgv, memory, maxMessageBytes, blockedTimeout }
 }
 
 function readModule(module: unknown): string {

@@ -101,7 +101,7 @@ class Peer implements PeerState {
 
   /** Resolves when the actor of the module is up, or declines; throws why it is not. */
   async start(): Promise<Ignore | undefined> {
-    const { module, args, name, blockedTimeout } = this.#settings
+    const { module, args, name, blockedTimeout, maxMessageBytes } = this.#settings
     const { logger, logLevels } = this.#host.tree.logging
     const style = styleOf(logger)
     const what = `${name}: args`
@@ -110,6 +110,7 @@ class Peer implements PeerState {
         type: 'start',
         module,
         name,
+        maxMessageBytes,
         reports: Number.isFinite(blockedTimeout),
         log: { style: typeof style === 'object' ? 'json' : style, logLevels },
         args: this.#border.pack(args, what),

@@ -29,18 +29,22 @@ export interface Packed {
   readonly marked: boolean
 }
 
+/** How values go out. */
+export interface Outward {
+  readonly refOut: (ref: ProcessRef) => WireRef
+  readonly errors: ErrorClasses
+  /** Bytes that a value may have, about: characters count as one, what holds them as eight each. */
+  readonly most: number
+}
+
 /**
- * Makes a value ready to be cloned. Throws NOT_CLONEABLE with the path of a function or symbol in it; `what`
- * names the value.
+ * Makes a value ready to be cloned. Throws NOT_CLONEABLE with the path of a function or symbol in it, or for
+ * one that is too large; `what` names the value.
  */
-export function pack(
-  value: unknown,
-  what: string,
-  refOut: (ref: ProcessRef) => WireRef,
-  errors: ErrorClasses = {},
-): Packed {
-  if (!needsMarks(value, what, new Set())) return { value, marked: false }
-  return { value: rebuild(value, new Map(), (part) => packed(part, refOut, errors)), marked: true }
+export function pack(value: unknown, what: string, outward: Outward): Packed {
+  const look = new Look(what, outward.most)
+  if (!look.needsMarks(value, what)) return { value, marked: false }
+  return { value: rebuild(value, new Map(), (part) => packed(part, outward)), marked: true }
 }
 
 /** The value that was packed, with the references and errors of this side. */
@@ -58,22 +62,61 @@ export function notCloneable(what: string, got: unknown, cause?: unknown): Runti
   return new RuntimeError('NOT_CLONEABLE', message, { data: { path: what, sent: false }, cause })
 }
 
-/** Looks at every part, also after the first mark: one of them may be a function. */
-function needsMarks(value: unknown, path: string, seen: Set<object>): boolean {
-  if (typeof value === 'function' || typeof value === 'symbol') throw notCloneable(path, value)
-  if (typeof value !== 'object' || value === null || seen.has(value)) return false
-  if (value instanceof ProcessRef || value instanceof Error) return true
-  seen.add(value)
-  const parts = value instanceof Map || value instanceof Set ? [...value] : value
-  if (!Array.isArray(parts) && !isRecord(parts)) {
-    if (!isLeaf(parts)) throw notCloneable(path, value)
-    return false
+/** One look at a value and all its parts. */
+class Look {
+  readonly #seen = new Set<object>()
+  readonly #what: string
+  readonly #most: number
+  #left: number
+
+  constructor(what: string, most: number) {
+    this.#what = what
+    this.#most = most
+    this.#left = most
   }
-  let marks = Object.hasOwn(value, mark)
-  for (const [key, part] of Object.entries(parts))
-    marks = needsMarks(part, Array.isArray(parts) ? `${path}[${key}]` : `${path}.${key}`, seen) || marks
-  return marks
+
+  /** Looks at every part, also after the first mark: one of them may be a function. */
+  needsMarks(value: unknown, path: string): boolean {
+    if (typeof value === 'function' || typeof value === 'symbol') throw notCloneable(path, value)
+    this.weigh(typeof value === 'string' ? value.length : perValue)
+    if (typeof value !== 'object' || value === null || this.#seen.has(value)) return false
+    if (value instanceof ProcessRef || value instanceof Error) return true
+    this.#seen.add(value)
+    const parts = value instanceof Map || value instanceof Set ? [...value] : value
+    if (!Array.isArray(parts) && !isRecord(parts)) {
+      if (!isLeaf(parts)) throw notCloneable(path, value)
+      this.#weighBytes(parts)
+      return false
+    }
+    let marks = Object.hasOwn(value, mark)
+    for (const [key, part] of Object.entries(parts)) {
+      if (!Array.isArray(parts)) this.weigh(key.length)
+      marks = this.needsMarks(part, Array.isArray(parts) ? `${path}[${key}]` : `${path}.${key}`) || marks
+    }
+    return marks
+  }
+
+  /** Throws NOT_CLONEABLE when all that was looked at is too large. */
+  weigh(bytes: number): void {
+    this.#left -= bytes
+    if (this.#left >= 0) return
+    const message = `${this.#what}: expected at most ${this.#most} bytes, got more`
+    throw new RuntimeError('NOT_CLONEABLE', message, {
+      data: { path: this.#what, most: this.#most, sent: false },
+    })
+  }
+
+  /** A view is copied with all of its buffer; a shared one is not copied. */
+  #weighBytes(value: object): void {
+    const buffer = ArrayBuffer.isView(value) ? value.buffer : value
+    if (!(buffer instanceof ArrayBuffer) || this.#seen.has(buffer)) return
+    this.#seen.add(buffer)
+    this.weigh(buffer.byteLength)
+  }
 }
+
+/** Bytes of what is no text. */
+const perValue = 8
 
 /** An instance of a class is copied by its fields. */
 function isRecord(value: object): boolean {
@@ -88,8 +131,11 @@ function isLeaf(value: object): boolean {
 const leaves =
   /^\[object (Date|RegExp|Boolean|Number|String|BigInt|Arguments|DataView|(Shared)?ArrayBuffer|\w+Array)\]$/
 
+/** Taken now: the code of a peer may put another one there. */
+const toText = Object.prototype.toString
+
 function kindOfObject(value: object): string {
-  return Object.prototype.toString.call(value)
+  return toText.call(value)
 }
 
 /** What takes the place of a value: made empty, so that it can be in itself, and filled then. */
@@ -98,11 +144,7 @@ interface Substitute {
   fill?(inside: (part: unknown) => unknown): void
 }
 
-function packed(
-  value: object,
-  refOut: (ref: ProcessRef) => WireRef,
-  errors: ErrorClasses,
-): Substitute | undefined {
+function packed(value: object, { refOut, errors, most }: Outward): Substitute | undefined {
   if (value instanceof ProcessRef) return { made: { [mark]: { ref: refOut(value) } } }
   if (value instanceof Error) {
     const error = {
@@ -112,10 +154,11 @@ function packed(
       stack: value.stack,
       fields: {},
     }
+    new Look('an error', most).weigh(String(error.message).length + String(error.stack).length)
     return {
       made: { [mark]: { error } },
       fill: (inside) => {
-        error.fields = inside(fieldsOf(value)) as object
+        error.fields = inside(fieldsOf(value, most)) as object
       },
     }
   }
@@ -167,20 +210,20 @@ function kindOf(error: Error, errors: ErrorClasses): string {
   return known.find(([, made]) => error instanceof made)?.[0] ?? 'Error'
 }
 
-/** What an error has besides its words: cause, code, data and the like, as far as it can be copied. */
-function fieldsOf(error: Error): object {
+/** What an error has besides its words: cause, code, data and the like, as far as that can be copied. */
+function fieldsOf(error: Error, most: number): object {
   const hidden = (['cause', 'errors'] as const).filter((field) => field in error)
   const fields = {
     ...error,
     ...Object.fromEntries(hidden.map((field) => [field, (error as AggregateError)[field]])),
   }
-  return Object.fromEntries(Object.entries(fields).filter(([, field]) => isCloneable(field)))
+  return Object.fromEntries(Object.entries(fields).filter(([, field]) => isCloneable(field, most)))
 }
 
 /** Where something in it cannot be copied, the rest of the error is worth more. */
-function isCloneable(value: unknown): boolean {
+function isCloneable(value: unknown, most: number): boolean {
   try {
-    if (!needsMarks(value, '', new Set())) serialize(value)
+    if (!new Look('', most).needsMarks(value, '')) serialize(value)
     return true
   } catch {
     return false

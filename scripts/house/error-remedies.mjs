@@ -66,7 +66,7 @@ export const remedies = {
     'Go on without the answer. A client of ours gets the capability with its handler, such as `onElicit`.',
   NOCONNECTION: 'Call again: its supervisor starts it anew. `data.why` says what it died of.',
   NOPROC: 'Look whether it is started, and under which name.',
-  NOT_CLONEABLE: 'Send plain data; the message has the path of what is not.',
+  NOT_CLONEABLE: 'Send plain data, and not too much; the message has the path of what is not.',
   'RuntimeError NOT_FOUND': 'Look at the id.',
   'ClientError NOT_FOUND': 'Look at the name; the message has those there are.',
   NOT_INITIALIZED: 'Ask later: in a handler, or when the session is ready.',

@@ -51,9 +51,11 @@ export class WaitingLine<Item> {
     return true
   }
 
-  take(): Item | undefined {
+  /** The next one, of those that fit. */
+  take(fits: (item: Item) => boolean = () => true): Item | undefined {
     for (const [client, place] of this.#places) {
       for (const item of place.items.keys()) {
+        if (!fits(item)) continue
         this.delete(item, client)
         if (this.#places.delete(client)) this.#places.set(client, place)
         return item

@@ -29,7 +29,7 @@ export function endedError(
 export function notCopied(work: string, { kind }: IsolatedHandler, cause: RuntimeError): RuntimeError {
   const message = messageOf(cause)
     .replace(/^.*?\brun: input\.args\[0\]/, 'the arguments')
-    .replace(/^.*?\brun: reply/, 'the result')
+    .replace(/^.*?\brun: reply(\.value)?/, 'the result')
   const problem = `${work}: what goes to its ${kind} and back is copied: ${message}`
   return new RuntimeError('NOT_CLONEABLE', problem, { cause, data: cause.data })
 }
@@ -44,10 +44,9 @@ export function noHandler(module: string, got: unknown): ServerError {
   return badModule(module, `expected the handler, a function, as the default export, got ${show(got)}`)
 }
 
-/** One of the modules that are loaded ahead does not come to an end. */
-export function notLoadedInTime(modules: readonly string[], ms: number): ServerError {
-  const problem = `one of these modules did not load within ${ms} ms, so calls load them from now on`
-  return new ServerError('BAD_DEFINITION', `${problem}: ${modules.join(', ')}`, { data: { field: 'module' } })
+/** A module that is loaded ahead does not come to an end. */
+export function notLoadedInTime(module: string, ms: number): ServerError {
+  return badModule(module, `it did not load within ${ms} ms, so its calls load it from now on`)
 }
 
 interface EndFacts {

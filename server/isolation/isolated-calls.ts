@@ -30,18 +30,25 @@ export class IsolatedCalls implements Isolation {
     const pool = this.#registry.whereis(this.#pool) as PoolRef | undefined
     if (pool === undefined) throw notBegun()
     const desk = await task.start(deskActor, scope)
-    const wanted = { kind: handler.kind, task: task.self, work, client: clientOf(scope), request }
+    const wanted = {
+      kind: handler.kind,
+      module: handler.module,
+      task: task.self,
+      work,
+      client: clientOf(scope),
+      request,
+    }
     const lease = await pool.call('lease', wanted, forever).catch(poolEnded)
-    let isDone = false
+    let how = { isDone: false, isSpoilt: false }
     try {
       const job = { id: lease.id, work, module: handler.module, args, facts: factsOfCall(scope), desk }
-      const result = await lease.worker.call('run', job, forever)
-      isDone = true
-      return result
+      const { value, isSpoilt } = await lease.worker.call('run', job, forever)
+      how = { isDone: true, isSpoilt }
+      return value
     } catch (error) {
       throw failure(error, work, handler, lease)
     } finally {
-      pool.cast('giveBack', { id: lease.id, isDone })
+      pool.cast('giveBack', { id: lease.id, ...how })
     }
   }
 }

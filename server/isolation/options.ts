@@ -21,6 +21,11 @@ export interface IsolationOptions {
   readonly spares?: number
   /** Bytes that each may use; a call that takes more ends. Default 1 GiB. */
   readonly memory?: number
+  /**
+   * Bytes of a result, about, and of anything else that a handler sends; a larger one is refused in the thread
+   * or process, as to take it over would hold up everybody else. Default 16 MiB.
+   */
+  readonly maxResultBytes?: number
   /** Milliseconds until an idle one beyond the spares ends. Default 60,000. */
   readonly idleTimeout?: number
 }
@@ -31,6 +36,7 @@ export interface PoolSettings {
   readonly size: number
   readonly spares: number
   readonly memory: number
+  readonly maxResultBytes: number
   readonly idleTimeout: number
   /** Calls of one client that may wait. */
   readonly maxWaiting: number
@@ -40,7 +46,7 @@ export interface PoolSettings {
 export type IsolationSettings = Readonly<Record<IsolatedHandler['kind'], PoolSettings>>
 
 const { badOption, readDelay, readFields, readLimit } = readersOf()
-const fields = ['threads', 'processes', 'spares', 'memory', 'idleTimeout']
+const fields = ['threads', 'processes', 'spares', 'memory', 'maxResultBytes', 'idleTimeout']
 const gibibyte = 2 ** 30
 
 /** The module of the actor that workers run. */
@@ -63,6 +69,7 @@ export function readIsolation(
   const common = {
     spares: readDelay(given.spares, 'isolation.spares', 1),
     memory: readLimit(given.memory, 'isolation.memory', gibibyte),
+    maxResultBytes: readLimit(given.maxResultBytes, 'isolation.maxResultBytes', 16 * 2 ** 20),
     idleTimeout: readDelay(given.idleTimeout, 'isolation.idleTimeout', 60_000),
     maxWaiting,
   }

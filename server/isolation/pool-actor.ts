@@ -16,7 +16,7 @@ import { type Lease, type Order, Pool, type PoolHost, type WorkerRef } from './p
 import type worker from './worker.js'
 
 /** What a call says that wants a worker. */
-export interface Wanted extends Pick<Order, 'work' | 'client' | 'request'> {
+export interface Wanted extends Pick<Order, 'work' | 'module' | 'client' | 'request'> {
   readonly kind: IsolatedHandler['kind']
   /** Whose end is the end of the call. */
   readonly task: ProcessRef
@@ -26,6 +26,8 @@ interface GivenBack {
   readonly id: number
   /** False after an error: a stray one ends the call while its handler goes on. */
   readonly isDone: boolean
+  /** The next call is to have another worker. */
+  readonly isSpoilt: boolean
 }
 
 /** The threads and processes of one server. It runs no handler, and touches no value of one. */
@@ -79,12 +81,12 @@ class Pools {
     return reply
   }
 
-  giveBack({ id, isDone }: GivenBack, ctx: ActorContext): void {
+  giveBack({ id, isDone, isSpoilt }: GivenBack, ctx: ActorContext): void {
     const call = this.#calls.get(id)
     if (call === undefined) return
     ctx.demonitor(call.monitor)
     this.#forget(id, call.monitor)
-    if (isDone) call.pool.giveBack(id)
+    if (isDone) call.pool.giveBack(id, isSpoilt)
     else call.pool.abandon(id)
   }
 
@@ -106,13 +108,14 @@ class Pools {
   }
 }
 
-function hostOf({ kind, memory }: PoolSettings, ctx: ActorContext): PoolHost {
+function hostOf({ kind, memory, maxResultBytes }: PoolSettings, ctx: ActorContext): PoolHost {
   const behaviour = definePeer<typeof worker>({
     kind,
     module: workerModule,
     name: `${kind} of handlers`,
     errors: crossingErrors,
     memory,
+    maxMessageBytes: maxResultBytes,
     // what bounds a handler is the time of its call
     blockedTimeout: Number.POSITIVE_INFINITY,
   })

@@ -20,6 +20,8 @@ export interface Lease {
 export interface Order {
   readonly id: number
   readonly work: string
+  /** Of its handler. */
+  readonly module: string
   readonly client: string
   readonly request: Pick<RequestFacts, 'params'>
   readonly reply: Deferred<Lease>
@@ -39,8 +41,14 @@ export interface PoolHost {
 interface Worker {
   ref: WorkerRef | undefined
   /** A worker keeps its place until all of it is gone. */
-  phase: 'starting' | 'idle' | 'busy' | 'ending'
+  phase: 'starting' | 'warming' | 'idle' | 'busy' | 'ending'
   order: Order | undefined
+  /** The modules that it has loaded, or tried to. */
+  readonly loaded: Set<string>
+  /** The module that it loads ahead, while it is `warming`. */
+  loading: string | undefined
+  /** Whether that has taken long. */
+  isSlow: boolean
   /** When it was given to a call last, as a number; 0: never. */
   used: number
   timer: unknown
@@ -48,8 +56,10 @@ interface Worker {
 
 /** Milliseconds that a handler has to end when its signal is aborted. */
 const grace = 100
-/** Milliseconds that loading modules ahead may take. */
+/** Milliseconds that loading one module ahead may take. */
 const warmTime = 10_000
+/** Milliseconds after which it is given up where calls of other modules have no other worker. */
+const slowTime = 1_000
 /** Milliseconds between starts after one that failed; doubled with each. */
 const firstPause = 100
 const longestPause = 10_000
@@ -65,8 +75,10 @@ export class Pool {
   #gifts = 0
   #failures = 0
   #pause: unknown
-  /** Off once a worker could not load its modules ahead. */
-  #warmsUp = true
+  /** Modules that came to an end when they were loaded ahead. */
+  readonly #proven = new Set<string>()
+  /** Modules that did not, and are loaded by their own calls. */
+  readonly #skipped = new Set<string>()
 
   constructor(settings: PoolSettings, host: PoolHost) {
     this.#settings = settings
@@ -84,7 +96,7 @@ export class Pool {
 
   /** Gives a worker, now or later; false when too many wait. */
   take(order: Order): boolean {
-    const idle = this.#idle()
+    const idle = this.#idle(order.module)
     if (idle !== undefined) this.#give(idle, order)
     else if (this.#waiting.add(order, order.request, order.client)) this.#orders.set(order.id, order)
     else return false
@@ -93,13 +105,14 @@ export class Pool {
   }
 
   /** The call has its answer. */
-  giveBack(id: number): void {
+  giveBack(id: number, isSpoilt: boolean): void {
     const worker = this.#busy.get(id)
     if (worker === undefined || worker.phase !== 'busy' || this.#host.isOver) return
     this.#busy.delete(id)
     this.#failures = 0
     worker.order = undefined
-    this.#next(worker)
+    if (isSpoilt) this.#kill(worker)
+    else this.#next(worker)
   }
 
   /** Nobody waits for the call any more: it ends soon, or its worker does. */
@@ -113,7 +126,7 @@ export class Pool {
     const worker = this.#busy.get(id)
     if (worker?.ref === undefined || worker.phase !== 'busy') return
     worker.ref.call('abort', id, { timeout: grace }).then(
-      () => this.giveBack(id),
+      (isSpoilt) => this.giveBack(id, isSpoilt),
       () => this.#host.isOver || this.#kill(worker),
     )
   }
@@ -123,12 +136,14 @@ export class Pool {
     for (const worker of this.#workers) this.#kill(worker)
   }
 
-  /** The one that was used last: one call after another finds what the call before it left. */
-  #idle(): Worker | undefined {
-    let found: Worker | undefined
-    for (const worker of this.#workers)
-      if (worker.phase === 'idle' && (found === undefined || worker.used > found.used)) found = worker
-    return found
+  /**
+   * One that has the module; of these, the one that was used last: one call after another finds what the call
+   * before it left.
+   */
+  #idle(module: string): Worker | undefined {
+    const idle = [...this.#workers].filter(({ phase }) => phase === 'idle')
+    const ready = idle.filter(({ loaded }) => loaded.has(module))
+    return (ready.length > 0 ? ready : idle).sort((a, b) => b.used - a.used)[0]
   }
 
   #give(worker: Worker, order: Order): void {
@@ -137,17 +152,20 @@ export class Pool {
     worker.used = this.#gifts
     worker.phase = 'busy'
     worker.order = order
+    worker.loaded.add(order.module)
     this.#busy.set(order.id, worker)
     order.reply.resolve({ id: order.id, worker: worker.ref as WorkerRef })
   }
 
   #next(worker: Worker): void {
-    const order = this.#waiting.take()
+    const order = this.#waiting.take(({ module }) => worker.loaded.has(module) || !this.#isTried(module))
     if (order !== undefined) {
       this.#orders.delete(order.id)
       this.#give(worker, order)
       return this.#fill()
     }
+    const module = this.#settings.modules.find((one) => this.#isToWarm(worker, one))
+    if (module !== undefined) return this.#warm(worker, module)
     worker.phase = 'idle'
     if (this.#count('idle') <= this.#settings.spares) return
     worker.timer = this.#host.clock.setTimeout(() => this.#retire(worker), this.#settings.idleTimeout)
@@ -157,12 +175,52 @@ export class Pool {
     if (worker.phase === 'idle' && this.#count('idle') > this.#settings.spares) this.#kill(worker)
   }
 
-  /** Starts workers for the calls that wait, and the spares. */
+  /** Starts workers for the calls that wait, and the spares. A module that is slow to load holds up only its own. */
   #fill(): void {
     if (this.#pause !== undefined || this.#host.isOver) return
     const { size, spares } = this.#settings
-    const wanted = this.#waiting.size + spares - this.#count('starting') - this.#count('idle')
-    for (let left = Math.min(wanted, size - this.#workers.size); left > 0; left -= 1) this.#start()
+    const coming = this.#count('starting') + this.#count('idle')
+    const held = [...this.#orders.values()].filter(({ module }) => !this.#isTried(module)).length
+    const wanted = Math.max(held, this.#waiting.size + spares - this.#count('warming')) - coming
+    const room = size - this.#workers.size
+    for (let left = Math.min(wanted, room); left > 0; left -= 1) this.#start()
+    if (held > 0 && coming === 0 && room <= 0) this.#stopSlow()
+  }
+
+  #stopSlow(): void {
+    for (const worker of this.#workers) {
+      const { phase, isSlow, loading } = worker
+      if (phase !== 'warming' || !isSlow || loading === undefined) continue
+      return this.#giveUp(worker, loading, slowTime)
+    }
+  }
+
+  /** Its calls load it from now on. */
+  #giveUp(worker: Worker, module: string, ms: number): void {
+    this.#skipped.add(module)
+    this.#host.report(crash(notLoadedInTime(module, ms)), 'loading a module ahead')
+    this.#kill(worker)
+  }
+
+  /** Calls that waited for a module that was loaded ahead are anybody's now. */
+  #offer(): void {
+    for (const worker of this.#workers) {
+      if (worker.phase !== 'idle' || this.#waiting.size === 0) continue
+      this.#stopTimer(worker)
+      this.#next(worker)
+    }
+    this.#fill()
+  }
+
+  /** Whether a worker loads it ahead right now: its calls wait for that one. */
+  #isTried(module: string): boolean {
+    for (const { phase, loading } of this.#workers) if (phase === 'warming' && loading === module) return true
+    return false
+  }
+
+  #isToWarm({ loaded }: Worker, module: string): boolean {
+    if (loaded.has(module) || this.#skipped.has(module)) return false
+    return this.#proven.has(module) || !this.#isTried(module)
   }
 
   #start(): void {
@@ -170,6 +228,9 @@ export class Pool {
       ref: undefined,
       phase: 'starting',
       order: undefined,
+      loaded: new Set(),
+      loading: undefined,
+      isSlow: false,
       used: 0,
       timer: undefined,
     }
@@ -185,20 +246,38 @@ export class Pool {
     worker.ref = ref
     ref.onExit((reason) => this.#ended(worker, reason))
     if (worker.phase === 'ending') return ref.kill()
-    if (!this.#warmsUp) return this.#next(worker)
-    // nobody's call is to share the fate of another's module
-    ref.call('warm', this.#settings.modules, { timeout: warmTime }).then(
-      () => worker.phase === 'starting' && !this.#host.isOver && this.#next(worker),
-      () => this.#host.isOver || this.#notWarmed(worker),
+    this.#next(worker)
+  }
+
+  /** One module after the other, between calls: nobody's call is to share the fate of another's module. */
+  #warm(worker: Worker, module: string): void {
+    worker.phase = 'warming'
+    worker.loading = module
+    worker.loaded.add(module)
+    worker.timer = this.#host.clock.setTimeout(() => {
+      worker.isSlow = true
+      this.#fill()
+    }, slowTime)
+    const isAtIt = (): boolean =>
+      worker.phase === 'warming' && worker.loading === module && !this.#host.isOver
+    worker.ref?.call('warm', module, { timeout: warmTime }).then(
+      () => isAtIt() && this.#warmed(worker, module),
+      () => isAtIt() && this.#notWarmed(worker, module),
     )
   }
 
+  #warmed(worker: Worker, module: string): void {
+    this.#stopTimer(worker)
+    this.#proven.add(module)
+    worker.loading = undefined
+    worker.isSlow = false
+    this.#next(worker)
+    this.#offer()
+  }
+
   /** A module ends what loads it (`#ended` tells of that), or does not come to an end. */
-  #notWarmed(worker: Worker): void {
-    this.#warmsUp = false
-    if (worker.phase !== 'starting' || worker.ref?.alive !== true) return
-    this.#host.report(crash(notLoadedInTime(this.#settings.modules, warmTime)), 'loading modules ahead')
-    this.#kill(worker)
+  #notWarmed(worker: Worker, module: string): void {
+    if (worker.ref?.alive === true) this.#giveUp(worker, module, warmTime)
   }
 
   /** Calls that wait are told, if no other worker can take them. */
@@ -215,13 +294,14 @@ export class Pool {
 
   #ended(worker: Worker, reason: ExitReason): void {
     if (this.#host.isOver) return
-    const { phase, order, ref } = worker
+    const { phase, order, ref, loading } = worker
     worker.phase = 'ending'
     this.#stopTimer(worker)
     if (order !== undefined) this.#busy.delete(order.id)
+    if (phase === 'warming' && loading !== undefined) this.#skipped.add(loading)
     if (phase !== 'ending') this.#host.report(reason, order?.work ?? phase)
-    if (phase === 'starting') this.#warmsUp = false
-    else if (phase === 'idle') this.#rest()
+    if (phase === 'idle') this.#rest()
+    this.#offer()
     const gone = ref === undefined ? null : processOf(ref).released
     void Promise.resolve(gone).then(() => {
       this.#workers.delete(worker)

@@ -27,14 +27,45 @@ export interface Job {
 
 type Handler = (...args: unknown[]) => unknown
 
+/** What a call came to, and whether the next one is to have another worker. */
+export interface Outcome {
+  readonly value: unknown
+  readonly isSpoilt: boolean
+}
+
 /** The handlers that were loaded, by module. */
 class Handlers extends Map<string, Handler> {
+  #prototype = prototypeNow()
+
+  /** Whether a call has changed what all objects have: modules may, while they are loaded. */
+  get areSpoilt(): boolean {
+    const now = prototypeNow()
+    return (
+      now.length !== this.#prototype.length || now.some((field, at) => !Object.is(field, this.#prototype[at]))
+    )
+  }
+
+  async warm(module: string): Promise<void> {
+    // what is wrong with it is told by the call that needs it
+    await import(module).catch(() => {})
+    this.#prototype = prototypeNow()
+  }
+
   async load(module: string): Promise<Handler> {
     const { default: handler } = await load(module)
+    this.#prototype = prototypeNow()
     if (typeof handler !== 'function') throw noHandler(module, handler)
     this.set(module, handler as Handler)
     return handler as Handler
   }
+}
+
+/** The names on Object.prototype, and what they stand for. */
+function prototypeNow(): readonly unknown[] {
+  return Reflect.ownKeys(Object.prototype).flatMap((key) => {
+    const { value, get, set } = Reflect.getOwnPropertyDescriptor(Object.prototype, key) ?? {}
+    return [key, value, get, set]
+  })
 }
 
 /** The call that a worker is at. */
@@ -80,26 +111,28 @@ const worker = defineActor({
     return { tasks, handlers: new Handlers(), run: undefined as Run | undefined }
   },
   call: {
-    /** Loads modules before they are needed; what is wrong with them is told by the call that needs them. */
-    warm: (_state, modules: readonly string[], ctx): Deferred<void> => later(ctx, warm(modules)),
-    run(state, job: Job, ctx): Deferred<unknown> {
+    /** Loads a module before it is needed. */
+    warm: ({ handlers }, module: string, ctx): Deferred<void> => later(ctx, handlers.warm(module)),
+    run(state, job: Job, ctx): Deferred<Outcome> {
+      const { handlers } = state
       state.run = new Run(job, state)
-      return later(ctx, state.run.task.result)
+      const outcome = state.run.task.result.then((value) => ({ value, isSpoilt: handlers.areSpoilt }))
+      return later(ctx, outcome)
     },
-    /** Ends a call, and resolves when its handler has ended. */
-    abort({ run }, id: number, ctx): Deferred<void> {
-      if (run?.id !== id) return later(ctx, Promise.resolve())
+    /** Ends a call; resolves when its handler has ended, with whether it has spoilt the worker. */
+    abort({ run, handlers }, id: number, ctx): Deferred<boolean> {
+      if (run?.id !== id) return later(ctx, Promise.resolve(handlers.areSpoilt))
       run.task.cancel()
-      return later(ctx, run.isLeft ? Promise.resolve() : run.settled.then(() => {}))
+      const ended = run.isLeft ? Promise.resolve() : run.settled
+      return later(
+        ctx,
+        ended.then(() => handlers.areSpoilt),
+      )
     },
   },
 })
 
 export { crossingErrors as errors, worker as default }
-
-async function warm(modules: readonly string[]): Promise<void> {
-  await Promise.allSettled(modules.map((module) => import(module)))
-}
 
 async function load(module: string): Promise<{ readonly default?: unknown }> {
   try {

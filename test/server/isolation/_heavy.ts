@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { pbkdf2Sync } from 'node:crypto'
-import { isMainThread, threadId } from 'node:worker_threads'
+import { isMainThread, parentPort, threadId } from 'node:worker_threads'
 import type { ToolContext } from '../../../server/context/context.js'
 import { ToolError } from '../../../server/base/errors.js'
 import { McpError } from '../../../protocol/wire/errors.js'
@@ -54,6 +54,39 @@ const deeds: { readonly [what: string]: (text: string, ctx: ToolContext) => unkn
   pause: (ms) => new Promise((resolve) => setTimeout(() => resolve(ms), Number(ms))),
   where: () => `${process.pid} ${isMainThread ? 0 : threadId}`,
   echo: (text) => text,
+  /** Says in the name of the library that all is over, and closes the way to its parent. */
+  forge() {
+    for (const message of [
+      { type: 'over' },
+      { type: 'reply', id: 1, ok: true, value: 1 },
+      'x'.repeat(1_000),
+    ]) {
+      parentPort?.postMessage(message)
+      process.send?.(message)
+    }
+    parentPort?.close()
+    process.disconnect?.()
+    return 'forged'
+  },
+  large: (size) => 'x'.repeat(Number(size)),
+  largeError: (size) => {
+    throw new ToolError('x'.repeat(Number(size)))
+  },
+  largeMessage(size, ctx) {
+    ctx.progress(1, 1, 'x'.repeat(Number(size)))
+    return 'told'
+  },
+  /** Changes what all objects have. */
+  pollute(name) {
+    if (name === 'toString') Object.prototype.toString = () => 'changed'
+    else Object.defineProperty(Object.prototype, name, { value: 'polluted', configurable: true })
+    return 'polluted'
+  },
+  polluteAndCrash(name) {
+    Object.defineProperty(Object.prototype, name, { value: 'polluted', configurable: true })
+    throw new ToolError('crashed')
+  },
+  polluted: (name) => String(({} as Record<string, unknown>)[name]),
   builder: (text) => toolResult().text(text).json({ text }).error('no'),
   bytes: (text) => ({ content: [{ type: 'text', text: Buffer.from(text).toString('hex') }] }),
   refuse: (text) => {

@@ -124,17 +124,46 @@ for (const isolate of ['thread', 'process'] as const)
     assert.ok(told.length <= 5, told.join(', '))
   })
 
-test('a module that does not come to an end is told in the log, and costs its own calls', async (t) => {
-  const told: string[] = []
-  t.after(
-    subscribe('crash', ({ name, during, reason }) => {
-      told.push(`${name}, ${during}: ${'error' in reason && reason.error}`)
-    }),
-  )
+for (const ms of [1_000, 10_000])
+  test(`a module that does not come to an end in ${ms} ms is told in the log, and costs its own calls`, async (t) => {
+    const told: string[] = []
+    t.after(
+      subscribe('crash', ({ name, during, reason }) => {
+        told.push(`${name}, ${during}: ${'error' in reason && reason.error}`)
+      }),
+    )
+    const channel = new BroadcastChannel('endless')
+    t.after(() => channel.close())
+    const isLoading = new Promise((resolve) => (channel.onmessage = resolve))
+    const clock = fakeClock()
+    const input = { what: field.string() }
+    const definition = defineServer({
+      name: 'test',
+      version: '1',
+      tools: [
+        defineTool({ name: 'endless', isolate: 'thread', module: at('_endless') }),
+        defineTool({ name: 'heavy', input, isolate: 'thread', module: at('_heavy') }),
+      ],
+    })
+    const { client, close } = await connect(definition, { clock, server: { isolation: { threads: 1 } } })
+    t.after(close)
+    await isLoading
+    await clock.advance(ms)
+    // its only thread is taken from it, at the latest by the call of another
+    assert.is((await client.callTool('heavy', { what: 'ping' })).text, 'pong')
+    assert.match(
+      told.join('; '),
+      new RegExp(
+        `^isolation, loading a module ahead: .*_endless\\.js: it did not load within ${ms} ms, so its calls load it`,
+      ),
+    )
+  })
+
+test('a module that is slow to load holds up nobody else, and modules are loaded one after the other', async (t) => {
   const channel = new BroadcastChannel('endless')
   t.after(() => channel.close())
   const isLoading = new Promise((resolve) => (channel.onmessage = resolve))
-  const clock = fakeClock()
+  const clock = fakeClock() // stands still: nothing is given up
   const input = { what: field.string() }
   const definition = defineServer({
     name: 'test',
@@ -144,15 +173,32 @@ test('a module that does not come to an end is told in the log, and costs its ow
       defineTool({ name: 'heavy', input, isolate: 'thread', module: at('_heavy') }),
     ],
   })
-  const { client, close } = await connect(definition, { clock, server: { isolation: { threads: 1 } } })
+  const { client, close } = await connect(definition, { clock, server: { isolation: { threads: 2 } } })
   t.after(close)
-  const other = client.callTool('heavy', { what: 'ping' })
   await isLoading
-  await clock.advance(10_000)
-  assert.is((await other).text, 'pong')
-  assert.match(
-    told.join('; '),
-    /^isolation, loading modules ahead: .*one of these modules did not load within 10000 ms, .*: file:.*_endless\.js, file:/,
+  assert.is((await client.callTool('heavy', { what: 'ping' })).text, 'pong')
+  const where = (await client.callTool('heavy', { what: 'where' })).text
+  assert.is((await client.callTool('heavy', { what: 'where' })).text, where)
+})
+
+test('calls of a module that is being loaded wait for that, and are all answered', async (t) => {
+  const input = { what: field.string() }
+  const definition = defineServer({
+    name: 'test',
+    version: '1',
+    tools: [
+      defineTool({ name: 'slow', isolate: 'thread', module: at('_slow') }),
+      defineTool({ name: 'heavy', input, isolate: 'thread', module: at('_heavy') }),
+    ],
+  })
+  const { client, close } = await connect(definition, { server: { isolation: { threads: 2 } } })
+  t.after(close)
+  const calls = ['slow', 'heavy', 'slow', 'heavy', 'slow'].map((name) =>
+    client.callTool(name, name === 'heavy' ? { what: 'ping' } : {}),
+  )
+  assert.equal(
+    (await Promise.all(calls)).map(({ text }) => text),
+    ['slow', 'pong', 'slow', 'pong', 'slow'],
   )
 })
 
@@ -183,6 +229,7 @@ test('wrong options are told with their field', async () => {
     [{ threads: 0 }, 'isolation.threads: expected'],
     [{ spares: 0.5 }, 'isolation.spares: expected a whole number'],
     [{ memory: -1 }, 'isolation.memory: expected'],
+    [{ maxResultBytes: 0 }, 'isolation.maxResultBytes: expected'],
     [{ idleTimeout: 'a' }, 'isolation.idleTimeout: expected'],
     [{ workers: 1 }, 'isolation.workers: expected'],
   ] as const)

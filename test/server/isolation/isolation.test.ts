@@ -65,6 +65,50 @@ for (const kind of kinds) {
     )
   })
 
+  test(`${kind}: a result beyond the limit is refused over there, and one within it arrives`, async (t) => {
+    const { client } = await start(t, kind, { isolation: { maxResultBytes: 100_000 } })
+    assert.is((await call(client, 'large', '90000')).length, 90_000)
+    const where = await call(client, 'where')
+    const tooLarge = await rejection(call(client, 'large', '100001'))
+    assert.match(tooLarge.message, 'the result: expected at most 100000 bytes, got more')
+    assert.match(
+      (await rejection(call(client, 'largeError', '100001'))).message,
+      'expected at most 100000 bytes',
+    )
+    const told: unknown[] = []
+    const large = { what: 'largeMessage', text: '100001' }
+    const untold = await rejection(client.callTool('heavy', large, { onProgress: (note) => told.push(note) }))
+    assert.match(untold.message, 'expected at most 100000 bytes')
+    assert.equal(told, [])
+    assert.is(await call(client, 'where'), where)
+  })
+
+  test(`${kind}: what a handler sends to its parent by itself reaches nobody`, async (t) => {
+    const { client } = await start(t, kind)
+    const where = await call(client, 'where')
+    assert.is(await call(client, 'forge'), 'forged')
+    assert.is(await call(client, 'where'), where)
+  })
+
+  test(`${kind}: a handler that changes what all objects have leaves that to nobody`, async (t) => {
+    const one = { threads: 1, processes: 1 }
+    const { client } = await start(t, kind, { isolation: one })
+    for (const [what, name] of [
+      ['pollute', 'extra'],
+      ['polluteAndCrash', 'timeout'],
+      ['pollute', 'toString'],
+    ] as const) {
+      const before = await call(client, 'where')
+      await client.callTool('heavy', { what, text: name })
+      const found = await call(client, 'polluted', name)
+      assert.is.not(found, 'polluted')
+      assert.is.not(found, '() => "changed"')
+      assert.is.not(await call(client, 'where'), before)
+    }
+    const after = await call(client, 'where')
+    assert.is(await call(client, 'where'), after)
+  })
+
   test(`${kind}: a handler that ends its ${kind} costs its call, and says how`, async (t) => {
     const { client } = await start(t, kind, { isolation: { memory: 200 * mebibyte } })
     assert.match(await failure(client, 'exit', '7'), `tools/call heavy: its ${kind} ended with exit code 7`)
