@@ -60,7 +60,7 @@ export { AskError, type AskErrorCode, ServerError, type ServerErrorCode, ToolErr
 export {
   type GatewayEvent,
   type NodeEvent,
-  type NoticeEvent,
+  type ServerNoticeEvent,
   type NotificationEvent,
   type RequestEvent,
   type RequestOrigin,

@@ -1,7 +1,7 @@
 import { haveHandshake } from '../protocol/dialects/versions.js'
 import type { Revision } from '../protocol/dialects/dialect.js'
 import { type ProcessRef, processOf } from '../runtime/process/ref.js'
-import { emitServer, type NoticeEvent } from './base/events.js'
+import { emitServer, type ServerNoticeEvent } from './base/events.js'
 
 const overHttp: ReadonlySet<string> = new Set(['http', 'mount'])
 
@@ -27,6 +27,6 @@ export function noteNotReloaded(ref: ProcessRef, name: string): void {
   note(ref, name, 'not_reloaded', `SIGHUP: nothing is reloaded, and the server goes on: ${todo}`)
 }
 
-function note(ref: ProcessRef, server: string, type: NoticeEvent['type'], problem: string): void {
+function note(ref: ProcessRef, server: string, type: ServerNoticeEvent['type'], problem: string): void {
   emitServer('notice', () => ({ type, level: 'info', tree: processOf(ref).tree.id, server, problem }))
 }

@@ -119,7 +119,7 @@ export interface GatewayEvent {
 }
 
 /** What a server tells those who run it. It is logged, unless `logLevels` says otherwise. */
-export interface NoticeEvent {
+export interface ServerNoticeEvent {
   /** At its start: its sessions end with its program. At SIGHUP: it has nothing to reload. */
   readonly type: 'sessions_in_memory' | 'not_reloaded'
   readonly level: 'info'
@@ -142,7 +142,7 @@ export interface ServerEvents {
   notification: NotificationEvent
   node: NodeEvent
   gateway: GatewayEvent
-  notice: NoticeEvent
+  notice: ServerNoticeEvent
 }
 
 const channels = eventChannels<ServerEvents>(

@@ -228,7 +228,8 @@ async function adoptOrphans(ledger: Ledger, ctx: ActorContext): Promise<void> {
   } catch {
     // while the engine is away nobody knows whose they are
   } finally {
-    ctx.sendAfter(lookAfter, 'look')
+    // it may have ended meanwhile
+    if (!ctx.signal.aborted) ctx.sendAfter(lookAfter, 'look')
   }
 }
 
