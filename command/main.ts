@@ -2,14 +2,12 @@
 import { type ParseArgsConfig, parseArgs } from 'node:util'
 import { messageOf } from '../runtime/base/errors.js'
 import { didYouMean } from '../runtime/base/near.js'
+import { version } from '../runtime/base/version.js'
 import { commands } from './commands.js'
 import { helpOf, overview } from './help.js'
 import type { Invocation } from './invocation.js'
 import { jsonText, oneLine, print, tell } from './screen.js'
 import { exitCodes, UsageError } from './usage-error.js'
-
-/** The version of the package. */
-const version = '0.1.0'
 
 /** Milliseconds that what is still open has after a failure: a module of a user may have started anything. */
 const patience = 1_000

@@ -7,6 +7,7 @@ import type { Logger, LogOptions } from '../../runtime/faults/log.js'
 import { Registry } from '../../runtime/process/registry.js'
 import { isInspector, type MachineInspector } from '../../runtime/watch/inspector.js'
 import type { TreeOptions } from '../../runtime/process/root.js'
+import { version } from '../../runtime/base/version.js'
 import { type AnswerOptions, type Answers, readAnswers } from './answers.js'
 import type { BackoffOptions, BackoffSettings } from '../base/backoff.js'
 import {
@@ -92,7 +93,7 @@ export interface ClientOptions extends AnswerOptions {
 /** The options of `startClient`: those of the client, and those of the tree that it starts. */
 export interface StartClientOptions extends ClientOptions, TreeOptions, LogOptions {}
 
-const defaultInfo: Implementation = Object.freeze({ name: 'caduceus', version: '0.1.0' })
+const defaultInfo: Implementation = Object.freeze({ name: 'caduceus', version })
 
 const readers = {
   transport: readTransport,

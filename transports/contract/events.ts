@@ -84,9 +84,9 @@ export function noteRefused(
   }))
 }
 
-/** Whether a status is a refusal: by the guard, for lack of authorization, or at a limit. */
+/** Whether a status is a refusal: by the guard, for lack of authorization, for its size, or at a limit. */
 export function isKeptOut(status: number): boolean {
-  return status === 401 || status === 403 || status === 429 || status === 503
+  return status === 401 || status === 403 || status === 413 || status === 429 || status === 503
 }
 
 /** The address, if it is one: a proxy may pass on anything. */

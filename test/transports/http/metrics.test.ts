@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import * as assert from 'uvu/assert'
 import { startClient } from '../../../client/handle/supervisor.js'
 import { ToolError } from '../../../server/base/errors.js'
@@ -6,6 +7,7 @@ import { defineTool } from '../../../server/definitions/define-tool.js'
 import { startServer } from '../../../server/server-supervisor.js'
 import { http } from '../../../transports/http/client/client.js'
 import { serveHttp } from '../../../transports/http/server/serve.js'
+import { inRoot } from '../../support/root.js'
 import { suite, type TestContext } from '../../support/suite.js'
 
 const test = suite('metrics for Prometheus')
@@ -47,7 +49,7 @@ async function open(t: TestContext, metrics = true) {
   })
   const tools = { ok: defineTool({ run: () => 'ok' }), boom, refuse }
   const server = await startServer(defineServer({ name: 'the "shop"', version: '1', tools }), {
-    transport: serveHttp({ port: 0, metrics }),
+    transport: serveHttp({ port: 0, metrics, maxMessageBytes: 100_000 }),
     logger: false,
   })
   t.after(() => server.stop())
@@ -97,6 +99,59 @@ test('requests, calls, sessions and crashes are counted, with their outcome', as
   assert.is(values.get('caduceus_sessions{server="the \\"shop\\""}'), 1)
   assert.ok((values.get('caduceus_processes') ?? 0) > 5)
   assert.ok((values.get('process_resident_memory_bytes') ?? 0) > 1_000_000)
+})
+
+test('what listeners refuse is counted, by why', async (t) => {
+  const { origin, scrape } = await open(t)
+  const post = (headers: Record<string, string>, body: string) =>
+    fetch(`${origin}/mcp`, {
+      method: 'POST',
+      headers: {
+        accept: 'application/json, text/event-stream',
+        'content-type': 'application/json',
+        ...headers,
+      },
+      body,
+    })
+  assert.is((await post({ origin: 'https://evil.example' }, '{}')).status, 403)
+  assert.is((await post({}, ' '.repeat(100_001))).status, 413)
+  const values = await scrape()
+  for (const status of [403, 413])
+    assert.is(values.get(`caduceus_refusals_total{transport="http",reason="${status}"}`), 1)
+})
+
+test('the program tells when it began, what it uses, and what it is, by the names that Prometheus has for them', async (t) => {
+  const { scrape } = await open(t)
+  const values = await scrape()
+  const started = values.get('process_start_time_seconds') ?? 0
+  assert.ok(Math.abs(started - performance.timeOrigin / 1_000) < 1)
+  assert.ok((values.get('process_cpu_seconds_total') ?? 0) > 0)
+  const { version } = JSON.parse(await readFile(inRoot('package.json'), 'utf8'))
+  assert.is(values.get(`caduceus_build_info{version="${version}",node="${process.version}"}`), 1)
+  if (process.platform !== 'linux') return
+  assert.ok((values.get('process_open_fds') ?? 0) > 3)
+  assert.ok((values.get('process_max_fds') ?? 0) >= (values.get('process_open_fds') ?? 0))
+})
+
+test('several who collect do not disturb each other: what is busy rises for all', async (t) => {
+  const { origin, client, scrape } = await open(t)
+  const busy = async () => (await scrape()).get('caduceus_event_loop_busy_seconds_total') ?? 0
+  const first = await busy()
+  assert.ok(first > 0)
+  await client.callTool('ok')
+  assert.is((await fetch(`${origin}/metrics`)).status, 200)
+  assert.ok((await busy()) >= first)
+})
+
+test('every name stands in the page', async (t) => {
+  const { origin } = await open(t)
+  const text = await (await fetch(`${origin}/metrics`)).text()
+  const told = [...text.matchAll(/^# HELP (\S+) (.*)\n# TYPE \S+ (\S+)$/gm)].map(
+    ([, name, help, type]) => `| \`${name}\` | ${type} | ${help} |`,
+  )
+  const page = await readFile(inRoot('transports/guide/telemetry.md'), 'utf8')
+  const rows = page.split('\n').filter((line) => /^\| `[a-z]+_/.test(line))
+  assert.equal(rows, told)
 })
 
 test('the parts of a histogram rise, and end with all', async (t) => {

@@ -1,8 +1,11 @@
 import { channel } from 'node:diagnostics_channel'
+import { readdirSync, readFileSync } from 'node:fs'
 import { performance } from 'node:perf_hooks'
 import { isMethod } from '../../../protocol/messages/methods.js'
 import { subscribe } from '../../../runtime/faults/events.js'
+import { version } from '../../../runtime/base/version.js'
 import { Places, readRows } from '../../../runtime/watch/rows.js'
+import { subscribeTransport } from '../../contract/events.js'
 
 /** Labels of a number: few names, and few values of each. */
 type Labels = Readonly<Record<string, string>>
@@ -31,8 +34,20 @@ const kinds = {
   caduceus_event_loop_blocked_seconds: { type: 'histogram', help: 'How long the event loop did not turn.' },
   caduceus_processes: { type: 'gauge', help: 'Processes that run.' },
   caduceus_mailbox_messages: { type: 'gauge', help: 'Messages that wait.' },
-  caduceus_event_loop_busy_ratio: { type: 'gauge', help: 'Part of the time, since it was asked for last.' },
+  caduceus_event_loop_busy_seconds_total: {
+    type: 'counter',
+    help: 'How long the event loop has been at work.',
+  },
+  caduceus_refusals_total: {
+    type: 'counter',
+    help: 'Requests and connections that listeners refused, by why.',
+  },
+  caduceus_build_info: { type: 'gauge', help: 'Always 1, with the version of the library and of Node.' },
+  process_start_time_seconds: { type: 'gauge', help: 'When this program was started, since 1970.' },
+  process_cpu_seconds_total: { type: 'counter', help: 'Processor time of this program, its own and for it.' },
   process_resident_memory_bytes: { type: 'gauge', help: 'Memory of this program.' },
+  process_open_fds: { type: 'gauge', help: 'File descriptors that are open, where the system tells.' },
+  process_max_fds: { type: 'gauge', help: 'File descriptors that may be open, where the system tells.' },
   nodejs_heap_size_used_bytes: { type: 'gauge', help: 'Of the heap of JavaScript.' },
 } as const satisfies Readonly<Record<string, Kind>>
 
@@ -56,7 +71,6 @@ const mostSeries = 500
 export class Metrics implements Disposable {
   readonly #series = new Map<Name, Map<string, Series>>()
   readonly #undo: (() => void)[]
-  #loop = performance.eventLoopUtilization()
   #told = { at: Number.NEGATIVE_INFINITY, text: '' }
 
   constructor() {
@@ -66,6 +80,10 @@ export class Metrics implements Disposable {
       hear('caduceus.server.session', (event) => this.#session(event)),
       hear('caduceus.client.state', ({ phase, client }) => {
         if (phase === 'ready') this.#count('caduceus_client_connections_total', { client: String(client) })
+      }),
+      subscribeTransport('connection', ({ type, transport, status, reason }) => {
+        if (type === 'refused')
+          this.#count('caduceus_refusals_total', { transport, reason: String(status ?? reason) })
       }),
       subscribe('crash', () => this.#count('caduceus_crashes_total')),
       subscribe('progress', ({ restarted }) => {
@@ -94,17 +112,24 @@ export class Metrics implements Disposable {
   /** What is so at this moment. */
   #look(): void {
     const rows = [...readRows(new Places(), { most: 100_000, leaveOut: new Set() }).values()]
-    const loop = performance.eventLoopUtilization()
-    const { utilization } = performance.eventLoopUtilization(loop, this.#loop)
-    this.#loop = loop
     const { rss, heapUsed } = process.memoryUsage()
+    const { user, system } = process.cpuUsage()
     this.#set('caduceus_processes', rows.filter(({ process }) => process !== undefined).length)
     this.#set(
       'caduceus_mailbox_messages',
       rows.reduce((sum, { mailbox }) => sum + mailbox, 0),
     )
-    this.#set('caduceus_event_loop_busy_ratio', utilization)
+    // whoever reads it makes a rate of it: a ratio since the last look would be one of somebody else's
+    this.#set('caduceus_event_loop_busy_seconds_total', performance.eventLoopUtilization().active / 1_000)
+    this.#set('caduceus_build_info', 1, { version, node: process.version })
+    this.#set('process_start_time_seconds', performance.timeOrigin / 1_000)
+    this.#set('process_cpu_seconds_total', (user + system) / 1_000_000)
     this.#set('process_resident_memory_bytes', rss)
+    const descriptors = countDescriptors()
+    if (descriptors !== undefined) {
+      this.#set('process_open_fds', descriptors.open)
+      if (descriptors.most !== undefined) this.#set('process_max_fds', descriptors.most)
+    }
     this.#set('nodejs_heap_size_used_bytes', heapUsed)
   }
 
@@ -142,8 +167,8 @@ export class Metrics implements Disposable {
     this.#seriesOf(name, labels).value += 1
   }
 
-  #set(name: Name, value: number): void {
-    this.#seriesOf(name, {}).value = value
+  #set(name: Name, value: number, labels: Labels = {}): void {
+    this.#seriesOf(name, labels).value = value
   }
 
   #record(name: Name, seconds: number, labels: Labels = {}): void {
@@ -192,6 +217,17 @@ function textOf(labels: Labels): string {
 
 function escaped(value: string): string {
   return value.slice(0, 200).replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')
+}
+
+/** The file descriptors of this program, where `/proc` has them (Linux). */
+function countDescriptors(): { readonly open: number; readonly most: number | undefined } | undefined {
+  try {
+    const open = readdirSync('/proc/self/fd').length
+    const [, most] = /^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? []
+    return { open, most: most === undefined ? undefined : Number(most) }
+  } catch {
+    return undefined // another system, or no descriptor is free to look with
+  }
 }
 
 /** Events of floors above this one, by their channels. */
