@@ -1,6 +1,6 @@
 import { pathToFileURL } from 'node:url'
 import * as assert from 'uvu/assert'
-import { makeProject, runNode, withoutNotices } from '../support/project.js'
+import { makeProject, runNode } from '../support/project.js'
 import { inRoot } from '../support/root.js'
 import { suite } from '../support/suite.js'
 
@@ -28,7 +28,7 @@ console.log(JSON.stringify(await stop()))
 `,
   })
   const { code, output } = await runNode(['driver.mjs'], project, t.signal)
-  assert.is(withoutNotices(output), '127.0.0.1 200 true\n[]\n')
+  assert.is(output, '127.0.0.1 200 true\n[]\n')
   assert.is(code, 0)
 })
 
@@ -43,7 +43,7 @@ console.log((await stop()).map(({ status, errorMessage }) => status + ' ' + erro
 `,
   })
   const { output } = await runNode(['driver.mjs'], project, t.signal)
-  assert.is(withoutNotices(output), 'FAILURE the fixture ended by itself: SIGKILL\n')
+  assert.is(output, 'FAILURE the fixture ended by itself: SIGKILL\n')
 })
 
 test.run()

@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { runNode, withoutNotices } from '../support/project.js'
+import { runNode } from '../support/project.js'
 import { inRoot, root } from '../support/root.js'
 import { suite } from '../support/suite.js'
 
@@ -9,7 +9,7 @@ test('team offers what both servers have, and ends by itself', async (t) => {
   const program = inRoot('.t', 'test', 'examples', 'gateway', 'team.js')
   const lines = ['notes__read', 'mail__read', 'water the plants', '# notes', '', 'A note has one line.']
   const { code, output } = await runNode([program], root, t.signal)
-  assert.equal([code, withoutNotices(output)], [0, `${lines.join('\n')}\n`])
+  assert.equal([code, output], [0, `${lines.join('\n')}\n`])
 })
 
 test('exchange calls with a token of the caller for the server behind', async (t) => {

@@ -61,11 +61,11 @@ export function run(
     child.stdout?.on('data', (chunk: Buffer) => chunks.push(chunk))
     child.stderr?.on('data', (chunk: Buffer) => chunks.push(chunk))
     child.once('error', reject)
-    child.once('close', (code) => resolve({ code, output: Buffer.concat(chunks).toString() }))
+    child.once('close', (code) => resolve({ code, output: withoutNotices(Buffer.concat(chunks).toString()) }))
   })
 }
 
-/** What a program has printed, without what a server says once in the log. */
-export function withoutNotices(output: string): string {
+/** What a program has printed, without what each server says of itself once in the log. */
+function withoutNotices(output: string): string {
   return output.replace(/^\{.*"category":"server\.notice".*\n/gm, '')
 }
