@@ -246,7 +246,7 @@ test('what cannot be started is told where it is asked for', async (t) => {
   assert.match(await bad({}, new URL('https://a.example/a.js')), /definition/)
   assert.match(
     await bad({}, new URL('../_client.js', import.meta.url)),
-    /default export to be what defineServer/,
+    /default or only export to be what defineServer/,
   )
   const folder = await newFolder(t)
   await writeFile(join(folder, 'typo.mjs'), 'export default {{')
