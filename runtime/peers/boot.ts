@@ -19,6 +19,7 @@ import {
   type Wire,
 } from './messages.js'
 import { printToStandardError } from './output.js'
+import { loadTypeScript } from './typescript.js'
 import type { ErrorClasses } from './values.js'
 
 /**
@@ -60,6 +61,7 @@ async function start(parent: Parent, message: Start, use: (border: Border) => vo
       border.most = message.maxMessageBytes
       use(border)
       try {
+        await loadTypeScript()
         const { behaviour, errors } = await load(message.module)
         border.errors = errors
         const main = await ctx.start(behaviour, border.unpack(message.args), unhurried)

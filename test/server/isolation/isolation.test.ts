@@ -66,7 +66,9 @@ for (const kind of kinds) {
   })
 
   test(`${kind}: a result beyond the limit is refused over there, and one within it arrives`, async (t) => {
-    const { client } = await start(t, kind, { isolation: { maxResultBytes: 100_000 } })
+    const { client } = await start(t, kind, {
+      isolation: { threads: 1, processes: 1, maxResultBytes: 100_000 },
+    })
     assert.is((await call(client, 'large', '90000')).length, 90_000)
     const where = await call(client, 'where')
     const tooLarge = await rejection(call(client, 'large', '100001'))
