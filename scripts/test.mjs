@@ -1,17 +1,26 @@
-// npm test: transpiles the sources and runs each test file in its own process, two at a time; with --check after the checks.
-//   node scripts/test.mjs [--check] [--coverage] [--trace-leaks] [--root folder] [part of a path ...]
+// npm test: the checks, then the fast tier of tests. The rule for tiers is in test/README.md.
+//   node scripts/test.mjs [part of a path ...]         the files whose path has one of these parts, of both tiers, without the checks
+//   node scripts/test.mjs --tier fast|second|all       the tier that is run where no file is named; fast by default
+//   --check  --coverage  --trace-leaks  --root folder
+//   --alone        a process for each file
+//   --at-once N    files that run at a time; by default as many as the machine has cores and memory for
+//   --slowest N    names the slowest files at the end
+//   --within S     fails a run that takes more than S seconds
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { availableParallelism, freemem, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { performance } from 'node:perf_hooks'
 import { parseArgs } from 'node:util'
-import { runFile } from './house/run-file.mjs'
+import { runFile, startSharedProcess } from './house/run-file.mjs'
 import { listFiles, repository } from './house/sources.mjs'
+import { readHeader } from './house/tiers.mjs'
 import { mirror, outputPath, transpile } from './house/transpile.mjs'
 
-const defaultLimit = 60_000
-const atOnce = 2
+/** Bytes that a test file may need at once, with the programs it starts. */
+const bytesAtOnce = 2 ** 30
+/** Files that one process runs before the next one begins: what they have loaded is never unloaded. */
+const filesPerProcess = 60
 
 process.exitCode = await main()
 
@@ -20,18 +29,38 @@ async function main() {
     allowPositionals: true,
     options: {
       check: { type: 'boolean', default: false },
+      tier: { type: 'string' },
       coverage: { type: 'boolean', default: false },
       'trace-leaks': { type: 'boolean', default: false },
       root: { type: 'string', default: repository },
+      alone: { type: 'boolean', default: false },
+      'at-once': { type: 'string', default: String(defaultAtOnce()) },
+      slowest: { type: 'string', default: '0' },
+      within: { type: 'string' },
     },
   })
   const root = resolve(values.root)
+  const tier = values.tier ?? (positionals.length > 0 ? 'all' : 'fast')
   const start = performance.now()
-  const checked = !values.check || check(root)
+  const checked = !values.check || positionals.length > 0 || check(root)
   const broken = await transpile(root)
-  const files = selectFiles(root, positionals)
+  const files = selectFiles(root, tier, positionals)
   const outcomes = files.length === 0 ? [] : await runAll(root, files, values)
-  return summarize({ checked, broken, outcomes, positionals, seconds: (performance.now() - start) / 1000 })
+  const seconds = (performance.now() - start) / 1000
+  printSlowest(outcomes, Number(values.slowest))
+  return summarize({
+    checked,
+    broken,
+    outcomes,
+    tier,
+    positionals,
+    seconds,
+    within: Number(values.within ?? Infinity),
+  })
+}
+
+function defaultAtOnce() {
+  return Math.max(1, Math.min(availableParallelism() + 1, Math.floor(freemem() / bytesAtOnce)))
 }
 
 function check(root) {
@@ -39,26 +68,26 @@ function check(root) {
   return spawnSync(process.execPath, [script, '--root', root], { stdio: 'inherit' }).status === 0
 }
 
-/** Files with a raised time limit come first, so that the longest does not start last. */
-function selectFiles(root, parts) {
+/** Those that may take longest come first, so that the longest does not start last. */
+function selectFiles(root, tier, parts) {
   const paths = listFiles(root, 'test').filter((path) => path.endsWith('.test.ts'))
   const wanted = paths.filter((path) => parts.length === 0 || parts.some((part) => matches(path, part)))
-  const files = wanted.map((path) => ({ path, limit: readLimit(join(root, path)) }))
-  return files.sort((a, b) => b.limit - a.limit)
+  const files = wanted.map((path) => ({ path, ...readHeader(readFileSync(join(root, path), 'utf8')) }))
+  return files
+    .filter((file) => file.problem || tier === 'all' || file.tier === tier)
+    .sort((a, b) => rank(a) - rank(b) || b.limit - a.limit)
+}
+
+/** The fast tier first, so that red is known early; files that share a process last: they fill what is left of the time. */
+function rank({ tier, alone }) {
+  return tier === 'fast' ? (alone ? 0 : 1) : 2
 }
 
 function matches(path, part) {
   return path.includes(part.replace(/^\.\//, '').replace(/\.ts$/, ''))
 }
 
-/** `// time limit: 120 s` among the first lines raises the limit of a file. */
-function readLimit(path) {
-  const top = readFileSync(path, 'utf8').split('\n', 10).join('\n')
-  const seconds = /^\/\/ time limit: (\d+) s$/m.exec(top)?.[1]
-  return seconds ? Number(seconds) * 1000 : defaultLimit
-}
-
-async function runAll(root, files, { coverage, 'trace-leaks': traceLeaks }) {
+async function runAll(root, files, { coverage, 'trace-leaks': traceLeaks, alone, 'at-once': atOnce }) {
   const folder = mkdtempSync(join(tmpdir(), 'caduceus-'))
   const interrupt = new AbortController()
   const onSignal = () => interrupt.abort()
@@ -67,26 +96,41 @@ async function runAll(root, files, { coverage, 'trace-leaks': traceLeaks }) {
     ...(coverage ? { NODE_V8_COVERAGE: join(folder, 'coverage') } : {}),
     ...(traceLeaks ? { CADUCEUS_TRACE_LEAKS: '1' } : {}),
   }
+  const host = join(root, mirror, 'test/support/shared.js')
   const outcomes = []
   const queue = [...files.entries()]
   const work = async () => {
+    let shared = startSharedProcess({ host, root, env })
+    let left = filesPerProcess
     for (let next = queue.shift(); next && !interrupt.signal.aborted; next = queue.shift()) {
-      const [index, { path, limit }] = next
+      const [index, { path, limit, alone: needsOwn, problem }] = next
       const file = join(root, mirror, outputPath(path))
-      const own = join(folder, String(index))
-      const outcome = await runFile({ file, root, folder: own, limit, signal: interrupt.signal, env })
+      const how = { file, root, folder: join(folder, String(index)), limit, signal: interrupt.signal, env }
+      const outcome = problem
+        ? notRun(problem)
+        : await (alone || needsOwn || files.length === 1 ? runFile(how) : shared.run(how))
       outcomes.push({ path, ...outcome })
       printFile(path, outcome)
+      left -= 1
+      if (left > 0) continue
+      await shared.end()
+      shared = startSharedProcess({ host, root, env })
+      left = filesPerProcess
     }
+    await shared.end()
   }
   try {
-    await Promise.all(Array.from({ length: atOnce }, work))
+    await Promise.all(Array.from({ length: Number(atOnce) }, work))
     if (coverage) await (await import('./house/coverage.mjs')).reportCoverage(root, join(folder, 'coverage'))
   } finally {
     process.off('SIGINT', onSignal).off('SIGTERM', onSignal)
     rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
   }
   return outcomes
+}
+
+function notRun(problem) {
+  return { passed: 0, failed: 1, skipped: [], tests: [], problems: [problem], output: '', ms: 0 }
 }
 
 function printFile(path, { passed, failed, tests, skipped, problems, output, ms }) {
@@ -101,15 +145,24 @@ function printFile(path, { passed, failed, tests, skipped, problems, output, ms 
   console.log(output.trimEnd().replace(/^/gm, '     | '))
 }
 
-function summarize({ checked, broken, outcomes, positionals, seconds }) {
+function printSlowest(outcomes, count) {
+  if (count === 0) return
+  console.log('\nslowest files:')
+  const slowest = [...outcomes].sort((a, b) => b.ms - a.ms).slice(0, count)
+  for (const { path, ms } of slowest) console.log(`  ${(ms / 1000).toFixed(1).padStart(6)} s  ${path}`)
+}
+
+function summarize({ checked, broken, outcomes, tier, positionals, seconds, within }) {
   const sum = (key) => outcomes.reduce((total, outcome) => total + outcome[key], 0)
   for (const { text } of broken) console.log(`does not parse: ${text}`)
   // With a filter, someone else's broken file is only named: a test that imports it fails by itself.
   const unparsed = positionals.length === 0 ? broken.length : 0
   const nothing = outcomes.length === 0
-  if (nothing) console.log(`no test file matches ${positionals.join(' ') || 'test/**/*.test.ts'}`)
+  if (nothing) console.log(`no test file matches ${positionals.join(' ') || `tier ${tier}`}`)
   if (!checked) console.log('failed: the check, see above')
-  const failed = sum('failed') + unparsed + (nothing ? 1 : 0) + (checked ? 0 : 1)
+  const late = seconds > within
+  if (late) console.log(`failed: the run took ${seconds.toFixed(1)} s, more than ${within} s`)
+  const failed = sum('failed') + unparsed + (nothing ? 1 : 0) + (checked ? 0 : 1) + (late ? 1 : 0)
   const bad = outcomes.filter((outcome) => outcome.failed > 0).map(({ path }) => path)
   if (bad.length > 0) console.log(`\nfailed files:\n  ${bad.sort().join('\n  ')}`)
   const skipped = outcomes.reduce((total, outcome) => total + outcome.skipped.length, 0)

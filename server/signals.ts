@@ -26,19 +26,13 @@ export interface SignalPlan {
  * ends the program without a stop. Once all servers of the program have stopped, it ends with
  * `process.exitCode`, or 0, unless it listens for the signal itself. A second signal ends it at once.
  */
-export function stopOnSignals({ stop, hangUp, endsOnHangUp }: SignalPlan): () => void {
-  // what a reload fails with is in the log already, and its server goes on
-  const onHangUp = (): void => void hangUp().catch(() => {})
-  if (!endsOnHangUp) process.on('SIGHUP', onHangUp)
+export function stopOnSignals(plan: SignalPlan): () => void {
   const known = Reflect.get(globalThis, key) as Leaving | undefined
   const leaving = known ?? new Leaving()
   // shared by all copies of the library: the last server of all ends the program
   Reflect.set(globalThis, key, leaving)
-  leaving.add(stop, endsOnHangUp)
-  return () => {
-    process.off('SIGHUP', onHangUp)
-    leaving.remove(stop)
-  }
+  leaving.add(plan)
+  return () => leaving.remove(plan)
 }
 
 /** Whether one of the streams that the program was started with is a terminal. */
@@ -48,38 +42,49 @@ export function hasTerminal(): boolean {
 }
 
 class Leaving {
-  readonly #stops = new Set<() => Promise<void>>()
+  readonly #plans = new Set<SignalPlan>()
   readonly #onSignal = (signal: NodeJS.Signals): void => void this.#leave(signal as Signal)
+  readonly #onHangUp = (): void => this.#hangUp()
   #isLeaving = false
+  #endsOnHangUp = false
 
-  add(stop: () => Promise<void>, endsOnHangUp = false): void {
-    if (this.#stops.size === 0 && !this.#isLeaving)
+  add(plan: SignalPlan): void {
+    if (this.#plans.size === 0 && !this.#isLeaving) {
       for (const signal of signals) process.on(signal, this.#onSignal)
-    if (endsOnHangUp && !process.listeners('SIGHUP').includes(this.#onSignal))
-      process.on('SIGHUP', this.#onSignal)
-    this.#stops.add(stop)
+      process.on('SIGHUP', this.#onHangUp)
+    }
+    this.#plans.add(plan)
+    this.#endsOnHangUp ||= plan.endsOnHangUp
   }
 
   /** Signals are still heard while servers stop. */
-  remove(stop: () => Promise<void>): void {
-    this.#stops.delete(stop)
-    if (this.#stops.size === 0 && !this.#isLeaving) this.#rest()
+  remove(plan: SignalPlan): void {
+    this.#plans.delete(plan)
+    if (this.#plans.size === 0 && !this.#isLeaving) this.#rest()
+  }
+
+  #hangUp(): void {
+    if (this.#endsOnHangUp) {
+      // a program that listens for it means something else by it
+      if (process.listenerCount('SIGHUP') === 1) void this.#leave('SIGHUP')
+      return
+    }
+    // what a reload fails with is in the log already, and its server goes on
+    for (const { hangUp } of [...this.#plans]) void hangUp().catch(() => {})
   }
 
   async #leave(signal: Signal): Promise<void> {
     const isAlone = process.listenerCount(signal) === 1
-    // a program that listens for it means something else by it
-    if (signal === 'SIGHUP' && !isAlone) return
     if (this.#isLeaving) {
       if (isAlone) process.exit(128 + numbers[signal])
       return
     }
     this.#isLeaving = true
     const release = contain(nobody) // what tools have left running is theirs, to the end of the program
-    while (this.#stops.size > 0) {
-      const stops = [...this.#stops]
-      this.#stops.clear()
-      await Promise.allSettled(stops.map((stop) => stop()))
+    while (this.#plans.size > 0) {
+      const plans = [...this.#plans]
+      this.#plans.clear()
+      await Promise.allSettled(plans.map(({ stop }) => stop()))
     }
     this.#isLeaving = false
     this.#rest()
@@ -88,6 +93,8 @@ class Leaving {
   }
 
   #rest(): void {
-    for (const signal of [...signals, 'SIGHUP' as const]) process.off(signal, this.#onSignal)
+    for (const signal of signals) process.off(signal, this.#onSignal)
+    process.off('SIGHUP', this.#onHangUp)
+    this.#endsOnHangUp = false
   }
 }

@@ -1,4 +1,4 @@
-// Runs one test file in a process group of its own and tells what became of it.
+// Runs test files, each in a process group of its own or many in one process, and tells what became of each.
 import { spawn } from 'node:child_process'
 import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,15 +9,13 @@ const outputLimit = 1_000_000
 const endGrace = 300
 
 /**
- * Runs a transpiled test file and resolves with `{ passed, failed, skipped, tests, problems, output, ms }`; never rejects. At
+ * Runs a transpiled test file in a process of its own and resolves with `{ passed, failed, skipped, tests, problems, output, ms }`; never rejects. At
  * `limit` ms (more on a busy machine), or when `signal` aborts, the file, its process group and the children it named are killed.
  * `folder` is emptied first: what another run has reported or left there is none of this one.
  */
 export async function runFile({ file, root, folder, limit, signal, env }) {
   const start = performance.now()
-  rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
-  mkdirSync(folder, { recursive: true })
-  const facts = join(folder, 'facts')
+  const facts = emptyFolder(folder)
   const child = spawn(process.execPath, ['--enable-source-maps', file], {
     cwd: root,
     env: { ...process.env, ...env, CADUCEUS_TEST_REPORT: facts, TMPDIR: folder },
@@ -35,7 +33,63 @@ export async function runFile({ file, root, folder, limit, signal, env }) {
   }
 }
 
-function ended(child, limit, signal, kill) {
+/**
+ * A process that runs one test file after another, so that what all of them load is loaded once. Where a file ends the process, or
+ * is killed for its time, the next file gets a new one.
+ */
+export function startSharedProcess({ host, root, env }) {
+  const running = { child: undefined, wire: undefined, output: undefined }
+  const start = () => {
+    const child = spawn(process.execPath, ['--enable-source-maps', host], {
+      cwd: root,
+      env: { ...process.env, ...env },
+      stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+      detached: true,
+    })
+    const wire = child.stdio[3]
+    wire.on('error', () => {}) // it ends while it is written to: its exit tells more
+    child.once('exit', () => running.child === child && Object.assign(running, { child: undefined }))
+    Object.assign(running, { child, wire, output: collect([child.stdout, child.stderr]) })
+  }
+  /** As `runFile`; one at a time. */
+  const run = async ({ file, folder, limit, signal }) => {
+    const begin = performance.now()
+    const facts = emptyFolder(folder)
+    if (running.child === undefined) start()
+    const { child, wire, output } = running
+    const done = new Promise((resolve) => wire.once('data', () => resolve({ code: 0, signalName: null })))
+    wire.write(`${JSON.stringify({ file, facts, folder })}\n`)
+    const end = await ended(child, limit, signal, () => killAll(child.pid, facts), done)
+    const leftOver = await outlives(child.pid, endGrace, running.child === child ? child.pid : undefined)
+    if (running.child === child) await new Promise((resolve) => setTimeout(resolve))
+    else await output.closed(endGrace)
+    return {
+      ...judge(readFacts(facts), end, leftOver, limit),
+      output: output.take(),
+      ms: performance.now() - begin,
+    }
+  }
+  /** Lets the process end, so that it can write what it has measured; resolves when it is gone. */
+  const end = async () => {
+    const { child, wire } = running
+    if (child === undefined) return
+    const callOff = whenOver(endGrace * 10, () => killGroup(child.pid))
+    const gone = new Promise((resolve) => child.once('exit', resolve))
+    wire.end()
+    await gone
+    callOff()
+  }
+  return { run, end }
+}
+
+function emptyFolder(folder) {
+  rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
+  mkdirSync(folder, { recursive: true })
+  return join(folder, 'facts')
+}
+
+/** How the process ended; or, for a file in a process with others, what `done` resolves with. */
+function ended(child, limit, signal, kill, done) {
   return new Promise((resolve) => {
     const reason = { killed: undefined }
     const stop = (why) => {
@@ -48,10 +102,13 @@ function ended(child, limit, signal, kill) {
     const settle = (result) => {
       callOff()
       signal.removeEventListener('abort', onAbort)
+      child.off('error', onError).off('exit', onExit)
       resolve({ ...reason, ...result })
     }
-    child.once('error', (error) => settle({ error }))
-    child.once('exit', (code, signalName) => settle({ code, signalName }))
+    const onError = (error) => settle({ error })
+    const onExit = (code, signalName) => settle({ code, signalName })
+    child.once('error', onError).once('exit', onExit)
+    done?.then(settle)
   })
 }
 
@@ -82,7 +139,7 @@ function describeExit({ code, signalName }) {
 }
 
 function collect(streams) {
-  const chunks = []
+  let chunks = []
   let size = 0
   for (const stream of streams) {
     stream.on('data', (chunk) => {
@@ -96,6 +153,13 @@ function collect(streams) {
   )
   return {
     text: () => Buffer.concat(chunks).toString(),
+    /** The text since it was last taken. */
+    take: () => {
+      const text = Buffer.concat(chunks).toString()
+      chunks = []
+      size = 0
+      return text
+    },
     /** A process that outlived the file may hold the pipes open: wait a little, then let go. */
     closed: async (grace) => {
       let timer
@@ -126,14 +190,21 @@ function killGroup(pid) {
   if (pid !== undefined) kill(-pid)
 }
 
-/** Names the processes of the group that are still there after the grace (a child that is just ending is none) and kills them. */
-async function outlives(group, grace) {
+/**
+ * Names the processes of the group that are still there after the grace (a child that is just ending is none), and kills them; its
+ * `leader` may stay.
+ */
+async function outlives(group, grace, leader) {
   if (group === undefined) return ''
   const allowance = startAllowance(grace)
   while (kill(-group, 0)) {
-    const members = listGroup(group)
+    // without /proc nobody can tell the leader from what it has left behind
+    const members = listGroup(group).filter(({ pid }) => pid !== leader && (pid > 0 || leader === undefined))
     if (members.length === 0) return ''
-    if (allowance.left() === 0 && kill(-group)) return members.map((member) => `\n       ${member}`).join('')
+    if (allowance.left() === 0) {
+      for (const { pid } of members) kill(pid)
+      return members.map(({ pid, command }) => `\n       ${pid} ${command}`).join('')
+    }
     await new Promise((resolve) => setTimeout(resolve, 5))
   }
   return ''
@@ -141,13 +212,15 @@ async function outlives(group, grace) {
 
 /** The command lines of a process group as /proc tells; the dead that nobody has waited for do not count. */
 function listGroup(group) {
-  const pids = listFolder('/proc').filter((name) => /^\d+$/.test(name))
-  if (pids.length === 0) return ['(this system has no /proc to name them)']
+  const pids = listFolder('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+  if (pids.length === 0) return [{ pid: -group, command: '(this system has no /proc to name them)' }]
   return pids.flatMap((pid) => {
     const stat = read(`/proc/${pid}/stat`)
     const [state, , memberOf] = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
     if (Number(memberOf) !== group || state === 'Z') return []
-    return [`${pid} ${read(`/proc/${pid}/cmdline`).replaceAll('\0', ' ')}`]
+    return [{ pid, command: read(`/proc/${pid}/cmdline`).replaceAll('\0', ' ') }]
   })
 }
 

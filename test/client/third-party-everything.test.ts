@@ -1,3 +1,4 @@
+// second tier: third party
 import * as assert from 'uvu/assert'
 import type { Client } from '../../client/handle/client.js'
 import type { ClientTransport } from '../../transports/contract/contract.js'

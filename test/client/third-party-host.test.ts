@@ -1,3 +1,4 @@
+// second tier: third party
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'

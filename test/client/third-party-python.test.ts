@@ -1,3 +1,4 @@
+// second tier: third party
 import { spawnSync } from 'node:child_process'
 import * as assert from 'uvu/assert'
 import type { Client } from '../../client/handle/client.js'

@@ -1,3 +1,4 @@
+// second tier: third party
 import { get } from 'node:http'
 import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'

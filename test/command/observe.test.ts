@@ -1,3 +1,4 @@
+// second tier: terminal
 import { spawn } from 'node:child_process'
 import * as assert from 'uvu/assert'
 import { Scene, screenOf } from '../../command/scene.js'

@@ -1,3 +1,4 @@
+// second tier: terminal
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'

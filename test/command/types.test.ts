@@ -1,3 +1,4 @@
+// second tier: time
 // time limit: 60 s
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,3 +1,4 @@
+// second tier: time
 // time limit: 120 s
 import { cpSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,3 +1,4 @@
+// second tier: redis
 // time limit: 60 s
 import { type ChildProcess, spawn } from 'node:child_process'
 import * as assert from 'uvu/assert'

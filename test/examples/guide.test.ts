@@ -1,3 +1,4 @@
+// second tier: time
 // time limit: 180 s
 import { readdirSync, readFileSync } from 'node:fs'
 import * as assert from 'uvu/assert'

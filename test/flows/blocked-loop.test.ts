@@ -1,3 +1,4 @@
+// second tier: time
 import * as assert from 'uvu/assert'
 import { defineServer, defineTool } from '../../index.js'
 import { connect, record } from '../../testing.js'

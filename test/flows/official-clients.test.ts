@@ -1,3 +1,4 @@
+// second tier: third party
 // time limit: 90 s
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'

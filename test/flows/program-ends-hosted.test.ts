@@ -1,3 +1,4 @@
+// second tier: time
 // time limit: 300 s
 import { cpSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,3 +1,4 @@
+// second tier: time
 // time limit: 300 s
 import { pathToFileURL } from 'node:url'
 import * as assert from 'uvu/assert'

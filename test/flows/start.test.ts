@@ -1,3 +1,4 @@
+// second tier: time
 // time limit: 60 s
 import { spawn } from 'node:child_process'
 import { readdir } from 'node:fs/promises'

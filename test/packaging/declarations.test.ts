@@ -1,3 +1,4 @@
+// second tier: package
 // time limit: 120 s
 import { readFileSync } from 'node:fs'
 import { SourceMap } from 'node:module'

@@ -1,3 +1,4 @@
+// second tier: package
 // time limit: 120 s
 import * as assert from 'uvu/assert'
 import { packOnce, writeConsumerFile } from '../support/packed.js'

@@ -1,3 +1,4 @@
+// second tier: package
 // time limit: 120 s
 import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs'
 import { join, posix } from 'node:path'

@@ -1,3 +1,4 @@
+// second tier: package
 // time limit: 120 s
 import { spawn } from 'node:child_process'
 import { mkdirSync, symlinkSync } from 'node:fs'

@@ -1,3 +1,4 @@
+// second tier: time
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'

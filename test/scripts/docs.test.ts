@@ -1,3 +1,4 @@
+// second tier: browser
 // time limit: 270 s
 import { execFile } from 'node:child_process'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'

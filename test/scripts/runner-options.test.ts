@@ -1,3 +1,4 @@
+// second tier: time
 import * as assert from 'uvu/assert'
 import { makeProject, runNode } from '../support/project.js'
 import { inRoot } from '../support/root.js'

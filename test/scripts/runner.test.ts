@@ -1,3 +1,4 @@
+// second tier: time
 import { setTimeout } from 'node:timers/promises'
 import * as assert from 'uvu/assert'
 import { suite } from '../support/suite.js'

@@ -1,3 +1,4 @@
+// second tier: time
 import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
 import type { Server } from '../../server/server.js'

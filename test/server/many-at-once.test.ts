@@ -1,3 +1,4 @@
+// second tier: time
 import { EventEmitter } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'

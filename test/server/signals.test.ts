@@ -1,3 +1,4 @@
+// second tier: time
 // time limit: 60 s
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -12,6 +13,7 @@ import { stopOnSignals } from '../../server/signals.js'
 import { http } from '../../transports/http/client/client.js'
 import { memory } from '../../transports/connections/memory.js'
 import { eventually } from './nodes/_servers.js'
+import { heard } from '../support/heard.js'
 import { inRoot } from '../support/root.js'
 import { suite, type TestContext } from '../support/suite.js'
 
@@ -91,6 +93,22 @@ test('a host program that listens for the signal decides itself how to end', asy
   child.kill('SIGTERM')
   assert.is((await call).text, 'done')
   assert.is((await ended).code, 7)
+})
+
+test('many servers of one program listen once for each signal', (t) => {
+  const reloads = heard<number>()
+  const undo = Array.from({ length: 12 }, (_, index) =>
+    stopOnSignals({
+      stop: async () => {},
+      hangUp: async () => reloads.add(index),
+      endsOnHangUp: false,
+    }),
+  )
+  t.after(() => undo.forEach((one) => one()))
+  const counts = ['SIGTERM', 'SIGINT', 'SIGHUP'].map((signal) => process.listenerCount(signal))
+  assert.equal(counts, [1, 1, 1])
+  process.emit('SIGHUP', 'SIGHUP')
+  assert.is(reloads.all.length, 12)
 })
 
 test('SIGHUP ends no program that has no terminal: calls go on, and the log says that nothing is reloaded', async (t) => {

@@ -47,10 +47,10 @@ test('a synchronous tool that fails by name is answered with isError, and its re
   const result = { content: [{ type: 'text', text: 'no such thing' }], isError: true }
   assert.equal(messages, [{ jsonrpc: '2.0', id: 1, result }])
   assert.equal(
-    events.map(({ type, duration }) => [type, typeof duration]),
+    events.map(({ type, isError, duration }) => [type, isError, typeof duration]),
     [
-      ['start', 'undefined'],
-      ['stop', 'number'],
+      ['start', undefined, 'undefined'],
+      ['error', true, 'number'],
     ],
   )
 })

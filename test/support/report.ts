@@ -10,14 +10,19 @@ export type Fact =
   | { type: 'end' }
 
 /** Where facts go when the runner listens; taken out of the environment so that programs under test never see it. */
-const path = takeVariable('CADUCEUS_TEST_REPORT')
+const runner = { path: takeVariable('CADUCEUS_TEST_REPORT') }
+
+/** Facts go to another file from now on: that of the test file which runs next in this process. */
+export function reportTo(path: string): void {
+  runner.path = path
+}
 
 /** True when the runner asked, with --trace-leaks, where leaked resources were made. */
 export const traceLeaks = takeVariable('CADUCEUS_TRACE_LEAKS') !== undefined
 
 /** Tells the runner a fact; without a runner it is lost, since uvu prints the outcome anyway. */
 export function report(fact: Fact): void {
-  if (path !== undefined) appendFileSync(path, `${JSON.stringify(fact)}\n`)
+  if (runner.path !== undefined) appendFileSync(runner.path, `${JSON.stringify(fact)}\n`)
 }
 
 /** True when the runner wants to know only whether a test fails, not which ones. */

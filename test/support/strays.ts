@@ -9,8 +9,8 @@ export type Stray = {
 /** Gathers the stray errors of one test, or of the time between tests. */
 export type StrayCollector = { readonly seen: Stray[] }
 
-const betweenTests: StrayCollector = { seen: [] }
-const current = { collector: betweenTests }
+const between = { tests: { seen: [] } as StrayCollector }
+const current = { collector: between.tests }
 
 process.on('uncaughtException', (error, origin) => {
   if (origin === 'uncaughtException') current.collector.seen.push({ kind: 'exception', error })
@@ -27,12 +27,18 @@ export function collectStrays(): StrayCollector {
 
 /** Ends a collection; later stray errors belong to no test. */
 export function endCollection(): void {
-  current.collector = betweenTests
+  current.collector = between.tests
+}
+
+/** Forgets the stray errors that arrived while no test ran: another test file begins. */
+export function forgetStrays(): void {
+  between.tests = { seen: [] }
+  endCollection()
 }
 
 /** The stray errors that arrived while no test ran. */
 export function straysBetweenTests(): readonly Stray[] {
-  return betweenTests.seen
+  return between.tests.seen
 }
 
 /** Shows a stray error with its stack, indented for a message. */

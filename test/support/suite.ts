@@ -6,7 +6,14 @@ import { suite as uvuSuite } from 'uvu'
 import { whenOver } from './allowance.mjs'
 import { findLeaks, rememberBaseline } from './leaks.js'
 import { endsAtFirstFailure, report } from './report.js'
-import { collectStrays, endCollection, type Stray, showStray, straysBetweenTests } from './strays.js'
+import {
+  collectStrays,
+  endCollection,
+  forgetStrays,
+  type Stray,
+  showStray,
+  straysBetweenTests,
+} from './strays.js'
 
 /** What a test body is given. */
 export type TestContext = {
@@ -33,28 +40,20 @@ export type Suite = {
 
 const defaultTimeout = 5_000
 const leakGrace = 500
-const file = {
-  suites: 0,
-  started: 0,
-  running: 0,
-  tests: 0,
-  failed: 0,
-  ended: false,
-  warnings: [] as string[],
-}
+const file = newFile()
 
 rememberBaseline()
 process.on('warning', ({ name, message }) => {
-  if (name === 'MaxListenersExceededWarning') file.warnings.push(message)
+  if (name === 'MaxListenersExceededWarning') file.problems.push(`warning: ${message}`)
 })
 // An event that the connection machine of a client does not expect is a bug, whatever else the test is about.
 subscribe('caduceus.client.warning', (message) => {
   const { client, type, reason } = message as { client: string; type: string; reason: string }
   if (type === 'unexpected_event' && client !== 'expects the unexpected')
-    file.warnings.push(`${client}: ${reason}`)
+    file.problems.push(`warning: ${client}: ${reason}`)
 })
 process.on('exit', () => {
-  if (file.ended || file.tests > 0) return
+  if (file.ended || file.tests > 0 || file.onEnd) return
   console.error('no test ran: is test.run() called?')
   process.exitCode = 1
 })
@@ -78,6 +77,50 @@ export function suite(area: string, defaults: TestOptions = {}): Suite {
     inner.run()
   }
   return Object.assign(define, { skip, run })
+}
+
+/**
+ * Begins another test file in this process. The function that is answered resolves when its tests have run and what it has left
+ * behind is told; it is given the error that kept the file from being loaded.
+ */
+export function beginFile(): (error?: unknown) => Promise<void> {
+  let ended = (): void => {}
+  const end = new Promise<void>((resolve) => {
+    ended = resolve
+  })
+  Object.assign(file, newFile(), { onEnd: ended })
+  forgetStrays()
+  rememberBaseline()
+  return async (error) => {
+    if (error !== undefined) file.problems.push(`could not be loaded: ${inspect(error)}`)
+    if (file.started === 0 || error !== undefined) await endFile()
+    return end
+  }
+}
+
+interface TestFile {
+  suites: number
+  started: number
+  running: number
+  tests: number
+  failed: number
+  ended: boolean
+  readonly problems: string[]
+  /** Where other files share the process: told when this one has ended. Otherwise the process ends with it. */
+  onEnd: (() => void) | undefined
+}
+
+function newFile(): TestFile {
+  return {
+    suites: 0,
+    started: 0,
+    running: 0,
+    tests: 0,
+    failed: 0,
+    ended: false,
+    problems: [],
+    onEnd: undefined,
+  }
 }
 
 async function runTest(name: string, body: (t: TestContext) => unknown, timeout: number): Promise<void> {
@@ -154,11 +197,13 @@ function endSuite(): void {
 }
 
 async function endFile(): Promise<void> {
+  if (file.ended) return
+  file.ended = true
   const leaks = await findLeaks(leakGrace)
   const problems = [
     ...straysBetweenTests().map((stray) => `stray error while no test ran: ${showStray(stray)}`),
     ...leaks.map((leak) => `leaked: ${leak}`),
-    ...file.warnings.map((warning) => `warning: ${warning}`),
+    ...file.problems,
   ]
   if (file.tests === 0) problems.push('no test ran')
   if (file.started < file.suites)
@@ -168,7 +213,7 @@ async function endFile(): Promise<void> {
     console.error(text)
   }
   report({ type: 'end' })
-  file.ended = true
+  if (file.onEnd) return file.onEnd()
   process.exit(problems.length > 0 || file.failed > 0 ? 1 : 0)
 }
 

@@ -1,3 +1,4 @@
+// second tier: time
 // time limit: 120 s
 import { http } from '../../transports/http/client/client.js'
 import { serveHttp } from '../../transports/http/server/serve.js'

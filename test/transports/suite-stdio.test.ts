@@ -1,3 +1,4 @@
+// second tier: time
 import { fileURLToPath } from 'node:url'
 import { stdio } from '../../transports/stdio/client.js'
 import { transportSuite } from './_suite.js'

@@ -1,3 +1,4 @@
+// second tier: time
 import * as assert from 'uvu/assert'
 import type { StartClientOptions } from '../../../client/options/options.js'
 import { McpError } from '../../../protocol/wire/errors.js'

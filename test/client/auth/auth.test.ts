@@ -1,3 +1,4 @@
+// second tier: time
 import * as assert from 'uvu/assert'
 import { oauth } from '../../../client/auth/provider.js'
 import type { OAuthOptions } from '../../../client/auth/options.js'

@@ -1,3 +1,4 @@
+// second tier: time
 import { spawn } from 'node:child_process'
 import { generateKeyPairSync } from 'node:crypto'
 import { once } from 'node:events'

@@ -1,3 +1,4 @@
+// second tier: time
 // time limit: 120 s
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

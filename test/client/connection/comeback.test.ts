@@ -1,3 +1,4 @@
+// second tier: time
 import * as assert from 'uvu/assert'
 import type { Client } from '../../../client/handle/client.js'
 import { startClient } from '../../../client/handle/supervisor.js'

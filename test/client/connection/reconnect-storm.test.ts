@@ -1,3 +1,4 @@
+// second tier: time
 import type { AddressInfo } from 'node:net'
 import * as assert from 'uvu/assert'
 import type { ServerEntry } from '../../../client/fleet/server-entry.js'

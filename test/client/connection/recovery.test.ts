@@ -1,3 +1,4 @@
+// second tier: time
 import * as assert from 'uvu/assert'
 import { ClientError } from '../../../client/base/errors.js'
 import { createFakeClock } from '../../../runtime/time/fake-clock.js'

@@ -1,3 +1,4 @@
+// second tier: time
 import * as assert from 'uvu/assert'
 import { metaKeys, metaOf } from '../../../protocol/stateless/envelope.js'
 import { McpError } from '../../../protocol/wire/errors.js'

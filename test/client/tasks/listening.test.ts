@@ -1,3 +1,4 @@
+// second tier: time
 import * as assert from 'uvu/assert'
 import { http } from '../../../transports/http/client/client.js'
 import { heard } from '../../support/heard.js'

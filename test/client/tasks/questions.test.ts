@@ -1,3 +1,4 @@
+// second tier: time
 import * as assert from 'uvu/assert'
 import { metaOf } from '../../../protocol/stateless/envelope.js'
 import type { JsonObject } from '../../../protocol/wire/json.js'

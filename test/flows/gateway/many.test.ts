@@ -1,3 +1,4 @@
+// second tier: time
 // time limit: 60 s
 import * as assert from 'uvu/assert'
 import type { Client } from '../../../client/handle/client.js'

@@ -1,3 +1,4 @@
+// second tier: time
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { realpath } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

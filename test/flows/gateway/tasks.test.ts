@@ -1,3 +1,4 @@
+// second tier: time
 import * as assert from 'uvu/assert'
 import { startClient } from '../../../client/handle/supervisor.js'
 import { defineServer } from '../../../server/definitions/define-server.js'

@@ -1,3 +1,4 @@
+// second tier: time
 // time limit: 90 s
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,3 +1,4 @@
+// second tier: time
 // time limit: 120 s
 import { Worker } from 'node:worker_threads'
 import * as assert from 'uvu/assert'

@@ -1,3 +1,4 @@
+// second tier: time
 import * as assert from 'uvu/assert'
 import { suite } from '../../support/suite.js'
 import { runProgram, runtimeUrl } from '../_program.js'

@@ -1,3 +1,4 @@
+// second tier: time
 // time limit: 300 s
 import { readFileSync } from 'node:fs'
 import * as assert from 'uvu/assert'

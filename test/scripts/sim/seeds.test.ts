@@ -1,3 +1,4 @@
+// second tier: time
 // time limit: 300 s
 import * as assert from 'uvu/assert'
 import { judge } from '../../../scripts/sim/judge.js'

@@ -1,3 +1,4 @@
+// second tier: time
 import { BroadcastChannel } from 'node:worker_threads'
 import * as assert from 'uvu/assert'
 import { fileURLToPath } from 'node:url'

@@ -1,3 +1,4 @@
+// second tier: time
 import { isDeepStrictEqual } from 'node:util'
 import * as assert from 'uvu/assert'
 import { type CallOptions, type ClientOptions, subscribeClient } from '../../../client/index.js'

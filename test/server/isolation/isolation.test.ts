@@ -1,3 +1,4 @@
+// second tier: time
 import * as assert from 'uvu/assert'
 import { field } from '../../../index.js'
 import { subscribe } from '../../../runtime/index.js'

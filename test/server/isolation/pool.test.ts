@@ -1,3 +1,4 @@
+// second tier: time
 import * as assert from 'uvu/assert'
 import { setTimeout as pause } from 'node:timers/promises'
 import { field } from '../../../index.js'

@@ -1,3 +1,4 @@
+// second tier: time
 import { spawn } from 'node:child_process'
 import { request } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'

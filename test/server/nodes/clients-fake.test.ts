@@ -1,3 +1,4 @@
+// second tier: time
 import { suite } from '../../support/suite.js'
 import { clientsSuite } from './_clients-suite.js'
 import { startFake } from './_servers.js'

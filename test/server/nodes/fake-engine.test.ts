@@ -1,3 +1,4 @@
+// second tier: time
 import { equal, is } from 'uvu/assert'
 import { type FakeEngine, fakeEngine, goodEngine } from '../../../scripts/sim/store/engine.js'
 import { heard } from '../../support/heard.js'

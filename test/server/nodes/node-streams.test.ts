@@ -1,3 +1,4 @@
+// second tier: time
 import { equal, is, match, ok } from 'uvu/assert'
 import type { LoggedStream } from '../../../transports/http/streams/event-log.js'
 import { suite } from '../../support/suite.js'

@@ -1,3 +1,4 @@
+// second tier: time
 import * as assert from 'uvu/assert'
 import { type Client, ClientError, startClient } from '../../../client/index.js'
 import { McpError } from '../../../protocol/index.js'

@@ -1,3 +1,4 @@
+// second tier: time
 import { once } from 'node:events'
 import { connect, Socket } from 'node:net'
 import * as assert from 'uvu/assert'

@@ -1,3 +1,4 @@
+// second tier: time
 import { mkdtemp, readFile, rm, watch, writeFile } from 'node:fs/promises'
 import { request } from 'node:http'
 import { tmpdir } from 'node:os'

@@ -1,3 +1,4 @@
+// second tier: time
 import * as assert from 'uvu/assert'
 import { startClient } from '../../../client/index.js'
 import { startServer } from '../../../server/server-supervisor.js'

@@ -1,3 +1,4 @@
+// second tier: redis
 // time limit: 180 s
 import { equal, is, match } from 'uvu/assert'
 import { subscribe } from '../../../runtime/faults/events.js'

@@ -1,3 +1,4 @@
+// second tier: redis
 import { redis } from '../../../server/redis/redis.js'
 import { redisTest, startRedis } from '../../support/redis.js'
 import { suite } from '../../support/suite.js'

@@ -1,3 +1,4 @@
+// second tier: redis
 import { equal, is, match, not, ok } from 'uvu/assert'
 import { inspect } from 'node:util'
 import type { ServerError } from '../../../server/base/errors.js'

@@ -1,3 +1,4 @@
+// second tier: time
 // time limit: 120 s
 import * as assert from 'uvu/assert'
 import { defineServer } from '../../../server/definitions/define-server.js'

@@ -1,3 +1,4 @@
+// second tier: time
 import * as assert from 'uvu/assert'
 import { defineServer } from '../../../server/definitions/define-server.js'
 import { startServer } from '../../../server/server-supervisor.js'

@@ -1,3 +1,4 @@
+// second tier: time
 import type { Socket } from 'node:net'
 import * as assert from 'uvu/assert'
 import type { Server } from '../../../server/server.js'

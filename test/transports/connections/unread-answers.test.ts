@@ -1,3 +1,4 @@
+// second tier: time
 import { connect, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import * as assert from 'uvu/assert'

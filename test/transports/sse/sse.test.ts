@@ -1,3 +1,4 @@
+// second tier: time
 import * as assert from 'uvu/assert'
 import { request, type IncomingMessage } from 'node:http'
 import { createFakeClock } from '../../../runtime/time/fake-clock.js'

@@ -1,3 +1,4 @@
+// second tier: time
 import { tmpdir } from 'node:os'
 import * as assert from 'uvu/assert'
 import { buildRequest } from '../../../protocol/wire/jsonrpc.js'

@@ -1,3 +1,4 @@
+// second tier: time
 // time limit: 120 s
 import { spawnSync } from 'node:child_process'
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'

@@ -1,3 +1,4 @@
+// own process: it looks at what is loaded
 import { createRequire } from 'node:module'
 import { basename } from 'node:path'
 import * as assert from 'uvu/assert'

@@ -1,3 +1,4 @@
+// second tier: time
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'

@@ -1,3 +1,4 @@
+// second tier: browser
 // time limit: 120 s
 import { existsSync } from 'node:fs'
 import { type Browser, chromium, type Page } from 'playwright-core'

@@ -1,3 +1,4 @@
+// second tier: time
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,3 +1,4 @@
+// second tier: time
 import { once } from 'node:events'
 import * as assert from 'uvu/assert'
 import { WebSocket } from 'ws'

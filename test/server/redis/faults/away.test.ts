@@ -1,3 +1,4 @@
+// second tier: redis
 // time limit: 180 s
 import { setTimeout as sleep } from 'node:timers/promises'
 import * as assert from 'uvu/assert'

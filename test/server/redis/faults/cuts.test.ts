@@ -1,3 +1,4 @@
+// second tier: redis
 // time limit: 180 s
 import * as assert from 'uvu/assert'
 import { redisTest } from '../../../support/redis.js'

@@ -1,3 +1,4 @@
+// second tier: redis
 // time limit: 180 s
 import { redisTest } from '../../../support/redis.js'
 import { suite } from '../../../support/suite.js'

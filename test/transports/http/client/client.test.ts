@@ -1,3 +1,4 @@
+// second tier: time
 import { get } from 'node:http'
 import { createRequire } from 'node:module'
 import * as assert from 'uvu/assert'

@@ -1,3 +1,4 @@
+// second tier: time
 import * as assert from 'uvu/assert'
 import { createServer, type IncomingMessage, type Server as NodeServer } from 'node:http'
 import https from 'node:https'

@@ -1,3 +1,4 @@
+// second tier: time
 import * as assert from 'uvu/assert'
 import { request } from 'node:http'
 import { Agent, EventSource, fetch } from 'undici'

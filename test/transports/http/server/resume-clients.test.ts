@@ -1,3 +1,4 @@
+// second tier: time
 import { createServer } from 'node:http'
 import { type AddressInfo, connect, createServer as createFront, type Socket } from 'node:net'
 import * as assert from 'uvu/assert'

@@ -1,3 +1,4 @@
+// second tier: time
 import { Agent, request } from 'node:http'
 import * as https from 'node:https'
 import { connect } from 'node:net'

@@ -1,3 +1,4 @@
+// second tier: time
 import * as https from 'node:https'
 import { connect, type Socket } from 'node:net'
 import * as assert from 'uvu/assert'

@@ -1,0 +1,24 @@
+// What the first lines of a test file say of how it is run. The rule is in test/README.md.
+//   // second tier: redis, time     what it needs, or why it takes longer
+//   // own process: <why>           nothing else runs in its process
+//   // time limit: 120 s            instead of 60 s
+const defaultLimit = 60_000
+
+/** Why a test belongs to the second tier. */
+const needs = ['redis', 'browser', 'terminal', 'package', 'third party', 'runtime', 'seeds', 'time']
+
+/** Reads the first lines of a test file: `{ tier, needs, alone, limit }`, or `{ problem }` where they say what is not known. */
+export function readHeader(text) {
+  const top = text.split('\n', 10).join('\n')
+  const seconds = /^\/\/ time limit: (\d+) s$/m.exec(top)?.[1]
+  const said = /^\/\/ second tier: (.+)$/m.exec(top)?.[1]?.split(', ') ?? []
+  const unknown = said.find((need) => !needs.includes(need))
+  if (unknown !== undefined)
+    return { problem: `second tier: expected some of ${needs.join(', ')}, got ${unknown}` }
+  return {
+    tier: said.length > 0 ? 'second' : 'fast',
+    needs: said,
+    alone: said.length > 0 || /^\/\/ own process: \S/m.test(top),
+    limit: seconds ? Number(seconds) * 1000 : defaultLimit,
+  }
+}
