@@ -130,7 +130,7 @@ async function runAll(root, files, { coverage, 'trace-leaks': traceLeaks, alone,
 }
 
 function notRun(problem) {
-  return { passed: 0, failed: 1, skipped: [], tests: [], problems: [problem], output: '', ms: 0 }
+  return { passed: 0, failed: 1, skipped: [], tests: [], problems: [problem], output: '', ms: 0, cpu: 0 }
 }
 
 function printFile(path, { passed, failed, tests, skipped, problems, output, ms }) {
@@ -149,7 +149,8 @@ function printSlowest(outcomes, count) {
   if (count === 0) return
   console.log('\nslowest files:')
   const slowest = [...outcomes].sort((a, b) => b.ms - a.ms).slice(0, count)
-  for (const { path, ms } of slowest) console.log(`  ${(ms / 1000).toFixed(1).padStart(6)} s  ${path}`)
+  const seconds = (ms) => `${(ms / 1000).toFixed(1).padStart(6)} s`
+  for (const { path, ms, cpu } of slowest) console.log(`${seconds(ms)} ${seconds(cpu)} of CPU  ${path}`)
 }
 
 function summarize({ checked, broken, outcomes, tier, positionals, seconds, within }) {

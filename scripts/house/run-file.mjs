@@ -128,6 +128,7 @@ function judge(facts, end, leftOver, limit) {
   return {
     tests,
     problems,
+    cpu: facts.find(({ type }) => type === 'end')?.cpu ?? 0,
     skipped: facts.filter(({ type }) => type === 'skip'),
     passed: tests.length - failed.length,
     failed: failed.length + (problems.length > 0 ? 1 : 0),

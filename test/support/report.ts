@@ -7,7 +7,7 @@ export type Fact =
   | { type: 'problem'; text: string }
   | { type: 'child'; pid: number }
   | { type: 'childExit'; pid: number }
-  | { type: 'end' }
+  | { type: 'end'; cpu: number }
 
 /** Where facts go when the runner listens; taken out of the environment so that programs under test never see it. */
 const runner = { path: takeVariable('CADUCEUS_TEST_REPORT') }

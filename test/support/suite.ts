@@ -3,7 +3,7 @@ import { performance } from 'node:perf_hooks'
 import { setImmediate } from 'node:timers'
 import { inspect } from 'node:util'
 import { suite as uvuSuite } from 'uvu'
-import { whenOver } from './allowance.mjs'
+import { totalCpu, whenOver } from './allowance.mjs'
 import { findLeaks, rememberBaseline } from './leaks.js'
 import { endsAtFirstFailure, report } from './report.js'
 import {
@@ -40,7 +40,7 @@ export type Suite = {
 
 const defaultTimeout = 5_000
 const leakGrace = 500
-const file = newFile()
+const file = { ...newFile(), cpu: 0 }
 
 rememberBaseline()
 process.on('warning', ({ name, message }) => {
@@ -105,6 +105,8 @@ interface TestFile {
   tests: number
   failed: number
   ended: boolean
+  /** CPU time of the process, in ms, when the file began. */
+  readonly cpu: number
   readonly problems: string[]
   /** Where other files share the process: told when this one has ended. Otherwise the process ends with it. */
   onEnd: (() => void) | undefined
@@ -118,6 +120,7 @@ function newFile(): TestFile {
     tests: 0,
     failed: 0,
     ended: false,
+    cpu: totalCpu(),
     problems: [],
     onEnd: undefined,
   }
@@ -212,7 +215,7 @@ async function endFile(): Promise<void> {
     report({ type: 'problem', text })
     console.error(text)
   }
-  report({ type: 'end' })
+  report({ type: 'end', cpu: totalCpu() - file.cpu })
   if (file.onEnd) return file.onEnd()
   process.exit(problems.length > 0 || file.failed > 0 ? 1 : 0)
 }
