@@ -1,7 +1,9 @@
 // npm test: the checks, then the fast tier of tests. The rule for tiers is in test/README.md.
 //   node scripts/test.mjs [part of a path ...]         the files whose path has one of these parts, of both tiers, without the checks
 //   node scripts/test.mjs --tier fast|second|all       the tier that is run where no file is named; fast by default
-//   --check  --coverage  --trace-leaks  --root folder
+//   --check        the checks first, where the fast tier is run as a whole
+//   --coverage  --trace-leaks  --root folder
+//   --only TEXT    the tests whose name has this part
 //   --alone        a process for each file
 //   --at-once N    files that run at a time; by default as many as the machine has cores and memory for
 //   --slowest N    names the slowest files at the end
@@ -33,6 +35,7 @@ async function main() {
       coverage: { type: 'boolean', default: false },
       'trace-leaks': { type: 'boolean', default: false },
       root: { type: 'string', default: repository },
+      only: { type: 'string', default: '' },
       alone: { type: 'boolean', default: false },
       'at-once': { type: 'string', default: String(defaultAtOnce()) },
       slowest: { type: 'string', default: '0' },
@@ -41,8 +44,12 @@ async function main() {
   })
   const root = resolve(values.root)
   const tier = values.tier ?? (positionals.length > 0 ? 'all' : 'fast')
+  if (!['fast', 'second', 'all'].includes(tier)) {
+    console.error(`--tier: expected fast, second or all, got ${tier}`)
+    return 2
+  }
   const start = performance.now()
-  const checked = !values.check || positionals.length > 0 || check(root)
+  const checked = !values.check || tier === 'second' || positionals.length > 0 || check(root)
   const broken = await transpile(root)
   const files = selectFiles(root, tier, positionals)
   const outcomes = files.length === 0 ? [] : await runAll(root, files, values)
@@ -87,12 +94,14 @@ function matches(path, part) {
   return path.includes(part.replace(/^\.\//, '').replace(/\.ts$/, ''))
 }
 
-async function runAll(root, files, { coverage, 'trace-leaks': traceLeaks, alone, 'at-once': atOnce }) {
+async function runAll(root, files, { coverage, 'trace-leaks': traceLeaks, only, alone, 'at-once': atOnce }) {
   const folder = mkdtempSync(join(tmpdir(), 'caduceus-'))
   const interrupt = new AbortController()
   const onSignal = () => interrupt.abort()
   process.once('SIGINT', onSignal).once('SIGTERM', onSignal)
   const env = {
+    CADUCEUS_TEST_RUN: folder,
+    ...(only ? { CADUCEUS_TEST_ONLY: only } : {}),
     ...(coverage ? { NODE_V8_COVERAGE: join(folder, 'coverage') } : {}),
     ...(traceLeaks ? { CADUCEUS_TRACE_LEAKS: '1' } : {}),
   }
@@ -113,11 +122,11 @@ async function runAll(root, files, { coverage, 'trace-leaks': traceLeaks, alone,
       printFile(path, outcome)
       left -= 1
       if (left > 0) continue
-      await shared.end()
+      await shared.stop()
       shared = startSharedProcess({ host, root, env })
       left = filesPerProcess
     }
-    await shared.end()
+    await shared.stop()
   }
   try {
     await Promise.all(Array.from({ length: Number(atOnce) }, work))

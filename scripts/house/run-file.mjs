@@ -34,8 +34,8 @@ export async function runFile({ file, root, folder, limit, signal, env }) {
 }
 
 /**
- * A process that runs one test file after another, so that what all of them load is loaded once. Where a file ends the process, or
- * is killed for its time, the next file gets a new one.
+ * A process that runs one test file after another, so that what all of them load is loaded once. After a file that fails the next
+ * one gets a new process.
  */
 export function startSharedProcess({ host, root, env }) {
   const running = { child: undefined, wire: undefined, output: undefined }
@@ -61,16 +61,15 @@ export function startSharedProcess({ host, root, env }) {
     wire.write(`${JSON.stringify({ file, facts, folder })}\n`)
     const end = await ended(child, limit, signal, () => killAll(child.pid, facts), done)
     const leftOver = await outlives(child.pid, endGrace, running.child === child ? child.pid : undefined)
+    const verdict = judge(readFacts(facts), end, leftOver, limit)
+    // what has failed may have left something behind
+    if (verdict.failed > 0) await stop()
     if (running.child === child) await new Promise((resolve) => setTimeout(resolve))
     else await output.closed(endGrace)
-    return {
-      ...judge(readFacts(facts), end, leftOver, limit),
-      output: output.take(),
-      ms: performance.now() - begin,
-    }
+    return { ...verdict, output: output.take(), ms: performance.now() - begin }
   }
   /** Lets the process end, so that it can write what it has measured; resolves when it is gone. */
-  const end = async () => {
+  const stop = async () => {
     const { child, wire } = running
     if (child === undefined) return
     const callOff = whenOver(endGrace * 10, () => killGroup(child.pid))
@@ -79,7 +78,7 @@ export function startSharedProcess({ host, root, env }) {
     await gone
     callOff()
   }
-  return { run, end }
+  return { run, stop }
 }
 
 function emptyFolder(folder) {

@@ -1,7 +1,8 @@
 // Mirrors the sources into `.t/`, TypeScript as JavaScript, so that plain node runs them without bundling.
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { createHash } from 'node:crypto'
+import { mkdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
-import { stop, transform } from 'esbuild'
+import { stop, transform, version } from 'esbuild'
 import { floorsWithDoors, listFiles, listSources, sourceFolders } from './sources.mjs'
 
 /** Where the transpiled mirror lives, relative to the root. */
@@ -17,7 +18,8 @@ export async function transpile(root, folders = sourceFolders) {
   const present = folders.flatMap((folder) => listFiles(join(root, mirror), folder))
   const paths = listSources(root, folders)
   const broken = []
-  await Promise.all(paths.map((path) => transpileFile(root, path, broken)))
+  const stale = isOurs(root) ? paths.filter((path) => isStale(root, path)) : paths
+  await Promise.all(stale.map((path) => transpileFile(root, path, broken)))
   await stop()
   replace(join(root, mirror, 'package.json'), mirrorPackage())
   removeStale(root, present, new Set(paths.map(outputPath)))
@@ -27,6 +29,17 @@ export async function transpile(root, folders = sourceFolders) {
 /** Where a source file lands inside `.t/`. */
 export function outputPath(path) {
   return isTypeScript(path) ? `${path.slice(0, -3)}.js` : path
+}
+
+/** Whether the mirror was made by this program and this version of esbuild. */
+function isOurs(root) {
+  return read(join(root, mirror, 'package.json'))?.toString() === mirrorPackage()
+}
+
+function isStale(root, path) {
+  const target = join(root, mirror, outputPath(path))
+  const made = statSync(target, { throwIfNoEntry: false })
+  return made === undefined || made.mtimeMs <= statSync(join(root, path)).mtimeMs
 }
 
 async function transpileFile(root, path, broken) {
@@ -48,6 +61,7 @@ async function transpileFile(root, path, broken) {
     const message = `${path}:${location?.line ?? 1}: ${text}`
     broken.push({ path, text: message })
     replace(target, `throw new SyntaxError(${JSON.stringify(message)})\n`)
+    utimesSync(target, 0, 0) // stale for ever: each run tells of it
   }
 }
 
@@ -64,11 +78,16 @@ function mirrorPackage() {
     './otel': './otel.js',
     ...Object.fromEntries(doors),
   }
-  return `${JSON.stringify({ name: 'caduceus', type: 'module', exports }, null, 2)}\n`
+  const made = createHash('sha256')
+    .update(version)
+    .update(readFileSync(import.meta.filename))
+    .digest('hex')
+  return `${JSON.stringify({ name: 'caduceus', type: 'module', made, exports }, null, 2)}\n`
 }
 
 function replace(target, content) {
-  if (read(target)?.equals(Buffer.from(content))) return
+  const now = new Date()
+  if (read(target)?.equals(Buffer.from(content))) return utimesSync(target, now, now)
   mkdirSync(dirname(target), { recursive: true })
   const temporary = `${target}.${process.pid}.new`
   writeFileSync(temporary, content)

@@ -1,4 +1,6 @@
 // second tier: time
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { makeProject, runNode } from '../support/project.js'
 import { inRoot } from '../support/root.js'
@@ -29,8 +31,7 @@ test('a file without a test, without run(), or with a broken import is a failure
     'test/a/no-import.test.ts': file(`import './missing.js'\ntest('holds', () => {})`),
     'test/a/no-tests.test.ts': file(''),
   })
-  assert.match(outcome.output, 'the file: no test ran (exit code 0)')
-  assert.match(outcome.output, 'no test ran: is test.run() called?')
+  assert.match(outcome.output, 'the file: no test ran: is test.run() called?')
   assert.match(outcome.output, 'missing.js')
   assert.is(lastLine(outcome), '0 passed, 4 failed')
 })
@@ -57,6 +58,17 @@ test('arguments choose files by a part of their path, and no match is a failure'
   assert.match(none.output, 'no test file matches test/c')
 })
 
+test('--only runs the tests whose name has a part; none is a failure', async (t) => {
+  const files = {
+    'test/a/one.test.ts': file(
+      `test('holds what it has', () => {})\ntest('breaks', () => { throw new Error('run') })`,
+    ),
+  }
+  assert.is(lastLine(await runTests(t, files, 'a/one', '--only', 'holds what')), '1 passed, 0 failed')
+  const none = await runTests(t, files, 'a/one', '--only', 'no such test')
+  assert.match(none.output, 'the file: no test ran')
+})
+
 test('a skipped test is printed with its reason and counts as nothing', async (t) => {
   const body = `test('holds', () => {})\ntest.skip('draws', 'no browser here')`
   const outcome = await runTests(t, { 'test/a/one.test.ts': file(body) })
@@ -78,6 +90,88 @@ test('--coverage tells the lines of the sources that no test reached', async (t)
   assert.match(outcome.output, /never\.ts +\| +0 \|/)
   assert.match(outcome.output, /half\.ts +\| +\d+\.\d+ \| +100 \| +50 \| +\d+\.\d+ \| 6-7/)
   assert.is(lastLine(outcome), '1 passed, 0 failed')
+})
+
+test('npm test runs the fast tier, --tier the other or all, and a name what it fits', async (t) => {
+  const files = {
+    'test/a/fast.test.ts': file(`test('holds', () => {})`),
+    'test/a/slow.test.ts': file(`test('holds', () => {})`, '// second tier: redis, time'),
+    'test/a/wrong.test.ts': file(`test('holds', () => {})`, '// second tier: reddis'),
+  }
+  const fast = await runTests(t, files)
+  assert.match(fast.output, 'ok   test/a/fast.test.ts')
+  assert.not.match(fast.output, 'test/a/slow.test.ts')
+  assert.match(fast.output, 'second tier: expected some of redis, browser,')
+  const second = await runTests(t, files, '--tier', 'second')
+  assert.not.match(second.output, 'test/a/fast.test.ts')
+  assert.match(second.output, 'ok   test/a/slow.test.ts')
+  const all = await runTests(t, files, '--tier', 'all')
+  assert.is(lastLine(all), '2 passed, 1 failed')
+  const named = await runTests(t, files, 'a/slow')
+  assert.is(lastLine(named), '1 passed, 0 failed')
+  const odd = await runTests(t, files, '--tier', 'third')
+  assert.is(odd.code, 2)
+  assert.match(odd.output, '--tier: expected fast, second or all, got third')
+})
+
+test('files share a process, unless their first lines, or --alone, say otherwise', async (t) => {
+  const tells = (name: string, top = '') =>
+    file(`test('holds', () => writeFileSync('pid-${name}', String(process.pid)))`, top).replace(
+      'import { spawn',
+      "import { writeFileSync } from 'node:fs'\nimport { spawn",
+    )
+  const project = makeProject(t, {
+    'test/a/one.test.ts': tells('one'),
+    'test/a/two.test.ts': tells('two'),
+    'test/b/own.test.ts': tells('own', '// own process: it looks at what is loaded'),
+  })
+  const pids = async (...args: string[]): Promise<string[]> => {
+    const command = [inRoot('scripts', 'test.mjs'), '--root', project, '--at-once', '1', ...args]
+    const { code, output } = await runNode(command, project, t.signal)
+    assert.is(code, 0, output)
+    return ['one', 'two', 'own'].map((name) => readFileSync(join(project, `pid-${name}`), 'utf8'))
+  }
+  const [one, two, own] = await pids()
+  assert.is(one, two)
+  assert.is.not(own, one)
+  assert.is(new Set(await pids('--alone')).size, 3)
+})
+
+test('what a file leaves in a shared process fails that file, not the next one', async (t) => {
+  const outcome = await runTests(
+    t,
+    {
+      'test/a/1.test.ts': file(`test('holds', () => {
+        process.env.LEFT = 'behind'
+        setInterval(() => {}, 1_000)
+        setTimeout(() => { throw new Error('too late') }, 50)
+      })`),
+      'test/a/2.test.ts': file(
+        `test('holds', () => { if (process.env.LEFT) throw new Error('not a clean start') })`,
+      ),
+      'test/a/3.test.ts': file(`test('holds', () => {})\ntest('leaves', () => process.exit(0))`),
+      'test/a/4.test.ts': file(`test('holds', () => {})`),
+    },
+    '--at-once',
+    '1',
+  )
+  assert.match(outcome.output, /FAIL test\/a\/1[\s\S]*leaked: 1 active timer/)
+  assert.match(outcome.output, /the file: stray error while no test ran: uncaught exception: Error: too late/)
+  assert.match(outcome.output, 'ok   test/a/2.test.ts  1 passed')
+  assert.match(outcome.output, /FAIL test\/a\/3[\s\S]*ended before its tests were finished/)
+  assert.match(outcome.output, 'ok   test/a/4.test.ts  1 passed')
+  assert.is(lastLine(outcome), '4 passed, 2 failed')
+})
+
+test('--within fails a run that takes longer, and --slowest names where the time goes', async (t) => {
+  const files = {
+    'test/a/one.test.ts': file(`test('holds', () => {})`),
+    'test/a/two.test.ts': file(`test('holds', () => new Promise((done) => setTimeout(done, 900)))`),
+  }
+  const outcome = await runTests(t, files, '--within', '0.5', '--slowest', '1')
+  assert.match(outcome.output, /slowest files:\n +\d\.\d s +\d\.\d s of CPU {2}test\/a\/two\.test\.ts\n/)
+  assert.match(outcome.output, /failed: the run took \d+\.\d s, more than 0\.5 s/)
+  assert.is(lastLine(outcome), '2 passed, 1 failed')
 })
 
 test('--check adds the checks of the house, and a problem there is a failure of the run', async (t) => {

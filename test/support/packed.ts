@@ -4,14 +4,17 @@ import {
   mkdirSync,
   mkdtempSync,
   readFileSync,
+  renameSync,
   rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { transformSync } from 'esbuild'
 import { type Outcome, run, runNode } from './project.js'
+import { runFolder } from './report.js'
 import { inRoot } from './root.js'
 
 /** The package as a stranger has it: packed, and installed into an empty folder. */
@@ -38,11 +41,51 @@ const once: { packed?: Promise<Packed> } = {}
 
 /**
  * Packs a copy of the repository (so that `dist/` of the repository stays as it is) and installs the tarball without any install
- * script; the first call of a test file does the work, which takes some 5 s. `signal` ends that work.
+ * script. The first test file of a run does the work, which takes some 20 s; the others get a copy of its folder. `signal` ends
+ * that work.
  */
 export function packOnce(signal: AbortSignal): Promise<Packed> {
-  once.packed ??= packAndInstall(signal)
+  once.packed ??= runFolder === undefined ? packInto(ownFolder(), signal) : packOfRun(runFolder, signal)
   return once.packed
+}
+
+/** The folder appears when the package is whole, so that nobody sees half of it. */
+async function packOfRun(run: string, signal: AbortSignal): Promise<Packed> {
+  const whole = join(run, 'packed')
+  const half = join(run, 'packing')
+  while (!existsSync(whole)) {
+    if (!makeFolder(half)) {
+      await pause(100, undefined, { signal })
+      continue
+    }
+    try {
+      const { tarball, files } = await packInto(half, signal)
+      writeFileSync(join(half, 'report.json'), JSON.stringify({ tarball: basename(tarball), files }))
+      renameSync(half, whole)
+    } finally {
+      rmSync(half, { recursive: true, force: true })
+    }
+  }
+  const { tarball, files } = JSON.parse(readFileSync(join(whole, 'report.json'), 'utf8'))
+  const folder = join(ownFolder(), 'consumer')
+  cpSync(join(whole, 'consumer'), folder, { recursive: true, verbatimSymlinks: true })
+  return { folder, tarball: join(whole, tarball), files }
+}
+
+function ownFolder(): string {
+  const place = mkdtempSync(join(tmpdir(), 'packed-'))
+  process.once('exit', () => rmSync(place, { recursive: true, force: true }))
+  return place
+}
+
+function makeFolder(path: string): boolean {
+  try {
+    mkdirSync(path)
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
+    throw error
+  }
 }
 
 /** Writes a file of the consumer, e.g. a program that imports the package, and returns its path. */
@@ -85,9 +128,7 @@ export async function runAndListPackages(
   return { ...outcome, packages: [...packages].map(String).sort() }
 }
 
-async function packAndInstall(signal: AbortSignal): Promise<Packed> {
-  const place = mkdtempSync(join(tmpdir(), 'packed-'))
-  process.once('exit', () => rmSync(place, { recursive: true, force: true }))
+async function packInto(place: string, signal: AbortSignal): Promise<Packed> {
   const copy = join(place, 'copy')
   for (const name of [...sources, ...singles]) cpSync(inRoot(name), join(copy, name), { recursive: true })
   symlinkSync(inRoot('node_modules'), join(copy, 'node_modules'))

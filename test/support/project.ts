@@ -7,7 +7,15 @@ import type { TestContext } from './suite.js'
 
 const aboutNpmRun =
   /^(?:npm_(?:package|lifecycle)_|npm_(?:command|execpath)$|npm_config_local_prefix$|INIT_CWD$)/
-const suiteFiles = ['suite.ts', 'report.ts', 'strays.ts', 'leaks.ts', 'allowance.mjs', 'allowance.d.mts']
+const suiteFiles = [
+  'shared.ts',
+  'suite.ts',
+  'report.ts',
+  'strays.ts',
+  'leaks.ts',
+  'allowance.mjs',
+  'allowance.d.mts',
+]
 
 /** What a program said and how it ended. */
 export type Outcome = { readonly code: number | null; readonly output: string }

@@ -17,6 +17,9 @@ export function reportTo(path: string): void {
   runner.path = path
 }
 
+/** A folder that all test files of a run share; undefined where a file runs by itself. */
+export const runFolder = takeVariable('CADUCEUS_TEST_RUN')
+
 /** True when the runner asked, with --trace-leaks, where leaked resources were made. */
 export const traceLeaks = takeVariable('CADUCEUS_TRACE_LEAKS') !== undefined
 
@@ -27,6 +30,9 @@ export function report(fact: Fact): void {
 
 /** True when the runner wants to know only whether a test fails, not which ones. */
 export const endsAtFirstFailure = takeVariable('CADUCEUS_TEST_FIRST') !== undefined
+
+/** Only tests whose name has this part are run: all, where nothing is said. */
+export const wanted = takeVariable('CADUCEUS_TEST_ONLY') ?? ''
 
 function takeVariable(name: string): string | undefined {
   const value = process.env[name]

@@ -5,7 +5,7 @@ import { inspect } from 'node:util'
 import { suite as uvuSuite } from 'uvu'
 import { totalCpu, whenOver } from './allowance.mjs'
 import { findLeaks, rememberBaseline } from './leaks.js'
-import { endsAtFirstFailure, report } from './report.js'
+import { endsAtFirstFailure, report, wanted } from './report.js'
 import {
   collectStrays,
   endCollection,
@@ -62,10 +62,12 @@ process.on('exit', () => {
 export function suite(area: string, defaults: TestOptions = {}): Suite {
   const inner = uvuSuite(area)
   file.suites += 1
-  const define = (promise: string, body: (t: TestContext) => unknown, options: TestOptions = {}) =>
+  const define = (promise: string, body: (t: TestContext) => unknown, options: TestOptions = {}) => {
+    if (!`${area}: ${promise}`.includes(wanted)) return
     inner(promise, () =>
       runTest(`${area}: ${promise}`, body, options.timeout ?? defaults.timeout ?? defaultTimeout),
     )
+  }
   const skip = (promise: string, reason: string) => {
     report({ type: 'skip', name: `${area}: ${promise}`, reason })
     inner.skip()
@@ -208,7 +210,8 @@ async function endFile(): Promise<void> {
     ...leaks.map((leak) => `leaked: ${leak}`),
     ...file.problems,
   ]
-  if (file.tests === 0) problems.push('no test ran')
+  if (file.tests === 0)
+    problems.push(file.started === 0 ? 'no test ran: is test.run() called?' : 'no test ran')
   if (file.started < file.suites)
     problems.push(`${file.suites - file.started} suite(s) of this file never ran`)
   for (const text of problems) {
