@@ -1,4 +1,4 @@
-import { metaKeys } from '../../protocol/stateless/envelope.js'
+import { metaKeys } from 'caduceus/protocol'
 import { isObject } from '../../protocol/wire/json.js'
 import { json, result, type Seen, status, stream } from '../transports/_http.js'
 

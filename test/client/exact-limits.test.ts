@@ -1,4 +1,5 @@
 import * as assert from 'uvu/assert'
+import { TransportError } from 'caduceus/transports'
 import { pauseLeft } from '../../client/base/backoff.js'
 import { Cache } from '../../client/holdings/cache.js'
 import { readCallOptions } from '../../client/options/call-options.js'
@@ -9,7 +10,6 @@ import { beginsWithProbe } from '../../client/connection/probe.js'
 import { type RetryFacts, retryDelay } from '../../client/calls/repeat.js'
 import { RetryBudget } from '../../client/holdings/retry-budget.js'
 import { ToolBook } from '../../client/holdings/tool-book.js'
-import { TransportError } from '../../transports/base/errors.js'
 import { suite } from '../support/suite.js'
 import { worldAt } from '../support/world.js'
 

@@ -1,16 +1,19 @@
 import * as assert from 'uvu/assert'
 import {
+  type ActorContext,
+  type ActorRef,
   type Behaviour,
-  type Down,
   defineActor,
+  type Down,
   type Exit,
   type Handlers,
-} from '../../runtime/process/behaviour.js'
-import type { ActorContext } from '../../runtime/process/context.js'
-import { RuntimeError, type RuntimeErrorCode } from '../../runtime/base/errors.js'
-import { type RuntimeEvents, subscribe } from '../../runtime/faults/events.js'
-import type { ActorRef } from '../../runtime/process/ref.js'
-import { type RootOptions, startActor } from '../../runtime/process/root.js'
+  type RootOptions,
+  RuntimeError,
+  type RuntimeErrorCode,
+  type RuntimeEvents,
+  startActor,
+  subscribe,
+} from 'caduceus/runtime'
 import type { StartArgs } from '../../runtime/process/start.js'
 import type { TestContext } from '../support/suite.js'
 

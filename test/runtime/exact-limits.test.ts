@@ -1,14 +1,16 @@
 import * as assert from 'uvu/assert'
-import { asyncStream } from '../../runtime/tasks/stream.js'
-import { defineActor } from '../../runtime/process/behaviour.js'
+import {
+  asyncStream,
+  createFakeClock,
+  defineActor,
+  RuntimeError,
+  startActor,
+  systemWorld,
+} from 'caduceus/runtime'
 import { Deadline, Deadlines } from '../../runtime/time/deadlines.js'
-import { RuntimeError } from '../../runtime/base/errors.js'
-import { createFakeClock } from '../../runtime/time/fake-clock.js'
 import { lazy } from '../../runtime/faults/load.js'
 import { nearest } from '../../runtime/base/near.js'
 import { lastTurns } from '../../runtime/base/promise.js'
-import { systemWorld } from '../../runtime/time/world.js'
-import { startActor } from '../../runtime/process/root.js'
 import { heapInUse } from '../support/collected.js'
 import { openDescriptors } from '../support/counted.js'
 import { suite } from '../support/suite.js'

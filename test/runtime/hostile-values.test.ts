@@ -1,10 +1,14 @@
 import * as assert from 'uvu/assert'
-import { defineActor } from '../../runtime/process/behaviour.js'
-import { childSpec } from '../../runtime/supervision/child-spec.js'
-import { CaduceusError, isError, messageOf, RuntimeError, show, stackOf } from '../../runtime/base/errors.js'
-import { subscribe } from '../../runtime/faults/events.js'
-import { Registry } from '../../runtime/process/registry.js'
-import { startSupervisor } from '../../runtime/supervision/supervise.js'
+import {
+  CaduceusError,
+  childSpec,
+  defineActor,
+  Registry,
+  RuntimeError,
+  startSupervisor,
+  subscribe,
+} from 'caduceus/runtime'
+import { isError, messageOf, show, stackOf } from '../../runtime/base/errors.js'
 import { suite } from '../support/suite.js'
 
 const test = suite('hostile values')

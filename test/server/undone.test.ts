@@ -1,17 +1,19 @@
-import { systemWorld } from '../../runtime/time/world.js'
+import { systemWorld } from 'caduceus/runtime'
+import {
+  createFileStore,
+  createMemoryStore,
+  defineResource,
+  defineServer,
+  defineTool,
+  type Server,
+  startServer,
+} from 'caduceus/server'
+import { serveHttp } from 'caduceus/transports'
 import { readdirSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
-import { defineResource } from '../../server/definitions/define-resource.js'
-import { defineServer } from '../../server/definitions/define-server.js'
-import { defineTool } from '../../server/definitions/define-tool.js'
-import { createFileStore } from '../../server/stores/file-store.js'
 import { type Holdings, RestoreLimit } from '../../server/holdings/holdings-actor.js'
-import type { Server } from '../../server/server.js'
-import { startServer } from '../../server/server-supervisor.js'
 import { SessionRecords } from '../../server/sessions/records.js'
-import { createMemoryStore } from '../../server/stores/session-store.js'
-import { serveHttp } from '../../transports/http/server/serve.js'
 import { place } from '../runtime/tasks/_tasks.js'
 import { heapInUse } from '../support/collected.js'
 import { heard } from '../support/heard.js'

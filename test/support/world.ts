@@ -1,4 +1,4 @@
-import { systemWorld, type World } from '../../runtime/time/world.js'
+import { systemWorld, type World } from 'caduceus/runtime'
 
 /** The world of this machine at a moment that the test says. */
 export function worldAt(now: number, date = 0): World {

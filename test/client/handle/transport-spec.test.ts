@@ -1,14 +1,20 @@
 import * as assert from 'uvu/assert'
-import type { Client } from '../../../client/handle/client.js'
+import {
+  type Client,
+  clientActorSpec,
+  type ClientOptions,
+  type ClientState,
+  findClient,
+  transportSpec,
+} from 'caduceus/client'
+import {
+  type ActorRef,
+  createFakeClock,
+  Registry,
+  startSupervisor,
+  type SupervisorOptions,
+} from 'caduceus/runtime'
 import { clientActorName, transportName } from '../../../client/base/names.js'
-import type { ClientOptions } from '../../../client/options/options.js'
-import type { ClientState } from '../../../client/base/state.js'
-import { clientActorSpec, findClient, transportSpec } from '../../../client/handle/supervisor.js'
-import { createFakeClock } from '../../../runtime/time/fake-clock.js'
-import type { ActorRef } from '../../../runtime/process/ref.js'
-import { Registry } from '../../../runtime/process/registry.js'
-import { startSupervisor } from '../../../runtime/supervision/supervise.js'
-import type { SupervisorOptions } from '../../../runtime/supervision/options.js'
 import { hear } from '../../runtime/_actors.js'
 import { heard } from '../../support/heard.js'
 import { suite, type TestContext } from '../../support/suite.js'

@@ -1,15 +1,18 @@
 import { readFileSync } from 'node:fs'
 import * as assert from 'uvu/assert'
-import type { Client } from '../../../client/handle/client.js'
-import { clientSpec, findClient, startClient } from '../../../client/handle/supervisor.js'
-import { ClientError } from '../../../client/base/errors.js'
+import {
+  type Client,
+  ClientError,
+  clientSpec,
+  findClient,
+  startClient,
+  type StartClientOptions,
+  withClient,
+} from 'caduceus/client'
+import { defineActor, Registry, startActor } from 'caduceus/runtime'
+import type { ClientTransport } from 'caduceus/transports'
 import { clientActorName, transportName } from '../../../client/base/names.js'
-import { readClientOptions, type StartClientOptions } from '../../../client/options/options.js'
-import { withClient } from '../../../client/handle/with-client.js'
-import { defineActor } from '../../../runtime/process/behaviour.js'
-import { Registry } from '../../../runtime/process/registry.js'
-import { startActor } from '../../../runtime/process/root.js'
-import type { ClientTransport } from '../../../transports/contract/contract.js'
+import { readClientOptions } from '../../../client/options/options.js'
 import { inRoot } from '../../support/root.js'
 import { suite } from '../../support/suite.js'
 import { raw, rejection, watch } from '../_raw.js'

@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
+import type { JsonObject } from 'caduceus/protocol'
 import { metaOf } from '../../../protocol/stateless/envelope.js'
-import type { JsonObject } from '../../../protocol/wire/json.js'
 import { suite } from '../../support/suite.js'
 import { heard } from '../../support/heard.js'
 import { rejection } from '../_raw.js'

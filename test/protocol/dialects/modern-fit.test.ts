@@ -1,11 +1,18 @@
 import * as assert from 'uvu/assert'
-import { annotationsOf, type ContentBlock } from '../../../protocol/messages/content.js'
-import { dialect20251125 } from '../../../protocol/dialects/2025-11-25.js'
-import { dialect20260728 } from '../../../protocol/dialects/2026-07-28.js'
-import { isResourceNotFound } from '../../../protocol/wire/errors.js'
-import { fitClient, fitError, fitParams, fitResult } from '../../../protocol/dialects/fit.js'
-import type { Method, Result } from '../../../protocol/messages/methods.js'
-import { readResult } from '../../../protocol/messages/params.js'
+import {
+  annotationsOf,
+  type ContentBlock,
+  dialect20251125,
+  dialect20260728,
+  fitError,
+  fitParams,
+  fitResult,
+  isResourceNotFound,
+  type Method,
+  readResult,
+  type Result,
+} from 'caduceus/protocol'
+import { fitClient } from '../../../protocol/dialects/fit.js'
 import { suite } from '../../support/suite.js'
 import { samples } from '../_samples.js'
 

@@ -1,18 +1,18 @@
 import * as assert from 'uvu/assert'
-import { missingForQuestion } from '../../../protocol/dialects/capabilities.js'
-import { dialect20251125 } from '../../../protocol/dialects/2025-11-25.js'
-import { dialect20260728 } from '../../../protocol/dialects/2026-07-28.js'
-import { ProtocolError } from '../../../protocol/wire/errors.js'
-import { fitParams } from '../../../protocol/dialects/fit.js'
 import {
+  dialect20251125,
+  dialect20260728,
   embedQuestion,
+  fitParams,
+  type JsonObject,
+  type Method,
   missingClientCapabilities,
+  missingForQuestion,
+  ProtocolError,
   readOutcome,
+  readParams,
   retryParams,
-} from '../../../protocol/stateless/input-required.js'
-import type { JsonObject } from '../../../protocol/wire/json.js'
-import type { Method } from '../../../protocol/messages/methods.js'
-import { readParams } from '../../../protocol/messages/params.js'
+} from 'caduceus/protocol'
 import { inputRequiredResult } from '../../../protocol/messages/input-required.js'
 import { suite } from '../../support/suite.js'
 import { elicitForm, elicitUrl, samples } from '../_samples.js'

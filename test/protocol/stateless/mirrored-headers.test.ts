@@ -1,15 +1,15 @@
 import * as assert from 'uvu/assert'
-import { ProtocolError } from '../../../protocol/wire/errors.js'
 import {
   checkParamHeaders,
   decodeHeaderValue,
   encodeHeaderValue,
-  headerOf,
   headerParams,
+  type JsonObject,
   mirroredHeaders,
   paramHeaders,
-} from '../../../protocol/stateless/headers.js'
-import type { JsonObject } from '../../../protocol/wire/json.js'
+  ProtocolError,
+} from 'caduceus/protocol'
+import { headerOf } from '../../../protocol/stateless/headers.js'
 import { suite } from '../../support/suite.js'
 import { modern, plain, refusalOf } from '../_modern.js'
 

@@ -1,7 +1,6 @@
 import * as assert from 'uvu/assert'
-import { createLineDecoder } from '../../../protocol/wire/lines.js'
+import { createEventDecoder, createLineDecoder } from 'caduceus/protocol'
 import { compilePattern } from '../../../protocol/schema/pattern/pattern.js'
-import { createEventDecoder } from '../../../protocol/wire/sse.js'
 import { heapInUse } from '../../support/collected.js'
 import { suite } from '../../support/suite.js'
 

@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events'
 import * as assert from 'uvu/assert'
-import { formatTree, inspect } from '../../../runtime/watch/inspect.js'
+import { formatTree, inspect } from 'caduceus/runtime'
 import { processOf } from '../../../runtime/process/ref.js'
 import { suite } from '../../support/suite.js'
 import { ending, gather, Recorder, startTree, turn, worker } from '../_family.js'

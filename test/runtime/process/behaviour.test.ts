@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
-import { defineActor } from '../../../runtime/process/behaviour.js'
-import { CaduceusError, messageOf, RuntimeError, show } from '../../../runtime/base/errors.js'
+import { CaduceusError, defineActor, RuntimeError } from 'caduceus/runtime'
+import { messageOf, show } from '../../../runtime/base/errors.js'
 import { suite } from '../../support/suite.js'
 import { hear, start, thrown } from '../_actors.js'
 

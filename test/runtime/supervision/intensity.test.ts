@@ -1,11 +1,16 @@
 import * as assert from 'uvu/assert'
-import { shutdown } from '../../../runtime/base/exit.js'
-import { createFakeClock, type FakeClock } from '../../../runtime/time/fake-clock.js'
-import { inspect } from '../../../runtime/watch/inspect.js'
-import type { ProcessRef } from '../../../runtime/process/ref.js'
+import {
+  createFakeClock,
+  type FakeClock,
+  inspect,
+  type ProcessRef,
+  shutdown,
+  type Strategy,
+  type Supervisor,
+  supervisorAt,
+  supervisorSpec,
+} from 'caduceus/runtime'
 import { RestartWindow } from '../../../runtime/supervision/restart-window.js'
-import type { Strategy } from '../../../runtime/supervision/strategy.js'
-import { type Supervisor, supervisorAt, supervisorSpec } from '../../../runtime/supervision/supervise.js'
 import { suite, type TestContext } from '../../support/suite.js'
 import { ending, gather, Recorder, startTree, statuses, turn, worker, workerOf } from '../_family.js'
 

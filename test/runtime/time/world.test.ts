@@ -1,11 +1,15 @@
 import * as assert from 'uvu/assert'
-import { defineActor } from '../../../runtime/process/behaviour.js'
-import type { RefOf } from '../../../runtime/process/ref.js'
-import { childSpec } from '../../../runtime/supervision/child-spec.js'
-import { startSupervisor } from '../../../runtime/supervision/supervise.js'
-import { awaitTask } from '../../../runtime/tasks/await.js'
-import { type TaskSupervisor, taskSupervisorSpec } from '../../../runtime/tasks/supervisor.js'
-import { type Order, worldOf } from '../../../runtime/time/world.js'
+import {
+  awaitTask,
+  childSpec,
+  defineActor,
+  type Order,
+  type RefOf,
+  startSupervisor,
+  type TaskSupervisor,
+  taskSupervisorSpec,
+} from 'caduceus/runtime'
+import { worldOf } from '../../../runtime/time/world.js'
 import { type CountedWorld, withOnlyWorld } from '../../support/only-world.js'
 import { suite } from '../../support/suite.js'
 import { ending, Recorder, worker, workerOf } from '../_family.js'

@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
-import { defineTool } from '../../../server/definitions/define-tool.js'
-import { emitServer, type ServerEvents, subscribeServer } from '../../../server/base/events.js'
+import { defineTool, type ServerEvents, subscribeServer } from 'caduceus/server'
+import { emitServer } from '../../../server/base/events.js'
 import { type Heard, heard } from '../../support/heard.js'
 import { suite, type TestContext } from '../../support/suite.js'
 import { RawClient } from '../_client.js'

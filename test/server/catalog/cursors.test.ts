@@ -1,11 +1,8 @@
 import * as assert from 'uvu/assert'
-import { dialect20251125 } from '../../../protocol/dialects/2025-11-25.js'
-import { allRevisions } from '../../../protocol/dialects/versions.js'
+import { allRevisions, dialect20251125 } from 'caduceus/protocol'
+import { systemWorld } from 'caduceus/runtime'
+import { definePrompt, defineServer, defineTool } from 'caduceus/server'
 import { Catalog } from '../../../server/catalog/catalog.js'
-import { definePrompt } from '../../../server/definitions/define-prompt.js'
-import { defineServer } from '../../../server/definitions/define-server.js'
-import { defineTool } from '../../../server/definitions/define-tool.js'
-import { systemWorld } from '../../../runtime/time/world.js'
 import { suite } from '../../support/suite.js'
 
 const test = suite('cursors of lists')

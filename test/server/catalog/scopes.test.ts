@@ -1,19 +1,18 @@
-import { systemWorld } from '../../../runtime/time/world.js'
+import { withClient } from 'caduceus/client'
+import { allRevisions, dialect20251125 } from 'caduceus/protocol'
+import { systemWorld } from 'caduceus/runtime'
+import { defineServer, defineTool, type Server, startServer } from 'caduceus/server'
+import {
+  type Authenticate,
+  memory,
+  type Peer,
+  serveHttp,
+  type ServerTransport,
+  serveWebSocket,
+} from 'caduceus/transports'
 import * as assert from 'uvu/assert'
-import { dialect20251125 } from '../../../protocol/dialects/2025-11-25.js'
-import { allRevisions } from '../../../protocol/dialects/versions.js'
 import { allowedOf } from '../../../server/catalog/authorization.js'
 import { Catalog } from '../../../server/catalog/catalog.js'
-import { defineServer } from '../../../server/definitions/define-server.js'
-import { defineTool } from '../../../server/definitions/define-tool.js'
-import type { Server } from '../../../server/server.js'
-import { startServer } from '../../../server/server-supervisor.js'
-import type { Authenticate } from '../../../transports/auth/authenticate.js'
-import type { Peer, ServerTransport } from '../../../transports/contract/contract.js'
-import { serveHttp } from '../../../transports/http/server/serve.js'
-import { memory } from '../../../transports/connections/memory.js'
-import { serveWebSocket } from '../../../transports/websocket/serve.js'
-import { withClient } from '../../../client/handle/with-client.js'
 import { suite, type TestContext } from '../../support/suite.js'
 import { greet, open } from '../../transports/websocket/_websocket.js'
 import { parts } from './_scoped.js'

@@ -1,10 +1,10 @@
 import * as assert from 'uvu/assert'
-import type { JsonRpcRequest } from '../../../protocol/wire/jsonrpc.js'
-import { createFakeClock } from '../../../runtime/time/fake-clock.js'
+import type { JsonRpcRequest } from 'caduceus/protocol'
+import { createFakeClock } from 'caduceus/runtime'
+import type { Outlet, Peer } from 'caduceus/transports'
 import { type Cluster, Elsewhere } from '../../../server/cluster/cluster.js'
 import type { Envelope } from '../../../server/cluster/envelope.js'
 import { clusterPort, type LocalPort } from '../../../server/cluster/port.js'
-import type { Outlet, Peer } from '../../../transports/contract/contract.js'
 import { worldOf } from '../../../runtime/time/world.js'
 import { suite } from '../../support/suite.js'
 

@@ -1,8 +1,11 @@
 import * as assert from 'uvu/assert'
-import { definePrompt } from '../../../server/definitions/define-prompt.js'
-import { defineResource, defineResourceTemplate } from '../../../server/definitions/define-resource.js'
-import { defineServer } from '../../../server/definitions/define-server.js'
-import { ServerError } from '../../../server/base/errors.js'
+import {
+  definePrompt,
+  defineResource,
+  defineResourceTemplate,
+  defineServer,
+  ServerError,
+} from 'caduceus/server'
 import { toPromptResult, toReadResult } from '../../../server/results/results.js'
 import { suite } from '../../support/suite.js'
 

@@ -1,10 +1,7 @@
 import * as assert from 'uvu/assert'
-import { defineServer } from '../../../server/definitions/define-server.js'
-import { defineTool } from '../../../server/definitions/define-tool.js'
-import { ServerError, ToolError } from '../../../server/base/errors.js'
-import { json, text, toToolResult } from '../../../server/results/results.js'
-import { startServer } from '../../../server/server-supervisor.js'
-import { serveHttp } from '../../../transports/http/server/serve.js'
+import { defineServer, defineTool, json, ServerError, startServer, text, ToolError } from 'caduceus/server'
+import { serveHttp } from 'caduceus/transports'
+import { toToolResult } from '../../../server/results/results.js'
 import { suite } from '../../support/suite.js'
 import { count, echo, startTestServer } from '../_servers.js'
 

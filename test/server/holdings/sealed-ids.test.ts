@@ -1,5 +1,6 @@
 import * as assert from 'uvu/assert'
-import { type SealedFacts, type SealedIdsOptions, sealedIds } from '../../../server/holdings/sealed-ids.js'
+import { sealedIds, type SealedIdsOptions } from 'caduceus/server'
+import type { SealedFacts } from '../../../server/holdings/sealed-ids.js'
 import { suite } from '../../support/suite.js'
 
 const test = suite('sealed ids')

@@ -1,6 +1,6 @@
-import { Registry } from '../../../runtime/process/registry.js'
-import type { ActorRef } from '../../../runtime/process/ref.js'
-import { startSupervisor, type Supervisor, supervisorAt } from '../../../runtime/supervision/supervise.js'
+import { type ActorRef, Registry, startSupervisor, type Supervisor, supervisorAt } from 'caduceus/runtime'
+import type { SessionRecord } from 'caduceus/server'
+import { type FakeClock, fakeClock } from 'caduceus/testing'
 import { worldOf } from '../../../runtime/time/world.js'
 import { type FakeEngine, fakeEngine } from '../../../scripts/sim/store/engine.js'
 import type { Inbox, News } from '../../../server/cluster/cluster.js'
@@ -8,8 +8,6 @@ import type { Envelope } from '../../../server/cluster/envelope.js'
 import { clusterSpec } from '../../../server/nodes/cluster-supervisor.js'
 import type { ClusterSettings } from '../../../server/nodes/engine.js'
 import { EngineCluster, type EngineClusterOptions } from '../../../server/nodes/engine-cluster.js'
-import type { SessionRecord } from '../../../server/stores/session-store.js'
-import { type FakeClock, fakeClock } from '../../../testing.js'
 import type { TestContext } from '../../support/suite.js'
 
 /** What the port of a node was told, without the texts of messages. */

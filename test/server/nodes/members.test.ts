@@ -1,5 +1,5 @@
 import { equal, is, match, not, ok } from 'uvu/assert'
-import { subscribeServer } from '../../../server/base/events.js'
+import { subscribeServer } from 'caduceus/server'
 import type { News } from '../../../server/cluster/cluster.js'
 import { suite, type TestContext } from '../../support/suite.js'
 import { askOf, type Member, type Members, members, recordOf, type Told } from './_members.js'

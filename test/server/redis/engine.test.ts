@@ -1,4 +1,4 @@
-import { redis } from '../../../server/redis/redis.js'
+import { redis } from 'caduceus/server'
 import { redisTest, startRedis } from '../../support/redis.js'
 import { suite } from '../../support/suite.js'
 import { engineSuite } from '../nodes/_engine-suite.js'

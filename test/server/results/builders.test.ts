@@ -1,6 +1,5 @@
 import * as assert from 'uvu/assert'
-import { promptResult, resourceResult, toolResult } from '../../../server/results/builders.js'
-import { ServerError } from '../../../server/base/errors.js'
+import { promptResult, resourceResult, ServerError, toolResult } from 'caduceus/server'
 import { toPromptResult, toReadResult, toToolResult } from '../../../server/results/results.js'
 import { suite } from '../../support/suite.js'
 

@@ -1,18 +1,19 @@
 import * as assert from 'uvu/assert'
-import { dialect20241105 } from '../../../protocol/dialects/2024-11-05.js'
-import { dialect20251125 } from '../../../protocol/dialects/2025-11-25.js'
-import { allRevisions } from '../../../protocol/dialects/versions.js'
+import { allRevisions, dialect20241105, dialect20251125 } from 'caduceus/protocol'
+import { systemWorld } from 'caduceus/runtime'
+import {
+  createMemoryStore,
+  definePrompt,
+  defineServer,
+  defineTool,
+  type ServerError,
+  type SessionRecord,
+} from 'caduceus/server'
 import { Catalog } from '../../../server/catalog/catalog.js'
-import { definePrompt } from '../../../server/definitions/define-prompt.js'
-import { defineServer } from '../../../server/definitions/define-server.js'
-import { defineTool } from '../../../server/definitions/define-tool.js'
-import type { ServerError } from '../../../server/base/errors.js'
 import { RestoreLimit } from '../../../server/holdings/holdings-actor.js'
 import { SessionReaders } from '../../../server/sessions/readers.js'
 import { SessionState } from '../../../server/context/session-state.js'
-import { createMemoryStore, type SessionRecord } from '../../../server/stores/session-store.js'
 import { SessionWishes } from '../../../server/requests/session-wishes.js'
-import { systemWorld } from '../../../runtime/time/world.js'
 import { suite } from '../../support/suite.js'
 
 const nobody = { transport: 'http', headers: {}, remoteAddress: undefined }

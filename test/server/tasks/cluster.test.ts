@@ -1,10 +1,8 @@
 // time limit: 120 s
 import * as assert from 'uvu/assert'
-import { defineServer } from '../../../server/definitions/define-server.js'
-import { defineTool } from '../../../server/definitions/define-tool.js'
+import { defineServer, defineTool, type Server } from 'caduceus/server'
+import { crash } from 'caduceus/testing'
 import { taskMark } from '../../../server/nodes/engine.js'
-import type { Server } from '../../../server/server.js'
-import { crash } from '../../../testing.js'
 import { suite } from '../../support/suite.js'
 import { eventually, startCluster, startFake } from '../nodes/_servers.js'
 import { clusterTasksSuite } from './_cluster-suite.js'

@@ -1,14 +1,17 @@
 import * as assert from 'uvu/assert'
-import { startClient } from '../../../client/handle/supervisor.js'
-import type { ClientTransport, ServerTransport } from '../../../transports/contract/contract.js'
-import { http } from '../../../transports/http/client/client.js'
-import { serveHttp } from '../../../transports/http/server/serve.js'
-import { sse } from '../../../transports/http/client/sse.js'
-import { serveSse } from '../../../transports/sse/serve.js'
-import { stdio } from '../../../transports/stdio/client.js'
+import { startClient } from 'caduceus/client'
+import {
+  type ClientTransport,
+  http,
+  serveHttp,
+  type ServerTransport,
+  serveSse,
+  serveWebSocket,
+  sse,
+  stdio,
+  websocket,
+} from 'caduceus/transports'
 import { socketLimits } from '../../../transports/websocket/connection.js'
-import { websocket } from '../../../transports/websocket/client.js'
-import { serveWebSocket } from '../../../transports/websocket/serve.js'
 import { inRoot } from '../../support/root.js'
 import { suite, type TestContext } from '../../support/suite.js'
 import { startSuiteServer } from '../_suite-server.js'

@@ -1,16 +1,17 @@
-import { worldOf } from '../../../runtime/time/world.js'
-import * as assert from 'uvu/assert'
-import { buildResult, type Message } from '../../../protocol/wire/jsonrpc.js'
-import { createFakeClock } from '../../../runtime/time/fake-clock.js'
+import { buildResult, type Message } from 'caduceus/protocol'
+import { createFakeClock } from 'caduceus/runtime'
 import {
   bindConnections,
   type Connection,
-  type ConnectionSource,
   type Connections,
-  type Serving,
-} from '../../../transports/connections/connections.js'
-import type { LinkScope, ServerPort } from '../../../transports/contract/contract.js'
-import { TransportError } from '../../../transports/base/errors.js'
+  type ConnectionSource,
+  type LinkScope,
+  type ServerPort,
+  TransportError,
+} from 'caduceus/transports'
+import { worldOf } from '../../../runtime/time/world.js'
+import * as assert from 'uvu/assert'
+import type { Serving } from '../../../transports/connections/connections.js'
 import { suite } from '../../support/suite.js'
 import { exchanging, request } from '../_modern.js'
 

@@ -1,11 +1,8 @@
+import { createFakeClock } from 'caduceus/runtime'
+import { bindConnections, type Connection } from 'caduceus/transports'
 import { worldOf } from '../../../runtime/time/world.js'
 import * as assert from 'uvu/assert'
-import { createFakeClock } from '../../../runtime/time/fake-clock.js'
-import {
-  bindConnections,
-  type Connection,
-  type Serving,
-} from '../../../transports/connections/connections.js'
+import type { Serving } from '../../../transports/connections/connections.js'
 import { suite } from '../../support/suite.js'
 
 const test = suite('turns of connections')

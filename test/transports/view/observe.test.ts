@@ -7,22 +7,30 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
-import { subscribe } from '../../../runtime/faults/events.js'
-import { defineActor } from '../../../runtime/process/behaviour.js'
-import { childSpec } from '../../../runtime/supervision/child-spec.js'
-import { startSupervisor, supervisorAt } from '../../../runtime/supervision/supervise.js'
+import { startClient } from 'caduceus/client'
+import {
+  type ActorRef,
+  childSpec,
+  defineActor,
+  inspect,
+  type ProcessRef,
+  startSupervisor,
+  subscribe,
+  supervisorAt,
+} from 'caduceus/runtime'
+import { Recording, scriptedServer, until } from 'caduceus/testing'
+import {
+  type Changes,
+  lookAt,
+  type Observation,
+  observe,
+  observedPrograms,
+  type ObserveOptions,
+  type Picture,
+  TransportError,
+} from 'caduceus/transports'
 import { crashActor } from '../../../runtime/watch/crash.js'
-import { inspect } from '../../../runtime/watch/inspect.js'
-import type { ActorRef, ProcessRef } from '../../../runtime/process/ref.js'
-import { Recording } from '../../../runtime/watch/recording.js'
-import { TransportError } from '../../../transports/base/errors.js'
-import { lookAt } from '../../../transports/view/look.js'
-import { type Observation, type ObserveOptions, observe } from '../../../transports/view/observe.js'
 import { observer } from '../../../transports/view/observer.js'
-import type { Changes, Picture } from '../../../transports/view/picture.js'
-import { observedPrograms } from '../../../transports/view/programs.js'
-import { startClient } from '../../../client/handle/supervisor.js'
-import { scriptedServer, until } from '../../../testing.js'
 import { suite, type TestContext } from '../../support/suite.js'
 
 const test = suite('observe')

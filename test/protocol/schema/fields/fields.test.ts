@@ -1,9 +1,7 @@
 import * as assert from 'uvu/assert'
 import { z } from 'zod'
-import { ProtocolError } from '../../../../protocol/wire/errors.js'
-import { type Parsed, type SchemaInput, toSchema } from '../../../../protocol/schema/schema.js'
+import { field, type Parsed, ProtocolError, type SchemaInput, toSchema } from 'caduceus/protocol'
 import { isField } from '../../../../protocol/schema/fields/field.js'
-import { field } from '../../../../protocol/schema/fields/fields.js'
 import { suite } from '../../../support/suite.js'
 
 const test = suite('protocol/schema/fields/fields')

@@ -1,8 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import * as assert from 'uvu/assert'
-import { buildNotification, buildRequest } from '../../../../protocol/wire/jsonrpc.js'
-import type { TransportError } from '../../../../transports/base/errors.js'
-import { http } from '../../../../transports/http/client/client.js'
+import { buildNotification, buildRequest } from 'caduceus/protocol'
+import { http, type TransportError } from 'caduceus/transports'
 import { endingError } from '../../../../transports/http/client/errors.js'
 import { suite } from '../../../support/suite.js'
 import {

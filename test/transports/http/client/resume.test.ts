@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { buildNotification, buildRequest } from '../../../../protocol/wire/jsonrpc.js'
+import { buildNotification, buildRequest } from 'caduceus/protocol'
 import { StreamPace } from '../../../../transports/http/client/pace.js'
 import { suite } from '../../../support/suite.js'
 import { begin, event, lost, untilDone } from '../../_answers.js'

@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
-import { createFakeClock } from '../../../../runtime/time/fake-clock.js'
-import { http } from '../../../../transports/http/client/client.js'
+import { createFakeClock } from 'caduceus/runtime'
+import { http } from 'caduceus/transports'
 import { readRetryAfter } from '../../../../transports/base/retry-after.js'
 import { suite } from '../../../support/suite.js'
 import { greetings, json, listen, polite, result, type Seen, status, stream } from '../../_http.js'

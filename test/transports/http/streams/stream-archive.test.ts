@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import * as assert from 'uvu/assert'
-import { buildResult } from '../../../../protocol/wire/jsonrpc.js'
+import { buildResult } from 'caduceus/protocol'
 import type { LoggedStream } from '../../../../transports/http/streams/event-log.js'
 import { suite } from '../../../support/suite.js'
 import { record, startLogs, takeUp, texts } from './_logs.js'
