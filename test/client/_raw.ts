@@ -7,7 +7,6 @@ import {
 } from 'caduceus/client'
 import { Registry } from 'caduceus/runtime'
 import { stdio, type StdioOptions } from 'caduceus/transports'
-import { clientActorName, transportName } from '../../client/base/names.js'
 import { type Heard, heard } from '../support/heard.js'
 import { inRoot } from '../support/root.js'
 import type { TestContext } from '../support/suite.js'
@@ -50,7 +49,7 @@ export function watch(
   t.after(() => client.close())
   const states = heard<ClientState>()
   client.onState(states.add)
-  const names = { client: clientActorName(client.name), transport: transportName(client.name) }
+  const names = { client: `client ${client.name}`, transport: `transport of client ${client.name}` }
   return {
     client,
     states,

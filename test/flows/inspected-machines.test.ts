@@ -4,7 +4,6 @@ import { startClient } from 'caduceus/client'
 import { defineServer, defineTool, startServer } from 'caduceus/server'
 import { connect, connectionMachine, crash, sessionMachine, until } from 'caduceus/testing'
 import { http, serveHttp } from 'caduceus/transports'
-import { messageOf } from '../../runtime/base/errors.js'
 import { suite } from '../support/suite.js'
 
 const test = suite('machines, inspected')
@@ -109,7 +108,7 @@ test('what is no inspector is said in the caller', async () => {
   const refused = await startServer(definition, {
     transport: serveHttp({ port: 0 }),
     inspect: wrong,
-  }).catch(messageOf)
+  }).catch((error: Error) => error.message)
   assert.match(String(refused), /inspect: expected a function, or an object with next/)
   assert.throws(
     () => startClient({ transport: http('http://127.0.0.1:1/mcp'), inspect: wrong }),

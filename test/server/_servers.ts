@@ -9,9 +9,12 @@ import {
   type ToolDefinition,
 } from 'caduceus/server'
 import { type HttpServeOptions, serveHttp } from 'caduceus/transports'
-import type { TreeWideOptions } from '../../server/holdings/options.js'
+import type { ConnectOptions } from 'caduceus/testing'
 import type { TestContext } from '../support/suite.js'
 import { RawClient } from './_client.js'
+
+/** What `startServer` takes for the whole tree. */
+export type TreeWideOptions = Omit<ConnectOptions, 'server' | 'client' | 'principal'>
 
 /** Counts per session. */
 export const count = defineTool({

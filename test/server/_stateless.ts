@@ -7,7 +7,7 @@ import {
   startServer,
 } from 'caduceus/server'
 import { serveHttp } from 'caduceus/transports'
-import type { TreeWideOptions } from '../../server/holdings/options.js'
+import type { TreeWideOptions } from './_servers.js'
 import type { TestContext } from '../support/suite.js'
 import { type Answer, RawClient } from './_client.js'
 

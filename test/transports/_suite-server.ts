@@ -1,3 +1,4 @@
+import type { TreeWideOptions } from '../server/_servers.js'
 import {
   defineServer,
   defineTool,
@@ -6,7 +7,6 @@ import {
   startServer,
   ToolError,
 } from 'caduceus/server'
-import type { TreeWideOptions } from '../../server/holdings/options.js'
 
 /** Starts the server that the suite of transports talks to; its tools show, and break, what the suite is about. */
 export async function startSuiteServer(

@@ -3,7 +3,6 @@ import { type Client, clientSpec, findClient } from 'caduceus/client'
 import { isRequest } from 'caduceus/protocol'
 import { Registry, startSupervisor } from 'caduceus/runtime'
 import type { ClientTransport } from 'caduceus/transports'
-import { transportName } from '../../../client/base/names.js'
 import { suite } from '../../support/suite.js'
 import { flaky } from '../_flaky.js'
 import { raw, rejection, watch } from '../_raw.js'
@@ -52,7 +51,7 @@ test('an embedded client that gave up, and that its parent does not start again,
   const spec = clientSpec({ name: 'mayfly', transport: raw(), intensity: 0 }, { restart: 'transient' })
   const client = (await tree.startChild(spec)).extra as Client
   await client.ready()
-  registry.whereis(transportName('mayfly'))?.kill()
+  registry.whereis('transport of client mayfly')?.kill()
   assert.is((await rejection(client.closed)).code, 'GAVE_UP')
   assert.is((await rejection(client.ping())).code, 'GAVE_UP')
 })

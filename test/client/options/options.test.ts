@@ -11,7 +11,6 @@ import {
 } from 'caduceus/client'
 import { defineActor, Registry, startActor } from 'caduceus/runtime'
 import type { ClientTransport } from 'caduceus/transports'
-import { clientActorName, transportName } from '../../../client/base/names.js'
 import { readClientOptions } from '../../../client/options/options.js'
 import { inRoot } from '../../support/root.js'
 import { suite } from '../../support/suite.js'
@@ -85,7 +84,7 @@ test('findClient rejects with a ClientError: for what it is given wrongly, for n
   const registry = new Registry()
   const stranger = await startActor(defineActor({ name: 'stranger', init: () => ({}) }), undefined, {
     registry,
-    name: clientActorName('stranger'),
+    name: 'client stranger',
     logger: false,
   })
   t.after(() => stranger.stop())
@@ -113,7 +112,7 @@ test('what keeps a tree from being started is told by calls, ready and closed', 
   const registry = new Registry()
   const squatter = await startActor(defineActor({ name: 'squatter', init: () => ({}) }), undefined, {
     registry,
-    name: transportName('client'),
+    name: 'transport of client client',
     logger: false,
   })
   t.after(() => squatter.stop())

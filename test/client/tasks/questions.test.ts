@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
 import type { JsonObject } from 'caduceus/protocol'
-import { metaOf } from '../../../protocol/stateless/envelope.js'
+import { isObject } from '../../support/is-object.js'
 import { suite } from '../../support/suite.js'
 import { heard } from '../../support/heard.js'
 import { rejection } from '../_raw.js'
@@ -205,5 +205,5 @@ test('news of a task make the next look come sooner', async (t) => {
 test.run()
 
 function tokenIn(params: JsonObject | undefined): unknown {
-  return metaOf(params)?.progressToken
+  return isObject(params?._meta) ? params._meta.progressToken : undefined
 }

@@ -24,8 +24,8 @@ import {
   unsupported,
   writeEnvelope,
 } from 'caduceus/protocol'
+import { isObject } from '../../support/is-object.js'
 import { fitClient } from '../../../protocol/dialects/fit.js'
-import { isObject } from '../../../protocol/wire/json.js'
 import { suite } from '../../support/suite.js'
 import { modern, read, refusalOf } from '../_modern.js'
 import { elicitForm, elicitUrl, samples } from '../_samples.js'

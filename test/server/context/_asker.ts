@@ -1,5 +1,5 @@
 import { defineTool, type ServerOptions, type ToolContext } from 'caduceus/server'
-import type { TreeWideOptions } from '../../../server/holdings/options.js'
+import type { TreeWideOptions } from '../_servers.js'
 import { heard } from '../../support/heard.js'
 import type { TestContext } from '../../support/suite.js'
 import type { Wire } from '../_client.js'

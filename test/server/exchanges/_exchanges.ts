@@ -22,7 +22,7 @@ import type {
   ServerPort,
   ServerTransport,
 } from 'caduceus/transports'
-import type { TreeWideOptions } from '../../../server/holdings/options.js'
+import type { TreeWideOptions } from '../_servers.js'
 import { textOf } from '../../../transports/base/encoded.js'
 import type { TestContext } from '../../support/suite.js'
 import type { Wire } from '../_client.js'

@@ -1,7 +1,7 @@
 import { type ActorRef, Registry, startSupervisor, type Supervisor, supervisorAt } from 'caduceus/runtime'
 import type { SessionRecord } from 'caduceus/server'
 import { type FakeClock, fakeClock } from 'caduceus/testing'
-import { worldOf } from '../../../runtime/time/world.js'
+import { worldOn } from '../../support/world.js'
 import { type FakeEngine, fakeEngine } from '../../../scripts/sim/store/engine.js'
 import type { Inbox, News } from '../../../server/cluster/cluster.js'
 import type { Envelope } from '../../../server/cluster/envelope.js'
@@ -48,7 +48,7 @@ export interface Members {
 /** Nodes over an engine in memory, on a clock that the test moves. */
 export function members(t: TestContext, settings: Partial<ClusterSettings> = {}): Members {
   const clock = fakeClock(1_000_000)
-  const world = worldOf(clock)
+  const world = worldOn(clock)
   const engine = fakeEngine(settings, world)
   const frozen = new Set<string>()
 

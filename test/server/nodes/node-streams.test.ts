@@ -1,5 +1,4 @@
 import { equal, is, match, ok } from 'uvu/assert'
-import type { LoggedStream } from '../../../transports/http/streams/event-log.js'
 import { suite } from '../../support/suite.js'
 import { type Recorder, record, takeUp, texts } from '../../transports/http/streams/_logs.js'
 import { startStreamNodes, type StreamNode, until } from './_streams.js'
@@ -200,7 +199,7 @@ test('a stream that nobody has heard of is unknown, and one that is not kept any
 function begin(
   { log }: StreamNode,
   kind: 'call' | 'listen' = 'call',
-): { stream: LoggedStream; reader: Recorder } {
+) {
   const stream = log.open('s', kind, kind === 'call' ? 7 : undefined)
   const reader = record()
   stream.connect(reader)

@@ -8,7 +8,7 @@ import { type ProcessRef, Registry } from 'caduceus/runtime'
 import { type ProcessesOptions, startServer } from 'caduceus/server'
 import { until } from 'caduceus/testing'
 import { serveHttp, serveStdio } from 'caduceus/transports'
-import type { TreeWideOptions } from '../../../server/holdings/options.js'
+import type { TreeWideOptions } from '../_servers.js'
 import { suite, type TestContext } from '../../support/suite.js'
 import { RawClient } from '../_client.js'
 

@@ -9,7 +9,7 @@ import {
   subscribeServer,
 } from 'caduceus/server'
 import type { Binding, ExchangeAnswer, Outlet, Peer, ServerPort } from 'caduceus/transports'
-import type { TreeWideOptions } from '../../../server/holdings/options.js'
+import type { TreeWideOptions } from '../_servers.js'
 import { textOf } from '../../../transports/base/encoded.js'
 import { type Heard, heard } from '../../support/heard.js'
 import { suite, type TestContext } from '../../support/suite.js'

@@ -2,7 +2,6 @@
 import * as assert from 'uvu/assert'
 import { defineServer, defineTool, type Server } from 'caduceus/server'
 import { crash } from 'caduceus/testing'
-import { taskMark } from '../../../server/nodes/engine.js'
 import { suite } from '../../support/suite.js'
 import { eventually, startCluster, startFake } from '../nodes/_servers.js'
 import { clusterTasksSuite } from './_cluster-suite.js'
@@ -12,7 +11,7 @@ const test = suite('tasks of nodes over the simulated engine', { timeout: 30_000
 
 clusterTasksSuite(test, () => {
   const { engine, wayTo } = startFake()
-  const kept = () => [...engine.state.sessions.keys()].filter((key) => key.startsWith(taskMark))
+  const kept = () => [...engine.state.sessions.keys()].filter((key) => key.startsWith('task\n'))
   return { wayTo, kept }
 })
 

@@ -9,9 +9,8 @@ import {
   type ServerPort,
   TransportError,
 } from 'caduceus/transports'
-import { worldOf } from '../../../runtime/time/world.js'
 import * as assert from 'uvu/assert'
-import type { Serving } from '../../../transports/connections/connections.js'
+import { worldOn } from '../../support/world.js'
 import { suite } from '../../support/suite.js'
 import { exchanging, request } from '../_modern.js'
 
@@ -28,7 +27,7 @@ function bind(source?: ConnectionSource) {
   const scope: LinkScope = {
     signal: new AbortController().signal,
     clock,
-    world: worldOf(clock),
+    world: worldOn(clock),
     own(resource) {
       undos.push(resource as () => unknown)
       return resource
@@ -94,7 +93,7 @@ function makeServer() {
     },
   }
   const reports: unknown[] = []
-  const serving: Serving = { server, run: (fn) => fn(), report: (error) => reports.push(error) }
+  const serving: Parameters<Connections['serve']>[0] = { server, run: (fn) => fn(), report: (error) => reports.push(error) }
   return { serving, waiting, closed, delivered, opened, reports }
 }
 

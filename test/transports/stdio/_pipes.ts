@@ -1,9 +1,9 @@
 import type { Message } from 'caduceus/protocol'
 import { createFakeClock } from 'caduceus/runtime'
 import { type LinkScope, memory, type ServerTransport, serveStdio, serveWebSocket } from 'caduceus/transports'
-import { worldOf } from '../../../runtime/time/world.js'
 import { PassThrough } from 'node:stream'
 import { WebSocket } from 'ws'
+import { worldOn } from '../../support/world.js'
 import { type Heard, heard } from '../../support/heard.js'
 import type { TestContext } from '../../support/suite.js'
 
@@ -90,7 +90,7 @@ export const pipes: { readonly [name: string]: OpenPipe } = {
     const scope: LinkScope = {
       signal: t.signal,
       clock: createFakeClock(),
-      world: worldOf(createFakeClock()),
+      world: worldOn(createFakeClock()),
       own: (resource) => resource,
       bind: (fn) => fn,
     }

@@ -18,7 +18,7 @@ import {
   subscribe,
   supervisorAt,
 } from 'caduceus/runtime'
-import { Recording, scriptedServer, until } from 'caduceus/testing'
+import { crash as crashProcess, Recording, scriptedServer, until } from 'caduceus/testing'
 import {
   type Changes,
   lookAt,
@@ -29,8 +29,6 @@ import {
   type Picture,
   TransportError,
 } from 'caduceus/transports'
-import { crashActor } from '../../../runtime/watch/crash.js'
-import { observer } from '../../../transports/view/observer.js'
 import { suite, type TestContext } from '../../support/suite.js'
 
 const test = suite('observe')
@@ -133,7 +131,7 @@ test('over a socket of its user alone: first the whole picture, then what change
   const row = picture.rows[1]
   assert.is(row?.process, child?.process)
   await changes.next(({ rows, gone }) => rows.length + gone.length === 0)
-  await crashActor(await refOfWorker(ref), new Error('on purpose'))
+  await crashProcess(await refOfWorker(ref), { error: new Error('on purpose') })
   const { rows } = await changes.next((each) => each.rows.some(({ key }) => key === row?.key))
   assert.is(rows.find(({ key }) => key === row?.key)?.restarts, 1)
   const crash = changes.all.flatMap(({ happened }) => happened).find(({ what }) => what === 'crash')
@@ -337,8 +335,8 @@ test('what answers is itself restarted: same port, same secret, same path', asyn
   const { url = '', path = '' } = observation
   const [child] = inspect(observation).children
   const ref = await refOfWorker(observation.ref)
-  assert.is(child?.name, observer.name)
-  await crashActor(ref, new Error('on purpose'))
+  assert.is(child?.name, 'observer')
+  await crashProcess(ref, { error: new Error('on purpose') })
   await until(async () => {
     const answered = await failure(signIn(observation))
     return answered === undefined

@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert'
 import { z } from 'zod'
 import { field, type JsonObject, toSchema } from 'caduceus/protocol'
-import { isObject } from '../../../../protocol/wire/json.js'
+import { isObject } from '../../../support/is-object.js'
 import { nested, pointerTo } from '../../../../protocol/schema/fields/groups.js'
 import { suite } from '../../../support/suite.js'
 
