@@ -1,6 +1,8 @@
+import { readFileSync } from 'node:fs'
 import * as assert from 'uvu/assert'
-import { TransportError } from 'caduceus/transports'
-import { pauseLeft } from '../../client/base/backoff.js'
+import { stdio, TransportError } from 'caduceus/transports'
+import { readClientOptions } from '../../client/options/options.js'
+import { pauseLeft, Setbacks } from '../../client/base/backoff.js'
 import { Cache } from '../../client/holdings/cache.js'
 import { readCallOptions } from '../../client/options/call-options.js'
 import { callError } from '../../client/base/errors.js'
@@ -10,6 +12,7 @@ import { beginsWithProbe } from '../../client/connection/probe.js'
 import { type RetryFacts, retryDelay } from '../../client/calls/repeat.js'
 import { RetryBudget } from '../../client/holdings/retry-budget.js'
 import { ToolBook } from '../../client/holdings/tool-book.js'
+import { inRoot } from '../support/root.js'
 import { suite } from '../support/suite.js'
 import { worldAt } from '../support/world.js'
 
@@ -122,6 +125,30 @@ test('as many tools are remembered as there is room for, the latest', () => {
     [tools.isIdempotent('t0'), tools.isIdempotent('t1'), tools.isIdempotent('more')],
     [false, true, true],
   )
+})
+
+test('earlier failures are forgotten once it has run for the stable time, and not before', () => {
+  const backoff = { base: 100, cap: 10_000, awaitedCap: 10_000, stable: 1_000, random: () => 1 }
+  const setbacks = new Setbacks(backoff)
+  const pauses: number[] = []
+  let now = 0
+  for (const ran of [0, 0, 999, 1_000, 0]) {
+    setbacks.began(now)
+    now += ran
+    pauses.push(setbacks.next(worldAt(now), false))
+  }
+  assert.equal(pauses, [100, 200, 400, 100, 200])
+})
+
+test('defaults are filled in, and the version we tell is that of the package', () => {
+  const settings = readClientOptions({ transport: stdio({ command: 'never-started' }) })
+  const { version } = JSON.parse(readFileSync(inRoot('package.json'), 'utf8'))
+  assert.equal(settings.clientInfo, { name: 'caduceus', version })
+  assert.equal([settings.timeout, settings.handshakeTimeout, settings.maxCalls], [60_000, 30_000, 10_000])
+  assert.is(settings.maxInFlight, Number.POSITIVE_INFINITY)
+  assert.equal([settings.intensity, settings.periodMs], [3, 5_000])
+  const { base, cap, stable } = settings.backoff
+  assert.equal([base, cap, stable], [500, 30_000, 10_000])
 })
 
 test.run()

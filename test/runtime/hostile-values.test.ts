@@ -129,4 +129,39 @@ for (const [what, make] of Object.entries(hostile)) {
   })
 }
 
+test('values are shown short and safely, whatever they are', () => {
+  assert.equal(
+    [
+      undefined,
+      null,
+      7n,
+      Symbol('s'),
+      `${'x'.repeat(50)}${'y'.repeat(50)}`,
+      () => {},
+      function named() {},
+      [1, 2],
+      { a: 1 },
+      Object.create(null),
+    ].map(show),
+    [
+      'undefined',
+      'null',
+      '7',
+      'Symbol(s)',
+      `"${'x'.repeat(27)}...${'y'.repeat(30)}"`,
+      'a function',
+      'function named',
+      'an array of 2',
+      'an object with keys [a]',
+      'an object with keys []',
+    ],
+  )
+  assert.equal([new Error('said'), 'text', Object.create(null), Symbol('s')].map(messageOf), [
+    'said',
+    'text',
+    'an object with keys []',
+    'Symbol(s)',
+  ])
+})
+
 test.run()

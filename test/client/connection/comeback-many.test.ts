@@ -2,9 +2,7 @@ import * as assert from 'uvu/assert'
 import { startClientPool, startClients } from 'caduceus/client'
 import { createFakeClock, type FakeClock } from 'caduceus/runtime'
 import { type ClientTransport, TransportError } from 'caduceus/transports'
-import { Setbacks } from '../../../client/base/backoff.js'
 import { suite } from '../../support/suite.js'
-import { worldAt } from '../../support/world.js'
 import { outage } from '../_outage.js'
 
 const test = suite('clients that are looked after and somebody waits for', { timeout: 60_000 })
@@ -124,19 +122,6 @@ test('a client of many that gave up is started again sooner when somebody waits'
   await clock.advance(atMost)
   await call
   assert.is(client?.state.phase, 'ready')
-})
-
-test('earlier failures are forgotten once it has run for the stable time, and not before', () => {
-  const backoff = { base: 100, cap: 10_000, awaitedCap: 10_000, stable: 1_000, random: () => 1 }
-  const setbacks = new Setbacks(backoff)
-  const pauses: number[] = []
-  let now = 0
-  for (const ran of [0, 0, 999, 1_000, 0]) {
-    setbacks.began(now)
-    now += ran
-    pauses.push(setbacks.next(worldAt(now), false))
-  }
-  assert.equal(pauses, [100, 200, 400, 100, 200])
 })
 
 test.run()

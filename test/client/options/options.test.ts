@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import * as assert from 'uvu/assert'
 import {
   type Client,
@@ -11,8 +10,6 @@ import {
 } from 'caduceus/client'
 import { defineActor, Registry, startActor } from 'caduceus/runtime'
 import type { ClientTransport } from 'caduceus/transports'
-import { readClientOptions } from '../../../client/options/options.js'
-import { inRoot } from '../../support/root.js'
 import { suite } from '../../support/suite.js'
 import { raw, rejection, watch } from '../_raw.js'
 
@@ -191,17 +188,6 @@ test('wrong arguments of calls reject with BAD_OPTION and name the field, and no
   await client.ping()
   await said.next((line) => line === 'got ping')
   assert.equal(said.all, ['got initialize', 'got notifications/initialized', 'got ping'])
-})
-
-test('defaults are filled in, and the version we tell is that of the package', () => {
-  const settings = readClientOptions({ transport })
-  const { version } = JSON.parse(readFileSync(inRoot('package.json'), 'utf8'))
-  assert.equal(settings.clientInfo, { name: 'caduceus', version })
-  assert.equal([settings.timeout, settings.handshakeTimeout, settings.maxCalls], [60_000, 30_000, 10_000])
-  assert.is(settings.maxInFlight, Number.POSITIVE_INFINITY)
-  assert.equal([settings.intensity, settings.periodMs], [3, 5_000])
-  const { base, cap, stable } = settings.backoff
-  assert.equal([base, cap, stable], [500, 30_000, 10_000])
 })
 
 function thrownBy(fn: () => Client | unknown): ClientError {

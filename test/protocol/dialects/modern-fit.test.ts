@@ -12,13 +12,11 @@ import {
   readResult,
   type Result,
 } from 'caduceus/protocol'
-import { fitClient } from '../../../protocol/dialects/fit.js'
 import { suite } from '../../support/suite.js'
 import { samples } from '../_samples.js'
 
 const test = suite('protocol/dialects/modern-fit')
 const modern = dialect20260728
-const lacks = modern.lacks ?? nothing()
 
 test('a missing resource is told as bad params, and understood as what it is (trap 84)', () => {
   const missing = { code: -32002, message: 'Resource not found', data: { uri: 'a:b' } }
@@ -58,13 +56,6 @@ test('what a server declares is told without tasks, and with what nobody knows',
     extensions: { 'a.b/c': {} },
     x: {},
   })
-})
-
-test('what a client declares is told without tasks and without changes of roots', () => {
-  const given = { roots: { listChanged: true }, tasks: {}, sampling: { tools: {} }, elicitation: { url: {} } }
-  assert.equal(fitClient(lacks, given), { roots: {}, sampling: { tools: {} }, elicitation: { url: {} } })
-  const bare = { roots: {}, elicitation: {} }
-  assert.is(fitClient(lacks, bare), bare)
 })
 
 test('every other result is sent as it is, at no cost', () => {

@@ -13,7 +13,6 @@ import {
   readParams,
   retryParams,
 } from 'caduceus/protocol'
-import { inputRequiredResult } from '../../../protocol/messages/input-required.js'
 import { suite } from '../../support/suite.js'
 import { elicitForm, elicitUrl, samples } from '../_samples.js'
 import { refusalOf } from '../_modern.js'
@@ -211,19 +210,6 @@ for (const [method, params] of retried) {
 test('other methods have no retries: such fields are unknown ones, and let through (trap 35)', () => {
   const params = { uri: 'a:b', inputResponses: 5, requestState: 5 }
   assert.is(readParams('resources/subscribe', params), params)
-})
-
-test('a question is an object', () => {
-  for (const [asked, got] of [
-    [null, 'null'],
-    [5, 'an integer'],
-    [[], 'an array'],
-  ] as const)
-    assert.equal(inputRequiredResult({ resultType: 'input_required', inputRequests: { a: asked } }), {
-      path: '.inputRequests["a"]',
-      expected: 'an object',
-      got,
-    })
 })
 
 test.run()

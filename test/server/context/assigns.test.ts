@@ -2,7 +2,6 @@ import * as assert from 'uvu/assert'
 import { createApp, defineResource, defineServer, defineTool, startServer } from 'caduceus/server'
 import { connect, Recording } from 'caduceus/testing'
 import { serveHttp } from 'caduceus/transports'
-import { SessionFrame, mergedAssigns } from '../../../server/context/session-frame.js'
 import { suite } from '../../support/suite.js'
 import { RawClient } from '../_client.js'
 import { startParts } from '../_servers.js'
@@ -91,16 +90,6 @@ test('a session that is brought back makes its values anew, and another one has 
   const shown = [await said(one, 'show'), await said(two, 'show')]
   assert.is(shown.filter((text) => text === '3 true again').length, 1)
   assert.ok(shown.includes('1 true mine') || shown.includes('2 true first'))
-})
-
-test('what is said of one request counts more', () => {
-  const frame = new SessionFrame({} as never)
-  const own = Object.freeze({ user: 'Ada' })
-  assert.is(mergedAssigns(frame.assigns, own), own)
-  frame.assign({ user: 'Bob', db: 1 })
-  assert.equal(mergedAssigns(frame.assigns, own), { user: 'Ada', db: 1 })
-  assert.is(mergedAssigns(frame.assigns, undefined), frame.assigns)
-  assert.equal(mergedAssigns(undefined, undefined), {})
 })
 
 test('without a session there is nothing to assign to', async (t) => {

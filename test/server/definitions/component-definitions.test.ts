@@ -6,7 +6,6 @@ import {
   defineServer,
   ServerError,
 } from 'caduceus/server'
-import { toPromptResult, toReadResult } from '../../../server/results/results.js'
 import { suite } from '../../support/suite.js'
 
 const test = suite('server component definitions')
@@ -185,20 +184,5 @@ test('methods keep their object', () => {
   })
   assert.is(own.read(undefined as never), 'x:own')
 })
-
-const asked = { uri: 'x:a', mimeType: undefined }
-const badResults: [() => unknown, RegExp][] = [
-  [() => toReadResult(asked, 7), /^resource "x:a" returned no result: expected a string, bytes, contents/],
-  [() => toReadResult(asked, { contents: 'x' }), /contents: expected an array/],
-  [() => toReadResult(asked, { uri: 'x:a' }), /contents\[0\]/],
-  [() => toPromptResult({ name: 'p', description: undefined }, undefined), /^prompt "p" returned no result/],
-  [() => toPromptResult({ name: 'p', description: undefined }, [{ role: 'robot' }]), /messages\[0\]/],
-]
-
-for (const [make, message] of badResults) {
-  test(`what nobody could read is a bad result: ${message.source}`, () => {
-    assert.throws(make, (error: ServerError) => error.code === 'BAD_RESULT' && message.test(error.message))
-  })
-}
 
 test.run()

@@ -196,10 +196,7 @@ test('a stream that nobody has heard of is unknown, and one that is not kept any
   equal(dead.found, { type: 'unknown' })
 })
 
-function begin(
-  { log }: StreamNode,
-  kind: 'call' | 'listen' = 'call',
-) {
+function begin({ log }: StreamNode, kind: 'call' | 'listen' = 'call') {
   const stream = log.open('s', kind, kind === 'call' ? 7 : undefined)
   const reader = record()
   stream.connect(reader)

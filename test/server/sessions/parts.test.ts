@@ -9,6 +9,7 @@ import {
   type ServerError,
   type SessionRecord,
 } from 'caduceus/server'
+import { mergedAssigns, SessionFrame } from '../../../server/context/session-frame.js'
 import { Catalog } from '../../../server/catalog/catalog.js'
 import { RestoreLimit } from '../../../server/holdings/holdings-actor.js'
 import { SessionReaders } from '../../../server/sessions/readers.js'
@@ -214,5 +215,15 @@ function record(id: string, version: number): SessionRecord {
     state: {},
   }
 }
+
+test('what is said of one request counts more', () => {
+  const frame = new SessionFrame({} as never)
+  const own = Object.freeze({ user: 'Ada' })
+  assert.is(mergedAssigns(frame.assigns, own), own)
+  frame.assign({ user: 'Bob', db: 1 })
+  assert.equal(mergedAssigns(frame.assigns, own), { user: 'Ada', db: 1 })
+  assert.is(mergedAssigns(frame.assigns, undefined), frame.assigns)
+  assert.equal(mergedAssigns(undefined, undefined), {})
+})
 
 test.run()

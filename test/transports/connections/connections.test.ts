@@ -93,7 +93,11 @@ function makeServer() {
     },
   }
   const reports: unknown[] = []
-  const serving: Parameters<Connections['serve']>[0] = { server, run: (fn) => fn(), report: (error) => reports.push(error) }
+  const serving: Parameters<Connections['serve']>[0] = {
+    server,
+    run: (fn) => fn(),
+    report: (error) => reports.push(error),
+  }
   return { serving, waiting, closed, delivered, opened, reports }
 }
 

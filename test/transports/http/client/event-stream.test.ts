@@ -2,7 +2,6 @@ import * as assert from 'uvu/assert'
 import { buildRequest } from 'caduceus/protocol'
 import { createFakeClock } from 'caduceus/runtime'
 import { http } from 'caduceus/transports'
-import { eventIdHeader } from '../../../../transports/http/client/event-stream.js'
 import { suite } from '../../../support/suite.js'
 import { greetings, json, listen, polite, result, status, stream } from '../../_http.js'
 import { startLink } from '../../_link.js'
@@ -149,9 +148,5 @@ for (const [id, header] of ids) {
     assert.is(again?.headers['last-event-id'], header)
   })
 }
-
-test('an empty id takes back the one before: there is nothing to go on from', () => {
-  assert.is(eventIdHeader(''), undefined)
-})
 
 test.run()
