@@ -1,6 +1,9 @@
 import { readFileSync } from 'node:fs'
 import * as assert from 'uvu/assert'
 import { stdio, TransportError } from 'caduceus/transports'
+import { type LogEvent, type Phase, subscribeClient, type WarningEvent } from 'caduceus/client'
+import { Reports } from '../../client/holdings/reports.js'
+import { firstState } from '../../client/base/state.js'
 import { readClientOptions } from '../../client/options/options.js'
 import { pauseLeft, Setbacks } from '../../client/base/backoff.js'
 import { Cache } from '../../client/holdings/cache.js'
@@ -12,6 +15,7 @@ import { beginsWithProbe } from '../../client/connection/probe.js'
 import { type RetryFacts, retryDelay } from '../../client/calls/repeat.js'
 import { RetryBudget } from '../../client/holdings/retry-budget.js'
 import { ToolBook } from '../../client/holdings/tool-book.js'
+import { heard } from '../support/heard.js'
 import { inRoot } from '../support/root.js'
 import { suite } from '../support/suite.js'
 import { worldAt } from '../support/world.js'
@@ -149,6 +153,41 @@ test('defaults are filled in, and the version we tell is that of the package', (
   assert.equal([settings.intensity, settings.periodMs], [3, 5_000])
   const { base, cap, stable } = settings.backoff
   assert.equal([base, cap, stable], [500, 30_000, 10_000])
+})
+
+test('of attempts that fail the 1st, 10th, 100th and so on are told, and the first again after it was ready', (t) => {
+  const warnings = heard<WarningEvent>()
+  t.after(subscribeClient('warning', warnings.add))
+  const reports = new Reports({ name: 'counted', tree: -1 }, () => 0)
+  const reason = new Error('nobody there')
+  const goes = (from: Phase, to: Phase): void =>
+    reports.look({ ...firstState, phase: from }, { ...firstState, phase: to, reason })
+  const fail = (times: number): void => {
+    for (let at = 0; at < times; at += 1) {
+      goes('connecting', at % 2 === 0 ? 'disconnected' : 'initializing')
+      if (at % 2 === 1) goes('initializing', 'disconnected')
+      // a call that begins to wait makes the pause shorter, and is no attempt
+      goes('disconnected', 'disconnected')
+    }
+  }
+  fail(150)
+  goes('initializing', 'ready')
+  goes('ready', 'disconnected')
+  fail(1)
+  const counts = warnings.all.map(({ reason: text }) => Number(text.match(/^attempt (\d+) /)?.[1]))
+  assert.equal(counts, [1, 10, 100, 1])
+})
+
+test('what was held back is counted with the next that is told', (t) => {
+  const events = heard<LogEvent>()
+  t.after(subscribeClient('log', events.add))
+  let now = 0
+  const reports = new Reports({ name: 'counted', tree: -1 }, () => now)
+  for (let at = 0; at < 250; at += 1) reports.log({ level: 'info', data: at })
+  assert.is(events.all.length, 100)
+  now = 10_000
+  reports.log({ level: 'info', data: 'later' })
+  assert.equal([events.all.at(-1)?.data, events.all.at(-1)?.heldBack], ['later', 150])
 })
 
 test.run()

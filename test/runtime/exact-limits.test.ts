@@ -7,6 +7,7 @@ import {
   startActor,
   systemWorld,
 } from 'caduceus/runtime'
+import { worldOf } from '../../runtime/time/world.js'
 import { Deadline, Deadlines } from '../../runtime/time/deadlines.js'
 import { lazy } from '../../runtime/faults/load.js'
 import { nearest } from '../../runtime/base/near.js'
@@ -99,6 +100,29 @@ test('an actor whose init fails with the error of another start is reported as c
   )
   const never = defineActor({ name: 'never', init: () => new Promise(() => {}) })
   await rejection(start(t, never, undefined, { startTimeout: 1 } as never), 'START_TIMEOUT')
+})
+
+test('a world may be of a class, or a clock with some of it', () => {
+  class Ticking {
+    #at = 5
+    now() {
+      return this.#at
+    }
+    setTimeout() {
+      return this.#at
+    }
+    clearTimeout() {
+      this.#at += 1
+    }
+    random() {
+      return this.#at / 10
+    }
+  }
+  const world = worldOf(new Ticking())
+  const { now, random, clearTimeout, id, grain } = { ...world }
+  clearTimeout(undefined)
+  assert.equal([now(), random(), grain], [6, 0.6, 0])
+  assert.is(id().length, 21)
 })
 
 test.run()

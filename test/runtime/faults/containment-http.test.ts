@@ -1,4 +1,4 @@
-import { once } from 'node:events'
+import { EventEmitter, once } from 'node:events'
 import {
   Agent,
   createServer,
@@ -175,6 +175,16 @@ test('why exchanges are adopted: without it a body callback belongs to whoever l
   void at.post('/data')
   assert.equal(await ended, { type: 'crash', error })
   await at.untouched()
+})
+
+test('an adopted emitter tells whether anybody listens, also when a listener throws', () => {
+  const failures: unknown[] = []
+  const emitter = new EventEmitter()
+  adopt(new OwnerToken('an owner', { fail: (reason) => failures.push(reason) }, null), emitter)
+  assert.is(emitter.emit('nobody'), false)
+  emitter.on('event', throws)
+  assert.is(emitter.emit('event'), true)
+  assert.is(failures.length, 1)
 })
 
 test.run()

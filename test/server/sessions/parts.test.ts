@@ -11,11 +11,15 @@ import {
 } from 'caduceus/server'
 import { mergedAssigns, SessionFrame } from '../../../server/context/session-frame.js'
 import { Catalog } from '../../../server/catalog/catalog.js'
-import { RestoreLimit } from '../../../server/holdings/holdings-actor.js'
+import { type Holdings, RestoreLimit } from '../../../server/holdings/holdings-actor.js'
+import { SessionRecords } from '../../../server/sessions/records.js'
 import { SessionReaders } from '../../../server/sessions/readers.js'
 import { SessionState } from '../../../server/context/session-state.js'
 import { SessionWishes } from '../../../server/requests/session-wishes.js'
+import { place } from '../../runtime/tasks/_tasks.js'
+import { heapInUse } from '../../support/collected.js'
 import { suite } from '../../support/suite.js'
+import { makeRecord } from '../stores/_file-store.js'
 
 const nobody = { transport: 'http', headers: {}, remoteAddress: undefined }
 
@@ -224,6 +228,43 @@ test('what is said of one request counts more', () => {
   assert.equal(mergedAssigns(frame.assigns, own), { user: 'Ada', db: 1 })
   assert.is(mergedAssigns(frame.assigns, undefined), frame.assigns)
   assert.equal(mergedAssigns(undefined, undefined), {})
+})
+
+test('sessions that crashed once long ago cost no memory, however many', async () => {
+  const limit = new RestoreLimit()
+  const before = await heapInUse()
+  // each is quiet by the time the next thousand come
+  for (let count = 0; count < 100_000; count++) assert.is(limit.add(`session ${count}`, count * 10), true)
+  const more = (await heapInUse()) - before
+  assert.ok(more < 1_000_000, `${more} bytes more`)
+  assert.is(limit.add('session 99999', 1_000_000), true)
+  assert.is(limit.add('session 99999', 1_000_000), false)
+})
+
+test('a session that could not be deleted is there as before, and can be ended again', async (t) => {
+  const { tasks } = await place(t)
+  const kept = createMemoryStore()
+  const broken = { now: true }
+  const store = {
+    ...kept,
+    load: (id: string) => kept.load(id),
+    delete(id: string) {
+      if (broken.now) throw new Error('EIO')
+      return kept.delete(id)
+    },
+  }
+  await kept.save(makeRecord('one', 1))
+  const settings = { definition: { info: { name: 'test' } }, store }
+  const records = new SessionRecords({ settings, store } as unknown as Holdings, tasks, systemWorld)
+  const error = await records.end('one').catch((reason: Error) => reason)
+  assert.is((error as Error).message, 'EIO')
+  assert.is((await records.load('one')).record.id, 'one')
+  broken.now = false
+  await records.end('one')
+  assert.is(
+    ((await records.load('one').catch((reason) => reason)) as { code: string }).code,
+    'SESSION_NOT_FOUND',
+  )
 })
 
 test.run()

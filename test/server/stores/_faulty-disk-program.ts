@@ -1,6 +1,6 @@
 import { closeSync, openSync, readdirSync } from 'node:fs'
-import { fileAuthStorage } from 'caduceus/client'
-import { createFileStore } from 'caduceus/server'
+import { fileAuthStorage } from '../../../client/auth/file-storage.js'
+import { createFileStore } from '../../../server/stores/file-store.js'
 import { openDescriptors } from '../../support/counted.js'
 import { makeRecord } from './_file-store.js'
 

@@ -11,7 +11,6 @@ import {
   stdio,
   websocket,
 } from 'caduceus/transports'
-import { socketLimits } from '../../../transports/websocket/connection.js'
 import { inRoot } from '../../support/root.js'
 import { suite, type TestContext } from '../../support/suite.js'
 import { startSuiteServer } from '../_suite-server.js'
@@ -82,12 +81,6 @@ test('stdio: a server that is given for ever to stop is not killed', async (t) =
   await client.callTool('count')
   await client.close()
   assert.equal(warned.map(String), [])
-})
-
-test('a socket is limited by what ws can count, however much is allowed', () => {
-  for (const most of [2 ** 31, 2 ** 32, 2 ** 32 + 1, Number.MAX_SAFE_INTEGER])
-    assert.is(socketLimits(most).maxPayload | 0, 2 ** 31 - 1)
-  assert.is(socketLimits(1_000).maxPayload, 1_000)
 })
 
 test.run()

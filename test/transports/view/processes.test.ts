@@ -5,10 +5,11 @@ import * as assert from 'uvu/assert'
 import { startClient } from 'caduceus/client'
 import { startServer } from 'caduceus/server'
 import { Recording } from 'caduceus/testing'
-import { http, lookAt, observe, serveHttp } from 'caduceus/transports'
-import type { Row } from '../../../runtime/watch/row.js'
-import type { Happening } from '../../../runtime/watch/timeline.js'
+import { type Changes, http, lookAt, observe, serveHttp } from 'caduceus/transports'
 import { suite } from '../../support/suite.js'
+
+type Row = Changes['rows'][number]
+type Happening = Changes['happened'][number]
 
 const test = suite('a server of several processes, looked at', { timeout: 60_000 })
 const folder = mkdtempSync(join(tmpdir(), 'view-'))
