@@ -1,5 +1,5 @@
 import { readdirSync } from 'node:fs'
-import { createFakeClock, type FakeClock } from 'caduceus/runtime'
+import { createFakeClock, type FakeClock } from '../../runtime/time/fake-clock.js'
 
 /** A fake clock that also counts how often a timer was taken back: a leak shows there when its owner ends. */
 export function countedClock(): FakeClock & { readonly cleared: number } {
