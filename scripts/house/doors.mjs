@@ -11,20 +11,21 @@ const heading = /^## Behind the doors$/
  * returns `{ path, line, text }` findings.
  */
 export function checkDoors(root, tests) {
-  const rooms = new Map()
-  for (const path of tests.keys()) {
-    const room = posix.join(...path.split('/', 2))
-    if (!rooms.has(room)) rooms.set(room, readNamed(root, `${room}/README.md`))
-  }
-  const findings = []
+  const pages = new Set([...tests.keys()].map(pageOf))
+  const named = [...pages].flatMap((page) => readNamed(root, page))
+  const isNamed = new Set(named.map(({ file }) => file))
+  const findings = named.flatMap((entry) => judgeNamed(entry, tests))
   for (const [path, imports] of tests) {
-    const room = posix.join(...path.split('/', 2))
     const found = imports.find(({ specifier }) => isInternal(path, specifier))
-    if (!found || rooms.get(room).some(({ file }) => file === path)) continue
-    const text = `imports ${resolveImport(path, found.specifier)}: go through a door, or say why not in ${room}/README.md`
+    if (!found || isNamed.has(path)) continue
+    const text = `imports ${resolveImport(path, found.specifier)}: go through a door, or say why not in ${pageOf(path)}`
     findings.push({ path, line: found.line, text })
   }
-  return [...findings, ...[...rooms.values()].flat().flatMap((named) => judgeNamed(named, tests))]
+  return findings
+}
+
+function pageOf(path) {
+  return `${path.split('/', 2).join('/')}/README.md`
 }
 
 function judgeNamed({ path, line, file }, tests) {
