@@ -6,6 +6,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { checkChance } from './house/chance.mjs'
+import { checkDoors } from './house/doors.mjs'
 import { checkErrorIndex } from './house/error-index.mjs'
 import { checkImports } from './house/floors.mjs'
 import { checkName, checkText } from './house/names.mjs'
@@ -48,6 +49,7 @@ async function main() {
 async function checkHouse(root, scope) {
   const paths = listFiles(root).filter((path) => textFiles.test(path))
   const library = new Map()
+  const tests = new Map()
   const findings = []
   const add = (path, found) => findings.push(...found.map((finding) => ({ path, ...finding })))
   for (const path of paths) {
@@ -58,12 +60,14 @@ async function checkHouse(root, scope) {
     const inLibrary = isLibrary(path)
     const syntax = readSyntax(path, text, inLibrary)
     add(path, syntax.findings)
+    if (path.startsWith('test/')) tests.set(path, syntax.imports)
     if (!inLibrary) continue
     library.set(path, syntax.imports)
     add(path, checkChance(path, syntax.file))
   }
   findings.push(
     ...checkImports(library),
+    ...checkDoors(root, tests),
     ...checkErrorIndex(root),
     ...(await checkPage(root)),
     ...(await checkMachines(root)),

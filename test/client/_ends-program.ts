@@ -1,11 +1,7 @@
 // Uses a server in one of several ways, says which processes served it, and has nothing more to do: Node ends by itself. Twice, and what is there right after the second time.
 //   node _ends-program.js withClient|asyncDispose|startClients|startClientPool URL
-import type { Client } from '../../client/handle/client.js'
-import { startClient } from '../../client/handle/supervisor.js'
-import { startClients } from '../../client/fleet/clients.js'
-import { startClientPool } from '../../client/pool/pool.js'
-import { withClient } from '../../client/handle/with-client.js'
-import { http } from '../../transports/http/client/client.js'
+import { type Client, startClient, startClientPool, startClients, withClient } from 'caduceus/client'
+import { http } from 'caduceus/transports'
 import { raw } from './_raw.js'
 import { rawEntry } from './_servers.js'
 

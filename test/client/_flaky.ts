@@ -1,7 +1,6 @@
-import type { Client } from '../../client/handle/client.js'
-import { isRequest } from '../../protocol/wire/jsonrpc.js'
-import type { ClientTransport, LinkEvents } from '../../transports/contract/contract.js'
-import { TransportError } from '../../transports/base/errors.js'
+import type { Client } from 'caduceus/client'
+import { isRequest } from 'caduceus/protocol'
+import { type ClientTransport, type LinkEvents, TransportError } from 'caduceus/transports'
 
 /** A transport whose first attempts fail, or hang; then it answers whatever it is asked. */
 export function flaky(failures: number, hanging = 0) {

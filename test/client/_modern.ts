@@ -1,5 +1,5 @@
-import { metaKeys } from '../../protocol/stateless/envelope.js'
-import { isObject } from '../../protocol/wire/json.js'
+import { metaKeys } from 'caduceus/protocol'
+import { isObject } from '../support/is-object.js'
 import { json, result, type Seen, status, stream } from '../transports/_http.js'
 
 /** The revision without sessions. */

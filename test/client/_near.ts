@@ -1,5 +1,5 @@
-import { isRequest, type JsonRpcRequest } from '../../protocol/wire/jsonrpc.js'
-import type { ClientTransport, LinkEnd } from '../../transports/contract/contract.js'
+import { isRequest, type JsonRpcRequest } from 'caduceus/protocol'
+import type { ClientTransport, LinkEnd } from 'caduceus/transports'
 
 /** A server in this process. */
 export type Near = {

@@ -1,7 +1,6 @@
-import { isRequest } from '../../protocol/wire/jsonrpc.js'
-import type { FakeClock } from '../../runtime/time/fake-clock.js'
-import type { ClientTransport, LinkEvents } from '../../transports/contract/contract.js'
-import { TransportError } from '../../transports/base/errors.js'
+import { isRequest } from 'caduceus/protocol'
+import type { FakeClock } from 'caduceus/runtime'
+import { type ClientTransport, type LinkEvents, TransportError } from 'caduceus/transports'
 
 /** A server that a test takes down and brings back, and when clients tried to reach it, by the clock. */
 export function outage(

@@ -1,11 +1,12 @@
-import type { Client } from '../../client/handle/client.js'
-import { startClient } from '../../client/handle/supervisor.js'
-import { clientActorName, transportName } from '../../client/base/names.js'
-import type { StartClientOptions } from '../../client/options/options.js'
-import type { ClientState, Phase } from '../../client/base/state.js'
-import { Registry } from '../../runtime/process/registry.js'
-import { stdio } from '../../transports/stdio/client.js'
-import type { StdioOptions } from '../../transports/stdio/options.js'
+import {
+  type Client,
+  type ClientState,
+  type Phase,
+  startClient,
+  type StartClientOptions,
+} from 'caduceus/client'
+import { Registry } from 'caduceus/runtime'
+import { stdio, type StdioOptions } from 'caduceus/transports'
 import { type Heard, heard } from '../support/heard.js'
 import { inRoot } from '../support/root.js'
 import type { TestContext } from '../support/suite.js'
@@ -48,7 +49,7 @@ export function watch(
   t.after(() => client.close())
   const states = heard<ClientState>()
   client.onState(states.add)
-  const names = { client: clientActorName(client.name), transport: transportName(client.name) }
+  const names = { client: `client ${client.name}`, transport: `transport of client ${client.name}` }
   return {
     client,
     states,

@@ -1,6 +1,5 @@
 import * as assert from 'uvu/assert'
-import type { Client } from '../../client/handle/client.js'
-import type { StartClientOptions } from '../../client/options/options.js'
+import type { Client, StartClientOptions } from 'caduceus/client'
 import { type Heard, heard } from '../support/heard.js'
 import type { Peer } from './_peer.js'
 import { rejection } from './_raw.js'

@@ -1,5 +1,4 @@
-import type { SharedClientOptions } from '../../client/fleet/options.js'
-import type { CommandEntry } from '../../client/fleet/server-entry.js'
+import type { CommandEntry, SharedClientOptions } from 'caduceus/client'
 import { rawServer } from './_raw.js'
 
 /** The entry of a raw server, as a host has it in its configuration. */

@@ -1,5 +1,11 @@
+import { readFileSync } from 'node:fs'
 import * as assert from 'uvu/assert'
-import { pauseLeft } from '../../client/base/backoff.js'
+import { stdio, TransportError } from 'caduceus/transports'
+import { type LogEvent, type Phase, subscribeClient, type WarningEvent } from 'caduceus/client'
+import { Reports } from '../../client/holdings/reports.js'
+import { firstState } from '../../client/base/state.js'
+import { readClientOptions } from '../../client/options/options.js'
+import { pauseLeft, Setbacks } from '../../client/base/backoff.js'
 import { Cache } from '../../client/holdings/cache.js'
 import { readCallOptions } from '../../client/options/call-options.js'
 import { callError } from '../../client/base/errors.js'
@@ -9,7 +15,8 @@ import { beginsWithProbe } from '../../client/connection/probe.js'
 import { type RetryFacts, retryDelay } from '../../client/calls/repeat.js'
 import { RetryBudget } from '../../client/holdings/retry-budget.js'
 import { ToolBook } from '../../client/holdings/tool-book.js'
-import { TransportError } from '../../transports/base/errors.js'
+import { heard } from '../support/heard.js'
+import { inRoot } from '../support/root.js'
 import { suite } from '../support/suite.js'
 import { worldAt } from '../support/world.js'
 
@@ -122,6 +129,65 @@ test('as many tools are remembered as there is room for, the latest', () => {
     [tools.isIdempotent('t0'), tools.isIdempotent('t1'), tools.isIdempotent('more')],
     [false, true, true],
   )
+})
+
+test('earlier failures are forgotten once it has run for the stable time, and not before', () => {
+  const backoff = { base: 100, cap: 10_000, awaitedCap: 10_000, stable: 1_000, random: () => 1 }
+  const setbacks = new Setbacks(backoff)
+  const pauses: number[] = []
+  let now = 0
+  for (const ran of [0, 0, 999, 1_000, 0]) {
+    setbacks.began(now)
+    now += ran
+    pauses.push(setbacks.next(worldAt(now), false))
+  }
+  assert.equal(pauses, [100, 200, 400, 100, 200])
+})
+
+test('defaults are filled in, and the version we tell is that of the package', () => {
+  const settings = readClientOptions({ transport: stdio({ command: 'never-started' }) })
+  const { version } = JSON.parse(readFileSync(inRoot('package.json'), 'utf8'))
+  assert.equal(settings.clientInfo, { name: 'caduceus', version })
+  assert.equal([settings.timeout, settings.handshakeTimeout, settings.maxCalls], [60_000, 30_000, 10_000])
+  assert.is(settings.maxInFlight, Number.POSITIVE_INFINITY)
+  assert.equal([settings.intensity, settings.periodMs], [3, 5_000])
+  const { base, cap, stable } = settings.backoff
+  assert.equal([base, cap, stable], [500, 30_000, 10_000])
+})
+
+test('of attempts that fail the 1st, 10th, 100th and so on are told, and the first again after it was ready', (t) => {
+  const warnings = heard<WarningEvent>()
+  t.after(subscribeClient('warning', warnings.add))
+  const reports = new Reports({ name: 'counted', tree: -1 }, () => 0)
+  const reason = new Error('nobody there')
+  const goes = (from: Phase, to: Phase): void =>
+    reports.look({ ...firstState, phase: from }, { ...firstState, phase: to, reason })
+  const fail = (times: number): void => {
+    for (let at = 0; at < times; at += 1) {
+      goes('connecting', at % 2 === 0 ? 'disconnected' : 'initializing')
+      if (at % 2 === 1) goes('initializing', 'disconnected')
+      // a call that begins to wait makes the pause shorter, and is no attempt
+      goes('disconnected', 'disconnected')
+    }
+  }
+  fail(150)
+  goes('initializing', 'ready')
+  goes('ready', 'disconnected')
+  fail(1)
+  const counts = warnings.all.map(({ reason: text }) => Number(text.match(/^attempt (\d+) /)?.[1]))
+  assert.equal(counts, [1, 10, 100, 1])
+})
+
+test('what was held back is counted with the next that is told', (t) => {
+  const events = heard<LogEvent>()
+  t.after(subscribeClient('log', events.add))
+  let now = 0
+  const reports = new Reports({ name: 'counted', tree: -1 }, () => now)
+  for (let at = 0; at < 250; at += 1) reports.log({ level: 'info', data: at })
+  assert.is(events.all.length, 100)
+  now = 10_000
+  reports.log({ level: 'info', data: 'later' })
+  assert.equal([events.all.at(-1)?.data, events.all.at(-1)?.heldBack], ['later', 150])
 })
 
 test.run()

@@ -1,11 +1,12 @@
 import * as assert from 'uvu/assert'
-import { clientSpec, findClient, startClient } from '../../client/index.js'
-import { isRequest } from '../../protocol/wire/jsonrpc.js'
-import { Registry, startSupervisor } from '../../runtime/index.js'
-import { defineServer, defineTool, startServer } from '../../server/index.js'
-import type { ClientTransport, Link } from '../../transports/contract/contract.js'
+import { clientSpec, findClient, startClient } from 'caduceus/client'
+import { isRequest } from 'caduceus/protocol'
+import { Registry, startSupervisor } from 'caduceus/runtime'
+import { defineServer, defineTool, startServer } from 'caduceus/server'
 import {
+  type ClientTransport,
   http,
+  type Link,
   memory,
   serveHttp,
   serveSse,
@@ -13,7 +14,7 @@ import {
   sse,
   stdio,
   websocket,
-} from '../../transports/index.js'
+} from 'caduceus/transports'
 import { stillThere } from '../support/collected.js'
 import { suite, type TestContext } from '../support/suite.js'
 import { rawServer } from './_raw.js'

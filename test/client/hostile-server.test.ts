@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert'
-import { ClientError } from '../../client/base/errors.js'
-import { isNotification, isRequest, type JsonRpcRequest } from '../../protocol/wire/jsonrpc.js'
-import type { ClientTransport, LinkEvents } from '../../transports/contract/contract.js'
+import { ClientError } from 'caduceus/client'
+import { isNotification, isRequest, type JsonRpcRequest } from 'caduceus/protocol'
+import type { ClientTransport, LinkEvents } from 'caduceus/transports'
 import { suite } from '../support/suite.js'
 import { rejection, watch } from './_raw.js'
 

@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { http } from '../../transports/http/client/client.js'
+import { http } from 'caduceus/transports'
 import { heard } from '../support/heard.js'
 import { suite } from '../support/suite.js'
 import { end, greet, json, listen, polite, result, type Seen, status, stream } from '../transports/_http.js'

@@ -1,10 +1,7 @@
 // second tier: third party
 import * as assert from 'uvu/assert'
-import type { Client } from '../../client/handle/client.js'
-import type { ClientTransport } from '../../transports/contract/contract.js'
-import { http } from '../../transports/http/client/client.js'
-import { sse } from '../../transports/http/client/sse.js'
-import { stdio } from '../../transports/stdio/client.js'
+import type { Client } from 'caduceus/client'
+import { type ClientTransport, http, sse, stdio } from 'caduceus/transports'
 import { heard } from '../support/heard.js'
 import { inRoot } from '../support/root.js'
 import { suite, type TestContext } from '../support/suite.js'

@@ -1,9 +1,8 @@
 // second tier: third party
 import { spawnSync } from 'node:child_process'
 import * as assert from 'uvu/assert'
-import type { Client } from '../../client/handle/client.js'
-import { http } from '../../transports/http/client/client.js'
-import { stdio } from '../../transports/stdio/client.js'
+import type { Client } from 'caduceus/client'
+import { http, stdio } from 'caduceus/transports'
 import { type Heard, heard } from '../support/heard.js'
 import { inRoot } from '../support/root.js'
 import { suite, type TestContext } from '../support/suite.js'

@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
-import { startClients } from '../../client/fleet/clients.js'
-import type { Logger } from '../../runtime/faults/log.js'
+import { startClients } from 'caduceus/client'
+import type { Logger } from 'caduceus/runtime'
 import { heard } from '../support/heard.js'
 import { suite } from '../support/suite.js'
 import { startPool } from './pool/_pool.js'

@@ -1,20 +1,19 @@
 import * as assert from 'uvu/assert'
-import { memoryAuthStorage } from '../../client/auth/storage.js'
-import { oauth } from '../../client/auth/provider.js'
-import { subscribeClient } from '../../client/base/events.js'
-import type { Client } from '../../client/handle/client.js'
-import { startClients } from '../../client/fleet/clients.js'
-import { clientSpec, startClient } from '../../client/handle/supervisor.js'
-import type { StartClientOptions } from '../../client/options/options.js'
-import { startClientPool } from '../../client/pool/pool.js'
-import { type ProcessRef, processOf } from '../../runtime/process/ref.js'
-import { startSupervisor } from '../../runtime/supervision/supervise.js'
-import { defineServer } from '../../server/definitions/define-server.js'
-import { startServer } from '../../server/server-supervisor.js'
-import { createFakeClock } from '../../runtime/time/fake-clock.js'
-import { systemWorld } from '../../runtime/time/world.js'
-import { memory } from '../../transports/connections/memory.js'
-import { http } from '../../transports/http/client/client.js'
+import {
+  type Client,
+  clientSpec,
+  memoryAuthStorage,
+  oauth,
+  startClient,
+  type StartClientOptions,
+  startClientPool,
+  startClients,
+  subscribeClient,
+} from 'caduceus/client'
+import { createFakeClock, type ProcessRef, startSupervisor, systemWorld } from 'caduceus/runtime'
+import { defineServer, startServer } from 'caduceus/server'
+import { http, memory } from 'caduceus/transports'
+import { processOf } from '../../runtime/process/ref.js'
 import { heard } from '../support/heard.js'
 import { suite, type TestContext } from '../support/suite.js'
 import { drawn, drawnWorld } from '../support/world.js'

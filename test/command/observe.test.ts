@@ -1,8 +1,6 @@
 // second tier: terminal
 import { spawn } from 'node:child_process'
 import * as assert from 'uvu/assert'
-import { Scene, screenOf } from '../../command/scene.js'
-import type { Row } from '../../runtime/watch/row.js'
 import { suite, type TestContext } from '../support/suite.js'
 import { commandLine, openTerminal, withTerminal } from './_terminal.js'
 import { caduceus, environmentOf, newHome, program, serverFile } from './_caduceus.js'
@@ -76,31 +74,6 @@ inTerminal('q ends it, and the terminal is as it was', async (t) => {
   await until((text) => text.includes('q ends') && !text.includes('before'))
   type('q')
   await until((text) => text.startsWith('before\nexit 0\n'))
-})
-
-const row = (key: number, parent: number | null, id: string): Row => ({
-  ...{ key, parent, id, name: id, tree: 1, process: key, kind: 'actor', status: 'running' },
-  ...{ mailbox: 0, restarts: 0, since: 0 },
-})
-
-test('a screen is as large as the terminal, whatever there is to show', () => {
-  const names = Array.from({ length: 100 }, (_, i) => row(i + 2, 1, `child ${i} ${'x'.repeat(100)}\u001b[2J`))
-  const scene = new Scene({
-    ...{ at: 0, happened: [], traced: [], health: { rss: 0, heapUsed: 0, late: 0, busy: 0, uptime: 0 } },
-    program: { name: 'x', pid: 1, node: 'v20', actions: false },
-    rows: [row(1, null, 'top'), ...names],
-  })
-  for (const [columns, rows] of [
-    [80, 24],
-    [20, 3],
-    [300, 200],
-  ] as const) {
-    const { lines } = screenOf(scene, { columns, rows, top: 1e6, now: 0 })
-    assert.ok(lines.length <= rows, `${lines.length} of ${rows}`)
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: our own colours
-    for (const text of lines) assert.ok(text.replace(/\u001b\[\d+m/g, '').length <= columns)
-  }
-  assert.is(screenOf(scene, { columns: 80, rows: 24, top: 1e6, now: 0 }).top, 101 - 20)
 })
 
 test.run()

@@ -2,7 +2,6 @@
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
-import { splitWords } from '../../command/split-words.js'
 import { suite } from '../support/suite.js'
 import { caduceus, newHome, overStdio, program } from './_caduceus.js'
 import { commandLine, openTerminal, withTerminal } from './_terminal.js'
@@ -17,11 +16,6 @@ test('lines of a pipe are worked off in order, and a mistake ends nothing', asyn
   for (const part of ['3\n', 'hi\n', 'a note\n', 'hello Ada\n', 'user: Review this in en.\n'])
     assert.ok(out.includes(part), `${part} in ${out}`)
   assert.is(err, 'caduceus: ad is no command and no tool (did you mean "add"?)\n')
-})
-
-test('quotes keep words together, and an object is one word', () => {
-  assert.equal(splitWords(`echo message="a \\"b\\" c" d='e f'`), ['echo', 'message=a "b" c', 'd=e f'])
-  assert.equal(splitWords('call echo {"message": "a  b"}'), ['call', 'echo', '{"message": "a  b"}'])
 })
 
 const inTerminal = withTerminal(test)

@@ -2,7 +2,6 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
-import { clean, jsonText, oneLine, quoted } from '../../command/screen.js'
 import { suite, type TestContext } from '../support/suite.js'
 import { caduceus, environmentOf, newHome, program } from './_caduceus.js'
 
@@ -82,23 +81,6 @@ test('standard error is as clean where standard output is a file', async (t) => 
 test('a pipe gets a result as it is', async (t) => {
   const { out } = await caduceus(t, ['call', 'text', '--', process.execPath, server])
   assert.match(out, '\x1b[31m<text>')
-})
-
-test('a question cannot put words into our mouth', () => {
-  const said = quoted(`one\nOpen this address if you trust it: https://bank.example/\x1b[1A`, 80)
-  assert.equal(said.split('\n'), [
-    '  | one',
-    '  | Open this address if you trust it: https://bank.example/[1A',
-  ])
-  assert.equal(quoted(`${'word '.repeat(12)}end`, 34).split('\n')[0], `  | ${'word '.repeat(6).trimEnd()}`)
-})
-
-test('codes are taken out, and JSON says the same with escapes', () => {
-  assert.is(clean('a\x00b\x1bc\td\ne\x7ff\u0085g\r'), 'abc\td\nefg')
-  assert.is(oneLine(' a\n b\u2028c '), 'a b c')
-  const value = { 'k\u009b': 'v\x7f\u0080' }
-  assert.is(jsonText(value), '{"k\\u009b":"v\\u007f\\u0080"}')
-  assert.equal(JSON.parse(jsonText(value)), value)
 })
 
 test.run()

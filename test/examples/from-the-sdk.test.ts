@@ -2,13 +2,11 @@
 import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import * as assert from 'uvu/assert'
-import { Client } from '../../client/handle/client.js'
-import { withClient } from '../../client/handle/with-client.js'
-import * as everyday from '../../index.js'
-import { ToolContext } from '../../server/context/context.js'
-import { Server } from '../../server/server.js'
-import * as testing from '../../testing.js'
-import { http } from '../../transports/http/client/client.js'
+import { Client, withClient } from 'caduceus/client'
+import { defineServer, defineTool, Server } from 'caduceus/server'
+import { http } from 'caduceus/transports'
+import * as everyday from 'caduceus'
+import * as testing from 'caduceus/testing'
 import { runNode } from '../support/project.js'
 import { inRoot, root } from '../support/root.js'
 import { suite } from '../support/suite.js'
@@ -47,14 +45,14 @@ for (const name of ['their-client.mjs', 'our-client.js']) {
   })
 }
 
-test('every function of ours that the page names is there', () => {
+test('every function of ours that the page names is there', async () => {
   const page = readFileSync(inRoot('server', 'from-the-sdk.md'), 'utf8')
   const ours = [...page.matchAll(/^\| .+? \| (.+?) \| .*\|$/gm)].map(([, cell = '']) => cell)
   const called = ours.flatMap((cell) => [...cell.matchAll(/(?:(client|server|ctx)\.)?\b([a-zA-Z]+)\(/g)])
   const members = {
     client: Client.prototype,
     server: Server.prototype,
-    ctx: ToolContext.prototype,
+    ctx: await contextPrototype(),
     plain: { ...everyday, ...testing },
   }
   assert.ok(called.length > 30, `${called.length} functions`)
@@ -64,5 +62,15 @@ test('every function of ours that the page names is there', () => {
     assert.ok(typeof found?.value === 'function' || found?.get !== undefined, `${owner}.${name}`)
   }
 })
+
+/** That of the context a handler is given. */
+async function contextPrototype(): Promise<object> {
+  const given: object[] = []
+  const tool = defineTool({ name: 'see', run: (_, ctx) => void given.push(ctx) })
+  const pair = await testing.connect(defineServer({ name: 'seen', version: '1', tools: [tool] }))
+  await pair.client.callTool('see')
+  await pair.close()
+  return Object.getPrototypeOf(given[0])
+}
 
 test.run()

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
-import { observedPrograms } from '../../transports/view/programs.js'
+import { observedPrograms } from 'caduceus/transports'
 import { inRoot } from '../support/root.js'
 import { suite } from '../support/suite.js'
 

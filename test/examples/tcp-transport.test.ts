@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert'
 import { readFileSync } from 'node:fs'
 import { type AddressInfo, connect, createServer } from 'node:net'
-import { TransportError } from '../../transports/base/errors.js'
+import { TransportError } from 'caduceus/transports'
 import { heard } from '../support/heard.js'
 import { inRoot } from '../support/root.js'
 import { suite } from '../support/suite.js'

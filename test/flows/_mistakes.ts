@@ -1,11 +1,5 @@
-import type { Client } from '../../client/handle/client.js'
-import { startClient } from '../../client/handle/supervisor.js'
-import { withClient } from '../../client/handle/with-client.js'
-import { http } from '../../transports/http/client/client.js'
-import { serveHttp } from '../../transports/http/server/serve.js'
-import { sse } from '../../transports/http/client/sse.js'
-import { stdio } from '../../transports/stdio/client.js'
-import { websocket } from '../../transports/websocket/client.js'
+import { type Client, startClient, withClient } from 'caduceus/client'
+import { http, serveHttp, sse, stdio, websocket } from 'caduceus/transports'
 
 /** What somebody who makes a mistake works with. */
 export interface Desk {

@@ -1,12 +1,12 @@
-import { definePrompt } from '../../server/definitions/define-prompt.js'
-import { defineResource, defineResourceTemplate } from '../../server/definitions/define-resource.js'
-import { defineServer } from '../../server/definitions/define-server.js'
-import { defineTool } from '../../server/definitions/define-tool.js'
-import { startServer } from '../../server/server-supervisor.js'
-import { serveHttp } from '../../transports/http/server/serve.js'
-import { serveSse } from '../../transports/sse/serve.js'
-import { serveStdio } from '../../transports/stdio/server.js'
-import { serveWebSocket } from '../../transports/websocket/serve.js'
+import {
+  definePrompt,
+  defineResource,
+  defineResourceTemplate,
+  defineServer,
+  defineTool,
+  startServer,
+} from 'caduceus/server'
+import { serveHttp, serveSse, serveStdio, serveWebSocket } from 'caduceus/transports'
 
 // a server that has everything there is: [stdio | http | sse | websocket]
 const transports = { stdio: serveStdio, http: serveHttp, sse: serveSse, websocket: serveWebSocket }

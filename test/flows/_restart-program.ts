@@ -1,9 +1,5 @@
-import { defineServer } from '../../server/definitions/define-server.js'
-import { defineTool } from '../../server/definitions/define-tool.js'
-import { createFileStore } from '../../server/stores/file-store.js'
-import { sealedIds } from '../../server/holdings/sealed-ids.js'
-import { startServer } from '../../server/server-supervisor.js'
-import { serveHttp } from '../../transports/http/server/serve.js'
+import { createFileStore, defineServer, defineTool, sealedIds, startServer } from 'caduceus/server'
+import { serveHttp } from 'caduceus/transports'
 
 // a server that is killed and started again: [port] [folder, or nothing] [key, or nothing] [shared, or nothing]
 const [port = '0', folder = '', key = '', shared = ''] = process.argv.slice(2)

@@ -1,5 +1,5 @@
-import { startClient } from '../../client/handle/supervisor.js'
-import { http } from '../../transports/http/client/client.js'
+import { startClient } from 'caduceus/client'
+import { http } from 'caduceus/transports'
 
 // begins a task, says its id, and waits for the end of it until it is killed
 const [url = '', era = 'handshake'] = process.argv.slice(2)

@@ -1,10 +1,7 @@
 import { appendFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { defineServer } from '../../server/definitions/define-server.js'
-import { defineTool } from '../../server/definitions/define-tool.js'
-import { startServer } from '../../server/server-supervisor.js'
-import { createFileTaskStore } from '../../server/stores/file-task-store.js'
-import { serveHttp } from '../../transports/http/server/serve.js'
+import { createFileTaskStore, defineServer, defineTool, startServer } from 'caduceus/server'
+import { serveHttp } from 'caduceus/transports'
 
 // serves a tool that is always a task and notes its steps in a file; without `store` tasks are in memory
 const [folder = '', port = '0', store] = process.argv.slice(2)

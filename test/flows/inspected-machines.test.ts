@@ -1,13 +1,9 @@
 import type { InspectionEvent } from 'xstate'
 import * as assert from 'uvu/assert'
-import { startClient } from '../../client/handle/supervisor.js'
-import { defineServer } from '../../server/definitions/define-server.js'
-import { defineTool } from '../../server/definitions/define-tool.js'
-import { startServer } from '../../server/server-supervisor.js'
-import { messageOf } from '../../runtime/base/errors.js'
-import { connect, crash, connectionMachine, sessionMachine, until } from '../../testing.js'
-import { http } from '../../transports/http/client/client.js'
-import { serveHttp } from '../../transports/http/server/serve.js'
+import { startClient } from 'caduceus/client'
+import { defineServer, defineTool, startServer } from 'caduceus/server'
+import { connect, connectionMachine, crash, sessionMachine, until } from 'caduceus/testing'
+import { http, serveHttp } from 'caduceus/transports'
 import { suite } from '../support/suite.js'
 
 const test = suite('machines, inspected')
@@ -112,7 +108,7 @@ test('what is no inspector is said in the caller', async () => {
   const refused = await startServer(definition, {
     transport: serveHttp({ port: 0 }),
     inspect: wrong,
-  }).catch(messageOf)
+  }).catch((error: Error) => error.message)
   assert.match(String(refused), /inspect: expected a function, or an object with next/)
   assert.throws(
     () => startClient({ transport: http('http://127.0.0.1:1/mcp'), inspect: wrong }),

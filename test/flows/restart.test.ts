@@ -5,10 +5,10 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
-import { startClient } from '../../client/handle/supervisor.js'
+import { startClient } from 'caduceus/client'
+import { http } from 'caduceus/transports'
 import { makeFolder } from '../server/stores/_file-store.js'
 import { suite, type TestContext } from '../support/suite.js'
-import { http } from '../../transports/http/client/client.js'
 
 const test = suite('restart of the whole program', { timeout: 40_000 })
 const program = fileURLToPath(new URL('./_restart-program.js', import.meta.url))

@@ -1,9 +1,8 @@
 // second tier: time
 // time limit: 60 s
 import * as assert from 'uvu/assert'
-import { startClient } from '../../client/handle/supervisor.js'
-import type { Phase } from '../../client/base/state.js'
-import { stdio } from '../../transports/stdio/client.js'
+import { type Phase, startClient } from 'caduceus/client'
+import { stdio } from 'caduceus/transports'
 import { inRoot } from '../support/root.js'
 import { suite } from '../support/suite.js'
 

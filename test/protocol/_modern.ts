@@ -1,7 +1,11 @@
-import { type Envelope, metaKeys } from '../../protocol/stateless/envelope.js'
-import { McpError } from '../../protocol/wire/errors.js'
-import type { JsonObject } from '../../protocol/wire/json.js'
-import type { JsonRpcNotification, JsonRpcRequest } from '../../protocol/wire/jsonrpc.js'
+import {
+  type Envelope,
+  type JsonObject,
+  type JsonRpcNotification,
+  type JsonRpcRequest,
+  McpError,
+  metaKeys,
+} from 'caduceus/protocol'
 
 /** The parts of `_meta` that a request of 2026-07-28 has to have. */
 export const envelope: JsonObject = Object.freeze({

@@ -1,26 +1,35 @@
 import type {
+  Annotations,
+  CallToolParams,
+  CallToolResult,
+  ClientCapabilities,
+  CompleteParams,
+  ContentBlock,
+  CreateMessageParams,
+  CreateMessageResult,
+  ElicitFormParams,
+  ElicitUrlParams,
+  GetPromptResult,
+  Icon,
+  Implementation,
+  InitializeParams,
+  InitializeResult,
+  ListPromptsResult,
+  ListResourcesResult,
+  ListResourceTemplatesResult,
+  ListRootsResult,
+  ListToolsResult,
+  Meta,
   Method,
   NotificationMethod,
   NotificationParams,
   Params,
-  Result,
-} from '../../protocol/messages/methods.js'
-import type { Annotations, Icon, Implementation, Meta } from '../../protocol/messages/base.js'
-import type { ClientCapabilities, ServerCapabilities } from '../../protocol/messages/capabilities.js'
-import type { CompleteParams } from '../../protocol/messages/completion.js'
-import type { ContentBlock, Resource } from '../../protocol/messages/content.js'
-import type { ElicitFormParams, ElicitUrlParams } from '../../protocol/messages/elicitation.js'
-import type { InitializeParams, InitializeResult } from '../../protocol/messages/lifecycle.js'
-import type { ProgressParams } from '../../protocol/messages/progress.js'
-import type { GetPromptResult, ListPromptsResult } from '../../protocol/messages/prompts.js'
-import type {
-  ListResourcesResult,
-  ListResourceTemplatesResult,
+  ProgressParams,
   ReadResourceResult,
-} from '../../protocol/messages/resources.js'
-import type { ListRootsResult } from '../../protocol/messages/roots.js'
-import type { CreateMessageParams, CreateMessageResult } from '../../protocol/messages/sampling.js'
-import type { CallToolParams, CallToolResult, ListToolsResult } from '../../protocol/messages/tools.js'
+  Resource,
+  Result,
+  ServerCapabilities,
+} from 'caduceus/protocol'
 
 // Messages of the newest revision with every field that it has; `x` is one that nobody knows.
 

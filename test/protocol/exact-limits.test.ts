@@ -1,4 +1,5 @@
 import * as assert from 'uvu/assert'
+import { errorCodes, field, parseUriTemplate, toSchema } from 'caduceus/protocol'
 import {
   NaiveDateTime,
   parseDate,
@@ -6,14 +7,10 @@ import {
   parseTime,
   parseZoned,
 } from '../../protocol/schema/fields/calendar.js'
-import { errorCodes } from '../../protocol/wire/errors.js'
 import { toIssues } from '../../protocol/schema/issues.js'
 import { checkFormat } from '../../protocol/schema/fields/kinds.js'
-import { field } from '../../protocol/schema/fields/fields.js'
 import { toDefinedSchema } from '../../protocol/schema/defined.js'
 import { compilePattern } from '../../protocol/schema/pattern/pattern.js'
-import { toSchema } from '../../protocol/schema/schema.js'
-import { parseUriTemplate } from '../../protocol/uri-template/uri-template.js'
 import { suite } from '../support/suite.js'
 
 const test = suite('protocol: to the letter')

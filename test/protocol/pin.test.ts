@@ -1,8 +1,14 @@
 import * as assert from 'uvu/assert'
-import { type Batch, decode } from '../../protocol/wire/codec.js'
-import { metaKeys } from '../../protocol/stateless/envelope.js'
-import { eraOfHttp, type Pinned, type Pinning, pin } from '../../protocol/stateless/era.js'
-import type { Message } from '../../protocol/wire/jsonrpc.js'
+import {
+  type Batch,
+  decode,
+  eraOfHttp,
+  type Message,
+  metaKeys,
+  pin,
+  type Pinned,
+  type Pinning,
+} from 'caduceus/protocol'
 import { suite } from '../support/suite.js'
 import { envelope, modern, notification, plain, read } from './_modern.js'
 

@@ -1,18 +1,27 @@
 import * as assert from 'uvu/assert'
 import {
+  type ActorContext,
+  type ActorRef,
   type Behaviour,
-  type Down,
   defineActor,
+  type Down,
   type Exit,
   type Handlers,
-} from '../../runtime/process/behaviour.js'
-import type { ActorContext } from '../../runtime/process/context.js'
-import { RuntimeError, type RuntimeErrorCode } from '../../runtime/base/errors.js'
-import { type RuntimeEvents, subscribe } from '../../runtime/faults/events.js'
-import type { ActorRef } from '../../runtime/process/ref.js'
-import { type RootOptions, startActor } from '../../runtime/process/root.js'
-import type { StartArgs } from '../../runtime/process/start.js'
+  type RootOptions,
+  RuntimeError,
+  type RuntimeErrorCode,
+  type RuntimeEvents,
+  startActor,
+  subscribe,
+} from 'caduceus/runtime'
 import type { TestContext } from '../support/suite.js'
+
+/** As `startActor` takes them: an input that may be left out is left out. */
+type StartArgs<Input> = unknown extends Input
+  ? [input?: unknown, options?: RootOptions]
+  : undefined extends Input
+    ? [input?: Input, options?: RootOptions]
+    : [input: Input, options?: RootOptions]
 
 type Cleanups = Pick<TestContext, 'after'>
 
@@ -20,9 +29,9 @@ type Cleanups = Pick<TestContext, 'after'>
 export async function start<State, Input, Calls extends Handlers<State>, Casts extends Handlers<State>>(
   t: Cleanups,
   behaviour: Behaviour<State, Input, Calls, Casts>,
-  ...[input, options]: StartArgs<Input, RootOptions>
+  ...[input, options]: StartArgs<Input>
 ): Promise<ActorRef<Calls, Casts>> {
-  const args = [input, { logger: false, ...options }] as StartArgs<Input, RootOptions>
+  const args = [input, { logger: false, ...options }] as StartArgs<Input>
   const ref = await startActor(behaviour, ...args)
   t.after(() => ref.kill())
   return ref

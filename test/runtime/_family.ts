@@ -1,13 +1,21 @@
-import { defineActor } from '../../runtime/process/behaviour.js'
-import { type ChildOverrides, type ChildSpec, childSpec } from '../../runtime/supervision/child-spec.js'
-import type { ActorContext } from '../../runtime/process/context.js'
-import { RuntimeError } from '../../runtime/base/errors.js'
-import { type RuntimeEvents, subscribe } from '../../runtime/faults/events.js'
-import { type ExitReason, normal } from '../../runtime/base/exit.js'
-import type { ProcessRef, RefOf } from '../../runtime/process/ref.js'
-import type { RootOptions } from '../../runtime/process/root.js'
-import { startSupervisor, type Supervisor } from '../../runtime/supervision/supervise.js'
-import type { SupervisorOptions } from '../../runtime/supervision/options.js'
+import {
+  type ActorContext,
+  type ChildOverrides,
+  type ChildSpec,
+  childSpec,
+  defineActor,
+  type ExitReason,
+  normal,
+  type ProcessRef,
+  type RefOf,
+  type RootOptions,
+  RuntimeError,
+  type RuntimeEvents,
+  startSupervisor,
+  subscribe,
+  type Supervisor,
+  type SupervisorOptions,
+} from 'caduceus/runtime'
 import type { TestContext } from '../support/suite.js'
 
 /** Notes what happens in order, and hands it out as it comes. */

@@ -1,4 +1,4 @@
-import type { Registry } from '../../runtime/process/registry.js'
+import type { Registry } from 'caduceus/runtime'
 import { type Recorder, worker, type WorkerOptions } from './_family.js'
 
 /** A child with a name whose next starts wait for a gate, or fail. */

@@ -1,7 +1,10 @@
-import { ignore } from '../../runtime/process/behaviour.js'
-import { type DynamicSupervisor, startDynamicSupervisor } from '../../runtime/supervision/dynamic.js'
-import type { RootOptions } from '../../runtime/process/root.js'
-import type { DynamicSupervisorOptions } from '../../runtime/supervision/options.js'
+import {
+  type DynamicSupervisor,
+  type DynamicSupervisorOptions,
+  ignore,
+  type RootOptions,
+  startDynamicSupervisor,
+} from 'caduceus/runtime'
 import type { TestContext } from '../support/suite.js'
 import { type Recorder, worker, type WorkerRef } from './_family.js'
 

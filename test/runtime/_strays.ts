@@ -1,10 +1,13 @@
 import * as assert from 'uvu/assert'
-import type { StrayEvent } from '../../runtime/faults/events.js'
+import {
+  type RootOptions,
+  type StrayEvent,
+  type Supervisor,
+  type TaskContext,
+  type TaskSupervisor,
+  taskSupervisorSpec,
+} from 'caduceus/runtime'
 import { processOf } from '../../runtime/process/ref.js'
-import type { RootOptions } from '../../runtime/process/root.js'
-import type { Supervisor } from '../../runtime/supervision/supervise.js'
-import type { TaskContext } from '../../runtime/tasks/task.js'
-import { type TaskSupervisor, taskSupervisorSpec } from '../../runtime/tasks/supervisor.js'
 import type { TestContext } from '../support/suite.js'
 import { gather, Recorder, startTree, turn, worker, type WorkerRef } from './_family.js'
 

@@ -1,6 +1,4 @@
-import { defineActor } from '../../runtime/process/behaviour.js'
-import type { ActorContext } from '../../runtime/process/context.js'
-import type { ActorRef } from '../../runtime/process/ref.js'
+import { type ActorContext, type ActorRef, defineActor } from 'caduceus/runtime'
 import { deferred, turn } from './_actors.js'
 
 /** An actor with an asynchronous handler that runs `work` once it is resumed, whether the actor lives or not. */

@@ -1,11 +1,15 @@
 import * as assert from 'uvu/assert'
-import { asyncStream } from '../../runtime/tasks/stream.js'
-import { defineActor } from '../../runtime/process/behaviour.js'
-import { createFakeClock } from '../../runtime/time/fake-clock.js'
-import { Recording } from '../../runtime/watch/recording.js'
-import { Registry } from '../../runtime/process/registry.js'
-import { getState, replaceState } from '../../runtime/watch/sys.js'
-import { awaitTask, yieldTask } from '../../runtime/tasks/await.js'
+import {
+  asyncStream,
+  awaitTask,
+  createFakeClock,
+  defineActor,
+  getState,
+  Registry,
+  replaceState,
+  yieldTask,
+} from 'caduceus/runtime'
+import { Recording } from 'caduceus/testing'
 import { suite } from '../support/suite.js'
 import { deferred, start } from './_actors.js'
 import { place } from './tasks/_tasks.js'

@@ -1,14 +1,17 @@
 import * as assert from 'uvu/assert'
-import { asyncStream } from '../../runtime/tasks/stream.js'
-import { defineActor } from '../../runtime/process/behaviour.js'
+import {
+  asyncStream,
+  createFakeClock,
+  defineActor,
+  RuntimeError,
+  startActor,
+  systemWorld,
+} from 'caduceus/runtime'
+import { worldOf } from '../../runtime/time/world.js'
 import { Deadline, Deadlines } from '../../runtime/time/deadlines.js'
-import { RuntimeError } from '../../runtime/base/errors.js'
-import { createFakeClock } from '../../runtime/time/fake-clock.js'
 import { lazy } from '../../runtime/faults/load.js'
 import { nearest } from '../../runtime/base/near.js'
 import { lastTurns } from '../../runtime/base/promise.js'
-import { systemWorld } from '../../runtime/time/world.js'
-import { startActor } from '../../runtime/process/root.js'
 import { heapInUse } from '../support/collected.js'
 import { openDescriptors } from '../support/counted.js'
 import { suite } from '../support/suite.js'
@@ -97,6 +100,29 @@ test('an actor whose init fails with the error of another start is reported as c
   )
   const never = defineActor({ name: 'never', init: () => new Promise(() => {}) })
   await rejection(start(t, never, undefined, { startTimeout: 1 } as never), 'START_TIMEOUT')
+})
+
+test('a world may be of a class, or a clock with some of it', () => {
+  class Ticking {
+    #at = 5
+    now() {
+      return this.#at
+    }
+    setTimeout() {
+      return this.#at
+    }
+    clearTimeout() {
+      this.#at += 1
+    }
+    random() {
+      return this.#at / 10
+    }
+  }
+  const world = worldOf(new Ticking())
+  const { now, random, clearTimeout, id, grain } = { ...world }
+  clearTimeout(undefined)
+  assert.equal([now(), random(), grain], [6, 0.6, 0])
+  assert.is(id().length, 21)
 })
 
 test.run()

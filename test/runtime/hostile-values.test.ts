@@ -1,10 +1,14 @@
 import * as assert from 'uvu/assert'
-import { defineActor } from '../../runtime/process/behaviour.js'
-import { childSpec } from '../../runtime/supervision/child-spec.js'
-import { CaduceusError, isError, messageOf, RuntimeError, show, stackOf } from '../../runtime/base/errors.js'
-import { subscribe } from '../../runtime/faults/events.js'
-import { Registry } from '../../runtime/process/registry.js'
-import { startSupervisor } from '../../runtime/supervision/supervise.js'
+import {
+  CaduceusError,
+  childSpec,
+  defineActor,
+  Registry,
+  RuntimeError,
+  startSupervisor,
+  subscribe,
+} from 'caduceus/runtime'
+import { isError, messageOf, show, stackOf } from '../../runtime/base/errors.js'
 import { suite } from '../support/suite.js'
 
 const test = suite('hostile values')
@@ -124,5 +128,40 @@ for (const [what, make] of Object.entries(hostile)) {
     assert.not(make() instanceof CaduceusError)
   })
 }
+
+test('values are shown short and safely, whatever they are', () => {
+  assert.equal(
+    [
+      undefined,
+      null,
+      7n,
+      Symbol('s'),
+      `${'x'.repeat(50)}${'y'.repeat(50)}`,
+      () => {},
+      function named() {},
+      [1, 2],
+      { a: 1 },
+      Object.create(null),
+    ].map(show),
+    [
+      'undefined',
+      'null',
+      '7',
+      'Symbol(s)',
+      `"${'x'.repeat(27)}...${'y'.repeat(30)}"`,
+      'a function',
+      'function named',
+      'an array of 2',
+      'an object with keys [a]',
+      'an object with keys []',
+    ],
+  )
+  assert.equal([new Error('said'), 'text', Object.create(null), Symbol('s')].map(messageOf), [
+    'said',
+    'text',
+    'an object with keys []',
+    'Symbol(s)',
+  ])
+})
 
 test.run()

@@ -1,15 +1,22 @@
 // time limit: 120 s
 import fc from 'fast-check'
 import * as assert from 'uvu/assert'
-import { defineActor } from '../../runtime/process/behaviour.js'
-import { childSpec } from '../../runtime/supervision/child-spec.js'
-import { RuntimeError } from '../../runtime/base/errors.js'
-import { crash, type ExitReason, killed, normal } from '../../runtime/base/exit.js'
-import { createFakeClock, type FakeClock } from '../../runtime/time/fake-clock.js'
-import type { ActorRef } from '../../runtime/process/ref.js'
-import type { Restart, Strategy } from '../../runtime/supervision/strategy.js'
-import type { Supervisor } from '../../runtime/supervision/supervise.js'
-import { startSupervisor } from '../../runtime/supervision/supervise.js'
+import {
+  type ActorRef,
+  childSpec,
+  crash,
+  createFakeClock,
+  defineActor,
+  type ExitReason,
+  type FakeClock,
+  killed,
+  normal,
+  type Restart,
+  RuntimeError,
+  startSupervisor,
+  type Strategy,
+  type Supervisor,
+} from 'caduceus/runtime'
 import { suite } from '../support/suite.js'
 import { SupervisorModel } from './model/supervisor-model.js'
 

@@ -1,14 +1,17 @@
 import * as assert from 'uvu/assert'
-import { defineActor } from '../../runtime/process/behaviour.js'
-import type { ActorContext } from '../../runtime/process/context.js'
-import { shutdown } from '../../runtime/base/exit.js'
-import { createFakeClock } from '../../runtime/time/fake-clock.js'
-import { Recording } from '../../runtime/watch/recording.js'
-import { type ProcessRef, processOf } from '../../runtime/process/ref.js'
-import { Registry } from '../../runtime/process/registry.js'
-import { startActor } from '../../runtime/process/root.js'
-import { getState } from '../../runtime/watch/sys.js'
-import { TopicRegistry } from '../../runtime/groups/topic-registry.js'
+import {
+  type ActorContext,
+  createFakeClock,
+  defineActor,
+  getState,
+  type ProcessRef,
+  Registry,
+  shutdown,
+  startActor,
+  TopicRegistry,
+} from 'caduceus/runtime'
+import { Recording } from 'caduceus/testing'
+import { processOf } from '../../runtime/process/ref.js'
 import { countedClock, countedSignal } from '../support/counted.js'
 import { suite } from '../support/suite.js'
 import { startHost } from './_actors.js'

@@ -235,6 +235,27 @@ export * from './b.js'
     ],
   ))
 
+test('a test goes through a door, or the README of its room names it, and names nothing else', (t) =>
+  expectFindings(
+    t,
+    {
+      'index.ts': `export { a } from './runtime/a.js'\n`,
+      'runtime/index.ts': `export { a } from './a.js'\n`,
+      'runtime/a.ts': 'export const a = 1\n',
+      'test/runtime/by-door.test.ts': `import { a } from 'caduceus/runtime'\nimport { a as b } from '../../index.js'\nexport const all = [a, b]\n`,
+      'test/runtime/deep/named.test.ts': `import { a } from '../../../runtime/a.js'\nexport const all = [a]\n`,
+      'test/runtime/unnamed.test.ts': `\nimport type { a } from '../../runtime/a.js'\nexport type A = typeof a\n`,
+      'test/runtime/README.md': `# Tests\n\n\`outside.ts\` is not on the list.\n\n## Behind the doors\n\n- a unit: \`deep/named.test.ts\`\n- \`by-door.test.ts\`, \`gone.test.ts\`\n\n## More\n\n\`other.ts\`\n`,
+      'test/server/no-page.test.ts': `export const a = () => import('../../runtime/a.js')\n`,
+    },
+    [
+      'test/runtime/unnamed.test.ts:2 imports runtime/a.ts: go through a door, or say why not in test/runtime/README.md',
+      'test/server/no-page.test.ts:1 imports runtime/a.ts: go through a door, or say why not in test/server/README.md',
+      'test/runtime/README.md:8 names test/runtime/by-door.test.ts, which imports no internals',
+      'test/runtime/README.md:8 names test/runtime/gone.test.ts, which does not exist',
+    ],
+  ))
+
 test('junk names, notes for later and paths of a machine are named', (t) =>
   expectFindings(
     t,

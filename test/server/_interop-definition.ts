@@ -1,8 +1,11 @@
-import { definePrompt } from '../../server/definitions/define-prompt.js'
-import { defineResource, defineResourceTemplate } from '../../server/definitions/define-resource.js'
-import { defineServer } from '../../server/definitions/define-server.js'
-import { defineTool } from '../../server/definitions/define-tool.js'
-import type { Server } from '../../server/server.js'
+import {
+  definePrompt,
+  defineResource,
+  defineResourceTemplate,
+  defineServer,
+  defineTool,
+  type Server,
+} from 'caduceus/server'
 
 /** What clients of others are tried with: a bit of everything. `server` is asked for when a tool changes what the server offers. */
 export function interopDefinition(server: () => Server) {

@@ -1,6 +1,5 @@
-import type { Server } from '../../server/server.js'
-import { startServer } from '../../server/server-supervisor.js'
-import { serveStdio } from '../../transports/stdio/server.js'
+import { type Server, startServer } from 'caduceus/server'
+import { serveStdio } from 'caduceus/transports'
 import { interopDefinition } from './_interop-definition.js'
 
 // what clients of others are tried with, on standard input and output

@@ -1,5 +1,5 @@
-import { startServer } from '../../server/server-supervisor.js'
-import { serveStdio } from '../../transports/stdio/server.js'
+import { startServer } from 'caduceus/server'
+import { serveStdio } from 'caduceus/transports'
 import { manyDefinition } from './_many.js'
 
 // node _many-program.js [gate] [limits as JSON]

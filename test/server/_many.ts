@@ -1,5 +1,4 @@
-import { defineServer, type ServerDefinition } from '../../server/definitions/define-server.js'
-import { defineTool } from '../../server/definitions/define-tool.js'
+import { defineServer, defineTool, type ServerDefinition } from 'caduceus/server'
 
 /** A server whose one tool says how many calls began before this one, and ends no sooner than `gate` have begun; and how many were at work at once. */
 export function manyDefinition(gate = 64): ServerDefinition {

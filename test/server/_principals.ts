@@ -1,5 +1,4 @@
-import type { Authenticate } from '../../transports/auth/authenticate.js'
-import { TransportError } from '../../transports/base/errors.js'
+import { type Authenticate, TransportError } from 'caduceus/transports'
 
 /** Takes `Bearer NAME` for the subject NAME, no header for somebody anonymous, and fails for some names. */
 export const byName: Authenticate = async ({ headers }) => {

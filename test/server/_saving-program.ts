@@ -1,4 +1,4 @@
-import { createFileStore } from '../../server/stores/file-store.js'
+import { createFileStore } from 'caduceus/server'
 import { makeRecord } from './stores/_file-store.js'
 
 // saves as quickly as it can, and says which version of which session has been saved

@@ -1,12 +1,20 @@
-import type { Logger } from '../../runtime/faults/log.js'
-import { defineServer, type ServerDefinitionOptions } from '../../server/definitions/define-server.js'
-import { defineTool, type ToolDefinition } from '../../server/definitions/define-tool.js'
-import type { ServerOptions, TreeWideOptions } from '../../server/holdings/options.js'
-import type { Server } from '../../server/server.js'
-import { startServer } from '../../server/server-supervisor.js'
-import { type HttpServeOptions, serveHttp } from '../../transports/http/server/serve.js'
+import type { Logger } from 'caduceus/runtime'
+import {
+  defineServer,
+  defineTool,
+  type Server,
+  type ServerDefinitionOptions,
+  type ServerOptions,
+  startServer,
+  type ToolDefinition,
+} from 'caduceus/server'
+import { type HttpServeOptions, serveHttp } from 'caduceus/transports'
+import type { ConnectOptions } from 'caduceus/testing'
 import type { TestContext } from '../support/suite.js'
 import { RawClient } from './_client.js'
+
+/** What `startServer` takes for the whole tree. */
+export type TreeWideOptions = Omit<ConnectOptions, 'server' | 'client' | 'principal'>
 
 /** Counts per session. */
 export const count = defineTool({

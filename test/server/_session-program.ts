@@ -1,7 +1,5 @@
-import { defineServer } from '../../server/definitions/define-server.js'
-import { defineTool } from '../../server/definitions/define-tool.js'
-import { startServer } from '../../server/server-supervisor.js'
-import { serveStdio } from '../../transports/stdio/server.js'
+import { defineServer, defineTool, startServer } from 'caduceus/server'
+import { serveStdio } from 'caduceus/transports'
 
 // A server on standard input with a tool that needs a session.
 const count = defineTool({

@@ -1,8 +1,5 @@
-import { defineServer } from '../../server/definitions/define-server.js'
-import { defineTool } from '../../server/definitions/define-tool.js'
-import { createFileStore } from '../../server/stores/file-store.js'
-import { startServer } from '../../server/server-supervisor.js'
-import { serveHttp } from '../../transports/http/server/serve.js'
+import { createFileStore, defineServer, defineTool, startServer } from 'caduceus/server'
+import { serveHttp } from 'caduceus/transports'
 
 // One of several programs behind one address: node _shared-program.js FOLDER. It says where it serves.
 const [folder = ''] = process.argv.slice(2)

@@ -1,8 +1,6 @@
 import tty from 'node:tty'
-import { defineServer } from '../../server/definitions/define-server.js'
-import { defineTool } from '../../server/definitions/define-tool.js'
-import { startServer } from '../../server/server-supervisor.js'
-import { serveHttp } from '../../transports/http/server/serve.js'
+import { defineServer, defineTool, startServer } from 'caduceus/server'
+import { serveHttp } from 'caduceus/transports'
 
 const how = process.argv[2]
 // as if its standard error were a terminal

@@ -1,9 +1,13 @@
-import { writeEnvelope } from '../../protocol/stateless/envelope.js'
-import { defineServer, type ServerDefinitionOptions } from '../../server/definitions/define-server.js'
-import type { ServerOptions, TreeWideOptions } from '../../server/holdings/options.js'
-import type { Server } from '../../server/server.js'
-import { startServer } from '../../server/server-supervisor.js'
-import { serveHttp } from '../../transports/http/server/serve.js'
+import { writeEnvelope } from 'caduceus/protocol'
+import {
+  defineServer,
+  type Server,
+  type ServerDefinitionOptions,
+  type ServerOptions,
+  startServer,
+} from 'caduceus/server'
+import { serveHttp } from 'caduceus/transports'
+import type { TreeWideOptions } from './_servers.js'
 import type { TestContext } from '../support/suite.js'
 import { type Answer, RawClient } from './_client.js'
 

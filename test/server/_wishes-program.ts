@@ -1,10 +1,12 @@
-import { defineResource } from '../../server/definitions/define-resource.js'
-import { defineServer } from '../../server/definitions/define-server.js'
-import { defineTool } from '../../server/definitions/define-tool.js'
-import { createFileStore } from '../../server/stores/file-store.js'
-import { sealedIds } from '../../server/holdings/sealed-ids.js'
-import { startServer } from '../../server/server-supervisor.js'
-import { serveHttp } from '../../transports/http/server/serve.js'
+import {
+  createFileStore,
+  defineResource,
+  defineServer,
+  defineTool,
+  sealedIds,
+  startServer,
+} from 'caduceus/server'
+import { serveHttp } from 'caduceus/transports'
 
 // serves on a folder, says where, and tells of its resource when asked to
 const [folder = '', key = ''] = process.argv.slice(2)

@@ -1,15 +1,18 @@
 import { readdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
-import { defineResource } from '../../server/definitions/define-resource.js'
-import { defineServer } from '../../server/definitions/define-server.js'
-import { defineTool } from '../../server/definitions/define-tool.js'
-import { createFileStore } from '../../server/stores/file-store.js'
-import type { ServerOptions } from '../../server/holdings/options.js'
-import type { Server } from '../../server/server.js'
-import { startServer } from '../../server/server-supervisor.js'
-import type { SessionRecord, SessionStore } from '../../server/stores/session-store.js'
-import { serveHttp } from '../../transports/http/server/serve.js'
+import {
+  createFileStore,
+  defineResource,
+  defineServer,
+  defineTool,
+  type Server,
+  type ServerOptions,
+  type SessionRecord,
+  type SessionStore,
+  startServer,
+} from 'caduceus/server'
+import { serveHttp } from 'caduceus/transports'
 import { suite, type TestContext } from '../support/suite.js'
 import { RawClient } from './_client.js'
 import { makeFolder } from './stores/_file-store.js'

@@ -1,15 +1,14 @@
 import { createServer, type Server as Probe } from 'node:net'
 import * as assert from 'uvu/assert'
-import { defineActor } from '../../runtime/process/behaviour.js'
-import { childSpec } from '../../runtime/supervision/child-spec.js'
-import type { RuntimeError } from '../../runtime/base/errors.js'
-import { startSupervisor } from '../../runtime/supervision/supervise.js'
-import type { SupervisorOptions } from '../../runtime/supervision/options.js'
-import { defineServer } from '../../server/definitions/define-server.js'
-import type { Server } from '../../server/server.js'
-import { serverSpec } from '../../server/server-supervisor.js'
-import { createMemoryStore, type SessionStore } from '../../server/stores/session-store.js'
-import { serveHttp } from '../../transports/http/server/serve.js'
+import {
+  childSpec,
+  defineActor,
+  type RuntimeError,
+  startSupervisor,
+  type SupervisorOptions,
+} from 'caduceus/runtime'
+import { createMemoryStore, defineServer, type Server, serverSpec, type SessionStore } from 'caduceus/server'
+import { serveHttp } from 'caduceus/transports'
 import { suite, type TestContext } from '../support/suite.js'
 import { RawClient } from './_client.js'
 import { count } from './_servers.js'

@@ -1,7 +1,5 @@
 import * as assert from 'uvu/assert'
-import { definePrompt } from '../../server/definitions/define-prompt.js'
-import { defineResource, defineResourceTemplate } from '../../server/definitions/define-resource.js'
-import { defineTool } from '../../server/definitions/define-tool.js'
+import { definePrompt, defineResource, defineResourceTemplate, defineTool } from 'caduceus/server'
 import { heard } from '../support/heard.js'
 import { suite, type TestContext } from '../support/suite.js'
 import { startParts } from './_servers.js'

@@ -1,9 +1,8 @@
 // second tier: time
 import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
-import type { Server } from '../../server/server.js'
-import { startServer } from '../../server/server-supervisor.js'
-import { serveHttp } from '../../transports/http/server/serve.js'
+import { type Server, startServer } from 'caduceus/server'
+import { serveHttp } from 'caduceus/transports'
 import { heard } from '../support/heard.js'
 import { suite, type TestContext } from '../support/suite.js'
 import { interopDefinition } from './_interop-definition.js'

@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { defineTool } from '../../server/definitions/define-tool.js'
+import { defineTool } from 'caduceus/server'
 import { suite, type TestContext } from '../support/suite.js'
 import { count, echo, startTestServer } from './_servers.js'
 

@@ -1,10 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import * as assert from 'uvu/assert'
-import { withClient } from '../../client/handle/with-client.js'
-import { defineServer } from '../../server/definitions/define-server.js'
-import { defineTool } from '../../server/definitions/define-tool.js'
-import { startServer } from '../../server/server-supervisor.js'
-import { http, serveHttp, serveSse, serveWebSocket, sse, websocket } from '../../transports/index.js'
+import { withClient } from 'caduceus/client'
+import { defineServer, defineTool, startServer } from 'caduceus/server'
+import { http, serveHttp, serveSse, serveWebSocket, sse, websocket } from 'caduceus/transports'
 import { suite } from '../support/suite.js'
 
 const test = suite('what a stopped server leaves behind')

@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
-import { allHandshakeDialects } from '../../protocol/dialects/versions.js'
-import { defineTool } from '../../server/definitions/define-tool.js'
+import { allHandshakeDialects } from 'caduceus/protocol'
+import { defineTool } from 'caduceus/server'
 import { suite } from '../support/suite.js'
 import { initialize, RawClient } from './_client.js'
 import { count, startTestServer } from './_servers.js'

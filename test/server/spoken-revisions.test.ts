@@ -1,20 +1,20 @@
 // second tier: time
 import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
-import type { Revision } from '../../protocol/dialects/dialect.js'
-import { allRevisions, handshakeRevisions } from '../../protocol/dialects/versions.js'
-import { definePrompt } from '../../server/definitions/define-prompt.js'
-import { defineMethod } from '../../server/definitions/define-method.js'
-import { defineResource } from '../../server/definitions/define-resource.js'
-import { defineServer, type ServerDefinitionOptions } from '../../server/definitions/define-server.js'
-import { defineTool } from '../../server/definitions/define-tool.js'
-import { ServerError } from '../../server/base/errors.js'
-import type { ServerOptions } from '../../server/holdings/options.js'
-import { startServer } from '../../server/server-supervisor.js'
-import { connect } from '../../testing.js'
-import { serveHttp } from '../../transports/http/server/serve.js'
-import { serveSse } from '../../transports/sse/serve.js'
-import { serveWebSocket } from '../../transports/websocket/serve.js'
+import { allRevisions, handshakeRevisions, type Revision } from 'caduceus/protocol'
+import {
+  defineMethod,
+  definePrompt,
+  defineResource,
+  defineServer,
+  defineTool,
+  type ServerDefinitionOptions,
+  ServerError,
+  type ServerOptions,
+  startServer,
+} from 'caduceus/server'
+import { connect } from 'caduceus/testing'
+import { serveHttp, serveSse, serveWebSocket } from 'caduceus/transports'
 import { suite, type TestContext } from '../support/suite.js'
 import { connectCaller, makes, type Place, type Way } from './exchanges/_callers.js'
 import { RawClient } from './_client.js'

@@ -1,6 +1,5 @@
 import * as assert from 'uvu/assert'
-import { defineTool } from '../../server/definitions/define-tool.js'
-import { createMemoryStore, type SessionRecord } from '../../server/stores/session-store.js'
+import { createMemoryStore, defineTool, type SessionRecord } from 'caduceus/server'
 import { heard } from '../support/heard.js'
 import { suite, type TestContext } from '../support/suite.js'
 import { RawClient } from './_client.js'

@@ -1,19 +1,15 @@
-import { systemWorld } from '../../runtime/time/world.js'
+import {
+  createFileStore,
+  defineResource,
+  defineServer,
+  defineTool,
+  type Server,
+  startServer,
+} from 'caduceus/server'
+import { serveHttp } from 'caduceus/transports'
 import { readdirSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
-import { defineResource } from '../../server/definitions/define-resource.js'
-import { defineServer } from '../../server/definitions/define-server.js'
-import { defineTool } from '../../server/definitions/define-tool.js'
-import { createFileStore } from '../../server/stores/file-store.js'
-import { type Holdings, RestoreLimit } from '../../server/holdings/holdings-actor.js'
-import type { Server } from '../../server/server.js'
-import { startServer } from '../../server/server-supervisor.js'
-import { SessionRecords } from '../../server/sessions/records.js'
-import { createMemoryStore } from '../../server/stores/session-store.js'
-import { serveHttp } from '../../transports/http/server/serve.js'
-import { place } from '../runtime/tasks/_tasks.js'
-import { heapInUse } from '../support/collected.js'
 import { heard } from '../support/heard.js'
 import { suite, type TestContext } from '../support/suite.js'
 import { RawClient } from './_client.js'
@@ -27,17 +23,6 @@ async function start(t: TestContext, options: object): Promise<Server> {
   t.after(() => server.stop())
   return server
 }
-
-test('sessions that crashed once long ago cost no memory, however many', async () => {
-  const limit = new RestoreLimit()
-  const before = await heapInUse()
-  // each is quiet by the time the next thousand come
-  for (let count = 0; count < 100_000; count++) assert.is(limit.add(`session ${count}`, count * 10), true)
-  const more = (await heapInUse()) - before
-  assert.ok(more < 1_000_000, `${more} bytes more`)
-  assert.is(limit.add('session 99999', 1_000_000), true)
-  assert.is(limit.add('session 99999', 1_000_000), false)
-})
 
 test('a session whose hooks are over is remembered by nobody', async (t) => {
   const ended = heard<string>()
@@ -54,32 +39,6 @@ test('a session whose hooks are over is remembered by nobody', async (t) => {
   const hooks = (): string | undefined => server.inspect().children.find(({ id }) => id === 'hooks')?.about
   assert.match(String(hooks()), /\d+ sessions, \d+ ending/)
   while (hooks() !== '0 sessions, 0 ending') await new Promise((resolve) => setImmediate(resolve))
-})
-
-test('a session that could not be deleted is there as before, and can be ended again', async (t) => {
-  const { tasks } = await place(t)
-  const kept = createMemoryStore()
-  const broken = { now: true }
-  const store = {
-    ...kept,
-    load: (id: string) => kept.load(id),
-    delete(id: string) {
-      if (broken.now) throw new Error('EIO')
-      return kept.delete(id)
-    },
-  }
-  await kept.save(makeRecord('one', 1))
-  const settings = { definition: { info: { name: 'test' } }, store }
-  const records = new SessionRecords({ settings, store } as unknown as Holdings, tasks, systemWorld)
-  const error = await records.end('one').catch((reason: Error) => reason)
-  assert.is((error as Error).message, 'EIO')
-  assert.is((await records.load('one')).record.id, 'one')
-  broken.now = false
-  await records.end('one')
-  assert.is(
-    ((await records.load('one').catch((reason) => reason)) as { code: string }).code,
-    'SESSION_NOT_FOUND',
-  )
 })
 
 test('a save ends when what is too many is off the disk, and what was saved again meanwhile stays', async (t) => {

@@ -1,20 +1,23 @@
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
-import { startClient } from '../../client/handle/supervisor.js'
+import { startClient } from 'caduceus/client'
+import { startSupervisor } from 'caduceus/runtime'
+import {
+  createFileStore,
+  createMemoryStore,
+  defineServer,
+  defineTool,
+  sealedIds,
+  type Server,
+  serverSpec,
+  type SessionRecord,
+  startServer,
+} from 'caduceus/server'
+import { http, memory, serveHttp } from 'caduceus/transports'
 import { processOf } from '../../runtime/process/ref.js'
-import { startSupervisor } from '../../runtime/supervision/supervise.js'
-import { defineServer } from '../../server/definitions/define-server.js'
-import { defineTool } from '../../server/definitions/define-tool.js'
-import { sealedIds } from '../../server/holdings/sealed-ids.js'
 import { readProcessesOptions } from '../../server/processes/options.js'
-import { serverSpec, startServer } from '../../server/server-supervisor.js'
-import type { Server } from '../../server/server.js'
-import { createFileStore } from '../../server/stores/file-store.js'
-import { createMemoryStore, openStore, type SessionRecord } from '../../server/stores/session-store.js'
-import { memory } from '../../transports/connections/memory.js'
-import { http } from '../../transports/http/client/client.js'
-import { serveHttp } from '../../transports/http/server/serve.js'
+import { openStore } from '../../server/stores/session-store.js'
 import { suite } from '../support/suite.js'
 import { drawn, drawnWorld, worldAt } from '../support/world.js'
 import { RawClient } from './_client.js'

@@ -1,4 +1,4 @@
-import type { World } from '../../runtime/time/world.js'
+import type { World } from 'caduceus/runtime'
 
 type Source = Exclude<keyof World, 'grain' | 'order'>
 

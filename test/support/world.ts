@@ -1,8 +1,13 @@
-import { systemWorld, type World } from '../../runtime/time/world.js'
+import { type FakeClock, systemWorld, type World } from 'caduceus/runtime'
 
 /** The world of this machine at a moment that the test says. */
 export function worldAt(now: number, date = 0): World {
   return { ...systemWorld, now: () => now, date: () => date }
+}
+
+/** The world of this machine at another time: that of a clock which keeps its own. */
+export function worldOn(clock: FakeClock): World {
+  return { ...systemWorld, ...clock }
 }
 
 type Drawn = 'date' | 'random' | 'randomBytes' | 'id' | 'setImmediate' | 'queueMicrotask'

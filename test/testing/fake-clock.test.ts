@@ -1,11 +1,8 @@
 import * as assert from 'uvu/assert'
-import { startClient } from '../../client/handle/supervisor.js'
-import { defineActor } from '../../runtime/process/behaviour.js'
-import { createFakeClock } from '../../runtime/time/fake-clock.js'
-import { startActor } from '../../runtime/process/root.js'
-import { defineServer } from '../../server/definitions/define-server.js'
-import { defineTool } from '../../server/definitions/define-tool.js'
-import { connect, fakeClock, scriptedServer } from '../../testing.js'
+import { startClient } from 'caduceus/client'
+import { createFakeClock, defineActor, startActor } from 'caduceus/runtime'
+import { defineServer, defineTool } from 'caduceus/server'
+import { connect, fakeClock, scriptedServer } from 'caduceus/testing'
 import { suite } from '../support/suite.js'
 
 const test = suite('fake clock')

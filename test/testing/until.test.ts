@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
-import { defineServer } from '../../server/definitions/define-server.js'
-import { connect, crash, fakeClock, record, type TestingEvents, until } from '../../testing.js'
+import { defineServer } from 'caduceus/server'
+import { connect, crash, fakeClock, record, type TestingEvents, until } from 'caduceus/testing'
 import { rejection } from '../client/_raw.js'
 import { count } from '../server/_servers.js'
 import { suite } from '../support/suite.js'

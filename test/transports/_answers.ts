@@ -1,6 +1,5 @@
-import { createFakeClock, type FakeClock } from '../../runtime/time/fake-clock.js'
-import type { TransportError } from '../../transports/base/errors.js'
-import { http } from '../../transports/http/client/client.js'
+import { createFakeClock, type FakeClock } from 'caduceus/runtime'
+import { http, type TransportError } from 'caduceus/transports'
 import type { TestContext } from '../support/suite.js'
 import { greetings, listen, polite, type Seen } from './_http.js'
 import { type LinkTree, startLink } from './_link.js'

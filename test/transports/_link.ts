@@ -1,10 +1,13 @@
-import type { Message } from '../../protocol/wire/jsonrpc.js'
-import { defineActor } from '../../runtime/process/behaviour.js'
-import { childSpec } from '../../runtime/supervision/child-spec.js'
-import type { Clock } from '../../runtime/time/clock.js'
-import { Registry } from '../../runtime/process/registry.js'
-import { startSupervisor, type Supervisor } from '../../runtime/supervision/supervise.js'
-import type { ClientTransport, LinkEnd } from '../../transports/contract/contract.js'
+import type { Message } from 'caduceus/protocol'
+import {
+  childSpec,
+  type Clock,
+  defineActor,
+  Registry,
+  startSupervisor,
+  type Supervisor,
+} from 'caduceus/runtime'
+import type { ClientTransport, LinkEnd } from 'caduceus/transports'
 import { linkActor, type LinkNews, type Ticket } from '../../transports/link/actor.js'
 import { type Heard, heard } from '../support/heard.js'
 import type { TestContext } from '../support/suite.js'

@@ -1,22 +1,31 @@
 import { type ClientRequest, type IncomingMessage, request } from 'node:http'
 import { connect } from 'node:net'
-import { createEventDecoder, type SseItem } from '../../protocol/wire/sse.js'
-import { buildResult, isRequest, type JsonRpcRequest } from '../../protocol/wire/jsonrpc.js'
-import { defineActor } from '../../runtime/process/behaviour.js'
-import type { Clock } from '../../runtime/time/clock.js'
-import type { ActorContext } from '../../runtime/process/context.js'
-import type { ActorRef, ProcessRef } from '../../runtime/process/ref.js'
-import { startActor } from '../../runtime/process/root.js'
-import type {
-  Binding,
-  ListenScope,
-  Outlet,
-  Peer,
-  Response,
-  ServerPort,
-  ServerTransport,
-} from '../../transports/contract/contract.js'
-import { type HttpServeOptions, serveHttp } from '../../transports/http/server/serve.js'
+import {
+  buildResult,
+  createEventDecoder,
+  isRequest,
+  type JsonRpcRequest,
+  type SseItem,
+} from 'caduceus/protocol'
+import {
+  type ActorContext,
+  type ActorRef,
+  type Clock,
+  defineActor,
+  type ProcessRef,
+  startActor,
+} from 'caduceus/runtime'
+import {
+  type Binding,
+  type HttpServeOptions,
+  type ListenScope,
+  type Outlet,
+  type Peer,
+  type Response,
+  serveHttp,
+  type ServerPort,
+  type ServerTransport,
+} from 'caduceus/transports'
 import { type Heard, heard } from '../support/heard.js'
 import type { TestContext } from '../support/suite.js'
 

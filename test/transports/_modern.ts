@@ -1,6 +1,5 @@
-import { errorCodes } from '../../protocol/wire/errors.js'
-import { buildError, buildResult, type JsonRpcRequest, type RequestId } from '../../protocol/wire/jsonrpc.js'
-import type { ExchangeAnswer, ExchangeCall, ServerPort } from '../../transports/contract/contract.js'
+import { buildError, buildResult, errorCodes, type JsonRpcRequest, type RequestId } from 'caduceus/protocol'
+import type { ExchangeAnswer, ExchangeCall, ServerPort } from 'caduceus/transports'
 import { type Heard, heard } from '../support/heard.js'
 
 /** The revision that these tests speak. */

@@ -1,4 +1,4 @@
-import { serveStdio } from '../../transports/stdio/server.js'
+import { serveStdio } from 'caduceus/transports'
 import { startSuiteServer } from './_suite-server.js'
 
 await startSuiteServer(serveStdio())

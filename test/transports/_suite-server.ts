@@ -1,9 +1,12 @@
-import { defineServer } from '../../server/definitions/define-server.js'
-import { defineTool } from '../../server/definitions/define-tool.js'
-import { ToolError } from '../../server/base/errors.js'
-import type { ServerOptions, TreeWideOptions } from '../../server/holdings/options.js'
-import type { Server } from '../../server/server.js'
-import { startServer } from '../../server/server-supervisor.js'
+import type { TreeWideOptions } from '../server/_servers.js'
+import {
+  defineServer,
+  defineTool,
+  type Server,
+  type ServerOptions,
+  startServer,
+  ToolError,
+} from 'caduceus/server'
 
 /** Starts the server that the suite of transports talks to; its tools show, and break, what the suite is about. */
 export async function startSuiteServer(

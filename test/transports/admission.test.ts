@@ -1,14 +1,18 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import * as assert from 'uvu/assert'
-import { subscribe } from '../../runtime/faults/events.js'
-import type { Server } from '../../server/server.js'
-import type { AuthenticateOptions } from '../../transports/auth/authenticate.js'
-import { TransportError, type TransportErrorCode } from '../../transports/base/errors.js'
-import { mount, type MountedRequest } from '../../transports/http/server/mount.js'
-import { serveHttp } from '../../transports/http/server/serve.js'
-import { serveSse } from '../../transports/sse/serve.js'
-import { serveWebSocket } from '../../transports/websocket/serve.js'
+import { subscribe } from 'caduceus/runtime'
+import type { Server } from 'caduceus/server'
+import {
+  type AuthenticateOptions,
+  mount,
+  type MountedRequest,
+  serveHttp,
+  serveSse,
+  serveWebSocket,
+  TransportError,
+  type TransportErrorCode,
+} from 'caduceus/transports'
 import { initialize } from '../server/_client.js'
 import { suite, type TestContext } from '../support/suite.js'
 import { startSuiteServer } from './_suite-server.js'

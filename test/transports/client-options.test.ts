@@ -1,10 +1,6 @@
 import { inspect } from 'node:util'
 import * as assert from 'uvu/assert'
-import { TransportError } from '../../transports/base/errors.js'
-import { http } from '../../transports/http/client/client.js'
-import { sse } from '../../transports/http/client/sse.js'
-import { stdio } from '../../transports/stdio/client.js'
-import { websocket } from '../../transports/websocket/client.js'
+import { http, sse, stdio, TransportError, websocket } from 'caduceus/transports'
 import { suite } from '../support/suite.js'
 
 const test = suite('options of clients')

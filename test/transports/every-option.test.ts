@@ -1,19 +1,21 @@
 import { inspect } from 'node:util'
 import * as assert from 'uvu/assert'
-import { shareClients } from '../../client/share/share.js'
-import { introspection } from '../../transports/auth/introspection.js'
-import { jwt } from '../../transports/auth/jwt.js'
-import { TransportError } from '../../transports/base/errors.js'
-import { http } from '../../transports/http/client/client.js'
-import { serveHttp } from '../../transports/http/server/serve.js'
-import { mount } from '../../transports/http/server/mount.js'
-import { shared } from '../../transports/shared/client.js'
-import { sse } from '../../transports/http/client/sse.js'
-import { serveSse } from '../../transports/sse/serve.js'
-import { stdio } from '../../transports/stdio/client.js'
-import { serveStdio } from '../../transports/stdio/server.js'
-import { websocket } from '../../transports/websocket/client.js'
-import { serveWebSocket } from '../../transports/websocket/serve.js'
+import { shareClients } from 'caduceus/client'
+import {
+  http,
+  introspection,
+  jwt,
+  mount,
+  serveHttp,
+  serveSse,
+  serveStdio,
+  serveWebSocket,
+  shared,
+  sse,
+  stdio,
+  TransportError,
+  websocket,
+} from 'caduceus/transports'
 import { suite } from '../support/suite.js'
 
 const test = suite('options of every transport')

@@ -1,14 +1,9 @@
-import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import * as assert from 'uvu/assert'
 import { WebSocketServer } from 'ws'
-import { buildRequest } from '../../protocol/wire/jsonrpc.js'
-import type { ClientTransport, Link, LinkEvents } from '../../transports/contract/contract.js'
-import { safeFetch } from '../../transports/http/outgoing/fetch.js'
-import { stdio } from '../../transports/stdio/client.js'
-import { websocket } from '../../transports/websocket/client.js'
+import { buildRequest } from 'caduceus/protocol'
+import { type ClientTransport, type Link, type LinkEvents, stdio, websocket } from 'caduceus/transports'
 import { suite } from '../support/suite.js'
-import { end } from './_http.js'
 import { startLink } from './_link.js'
 
 const test = suite('last words', { timeout: 10_000 })
@@ -49,29 +44,6 @@ test('what is sent on a connection that is over, or that was never made, is told
     sent.map((text) => JSON.parse(text).id),
     [1, 5],
   )
-})
-
-test('an answer from 300 to 399 that leads nowhere is answered as it is, and its body is not read', async (t) => {
-  const state = { status: 300 }
-  const server = createServer((_request, response) => {
-    response.writeHead(state.status, { 'content-type': 'text/plain' })
-    response.end('the body')
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.after(() => end(server))
-  const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
-  const ask = () => safeFetch(address, { signal: t.signal, timeout: 5_000, privateNetwork: true })
-  for (const [status, text] of [
-    [299, 'the body'],
-    [300, ''],
-    [302, ''],
-    [399, ''],
-    [400, 'the body'],
-  ] as const) {
-    state.status = status
-    const answer = await ask()
-    assert.equal([answer.status, answer.text], [status, text])
-  }
 })
 
 test('a WebSocket that is closed while it is being opened is closed in order, and was never open', async (t) => {

@@ -1,12 +1,12 @@
-import { worldOf } from '../../runtime/time/world.js'
+import { buildResult } from 'caduceus/protocol'
+import { createFakeClock } from 'caduceus/runtime'
+import type { LinkScope } from 'caduceus/transports'
 import { getEventListeners } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { PassThrough, Readable } from 'node:stream'
 import * as assert from 'uvu/assert'
-import { buildResult } from '../../protocol/wire/jsonrpc.js'
-import { createFakeClock } from '../../runtime/time/fake-clock.js'
-import type { LinkScope } from '../../transports/contract/contract.js'
+import { worldOn } from '../support/world.js'
 import type { HttpResponse, UndiciDispatcher } from '../../transports/http/outgoing/dispatcher.js'
 import { followStream, type StreamPort } from '../../transports/http/client/event-stream.js'
 import { discard, exchange } from '../../transports/http/outgoing/exchange.js'
@@ -32,7 +32,7 @@ test('a stream that is opened again and again keeps one listener of its connecti
   const scope: LinkScope = {
     signal,
     clock,
-    world: worldOf(clock),
+    world: worldOn(clock),
     own: (resource) => resource,
     bind: (fn) => fn,
   }

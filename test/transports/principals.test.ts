@@ -1,14 +1,15 @@
 import * as assert from 'uvu/assert'
-import { defineServer } from '../../server/definitions/define-server.js'
-import { defineTool } from '../../server/definitions/define-tool.js'
-import { subscribe } from '../../runtime/faults/events.js'
-import type { Server } from '../../server/server.js'
-import { startServer } from '../../server/server-supervisor.js'
-import type { Peer, ServerPort, ServerTransport } from '../../transports/contract/contract.js'
-import { TransportError } from '../../transports/base/errors.js'
-import { serveHttp } from '../../transports/http/server/serve.js'
-import { serveSse } from '../../transports/sse/serve.js'
-import { serveWebSocket } from '../../transports/websocket/serve.js'
+import { subscribe } from 'caduceus/runtime'
+import { defineServer, defineTool, type Server, startServer } from 'caduceus/server'
+import {
+  type Peer,
+  serveHttp,
+  type ServerPort,
+  type ServerTransport,
+  serveSse,
+  serveWebSocket,
+  TransportError,
+} from 'caduceus/transports'
 import { initialize, type Wire } from '../server/_client.js'
 import { as, byName } from '../server/_principals.js'
 import { heard } from '../support/heard.js'

@@ -1,17 +1,18 @@
 // second tier: time
 import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
-import { startClient } from '../../client/handle/supervisor.js'
-import { ClientError } from '../../client/base/errors.js'
-import type { McpError } from '../../protocol/wire/errors.js'
-import { startServer } from '../../server/server-supervisor.js'
-import type { ClientTransport } from '../../transports/contract/contract.js'
-import { http } from '../../transports/http/client/client.js'
-import { serveHttp } from '../../transports/http/server/serve.js'
-import { sse } from '../../transports/http/client/sse.js'
-import { serveSse } from '../../transports/sse/serve.js'
-import { stdio } from '../../transports/stdio/client.js'
-import { serveWebSocket } from '../../transports/websocket/serve.js'
+import { ClientError, startClient } from 'caduceus/client'
+import type { McpError } from 'caduceus/protocol'
+import { startServer } from 'caduceus/server'
+import {
+  type ClientTransport,
+  http,
+  serveHttp,
+  serveSse,
+  serveWebSocket,
+  sse,
+  stdio,
+} from 'caduceus/transports'
 import { type Caller, connectCaller, type Make, type Place, type Way } from '../server/exchanges/_callers.js'
 import { suite, type TestContext } from '../support/suite.js'
 import { sizes } from './_sizes.js'

@@ -1,7 +1,7 @@
 // second tier: time
 import * as assert from 'uvu/assert'
-import { ClientError } from '../../client/base/errors.js'
-import { McpError } from '../../protocol/wire/errors.js'
+import { ClientError } from 'caduceus/client'
+import { McpError } from 'caduceus/protocol'
 import { suite } from '../support/suite.js'
 import { reach, ways } from './_sizes.js'
 

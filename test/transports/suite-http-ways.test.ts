@@ -1,7 +1,6 @@
 // second tier: time
 // time limit: 120 s
-import { http } from '../../transports/http/client/client.js'
-import { serveHttp } from '../../transports/http/server/serve.js'
+import { http, serveHttp } from 'caduceus/transports'
 import { selfSigned } from '../support/certificate.js'
 import { startTunnel } from './_tunnel.js'
 import { inProcess, transportSuite } from './_suite.js'

@@ -1,5 +1,4 @@
-import { http } from '../../transports/http/client/client.js'
-import { serveHttp } from '../../transports/http/server/serve.js'
+import { http, serveHttp } from 'caduceus/transports'
 import { inProcess, transportSuite } from './_suite.js'
 
 const test = transportSuite('Streamable HTTP', (t) =>

@@ -1,6 +1,6 @@
 // second tier: time
 import { fileURLToPath } from 'node:url'
-import { stdio } from '../../transports/stdio/client.js'
+import { stdio } from 'caduceus/transports'
 import { transportSuite } from './_suite.js'
 
 const program = fileURLToPath(new URL('./_suite-program.js', import.meta.url))

@@ -1,8 +1,8 @@
 import {
   type Client,
   type Clients,
-  type ClientState,
   clientSpec,
+  type ClientState,
   findClient,
   type Phase,
   type ResourceResult,
@@ -15,19 +15,24 @@ import {
   startClients,
   type ToolResult,
   withClient,
-} from '../../client/index.js'
-import type { JsonObject } from '../../protocol/wire/json.js'
-import type { LoggingLevel } from '../../protocol/messages/logging.js'
-import type { ResourceUpdatedParams } from '../../protocol/messages/resources.js'
-import type { ListToolsResult, Tool } from '../../protocol/messages/tools.js'
-import type { ChildSpec } from '../../runtime/supervision/child-spec.js'
-import type { Registry } from '../../runtime/process/registry.js'
-import type { ClientTransport, Link } from '../../transports/contract/contract.js'
-import { http } from '../../transports/http/client/client.js'
-import { shared } from '../../transports/shared/client.js'
-import { sharedClients } from '../../transports/shared/list.js'
-import type { SharedClient } from '../../transports/shared/words.js'
-import { stdio } from '../../transports/stdio/client.js'
+} from 'caduceus/client'
+import type {
+  JsonObject,
+  ListToolsResult,
+  LoggingLevel,
+  ResourceUpdatedParams,
+  Tool,
+} from 'caduceus/protocol'
+import type { ChildSpec, Registry } from 'caduceus/runtime'
+import {
+  type ClientTransport,
+  http,
+  type Link,
+  shared,
+  type SharedClient,
+  sharedClients,
+  stdio,
+} from 'caduceus/transports'
 
 type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
 

@@ -1,8 +1,6 @@
 import { z } from 'zod'
-import type { CalendarDate } from '../../protocol/schema/fields/calendar.js'
-import type { ArgumentsOf } from '../../server/definitions/described.js'
-import { field } from '../../protocol/schema/fields/fields.js'
-import type { OutputOf } from '../../protocol/schema/fields/types.js'
+import { type CalendarDate, field, type OutputOf } from 'caduceus/protocol'
+import type { ArgumentsOf } from 'caduceus/server'
 
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
 declare function holds<_ extends true>(): void

@@ -1,4 +1,4 @@
-import type { TemplateVariables } from '../../protocol/uri-template/uri-template.js'
+import type { TemplateVariables } from 'caduceus/protocol'
 import {
   type AskError,
   definePrompt,
@@ -9,7 +9,7 @@ import {
   type RequestEvent,
   type Server,
   subscribeServer,
-} from '../../server/index.js'
+} from 'caduceus/server'
 
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
 function holds<_Claim extends true>(): void {}

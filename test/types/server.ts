@@ -1,14 +1,17 @@
-import { defineServer } from '../../server/definitions/define-server.js'
-import { defineTool } from '../../server/definitions/define-tool.js'
-import { createFileStore } from '../../server/stores/file-store.js'
-import { json, text } from '../../server/results/results.js'
-import type { FromJsonSchema } from '../../protocol/schema/fields/types.js'
-import type { ArgumentsOf } from '../../server/definitions/described.js'
-import { sealedIds } from '../../server/holdings/sealed-ids.js'
-import { serverSpec, startServer } from '../../server/server-supervisor.js'
-import { serveHttp } from '../../transports/http/server/serve.js'
-import { serveStdio } from '../../transports/stdio/server.js'
-import type { StandardSchema } from '../../protocol/schema/schema.js'
+import type { StandardSchema } from 'caduceus/protocol'
+import {
+  type ArgumentsOf,
+  createFileStore,
+  defineServer,
+  defineTool,
+  type FromJsonSchema,
+  json,
+  sealedIds,
+  serverSpec,
+  startServer,
+  text,
+} from 'caduceus/server'
+import { serveHttp, serveStdio } from 'caduceus/transports'
 
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
 function holds<_Claim extends true>(): void {}

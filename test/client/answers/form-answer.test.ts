@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
+import type { FormField } from 'caduceus/protocol'
 import { completeForm } from '../../../client/answers/form-answer.js'
-import type { FormField } from '../../../protocol/messages/elicitation.js'
 import { suite } from '../../support/suite.js'
 import { rejection } from '../_raw.js'
 

@@ -1,9 +1,9 @@
 // second tier: time
 import * as assert from 'uvu/assert'
-import type { StartClientOptions } from '../../../client/options/options.js'
-import { McpError } from '../../../protocol/wire/errors.js'
-import { createFakeClock } from '../../../runtime/time/fake-clock.js'
-import { http } from '../../../transports/http/client/client.js'
+import type { StartClientOptions } from 'caduceus/client'
+import { McpError } from 'caduceus/protocol'
+import { createFakeClock } from 'caduceus/runtime'
+import { http } from 'caduceus/transports'
 import { heard } from '../../support/heard.js'
 import { suite, type TestContext } from '../../support/suite.js'
 import { end, json, listen, result, type Seen } from '../../transports/_http.js'

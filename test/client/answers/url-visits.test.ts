@@ -1,12 +1,7 @@
 import * as assert from 'uvu/assert'
-import type { Client } from '../../../client/handle/client.js'
-import { McpError } from '../../../protocol/wire/errors.js'
-import {
-  type ElicitResult,
-  type ElicitUrlParams,
-  urlElicitations,
-} from '../../../protocol/messages/elicitation.js'
-import { TransportError } from '../../../transports/base/errors.js'
+import type { Client } from 'caduceus/client'
+import { type ElicitResult, type ElicitUrlParams, McpError, urlElicitations } from 'caduceus/protocol'
+import { TransportError } from 'caduceus/transports'
 import { heard } from '../../support/heard.js'
 import { suite, type TestContext } from '../../support/suite.js'
 import { near } from '../_near.js'

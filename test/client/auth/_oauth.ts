@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { SignIn } from '../../../client/auth/options.js'
+import type { SignIn } from 'caduceus/client'
 import type { TestContext } from '../../support/suite.js'
 import { thumbprintOf } from './_proofs.js'
 import { end, json, listen, polite, type RawHttp, result, type Seen, status } from '../../transports/_http.js'

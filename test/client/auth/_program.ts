@@ -1,8 +1,5 @@
-import { oauth } from '../../../client/auth/provider.js'
-import { fileAuthStorage } from '../../../client/auth/file-storage.js'
-import { redisAuthStorage } from '../../../client/auth/redis-storage.js'
-import { withClient } from '../../../client/handle/with-client.js'
-import { http } from '../../../transports/http/client/client.js'
+import { fileAuthStorage, oauth, redisAuthStorage, withClient } from 'caduceus/client'
+import { http } from 'caduceus/transports'
 
 /** A program that shares the tokens of others: calls a tool of the server at argv[2], with the storage at argv[3] (a folder, or a Redis), and prints what came. */
 const [, , url = '', place = ''] = process.argv

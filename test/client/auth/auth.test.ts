@@ -1,11 +1,8 @@
 // second tier: time
 import * as assert from 'uvu/assert'
-import { oauth } from '../../../client/auth/provider.js'
-import type { OAuthOptions } from '../../../client/auth/options.js'
-import { memoryAuthStorage } from '../../../client/auth/storage.js'
-import { http } from '../../../transports/http/client/client.js'
-import { systemWorld } from '../../../runtime/time/world.js'
-import type { ClientAuth } from '../../../transports/http/client/auth.js'
+import { memoryAuthStorage, oauth, type OAuthOptions } from 'caduceus/client'
+import { systemWorld } from 'caduceus/runtime'
+import { type ClientAuth, http } from 'caduceus/transports'
 import { suite, type TestContext } from '../../support/suite.js'
 import {
   type GuardedServer,

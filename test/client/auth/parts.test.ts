@@ -1,4 +1,10 @@
+import { spawnSync } from 'node:child_process'
+import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import * as assert from 'uvu/assert'
+import { Proofs } from '../../../client/auth/proofs.js'
+import { openUrl } from '../../../transports/sign-in/open-url.js'
 import { readChallenge } from '../../../client/auth/challenge.js'
 import {
   covers,
@@ -8,6 +14,7 @@ import {
 } from '../../../client/auth/discovery.js'
 import { chooseScope, hasScopes } from '../../../client/auth/tokens.js'
 import { suite } from '../../support/suite.js'
+import { rejection } from '../_raw.js'
 
 const test = suite('parts of the OAuth client')
 
@@ -101,6 +108,43 @@ test('scopes: the challenge, or the wish, or all of the resource; none is named 
   assert.is(hasScopes('a b', 'b'), true)
   assert.is(hasScopes('a b', 'b c'), false)
   assert.is(hasScopes(undefined, undefined), true)
+})
+
+test('nonces that are no text of a header are not kept', () => {
+  const proofs = new Proofs()
+  const place = new URL('https://h.example/')
+  for (const nonce of ['', 'a b', 'a"', 'ü', 'x'.repeat(2_000), ['a', 'b'], undefined])
+    assert.is(proofs.heard(place, { 'dpop-nonce': nonce }), false)
+  assert.is(proofs.heard(place, { 'dpop-nonce': 'a' }), true)
+  assert.is(proofs.heard(place, { 'dpop-nonce': 'a' }), false)
+})
+
+test('an address is one argument to a program, never text for a shell', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'caduceus-open-'))
+  t.after(() => rm(folder, { recursive: true, force: true }))
+  const program = join(folder, 'xdg-open')
+  await writeFile(
+    program,
+    `#!/bin/sh\nprintf '%s\\n' "$#" "$@" > '${folder}/got.tmp'\nmv '${folder}/got.tmp' '${folder}/got'\n`,
+  )
+  await chmod(program, 0o755)
+  const before = process.env.PATH
+  process.env.PATH = `${folder}:${before}`
+  t.after(() => {
+    process.env.PATH = before
+  })
+  const url = new URL("https://as.example/authorize?a=$(touch%20x)&b=`id`;touch y&c='|&&")
+  await openUrl(url, 'linux')
+  let got: string | undefined
+  while (got === undefined && !t.signal.aborted)
+    got = await readFile(join(folder, 'got'), 'utf8').catch(() => undefined)
+  assert.is(got, `1\n${url.href}\n`)
+  assert.is(spawnSync('ls', [folder], { encoding: 'utf8' }).stdout, 'got\nxdg-open\n')
+})
+
+test('scripts and files are never opened', async () => {
+  for (const bad of ['javascript:alert(1)', 'file:///etc/passwd', 'data:text/html,x'])
+    assert.is((await rejection(openUrl(new URL(bad)))).code, 'BAD_OPTION')
 })
 
 test.run()

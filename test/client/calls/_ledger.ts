@@ -1,7 +1,5 @@
-import type { JsonRpcRequest, Message } from '../../../protocol/wire/jsonrpc.js'
-import { isRequest } from '../../../protocol/wire/jsonrpc.js'
-import type { ClientTransport, Link, LinkEvents } from '../../../transports/contract/contract.js'
-import { TransportError } from '../../../transports/base/errors.js'
+import { isRequest, type JsonRpcRequest, type Message } from 'caduceus/protocol'
+import { type ClientTransport, type Link, type LinkEvents, TransportError } from 'caduceus/transports'
 
 /** What becomes of a call that a transport is given. Of those with a star the server never hears. */
 export const fates = [

@@ -1,13 +1,15 @@
 import * as assert from 'uvu/assert'
-import { startClient } from '../../../client/handle/supervisor.js'
-import { startClientPool } from '../../../client/pool/pool.js'
-import { isRequest } from '../../../protocol/wire/jsonrpc.js'
-import { createFakeClock } from '../../../runtime/time/fake-clock.js'
-import { defineServer, defineTool, startServer } from '../../../server/index.js'
-import type { ClientTransport, LinkEvents } from '../../../transports/contract/contract.js'
-import { TransportError } from '../../../transports/base/errors.js'
-import { websocket } from '../../../transports/websocket/client.js'
-import { serveWebSocket } from '../../../transports/websocket/serve.js'
+import { startClient, startClientPool } from 'caduceus/client'
+import { isRequest } from 'caduceus/protocol'
+import { createFakeClock } from 'caduceus/runtime'
+import { defineServer, defineTool, startServer } from 'caduceus/server'
+import {
+  type ClientTransport,
+  type LinkEvents,
+  serveWebSocket,
+  TransportError,
+  websocket,
+} from 'caduceus/transports'
 import { type Heard, heard } from '../../support/heard.js'
 import { suite, type TestContext } from '../../support/suite.js'
 import { rejection, watch } from '../_raw.js'

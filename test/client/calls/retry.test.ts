@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
-import { createFakeClock } from '../../../runtime/time/fake-clock.js'
-import { http } from '../../../transports/http/client/client.js'
+import { createFakeClock } from 'caduceus/runtime'
+import { http } from 'caduceus/transports'
 import { suite } from '../../support/suite.js'
 import { json, listen, polite, result, type Seen, status } from '../../transports/_http.js'
 import { rejection, watch } from '../_raw.js'

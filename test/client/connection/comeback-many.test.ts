@@ -1,12 +1,8 @@
 import * as assert from 'uvu/assert'
-import { startClients } from '../../../client/fleet/clients.js'
-import { startClientPool } from '../../../client/pool/pool.js'
-import { createFakeClock, type FakeClock } from '../../../runtime/time/fake-clock.js'
-import type { ClientTransport } from '../../../transports/contract/contract.js'
-import { TransportError } from '../../../transports/base/errors.js'
-import { Setbacks } from '../../../client/base/backoff.js'
+import { startClientPool, startClients } from 'caduceus/client'
+import { createFakeClock, type FakeClock } from 'caduceus/runtime'
+import { type ClientTransport, TransportError } from 'caduceus/transports'
 import { suite } from '../../support/suite.js'
-import { worldAt } from '../../support/world.js'
 import { outage } from '../_outage.js'
 
 const test = suite('clients that are looked after and somebody waits for', { timeout: 60_000 })
@@ -126,19 +122,6 @@ test('a client of many that gave up is started again sooner when somebody waits'
   await clock.advance(atMost)
   await call
   assert.is(client?.state.phase, 'ready')
-})
-
-test('earlier failures are forgotten once it has run for the stable time, and not before', () => {
-  const backoff = { base: 100, cap: 10_000, awaitedCap: 10_000, stable: 1_000, random: () => 1 }
-  const setbacks = new Setbacks(backoff)
-  const pauses: number[] = []
-  let now = 0
-  for (const ran of [0, 0, 999, 1_000, 0]) {
-    setbacks.began(now)
-    now += ran
-    pauses.push(setbacks.next(worldAt(now), false))
-  }
-  assert.equal(pauses, [100, 200, 400, 100, 200])
 })
 
 test.run()

@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { http } from '../../../transports/http/client/client.js'
+import { http } from 'caduceus/transports'
 import { suite } from '../../support/suite.js'
 import {
   end,

@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { isObject } from '../../../protocol/wire/json.js'
+import { isObject } from '../../support/is-object.js'
 import { heard } from '../../support/heard.js'
 import { suite } from '../../support/suite.js'
 import { raw, rejection, watch } from '../_raw.js'

@@ -1,11 +1,8 @@
 import * as assert from 'uvu/assert'
-import { clientSpec, findClient } from '../../../client/handle/supervisor.js'
-import type { Client } from '../../../client/handle/client.js'
-import { transportName } from '../../../client/base/names.js'
-import { isRequest } from '../../../protocol/wire/jsonrpc.js'
-import { Registry } from '../../../runtime/process/registry.js'
-import { startSupervisor } from '../../../runtime/supervision/supervise.js'
-import type { ClientTransport } from '../../../transports/contract/contract.js'
+import { type Client, clientSpec, findClient } from 'caduceus/client'
+import { isRequest } from 'caduceus/protocol'
+import { Registry, startSupervisor } from 'caduceus/runtime'
+import type { ClientTransport } from 'caduceus/transports'
 import { suite } from '../../support/suite.js'
 import { flaky } from '../_flaky.js'
 import { raw, rejection, watch } from '../_raw.js'
@@ -54,7 +51,7 @@ test('an embedded client that gave up, and that its parent does not start again,
   const spec = clientSpec({ name: 'mayfly', transport: raw(), intensity: 0 }, { restart: 'transient' })
   const client = (await tree.startChild(spec)).extra as Client
   await client.ready()
-  registry.whereis(transportName('mayfly'))?.kill()
+  registry.whereis('transport of client mayfly')?.kill()
   assert.is((await rejection(client.closed)).code, 'GAVE_UP')
   assert.is((await rejection(client.ping())).code, 'GAVE_UP')
 })

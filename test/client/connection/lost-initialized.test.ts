@@ -1,7 +1,6 @@
 import * as assert from 'uvu/assert'
-import { startClient } from '../../../client/handle/supervisor.js'
-import { http } from '../../../transports/http/client/client.js'
-import { sse } from '../../../transports/http/client/sse.js'
+import { startClient } from 'caduceus/client'
+import { http, sse } from 'caduceus/transports'
 import { suite } from '../../support/suite.js'
 import { json, listen, polite, result, type Seen, status, stream } from '../../transports/_http.js'
 

@@ -1,9 +1,8 @@
 // second tier: time
 import type { AddressInfo } from 'node:net'
 import * as assert from 'uvu/assert'
-import type { ServerEntry } from '../../../client/fleet/server-entry.js'
-import { startClients } from '../../../client/fleet/clients.js'
-import { http } from '../../../transports/http/client/client.js'
+import { type ServerEntry, startClients } from 'caduceus/client'
+import { http } from 'caduceus/transports'
 import { heard } from '../../support/heard.js'
 import { suite } from '../../support/suite.js'
 import { end, json, listen, polite, result } from '../../transports/_http.js'

@@ -1,9 +1,8 @@
 // second tier: time
 import * as assert from 'uvu/assert'
-import { ClientError } from '../../../client/base/errors.js'
-import { createFakeClock } from '../../../runtime/time/fake-clock.js'
-import { TransportError } from '../../../transports/base/errors.js'
-import { stdio } from '../../../transports/stdio/client.js'
+import { ClientError } from 'caduceus/client'
+import { createFakeClock } from 'caduceus/runtime'
+import { stdio, TransportError } from 'caduceus/transports'
 import { suite } from '../../support/suite.js'
 import { closeWith, flaky } from '../_flaky.js'
 import { rejection, watch } from '../_raw.js'

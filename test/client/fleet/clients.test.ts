@@ -1,15 +1,16 @@
 import * as assert from 'uvu/assert'
-import { findClient } from '../../../client/handle/supervisor.js'
-import type { Clients } from '../../../client/fleet/clients.js'
-import type { ServerEntries, StartClientsOptions } from '../../../client/fleet/options.js'
-import { startClients } from '../../../client/fleet/clients.js'
-import { ClientError } from '../../../client/base/errors.js'
-import type { ClientState } from '../../../client/base/state.js'
-import { subscribe } from '../../../runtime/faults/events.js'
-import { createFakeClock } from '../../../runtime/time/fake-clock.js'
-import { Registry } from '../../../runtime/process/registry.js'
-import { defineServer } from '../../../server/definitions/define-server.js'
-import { connect } from '../../../testing.js'
+import {
+  ClientError,
+  type Clients,
+  type ClientState,
+  findClient,
+  type ServerEntries,
+  startClients,
+  type StartClientsOptions,
+} from 'caduceus/client'
+import { createFakeClock, Registry, subscribe } from 'caduceus/runtime'
+import { defineServer } from 'caduceus/server'
+import { connect } from 'caduceus/testing'
 import { heard } from '../../support/heard.js'
 import { suite, type TestContext } from '../../support/suite.js'
 import { json, listen, polite, result, type Seen } from '../../transports/_http.js'

@@ -1,9 +1,8 @@
 import * as assert from 'uvu/assert'
-import { ClientError } from '../../../client/base/errors.js'
-import { McpError } from '../../../protocol/wire/errors.js'
-import { isRequest, type JsonRpcRequest } from '../../../protocol/wire/jsonrpc.js'
-import { formatTree } from '../../../runtime/watch/inspect.js'
-import type { ClientTransport } from '../../../transports/contract/contract.js'
+import { ClientError } from 'caduceus/client'
+import { isRequest, type JsonRpcRequest, McpError } from 'caduceus/protocol'
+import { formatTree } from 'caduceus/runtime'
+import type { ClientTransport } from 'caduceus/transports'
 import { suite } from '../../support/suite.js'
 import { rejection, watch } from '../_raw.js'
 

@@ -1,9 +1,8 @@
 import * as assert from 'uvu/assert'
+import { subscribeClient } from 'caduceus/client'
+import { createFakeClock, systemWorld } from 'caduceus/runtime'
 import { seemsAlone, watchForgotten } from '../../../client/handle/forgotten.js'
-import { subscribeClient } from '../../../client/base/events.js'
 import { Holdings } from '../../../client/holdings/holdings.js'
-import { createFakeClock } from '../../../runtime/time/fake-clock.js'
-import { systemWorld } from '../../../runtime/time/world.js'
 import { suite, type TestContext } from '../../support/suite.js'
 
 const test = suite('a client that nobody closes')

@@ -1,7 +1,7 @@
 import { getEventListeners, setMaxListeners } from 'node:events'
 import * as assert from 'uvu/assert'
-import { NotificationTarget } from '../../../client/handle/notification-target.js'
-import { scriptedServer, until } from '../../../testing.js'
+import { NotificationTarget } from 'caduceus/client'
+import { scriptedServer, until } from 'caduceus/testing'
 import { suite } from '../../support/suite.js'
 import { watch } from '../_raw.js'
 

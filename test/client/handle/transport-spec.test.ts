@@ -1,14 +1,19 @@
 import * as assert from 'uvu/assert'
-import type { Client } from '../../../client/handle/client.js'
-import { clientActorName, transportName } from '../../../client/base/names.js'
-import type { ClientOptions } from '../../../client/options/options.js'
-import type { ClientState } from '../../../client/base/state.js'
-import { clientActorSpec, findClient, transportSpec } from '../../../client/handle/supervisor.js'
-import { createFakeClock } from '../../../runtime/time/fake-clock.js'
-import type { ActorRef } from '../../../runtime/process/ref.js'
-import { Registry } from '../../../runtime/process/registry.js'
-import { startSupervisor } from '../../../runtime/supervision/supervise.js'
-import type { SupervisorOptions } from '../../../runtime/supervision/options.js'
+import {
+  type Client,
+  clientActorSpec,
+  type ClientOptions,
+  type ClientState,
+  findClient,
+  transportSpec,
+} from 'caduceus/client'
+import {
+  type ActorRef,
+  createFakeClock,
+  Registry,
+  startSupervisor,
+  type SupervisorOptions,
+} from 'caduceus/runtime'
 import { hear } from '../../runtime/_actors.js'
 import { heard } from '../../support/heard.js'
 import { suite, type TestContext } from '../../support/suite.js'
@@ -41,8 +46,8 @@ async function plant(
   const states = heard<ClientState>()
   client.onState(states.add)
   const actors = {
-    client: () => registry.whereis(clientActorName('pair')) as ActorRef,
-    transport: () => registry.whereis(transportName('pair')) as ActorRef,
+    client: () => registry.whereis('client pair') as ActorRef,
+    transport: () => registry.whereis('transport of client pair') as ActorRef,
   }
   return { tree, client, states, said, registry, actors }
 }
@@ -110,7 +115,7 @@ test('a client whose supervisor gave up has given up', async (t) => {
 test('a spec that is started again after it was terminated is another client, by the same name', async (t) => {
   const { client, tree, registry } = await plant(t)
   await client.ready()
-  const id = clientActorName('pair')
+  const id = 'client pair'
   await tree.terminateChild(id)
   await client.closed
   const again = (await tree.restartChild(id)).extra as Client

@@ -1,9 +1,8 @@
 import * as assert from 'uvu/assert'
-import { field } from '../../../protocol/schema/fields/fields.js'
-import { nameFrom, defineServer } from '../../../server/definitions/define-server.js'
-import { defineTool } from '../../../server/definitions/define-tool.js'
+import { field } from 'caduceus/protocol'
+import { defineServer, defineTool, nameFrom } from 'caduceus/server'
+import { connect } from 'caduceus/testing'
 import type { SnakeCase } from '../../../server/definitions/tool-types.js'
-import { connect } from '../../../testing.js'
 import { suite } from '../../support/suite.js'
 
 const test = suite('tools as functions')

@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
-import { withClient } from '../../../client/handle/with-client.js'
-import { http } from '../../../transports/http/client/client.js'
+import { withClient } from 'caduceus/client'
+import { http } from 'caduceus/transports'
 import { suite } from '../../support/suite.js'
 import { json, listen, polite, result } from '../../transports/_http.js'
 import { rejection } from '../_raw.js'

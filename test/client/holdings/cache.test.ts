@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
+import { http } from 'caduceus/transports'
 import { Cache } from '../../../client/holdings/cache.js'
-import { http } from '../../../transports/http/client/client.js'
 import { suite } from '../../support/suite.js'
 import { json, listen, result } from '../../transports/_http.js'
 import { stateless } from '../_modern.js'

@@ -1,12 +1,8 @@
 import * as assert from 'uvu/assert'
-import { Reports } from '../../../client/holdings/reports.js'
-import { firstState, type Phase } from '../../../client/base/state.js'
-import { type LogEvent, subscribeClient, type WarningEvent } from '../../../client/base/events.js'
-import { defineServer } from '../../../server/definitions/define-server.js'
-import { defineTool } from '../../../server/definitions/define-tool.js'
-import { startClient } from '../../../client/handle/supervisor.js'
-import { connect, fakeClock, scriptedServer } from '../../../testing.js'
-import { stdio } from '../../../transports/stdio/client.js'
+import { startClient } from 'caduceus/client'
+import { defineServer, defineTool } from 'caduceus/server'
+import { connect, fakeClock, scriptedServer } from 'caduceus/testing'
+import { stdio } from 'caduceus/transports'
 import { heard } from '../../support/heard.js'
 import { type Line, lines } from '../../support/lines.js'
 import { suite, type TestContext } from '../../support/suite.js'
@@ -157,41 +153,6 @@ test('where trying again is of no use, the log says so', async (t) => {
   const told = all.filter(({ facts }) => facts.category === 'client.warning')
   assert.is(told.length, 1)
   assert.match(String(told[0]?.facts.reason), /^trying again is of no use: .*no-such-program-anywhere/s)
-})
-
-test('of attempts that fail the 1st, 10th, 100th and so on are told, and the first again after it was ready', (t) => {
-  const warnings = heard<WarningEvent>()
-  t.after(subscribeClient('warning', warnings.add))
-  const reports = new Reports({ name: 'counted', tree: -1 }, () => 0)
-  const reason = new Error('nobody there')
-  const goes = (from: Phase, to: Phase): void =>
-    reports.look({ ...firstState, phase: from }, { ...firstState, phase: to, reason })
-  const fail = (times: number): void => {
-    for (let at = 0; at < times; at += 1) {
-      goes('connecting', at % 2 === 0 ? 'disconnected' : 'initializing')
-      if (at % 2 === 1) goes('initializing', 'disconnected')
-      // a call that begins to wait makes the pause shorter, and is no attempt
-      goes('disconnected', 'disconnected')
-    }
-  }
-  fail(150)
-  goes('initializing', 'ready')
-  goes('ready', 'disconnected')
-  fail(1)
-  const counts = warnings.all.map(({ reason: text }) => Number(text.match(/^attempt (\d+) /)?.[1]))
-  assert.equal(counts, [1, 10, 100, 1])
-})
-
-test('what was held back is counted with the next that is told', (t) => {
-  const events = heard<LogEvent>()
-  t.after(subscribeClient('log', events.add))
-  let now = 0
-  const reports = new Reports({ name: 'counted', tree: -1 }, () => now)
-  for (let at = 0; at < 250; at += 1) reports.log({ level: 'info', data: at })
-  assert.is(events.all.length, 100)
-  now = 10_000
-  reports.log({ level: 'info', data: 'later' })
-  assert.equal([events.all.at(-1)?.data, events.all.at(-1)?.heldBack], ['later', 150])
 })
 
 test.run()

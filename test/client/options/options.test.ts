@@ -1,16 +1,15 @@
-import { readFileSync } from 'node:fs'
 import * as assert from 'uvu/assert'
-import type { Client } from '../../../client/handle/client.js'
-import { clientSpec, findClient, startClient } from '../../../client/handle/supervisor.js'
-import { ClientError } from '../../../client/base/errors.js'
-import { clientActorName, transportName } from '../../../client/base/names.js'
-import { readClientOptions, type StartClientOptions } from '../../../client/options/options.js'
-import { withClient } from '../../../client/handle/with-client.js'
-import { defineActor } from '../../../runtime/process/behaviour.js'
-import { Registry } from '../../../runtime/process/registry.js'
-import { startActor } from '../../../runtime/process/root.js'
-import type { ClientTransport } from '../../../transports/contract/contract.js'
-import { inRoot } from '../../support/root.js'
+import {
+  type Client,
+  ClientError,
+  clientSpec,
+  findClient,
+  startClient,
+  type StartClientOptions,
+  withClient,
+} from 'caduceus/client'
+import { defineActor, Registry, startActor } from 'caduceus/runtime'
+import type { ClientTransport } from 'caduceus/transports'
 import { suite } from '../../support/suite.js'
 import { raw, rejection, watch } from '../_raw.js'
 
@@ -82,7 +81,7 @@ test('findClient rejects with a ClientError: for what it is given wrongly, for n
   const registry = new Registry()
   const stranger = await startActor(defineActor({ name: 'stranger', init: () => ({}) }), undefined, {
     registry,
-    name: clientActorName('stranger'),
+    name: 'client stranger',
     logger: false,
   })
   t.after(() => stranger.stop())
@@ -110,7 +109,7 @@ test('what keeps a tree from being started is told by calls, ready and closed', 
   const registry = new Registry()
   const squatter = await startActor(defineActor({ name: 'squatter', init: () => ({}) }), undefined, {
     registry,
-    name: transportName('client'),
+    name: 'transport of client client',
     logger: false,
   })
   t.after(() => squatter.stop())
@@ -189,17 +188,6 @@ test('wrong arguments of calls reject with BAD_OPTION and name the field, and no
   await client.ping()
   await said.next((line) => line === 'got ping')
   assert.equal(said.all, ['got initialize', 'got notifications/initialized', 'got ping'])
-})
-
-test('defaults are filled in, and the version we tell is that of the package', () => {
-  const settings = readClientOptions({ transport })
-  const { version } = JSON.parse(readFileSync(inRoot('package.json'), 'utf8'))
-  assert.equal(settings.clientInfo, { name: 'caduceus', version })
-  assert.equal([settings.timeout, settings.handshakeTimeout, settings.maxCalls], [60_000, 30_000, 10_000])
-  assert.is(settings.maxInFlight, Number.POSITIVE_INFINITY)
-  assert.equal([settings.intensity, settings.periodMs], [3, 5_000])
-  const { base, cap, stable } = settings.backoff
-  assert.equal([base, cap, stable], [500, 30_000, 10_000])
 })
 
 function thrownBy(fn: () => Client | unknown): ClientError {

@@ -1,6 +1,4 @@
-import { type ClientPool, startClientPool } from '../../../client/pool/pool.js'
-import type { PoolEvent } from '../../../client/pool/member.js'
-import type { PoolOptions } from '../../../client/pool/options.js'
+import { type ClientPool, type PoolEvent, type PoolOptions, startClientPool } from 'caduceus/client'
 import { type Heard, heard } from '../../support/heard.js'
 import type { TestContext } from '../../support/suite.js'
 import { raw } from '../_raw.js'

@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
-import { ClientError } from '../../../client/base/errors.js'
-import { createFakeClock } from '../../../runtime/time/fake-clock.js'
+import { ClientError } from 'caduceus/client'
+import { createFakeClock } from 'caduceus/runtime'
 import { suite } from '../../support/suite.js'
 import { startPool } from './_pool.js'
 import { rejection } from '../_raw.js'

@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
-import { startClient } from '../../../client/handle/supervisor.js'
-import { Registry } from '../../../runtime/process/registry.js'
+import { startClient } from 'caduceus/client'
+import { Registry } from 'caduceus/runtime'
 import { suite } from '../../support/suite.js'
 import { startPool } from './_pool.js'
 import { raw, rejection } from '../_raw.js'

@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { startClientPool } from '../../../client/pool/pool.js'
+import { startClientPool } from 'caduceus/client'
 import { suite } from '../../support/suite.js'
 import { startPool } from './_pool.js'
 import { raw, rejection } from '../_raw.js'

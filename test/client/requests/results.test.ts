@@ -1,10 +1,13 @@
 import * as assert from 'uvu/assert'
-import type { Client } from '../../../client/handle/client.js'
-import { ClientError } from '../../../client/base/errors.js'
-import { subscribeClient, type WarningEvent } from '../../../client/base/events.js'
-import type { StartClientOptions } from '../../../client/options/options.js'
-import { http } from '../../../transports/http/client/client.js'
-import { scriptedServer } from '../../../testing.js'
+import {
+  type Client,
+  ClientError,
+  type StartClientOptions,
+  subscribeClient,
+  type WarningEvent,
+} from 'caduceus/client'
+import { scriptedServer } from 'caduceus/testing'
+import { http } from 'caduceus/transports'
 import { heard } from '../../support/heard.js'
 import { suite, type TestContext } from '../../support/suite.js'
 import { json, listen, polite, result } from '../../transports/_http.js'

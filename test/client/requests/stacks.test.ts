@@ -1,7 +1,6 @@
 import * as assert from 'uvu/assert'
-import { defineServer } from '../../../server/definitions/define-server.js'
-import { defineTool } from '../../../server/definitions/define-tool.js'
-import { type Connected, connect } from '../../../testing.js'
+import { defineServer, defineTool } from 'caduceus/server'
+import { connect, type Connected } from 'caduceus/testing'
 import { suite, type TestContext } from '../../support/suite.js'
 
 const test = suite('stacks of errors of calls')

@@ -1,9 +1,7 @@
 import * as assert from 'uvu/assert'
-import { startClient } from '../../../client/handle/supervisor.js'
-import type { Client } from '../../../client/handle/client.js'
-import type { CallOptions } from '../../../client/options/call-options.js'
-import { createFakeClock } from '../../../runtime/time/fake-clock.js'
-import { scriptedServer } from '../../../transports/scripted/server.js'
+import { type CallOptions, type Client, startClient } from 'caduceus/client'
+import { createFakeClock } from 'caduceus/runtime'
+import { scriptedServer } from 'caduceus/testing'
 import { suite } from '../../support/suite.js'
 import { rejection } from '../_raw.js'
 

@@ -1,8 +1,7 @@
 // A program that shares the client `files` of a raw server at a path: says what the server says, and ends orderly at the end of its input, or with why it cannot share.
 //   node _owner.js <raw-server.mjs> <path>
-import { startClient } from '../../../client/handle/supervisor.js'
-import { shareClients } from '../../../client/share/share.js'
-import { stdio } from '../../../transports/stdio/client.js'
+import { shareClients, startClient } from 'caduceus/client'
+import { stdio } from 'caduceus/transports'
 
 const [server = '', path = ''] = process.argv.slice(2)
 const say = (message: object): void => void process.stdout.write(`${JSON.stringify(message)}\n`)

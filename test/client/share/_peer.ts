@@ -1,8 +1,8 @@
 // A program that uses the client `files` that another one shares: makes the calls that it is told to, and says how they came out.
 //   node _peer.js <path>        on standard input: {"id":1,"tool":"echo","args":{"text":"x"},"timeout":1000} a line
 import { createInterface } from 'node:readline'
-import { startClient } from '../../../client/handle/supervisor.js'
-import { shared } from '../../../transports/shared/client.js'
+import { startClient } from 'caduceus/client'
+import { shared } from 'caduceus/transports'
 
 interface Order {
   readonly id: number

@@ -2,13 +2,17 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Client } from '../../../client/handle/client.js'
-import { startClient } from '../../../client/handle/supervisor.js'
-import type { StartClientOptions } from '../../../client/options/options.js'
-import { type Share, shareClients } from '../../../client/share/share.js'
-import type { Shareable, ShareOptions } from '../../../client/share/options.js'
-import type { ClientState } from '../../../client/base/state.js'
-import { shared } from '../../../transports/shared/client.js'
+import {
+  type Client,
+  type ClientState,
+  type Share,
+  type Shareable,
+  shareClients,
+  type ShareOptions,
+  startClient,
+  type StartClientOptions,
+} from 'caduceus/client'
+import { shared } from 'caduceus/transports'
 import { type Heard, heard } from '../../support/heard.js'
 import type { TestContext } from '../../support/suite.js'
 import { type Watched, watch } from '../_raw.js'

@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import type { ClientTransport } from '../../../transports/contract/contract.js'
+import type { ClientTransport } from 'caduceus/transports'
 import { heard } from '../../support/heard.js'
 import { suite } from '../../support/suite.js'
 import { raw, rejection } from '../_raw.js'

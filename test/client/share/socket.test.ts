@@ -11,16 +11,16 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import * as assert from 'uvu/assert'
-import type { Client } from '../../../client/handle/client.js'
-import { clientSpec } from '../../../client/handle/supervisor.js'
-import type { ShareOptions } from '../../../client/share/options.js'
-import { shareClients, shareSpec } from '../../../client/share/share.js'
-import { withClient } from '../../../client/handle/with-client.js'
-import type { ActorRef } from '../../../runtime/process/ref.js'
-import { Registry } from '../../../runtime/process/registry.js'
-import { startSupervisor } from '../../../runtime/supervision/supervise.js'
-import { shared } from '../../../transports/shared/client.js'
-import { sharedClients } from '../../../transports/shared/list.js'
+import {
+  type Client,
+  clientSpec,
+  shareClients,
+  type ShareOptions,
+  shareSpec,
+  withClient,
+} from 'caduceus/client'
+import { type ActorRef, Registry, startSupervisor } from 'caduceus/runtime'
+import { shared, sharedClients } from 'caduceus/transports'
 import { suite } from '../../support/suite.js'
 import { raw, rejection, watch } from '../_raw.js'
 import { bare, greetings, own, socketPath, startShare, usePeer } from './_share.js'

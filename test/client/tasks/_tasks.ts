@@ -1,10 +1,6 @@
-import { metaKeys } from '../../../protocol/stateless/envelope.js'
-import type { Task, TaskStatus } from '../../../protocol/messages/tasks.js'
-import { McpError } from '../../../protocol/wire/errors.js'
-import type { JsonObject } from '../../../protocol/wire/json.js'
-import type { StartClientOptions } from '../../../client/options/options.js'
-import { type ScriptedServer, scriptedServer } from '../../../transports/scripted/server.js'
-import type { Script } from '../../../transports/scripted/peer.js'
+import type { StartClientOptions } from 'caduceus/client'
+import { type JsonObject, McpError, metaKeys, type Task, type TaskStatus } from 'caduceus/protocol'
+import { type Script, type ScriptedServer, scriptedServer } from 'caduceus/testing'
 import type { TestContext } from '../../support/suite.js'
 import { watch } from '../_raw.js'
 

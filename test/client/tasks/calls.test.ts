@@ -1,9 +1,8 @@
 // second tier: time
 import * as assert from 'uvu/assert'
-import { metaKeys, metaOf } from '../../../protocol/stateless/envelope.js'
-import { McpError } from '../../../protocol/wire/errors.js'
-import type { Script } from '../../../transports/scripted/peer.js'
-import type { ScriptedServer } from '../../../transports/scripted/server.js'
+import { McpError, metaKeys } from 'caduceus/protocol'
+import type { Script, ScriptedServer } from 'caduceus/testing'
+import { isObject } from '../../support/is-object.js'
 import { heard } from '../../support/heard.js'
 import { suite } from '../../support/suite.js'
 import { rejection } from '../_raw.js'
@@ -99,7 +98,7 @@ test('the server of 2026-07-28 decides, and the client says with each request th
   const { client, server, shelf } = modern(t)
   const call = client.callTool('slow', { a: 1 })
   const { params } = await server.next('tools/call')
-  assert.equal(metaOf(params)?.[metaKeys.clientCapabilities], {
+  assert.equal(isObject(params?._meta) && params._meta[metaKeys.clientCapabilities], {
     extensions: { [extension]: {} },
   })
   await server.next('tasks/get')

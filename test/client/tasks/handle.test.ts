@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
-import { startClientPool } from '../../../client/pool/pool.js'
-import { createFakeClock } from '../../../runtime/time/fake-clock.js'
+import { startClientPool } from 'caduceus/client'
+import { createFakeClock } from 'caduceus/runtime'
 import { suite } from '../../support/suite.js'
 import { rejection } from '../_raw.js'
 import { core, count, modern, said } from './_tasks.js'

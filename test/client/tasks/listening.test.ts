@@ -1,6 +1,6 @@
 // second tier: time
 import * as assert from 'uvu/assert'
-import { http } from '../../../transports/http/client/client.js'
+import { http } from 'caduceus/transports'
 import { heard } from '../../support/heard.js'
 import { suite, type TestContext } from '../../support/suite.js'
 import { json, listen, result, type Seen, status } from '../../transports/_http.js'

@@ -1,7 +1,7 @@
 // second tier: time
 import * as assert from 'uvu/assert'
-import { metaOf } from '../../../protocol/stateless/envelope.js'
-import type { JsonObject } from '../../../protocol/wire/json.js'
+import type { JsonObject } from 'caduceus/protocol'
+import { isObject } from '../../support/is-object.js'
 import { suite } from '../../support/suite.js'
 import { heard } from '../../support/heard.js'
 import { rejection } from '../_raw.js'
@@ -206,5 +206,5 @@ test('news of a task make the next look come sooner', async (t) => {
 test.run()
 
 function tokenIn(params: JsonObject | undefined): unknown {
-  return metaOf(params)?.progressToken
+  return isObject(params?._meta) ? params._meta.progressToken : undefined
 }

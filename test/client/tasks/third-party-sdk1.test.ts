@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
-import { stdio } from '../../../transports/stdio/client.js'
+import { stdio } from 'caduceus/transports'
 import { suite } from '../../support/suite.js'
 import { watch } from '../_raw.js'
 

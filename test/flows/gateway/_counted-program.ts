@@ -1,10 +1,8 @@
 // A server on standard input and output that writes each call into a file before it answers; `leave` ends it in order.
 import { appendFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { defineServer } from '../../../server/definitions/define-server.js'
-import { defineTool } from '../../../server/definitions/define-tool.js'
-import { startServer } from '../../../server/server-supervisor.js'
-import { serveStdio } from '../../../transports/stdio/server.js'
+import { defineServer, defineTool, startServer } from 'caduceus/server'
+import { serveStdio } from 'caduceus/transports'
 
 const [file = ''] = process.argv.slice(2)
 const definition = defineServer({

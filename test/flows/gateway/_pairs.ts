@@ -1,10 +1,8 @@
 // A server behind a gateway, and a client in front of it, each of a revision.
-import { startClient } from '../../../client/handle/supervisor.js'
-import type { Revision } from '../../../protocol/dialects/dialect.js'
-import { gateway } from '../../../server/definitions/gateway.js'
-import type { GatewayOptions } from '../../../server/definitions/gateway-options.js'
-import type { ServerDefinition } from '../../../server/definitions/define-server.js'
-import { type Connected, connect, type ConnectOptions } from '../../../testing.js'
+import { startClient } from 'caduceus/client'
+import type { Revision } from 'caduceus/protocol'
+import { gateway, type GatewayOptions, type ServerDefinition } from 'caduceus/server'
+import { connect, type Connected, type ConnectOptions } from 'caduceus/testing'
 import type { TestContext } from '../../support/suite.js'
 
 export const revisions: readonly Revision[] = [

@@ -1,8 +1,6 @@
 // A server on standard input and output: who it is, and a call that never ends.
-import { defineServer } from '../../../server/definitions/define-server.js'
-import { defineTool } from '../../../server/definitions/define-tool.js'
-import { startServer } from '../../../server/server-supervisor.js'
-import { serveStdio } from '../../../transports/stdio/server.js'
+import { defineServer, defineTool, startServer } from 'caduceus/server'
+import { serveStdio } from 'caduceus/transports'
 
 const definition = defineServer({
   name: 'upstream',

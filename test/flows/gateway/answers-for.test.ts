@@ -1,14 +1,16 @@
 // Two hostile servers stand before and after one that keeps the rules, and try to answer for it.
 import * as assert from 'uvu/assert'
-import type { Client } from '../../../client/handle/client.js'
-import { startClient } from '../../../client/handle/supervisor.js'
-import { definePrompt } from '../../../server/definitions/define-prompt.js'
-import { defineResource, defineResourceTemplate } from '../../../server/definitions/define-resource.js'
-import { defineServer } from '../../../server/definitions/define-server.js'
-import { defineTool } from '../../../server/definitions/define-tool.js'
-import { gateway } from '../../../server/definitions/gateway.js'
-import type { GatewayOptions } from '../../../server/definitions/gateway-options.js'
-import { type Connected, connect, type ScriptedServer, scriptedServer } from '../../../testing.js'
+import { type Client, startClient } from 'caduceus/client'
+import {
+  definePrompt,
+  defineResource,
+  defineResourceTemplate,
+  defineServer,
+  defineTool,
+  gateway,
+  type GatewayOptions,
+} from 'caduceus/server'
+import { connect, type Connected, type ScriptedServer, scriptedServer } from 'caduceus/testing'
 import { heard } from '../../support/heard.js'
 import { suite, type TestContext } from '../../support/suite.js'
 

@@ -1,20 +1,18 @@
 import * as assert from 'uvu/assert'
-import { startClients } from '../../../client/fleet/clients.js'
-import { startClient } from '../../../client/handle/supervisor.js'
-import { McpError } from '../../../protocol/wire/errors.js'
-import { CaduceusError } from '../../../runtime/base/errors.js'
-import { gateway } from '../../../server/definitions/gateway.js'
-import { defineServer } from '../../../server/definitions/define-server.js'
-import { defineTool } from '../../../server/definitions/define-tool.js'
-import type { UpstreamSource } from '../../../server/definitions/gateway-options.js'
-import type { GatewayOptions } from '../../../server/definitions/gateway-options.js'
-import type { Upstream } from '../../../server/definitions/upstreams.js'
-import { startServer } from '../../../server/server-supervisor.js'
-import { subscribeTransport } from '../../../transports/contract/events.js'
-import { http } from '../../../transports/http/client/client.js'
-import { serveHttp } from '../../../transports/http/server/serve.js'
-import { stdio } from '../../../transports/stdio/client.js'
-import { type Connected, connect, until } from '../../../testing.js'
+import { startClient, startClients } from 'caduceus/client'
+import { McpError } from 'caduceus/protocol'
+import { CaduceusError } from 'caduceus/runtime'
+import {
+  defineServer,
+  defineTool,
+  gateway,
+  type GatewayOptions,
+  startServer,
+  type Upstream,
+  type UpstreamSource,
+} from 'caduceus/server'
+import { connect, type Connected, until } from 'caduceus/testing'
+import { http, serveHttp, stdio, subscribeTransport } from 'caduceus/transports'
 import { inRoot } from '../../support/root.js'
 import { suite, type TestContext } from '../../support/suite.js'
 import { byName } from '../../server/_principals.js'

@@ -1,15 +1,17 @@
 import * as assert from 'uvu/assert'
-import { startClient } from '../../../client/handle/supervisor.js'
-import { McpError } from '../../../protocol/wire/errors.js'
-import { definePrompt } from '../../../server/definitions/define-prompt.js'
-import { defineResource, defineResourceTemplate } from '../../../server/definitions/define-resource.js'
-import { defineServer } from '../../../server/definitions/define-server.js'
-import { defineTool } from '../../../server/definitions/define-tool.js'
-import { gateway } from '../../../server/definitions/gateway.js'
-import { startServer } from '../../../server/server-supervisor.js'
-import { connect, crash, until } from '../../../testing.js'
-import { http } from '../../../transports/http/client/client.js'
-import { serveHttp } from '../../../transports/http/server/serve.js'
+import { startClient } from 'caduceus/client'
+import { McpError } from 'caduceus/protocol'
+import {
+  definePrompt,
+  defineResource,
+  defineResourceTemplate,
+  defineServer,
+  defineTool,
+  gateway,
+  startServer,
+} from 'caduceus/server'
+import { connect, crash, until } from 'caduceus/testing'
+import { http, serveHttp } from 'caduceus/transports'
 import { as, byName } from '../../server/_principals.js'
 import { heard } from '../../support/heard.js'
 import { suite } from '../../support/suite.js'

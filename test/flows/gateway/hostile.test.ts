@@ -1,11 +1,9 @@
 // second tier: time
 import * as assert from 'uvu/assert'
-import { startClient } from '../../../client/handle/supervisor.js'
-import { McpError } from '../../../protocol/wire/errors.js'
-import { gateway } from '../../../server/definitions/gateway.js'
-import { defineServer } from '../../../server/definitions/define-server.js'
-import { defineTool } from '../../../server/definitions/define-tool.js'
-import { connect, fakeClock, type ScriptedServer, scriptedServer } from '../../../testing.js'
+import { startClient } from 'caduceus/client'
+import { McpError } from 'caduceus/protocol'
+import { defineServer, defineTool, gateway } from 'caduceus/server'
+import { connect, fakeClock, type ScriptedServer, scriptedServer } from 'caduceus/testing'
 import { suite, type TestContext } from '../../support/suite.js'
 
 const test = suite('gateway: servers that keep no rule', { timeout: 10_000 })

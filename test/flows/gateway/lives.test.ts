@@ -1,19 +1,22 @@
 // second tier: time
 import * as assert from 'uvu/assert'
-import { startClient } from '../../../client/handle/supervisor.js'
-import { McpError } from '../../../protocol/wire/errors.js'
-import { definePrompt } from '../../../server/definitions/define-prompt.js'
-import { field } from '../../../protocol/schema/fields/fields.js'
-import { defineResource } from '../../../server/definitions/define-resource.js'
-import { defineServer } from '../../../server/definitions/define-server.js'
-import { defineTool } from '../../../server/definitions/define-tool.js'
-import { gateway } from '../../../server/definitions/gateway.js'
-import type { GatewayOptions } from '../../../server/definitions/gateway-options.js'
-import type { Seat, StartedUpstream, Upstream, Upstreams } from '../../../server/definitions/upstreams.js'
-import { startServer } from '../../../server/server-supervisor.js'
-import { type Connected, connect, crash, scriptedServer, until } from '../../../testing.js'
-import { memory } from '../../../transports/connections/memory.js'
-import { stdio } from '../../../transports/stdio/client.js'
+import { startClient } from 'caduceus/client'
+import { field, McpError } from 'caduceus/protocol'
+import {
+  definePrompt,
+  defineResource,
+  defineServer,
+  defineTool,
+  gateway,
+  type GatewayOptions,
+  type Seat,
+  type StartedUpstream,
+  startServer,
+  type Upstream,
+  type Upstreams,
+} from 'caduceus/server'
+import { connect, type Connected, crash, scriptedServer, until } from 'caduceus/testing'
+import { memory, stdio } from 'caduceus/transports'
 import { inRoot } from '../../support/root.js'
 import { suite, type TestContext } from '../../support/suite.js'
 

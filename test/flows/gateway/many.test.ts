@@ -1,17 +1,11 @@
 // second tier: time
 // time limit: 60 s
 import * as assert from 'uvu/assert'
-import type { Client } from '../../../client/handle/client.js'
-import { startClient } from '../../../client/handle/supervisor.js'
-import { McpError } from '../../../protocol/wire/errors.js'
-import { defineServer } from '../../../server/definitions/define-server.js'
-import { defineTool } from '../../../server/definitions/define-tool.js'
-import { gateway } from '../../../server/definitions/gateway.js'
-import { startServer } from '../../../server/server-supervisor.js'
-import { connect } from '../../../testing.js'
-import { http } from '../../../transports/http/client/client.js'
-import { serveHttp } from '../../../transports/http/server/serve.js'
-import { stdio } from '../../../transports/stdio/client.js'
+import { type Client, startClient } from 'caduceus/client'
+import { McpError } from 'caduceus/protocol'
+import { defineServer, defineTool, gateway, startServer } from 'caduceus/server'
+import { connect } from 'caduceus/testing'
+import { http, serveHttp, stdio } from 'caduceus/transports'
 import { inRoot } from '../../support/root.js'
 import { suite } from '../../support/suite.js'
 

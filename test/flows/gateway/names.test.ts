@@ -1,13 +1,16 @@
 // Names in the options of a gateway that name nothing.
 import * as assert from 'uvu/assert'
-import { startClients } from '../../../client/fleet/clients.js'
-import { defineResource, defineResourceTemplate } from '../../../server/definitions/define-resource.js'
-import { defineServer } from '../../../server/definitions/define-server.js'
-import { defineTool } from '../../../server/definitions/define-tool.js'
-import { gateway } from '../../../server/definitions/gateway.js'
-import type { GatewayOptions } from '../../../server/definitions/gateway-options.js'
-import { subscribeServer } from '../../../server/base/events.js'
-import { connect } from '../../../testing.js'
+import { startClients } from 'caduceus/client'
+import {
+  defineResource,
+  defineResourceTemplate,
+  defineServer,
+  defineTool,
+  gateway,
+  type GatewayOptions,
+  subscribeServer,
+} from 'caduceus/server'
+import { connect } from 'caduceus/testing'
 import { heard } from '../../support/heard.js'
 import { suite, type TestContext } from '../../support/suite.js'
 

@@ -1,13 +1,17 @@
 import * as assert from 'uvu/assert'
-import type { Client } from '../../../client/handle/client.js'
-import { McpError } from '../../../protocol/wire/errors.js'
-import { gateway } from '../../../server/definitions/gateway.js'
-import type { GatewayOptions } from '../../../server/definitions/gateway-options.js'
-import { definePrompt } from '../../../server/definitions/define-prompt.js'
-import { defineResource, defineResourceTemplate } from '../../../server/definitions/define-resource.js'
-import { defineServer, type ServerDefinition } from '../../../server/definitions/define-server.js'
-import { defineTool } from '../../../server/definitions/define-tool.js'
-import { type Connected, connect } from '../../../testing.js'
+import type { Client } from 'caduceus/client'
+import { McpError } from 'caduceus/protocol'
+import {
+  definePrompt,
+  defineResource,
+  defineResourceTemplate,
+  defineServer,
+  defineTool,
+  gateway,
+  type GatewayOptions,
+  type ServerDefinition,
+} from 'caduceus/server'
+import { connect, type Connected } from 'caduceus/testing'
 import { suite, type TestContext } from '../../support/suite.js'
 
 const test = suite('gateway: what it offers')

@@ -1,12 +1,8 @@
 import * as assert from 'uvu/assert'
-import type { Client } from '../../../client/handle/client.js'
-import { startClient } from '../../../client/handle/supervisor.js'
-import { McpError } from '../../../protocol/wire/errors.js'
-import { gateway } from '../../../server/definitions/gateway.js'
-import { defineServer } from '../../../server/definitions/define-server.js'
-import { defineTool } from '../../../server/definitions/define-tool.js'
-import type { Revision } from '../../../protocol/dialects/dialect.js'
-import { type Connected, connect, type ConnectOptions } from '../../../testing.js'
+import { type Client, startClient } from 'caduceus/client'
+import { McpError, type Revision } from 'caduceus/protocol'
+import { defineServer, defineTool, gateway } from 'caduceus/server'
+import { connect, type Connected, type ConnectOptions } from 'caduceus/testing'
 import { suite, type TestContext } from '../../support/suite.js'
 
 const test = suite('gateway: questions')

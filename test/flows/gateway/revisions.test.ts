@@ -1,9 +1,12 @@
 import * as assert from 'uvu/assert'
-import { McpError } from '../../../protocol/wire/errors.js'
-import { definePrompt } from '../../../server/definitions/define-prompt.js'
-import { defineResource, defineResourceTemplate } from '../../../server/definitions/define-resource.js'
-import { defineServer } from '../../../server/definitions/define-server.js'
-import { defineTool } from '../../../server/definitions/define-tool.js'
+import { McpError } from 'caduceus/protocol'
+import {
+  definePrompt,
+  defineResource,
+  defineResourceTemplate,
+  defineServer,
+  defineTool,
+} from 'caduceus/server'
 import { heard } from '../../support/heard.js'
 import { suite } from '../../support/suite.js'
 import { revisions, through } from './_pairs.js'

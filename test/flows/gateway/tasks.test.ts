@@ -1,8 +1,7 @@
 // second tier: time
 import * as assert from 'uvu/assert'
-import { startClient } from '../../../client/handle/supervisor.js'
-import { defineServer } from '../../../server/definitions/define-server.js'
-import { defineTool } from '../../../server/definitions/define-tool.js'
+import { startClient } from 'caduceus/client'
+import { defineServer, defineTool } from 'caduceus/server'
 import { heard } from '../../support/heard.js'
 import { suite } from '../../support/suite.js'
 import { through } from './_pairs.js'

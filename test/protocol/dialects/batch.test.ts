@@ -1,16 +1,19 @@
 import * as assert from 'uvu/assert'
-import { openBatch } from '../../../protocol/dialects/batch.js'
-import { type Batch, decode, encodeBatch } from '../../../protocol/wire/codec.js'
-import { dialect20250326 } from '../../../protocol/dialects/2025-03-26.js'
-import { errorCodes, ProtocolError } from '../../../protocol/wire/errors.js'
 import {
+  allHandshakeDialects,
   answerInvalid,
+  type Batch,
   buildNotification,
   buildRequest,
   buildResult,
+  decode,
+  dialect20250326,
+  encodeBatch,
+  errorCodes,
   type Message,
-} from '../../../protocol/wire/jsonrpc.js'
-import { allHandshakeDialects } from '../../../protocol/dialects/versions.js'
+  openBatch,
+  ProtocolError,
+} from 'caduceus/protocol'
 import { suite } from '../../support/suite.js'
 
 const test = suite('protocol/dialects/batch')

@@ -1,15 +1,18 @@
 import * as assert from 'uvu/assert'
-import { missingCapability } from '../../../protocol/dialects/capabilities.js'
-import { McpError, ProtocolError } from '../../../protocol/wire/errors.js'
-import type { JsonObject } from '../../../protocol/wire/json.js'
 import {
   isMethod,
+  type JsonObject,
+  McpError,
   type Method,
   methods,
+  missingCapability,
   type NotificationMethod,
   notifications,
-} from '../../../protocol/messages/methods.js'
-import { readNotificationParams, readParams, readResult } from '../../../protocol/messages/params.js'
+  ProtocolError,
+  readNotificationParams,
+  readParams,
+  readResult,
+} from 'caduceus/protocol'
 import { suite } from '../../support/suite.js'
 import { elicitUrl, samples } from '../_samples.js'
 

@@ -1,16 +1,27 @@
 import * as assert from 'uvu/assert'
-import type { Dialect } from '../../../protocol/dialects/dialect.js'
-import { dialect20241105 } from '../../../protocol/dialects/2024-11-05.js'
-import { dialect20250326 } from '../../../protocol/dialects/2025-03-26.js'
-import { dialect20250618 } from '../../../protocol/dialects/2025-06-18.js'
-import { dialect20251125 } from '../../../protocol/dialects/2025-11-25.js'
-import { dialect20260728 } from '../../../protocol/dialects/2026-07-28.js'
-import { ProtocolError } from '../../../protocol/wire/errors.js'
-import { fitError, fitNotification, fitParams, fitResult } from '../../../protocol/dialects/fit.js'
-import type { Method, NotificationMethod, Params, Result } from '../../../protocol/messages/methods.js'
-import type { ContentBlock } from '../../../protocol/messages/content.js'
-import type { ElicitFormParams, ElicitParams, FormField } from '../../../protocol/messages/elicitation.js'
-import type { CreateMessageParams, SamplingContent } from '../../../protocol/messages/sampling.js'
+import {
+  type ContentBlock,
+  type CreateMessageParams,
+  type Dialect,
+  dialect20241105,
+  dialect20250326,
+  dialect20250618,
+  dialect20251125,
+  dialect20260728,
+  type ElicitFormParams,
+  type ElicitParams,
+  fitError,
+  fitNotification,
+  fitParams,
+  fitResult,
+  type FormField,
+  type Method,
+  type NotificationMethod,
+  type Params,
+  ProtocolError,
+  type Result,
+  type SamplingContent,
+} from 'caduceus/protocol'
 import { suite } from '../../support/suite.js'
 import { elicitForm, elicitUrl, samples } from '../_samples.js'
 

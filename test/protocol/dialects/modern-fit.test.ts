@@ -1,17 +1,22 @@
 import * as assert from 'uvu/assert'
-import { annotationsOf, type ContentBlock } from '../../../protocol/messages/content.js'
-import { dialect20251125 } from '../../../protocol/dialects/2025-11-25.js'
-import { dialect20260728 } from '../../../protocol/dialects/2026-07-28.js'
-import { isResourceNotFound } from '../../../protocol/wire/errors.js'
-import { fitClient, fitError, fitParams, fitResult } from '../../../protocol/dialects/fit.js'
-import type { Method, Result } from '../../../protocol/messages/methods.js'
-import { readResult } from '../../../protocol/messages/params.js'
+import {
+  annotationsOf,
+  type ContentBlock,
+  dialect20251125,
+  dialect20260728,
+  fitError,
+  fitParams,
+  fitResult,
+  isResourceNotFound,
+  type Method,
+  readResult,
+  type Result,
+} from 'caduceus/protocol'
 import { suite } from '../../support/suite.js'
 import { samples } from '../_samples.js'
 
 const test = suite('protocol/dialects/modern-fit')
 const modern = dialect20260728
-const lacks = modern.lacks ?? nothing()
 
 test('a missing resource is told as bad params, and understood as what it is (trap 84)', () => {
   const missing = { code: -32002, message: 'Resource not found', data: { uri: 'a:b' } }
@@ -51,13 +56,6 @@ test('what a server declares is told without tasks, and with what nobody knows',
     extensions: { 'a.b/c': {} },
     x: {},
   })
-})
-
-test('what a client declares is told without tasks and without changes of roots', () => {
-  const given = { roots: { listChanged: true }, tasks: {}, sampling: { tools: {} }, elicitation: { url: {} } }
-  assert.equal(fitClient(lacks, given), { roots: {}, sampling: { tools: {} }, elicitation: { url: {} } })
-  const bare = { roots: {}, elicitation: {} }
-  assert.is(fitClient(lacks, bare), bare)
 })
 
 test('every other result is sent as it is, at no cost', () => {

@@ -1,6 +1,5 @@
 import * as assert from 'uvu/assert'
-import { McpError } from '../../../protocol/wire/errors.js'
-import { readParams } from '../../../protocol/messages/params.js'
+import { McpError, readParams } from 'caduceus/protocol'
 import { suite } from '../../support/suite.js'
 
 const test = suite('protocol/dialects/tool-balance')

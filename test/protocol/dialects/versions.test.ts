@@ -1,27 +1,32 @@
 import * as assert from 'uvu/assert'
-import { missingCapability } from '../../../protocol/dialects/capabilities.js'
-import { acceptsNotification, acceptsRequest, type Dialect } from '../../../protocol/dialects/dialect.js'
-import { dialect20241105 } from '../../../protocol/dialects/2024-11-05.js'
-import { dialect20250326 } from '../../../protocol/dialects/2025-03-26.js'
-import { dialect20250618 } from '../../../protocol/dialects/2025-06-18.js'
-import { dialect20251125 } from '../../../protocol/dialects/2025-11-25.js'
-import { dialect20260728 } from '../../../protocol/dialects/2026-07-28.js'
-import { errorCodes, ProtocolError } from '../../../protocol/wire/errors.js'
-import { fitResult } from '../../../protocol/dialects/fit.js'
-import { methods, notifications, type Side } from '../../../protocol/messages/methods.js'
 import {
   acceptRevision,
+  acceptsNotification,
+  acceptsRequest,
   allHandshakeDialects,
+  type Dialect,
+  dialect20241105,
+  dialect20250326,
+  dialect20250618,
+  dialect20251125,
+  dialect20260728,
   dialectOf,
+  errorCodes,
+  fitResult,
   isModernRevision,
   isSupported,
   latestHandshake,
+  methods,
+  missingCapability,
   modernDialectOf,
   modernDialects,
   modernRevisions,
   negotiate,
+  notifications,
+  ProtocolError,
   revisionWithoutHeader,
-} from '../../../protocol/dialects/versions.js'
+  type Side,
+} from 'caduceus/protocol'
 import { suite } from '../../support/suite.js'
 
 const test = suite('protocol/dialects/versions')

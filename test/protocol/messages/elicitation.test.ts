@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { urlElicitations } from '../../../protocol/messages/elicitation.js'
+import { urlElicitations } from 'caduceus/protocol'
 import { suite } from '../../support/suite.js'
 
 const test = suite('protocol/messages/elicitation')

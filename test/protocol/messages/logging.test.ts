@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { isLoggingLevel, isWantedLevel, loggingLevels } from '../../../protocol/messages/logging.js'
+import { isLoggingLevel, isWantedLevel, loggingLevels } from 'caduceus/protocol'
 import { suite } from '../../support/suite.js'
 
 const test = suite('protocol/messages/logging')

@@ -1,16 +1,20 @@
 import * as assert from 'uvu/assert'
-import { hasCapability, missingCapability } from '../../../protocol/dialects/capabilities.js'
-import { McpError, ProtocolError } from '../../../protocol/wire/errors.js'
-import type { JsonObject } from '../../../protocol/wire/json.js'
 import {
+  hasCapability,
   isMethod,
   isNotificationMethod,
+  type JsonObject,
+  McpError,
   type Method,
   methods,
+  missingCapability,
   type NotificationMethod,
   notifications,
-} from '../../../protocol/messages/methods.js'
-import { readNotificationParams, readParams, readResult } from '../../../protocol/messages/params.js'
+  ProtocolError,
+  readNotificationParams,
+  readParams,
+  readResult,
+} from 'caduceus/protocol'
 import { suite } from '../../support/suite.js'
 
 const test = suite('protocol/messages/methods')

@@ -1,17 +1,17 @@
 import * as assert from 'uvu/assert'
 import {
+  type ClientCapabilities,
+  type CreateMessageParams,
+  type Dialect,
+  dialect20241105,
+  dialect20250326,
+  dialect20250618,
+  dialect20251125,
   elicitationModes,
+  limitCompletion,
   missingCapability,
   missingForQuestion,
-} from '../../../protocol/dialects/capabilities.js'
-import { limitCompletion } from '../../../protocol/messages/completion.js'
-import type { Dialect } from '../../../protocol/dialects/dialect.js'
-import { dialect20241105 } from '../../../protocol/dialects/2024-11-05.js'
-import { dialect20250326 } from '../../../protocol/dialects/2025-03-26.js'
-import { dialect20250618 } from '../../../protocol/dialects/2025-06-18.js'
-import { dialect20251125 } from '../../../protocol/dialects/2025-11-25.js'
-import type { ClientCapabilities } from '../../../protocol/messages/capabilities.js'
-import type { CreateMessageParams } from '../../../protocol/messages/sampling.js'
+} from 'caduceus/protocol'
 import { suite } from '../../support/suite.js'
 import { elicitForm, elicitUrl } from '../_samples.js'
 

@@ -1,6 +1,5 @@
 import * as assert from 'uvu/assert'
-import type { JsonObject } from '../../../protocol/wire/json.js'
-import { readNotificationParams, readParams, readResult } from '../../../protocol/messages/params.js'
+import { type JsonObject, readNotificationParams, readParams, readResult } from 'caduceus/protocol'
 import { suite } from '../../support/suite.js'
 import { refusalOf } from '../_modern.js'
 

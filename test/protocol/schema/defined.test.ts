@@ -1,10 +1,7 @@
 import { createRequire } from 'node:module'
 import * as assert from 'uvu/assert'
-import { ProtocolError } from '../../../protocol/wire/errors.js'
-import type { JsonObject } from '../../../protocol/wire/json.js'
+import { field, type JsonObject, ProtocolError, type SchemaInput, toSchema } from 'caduceus/protocol'
 import { describedAs, toDefinedSchema } from '../../../protocol/schema/defined.js'
-import { field } from '../../../protocol/schema/fields/fields.js'
-import { type SchemaInput, toSchema } from '../../../protocol/schema/schema.js'
 import { suite } from '../../support/suite.js'
 
 const test = suite('protocol/schema/defined')

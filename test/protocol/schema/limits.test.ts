@@ -1,6 +1,5 @@
 import * as assert from 'uvu/assert'
-import { ProtocolError } from '../../../protocol/wire/errors.js'
-import { toSchema } from '../../../protocol/schema/schema.js'
+import { ProtocolError, toSchema } from 'caduceus/protocol'
 import { cpuTime } from '../../support/allowance.mjs'
 import { suite } from '../../support/suite.js'
 

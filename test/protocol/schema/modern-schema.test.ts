@@ -1,17 +1,30 @@
 import { readFileSync } from 'node:fs'
 import * as assert from 'uvu/assert'
-import { acceptsNotification, acceptsRequest } from '../../../protocol/dialects/dialect.js'
-import { dialect20260728 } from '../../../protocol/dialects/2026-07-28.js'
-import { metaKeys, writeEnvelope } from '../../../protocol/stateless/envelope.js'
-import { checkModernHeaders, eraOfHttp, unsupported } from '../../../protocol/stateless/era.js'
-import { toJsonRpcError } from '../../../protocol/wire/errors.js'
-import { fitClient, fitNotification, fitParams, fitResult } from '../../../protocol/dialects/fit.js'
-import { embedQuestion, missingClientCapabilities } from '../../../protocol/stateless/input-required.js'
-import { isObject, type JsonObject } from '../../../protocol/wire/json.js'
-import { buildError, buildNotification, buildRequest } from '../../../protocol/wire/jsonrpc.js'
-import type { Method, NotificationMethod } from '../../../protocol/messages/methods.js'
-import { toSchema } from '../../../protocol/schema/schema.js'
-import { stampResult } from '../../../protocol/stateless/stamp.js'
+import {
+  acceptsNotification,
+  acceptsRequest,
+  buildError,
+  buildNotification,
+  buildRequest,
+  checkModernHeaders,
+  dialect20260728,
+  embedQuestion,
+  eraOfHttp,
+  fitNotification,
+  fitParams,
+  fitResult,
+  type JsonObject,
+  metaKeys,
+  type Method,
+  missingClientCapabilities,
+  type NotificationMethod,
+  stampResult,
+  toJsonRpcError,
+  toSchema,
+  unsupported,
+  writeEnvelope,
+} from 'caduceus/protocol'
+import { isObject } from '../../support/is-object.js'
 import { suite } from '../../support/suite.js'
 import { modern, read, refusalOf } from '../_modern.js'
 import { elicitForm, elicitUrl, samples } from '../_samples.js'
@@ -29,9 +42,10 @@ const closed = Object.fromEntries(
 const test = suite('protocol/schema/modern-schema')
 const dialect = dialect20260728
 const serverInfo = { name: 's', version: '1' }
+const { tasks: _, ...clientCapabilities } = samples.params.initialize.capabilities
 const meta = writeEnvelope({
   ...read,
-  clientCapabilities: fitClient(dialect.lacks ?? never(), samples.params.initialize.capabilities),
+  clientCapabilities: { ...clientCapabilities, roots: {} },
   clientInfo: samples.params.initialize.clientInfo,
   logLevel: 'info',
 })
@@ -182,10 +196,6 @@ function close(schema: unknown): JsonObject {
       : []),
     ...(isOpen ? [] : [['additionalProperties', false]]),
   ])
-}
-
-function never(): never {
-  throw new Error('the dialect lacks nothing')
 }
 
 test.run()

@@ -1,6 +1,5 @@
 import * as assert from 'uvu/assert'
-import { ProtocolError } from '../../../protocol/wire/errors.js'
-import { type Parsed, type Schema, type StandardSchema, toSchema } from '../../../protocol/schema/schema.js'
+import { type Parsed, ProtocolError, type Schema, type StandardSchema, toSchema } from 'caduceus/protocol'
 import { suite } from '../../support/suite.js'
 
 const test = suite('protocol/schema/schema')

@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { readFrontMatter } from '../../../protocol/skills/front-matter.js'
+import { readFrontMatter } from 'caduceus/protocol'
 import { suite } from '../../support/suite.js'
 
 const test = suite('protocol/skills/front-matter')

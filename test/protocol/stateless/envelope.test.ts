@@ -1,12 +1,12 @@
 import * as assert from 'uvu/assert'
 import {
   claimsEnvelope,
+  type JsonObject,
+  type Message,
   metaKeys,
   readEnvelope,
   writeEnvelope,
-} from '../../../protocol/stateless/envelope.js'
-import type { JsonObject } from '../../../protocol/wire/json.js'
-import type { Message } from '../../../protocol/wire/jsonrpc.js'
+} from 'caduceus/protocol'
 import { suite } from '../../support/suite.js'
 import { envelope, modern, notification, plain, read, refusalOf } from '../_modern.js'
 

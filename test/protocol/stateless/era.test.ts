@@ -1,10 +1,14 @@
 import * as assert from 'uvu/assert'
-import { decode } from '../../../protocol/wire/codec.js'
-import { metaKeys } from '../../../protocol/stateless/envelope.js'
-import { eraOfHttp, modernStatusOf, unsupported } from '../../../protocol/stateless/era.js'
-import { errorCodes } from '../../../protocol/wire/errors.js'
-import type { RequestHeaders } from '../../../protocol/stateless/headers.js'
-import type { Message } from '../../../protocol/wire/jsonrpc.js'
+import {
+  decode,
+  eraOfHttp,
+  errorCodes,
+  type Message,
+  metaKeys,
+  modernStatusOf,
+  type RequestHeaders,
+  unsupported,
+} from 'caduceus/protocol'
 import { suite } from '../../support/suite.js'
 import { envelope, modern, notification, plain, read, refusalOf } from '../_modern.js'
 

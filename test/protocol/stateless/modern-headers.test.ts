@@ -1,7 +1,5 @@
 import * as assert from 'uvu/assert'
-import { checkModernHeaders, modernStatusOf } from '../../../protocol/stateless/era.js'
-import type { RequestHeaders } from '../../../protocol/stateless/headers.js'
-import type { JsonObject } from '../../../protocol/wire/json.js'
+import { checkModernHeaders, type JsonObject, modernStatusOf, type RequestHeaders } from 'caduceus/protocol'
 import { suite } from '../../support/suite.js'
 import { modern, read, refusalOf } from '../_modern.js'
 

@@ -1,8 +1,12 @@
 import * as assert from 'uvu/assert'
-import { dialect20260728 } from '../../../protocol/dialects/2026-07-28.js'
-import { unsupported } from '../../../protocol/stateless/era.js'
-import { toJsonRpcError } from '../../../protocol/wire/errors.js'
-import { judgeProbe, type ProbeOutcome, type ProbeVerdict } from '../../../protocol/stateless/probe.js'
+import {
+  dialect20260728,
+  judgeProbe,
+  type ProbeOutcome,
+  type ProbeVerdict,
+  toJsonRpcError,
+  unsupported,
+} from 'caduceus/protocol'
 import { suite } from '../../support/suite.js'
 
 const test = suite('protocol/stateless/probe')

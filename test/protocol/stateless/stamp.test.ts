@@ -1,8 +1,12 @@
 import * as assert from 'uvu/assert'
-import { cacheableMethods, readCacheHints, stampResult } from '../../../protocol/stateless/stamp.js'
-import { dialect20260728 } from '../../../protocol/dialects/2026-07-28.js'
-import { metaKeys } from '../../../protocol/stateless/envelope.js'
-import type { CacheHints } from '../../../protocol/messages/base.js'
+import {
+  cacheableMethods,
+  type CacheHints,
+  dialect20260728,
+  metaKeys,
+  readCacheHints,
+  stampResult,
+} from 'caduceus/protocol'
 import { suite } from '../../support/suite.js'
 
 const test = suite('protocol/stateless/stamp')

@@ -1,7 +1,5 @@
 import * as assert from 'uvu/assert'
-import { decode, encode } from '../../../protocol/wire/codec.js'
-import { ProtocolError } from '../../../protocol/wire/errors.js'
-import { buildRequest, buildResult } from '../../../protocol/wire/jsonrpc.js'
+import { buildRequest, buildResult, decode, encode, ProtocolError } from 'caduceus/protocol'
 import { cpuTime } from '../../support/allowance.mjs'
 import { suite } from '../../support/suite.js'
 

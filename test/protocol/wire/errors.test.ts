@@ -1,11 +1,5 @@
 import * as assert from 'uvu/assert'
-import {
-  errorCodes,
-  isResourceNotFound,
-  McpError,
-  ProtocolError,
-  toJsonRpcError,
-} from '../../../protocol/wire/errors.js'
+import { errorCodes, isResourceNotFound, McpError, ProtocolError, toJsonRpcError } from 'caduceus/protocol'
 import { suite } from '../../support/suite.js'
 
 const test = suite('protocol/wire/errors')

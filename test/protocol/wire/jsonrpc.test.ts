@@ -1,5 +1,4 @@
 import * as assert from 'uvu/assert'
-import { ProtocolError } from '../../../protocol/wire/errors.js'
 import {
   answerInvalid,
   buildError,
@@ -9,8 +8,9 @@ import {
   isNotification,
   isRequest,
   isResponse,
+  ProtocolError,
   readMessage,
-} from '../../../protocol/wire/jsonrpc.js'
+} from 'caduceus/protocol'
 import { suite } from '../../support/suite.js'
 
 const test = suite('protocol/wire/jsonrpc')

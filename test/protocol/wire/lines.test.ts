@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { createLineDecoder, type LineItem } from '../../../protocol/wire/lines.js'
+import { createLineDecoder, type LineItem } from 'caduceus/protocol'
 import { cpuTime } from '../../support/allowance.mjs'
 import { suite } from '../../support/suite.js'
 

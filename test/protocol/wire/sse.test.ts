@@ -1,7 +1,5 @@
 import * as assert from 'uvu/assert'
-import { ProtocolError } from '../../../protocol/wire/errors.js'
-import { createEventDecoder, type SseItem } from '../../../protocol/wire/sse.js'
-import { comment, encodeEvent } from '../../../protocol/wire/sse-events.js'
+import { comment, createEventDecoder, encodeEvent, ProtocolError, type SseItem } from 'caduceus/protocol'
 import { cpuTime } from '../../support/allowance.mjs'
 import { suite } from '../../support/suite.js'
 

@@ -1,5 +1,6 @@
 import * as assert from 'uvu/assert'
-import { RuntimeError, optionError } from '../../../runtime/base/errors.js'
+import { RuntimeError } from 'caduceus/runtime'
+import { optionError } from '../../../runtime/base/errors.js'
 import { optionReaders } from '../../../runtime/base/read-options.js'
 import { suite } from '../../support/suite.js'
 

@@ -1,28 +1,33 @@
 import * as assert from 'uvu/assert'
-import { asyncStream } from '../../../runtime/tasks/stream.js'
-import { defineActor } from '../../../runtime/process/behaviour.js'
-import { childSpec } from '../../../runtime/supervision/child-spec.js'
-import type { RuntimeErrorCode } from '../../../runtime/base/errors.js'
-import { subscribe } from '../../../runtime/faults/events.js'
-import { createFakeClock } from '../../../runtime/time/fake-clock.js'
-import { multiCall, multiCast } from '../../../runtime/groups/multi-call.js'
 import {
+  asyncStream,
+  awaitTask,
+  childSpec,
+  createFakeClock,
+  defineActor,
+  getState,
+  multiCall,
+  multiCast,
+  outcomeOf,
   partitionFor,
   partitionsOf,
   partitionSupervisorSpec,
-} from '../../../runtime/supervision/partition.js'
-import { Registry } from '../../../runtime/process/registry.js'
-import { startActor } from '../../../runtime/process/root.js'
-import { startSupervisor, supervisorSpec } from '../../../runtime/supervision/supervise.js'
-import { getState, replaceState, trace } from '../../../runtime/watch/sys.js'
-import { awaitTask, outcomeOf, shutdownTask, yieldTask } from '../../../runtime/tasks/await.js'
-import {
+  Registry,
+  replaceState,
+  type RuntimeErrorCode,
+  shutdownTask,
+  startActor,
+  startSupervisor,
   startTaskSupervisor,
+  subscribe,
+  supervisorSpec,
   TaskSupervisor,
   taskSupervisorAt,
   taskSupervisorSpec,
-} from '../../../runtime/tasks/supervisor.js'
-import { TopicRegistry } from '../../../runtime/groups/topic-registry.js'
+  TopicRegistry,
+  trace,
+  yieldTask,
+} from 'caduceus/runtime'
 import { suite, type TestContext } from '../../support/suite.js'
 import { rejection, start, startHost, thrown } from '../_actors.js'
 

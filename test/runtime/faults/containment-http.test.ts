@@ -1,4 +1,4 @@
-import { once } from 'node:events'
+import { EventEmitter, once } from 'node:events'
 import {
   Agent,
   createServer,
@@ -9,10 +9,9 @@ import {
 } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import * as assert from 'uvu/assert'
-import { defineActor } from '../../../runtime/process/behaviour.js'
-import { childSpec } from '../../../runtime/supervision/child-spec.js'
+import { childSpec, defineActor, type ProcessRef, type RefOf } from 'caduceus/runtime'
 import { adopt, guard, OwnerToken, type StrayKind } from '../../../runtime/faults/containment.js'
-import { type ProcessRef, processOf, type RefOf } from '../../../runtime/process/ref.js'
+import { processOf } from '../../../runtime/process/ref.js'
 import { suite, type TestContext } from '../../support/suite.js'
 import { ending } from '../_family.js'
 import { type Scene, scene } from '../_strays.js'
@@ -176,6 +175,16 @@ test('why exchanges are adopted: without it a body callback belongs to whoever l
   void at.post('/data')
   assert.equal(await ended, { type: 'crash', error })
   await at.untouched()
+})
+
+test('an adopted emitter tells whether anybody listens, also when a listener throws', () => {
+  const failures: unknown[] = []
+  const emitter = new EventEmitter()
+  adopt(new OwnerToken('an owner', { fail: (reason) => failures.push(reason) }, null), emitter)
+  assert.is(emitter.emit('nobody'), false)
+  emitter.on('event', throws)
+  assert.is(emitter.emit('event'), true)
+  assert.is(failures.length, 1)
 })
 
 test.run()

@@ -1,8 +1,6 @@
 import { channel } from 'node:diagnostics_channel'
-import { EventEmitter } from 'node:events'
 import * as assert from 'uvu/assert'
-import { adopt, OwnerToken } from '../../../runtime/faults/containment.js'
-import { shutdown } from '../../../runtime/base/exit.js'
+import { shutdown } from 'caduceus/runtime'
 import { suite } from '../../support/suite.js'
 import { gate, startTree } from '../_family.js'
 import { scene, straysInTask, turns } from '../_strays.js'
@@ -105,16 +103,6 @@ test('the listeners of the process are taken back with the last tree', async (t)
   assert.equal(await other.stop(), shutdown)
   await turns()
   assert.equal(count(), before)
-})
-
-test('an adopted emitter tells whether anybody listens, also when a listener throws', () => {
-  const failures: unknown[] = []
-  const emitter = new EventEmitter()
-  adopt(new OwnerToken('an owner', { fail: (reason) => failures.push(reason) }, null), emitter)
-  assert.is(emitter.emit('nobody'), false)
-  emitter.on('event', throws)
-  assert.is(emitter.emit('event'), true)
-  assert.is(failures.length, 1)
 })
 
 test.run()

@@ -1,11 +1,19 @@
 import * as assert from 'uvu/assert'
-import { defineActor } from '../../../runtime/process/behaviour.js'
-import { childSpec } from '../../../runtime/supervision/child-spec.js'
+import {
+  childSpec,
+  crash,
+  defineActor,
+  type RefOf,
+  type RuntimeEvents,
+  shutdown,
+  shutdownWith,
+  subscribe,
+  supervisorAt,
+  supervisorSpec,
+} from 'caduceus/runtime'
 import { currentOwner } from '../../../runtime/faults/containment.js'
-import { emit, type RuntimeEvents, subscribe } from '../../../runtime/faults/events.js'
-import { crash, shutdown, shutdownWith } from '../../../runtime/base/exit.js'
-import { processOf, type RefOf } from '../../../runtime/process/ref.js'
-import { supervisorAt, supervisorSpec } from '../../../runtime/supervision/supervise.js'
+import { emit } from '../../../runtime/faults/events.js'
+import { processOf } from '../../../runtime/process/ref.js'
 import { suite, type TestContext } from '../../support/suite.js'
 import { ending, failure, gather, Recorder, startTree, worker, workerOf } from '../_family.js'
 

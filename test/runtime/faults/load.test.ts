@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import * as assert from 'uvu/assert'
-import { createFakeClock } from '../../../runtime/time/fake-clock.js'
+import { createFakeClock } from 'caduceus/runtime'
 import { lazy, patiently } from '../../../runtime/faults/load.js'
 import { inRoot } from '../../support/root.js'
 import { suite } from '../../support/suite.js'

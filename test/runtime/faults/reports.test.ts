@@ -1,11 +1,15 @@
 import * as assert from 'uvu/assert'
-import { defineActor } from '../../../runtime/process/behaviour.js'
-import { childSpec } from '../../../runtime/supervision/child-spec.js'
-import { subscribe } from '../../../runtime/faults/events.js'
-import { crash, type ExitReason, shutdownWith } from '../../../runtime/base/exit.js'
-import { createFakeClock } from '../../../runtime/time/fake-clock.js'
-import { startSupervisor } from '../../../runtime/supervision/supervise.js'
-import { startTaskSupervisor } from '../../../runtime/tasks/supervisor.js'
+import {
+  childSpec,
+  crash,
+  createFakeClock,
+  defineActor,
+  type ExitReason,
+  shutdownWith,
+  startSupervisor,
+  startTaskSupervisor,
+  subscribe,
+} from 'caduceus/runtime'
 import { suite, type TestContext } from '../../support/suite.js'
 import { hear, Notes, startHost, turn } from '../_actors.js'
 

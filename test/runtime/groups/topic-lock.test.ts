@@ -1,6 +1,5 @@
 import * as assert from 'uvu/assert'
-import type { ProcessRef } from '../../../runtime/process/ref.js'
-import { TopicRegistry } from '../../../runtime/groups/topic-registry.js'
+import { type ProcessRef, TopicRegistry } from 'caduceus/runtime'
 import { suite } from '../../support/suite.js'
 import { deferred, rejection, startHost, thrown, turn } from '../_actors.js'
 

@@ -1,5 +1,4 @@
-import { isNormal, type ExitReason } from '../../../runtime/base/exit.js'
-import type { Restart, Strategy } from '../../../runtime/supervision/strategy.js'
+import { type ExitReason, isNormal, type Restart, type Strategy } from 'caduceus/runtime'
 
 /** What a supervisor is expected to look like; a small reference written apart from the implementation. */
 export interface ModelChild {

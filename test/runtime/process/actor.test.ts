@@ -1,8 +1,7 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import * as assert from 'uvu/assert'
-import { defineActor } from '../../../runtime/process/behaviour.js'
-import { formatReason, shutdownWith } from '../../../runtime/base/exit.js'
+import { defineActor, formatReason, shutdownWith } from 'caduceus/runtime'
 import { suite } from '../../support/suite.js'
 import { ended, hear, Notes, rejection, start, startHost, turn } from '../_actors.js'
 

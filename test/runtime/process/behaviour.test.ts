@@ -1,6 +1,5 @@
 import * as assert from 'uvu/assert'
-import { defineActor } from '../../../runtime/process/behaviour.js'
-import { CaduceusError, messageOf, RuntimeError, show } from '../../../runtime/base/errors.js'
+import { CaduceusError, defineActor, RuntimeError } from 'caduceus/runtime'
 import { suite } from '../../support/suite.js'
 import { hear, start, thrown } from '../_actors.js'
 
@@ -109,41 +108,6 @@ test('an error of another copy of the library is of the family, too', () => {
   const foreign = Object.assign(Object.create({ [brand]: true }), { code: 'TIMEOUT' })
   assert.ok(foreign instanceof CaduceusError)
   assert.is(foreign instanceof RuntimeError, false)
-})
-
-test('values are shown short and safely, whatever they are', () => {
-  assert.equal(
-    [
-      undefined,
-      null,
-      7n,
-      Symbol('s'),
-      `${'x'.repeat(50)}${'y'.repeat(50)}`,
-      () => {},
-      function named() {},
-      [1, 2],
-      { a: 1 },
-      Object.create(null),
-    ].map(show),
-    [
-      'undefined',
-      'null',
-      '7',
-      'Symbol(s)',
-      `"${'x'.repeat(27)}...${'y'.repeat(30)}"`,
-      'a function',
-      'function named',
-      'an array of 2',
-      'an object with keys [a]',
-      'an object with keys []',
-    ],
-  )
-  assert.equal([new Error('said'), 'text', Object.create(null), Symbol('s')].map(messageOf), [
-    'said',
-    'text',
-    'an object with keys []',
-    'Symbol(s)',
-  ])
 })
 
 test('what a definition leaves out is as documented', () => {

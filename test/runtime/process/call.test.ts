@@ -1,9 +1,14 @@
 import * as assert from 'uvu/assert'
-import { type Deferred, defineActor, refuse } from '../../../runtime/process/behaviour.js'
-import type { RuntimeError } from '../../../runtime/base/errors.js'
-import { shutdown } from '../../../runtime/base/exit.js'
-import { createFakeClock } from '../../../runtime/time/fake-clock.js'
-import type { ActorRef, CallOptions } from '../../../runtime/process/ref.js'
+import {
+  type ActorRef,
+  type CallOptions,
+  createFakeClock,
+  type Deferred,
+  defineActor,
+  refuse,
+  type RuntimeError,
+  shutdown,
+} from 'caduceus/runtime'
 import { suite } from '../../support/suite.js'
 import { deferred, Notes, rejection, start, startHost, thrown, turn } from '../_actors.js'
 

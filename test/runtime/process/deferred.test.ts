@@ -1,6 +1,5 @@
 import * as assert from 'uvu/assert'
-import { type Deferred, defineActor } from '../../../runtime/process/behaviour.js'
-import { createFakeClock } from '../../../runtime/time/fake-clock.js'
+import { createFakeClock, type Deferred, defineActor } from 'caduceus/runtime'
 import { suite } from '../../support/suite.js'
 import { Notes, rejection, start, startHost, thrown } from '../_actors.js'
 

@@ -1,6 +1,5 @@
 import * as assert from 'uvu/assert'
-import { defineActor } from '../../../runtime/process/behaviour.js'
-import { crash, kill, killed, noproc, normal, shutdown } from '../../../runtime/base/exit.js'
+import { crash, defineActor, kill, killed, noproc, normal, shutdown } from 'caduceus/runtime'
 import { processOf } from '../../../runtime/process/ref.js'
 import { suite } from '../../support/suite.js'
 import { ended, Notes, startHost, thrown, turn } from '../_actors.js'

@@ -1,18 +1,20 @@
 import * as assert from 'uvu/assert'
-import { defineActor } from '../../../runtime/process/behaviour.js'
-import { childSpec } from '../../../runtime/supervision/child-spec.js'
-import type { RuntimeError } from '../../../runtime/base/errors.js'
-import { multiCall, multiCast } from '../../../runtime/groups/multi-call.js'
 import {
+  childSpec,
+  defineActor,
+  multiCall,
+  multiCast,
   partitionFor,
   partitionOf,
   partitionsOf,
   partitionSupervisorSpec,
-} from '../../../runtime/supervision/partition.js'
-import { Registry } from '../../../runtime/process/registry.js'
-import { startActor } from '../../../runtime/process/root.js'
-import { startSupervisor } from '../../../runtime/supervision/supervise.js'
-import { type RegistryEvent, TopicRegistry } from '../../../runtime/groups/topic-registry.js'
+  Registry,
+  type RegistryEvent,
+  type RuntimeError,
+  startActor,
+  startSupervisor,
+  TopicRegistry,
+} from 'caduceus/runtime'
 import { suite } from '../../support/suite.js'
 
 const test = suite('many processes')

@@ -1,7 +1,5 @@
 import * as assert from 'uvu/assert'
-import { defineActor } from '../../../runtime/process/behaviour.js'
-import { crash, killed, noproc, normal } from '../../../runtime/base/exit.js'
-import type { Monitor } from '../../../runtime/process/process.js'
+import { crash, defineActor, killed, type Monitor, noproc, normal } from 'caduceus/runtime'
 import { suite } from '../../support/suite.js'
 import { hear, Notes, startHost, turn } from '../_actors.js'
 

@@ -1,11 +1,14 @@
 import * as assert from 'uvu/assert'
-import { type Deferred, defineActor } from '../../../runtime/process/behaviour.js'
-import { childSpec } from '../../../runtime/supervision/child-spec.js'
-import type { RuntimeError } from '../../../runtime/base/errors.js'
-import type { ExitReason } from '../../../runtime/base/exit.js'
-import { createFakeClock } from '../../../runtime/time/fake-clock.js'
-import { Registry } from '../../../runtime/process/registry.js'
-import { startSupervisor } from '../../../runtime/supervision/supervise.js'
+import {
+  childSpec,
+  createFakeClock,
+  type Deferred,
+  defineActor,
+  type ExitReason,
+  Registry,
+  type RuntimeError,
+  startSupervisor,
+} from 'caduceus/runtime'
 import { suite, type TestContext } from '../../support/suite.js'
 import { deferred, Notes, rejection, start, thrown, turn } from '../_actors.js'
 

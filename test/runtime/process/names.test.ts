@@ -1,8 +1,6 @@
 import * as assert from 'uvu/assert'
-import { defineActor } from '../../../runtime/process/behaviour.js'
-import { crash } from '../../../runtime/base/exit.js'
-import { type ActorRef, processOf } from '../../../runtime/process/ref.js'
-import { Registry } from '../../../runtime/process/registry.js'
+import { type ActorRef, crash, defineActor, Registry } from 'caduceus/runtime'
+import { processOf } from '../../../runtime/process/ref.js'
 import { suite } from '../../support/suite.js'
 import { deferred, Notes, rejection, start, startHost, thrown } from '../_actors.js'
 

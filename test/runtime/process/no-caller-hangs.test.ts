@@ -1,12 +1,15 @@
 // time limit: 120 s
 import fc from 'fast-check'
 import * as assert from 'uvu/assert'
-import { defineActor } from '../../../runtime/process/behaviour.js'
-import { childSpec } from '../../../runtime/supervision/child-spec.js'
-import { createFakeClock } from '../../../runtime/time/fake-clock.js'
-import { Registry } from '../../../runtime/process/registry.js'
-import { startSupervisor } from '../../../runtime/supervision/supervise.js'
-import { type TaskSupervisor, taskSupervisorSpec } from '../../../runtime/tasks/supervisor.js'
+import {
+  childSpec,
+  createFakeClock,
+  defineActor,
+  Registry,
+  startSupervisor,
+  type TaskSupervisor,
+  taskSupervisorSpec,
+} from 'caduceus/runtime'
 import { suite } from '../../support/suite.js'
 
 const test = suite('no caller ever hangs')

@@ -1,8 +1,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import * as assert from 'uvu/assert'
-import type { ActorContext } from '../../../runtime/process/context.js'
-import { supervisorSpec } from '../../../runtime/supervision/supervise.js'
+import { type ActorContext, supervisorSpec } from 'caduceus/runtime'
 import { suite, type TestContext } from '../../support/suite.js'
 import { gather, Recorder, startTree, worker, workerOf } from '../_family.js'
 

@@ -1,6 +1,5 @@
 import * as assert from 'uvu/assert'
-import { defineActor } from '../../../runtime/process/behaviour.js'
-import type { ActorRef } from '../../../runtime/process/ref.js'
+import { type ActorRef, defineActor } from 'caduceus/runtime'
 import { suite } from '../../support/suite.js'
 import { rejection, start } from '../_actors.js'
 

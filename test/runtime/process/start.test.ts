@@ -1,14 +1,20 @@
 import * as assert from 'uvu/assert'
-import { type Behaviour, defineActor, ignore } from '../../../runtime/process/behaviour.js'
-import { childSpec } from '../../../runtime/supervision/child-spec.js'
-import type { ActorContext } from '../../../runtime/process/context.js'
-import { RuntimeError } from '../../../runtime/base/errors.js'
-import { kill, normal, shutdownWith } from '../../../runtime/base/exit.js'
-import { createFakeClock } from '../../../runtime/time/fake-clock.js'
-import type { ActorRef } from '../../../runtime/process/ref.js'
-import { startActor } from '../../../runtime/process/root.js'
-import type { StartOptions } from '../../../runtime/process/start.js'
-import { startSupervisor } from '../../../runtime/supervision/supervise.js'
+import {
+  type ActorContext,
+  type ActorRef,
+  type Behaviour,
+  childSpec,
+  createFakeClock,
+  defineActor,
+  ignore,
+  kill,
+  normal,
+  RuntimeError,
+  shutdownWith,
+  startActor,
+  type StartOptions,
+  startSupervisor,
+} from 'caduceus/runtime'
 import { suite } from '../../support/suite.js'
 import { deferred, ended, hear, Notes, rejection, start, startHost, turn } from '../_actors.js'
 

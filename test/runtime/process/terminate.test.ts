@@ -1,14 +1,16 @@
 import * as assert from 'uvu/assert'
-import { type ActorDefinition, defineActor, type Handlers } from '../../../runtime/process/behaviour.js'
 import {
+  type ActorDefinition,
+  createFakeClock,
+  defineActor,
   type ExitReason,
   formatReason,
+  type Handlers,
   kill,
   normal,
   shutdown,
   shutdownWith,
-} from '../../../runtime/base/exit.js'
-import { createFakeClock } from '../../../runtime/time/fake-clock.js'
+} from 'caduceus/runtime'
 import { suite } from '../../support/suite.js'
 import { deferred, ended, hear, Notes, rejection, start, startHost, thrown, turn } from '../_actors.js'
 

@@ -1,6 +1,5 @@
 import * as assert from 'uvu/assert'
-import { crash } from '../../../runtime/base/exit.js'
-import { createFakeClock } from '../../../runtime/time/fake-clock.js'
+import { crash, createFakeClock } from 'caduceus/runtime'
 import { processOf } from '../../../runtime/process/ref.js'
 import { suite } from '../../support/suite.js'
 import { Notes, startHost, thrown } from '../_actors.js'

@@ -1,11 +1,17 @@
 import * as assert from 'uvu/assert'
+import {
+  type ActorContext,
+  type ActorRef,
+  childSpec,
+  defineActor,
+  type RefOf,
+  startDynamicSupervisor,
+  type Supervisor,
+  supervisorAt,
+  supervisorSpec,
+} from 'caduceus/runtime'
 import type { Actor } from '../../../runtime/process/actor.js'
-import { defineActor } from '../../../runtime/process/behaviour.js'
-import { childSpec } from '../../../runtime/supervision/child-spec.js'
-import type { ActorContext } from '../../../runtime/process/context.js'
-import { startDynamicSupervisor } from '../../../runtime/supervision/dynamic.js'
-import { type ActorRef, callActor, ProcessRef, processOf, type RefOf } from '../../../runtime/process/ref.js'
-import { type Supervisor, supervisorAt, supervisorSpec } from '../../../runtime/supervision/supervise.js'
+import { callActor, ProcessRef, processOf } from '../../../runtime/process/ref.js'
 import { suite } from '../../support/suite.js'
 import {
   ending,

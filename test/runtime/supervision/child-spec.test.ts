@@ -1,15 +1,17 @@
 import * as assert from 'uvu/assert'
-import type { defineActor } from '../../../runtime/process/behaviour.js'
 import {
   type ChildSpec,
   childSpec,
-  readChildSpec,
+  type defineActor,
+  dynamicSupervisorSpec,
+  type RuntimeError,
   type Shutdown,
-} from '../../../runtime/supervision/child-spec.js'
-import { dynamicSupervisorSpec, startDynamicSupervisor } from '../../../runtime/supervision/dynamic.js'
-import type { RuntimeError } from '../../../runtime/base/errors.js'
-import { startSupervisor, supervisorSpec } from '../../../runtime/supervision/supervise.js'
-import { taskSupervisorSpec } from '../../../runtime/tasks/supervisor.js'
+  startDynamicSupervisor,
+  startSupervisor,
+  supervisorSpec,
+  taskSupervisorSpec,
+} from 'caduceus/runtime'
+import { readChildSpec } from '../../../runtime/supervision/child-spec.js'
 import { suite } from '../../support/suite.js'
 import { failure, Recorder, startTree, thrown, worker } from '../_family.js'
 

@@ -1,8 +1,12 @@
 import * as assert from 'uvu/assert'
-import { defineActor } from '../../../runtime/process/behaviour.js'
-import type { ActorContext } from '../../../runtime/process/context.js'
-import { formatTree, inspect, type TreeNode } from '../../../runtime/watch/inspect.js'
-import type { ActorRef } from '../../../runtime/process/ref.js'
+import {
+  type ActorContext,
+  type ActorRef,
+  defineActor,
+  formatTree,
+  inspect,
+  type TreeNode,
+} from 'caduceus/runtime'
 import { suite, type TestContext } from '../../support/suite.js'
 import { start } from '../_actors.js'
 

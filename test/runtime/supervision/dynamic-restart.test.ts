@@ -1,8 +1,11 @@
 import * as assert from 'uvu/assert'
-import { dynamicSupervisorAt, dynamicSupervisorSpec } from '../../../runtime/supervision/dynamic.js'
-import { shutdown } from '../../../runtime/base/exit.js'
-import { createFakeClock } from '../../../runtime/time/fake-clock.js'
-import type { ProcessRef } from '../../../runtime/process/ref.js'
+import {
+  createFakeClock,
+  dynamicSupervisorAt,
+  dynamicSupervisorSpec,
+  type ProcessRef,
+  shutdown,
+} from 'caduceus/runtime'
 import { suite } from '../../support/suite.js'
 import { ending, gate, gather, Recorder, startTree, turn, worker } from '../_family.js'
 import { add, breakable, startPool } from '../_pool.js'

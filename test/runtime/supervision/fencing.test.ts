@@ -1,10 +1,16 @@
 import * as assert from 'uvu/assert'
-import { startDynamicSupervisor } from '../../../runtime/supervision/dynamic.js'
+import {
+  getState,
+  replaceState,
+  resume,
+  startActor,
+  startDynamicSupervisor,
+  startSupervisor,
+  suspend,
+  TopicRegistry,
+  trace,
+} from 'caduceus/runtime'
 import { processOf } from '../../../runtime/process/ref.js'
-import { startActor } from '../../../runtime/process/root.js'
-import { startSupervisor } from '../../../runtime/supervision/supervise.js'
-import { getState, replaceState, resume, suspend, trace } from '../../../runtime/watch/sys.js'
-import { TopicRegistry } from '../../../runtime/groups/topic-registry.js'
 import { suite } from '../../support/suite.js'
 import { rejection, startHost, thrown } from '../_actors.js'
 import { zombie } from '../_zombie.js'

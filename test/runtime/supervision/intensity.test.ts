@@ -1,11 +1,15 @@
 import * as assert from 'uvu/assert'
-import { shutdown } from '../../../runtime/base/exit.js'
-import { createFakeClock, type FakeClock } from '../../../runtime/time/fake-clock.js'
-import { inspect } from '../../../runtime/watch/inspect.js'
-import type { ProcessRef } from '../../../runtime/process/ref.js'
-import { RestartWindow } from '../../../runtime/supervision/restart-window.js'
-import type { Strategy } from '../../../runtime/supervision/strategy.js'
-import { type Supervisor, supervisorAt, supervisorSpec } from '../../../runtime/supervision/supervise.js'
+import {
+  createFakeClock,
+  type FakeClock,
+  inspect,
+  type ProcessRef,
+  shutdown,
+  type Strategy,
+  type Supervisor,
+  supervisorAt,
+  supervisorSpec,
+} from 'caduceus/runtime'
 import { suite, type TestContext } from '../../support/suite.js'
 import { ending, gather, Recorder, startTree, statuses, turn, worker, workerOf } from '../_family.js'
 
@@ -219,27 +223,6 @@ test('OTP-58 a healthy start does not reset the window', async (t) => {
   await clock.advance(999)
   assert.equal(await statuses(tree), { a: 'running', b: 'running' })
   assert.not(await survives(tree))
-})
-
-test('OTP-59 the ring of restart times answers as a list of all of them would', () => {
-  let seed = 1
-  const random = (below: number): number => {
-    seed = (seed * 48_271) % 2_147_483_647
-    return seed % below
-  }
-  for (let run = 0; run < 500; run++) {
-    const [intensity, periodMs] = [random(6), 1 + random(50)]
-    const window = new RestartWindow(intensity, periodMs)
-    const all: number[] = []
-    for (let now = 0, i = 0; i < 30; i++, now += random(30)) {
-      all.push(now)
-      const recent = all.filter((time) => time >= now - periodMs).length
-      const left = Math.max(0, intensity - recent)
-      assert.is(window.add(now), recent <= intensity, `run ${run}: add at ${now}`)
-      assert.is(window.left(now), left, `run ${run}: left at ${now}`)
-      if (recent > intensity) break
-    }
-  }
 })
 
 test('an intensity of Infinity never gives up', async (t) => {

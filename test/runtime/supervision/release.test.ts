@@ -1,13 +1,19 @@
 import * as assert from 'uvu/assert'
-import { normal } from '../../../runtime/base/exit.js'
-import { defineActor } from '../../../runtime/process/behaviour.js'
-import type { ActorContext } from '../../../runtime/process/context.js'
-import { Registry } from '../../../runtime/process/registry.js'
-import { startActor } from '../../../runtime/process/root.js'
-import { type ChildSpec, childSpec } from '../../../runtime/supervision/child-spec.js'
-import { dynamicSupervisorAt, dynamicSupervisorSpec } from '../../../runtime/supervision/dynamic.js'
-import { supervisorAt, supervisorSpec } from '../../../runtime/supervision/supervise.js'
-import { taskSupervisorAt, taskSupervisorSpec } from '../../../runtime/tasks/supervisor.js'
+import {
+  type ActorContext,
+  type ChildSpec,
+  childSpec,
+  defineActor,
+  dynamicSupervisorAt,
+  dynamicSupervisorSpec,
+  normal,
+  Registry,
+  startActor,
+  supervisorAt,
+  supervisorSpec,
+  taskSupervisorAt,
+  taskSupervisorSpec,
+} from 'caduceus/runtime'
 import { suite, type TestContext } from '../../support/suite.js'
 import { ending, gate, Recorder, startTree, turn, worker, type WorkerOptions, workerOf } from '../_family.js'
 

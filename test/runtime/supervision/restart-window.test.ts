@@ -56,4 +56,25 @@ test('OTP-59 a huge or infinite intensity costs no more than a small one', () =>
   assert.is(new RestartWindow(Number.POSITIVE_INFINITY, 1).left(0), Number.POSITIVE_INFINITY)
 })
 
+test('OTP-59 the ring of restart times answers as a list of all of them would', () => {
+  let seed = 1
+  const random = (below: number): number => {
+    seed = (seed * 48_271) % 2_147_483_647
+    return seed % below
+  }
+  for (let run = 0; run < 500; run++) {
+    const [intensity, periodMs] = [random(6), 1 + random(50)]
+    const window = new RestartWindow(intensity, periodMs)
+    const all: number[] = []
+    for (let now = 0, i = 0; i < 30; i++, now += random(30)) {
+      all.push(now)
+      const recent = all.filter((time) => time >= now - periodMs).length
+      const left = Math.max(0, intensity - recent)
+      assert.is(window.add(now), recent <= intensity, `run ${run}: add at ${now}`)
+      assert.is(window.left(now), left, `run ${run}: left at ${now}`)
+      if (recent > intensity) break
+    }
+  }
+})
+
 test.run()

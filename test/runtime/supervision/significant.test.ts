@@ -1,12 +1,18 @@
 import * as assert from 'uvu/assert'
-import { defineActor } from '../../../runtime/process/behaviour.js'
-import { type ChildOverrides, type ChildSpec, childSpec } from '../../../runtime/supervision/child-spec.js'
-import { startDynamicSupervisor } from '../../../runtime/supervision/dynamic.js'
-import { subscribe } from '../../../runtime/faults/events.js'
-import { type ExitReason, normal } from '../../../runtime/base/exit.js'
-import { Registry } from '../../../runtime/process/registry.js'
-import { startSupervisor, supervisorSpec } from '../../../runtime/supervision/supervise.js'
-import type { AutoShutdown } from '../../../runtime/supervision/options.js'
+import {
+  type AutoShutdown,
+  type ChildOverrides,
+  type ChildSpec,
+  childSpec,
+  defineActor,
+  type ExitReason,
+  normal,
+  Registry,
+  startDynamicSupervisor,
+  startSupervisor,
+  subscribe,
+  supervisorSpec,
+} from 'caduceus/runtime'
 import { suite } from '../../support/suite.js'
 
 const test = suite('significant children')

@@ -1,7 +1,5 @@
 import * as assert from 'uvu/assert'
-import type { ActorContext } from '../../../runtime/process/context.js'
-import type { Restart, Strategy } from '../../../runtime/supervision/strategy.js'
-import type { Supervisor } from '../../../runtime/supervision/supervise.js'
+import type { ActorContext, Restart, Strategy, Supervisor } from 'caduceus/runtime'
 import { suite, type TestContext } from '../../support/suite.js'
 import { failure, gather, Recorder, startTree, statuses, turn, worker, workerOf } from '../_family.js'
 

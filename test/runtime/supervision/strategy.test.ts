@@ -1,13 +1,5 @@
 import * as assert from 'uvu/assert'
-import {
-  crash,
-  isNormal,
-  killed,
-  noproc,
-  normal,
-  shutdown,
-  shutdownWith,
-} from '../../../runtime/base/exit.js'
+import { crash, isNormal, killed, noproc, normal, shutdown, shutdownWith } from 'caduceus/runtime'
 import { restartPlan, shouldRestart } from '../../../runtime/supervision/strategy.js'
 import { suite } from '../../support/suite.js'
 

@@ -1,10 +1,15 @@
 import * as assert from 'uvu/assert'
-import { defineActor } from '../../../runtime/process/behaviour.js'
-import { childSpec } from '../../../runtime/supervision/child-spec.js'
-import { dynamicSupervisorAt, dynamicSupervisorSpec } from '../../../runtime/supervision/dynamic.js'
-import { Registry } from '../../../runtime/process/registry.js'
-import type { Strategy } from '../../../runtime/supervision/strategy.js'
-import { type Supervisor, supervisorAt, supervisorSpec } from '../../../runtime/supervision/supervise.js'
+import {
+  childSpec,
+  defineActor,
+  dynamicSupervisorAt,
+  dynamicSupervisorSpec,
+  Registry,
+  type Strategy,
+  type Supervisor,
+  supervisorAt,
+  supervisorSpec,
+} from 'caduceus/runtime'
 import { suite, type TestContext } from '../../support/suite.js'
 import { ending, failure, Recorder, startTree, worker, workerOf } from '../_family.js'
 import { gated, state } from '../_names.js'

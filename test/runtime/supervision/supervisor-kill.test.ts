@@ -1,8 +1,5 @@
 import * as assert from 'uvu/assert'
-import { defineActor } from '../../../runtime/process/behaviour.js'
-import { childSpec } from '../../../runtime/supervision/child-spec.js'
-import { createFakeClock } from '../../../runtime/time/fake-clock.js'
-import { supervisorSpec } from '../../../runtime/supervision/supervise.js'
+import { childSpec, createFakeClock, defineActor, supervisorSpec } from 'caduceus/runtime'
 import { suite } from '../../support/suite.js'
 import { ending, Recorder, startTree, worker, workerOf } from '../_family.js'
 

@@ -1,9 +1,15 @@
 import * as assert from 'uvu/assert'
-import type { ActorContext } from '../../../runtime/process/context.js'
-import { crash, type ExitReason, normal, shutdown, shutdownWith } from '../../../runtime/base/exit.js'
-import type { Restart } from '../../../runtime/supervision/strategy.js'
-import { supervisorSpec } from '../../../runtime/supervision/supervise.js'
-import { createFakeClock } from '../../../runtime/time/fake-clock.js'
+import {
+  type ActorContext,
+  crash,
+  createFakeClock,
+  type ExitReason,
+  normal,
+  type Restart,
+  shutdown,
+  shutdownWith,
+  supervisorSpec,
+} from 'caduceus/runtime'
 import { suite, type TestContext } from '../../support/suite.js'
 import {
   ending,

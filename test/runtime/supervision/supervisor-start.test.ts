@@ -1,11 +1,17 @@
 import * as assert from 'uvu/assert'
-import { defineActor, ignore } from '../../../runtime/process/behaviour.js'
-import { type ChildSpec, childSpec, type StartAnswer } from '../../../runtime/supervision/child-spec.js'
-import type { ActorContext } from '../../../runtime/process/context.js'
-import { createFakeClock } from '../../../runtime/time/fake-clock.js'
-import { Registry } from '../../../runtime/process/registry.js'
-import { startActor } from '../../../runtime/process/root.js'
-import { startSupervisor, supervisorSpec } from '../../../runtime/supervision/supervise.js'
+import {
+  type ActorContext,
+  type ChildSpec,
+  childSpec,
+  createFakeClock,
+  defineActor,
+  ignore,
+  Registry,
+  startActor,
+  type StartAnswer,
+  startSupervisor,
+  supervisorSpec,
+} from 'caduceus/runtime'
 import { suite } from '../../support/suite.js'
 import {
   ending,

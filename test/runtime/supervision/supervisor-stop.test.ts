@@ -1,8 +1,14 @@
 import * as assert from 'uvu/assert'
-import type { ActorContext } from '../../../runtime/process/context.js'
-import { kill, shutdown, shutdownWith } from '../../../runtime/base/exit.js'
-import { createFakeClock } from '../../../runtime/time/fake-clock.js'
-import { startSupervisor, supervisorAt, supervisorSpec } from '../../../runtime/supervision/supervise.js'
+import {
+  type ActorContext,
+  createFakeClock,
+  kill,
+  shutdown,
+  shutdownWith,
+  startSupervisor,
+  supervisorAt,
+  supervisorSpec,
+} from 'caduceus/runtime'
 import { suite } from '../../support/suite.js'
 import { ending, failure, gate, gather, Recorder, startTree, turn, worker, workerOf } from '../_family.js'
 

@@ -1,25 +1,32 @@
 // time limit: 120 s
 import fc from 'fast-check'
 import * as assert from 'uvu/assert'
-import { normal, shutdown } from '../../../runtime/base/exit.js'
-import { subscribe } from '../../../runtime/faults/events.js'
-import type { ActorContext } from '../../../runtime/process/context.js'
-import { defineActor } from '../../../runtime/process/behaviour.js'
-import type { ActorRef } from '../../../runtime/process/ref.js'
-import { Registry } from '../../../runtime/process/registry.js'
-import { type ChildSpec, childSpec, type Shutdown } from '../../../runtime/supervision/child-spec.js'
-import { dynamicSupervisorAt, dynamicSupervisorSpec } from '../../../runtime/supervision/dynamic.js'
-import type { ChildInfo } from '../../../runtime/supervision/skeleton.js'
-import type { Restart, Strategy } from '../../../runtime/supervision/strategy.js'
 import {
+  type ActorContext,
+  type ActorRef,
+  type ChildInfo,
+  type ChildSpec,
+  childSpec,
+  createFakeClock,
+  defineActor,
+  dynamicSupervisorAt,
+  dynamicSupervisorSpec,
+  type FakeClock,
+  normal,
+  type Order,
+  Registry,
+  type Restart,
+  resume,
+  shutdown,
+  type Shutdown,
   startSupervisor,
+  type Strategy,
+  subscribe,
   type Supervisor,
   supervisorAt,
   supervisorSpec,
-} from '../../../runtime/supervision/supervise.js'
-import { createFakeClock, type FakeClock } from '../../../runtime/time/fake-clock.js'
-import type { Order } from '../../../runtime/time/world.js'
-import { resume, suspend } from '../../../runtime/watch/sys.js'
+  suspend,
+} from 'caduceus/runtime'
 import { suite } from '../../support/suite.js'
 
 const test = suite('random trees')

@@ -1,9 +1,12 @@
-import type { RuntimeError } from '../../../runtime/base/errors.js'
-import type { ExitReason } from '../../../runtime/base/exit.js'
-import type { RootOptions } from '../../../runtime/process/root.js'
-import type { Supervisor } from '../../../runtime/supervision/supervise.js'
-import type { TaskSupervisorOptions } from '../../../runtime/supervision/options.js'
-import { type TaskSupervisor, taskSupervisorSpec } from '../../../runtime/tasks/supervisor.js'
+import {
+  type ExitReason,
+  type RootOptions,
+  type RuntimeError,
+  type Supervisor,
+  type TaskSupervisor,
+  type TaskSupervisorOptions,
+  taskSupervisorSpec,
+} from 'caduceus/runtime'
 import type { TestContext } from '../../support/suite.js'
 import { Recorder, startTree, worker, type WorkerRef } from '../_family.js'
 

@@ -1,11 +1,17 @@
 import * as assert from 'uvu/assert'
-import { asyncStream } from '../../../runtime/tasks/stream.js'
-import type { ActorRef } from '../../../runtime/process/ref.js'
-import { RuntimeError } from '../../../runtime/base/errors.js'
-import { createFakeClock } from '../../../runtime/time/fake-clock.js'
-import { startSupervisor } from '../../../runtime/supervision/supervise.js'
-import { awaitTask, outcomeOf, shutdownTask, yieldTask } from '../../../runtime/tasks/await.js'
-import { type TaskSupervisor, taskSupervisorSpec } from '../../../runtime/tasks/supervisor.js'
+import {
+  type ActorRef,
+  asyncStream,
+  awaitTask,
+  createFakeClock,
+  outcomeOf,
+  RuntimeError,
+  shutdownTask,
+  startSupervisor,
+  type TaskSupervisor,
+  taskSupervisorSpec,
+  yieldTask,
+} from 'caduceus/runtime'
 import { suite } from '../../support/suite.js'
 
 const test = suite('task await')

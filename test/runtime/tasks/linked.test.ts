@@ -1,10 +1,16 @@
 import * as assert from 'uvu/assert'
-import { defineActor, type Exit } from '../../../runtime/process/behaviour.js'
-import { childSpec } from '../../../runtime/supervision/child-spec.js'
-import type { RuntimeError } from '../../../runtime/base/errors.js'
-import { crash, type ExitReason, normal, shutdown } from '../../../runtime/base/exit.js'
-import type { RefOf } from '../../../runtime/process/ref.js'
-import { startTaskSupervisor } from '../../../runtime/tasks/supervisor.js'
+import {
+  childSpec,
+  crash,
+  defineActor,
+  type Exit,
+  type ExitReason,
+  normal,
+  type RefOf,
+  type RuntimeError,
+  shutdown,
+  startTaskSupervisor,
+} from 'caduceus/runtime'
 import { suite, type TestContext } from '../../support/suite.js'
 import { ending, failure, gate, type Recorder, thrown, turn } from '../_family.js'
 import { type Place, place, reasonOf } from './_tasks.js'

@@ -1,10 +1,15 @@
 import * as assert from 'uvu/assert'
-import { defineActor } from '../../../runtime/process/behaviour.js'
-import { crash, normal, shutdown } from '../../../runtime/base/exit.js'
-import { createFakeClock } from '../../../runtime/time/fake-clock.js'
-import type { ProcessRef } from '../../../runtime/process/ref.js'
-import type { TaskContext } from '../../../runtime/tasks/task.js'
-import { TaskSupervisor, taskSupervisorAt } from '../../../runtime/tasks/supervisor.js'
+import {
+  crash,
+  createFakeClock,
+  defineActor,
+  normal,
+  type ProcessRef,
+  shutdown,
+  type TaskContext,
+  TaskSupervisor,
+  taskSupervisorAt,
+} from 'caduceus/runtime'
 import { suite } from '../../support/suite.js'
 import { ending, failure, gate, gather, thrown, turn } from '../_family.js'
 import { place, reasonOf } from './_tasks.js'

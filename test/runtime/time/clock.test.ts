@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { systemClock } from '../../../runtime/time/clock.js'
+import { systemClock } from 'caduceus/runtime'
 import { suite } from '../../support/suite.js'
 
 const test = suite('system clock')

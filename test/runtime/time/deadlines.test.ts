@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
+import { createFakeClock, type FakeClock } from 'caduceus/runtime'
 import { Deadline, Deadlines } from '../../../runtime/time/deadlines.js'
-import { createFakeClock, type FakeClock } from '../../../runtime/time/fake-clock.js'
 import { suite } from '../../support/suite.js'
 
 const test = suite('deadlines')

@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { createFakeClock } from '../../../runtime/time/fake-clock.js'
+import { createFakeClock } from 'caduceus/runtime'
 import { suite } from '../../support/suite.js'
 
 const test = suite('fake clock')

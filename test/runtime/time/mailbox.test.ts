@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { defineActor } from '../../../runtime/process/behaviour.js'
+import { defineActor } from 'caduceus/runtime'
 import { Mailbox } from '../../../runtime/time/mailbox.js'
 import { cpuTime } from '../../support/allowance.mjs'
 import { suite } from '../../support/suite.js'

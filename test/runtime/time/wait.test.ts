@@ -1,7 +1,6 @@
 import { getEventListeners } from 'node:events'
 import * as assert from 'uvu/assert'
-import { type Clock, systemClock } from '../../../runtime/time/clock.js'
-import { createFakeClock } from '../../../runtime/time/fake-clock.js'
+import { type Clock, createFakeClock, systemClock } from 'caduceus/runtime'
 import { pause, type Settle, waitWithin, withDeadline } from '../../../runtime/time/wait.js'
 import { suite } from '../../support/suite.js'
 

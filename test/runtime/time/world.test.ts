@@ -1,11 +1,14 @@
 import * as assert from 'uvu/assert'
-import { defineActor } from '../../../runtime/process/behaviour.js'
-import type { RefOf } from '../../../runtime/process/ref.js'
-import { childSpec } from '../../../runtime/supervision/child-spec.js'
-import { startSupervisor } from '../../../runtime/supervision/supervise.js'
-import { awaitTask } from '../../../runtime/tasks/await.js'
-import { type TaskSupervisor, taskSupervisorSpec } from '../../../runtime/tasks/supervisor.js'
-import { type Order, worldOf } from '../../../runtime/time/world.js'
+import {
+  awaitTask,
+  childSpec,
+  defineActor,
+  type Order,
+  type RefOf,
+  startSupervisor,
+  type TaskSupervisor,
+  taskSupervisorSpec,
+} from 'caduceus/runtime'
 import { type CountedWorld, withOnlyWorld } from '../../support/only-world.js'
 import { suite } from '../../support/suite.js'
 import { ending, Recorder, worker, workerOf } from '../_family.js'
@@ -77,29 +80,6 @@ for (const [how, more] of [
     for (const name of ['now', 'setTimeout', 'clearTimeout', 'setImmediate', 'queueMicrotask'] as const)
       assert.ok(asked[name] > 0, name)
   })
-
-test('a world may be of a class, or a clock with some of it', () => {
-  class Ticking {
-    #at = 5
-    now() {
-      return this.#at
-    }
-    setTimeout() {
-      return this.#at
-    }
-    clearTimeout() {
-      this.#at += 1
-    }
-    random() {
-      return this.#at / 10
-    }
-  }
-  const world = worldOf(new Ticking())
-  const { now, random, clearTimeout, id, grain } = { ...world }
-  clearTimeout(undefined)
-  assert.equal([now(), random(), grain], [6, 0.6, 0])
-  assert.is(id().length, 21)
-})
 
 test('whoever uses another source is found', async () => {
   const uses: readonly (() => unknown)[] = [

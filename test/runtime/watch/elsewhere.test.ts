@@ -1,7 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import * as assert from 'uvu/assert'
-import { definePeer, startActor } from '../../../runtime/index.js'
-import { systemWorld } from '../../../runtime/time/world.js'
+import { definePeer, startActor, systemWorld } from 'caduceus/runtime'
 import { Elsewhere, type Question } from '../../../runtime/watch/elsewhere.js'
 import { Lookout } from '../../../runtime/watch/lookout.js'
 import type { Row } from '../../../runtime/watch/row.js'

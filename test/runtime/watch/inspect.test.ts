@@ -1,11 +1,18 @@
 import * as assert from 'uvu/assert'
-import { defineActor } from '../../../runtime/process/behaviour.js'
-import { childSpec } from '../../../runtime/supervision/child-spec.js'
-import { dynamicSupervisorAt, dynamicSupervisorSpec } from '../../../runtime/supervision/dynamic.js'
-import { createFakeClock } from '../../../runtime/time/fake-clock.js'
-import { describe, formatTree, inspect, type TreeNode } from '../../../runtime/watch/inspect.js'
-import { supervisorSpec } from '../../../runtime/supervision/supervise.js'
-import { type TaskSupervisor, taskSupervisorSpec } from '../../../runtime/tasks/supervisor.js'
+import {
+  childSpec,
+  createFakeClock,
+  defineActor,
+  describe,
+  dynamicSupervisorAt,
+  dynamicSupervisorSpec,
+  formatTree,
+  inspect,
+  supervisorSpec,
+  type TaskSupervisor,
+  taskSupervisorSpec,
+  type TreeNode,
+} from 'caduceus/runtime'
 import { suite } from '../../support/suite.js'
 import { gate, Recorder, startTree, turn, worker, workerOf } from '../_family.js'
 

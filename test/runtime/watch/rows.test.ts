@@ -1,11 +1,10 @@
 import * as assert from 'uvu/assert'
-import { defineActor } from '../../../runtime/process/behaviour.js'
-import { childSpec } from '../../../runtime/supervision/child-spec.js'
+import { childSpec, defineActor } from 'caduceus/runtime'
+import { until } from 'caduceus/testing'
 import { crashActor } from '../../../runtime/watch/crash.js'
 import type { Row, Rows } from '../../../runtime/watch/row.js'
 import { compareRows, findProcess, Places, readRows } from '../../../runtime/watch/rows.js'
 import { type Happening, Timeline } from '../../../runtime/watch/timeline.js'
-import { until } from '../../../testing.js'
 import { suite } from '../../support/suite.js'
 import { startTree } from '../_family.js'
 

@@ -1,24 +1,25 @@
 import * as assert from 'uvu/assert'
-import { defineActor } from '../../../runtime/process/behaviour.js'
-import { childSpec } from '../../../runtime/supervision/child-spec.js'
-import type { RuntimeError } from '../../../runtime/base/errors.js'
-import { subscribe } from '../../../runtime/faults/events.js'
-import { normal } from '../../../runtime/base/exit.js'
-import { createFakeClock } from '../../../runtime/time/fake-clock.js'
-import type { ActorRef } from '../../../runtime/process/ref.js'
-import { startActor } from '../../../runtime/process/root.js'
-import { startSupervisor } from '../../../runtime/supervision/supervise.js'
 import {
+  type ActorRef,
+  childSpec,
+  createFakeClock,
+  defineActor,
   getState,
   getStatus,
+  normal,
   replaceState,
   resume,
+  type RuntimeError,
+  startActor,
+  startSupervisor,
   statistics,
+  subscribe,
   suspend,
+  type TaskSupervisor,
+  taskSupervisorSpec,
+  type TimerFired,
   trace,
-} from '../../../runtime/watch/sys.js'
-import { taskSupervisorSpec, type TaskSupervisor } from '../../../runtime/tasks/supervisor.js'
-import type { TimerFired } from '../../../runtime/process/timers.js'
+} from 'caduceus/runtime'
 import { suite } from '../../support/suite.js'
 
 const test = suite('looks inside')

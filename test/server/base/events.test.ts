@@ -1,6 +1,5 @@
 import * as assert from 'uvu/assert'
-import { defineTool } from '../../../server/definitions/define-tool.js'
-import { emitServer, type ServerEvents, subscribeServer } from '../../../server/base/events.js'
+import { defineTool, type ServerEvents, subscribeServer } from 'caduceus/server'
 import { type Heard, heard } from '../../support/heard.js'
 import { suite, type TestContext } from '../../support/suite.js'
 import { RawClient } from '../_client.js'
@@ -160,19 +159,6 @@ test('no event has arguments, results, ids of sessions or messages of errors in 
     assert.not.match(event, /canary/)
     assert.not.ok(event.includes(String(client.sessionId)))
   }
-})
-
-test('without a listener no event is made', (t) => {
-  const made: string[] = []
-  const make = () => {
-    made.push('made')
-    return { type: 'sent' as const, method: 'x', server: 's', tree: 1, process: 1 }
-  }
-  emitServer('notification', make)
-  assert.equal(made, [])
-  const events = listen(t, 'notification')
-  emitServer('notification', make)
-  assert.equal([made.length, events.all.length], [1, 1])
 })
 
 test('a listener that throws stops nobody', async (t) => {

@@ -1,7 +1,10 @@
-import { definePrompt } from '../../../server/definitions/define-prompt.js'
-import { defineResource, defineResourceTemplate } from '../../../server/definitions/define-resource.js'
-import type { ServerDefinitionOptions } from '../../../server/definitions/define-server.js'
-import { defineTool } from '../../../server/definitions/define-tool.js'
+import {
+  definePrompt,
+  defineResource,
+  defineResourceTemplate,
+  defineTool,
+  type ServerDefinitionOptions,
+} from 'caduceus/server'
 
 /** Components of every kind, some of which take a scope. */
 export const parts: Partial<ServerDefinitionOptions> = {

@@ -1,12 +1,12 @@
 import * as assert from 'uvu/assert'
-import { dialect20251125 } from '../../../protocol/dialects/2025-11-25.js'
-import { allRevisions } from '../../../protocol/dialects/versions.js'
+import { allRevisions, dialect20251125 } from 'caduceus/protocol'
+import { systemWorld } from 'caduceus/runtime'
+import { definePrompt, defineServer, defineTool } from 'caduceus/server'
+import type { Peer } from 'caduceus/transports'
+import { allowedOf } from '../../../server/catalog/authorization.js'
 import { Catalog } from '../../../server/catalog/catalog.js'
-import { definePrompt } from '../../../server/definitions/define-prompt.js'
-import { defineServer } from '../../../server/definitions/define-server.js'
-import { defineTool } from '../../../server/definitions/define-tool.js'
-import { systemWorld } from '../../../runtime/time/world.js'
 import { suite } from '../../support/suite.js'
+import { parts } from './_scoped.js'
 
 const test = suite('cursors of lists')
 const viewer = {
@@ -67,6 +67,45 @@ test('a made up cursor does not tell a component that its viewer may not see fro
   const { next } = page(open('abcde'))
   for (const other of [open('abcde', undefined, 'lists', 'b'), open('acde')])
     assert.throws(() => page(other, next), /cursor: expected a nextCursor of this list/)
+})
+
+test('pages are kept for so many sets of scopes and no more', () => {
+  const tools = Array.from({ length: 10 }, (_, n) =>
+    defineTool({ name: `t${n}`, scopes: [`s${n}`], run: () => '' }),
+  )
+  const definition = defineServer({ name: 'test', version: '1', tools })
+  const catalog = new Catalog(definition, { pageSize: 500, revisions: allRevisions }, systemWorld)
+  const page = (set: number) => {
+    const scopes = tools.map((_, n) => `s${n}`).filter((_, n) => (set >> n) % 2 === 1)
+    // what nothing takes makes no difference
+    const principal = { issuer: 'test', subject: 'ada', scopes: [...scopes, `own${set % 3}`] }
+    const peer: Peer = { transport: 'http', headers: {}, remoteAddress: undefined, principal }
+    return catalog.tools.page(undefined, { dialect: dialect20251125, peer })
+  }
+  const first = page(1)
+  assert.is(page(1), first, 'written once')
+  for (let set = 2; set < 66; set++) page(set)
+  assert.is.not(page(1), first, 'forgotten, and written anew')
+  assert.equal(page(1), first)
+  const recent = page(65)
+  for (let set = 100; set < 160; set++) page(set)
+  page(65)
+  for (let set = 160; set < 170; set++) page(set)
+  assert.is(page(65), recent, 'what is in use is kept')
+})
+
+test('a filter is read where only resources take scopes, and where only families do', () => {
+  const peer: Peer = { transport: 'http', headers: {}, remoteAddress: undefined }
+  const { resources = [], resourceTemplates = [] } = parts
+  const filter = { resourceSubscriptions: ['x://kept', 'kept://a'] }
+  const allowed = (more: Partial<typeof parts>) => {
+    const definition = defineServer({ name: 'test', version: '1', ...more })
+    const catalog = new Catalog(definition, { pageSize: 500, revisions: allRevisions }, systemWorld)
+    return allowedOf(filter, peer, catalog).resourceSubscriptions
+  }
+  assert.equal(allowed({ resources }), ['kept://a'])
+  assert.equal(allowed({ resourceTemplates }), ['x://kept'])
+  assert.equal(allowed({ resources, resourceTemplates }), [])
 })
 
 test.run()

@@ -1,19 +1,13 @@
-import { systemWorld } from '../../../runtime/time/world.js'
+import { withClient } from 'caduceus/client'
+import { defineServer, defineTool, type Server, startServer } from 'caduceus/server'
+import {
+  type Authenticate,
+  memory,
+  serveHttp,
+  type ServerTransport,
+  serveWebSocket,
+} from 'caduceus/transports'
 import * as assert from 'uvu/assert'
-import { dialect20251125 } from '../../../protocol/dialects/2025-11-25.js'
-import { allRevisions } from '../../../protocol/dialects/versions.js'
-import { allowedOf } from '../../../server/catalog/authorization.js'
-import { Catalog } from '../../../server/catalog/catalog.js'
-import { defineServer } from '../../../server/definitions/define-server.js'
-import { defineTool } from '../../../server/definitions/define-tool.js'
-import type { Server } from '../../../server/server.js'
-import { startServer } from '../../../server/server-supervisor.js'
-import type { Authenticate } from '../../../transports/auth/authenticate.js'
-import type { Peer, ServerTransport } from '../../../transports/contract/contract.js'
-import { serveHttp } from '../../../transports/http/server/serve.js'
-import { memory } from '../../../transports/connections/memory.js'
-import { serveWebSocket } from '../../../transports/websocket/serve.js'
-import { withClient } from '../../../client/handle/with-client.js'
 import { suite, type TestContext } from '../../support/suite.js'
 import { greet, open } from '../../transports/websocket/_websocket.js'
 import { parts } from './_scoped.js'
@@ -169,31 +163,6 @@ test('what comes at run time is hidden and shown like all else', async (t) => {
   assert.is(await ada.text('late'), 'late')
 })
 
-test('pages are kept for so many sets of scopes and no more', () => {
-  const tools = Array.from({ length: 10 }, (_, n) =>
-    defineTool({ name: `t${n}`, scopes: [`s${n}`], run: () => '' }),
-  )
-  const definition = defineServer({ name: 'test', version: '1', tools })
-  const catalog = new Catalog(definition, { pageSize: 500, revisions: allRevisions }, systemWorld)
-  const page = (set: number) => {
-    const scopes = tools.map((_, n) => `s${n}`).filter((_, n) => (set >> n) % 2 === 1)
-    // what nothing takes makes no difference
-    const principal = { issuer: 'test', subject: 'ada', scopes: [...scopes, `own${set % 3}`] }
-    const peer: Peer = { transport: 'http', headers: {}, remoteAddress: undefined, principal }
-    return catalog.tools.page(undefined, { dialect: dialect20251125, peer })
-  }
-  const first = page(1)
-  assert.is(page(1), first, 'written once')
-  for (let set = 2; set < 66; set++) page(set)
-  assert.is.not(page(1), first, 'forgotten, and written anew')
-  assert.equal(page(1), first)
-  const recent = page(65)
-  for (let set = 100; set < 160; set++) page(set)
-  page(65)
-  for (let set = 160; set < 170; set++) page(set)
-  assert.is(page(65), recent, 'what is in use is kept')
-})
-
 test('what not everybody sees is never for public caches', async (t) => {
   const cache = { ttl: 60_000, scope: 'public' } as const
   const { client } = await startHttp(t, { cache })
@@ -225,20 +194,6 @@ test('a subscription does not tell of resources that its reader may not know of'
   for (const uri of uris) await server.resourceUpdated(uri)
   assert.is((await stream.next()).params?.uri, 'x://open')
   stream.close()
-})
-
-test('a filter is read where only resources take scopes, and where only families do', () => {
-  const peer: Peer = { transport: 'http', headers: {}, remoteAddress: undefined }
-  const { resources = [], resourceTemplates = [] } = parts
-  const filter = { resourceSubscriptions: ['x://kept', 'kept://a'] }
-  const allowed = (more: Partial<typeof parts>) => {
-    const definition = defineServer({ name: 'test', version: '1', ...more })
-    const catalog = new Catalog(definition, { pageSize: 500, revisions: allRevisions }, systemWorld)
-    return allowedOf(filter, peer, catalog).resourceSubscriptions
-  }
-  assert.equal(allowed({ resources }), ['kept://a'])
-  assert.equal(allowed({ resourceTemplates }), ['x://kept'])
-  assert.equal(allowed({ resources, resourceTemplates }), [])
 })
 
 test('a tool may ask for scopes that depend on its arguments', async (t) => {

@@ -1,20 +1,19 @@
-import { defineActor } from '../../../runtime/process/behaviour.js'
-import { startSupervisor } from '../../../runtime/supervision/supervise.js'
-import { childSpec } from '../../../runtime/supervision/child-spec.js'
-import type { TaskSupervisor } from '../../../runtime/tasks/supervisor.js'
-import { taskSupervisorSpec } from '../../../runtime/tasks/supervisor.js'
-import type { ActorRef } from '../../../runtime/process/ref.js'
-import { serveHttp } from '../../../transports/http/server/serve.js'
+import {
+  type ActorRef,
+  childSpec,
+  defineActor,
+  startSupervisor,
+  type TaskSupervisor,
+  taskSupervisorSpec,
+} from 'caduceus/runtime'
+import { createMemoryStore, type Server, type ServerDefinition, type ServerOptions } from 'caduceus/server'
+import { serveHttp } from 'caduceus/transports'
 import type { News } from '../../../server/cluster/cluster.js'
 import type { Envelope } from '../../../server/cluster/envelope.js'
-import type { ServerDefinition } from '../../../server/definitions/define-server.js'
-import type { ServerOptions } from '../../../server/holdings/options.js'
 import { type HubInput, hubActor, type HubRef } from '../../../server/processes/hub.js'
 import { NodeCluster } from '../../../server/processes/node-cluster.js'
 import type { NodeRef } from '../../../server/processes/node-ref.js'
-import type { Server } from '../../../server/server.js'
 import { nodeSpec } from '../../../server/server-supervisor.js'
-import { createMemoryStore } from '../../../server/stores/session-store.js'
 import type { TestContext } from '../../support/suite.js'
 
 export interface TestNode {

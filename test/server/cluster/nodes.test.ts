@@ -1,13 +1,13 @@
 import * as assert from 'uvu/assert'
-import { defineServer } from '../../../server/definitions/define-server.js'
-import { defineTool } from '../../../server/definitions/define-tool.js'
-import { until } from '../../../testing.js'
-import { heard } from '../../support/heard.js'
 import {
   createMemoryStore,
+  defineServer,
+  defineTool,
   type SessionRecord,
   type SessionStore,
-} from '../../../server/stores/session-store.js'
+} from 'caduceus/server'
+import { until } from 'caduceus/testing'
+import { heard } from '../../support/heard.js'
 import { suite, type TestContext } from '../../support/suite.js'
 import { RawClient } from '../_client.js'
 import { count, echo } from '../_servers.js'

@@ -1,11 +1,11 @@
 import * as assert from 'uvu/assert'
-import type { JsonRpcRequest } from '../../../protocol/wire/jsonrpc.js'
-import { createFakeClock } from '../../../runtime/time/fake-clock.js'
+import type { JsonRpcRequest } from 'caduceus/protocol'
+import { createFakeClock } from 'caduceus/runtime'
+import type { Outlet, Peer } from 'caduceus/transports'
+import { worldOn } from '../../support/world.js'
 import { type Cluster, Elsewhere } from '../../../server/cluster/cluster.js'
 import type { Envelope } from '../../../server/cluster/envelope.js'
 import { clusterPort, type LocalPort } from '../../../server/cluster/port.js'
-import type { Outlet, Peer } from '../../../transports/contract/contract.js'
-import { worldOf } from '../../../runtime/time/world.js'
 import { suite } from '../../support/suite.js'
 
 const test = suite('port of a node')
@@ -45,7 +45,7 @@ function portOf(own: Partial<LocalPort> = {}) {
     listen: () => () => {},
   }
   const clock = createFakeClock()
-  return { port: clusterPort(local, cluster, worldOf(clock)), sent, way, clock }
+  return { port: clusterPort(local, cluster, worldOn(clock)), sent, way, clock }
 }
 
 test('a port that takes the place of another does not take answers to it', async () => {

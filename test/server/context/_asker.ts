@@ -1,6 +1,5 @@
-import type { ToolContext } from '../../../server/context/context.js'
-import { defineTool } from '../../../server/definitions/define-tool.js'
-import type { ServerOptions, TreeWideOptions } from '../../../server/holdings/options.js'
+import { defineTool, type ServerOptions, type ToolContext } from 'caduceus/server'
+import type { TreeWideOptions } from '../_servers.js'
 import { heard } from '../../support/heard.js'
 import type { TestContext } from '../../support/suite.js'
 import type { Wire } from '../_client.js'

@@ -1,10 +1,12 @@
-import { definePrompt } from '../../../server/definitions/define-prompt.js'
-import { defineServer } from '../../../server/definitions/define-server.js'
-import { defineTool } from '../../../server/definitions/define-tool.js'
-import type { ToolContext } from '../../../server/context/context.js'
-import type { ServerOptions } from '../../../server/holdings/options.js'
-import { startServer } from '../../../server/server-supervisor.js'
-import { serveHttp } from '../../../transports/http/server/serve.js'
+import {
+  definePrompt,
+  defineServer,
+  defineTool,
+  type ServerOptions,
+  startServer,
+  type ToolContext,
+} from 'caduceus/server'
+import { serveHttp } from 'caduceus/transports'
 import type { TestContext } from '../../support/suite.js'
 import { RawClient, type Stream, type Wire } from '../_client.js'
 

@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import type { AskError } from '../../../server/base/errors.js'
+import type { AskError } from 'caduceus/server'
 import { suite } from '../../support/suite.js'
 import type { Wire } from '../_client.js'
 import { everything, form, startAsking, textOf } from './_asking.js'

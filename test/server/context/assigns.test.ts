@@ -1,13 +1,7 @@
 import * as assert from 'uvu/assert'
-import { connect } from '../../../testing.js'
-import { createApp } from '../../../server/definitions/app.js'
-import { defineServer } from '../../../server/definitions/define-server.js'
-import { defineResource } from '../../../server/definitions/define-resource.js'
-import { defineTool } from '../../../server/definitions/define-tool.js'
-import { SessionFrame, mergedAssigns } from '../../../server/context/session-frame.js'
-import { serveHttp } from '../../../transports/http/server/serve.js'
-import { startServer } from '../../../server/server-supervisor.js'
-import { Recording } from '../../../runtime/watch/recording.js'
+import { createApp, defineResource, defineServer, defineTool, startServer } from 'caduceus/server'
+import { connect, Recording } from 'caduceus/testing'
+import { serveHttp } from 'caduceus/transports'
 import { suite } from '../../support/suite.js'
 import { RawClient } from '../_client.js'
 import { startParts } from '../_servers.js'
@@ -96,16 +90,6 @@ test('a session that is brought back makes its values anew, and another one has 
   const shown = [await said(one, 'show'), await said(two, 'show')]
   assert.is(shown.filter((text) => text === '3 true again').length, 1)
   assert.ok(shown.includes('1 true mine') || shown.includes('2 true first'))
-})
-
-test('what is said of one request counts more', () => {
-  const frame = new SessionFrame({} as never)
-  const own = Object.freeze({ user: 'Ada' })
-  assert.is(mergedAssigns(frame.assigns, own), own)
-  frame.assign({ user: 'Bob', db: 1 })
-  assert.equal(mergedAssigns(frame.assigns, own), { user: 'Ada', db: 1 })
-  assert.is(mergedAssigns(frame.assigns, undefined), frame.assigns)
-  assert.equal(mergedAssigns(undefined, undefined), {})
 })
 
 test('without a session there is nothing to assign to', async (t) => {

@@ -1,10 +1,12 @@
 import * as assert from 'uvu/assert'
-import type { DeferredAnswer } from '../../../server/context/deferred-answer.js'
-import { definePrompt } from '../../../server/definitions/define-prompt.js'
-import { defineResource } from '../../../server/definitions/define-resource.js'
-import { defineTool } from '../../../server/definitions/define-tool.js'
-import { ToolError } from '../../../server/base/errors.js'
-import type { ToolReturn } from '../../../server/results/results.js'
+import {
+  type DeferredAnswer,
+  definePrompt,
+  defineResource,
+  defineTool,
+  ToolError,
+  type ToolReturn,
+} from 'caduceus/server'
 import { heard } from '../../support/heard.js'
 import { suite } from '../../support/suite.js'
 import { startParts } from '../_servers.js'

@@ -1,10 +1,8 @@
 import * as assert from 'uvu/assert'
 import { z } from 'zod'
-import { field } from '../../../protocol/schema/fields/fields.js'
-import { defineServer } from '../../../server/definitions/define-server.js'
-import { defineTool } from '../../../server/definitions/define-tool.js'
-import type { ToolContext } from '../../../server/context/context.js'
-import { connect } from '../../../testing.js'
+import { field } from 'caduceus/protocol'
+import { defineServer, defineTool, type ToolContext } from 'caduceus/server'
+import { connect } from 'caduceus/testing'
 import { suite, type TestContext } from '../../support/suite.js'
 
 const test = suite('forms with types')

@@ -1,10 +1,13 @@
 import * as assert from 'uvu/assert'
-import type { ToolContext } from '../../../server/context/context.js'
-import { definePrompt } from '../../../server/definitions/define-prompt.js'
-import { defineResource } from '../../../server/definitions/define-resource.js'
-import { defineTool } from '../../../server/definitions/define-tool.js'
-import { defineMethod } from '../../../server/definitions/define-method.js'
-import { type ServerError, ToolError } from '../../../server/base/errors.js'
+import {
+  defineMethod,
+  definePrompt,
+  defineResource,
+  defineTool,
+  type ServerError,
+  type ToolContext,
+  ToolError,
+} from 'caduceus/server'
 import { suite } from '../../support/suite.js'
 import type { Wire } from '../_client.js'
 import { form, startAsking, textOf } from './_asking.js'

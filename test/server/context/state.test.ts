@@ -1,8 +1,6 @@
 import * as assert from 'uvu/assert'
-import { defineServer } from '../../../server/definitions/define-server.js'
-import { defineTool, type ToolDefinition } from '../../../server/definitions/define-tool.js'
-import { json } from '../../../server/results/results.js'
-import { connect } from '../../../testing.js'
+import { defineServer, defineTool, json, type ToolDefinition } from 'caduceus/server'
+import { connect } from 'caduceus/testing'
 import { suite } from '../../support/suite.js'
 
 const test = suite('server session state')

@@ -1,6 +1,5 @@
 import * as assert from 'uvu/assert'
-import { defineTool } from '../../../server/definitions/define-tool.js'
-import { ServerError } from '../../../server/base/errors.js'
+import { defineTool, ServerError } from 'caduceus/server'
 import { Steps } from '../../../server/context/steps.js'
 import { suite } from '../../support/suite.js'
 import { RawClient } from '../_client.js'

@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { ServerError } from '../../../server/base/errors.js'
+import { ServerError } from 'caduceus/server'
 import { toBeAwaited } from '../../../server/context/context.js'
 import { suite } from '../../support/suite.js'
 

@@ -1,4 +1,4 @@
-import { defineTool } from '../../../server/definitions/define-tool.js'
+import { defineTool } from 'caduceus/server'
 
 /** Named by its export. */
 export const addNumbers = defineTool({ description: 'Add two numbers', run: () => String(1 + 2) })

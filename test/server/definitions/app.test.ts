@@ -1,7 +1,6 @@
 import * as assert from 'uvu/assert'
-import { createApp } from '../../../server/definitions/app.js'
-import { startServer } from '../../../server/server-supervisor.js'
-import { serveHttp } from '../../../transports/http/server/serve.js'
+import { createApp, startServer } from 'caduceus/server'
+import { serveHttp } from 'caduceus/transports'
 import { suite } from '../../support/suite.js'
 import { RawClient } from '../_client.js'
 

@@ -1,9 +1,11 @@
 import * as assert from 'uvu/assert'
-import { definePrompt } from '../../../server/definitions/define-prompt.js'
-import { defineResource, defineResourceTemplate } from '../../../server/definitions/define-resource.js'
-import { defineServer } from '../../../server/definitions/define-server.js'
-import { ServerError } from '../../../server/base/errors.js'
-import { toPromptResult, toReadResult } from '../../../server/results/results.js'
+import {
+  definePrompt,
+  defineResource,
+  defineResourceTemplate,
+  defineServer,
+  ServerError,
+} from 'caduceus/server'
 import { suite } from '../../support/suite.js'
 
 const test = suite('server component definitions')
@@ -182,20 +184,5 @@ test('methods keep their object', () => {
   })
   assert.is(own.read(undefined as never), 'x:own')
 })
-
-const asked = { uri: 'x:a', mimeType: undefined }
-const badResults: [() => unknown, RegExp][] = [
-  [() => toReadResult(asked, 7), /^resource "x:a" returned no result: expected a string, bytes, contents/],
-  [() => toReadResult(asked, { contents: 'x' }), /contents: expected an array/],
-  [() => toReadResult(asked, { uri: 'x:a' }), /contents\[0\]/],
-  [() => toPromptResult({ name: 'p', description: undefined }, undefined), /^prompt "p" returned no result/],
-  [() => toPromptResult({ name: 'p', description: undefined }, [{ role: 'robot' }]), /messages\[0\]/],
-]
-
-for (const [make, message] of badResults) {
-  test(`what nobody could read is a bad result: ${message.source}`, () => {
-    assert.throws(make, (error: ServerError) => error.code === 'BAD_RESULT' && message.test(error.message))
-  })
-}
 
 test.run()

@@ -1,12 +1,15 @@
 import { readFile } from 'node:fs/promises'
 import * as assert from 'uvu/assert'
-import { errorCodes, McpError } from '../../../protocol/wire/errors.js'
-import { field } from '../../../protocol/schema/fields/fields.js'
-import { promptResult, resourceResult, toolResult } from '../../../server/results/builders.js'
-import { definePrompt } from '../../../server/definitions/define-prompt.js'
-import { defineResource } from '../../../server/definitions/define-resource.js'
-import { defineTool } from '../../../server/definitions/define-tool.js'
-import { ToolError } from '../../../server/base/errors.js'
+import { errorCodes, field, McpError } from 'caduceus/protocol'
+import {
+  definePrompt,
+  defineResource,
+  defineTool,
+  promptResult,
+  resourceResult,
+  ToolError,
+  toolResult,
+} from 'caduceus/server'
 import { suite, type TestContext } from '../../support/suite.js'
 import { RawClient, type Wire } from '../_client.js'
 import { startParts } from '../_servers.js'

@@ -1,9 +1,13 @@
 import * as assert from 'uvu/assert'
-import { definePrompt } from '../../../server/definitions/define-prompt.js'
-import { defineResource, defineResourceTemplate } from '../../../server/definitions/define-resource.js'
-import { defineServer, type ServerDefinitionOptions } from '../../../server/definitions/define-server.js'
-import { startServer } from '../../../server/server-supervisor.js'
-import { serveHttp } from '../../../transports/http/server/serve.js'
+import {
+  definePrompt,
+  defineResource,
+  defineResourceTemplate,
+  defineServer,
+  type ServerDefinitionOptions,
+  startServer,
+} from 'caduceus/server'
+import { serveHttp } from 'caduceus/transports'
 import { suite } from '../../support/suite.js'
 import { RawClient } from '../_client.js'
 import { count, startParts } from '../_servers.js'

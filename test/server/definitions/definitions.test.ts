@@ -1,10 +1,6 @@
 import * as assert from 'uvu/assert'
-import { defineServer } from '../../../server/definitions/define-server.js'
-import { defineTool } from '../../../server/definitions/define-tool.js'
-import { ServerError, ToolError } from '../../../server/base/errors.js'
-import { json, text, toToolResult } from '../../../server/results/results.js'
-import { startServer } from '../../../server/server-supervisor.js'
-import { serveHttp } from '../../../transports/http/server/serve.js'
+import { defineServer, defineTool, json, ServerError, startServer, ToolError } from 'caduceus/server'
+import { serveHttp } from 'caduceus/transports'
 import { suite } from '../../support/suite.js'
 import { count, echo, startTestServer } from '../_servers.js'
 
@@ -166,35 +162,6 @@ test('a running server takes tools only, under names that are free', async (t) =
   await server.addTool(echo)
   assert.is(await server.removeTool('echo'), true)
   assert.is(await server.removeTool('echo'), false)
-})
-
-test('a tool may return text, blocks, a whole result or nothing, and nothing else', () => {
-  const block = text('hi')
-  const image = { type: 'image', data: 'AA==', mimeType: 'image/png' } as const
-  assert.equal(toToolResult('x', 'hi'), { content: [block] })
-  assert.equal(toToolResult('x', block), { content: [block] })
-  assert.equal(toToolResult('x', [block, image]), { content: [block, image] })
-  assert.equal(toToolResult('x', []), { content: [] })
-  assert.equal(toToolResult('x', undefined), { content: [] })
-  const whole = { content: [block], structuredContent: { a: 1 }, isError: true, _meta: { b: 2 } }
-  assert.equal(toToolResult('x', whole), whole)
-  for (const bad of [
-    null,
-    1,
-    true,
-    {},
-    { text: 'hi' },
-    ['hi'],
-    [{}],
-    { content: 'hi' },
-    { content: [block], isError: 'yes' },
-  ]) {
-    assert.throws(
-      () => toToolResult('x', bad),
-      (error: ServerError) =>
-        error.code === 'BAD_RESULT' && /^tool "x" returned no result: /.test(error.message),
-    )
-  }
 })
 
 test('json writes a value out, or says that it cannot', () => {

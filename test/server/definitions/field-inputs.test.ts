@@ -1,8 +1,7 @@
 import * as assert from 'uvu/assert'
 import { z } from 'zod'
-import { field } from '../../../protocol/schema/fields/fields.js'
-import { defineTool } from '../../../server/definitions/define-tool.js'
-import type { ServerError } from '../../../server/base/errors.js'
+import { field } from 'caduceus/protocol'
+import { defineTool, type ServerError } from 'caduceus/server'
 import { suite } from '../../support/suite.js'
 import { startParts } from '../_servers.js'
 

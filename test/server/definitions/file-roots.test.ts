@@ -3,8 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import * as assert from 'uvu/assert'
-import { ServerError } from '../../../server/base/errors.js'
-import { resolveInside } from '../../../server/definitions/file-roots.js'
+import { resolveInside, ServerError } from 'caduceus/server'
 import { suite, type TestContext } from '../../support/suite.js'
 
 const test = suite('server/definitions/file-roots')

@@ -1,9 +1,13 @@
 import * as assert from 'uvu/assert'
-import { definePrompt } from '../../../server/definitions/define-prompt.js'
-import { defineResource, defineResourceTemplate } from '../../../server/definitions/define-resource.js'
-import { defineServer, nameFrom } from '../../../server/definitions/define-server.js'
-import { defineTool } from '../../../server/definitions/define-tool.js'
-import { ServerError } from '../../../server/base/errors.js'
+import {
+  definePrompt,
+  defineResource,
+  defineResourceTemplate,
+  defineServer,
+  defineTool,
+  nameFrom,
+  ServerError,
+} from 'caduceus/server'
 import { suite } from '../../support/suite.js'
 import * as module from './_named-tools.js'
 import { startParts } from '../_servers.js'

@@ -1,8 +1,11 @@
 import * as assert from 'uvu/assert'
-import { definePrompt } from '../../../server/definitions/define-prompt.js'
-import { defineResource, defineResourceTemplate } from '../../../server/definitions/define-resource.js'
-import { defineTool } from '../../../server/definitions/define-tool.js'
-import type { ServerError } from '../../../server/base/errors.js'
+import {
+  definePrompt,
+  defineResource,
+  defineResourceTemplate,
+  defineTool,
+  type ServerError,
+} from 'caduceus/server'
 import { suite } from '../../support/suite.js'
 import { RawClient } from '../_client.js'
 import { startParts } from '../_servers.js'

@@ -1,9 +1,7 @@
 import * as assert from 'uvu/assert'
 import { z } from 'zod'
-import { field } from '../../../protocol/schema/fields/fields.js'
-import { promptResult } from '../../../server/results/builders.js'
-import { definePrompt } from '../../../server/definitions/define-prompt.js'
-import type { ServerError } from '../../../server/base/errors.js'
+import { field } from 'caduceus/protocol'
+import { definePrompt, promptResult, type ServerError } from 'caduceus/server'
 import { suite } from '../../support/suite.js'
 import { startParts } from '../_servers.js'
 

@@ -1,9 +1,5 @@
-import { startClient } from '../../../client/handle/supervisor.js'
-import type { ClientOptions } from '../../../client/options/options.js'
-import { http } from '../../../transports/http/client/client.js'
-import { sse } from '../../../transports/http/client/sse.js'
-import { stdio } from '../../../transports/stdio/client.js'
-import { websocket } from '../../../transports/websocket/client.js'
+import { type ClientOptions, startClient } from 'caduceus/client'
+import { http, sse, stdio, websocket } from 'caduceus/transports'
 import type { TestContext } from '../../support/suite.js'
 
 /** Whose client it is: ours, or that of the official SDK 1 or 2. */

@@ -1,13 +1,19 @@
 import { setImmediate as turn } from 'node:timers/promises'
-import type { Envelope } from '../../../protocol/stateless/envelope.js'
-import { writeEnvelope } from '../../../protocol/stateless/envelope.js'
-import type { JsonObject } from '../../../protocol/wire/json.js'
-import type { Message, RequestId } from '../../../protocol/wire/jsonrpc.js'
-import { defineActor } from '../../../runtime/process/behaviour.js'
-import { defineServer, type ServerDefinitionOptions } from '../../../server/definitions/define-server.js'
-import type { ServerOptions, TreeWideOptions } from '../../../server/holdings/options.js'
-import type { Server } from '../../../server/server.js'
-import { startServer } from '../../../server/server-supervisor.js'
+import {
+  type Envelope,
+  type JsonObject,
+  type Message,
+  type RequestId,
+  writeEnvelope,
+} from 'caduceus/protocol'
+import { defineActor } from 'caduceus/runtime'
+import {
+  defineServer,
+  type Server,
+  type ServerDefinitionOptions,
+  type ServerOptions,
+  startServer,
+} from 'caduceus/server'
 import type {
   Binding,
   ExchangeAnswer,
@@ -15,7 +21,8 @@ import type {
   Peer,
   ServerPort,
   ServerTransport,
-} from '../../../transports/contract/contract.js'
+} from 'caduceus/transports'
+import type { TreeWideOptions } from '../_servers.js'
 import { textOf } from '../../../transports/base/encoded.js'
 import type { TestContext } from '../../support/suite.js'
 import type { Wire } from '../_client.js'

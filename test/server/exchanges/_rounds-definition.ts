@@ -1,10 +1,13 @@
 import { randomUUID } from 'node:crypto'
-import { definePrompt } from '../../../server/definitions/define-prompt.js'
-import { defineResource, defineResourceTemplate } from '../../../server/definitions/define-resource.js'
-import type { ServerDefinitionOptions } from '../../../server/definitions/define-server.js'
-import { defineTool } from '../../../server/definitions/define-tool.js'
-import type { ToolContext } from '../../../server/context/context.js'
-import type { AskError } from '../../../server/base/errors.js'
+import {
+  type AskError,
+  definePrompt,
+  defineResource,
+  defineResourceTemplate,
+  defineTool,
+  type ServerDefinitionOptions,
+  type ToolContext,
+} from 'caduceus/server'
 
 /** A question with a form for one text. */
 export function ask(field: string, message = `${field}?`) {

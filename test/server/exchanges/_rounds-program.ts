@@ -1,8 +1,5 @@
-import { defineServer } from '../../../server/definitions/define-server.js'
-import { startServer } from '../../../server/server-supervisor.js'
-import { serveHttp } from '../../../transports/http/server/serve.js'
-import type { Principal } from '../../../transports/contract/principal.js'
-import { serveStdio } from '../../../transports/stdio/server.js'
+import { defineServer, startServer } from 'caduceus/server'
+import { type Principal, serveHttp, serveStdio } from 'caduceus/transports'
 import { parts } from './_rounds-definition.js'
 
 // serves the rounds: `stdio`, or one of several programs behind one address, which have a key in common, and say where

@@ -1,5 +1,4 @@
-import { writeEnvelope } from '../../../protocol/stateless/envelope.js'
-import type { JsonObject } from '../../../protocol/wire/json.js'
+import { type JsonObject, writeEnvelope } from 'caduceus/protocol'
 import type { RawClient, Wire } from '../_client.js'
 import { type SendHow, startPort } from './_exchanges.js'
 import { parts } from './_rounds-definition.js'

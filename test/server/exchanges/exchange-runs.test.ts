@@ -1,11 +1,15 @@
 import * as assert from 'uvu/assert'
-import { errorCodes } from '../../../protocol/wire/errors.js'
-import { createFakeClock } from '../../../runtime/time/fake-clock.js'
-import type { ToolContext } from '../../../server/context/context.js'
-import { definePrompt } from '../../../server/definitions/define-prompt.js'
-import { defineTool, type ToolDefinition } from '../../../server/definitions/define-tool.js'
-import { type RequestEvent, subscribeServer } from '../../../server/base/events.js'
-import { TransportError } from '../../../transports/base/errors.js'
+import { errorCodes } from 'caduceus/protocol'
+import { createFakeClock } from 'caduceus/runtime'
+import {
+  definePrompt,
+  defineTool,
+  type RequestEvent,
+  subscribeServer,
+  type ToolContext,
+  type ToolDefinition,
+} from 'caduceus/server'
+import { TransportError } from 'caduceus/transports'
 import { heard } from '../../support/heard.js'
 import { suite } from '../../support/suite.js'
 import { startPort } from './_exchanges.js'

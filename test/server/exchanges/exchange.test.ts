@@ -1,8 +1,7 @@
 import * as assert from 'uvu/assert'
-import { buildError, buildRequest } from '../../../protocol/wire/jsonrpc.js'
-import { dialect20260728 } from '../../../protocol/dialects/2026-07-28.js'
+import { buildError, buildRequest, dialect20260728 } from 'caduceus/protocol'
+import type { ExchangeCall, Response } from 'caduceus/transports'
 import { Exchange } from '../../../server/exchanges/exchange.js'
-import type { ExchangeCall, Response } from '../../../transports/contract/contract.js'
 import { suite } from '../../support/suite.js'
 
 const test = suite('one exchange')

@@ -1,7 +1,6 @@
 import { request } from 'node:http'
 import * as assert from 'uvu/assert'
-import { defineResource } from '../../../server/definitions/define-resource.js'
-import { defineTool } from '../../../server/definitions/define-tool.js'
+import { defineResource, defineTool } from 'caduceus/server'
 import { heard } from '../../support/heard.js'
 import { suite } from '../../support/suite.js'
 import { RawClient } from '../_client.js'

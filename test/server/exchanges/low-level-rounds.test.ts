@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { defineTool } from '../../../server/definitions/define-tool.js'
+import { defineTool } from 'caduceus/server'
 import { suite } from '../../support/suite.js'
 import { startPort } from './_exchanges.js'
 import { converse, type Send } from './_rounds.js'

@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
-import { createFakeClock } from '../../../runtime/time/fake-clock.js'
-import type { ToolContext } from '../../../server/context/context.js'
+import { createFakeClock } from 'caduceus/runtime'
+import type { ToolContext } from 'caduceus/server'
 import { heard } from '../../support/heard.js'
 import { suite } from '../../support/suite.js'
 import type { Wire } from '../_client.js'

@@ -1,7 +1,8 @@
 import * as assert from 'uvu/assert'
-import { createFakeClock } from '../../../runtime/time/fake-clock.js'
+import { createFakeClock } from 'caduceus/runtime'
+import type { ParkingOptions } from 'caduceus/server'
 import { KeptOutcomes, Parking } from '../../../server/exchanges/parking.js'
-import { type ParkingOptions, readParking } from '../../../server/holdings/options.js'
+import { readParking } from '../../../server/holdings/options.js'
 import { suite } from '../../support/suite.js'
 
 const test = suite('parking')

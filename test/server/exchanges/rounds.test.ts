@@ -1,9 +1,8 @@
 import * as assert from 'uvu/assert'
-import type { Question } from '../../../protocol/dialects/capabilities.js'
-import type { JsonObject } from '../../../protocol/wire/json.js'
+import type { JsonObject, Question } from 'caduceus/protocol'
+import { systemWorld } from 'caduceus/runtime'
 import type { CallState } from '../../../server/holdings/request-state.js'
 import { readAnswers, Rounds } from '../../../server/exchanges/rounds.js'
-import { systemWorld } from '../../../runtime/time/world.js'
 import { suite } from '../../support/suite.js'
 
 const test = suite('rounds')

@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
-import { McpError } from '../../../protocol/wire/errors.js'
-import { createFakeClock } from '../../../runtime/time/fake-clock.js'
+import { McpError } from 'caduceus/protocol'
+import { createFakeClock } from 'caduceus/runtime'
 import { Gate } from '../../../server/gateway/gate.js'
 import { suite } from '../../support/suite.js'
 

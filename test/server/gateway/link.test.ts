@@ -1,7 +1,6 @@
 import * as assert from 'uvu/assert'
-import { createFakeClock } from '../../../runtime/time/fake-clock.js'
-import { systemWorld } from '../../../runtime/time/world.js'
-import type { Upstream } from '../../../server/definitions/upstreams.js'
+import { createFakeClock, systemWorld } from 'caduceus/runtime'
+import type { Upstream } from 'caduceus/server'
 import { UpstreamLink } from '../../../server/gateway/link.js'
 import { suite } from '../../support/suite.js'
 

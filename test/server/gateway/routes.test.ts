@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { parseUriTemplate } from '../../../protocol/uri-template/uri-template.js'
+import { parseUriTemplate } from 'caduceus/protocol'
 import type { Component } from '../../../server/catalog/catalog.js'
 import { meaningOf } from '../../../server/gateway/names.js'
 import { Claims, routeOf, type RoutedTemplate } from '../../../server/gateway/routes.js'

@@ -1,10 +1,9 @@
 import * as assert from 'uvu/assert'
-import type { Question } from '../../../protocol/dialects/capabilities.js'
-import { McpError } from '../../../protocol/wire/errors.js'
+import { McpError, type Question } from 'caduceus/protocol'
+import { systemWorld } from 'caduceus/runtime'
 import { digestRequest } from '../../../server/exchanges/conversations.js'
 import { type Answer, type CallState, RequestStates } from '../../../server/holdings/request-state.js'
 import { Sealing } from '../../../server/base/sealing.js'
-import { systemWorld } from '../../../runtime/time/world.js'
 import { suite } from '../../support/suite.js'
 
 const test = suite('request state')

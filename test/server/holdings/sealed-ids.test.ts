@@ -1,6 +1,8 @@
 import * as assert from 'uvu/assert'
-import { type SealedFacts, type SealedIdsOptions, sealedIds } from '../../../server/holdings/sealed-ids.js'
+import { sealedIds, type SealedIds, type SealedIdsOptions } from 'caduceus/server'
 import { suite } from '../../support/suite.js'
+
+type SealedFacts = Parameters<SealedIds['seal']>[0]
 
 const test = suite('sealed ids')
 const [first, second] = ['first secret '.repeat(3), 'second secret '.repeat(3)] as const

@@ -2,16 +2,9 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
-import { defineActor } from '../../../runtime/process/behaviour.js'
-import { childSpec } from '../../../runtime/supervision/child-spec.js'
-import type { RuntimeError } from '../../../runtime/base/errors.js'
-import { Registry } from '../../../runtime/process/registry.js'
-import { startSupervisor } from '../../../runtime/supervision/supervise.js'
-import { defineServer } from '../../../server/definitions/define-server.js'
-import { Server } from '../../../server/server.js'
-import { serverSpec } from '../../../server/server-supervisor.js'
-import { isWanted, type StartCondition } from '../../../server/holdings/options.js'
-import { serveHttp } from '../../../transports/http/server/serve.js'
+import { childSpec, defineActor, Registry, type RuntimeError, startSupervisor } from 'caduceus/runtime'
+import { defineServer, Server, serverSpec, type StartCondition } from 'caduceus/server'
+import { serveHttp } from 'caduceus/transports'
 import { suite, type TestContext } from '../../support/suite.js'
 import { RawClient } from '../_client.js'
 import { count, startTestServer } from '../_servers.js'
@@ -19,7 +12,6 @@ import { count, startTestServer } from '../_servers.js'
 const test = suite('start of a server')
 const definition = defineServer({ name: 'test', version: '1.0.0', tools: [count] })
 const variable = 'CADUCEUS_SERVER'
-const [stdio, http] = [{ name: 'stdio' }, { name: 'http' }]
 
 function setVariable(t: Pick<TestContext, 'after'>, value: string | undefined): void {
   const before = process.env[variable]
@@ -29,31 +21,6 @@ function setVariable(t: Pick<TestContext, 'after'>, value: string | undefined): 
   }
   put(value)
   t.after(() => put(before))
-}
-
-for (const [value, wanted] of [
-  [undefined, true],
-  ['0', false],
-  ['false', false],
-  ['off', false],
-  ['OFF', false],
-  [' False ', false],
-  ['1', true],
-  ['true', true],
-  ['on', true],
-  ['', true],
-  ['no', true],
-] as const) {
-  test(`with ${variable} ${value === undefined ? 'unset' : JSON.stringify(value)}: the option decides, else ${wanted}`, (t) => {
-    setVariable(t, value)
-    assert.is(isWanted({ start: undefined, transport: http }), wanted)
-    for (const said of [true, false]) {
-      assert.is(isWanted({ start: said, transport: http }), said)
-      assert.is(isWanted({ start: () => said, transport: http }), said)
-      assert.is(isWanted({ start: said, transport: stdio }), true)
-    }
-    assert.is(isWanted({ start: undefined, transport: stdio }), true)
-  })
 }
 
 test('a function is asked at each start, and may read any variable', async (t) => {

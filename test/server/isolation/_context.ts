@@ -1,8 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Elicitation } from '../../../server/context/ask.js'
+import { AskError, type Elicitation, ServerError, type ToolContext } from 'caduceus/server'
 import { threadId } from 'node:worker_threads'
-import { AskError, ServerError } from '../../../server/base/errors.js'
-import type { ToolContext } from '../../../server/context/context.js'
 
 /** Uses `ctx`, in tests that compare a handler in place with one elsewhere. Answers with what came of it. */
 async function useContext({ deed }: { readonly deed: string }, ctx: ToolContext): Promise<string> {

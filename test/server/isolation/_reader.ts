@@ -1,4 +1,4 @@
-import { promptResult } from '../../../server/results/builders.js'
+import { promptResult } from 'caduceus/server'
 
 /** The handler of a resource, a template and a prompt. */
 export { read as default }

@@ -2,14 +2,17 @@
 import { BroadcastChannel } from 'node:worker_threads'
 import * as assert from 'uvu/assert'
 import { fileURLToPath } from 'node:url'
-import { field, type ServerError } from '../../../index.js'
-import { subscribe } from '../../../runtime/index.js'
-import { createApp } from '../../../server/definitions/app.js'
-import { definePrompt } from '../../../server/definitions/define-prompt.js'
-import { defineResource, defineResourceTemplate } from '../../../server/definitions/define-resource.js'
-import { defineServer } from '../../../server/definitions/define-server.js'
-import { defineTool } from '../../../server/definitions/define-tool.js'
-import { type Connected, connect, fakeClock } from '../../../testing.js'
+import { field, type ServerError } from 'caduceus'
+import { subscribe } from 'caduceus/runtime'
+import {
+  createApp,
+  definePrompt,
+  defineResource,
+  defineResourceTemplate,
+  defineServer,
+  defineTool,
+} from 'caduceus/server'
+import { connect, type Connected, fakeClock } from 'caduceus/testing'
 import { suite, type TestContext } from '../../support/suite.js'
 
 const test = suite('isolated components', { timeout: 30_000 })

@@ -1,12 +1,10 @@
 // second tier: time
 import * as assert from 'uvu/assert'
-import { field } from '../../../index.js'
-import { subscribe } from '../../../runtime/index.js'
-import { defineServer } from '../../../server/definitions/define-server.js'
-import { defineTool, type ToolDefinition } from '../../../server/definitions/define-tool.js'
-import type { ServerOptions } from '../../../server/holdings/options.js'
-import { handshakeRevisions } from '../../../protocol/dialects/versions.js'
-import { type Connected, connect } from '../../../testing.js'
+import { field } from 'caduceus'
+import { handshakeRevisions } from 'caduceus/protocol'
+import { subscribe } from 'caduceus/runtime'
+import { defineServer, defineTool, type ServerOptions, type ToolDefinition } from 'caduceus/server'
+import { connect, type Connected } from 'caduceus/testing'
 import { suite, type TestContext } from '../../support/suite.js'
 
 const test = suite('isolated handlers', { timeout: 30_000 })

@@ -1,13 +1,11 @@
 // second tier: time
 import * as assert from 'uvu/assert'
 import { setTimeout as pause } from 'node:timers/promises'
-import { field } from '../../../index.js'
-import { startClient } from '../../../client/index.js'
-import type { McpError } from '../../../protocol/index.js'
-import { defineServer } from '../../../server/definitions/define-server.js'
-import { defineTool } from '../../../server/definitions/define-tool.js'
-import type { ServerOptions } from '../../../server/holdings/options.js'
-import { type Connected, connect } from '../../../testing.js'
+import { field } from 'caduceus'
+import { startClient } from 'caduceus/client'
+import type { McpError } from 'caduceus/protocol'
+import { defineServer, defineTool, type ServerOptions } from 'caduceus/server'
+import { connect, type Connected } from 'caduceus/testing'
 import { suite, type TestContext } from '../../support/suite.js'
 
 const test = suite('the pool of isolated handlers', { timeout: 30_000 })

@@ -1,15 +1,15 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { equal, is, ok } from 'uvu/assert'
+import type { ClusterEngine } from 'caduceus/server'
+import type { TransportError } from 'caduceus/transports'
 import {
   type ClaimRequest,
   type Claimed,
-  type ClusterEngine,
   type Engine,
   type Listed,
   type StreamLimits,
   taskMark,
 } from '../../../server/nodes/engine.js'
-import type { TransportError } from '../../../transports/base/errors.js'
 import { heard } from '../../support/heard.js'
 import type { TestContext, TestOptions } from '../../support/suite.js'
 import { openEngine } from './_open-engine.js'

@@ -1,15 +1,13 @@
-import { Registry } from '../../../runtime/process/registry.js'
-import type { ActorRef } from '../../../runtime/process/ref.js'
-import { startSupervisor, type Supervisor, supervisorAt } from '../../../runtime/supervision/supervise.js'
-import { worldOf } from '../../../runtime/time/world.js'
+import { type ActorRef, Registry, startSupervisor, type Supervisor, supervisorAt } from 'caduceus/runtime'
+import type { SessionRecord } from 'caduceus/server'
+import { type FakeClock, fakeClock } from 'caduceus/testing'
+import { worldOn } from '../../support/world.js'
 import { type FakeEngine, fakeEngine } from '../../../scripts/sim/store/engine.js'
 import type { Inbox, News } from '../../../server/cluster/cluster.js'
 import type { Envelope } from '../../../server/cluster/envelope.js'
 import { clusterSpec } from '../../../server/nodes/cluster-supervisor.js'
 import type { ClusterSettings } from '../../../server/nodes/engine.js'
 import { EngineCluster, type EngineClusterOptions } from '../../../server/nodes/engine-cluster.js'
-import type { SessionRecord } from '../../../server/stores/session-store.js'
-import { type FakeClock, fakeClock } from '../../../testing.js'
 import type { TestContext } from '../../support/suite.js'
 
 /** What the port of a node was told, without the texts of messages. */
@@ -50,7 +48,7 @@ export interface Members {
 /** Nodes over an engine in memory, on a clock that the test moves. */
 export function members(t: TestContext, settings: Partial<ClusterSettings> = {}): Members {
   const clock = fakeClock(1_000_000)
-  const world = worldOf(clock)
+  const world = worldOn(clock)
   const engine = fakeEngine(settings, world)
   const frozen = new Set<string>()
 

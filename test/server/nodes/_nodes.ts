@@ -1,15 +1,10 @@
-import { startSupervisor } from '../../../runtime/supervision/supervise.js'
-import type { Supervisor } from '../../../runtime/supervision/supervise.js'
-import { systemWorld } from '../../../runtime/time/world.js'
-import type { ServerDefinition } from '../../../server/definitions/define-server.js'
-import type { ServerOptions } from '../../../server/holdings/options.js'
+import { startSupervisor, type Supervisor, systemWorld } from 'caduceus/runtime'
+import type { ClusterEngine, Server, ServerDefinition, ServerOptions } from 'caduceus/server'
+import { serveHttp } from 'caduceus/transports'
 import { clusterSpec } from '../../../server/nodes/cluster-supervisor.js'
-import type { ClusterEngine } from '../../../server/nodes/engine.js'
 import { EngineCluster, type EngineClusterOptions } from '../../../server/nodes/engine-cluster.js'
 import type { Inbox } from '../../../server/cluster/cluster.js'
-import type { Server } from '../../../server/server.js'
 import { nodeSpec } from '../../../server/server-supervisor.js'
-import { serveHttp } from '../../../transports/http/server/serve.js'
 import type { TestContext } from '../../support/suite.js'
 
 export interface EngineNode {

@@ -1,9 +1,12 @@
-import type { ClusterEngine, ClusterSettings } from '../../../server/nodes/engine.js'
-import type { ServerDefinition } from '../../../server/definitions/define-server.js'
-import type { ServerOptions } from '../../../server/holdings/options.js'
-import type { Server } from '../../../server/server.js'
-import { startServer } from '../../../server/server-supervisor.js'
-import { serveHttp } from '../../../transports/http/server/serve.js'
+import {
+  type ClusterEngine,
+  type Server,
+  type ServerDefinition,
+  type ServerOptions,
+  startServer,
+} from 'caduceus/server'
+import { serveHttp } from 'caduceus/transports'
+import type { ClusterSettings } from '../../../server/nodes/engine.js'
 import { FakeEngine } from '../../../scripts/sim/store/engine.js'
 import { createRandom } from '../../../scripts/soak/random.js'
 import type { TestContext } from '../../support/suite.js'

@@ -1,5 +1,5 @@
 // second tier: redis
-import { redis } from '../../../server/redis/redis.js'
+import { redis } from 'caduceus/server'
 import { noRedis, startRedis } from '../../support/redis.js'
 import { suite } from '../../support/suite.js'
 import { clientsSuite } from './_clients-suite.js'

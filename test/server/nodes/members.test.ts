@@ -1,6 +1,5 @@
 import { equal, is, match, not, ok } from 'uvu/assert'
-import { subscribeServer } from '../../../server/base/events.js'
-import type { News } from '../../../server/cluster/cluster.js'
+import { subscribeServer } from 'caduceus/server'
 import { suite, type TestContext } from '../../support/suite.js'
 import { askOf, type Member, type Members, members, recordOf, type Told } from './_members.js'
 
@@ -77,8 +76,7 @@ test('of very many news at once nobody misses one without hearing that anything 
     const { one, other } = all
     other.told()
     for (let number = 0; number < count; number += 1) {
-      const news: News = { type: 'resource', uri: `test:${number}` }
-      one.cluster.publish(news)
+      one.cluster.publish({ type: 'resource', uri: `test:${number}` })
     }
     await all.pass(5_000)
     const heard = other.told().flatMap((told) => (told.type === 'hear' ? [told.news] : []))

@@ -1,6 +1,5 @@
 // second tier: time
 import { equal, is, match, ok } from 'uvu/assert'
-import type { LoggedStream } from '../../../transports/http/streams/event-log.js'
 import { suite } from '../../support/suite.js'
 import { type Recorder, record, takeUp, texts } from '../../transports/http/streams/_logs.js'
 import { startStreamNodes, type StreamNode, until } from './_streams.js'
@@ -198,10 +197,7 @@ test('a stream that nobody has heard of is unknown, and one that is not kept any
   equal(dead.found, { type: 'unknown' })
 })
 
-function begin(
-  { log }: StreamNode,
-  kind: 'call' | 'listen' = 'call',
-): { stream: LoggedStream; reader: Recorder } {
+function begin({ log }: StreamNode, kind: 'call' | 'listen' = 'call') {
   const stream = log.open('s', kind, kind === 'call' ? 7 : undefined)
   const reader = record()
   stream.connect(reader)

@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { worldOf } from '../../../runtime/time/world.js'
+import { worldOn } from '../../support/world.js'
 import { Lookout } from '../../../runtime/watch/lookout.js'
 import { Timeline } from '../../../runtime/watch/timeline.js'
 import { suite } from '../../support/suite.js'
@@ -16,7 +16,7 @@ test('who looks at a node sees the others, as long as they are there', async (t)
   const leaveOut: ReadonlySet<number> = new Set()
   const timeline = new Timeline(() => 0, leaveOut)
   t.after(() => timeline[Symbol.dispose]())
-  const world = worldOf(clock)
+  const world = worldOn(clock)
   const lookout = new Lookout({ world, timeline, leaveOut, most: 1_000, nodes: true })
   const nodes = (): string[] =>
     [...lookout.rows.values()].filter(({ name }) => name === 'node').map(({ id }) => id)

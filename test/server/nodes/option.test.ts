@@ -1,16 +1,17 @@
 // second tier: time
 import * as assert from 'uvu/assert'
-import { defineServer } from '../../../server/definitions/define-server.js'
-import { defineTool } from '../../../server/definitions/define-tool.js'
-import { sealedIds } from '../../../server/holdings/sealed-ids.js'
-import type { ServerOptions } from '../../../server/holdings/options.js'
-import type { Server } from '../../../server/server.js'
-import { serverSpec, startServer } from '../../../server/server-supervisor.js'
-import { createMemoryStore } from '../../../server/stores/session-store.js'
-import { formatTree } from '../../../runtime/watch/inspect.js'
-import { serveHttp } from '../../../transports/http/server/serve.js'
-import { serveStdio } from '../../../transports/stdio/server.js'
-import { TransportError } from '../../../transports/base/errors.js'
+import { formatTree } from 'caduceus/runtime'
+import {
+  createMemoryStore,
+  defineServer,
+  defineTool,
+  sealedIds,
+  type Server,
+  type ServerOptions,
+  serverSpec,
+  startServer,
+} from 'caduceus/server'
+import { serveHttp, serveStdio, TransportError } from 'caduceus/transports'
 import { suite } from '../../support/suite.js'
 import { initialize, RawClient } from '../_client.js'
 import { count } from '../_servers.js'

@@ -1,11 +1,11 @@
 import { equal, is } from 'uvu/assert'
+import { worldOn } from '../../support/world.js'
 import type { Engine, StreamEntry, StreamLimits } from '../../../server/nodes/engine.js'
 import { Seal } from '../../../server/nodes/seal.js'
 import { StreamWriter } from '../../../server/nodes/stream-writer.js'
 import { unavailable } from '../../../server/nodes/unavailable.js'
 import { suite } from '../../support/suite.js'
 import { fakeClock } from '../../../testing.js'
-import { worldOf } from '../../../runtime/time/world.js'
 import { roomy } from '../../transports/http/streams/_logs.js'
 
 const test = suite('what writes event streams to the engine')
@@ -27,7 +27,7 @@ function startWriter() {
     })
   const engine = { isUp: true, append } as Partial<Engine> as Engine
   const writer = new StreamWriter({
-    world: worldOf(clock),
+    world: worldOn(clock),
     seal: new Seal(undefined),
     limits: { ...roomy, maxAge: 60_000 },
     engine: () => engine,

@@ -1,5 +1,5 @@
 // time limit: 180 s
-import { redis } from '../../../server/redis/redis.js'
+import { redis } from 'caduceus/server'
 import { noRedis, startRedis } from '../../support/redis.js'
 import { suite } from '../../support/suite.js'
 import { threeNodesSuite } from './_three-suite.js'

@@ -1,5 +1,4 @@
-import { defineServer } from '../../../server/definitions/define-server.js'
-import { defineTool } from '../../../server/definitions/define-tool.js'
+import { defineServer, defineTool } from 'caduceus/server'
 
 /** A server under load: its sessions count, and some answers come as streams. */
 const loaded = defineServer({

@@ -1,7 +1,6 @@
 import { pbkdf2Sync } from 'node:crypto'
-import { defineServer } from '../../../server/definitions/define-server.js'
-import { defineTool } from '../../../server/definitions/define-tool.js'
-import { field } from '../../../index.js'
+import { field } from 'caduceus'
+import { defineServer, defineTool } from 'caduceus/server'
 
 /** What a test asks of a process. */
 const server = defineServer({

@@ -1,11 +1,10 @@
 // second tier: time
 import * as assert from 'uvu/assert'
-import { type Client, ClientError, startClient } from '../../../client/index.js'
-import { McpError } from '../../../protocol/index.js'
-import { RuntimeError } from '../../../runtime/index.js'
-import { startServer } from '../../../server/server-supervisor.js'
-import { http } from '../../../transports/index.js'
-import { serveHttp } from '../../../transports/http/server/serve.js'
+import { type Client, ClientError, startClient } from 'caduceus/client'
+import { McpError } from 'caduceus/protocol'
+import { RuntimeError } from 'caduceus/runtime'
+import { startServer } from 'caduceus/server'
+import { http, serveHttp } from 'caduceus/transports'
 import { suite } from '../../support/suite.js'
 
 const test = suite('server processes under fire', { timeout: 120_000 })

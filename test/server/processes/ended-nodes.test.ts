@@ -1,16 +1,12 @@
 import * as assert from 'uvu/assert'
-import { defineActor } from '../../../runtime/process/behaviour.js'
-import { startActor } from '../../../runtime/process/root.js'
-import type { RefOf } from '../../../runtime/process/ref.js'
-import { startTaskSupervisor } from '../../../runtime/tasks/supervisor.js'
-import { systemWorld } from '../../../runtime/time/world.js'
+import { defineActor, type RefOf, startActor, startTaskSupervisor, systemWorld } from 'caduceus/runtime'
+import { createMemoryStore } from 'caduceus/server'
 import type { Envelope } from '../../../server/cluster/envelope.js'
 import { Elsewhere } from '../../../server/cluster/cluster.js'
 import { clusterPort, type LocalPort } from '../../../server/cluster/port.js'
 import { hubActor } from '../../../server/processes/hub.js'
 import { NodeCluster } from '../../../server/processes/node-cluster.js'
 import type { NodeRef } from '../../../server/processes/node-ref.js'
-import { createMemoryStore } from '../../../server/stores/session-store.js'
 import { suite, type TestContext } from '../../support/suite.js'
 
 const test = suite('processes that have ended')

@@ -1,10 +1,9 @@
 // second tier: time
 import * as assert from 'uvu/assert'
-import { startClient } from '../../../client/index.js'
-import { startServer } from '../../../server/server-supervisor.js'
-import { until } from '../../../testing.js'
-import { http } from '../../../transports/index.js'
-import { serveHttp } from '../../../transports/http/server/serve.js'
+import { startClient } from 'caduceus/client'
+import { startServer } from 'caduceus/server'
+import { until } from 'caduceus/testing'
+import { http, serveHttp } from 'caduceus/transports'
 import { suite, type TestContext } from '../../support/suite.js'
 
 const test = suite('phased restarts under load', { timeout: 120_000 })

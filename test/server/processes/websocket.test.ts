@@ -1,9 +1,9 @@
 // second tier: time
 import * as assert from 'uvu/assert'
-import { startClient } from '../../../client/index.js'
-import { startServer } from '../../../server/server-supervisor.js'
-import { until } from '../../../testing.js'
-import { serveWebSocket, websocket } from '../../../transports/index.js'
+import { startClient } from 'caduceus/client'
+import { startServer } from 'caduceus/server'
+import { until } from 'caduceus/testing'
+import { serveWebSocket, websocket } from 'caduceus/transports'
 import { suite } from '../../support/suite.js'
 
 const test = suite('websockets of several processes', { timeout: 60_000 })

@@ -1,10 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { defineResource } from '../../../server/definitions/define-resource.js'
-import { defineServer } from '../../../server/definitions/define-server.js'
-import { defineTool } from '../../../server/definitions/define-tool.js'
-import { redis } from '../../../server/redis/redis.js'
-import { startServer } from '../../../server/server-supervisor.js'
-import { serveHttp } from '../../../transports/http/server/serve.js'
+import { defineResource, defineServer, defineTool, redis, startServer } from 'caduceus/server'
+import { serveHttp } from 'caduceus/transports'
 
 // One node of a cluster: node _stream-program.js URL-OF-REDIS [RESUME]. It says where it serves.
 const [url = '', resume = '{}'] = process.argv.slice(2)

@@ -1,14 +1,11 @@
 // second tier: redis
 // time limit: 180 s
 import { equal, is, match } from 'uvu/assert'
-import { subscribe } from '../../../runtime/faults/events.js'
-import { type NodeEvent, subscribeServer } from '../../../server/base/events.js'
-import { startServer } from '../../../server/server-supervisor.js'
-import type { TransportError } from '../../../transports/base/errors.js'
-import { serveHttp } from '../../../transports/http/server/serve.js'
+import { subscribe } from 'caduceus/runtime'
+import { type NodeEvent, redis, startServer, subscribeServer } from 'caduceus/server'
+import { serveHttp, type TransportError } from 'caduceus/transports'
 import { heard } from '../../support/heard.js'
 import { initialize, RawClient } from '../_client.js'
-import { redis } from '../../../server/redis/redis.js'
 import { redisTest, startRedis } from '../../support/redis.js'
 import { suite } from '../../support/suite.js'
 import { clusterDefinition, clusterSuite } from '../nodes/_cluster-suite.js'

@@ -1,5 +1,5 @@
 // second tier: redis
-import { redis } from '../../../server/redis/redis.js'
+import { redis } from 'caduceus/server'
 import { redisTest, startRedis } from '../../support/redis.js'
 import { suite } from '../../support/suite.js'
 import { engineSuite } from '../nodes/_engine-suite.js'

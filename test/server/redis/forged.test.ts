@@ -1,11 +1,8 @@
 // time limit: 60 s
 import { serialize } from 'node:v8'
 import { equal, is, match } from 'uvu/assert'
-import { type NodeEvent, subscribeServer } from '../../../server/base/events.js'
-import { defineServer } from '../../../server/definitions/define-server.js'
-import { defineTool } from '../../../server/definitions/define-tool.js'
-import { redis } from '../../../server/redis/redis.js'
-import { serveHttp } from '../../../transports/http/server/serve.js'
+import { defineServer, defineTool, type NodeEvent, redis, subscribeServer } from 'caduceus/server'
+import { serveHttp } from 'caduceus/transports'
 import { redisTest, startRedis, type TestRedis } from '../../support/redis.js'
 import { suite, type TestContext } from '../../support/suite.js'
 import { RawClient } from '../_client.js'

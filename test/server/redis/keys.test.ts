@@ -1,13 +1,14 @@
 // second tier: redis
 import { equal, is, match, not, ok } from 'uvu/assert'
 import { inspect } from 'node:util'
-import type { ServerError } from '../../../server/base/errors.js'
-import type { ClaimRequest, Engine } from '../../../server/nodes/engine.js'
-import { type RedisClusterOptions, redis } from '../../../server/redis/redis.js'
+import { redis, type RedisClusterOptions, type ServerError } from 'caduceus/server'
 import { redisTest, startRedis, type TestRedis } from '../../support/redis.js'
 import { suite, type TestContext } from '../../support/suite.js'
 import { eventually } from '../nodes/_engine-suite.js'
 import { openEngine } from '../nodes/_open-engine.js'
+
+type Engine = Awaited<ReturnType<typeof openEngine>>['engine']
+type ClaimRequest = Parameters<Engine['claim']>[0]
 
 const test = suite('redis keys', { timeout: 15_000 })
 const ttl = 60_000

@@ -1,13 +1,15 @@
 import * as assert from 'uvu/assert'
-import { startClient } from '../../../client/handle/supervisor.js'
-import { field } from '../../../protocol/schema/fields/fields.js'
-import type { ServerError } from '../../../server/base/errors.js'
-import { defineMethod } from '../../../server/definitions/define-method.js'
-import { defineServer, type ServerDefinitionOptions } from '../../../server/definitions/define-server.js'
-import { sealedIds } from '../../../server/holdings/sealed-ids.js'
-import { startServer } from '../../../server/server-supervisor.js'
-import { http } from '../../../transports/http/client/client.js'
-import { serveHttp } from '../../../transports/http/server/serve.js'
+import { startClient } from 'caduceus/client'
+import { field } from 'caduceus/protocol'
+import {
+  defineMethod,
+  defineServer,
+  sealedIds,
+  type ServerDefinitionOptions,
+  type ServerError,
+  startServer,
+} from 'caduceus/server'
+import { http, serveHttp } from 'caduceus/transports'
 import { suite, type TestContext } from '../../support/suite.js'
 import { rejection } from '../../client/_raw.js'
 import { startParts } from '../_servers.js'

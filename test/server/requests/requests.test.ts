@@ -1,6 +1,5 @@
 import * as assert from 'uvu/assert'
-import { defineTool } from '../../../server/definitions/define-tool.js'
-import { json, text } from '../../../server/results/results.js'
+import { defineTool, json, text } from 'caduceus/server'
 import { suite } from '../../support/suite.js'
 import { RawClient } from '../_client.js'
 import { count, echo, startTestServer } from '../_servers.js'

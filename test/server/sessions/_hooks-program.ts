@@ -1,6 +1,5 @@
-import { defineServer } from '../../../server/definitions/define-server.js'
-import { startServer } from '../../../server/server-supervisor.js'
-import { serveStdio } from '../../../transports/stdio/server.js'
+import { defineServer, startServer } from 'caduceus/server'
+import { serveStdio } from 'caduceus/transports'
 
 const definition = defineServer({
   name: 'hooks',

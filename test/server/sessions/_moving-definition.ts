@@ -1,6 +1,4 @@
-import { defineResource } from '../../../server/definitions/define-resource.js'
-import { defineServer } from '../../../server/definitions/define-server.js'
-import { defineTool } from '../../../server/definitions/define-tool.js'
+import { defineResource, defineServer, defineTool } from 'caduceus/server'
 
 /** What clients of moving sessions are owed something by. */
 const moving = defineServer({

@@ -1,7 +1,5 @@
-import { startServer } from '../../../server/server-supervisor.js'
-import { sealedIds } from '../../../server/holdings/sealed-ids.js'
-import { createFileStore } from '../../../server/stores/file-store.js'
-import { serveHttp } from '../../../transports/http/server/serve.js'
+import { createFileStore, sealedIds, startServer } from 'caduceus/server'
+import { serveHttp } from 'caduceus/transports'
 import moving from './_moving-definition.js'
 
 // serves on a folder, if there is one, with sealed ids if there is a key, and says where

@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import type { SessionRecord, SessionStore } from '../../../server/stores/session-store.js'
+import type { SessionRecord, SessionStore } from 'caduceus/server'
 import { suite } from '../../support/suite.js'
 import { RawClient } from '../_client.js'
 import { count, startTestServer } from '../_servers.js'

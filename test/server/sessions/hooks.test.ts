@@ -3,17 +3,20 @@ import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
-import { McpError } from '../../../protocol/wire/errors.js'
-import { defineServer, type ServerDefinitionOptions } from '../../../server/definitions/define-server.js'
-import type { ToolContext } from '../../../server/context/context.js'
-import { AskError, ServerError, ToolError } from '../../../server/base/errors.js'
-import type { ServerOptions } from '../../../server/holdings/options.js'
-import { startServer } from '../../../server/server-supervisor.js'
-import type { SessionHooks } from '../../../server/definitions/session-hooks.js'
-import { ClientError } from '../../../client/base/errors.js'
-import { startClient } from '../../../client/handle/supervisor.js'
-import { http } from '../../../transports/http/client/client.js'
-import { serveHttp } from '../../../transports/http/server/serve.js'
+import { ClientError, startClient } from 'caduceus/client'
+import { McpError } from 'caduceus/protocol'
+import {
+  AskError,
+  defineServer,
+  type ServerDefinitionOptions,
+  ServerError,
+  type ServerOptions,
+  type SessionHooks,
+  startServer,
+  type ToolContext,
+  ToolError,
+} from 'caduceus/server'
+import { http, serveHttp } from 'caduceus/transports'
 import { processOf } from '../../../runtime/process/ref.js'
 import { suite, type TestContext } from '../../support/suite.js'
 import { initialize, RawClient } from '../_client.js'

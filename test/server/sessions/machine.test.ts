@@ -1,6 +1,6 @@
 import type { InspectionEvent } from 'xstate'
 import * as assert from 'uvu/assert'
-import { systemWorld } from '../../../runtime/time/world.js'
+import { systemWorld } from 'caduceus/runtime'
 import { beginLife, type SessionEvent } from '../../../server/holdings/session-machine.js'
 import { suite } from '../../support/suite.js'
 

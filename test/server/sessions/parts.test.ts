@@ -1,19 +1,25 @@
 import * as assert from 'uvu/assert'
-import { dialect20241105 } from '../../../protocol/dialects/2024-11-05.js'
-import { dialect20251125 } from '../../../protocol/dialects/2025-11-25.js'
-import { allRevisions } from '../../../protocol/dialects/versions.js'
+import { allRevisions, dialect20241105, dialect20251125 } from 'caduceus/protocol'
+import { systemWorld } from 'caduceus/runtime'
+import {
+  createMemoryStore,
+  definePrompt,
+  defineServer,
+  defineTool,
+  type ServerError,
+  type SessionRecord,
+} from 'caduceus/server'
+import { mergedAssigns, SessionFrame } from '../../../server/context/session-frame.js'
 import { Catalog } from '../../../server/catalog/catalog.js'
-import { definePrompt } from '../../../server/definitions/define-prompt.js'
-import { defineServer } from '../../../server/definitions/define-server.js'
-import { defineTool } from '../../../server/definitions/define-tool.js'
-import type { ServerError } from '../../../server/base/errors.js'
-import { RestoreLimit } from '../../../server/holdings/holdings-actor.js'
+import { type Holdings, RestoreLimit } from '../../../server/holdings/holdings-actor.js'
+import { SessionRecords } from '../../../server/sessions/records.js'
 import { SessionReaders } from '../../../server/sessions/readers.js'
 import { SessionState } from '../../../server/context/session-state.js'
-import { createMemoryStore, type SessionRecord } from '../../../server/stores/session-store.js'
 import { SessionWishes } from '../../../server/requests/session-wishes.js'
-import { systemWorld } from '../../../runtime/time/world.js'
+import { place } from '../../runtime/tasks/_tasks.js'
+import { heapInUse } from '../../support/collected.js'
 import { suite } from '../../support/suite.js'
+import { makeRecord } from '../stores/_file-store.js'
 
 const nobody = { transport: 'http', headers: {}, remoteAddress: undefined }
 
@@ -213,5 +219,52 @@ function record(id: string, version: number): SessionRecord {
     state: {},
   }
 }
+
+test('what is said of one request counts more', () => {
+  const frame = new SessionFrame({} as never)
+  const own = Object.freeze({ user: 'Ada' })
+  assert.is(mergedAssigns(frame.assigns, own), own)
+  frame.assign({ user: 'Bob', db: 1 })
+  assert.equal(mergedAssigns(frame.assigns, own), { user: 'Ada', db: 1 })
+  assert.is(mergedAssigns(frame.assigns, undefined), frame.assigns)
+  assert.equal(mergedAssigns(undefined, undefined), {})
+})
+
+test('sessions that crashed once long ago cost no memory, however many', async () => {
+  const limit = new RestoreLimit()
+  const before = await heapInUse()
+  // each is quiet by the time the next thousand come
+  for (let count = 0; count < 100_000; count++) assert.is(limit.add(`session ${count}`, count * 10), true)
+  const more = (await heapInUse()) - before
+  assert.ok(more < 1_000_000, `${more} bytes more`)
+  assert.is(limit.add('session 99999', 1_000_000), true)
+  assert.is(limit.add('session 99999', 1_000_000), false)
+})
+
+test('a session that could not be deleted is there as before, and can be ended again', async (t) => {
+  const { tasks } = await place(t)
+  const kept = createMemoryStore()
+  const broken = { now: true }
+  const store = {
+    ...kept,
+    load: (id: string) => kept.load(id),
+    delete(id: string) {
+      if (broken.now) throw new Error('EIO')
+      return kept.delete(id)
+    },
+  }
+  await kept.save(makeRecord('one', 1))
+  const settings = { definition: { info: { name: 'test' } }, store }
+  const records = new SessionRecords({ settings, store } as unknown as Holdings, tasks, systemWorld)
+  const error = await records.end('one').catch((reason: Error) => reason)
+  assert.is((error as Error).message, 'EIO')
+  assert.is((await records.load('one')).record.id, 'one')
+  broken.now = false
+  await records.end('one')
+  assert.is(
+    ((await records.load('one').catch((reason) => reason)) as { code: string }).code,
+    'SESSION_NOT_FOUND',
+  )
+})
 
 test.run()

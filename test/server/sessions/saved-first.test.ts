@@ -1,6 +1,5 @@
 import * as assert from 'uvu/assert'
-import { defineTool } from '../../../server/index.js'
-import type { SessionRecord, SessionStore } from '../../../server/stores/session-store.js'
+import { defineTool, type SessionRecord, type SessionStore } from 'caduceus/server'
 import { suite } from '../../support/suite.js'
 import { RawClient } from '../_client.js'
 import { startTestServer } from '../_servers.js'

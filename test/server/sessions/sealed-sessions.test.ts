@@ -1,7 +1,5 @@
 import * as assert from 'uvu/assert'
-import { createFileStore } from '../../../server/stores/file-store.js'
-import { type SealedIds, sealedIds } from '../../../server/holdings/sealed-ids.js'
-import type { SessionStore } from '../../../server/stores/session-store.js'
+import { createFileStore, type SealedIds, sealedIds, type SessionStore } from 'caduceus/server'
 import { suite, type TestContext } from '../../support/suite.js'
 import { RawClient } from '../_client.js'
 import { makeFolder } from '../stores/_file-store.js'

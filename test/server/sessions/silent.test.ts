@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { createFakeClock } from '../../../runtime/time/fake-clock.js'
+import { createFakeClock } from 'caduceus/runtime'
 import { suite, type TestContext } from '../../support/suite.js'
 import { initialize, RawClient } from '../_client.js'
 import { count, startTestServer } from '../_servers.js'

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { SessionRecord } from '../../../server/stores/session-store.js'
+import type { SessionRecord } from 'caduceus/server'
 import type { TestContext } from '../../support/suite.js'
 
 /** A folder that is gone after the test. */

@@ -1,6 +1,5 @@
 import * as assert from 'uvu/assert'
-import { sealedIds } from '../../../server/holdings/sealed-ids.js'
-import type { SessionRecord, SessionStore } from '../../../server/stores/session-store.js'
+import { sealedIds, type SessionRecord, type SessionStore } from 'caduceus/server'
 import { suite, type TestContext } from '../../support/suite.js'
 import { RawClient } from '../_client.js'
 import { count, startTestServer } from '../_servers.js'

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
-import { createFileStore, type FileStoreOptions } from '../../../server/stores/file-store.js'
+import { createFileStore, type FileStoreOptions } from 'caduceus/server'
 import { suite } from '../../support/suite.js'
 import { makeFolder, makeRecord } from './_file-store.js'
 

@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
-import { createFakeClock } from '../../../runtime/time/fake-clock.js'
-import type { SessionRecord, SessionStore } from '../../../server/stores/session-store.js'
+import { createFakeClock } from 'caduceus/runtime'
+import type { SessionRecord, SessionStore } from 'caduceus/server'
 import { heard } from '../../support/heard.js'
 import { suite } from '../../support/suite.js'
 import { RawClient } from '../_client.js'

@@ -1,7 +1,5 @@
-import { defineServer } from '../../../server/definitions/define-server.js'
-import { defineTool } from '../../../server/definitions/define-tool.js'
-import { startServer } from '../../../server/server-supervisor.js'
-import { serveHttp } from '../../../transports/http/server/serve.js'
+import { defineServer, defineTool, startServer } from 'caduceus/server'
+import { serveHttp } from 'caduceus/transports'
 
 // a server that adds or removes a tool when it is told to, and says what the news cost it
 const tool = defineTool({ name: 'tool', run: () => 'ran' })

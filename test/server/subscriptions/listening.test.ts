@@ -1,20 +1,15 @@
 import * as assert from 'uvu/assert'
-import type { Envelope } from '../../../protocol/stateless/envelope.js'
-import { buildRequest, type Message, type RequestId } from '../../../protocol/wire/jsonrpc.js'
-import { createFakeClock } from '../../../runtime/time/fake-clock.js'
-import { defineActor } from '../../../runtime/process/behaviour.js'
-import { defineResource } from '../../../server/definitions/define-resource.js'
-import { defineServer } from '../../../server/definitions/define-server.js'
-import { subscribeServer } from '../../../server/base/events.js'
-import type { ServerOptions, TreeWideOptions } from '../../../server/holdings/options.js'
-import { startServer } from '../../../server/server-supervisor.js'
-import type {
-  Binding,
-  ExchangeAnswer,
-  Outlet,
-  Peer,
-  ServerPort,
-} from '../../../transports/contract/contract.js'
+import { buildRequest, type Envelope, type Message, type RequestId } from 'caduceus/protocol'
+import { createFakeClock, defineActor } from 'caduceus/runtime'
+import {
+  defineResource,
+  defineServer,
+  type ServerOptions,
+  startServer,
+  subscribeServer,
+} from 'caduceus/server'
+import type { Binding, ExchangeAnswer, Outlet, Peer, ServerPort } from 'caduceus/transports'
+import type { TreeWideOptions } from '../_servers.js'
 import { textOf } from '../../../transports/base/encoded.js'
 import { type Heard, heard } from '../../support/heard.js'
 import { suite, type TestContext } from '../../support/suite.js'

@@ -1,11 +1,8 @@
 import * as assert from 'uvu/assert'
-import { McpError } from '../../../protocol/wire/errors.js'
-import type { Message, RequestId } from '../../../protocol/wire/jsonrpc.js'
-import type { SubscriptionFilter } from '../../../protocol/messages/subscriptions.js'
+import { McpError, type Message, type RequestId, type SubscriptionFilter } from 'caduceus/protocol'
+import { type Outlet, type Peer, TransportError } from 'caduceus/transports'
 import { type Listen, Listens } from '../../../server/subscriptions/listens.js'
-import type { Outlet, Peer } from '../../../transports/contract/contract.js'
 import { textOf } from '../../../transports/base/encoded.js'
-import { TransportError } from '../../../transports/base/errors.js'
 import { suite } from '../../support/suite.js'
 
 const test = suite('listens')

@@ -1,11 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import * as assert from 'uvu/assert'
-import { defineServer } from '../../../server/definitions/define-server.js'
-import { defineTool, type ToolDefinition } from '../../../server/definitions/define-tool.js'
-import type { ServerOptions } from '../../../server/holdings/options.js'
-import type { ClusterEngine } from '../../../server/nodes/engine.js'
-import type { Server } from '../../../server/server.js'
-import { serveHttp } from '../../../transports/http/server/serve.js'
+import {
+  type ClusterEngine,
+  defineServer,
+  defineTool,
+  type Server,
+  type ServerOptions,
+  type ToolDefinition,
+} from 'caduceus/server'
+import { serveHttp } from 'caduceus/transports'
 import type { Suite, TestContext } from '../../support/suite.js'
 import { RawClient, type Wire } from '../_client.js'
 import { eventually, startCluster } from '../nodes/_servers.js'

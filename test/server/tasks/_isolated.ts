@@ -1,4 +1,4 @@
-import type { ToolContext } from '../../../server/context/context.js'
+import type { ToolContext } from 'caduceus/server'
 
 /** Does a step, and asks. */
 async function isolated(_args: object, ctx: ToolContext) {

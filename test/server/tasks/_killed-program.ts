@@ -1,11 +1,8 @@
 import { appendFileSync, existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { defineServer } from '../../../server/definitions/define-server.js'
-import { defineTool } from '../../../server/definitions/define-tool.js'
-import { startServer } from '../../../server/server-supervisor.js'
-import { createFileTaskStore } from '../../../server/stores/file-task-store.js'
-import { serveHttp } from '../../../transports/http/server/serve.js'
+import { createFileTaskStore, defineServer, defineTool, startServer } from 'caduceus/server'
+import { serveHttp } from 'caduceus/transports'
 
 // serves tools that note in a file what they do; without `store` its tasks are in memory
 const [folder = '', store] = process.argv.slice(2)

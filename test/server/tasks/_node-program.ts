@@ -1,11 +1,8 @@
 import { appendFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { defineServer } from '../../../server/definitions/define-server.js'
-import { defineTool } from '../../../server/definitions/define-tool.js'
-import { redis } from '../../../server/redis/redis.js'
-import { startServer } from '../../../server/server-supervisor.js'
-import { serveHttp } from '../../../transports/http/server/serve.js'
+import { defineServer, defineTool, redis, startServer } from 'caduceus/server'
+import { serveHttp } from 'caduceus/transports'
 
 // One node of a cluster: node _node-program.js URL-OF-REDIS FOLDER NAME. It says where it serves.
 const [url = '', folder = '', name = ''] = process.argv.slice(2)

@@ -1,11 +1,8 @@
 // second tier: time
 // time limit: 120 s
 import * as assert from 'uvu/assert'
-import { defineServer } from '../../../server/definitions/define-server.js'
-import { defineTool } from '../../../server/definitions/define-tool.js'
-import { taskMark } from '../../../server/nodes/engine.js'
-import type { Server } from '../../../server/server.js'
-import { crash } from '../../../testing.js'
+import { defineServer, defineTool, type Server } from 'caduceus/server'
+import { crash } from 'caduceus/testing'
 import { suite } from '../../support/suite.js'
 import { eventually, startCluster, startFake } from '../nodes/_servers.js'
 import { clusterTasksSuite } from './_cluster-suite.js'
@@ -15,7 +12,7 @@ const test = suite('tasks of nodes over the simulated engine', { timeout: 30_000
 
 clusterTasksSuite(test, () => {
   const { engine, wayTo } = startFake()
-  const kept = () => [...engine.state.sessions.keys()].filter((key) => key.startsWith(taskMark))
+  const kept = () => [...engine.state.sessions.keys()].filter((key) => key.startsWith('task\n'))
   return { wayTo, kept }
 })
 

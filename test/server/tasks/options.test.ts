@@ -1,13 +1,9 @@
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
-import { defineTool } from '../../../server/definitions/define-tool.js'
-import { readTasks } from '../../../server/holdings/task-options.js'
-import { createFileTaskStore, decodeTask, encodeTask } from '../../../server/stores/file-task-store.js'
-import { createMemoryTaskStore, type TaskRecord } from '../../../server/stores/task-store.js'
+import { createFileTaskStore, defineTool, type TaskRecord } from 'caduceus/server'
 import { suite } from '../../support/suite.js'
 import { makeFolder } from '../stores/_file-store.js'
-import { greet, fail, plain } from './_tasks.js'
 
 const test = suite('options of tasks, and their store')
 
@@ -27,45 +23,6 @@ const record: TaskRecord = {
   answers: [],
   asked: [],
 }
-
-test('there are tasks where a tool can be one, or the option is given', () => {
-  assert.is(readTasks(undefined, [plain], 'here'), undefined)
-  assert.is(readTasks(undefined, [plain, greet], 'here')?.ttl, 3_600_000)
-  assert.is(readTasks({ ttl: 50, maxTtl: 20 }, [plain], 'here')?.ttl, 20)
-})
-
-test('a wrong option is named', () => {
-  const wrong = {
-    store: {},
-    ttl: 0,
-    maxTtl: 2 ** 31,
-    maxTasks: 1.5,
-    maxBytes: '1',
-    pollInterval: -1,
-    maxTotal: 1,
-  }
-  for (const [field, value] of Object.entries(wrong))
-    assert.throws(
-      () => readTasks({ [field]: value }, [greet], 'here'),
-      ({ code, data }: { code: string; data: object }) =>
-        code === 'BAD_OPTION' && Reflect.get(data, 'field') === `tasks.${field}`,
-    )
-  assert.throws(() => readTasks(7, [greet], 'here'), /tasks: expected an object/)
-})
-
-test('where several programs serve, optional tools are calls, and a required one is refused', () => {
-  assert.is(readTasks(undefined, [greet], 'nowhere'), undefined)
-  assert.throws(() => readTasks(undefined, [greet, fail], 'nowhere'), /tool "fail" has task: 'required'/)
-  assert.throws(() => readTasks({}, [greet], 'nowhere'), /nothing where several programs/)
-})
-
-test('with an engine there are tasks, and no other store of them', () => {
-  assert.is(readTasks({ ttl: 50 }, [greet], 'engine')?.ttl, 50)
-  assert.throws(
-    () => readTasks({ store: createMemoryTaskStore() }, [greet], 'engine'),
-    /tasks.store: expected nothing/,
-  )
-})
 
 test('a tool that needs a session is no task, and other words are refused', () => {
   const define = (options: object) => () => defineTool({ name: 'x', run: () => 'x', ...options } as never)
@@ -101,16 +58,6 @@ test('a file store keeps records, finds them again, and leaves what is damaged',
   await new Promise(setImmediate)
   assert.match(warned.join(), /damaged/)
   assert.match(warned.join(), /unreadable \(EISDIR/)
-})
-
-test('the bytes of a record are whole, or no record', () => {
-  const bytes = encodeTask(record)
-  assert.equal(decodeTask(bytes), record)
-  for (let end = 0; end < bytes.length; end += 7) assert.is(decodeTask(bytes.subarray(0, end)), undefined)
-  const changed = Buffer.from(bytes)
-  changed.writeUInt8(0, changed.length - 5)
-  assert.is(decodeTask(changed), undefined)
-  assert.is(decodeTask(encodeTask({ id: 'x' } as never)), undefined)
 })
 
 test('a folder that cannot be made is refused', (t) => {

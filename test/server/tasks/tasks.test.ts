@@ -1,6 +1,5 @@
 import * as assert from 'uvu/assert'
-import { ToolError } from '../../../server/base/errors.js'
-import { defineTool } from '../../../server/definitions/define-tool.js'
+import { defineTool, ToolError } from 'caduceus/server'
 import { RawClient } from '../_client.js'
 import { reportLog } from '../_servers.js'
 import { suite } from '../../support/suite.js'

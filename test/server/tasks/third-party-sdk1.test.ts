@@ -3,7 +3,7 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { CallToolResultSchema, ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js'
 import * as assert from 'uvu/assert'
-import { defineTool } from '../../../server/definitions/define-tool.js'
+import { defineTool } from 'caduceus/server'
 import { suite } from '../../support/suite.js'
 import { startTestServer } from '../_servers.js'
 

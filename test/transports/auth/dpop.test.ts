@@ -1,10 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import * as assert from 'uvu/assert'
-import { introspection } from '../../../transports/auth/introspection.js'
-import type { DPoPOptions, SeenProof } from '../../../transports/auth/dpop.js'
-import type { AuthOptions } from '../../../transports/auth/options.js'
-import type { HttpServeOptions } from '../../../transports/http/server/serve.js'
-import { serveHttp } from '../../../transports/http/server/serve.js'
+import {
+  type AuthOptions,
+  type DPoPOptions,
+  type HttpServeOptions,
+  introspection,
+  type SeenProof,
+  serveHttp,
+} from 'caduceus/transports'
 import type { RawClient } from '../../server/_client.js'
 import { suite, type TestContext } from '../../support/suite.js'
 import { metadataUrl, startAuth } from './_auth.js'

@@ -1,12 +1,13 @@
 // second tier: time
 import * as assert from 'uvu/assert'
-import { defineServer } from '../../../server/definitions/define-server.js'
-import { startServer } from '../../../server/server-supervisor.js'
-import type { Authenticate } from '../../../transports/auth/authenticate.js'
-import type { ServerTransport } from '../../../transports/contract/contract.js'
-import { serveHttp } from '../../../transports/http/server/serve.js'
-import { serveSse } from '../../../transports/sse/serve.js'
-import { serveWebSocket } from '../../../transports/websocket/serve.js'
+import { defineServer, startServer } from 'caduceus/server'
+import {
+  type Authenticate,
+  serveHttp,
+  type ServerTransport,
+  serveSse,
+  serveWebSocket,
+} from 'caduceus/transports'
 import { initialize, RawClient } from '../../server/_client.js'
 import { posted } from '../../server/_stateless.js'
 import { slowness } from '../../support/allowance.mjs'

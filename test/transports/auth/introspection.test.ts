@@ -1,6 +1,5 @@
 import * as assert from 'uvu/assert'
-import { introspection, type IntrospectionOptions } from '../../../transports/auth/introspection.js'
-import { TransportError } from '../../../transports/base/errors.js'
+import { introspection, type IntrospectionOptions, TransportError } from 'caduceus/transports'
 import { suite, type TestContext } from '../../support/suite.js'
 import { resource, startAuthorizationServer } from './_authorization-server.js'
 

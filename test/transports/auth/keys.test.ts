@@ -1,9 +1,9 @@
 import { createServer } from 'node:http'
 import * as assert from 'uvu/assert'
-import { systemClock } from '../../../runtime/time/clock.js'
+import { systemClock } from 'caduceus/runtime'
+import { TransportError } from 'caduceus/transports'
 import { fetchJson } from '../../../transports/http/outgoing/fetch.js'
 import { IssuerKeys, keysOf } from '../../../transports/auth/keys.js'
-import { TransportError } from '../../../transports/base/errors.js'
 import { suite, type TestContext } from '../../support/suite.js'
 import { startAuthorizationServer } from './_authorization-server.js'
 

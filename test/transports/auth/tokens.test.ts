@@ -1,12 +1,15 @@
 import { request as httpRequest } from 'node:http'
 import { generateKeyPair, UnsecuredJWT } from 'jose'
 import * as assert from 'uvu/assert'
-import type { Server } from '../../../server/server.js'
-import { jwt } from '../../../transports/auth/jwt.js'
-import type { AuthOptions } from '../../../transports/auth/options.js'
-import { TransportError } from '../../../transports/base/errors.js'
-import { type ConnectionEvent, subscribeTransport } from '../../../transports/contract/events.js'
-import { serveHttp } from '../../../transports/http/server/serve.js'
+import type { Server } from 'caduceus/server'
+import {
+  type AuthOptions,
+  type ConnectionEvent,
+  jwt,
+  serveHttp,
+  subscribeTransport,
+  TransportError,
+} from 'caduceus/transports'
 import { heard } from '../../support/heard.js'
 import { suite } from '../../support/suite.js'
 import { metadataUrl, refusalOf, startAuth } from './_auth.js'

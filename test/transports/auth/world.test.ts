@@ -1,10 +1,9 @@
 import { Socket } from 'node:net'
 import * as assert from 'uvu/assert'
-import { createFakeClock } from '../../../runtime/time/fake-clock.js'
-import { systemWorld, type World, worldOf } from '../../../runtime/time/world.js'
+import { createFakeClock, systemWorld, type World } from 'caduceus/runtime'
+import { introspection, jwt } from 'caduceus/transports'
+import { worldOn } from '../../support/world.js'
 import { identify } from '../../../transports/auth/authenticate.js'
-import { introspection } from '../../../transports/auth/introspection.js'
-import { jwt } from '../../../transports/auth/jwt.js'
 import { fetchJson } from '../../../transports/http/outgoing/fetch.js'
 import { suite } from '../../support/suite.js'
 import { resource, startAuthorizationServer } from './_authorization-server.js'
@@ -55,7 +54,7 @@ test('an answer of the authorization server is asked for again by the clock of t
 
 test('who sends a request has to be known in time of the listener, whose world is handed over', async () => {
   const clock = createFakeClock()
-  const world = worldOf(clock)
+  const world = worldOn(clock)
   const seen: World[] = []
   const settings = {
     authenticate: (_peer: unknown, how: { readonly world: World }) => {

@@ -1,16 +1,16 @@
-import { worldOf } from '../../../runtime/time/world.js'
-import * as assert from 'uvu/assert'
-import { buildResult, type Message } from '../../../protocol/wire/jsonrpc.js'
-import { createFakeClock } from '../../../runtime/time/fake-clock.js'
+import { buildResult, type Message } from 'caduceus/protocol'
+import { createFakeClock } from 'caduceus/runtime'
 import {
   bindConnections,
   type Connection,
-  type ConnectionSource,
   type Connections,
-  type Serving,
-} from '../../../transports/connections/connections.js'
-import type { LinkScope, ServerPort } from '../../../transports/contract/contract.js'
-import { TransportError } from '../../../transports/base/errors.js'
+  type ConnectionSource,
+  type LinkScope,
+  type ServerPort,
+  TransportError,
+} from 'caduceus/transports'
+import * as assert from 'uvu/assert'
+import { worldOn } from '../../support/world.js'
 import { suite } from '../../support/suite.js'
 import { exchanging, request } from '../_modern.js'
 
@@ -27,7 +27,7 @@ function bind(source?: ConnectionSource) {
   const scope: LinkScope = {
     signal: new AbortController().signal,
     clock,
-    world: worldOf(clock),
+    world: worldOn(clock),
     own(resource) {
       undos.push(resource as () => unknown)
       return resource
@@ -93,7 +93,11 @@ function makeServer() {
     },
   }
   const reports: unknown[] = []
-  const serving: Serving = { server, run: (fn) => fn(), report: (error) => reports.push(error) }
+  const serving: Parameters<Connections['serve']>[0] = {
+    server,
+    run: (fn) => fn(),
+    report: (error) => reports.push(error),
+  }
   return { serving, waiting, closed, delivered, opened, reports }
 }
 

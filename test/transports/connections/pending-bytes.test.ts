@@ -6,10 +6,10 @@ import { connect, Socket } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
 import { WebSocket } from 'ws'
-import { startClient } from '../../../client/handle/supervisor.js'
+import { startClient } from 'caduceus/client'
+import { http, type Peer } from 'caduceus/transports'
+import { socketLimits } from '../../../transports/websocket/connection.js'
 import { ByteBudget } from '../../../transports/connections/byte-budget.js'
-import type { Peer } from '../../../transports/contract/contract.js'
-import { http } from '../../../transports/http/client/client.js'
 import { Unread } from '../../../transports/connections/unread.js'
 import { suite, type TestContext } from '../../support/suite.js'
 
@@ -254,6 +254,12 @@ test('a heap of 64 MiB survives unfinished fragments on many sockets, and unfini
   const refused = await Promise.race(posts.map(({ status }) => status))
   assert.is(refused, 503)
   await works(small)
+})
+
+test('a socket is limited by what ws can count, however much is allowed', () => {
+  for (const most of [2 ** 31, 2 ** 32, 2 ** 32 + 1, Number.MAX_SAFE_INTEGER])
+    assert.is(socketLimits(most).maxPayload | 0, 2 ** 31 - 1)
+  assert.is(socketLimits(1_000).maxPayload, 1_000)
 })
 
 test.run()

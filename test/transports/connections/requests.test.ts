@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import type { Message } from '../../../protocol/wire/jsonrpc.js'
+import type { Message } from 'caduceus/protocol'
 import { type OpenRequest, OpenRequests } from '../../../transports/connections/requests.js'
 import { suite } from '../../support/suite.js'
 

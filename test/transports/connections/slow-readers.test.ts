@@ -1,10 +1,8 @@
 // second tier: time
 import type { Socket } from 'node:net'
 import * as assert from 'uvu/assert'
-import type { Server } from '../../../server/server.js'
-import { startServer } from '../../../server/server-supervisor.js'
-import type { ServerTransport } from '../../../transports/contract/contract.js'
-import { serveWebSocket } from '../../../transports/websocket/serve.js'
+import { type Server, startServer } from 'caduceus/server'
+import { type ServerTransport, serveWebSocket } from 'caduceus/transports'
 import { selfSigned } from '../../support/certificate.js'
 import { suite, type TestContext } from '../../support/suite.js'
 import { reach, sizes, ways } from '../_sizes.js'

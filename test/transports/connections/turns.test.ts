@@ -1,11 +1,7 @@
-import { worldOf } from '../../../runtime/time/world.js'
+import { createFakeClock } from 'caduceus/runtime'
+import { bindConnections, type Connection, type Connections } from 'caduceus/transports'
 import * as assert from 'uvu/assert'
-import { createFakeClock } from '../../../runtime/time/fake-clock.js'
-import {
-  bindConnections,
-  type Connection,
-  type Serving,
-} from '../../../transports/connections/connections.js'
+import { worldOn } from '../../support/world.js'
 import { suite } from '../../support/suite.js'
 
 const test = suite('turns of connections')
@@ -18,7 +14,7 @@ function start() {
   const scope = {
     signal: new AbortController().signal,
     clock: createFakeClock(),
-    world: worldOf(createFakeClock()),
+    world: worldOn(createFakeClock()),
     own: <T>(resource: T): T => resource,
     bind: <F>(fn: F): F => fn,
   }
@@ -27,7 +23,7 @@ function start() {
     throw new Error('nobody opens a session here')
   }
   const server = { open: nothing, deliver: nothing, attach: nothing, close: nothing }
-  const serving: Serving = { server, run: (fn) => fn(), report: () => {} }
+  const serving: Parameters<Connections['serve']>[0] = { server, run: (fn) => fn(), report: () => {} }
   connections.serve(serving)
   const answered: string[] = []
   function connect(name: string) {

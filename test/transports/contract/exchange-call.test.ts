@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
+import { TransportError } from 'caduceus/transports'
 import { TransportCall } from '../../../transports/contract/exchange-call.js'
-import { TransportError } from '../../../transports/base/errors.js'
 import { suite } from '../../support/suite.js'
 import { request } from '../_modern.js'
 

@@ -1,9 +1,8 @@
-import { buildResult, isRequest } from '../../../protocol/wire/jsonrpc.js'
-import { defineActor } from '../../../runtime/index.js'
+import { buildResult, isRequest } from 'caduceus/protocol'
+import { defineActor } from 'caduceus/runtime'
+import { type Outlet, serveHttp, type ServerPort } from 'caduceus/transports'
 import type { GivenSocket } from '../../../runtime/peers/give-socket.js'
-import type { Outlet, ServerPort } from '../../../transports/contract/contract.js'
 import type { Address } from '../../../transports/contract/sharing.js'
-import { serveHttp } from '../../../transports/http/server/serve.js'
 import { startListener } from '../_listener.js'
 import { feeding } from './_shared.js'
 

@@ -1,7 +1,6 @@
 import type { Socket } from 'node:net'
-import { defineActor } from '../../../runtime/process/behaviour.js'
-import { startActor } from '../../../runtime/process/root.js'
-import type { ServerTransport } from '../../../transports/contract/contract.js'
+import { defineActor, startActor } from 'caduceus/runtime'
+import type { ServerTransport } from 'caduceus/transports'
 import type {
   Address,
   ConnectionSource,

@@ -1,8 +1,13 @@
 import * as assert from 'uvu/assert'
-import { buildNotification, buildRequest } from '../../../protocol/wire/jsonrpc.js'
-import { createFakeClock } from '../../../runtime/time/fake-clock.js'
-import type { ClientTransport, Link, LinkEvents, LinkScope } from '../../../transports/contract/contract.js'
-import { TransportError } from '../../../transports/base/errors.js'
+import { buildNotification, buildRequest } from 'caduceus/protocol'
+import { createFakeClock } from 'caduceus/runtime'
+import {
+  type ClientTransport,
+  type Link,
+  type LinkEvents,
+  type LinkScope,
+  TransportError,
+} from 'caduceus/transports'
 import { suite } from '../../support/suite.js'
 import { startLink } from '../_link.js'
 

@@ -1,10 +1,9 @@
 // second tier: time
 import * as assert from 'uvu/assert'
 import { request, type IncomingMessage } from 'node:http'
-import { createFakeClock } from '../../../runtime/time/fake-clock.js'
-import type { Server } from '../../../server/server.js'
-import { sse } from '../../../transports/http/client/sse.js'
-import { serveSse, type SseServeOptions } from '../../../transports/sse/serve.js'
+import { createFakeClock } from 'caduceus/runtime'
+import type { Server } from 'caduceus/server'
+import { serveSse, sse, type SseServeOptions } from 'caduceus/transports'
 import { initialize, type Wire } from '../../server/_client.js'
 import { type Heard, heard } from '../../support/heard.js'
 import { suite, type TestContext } from '../../support/suite.js'

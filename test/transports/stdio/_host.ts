@@ -1,7 +1,7 @@
 // A program with clients on stdio: prints the pids of what it started, and ends when it is told how.
 //   node _host.js <raw-server.mjs> <number of clients> [arguments of the raw server ...]
-import { startClient } from '../../../client/handle/supervisor.js'
-import { stdio } from '../../../transports/stdio/client.js'
+import { startClient } from 'caduceus/client'
+import { stdio } from 'caduceus/transports'
 
 const [server = '', count = '1', ...args] = process.argv.slice(2)
 const pids: number[] = []

@@ -1,12 +1,9 @@
-import { worldOf } from '../../../runtime/time/world.js'
+import type { Message } from 'caduceus/protocol'
+import { createFakeClock } from 'caduceus/runtime'
+import { type LinkScope, memory, type ServerTransport, serveStdio, serveWebSocket } from 'caduceus/transports'
 import { PassThrough } from 'node:stream'
 import { WebSocket } from 'ws'
-import type { Message } from '../../../protocol/wire/jsonrpc.js'
-import { createFakeClock } from '../../../runtime/time/fake-clock.js'
-import type { LinkScope, ServerTransport } from '../../../transports/contract/contract.js'
-import { memory } from '../../../transports/connections/memory.js'
-import { serveStdio } from '../../../transports/stdio/server.js'
-import { serveWebSocket } from '../../../transports/websocket/serve.js'
+import { worldOn } from '../../support/world.js'
 import { type Heard, heard } from '../../support/heard.js'
 import type { TestContext } from '../../support/suite.js'
 
@@ -93,7 +90,7 @@ export const pipes: { readonly [name: string]: OpenPipe } = {
     const scope: LinkScope = {
       signal: t.signal,
       clock: createFakeClock(),
-      world: worldOf(createFakeClock()),
+      world: worldOn(createFakeClock()),
       own: (resource) => resource,
       bind: (fn) => fn,
     }

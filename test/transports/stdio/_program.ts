@@ -1,8 +1,6 @@
 import { createRequire } from 'node:module'
-import { defineServer } from '../../../server/definitions/define-server.js'
-import { defineTool } from '../../../server/definitions/define-tool.js'
-import { startServer } from '../../../server/server-supervisor.js'
-import { serveStdio } from '../../../transports/stdio/server.js'
+import { defineServer, defineTool, startServer } from 'caduceus/server'
+import { serveStdio } from 'caduceus/transports'
 
 const count = defineTool({
   name: 'count',

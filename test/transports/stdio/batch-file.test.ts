@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import type { TransportError } from '../../../transports/base/errors.js'
+import type { TransportError } from 'caduceus/transports'
 import { batchFileOf, throughShell } from '../../../transports/stdio/batch-file.js'
 import { startOnWindows } from '../../../transports/stdio/spawn.js'
 import { suite } from '../../support/suite.js'

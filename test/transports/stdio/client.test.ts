@@ -1,10 +1,8 @@
 // second tier: time
 import { tmpdir } from 'node:os'
 import * as assert from 'uvu/assert'
-import { buildRequest } from '../../../protocol/wire/jsonrpc.js'
-import type { TransportError } from '../../../transports/base/errors.js'
-import type { StdioOptions } from '../../../transports/stdio/options.js'
-import { stdio } from '../../../transports/stdio/client.js'
+import { buildRequest } from 'caduceus/protocol'
+import { stdio, type StdioOptions, type TransportError } from 'caduceus/transports'
 import { heard } from '../../support/heard.js'
 import { inRoot } from '../../support/root.js'
 import { suite, type TestContext } from '../../support/suite.js'

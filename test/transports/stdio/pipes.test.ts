@@ -1,8 +1,7 @@
-import { systemWorld } from '../../../runtime/time/world.js'
+import { systemClock, systemWorld } from 'caduceus/runtime'
+import type { LinkScope } from 'caduceus/transports'
 import { PassThrough } from 'node:stream'
 import * as assert from 'uvu/assert'
-import { systemClock } from '../../../runtime/time/clock.js'
-import type { LinkScope } from '../../../transports/contract/contract.js'
 import { bindStdioPipes } from '../../../transports/stdio/pipes.js'
 import { suite } from '../../support/suite.js'
 

@@ -1,6 +1,6 @@
 // A program that may be looked at: it tells where, and either ends once somebody could have, or stays.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { observe } from '../../../transports/view/observe.js'
+import { observe } from 'caduceus/transports'
 
 const { path } = await observe({ name: 'a-program' })
 process.stdout.write(`${path}\n`)

@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
+import type { Changes, Picture } from 'caduceus/transports'
 import type { Row } from '../../../runtime/watch/row.js'
-import type { Changes, Picture } from '../../../transports/view/picture.js'
 import { type Line, Model } from '../../../transports/view/page/model.js'
 import { suite } from '../../support/suite.js'
 

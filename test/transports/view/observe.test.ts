@@ -8,22 +8,28 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
-import { subscribe } from '../../../runtime/faults/events.js'
-import { defineActor } from '../../../runtime/process/behaviour.js'
-import { childSpec } from '../../../runtime/supervision/child-spec.js'
-import { startSupervisor, supervisorAt } from '../../../runtime/supervision/supervise.js'
-import { crashActor } from '../../../runtime/watch/crash.js'
-import { inspect } from '../../../runtime/watch/inspect.js'
-import type { ActorRef, ProcessRef } from '../../../runtime/process/ref.js'
-import { Recording } from '../../../runtime/watch/recording.js'
-import { TransportError } from '../../../transports/base/errors.js'
-import { lookAt } from '../../../transports/view/look.js'
-import { type Observation, type ObserveOptions, observe } from '../../../transports/view/observe.js'
-import { observer } from '../../../transports/view/observer.js'
-import type { Changes, Picture } from '../../../transports/view/picture.js'
-import { observedPrograms } from '../../../transports/view/programs.js'
-import { startClient } from '../../../client/handle/supervisor.js'
-import { scriptedServer, until } from '../../../testing.js'
+import { startClient } from 'caduceus/client'
+import {
+  type ActorRef,
+  childSpec,
+  defineActor,
+  inspect,
+  type ProcessRef,
+  startSupervisor,
+  subscribe,
+  supervisorAt,
+} from 'caduceus/runtime'
+import { crash as crashProcess, Recording, scriptedServer, until } from 'caduceus/testing'
+import {
+  type Changes,
+  lookAt,
+  type Observation,
+  observe,
+  observedPrograms,
+  type ObserveOptions,
+  type Picture,
+  TransportError,
+} from 'caduceus/transports'
 import { suite, type TestContext } from '../../support/suite.js'
 
 const test = suite('observe')
@@ -126,7 +132,7 @@ test('over a socket of its user alone: first the whole picture, then what change
   const row = picture.rows[1]
   assert.is(row?.process, child?.process)
   await changes.next(({ rows, gone }) => rows.length + gone.length === 0)
-  await crashActor(await refOfWorker(ref), new Error('on purpose'))
+  await crashProcess(await refOfWorker(ref), { error: new Error('on purpose') })
   const { rows } = await changes.next((each) => each.rows.some(({ key }) => key === row?.key))
   assert.is(rows.find(({ key }) => key === row?.key)?.restarts, 1)
   const crash = changes.all.flatMap(({ happened }) => happened).find(({ what }) => what === 'crash')
@@ -330,8 +336,8 @@ test('what answers is itself restarted: same port, same secret, same path', asyn
   const { url = '', path = '' } = observation
   const [child] = inspect(observation).children
   const ref = await refOfWorker(observation.ref)
-  assert.is(child?.name, observer.name)
-  await crashActor(ref, new Error('on purpose'))
+  assert.is(child?.name, 'observer')
+  await crashProcess(ref, { error: new Error('on purpose') })
   await until(async () => {
     const answered = await failure(signIn(observation))
     return answered === undefined

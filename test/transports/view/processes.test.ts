@@ -3,16 +3,14 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
-import { startClient } from '../../../client/handle/supervisor.js'
-import { startServer } from '../../../server/server-supervisor.js'
-import { http } from '../../../transports/http/client/client.js'
-import { serveHttp } from '../../../transports/http/server/serve.js'
-import type { Row } from '../../../runtime/watch/row.js'
-import type { Happening } from '../../../runtime/watch/timeline.js'
-import { Recording } from '../../../runtime/watch/recording.js'
-import { lookAt } from '../../../transports/view/look.js'
-import { observe } from '../../../transports/view/observe.js'
+import { startClient } from 'caduceus/client'
+import { startServer } from 'caduceus/server'
+import { Recording } from 'caduceus/testing'
+import { type Changes, http, lookAt, observe, serveHttp } from 'caduceus/transports'
 import { suite } from '../../support/suite.js'
+
+type Row = Changes['rows'][number]
+type Happening = Changes['happened'][number]
 
 const test = suite('a server of several processes, looked at', { timeout: 60_000 })
 const folder = mkdtempSync(join(tmpdir(), 'view-'))

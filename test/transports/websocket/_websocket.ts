@@ -1,6 +1,6 @@
 import { WebSocket } from 'ws'
-import type { Server } from '../../../server/server.js'
-import { serveWebSocket, type WebSocketServeOptions } from '../../../transports/websocket/serve.js'
+import type { Server } from 'caduceus/server'
+import { serveWebSocket, type WebSocketServeOptions } from 'caduceus/transports'
 import { initialize, type Wire } from '../../server/_client.js'
 import { type Heard, heard } from '../../support/heard.js'
 import type { TestContext } from '../../support/suite.js'

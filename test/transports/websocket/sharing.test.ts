@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { serveWebSocket } from '../../../transports/websocket/serve.js'
+import { serveWebSocket } from 'caduceus/transports'
 import { suite } from '../../support/suite.js'
 import { startListener } from '../_listener.js'
 import { feeding, sharePort } from '../http/_shared.js'

@@ -1,8 +1,7 @@
 import * as assert from 'uvu/assert'
 import { z } from 'zod'
-import { isObject, type JsonObject } from '../../../../protocol/wire/json.js'
-import { toSchema } from '../../../../protocol/schema/schema.js'
-import { field } from '../../../../protocol/schema/fields/fields.js'
+import { field, type JsonObject, toSchema } from 'caduceus/protocol'
+import { isObject } from '../../../support/is-object.js'
 import { nested, pointerTo } from '../../../../protocol/schema/fields/groups.js'
 import { suite } from '../../../support/suite.js'
 

@@ -1,5 +1,6 @@
 import * as fc from 'fast-check'
 import * as assert from 'uvu/assert'
+import { heapInUse } from '../../../support/collected.js'
 import { compilePattern, type LinearPattern } from '../../../../protocol/schema/pattern/pattern.js'
 import { cpuTime } from '../../../support/allowance.mjs'
 import { suite } from '../../../support/suite.js'
@@ -140,5 +141,29 @@ function refusal(source: string): string {
   const compiled = compilePattern(source, () => undefined)
   return typeof compiled === 'string' ? compiled : 'compiled'
 }
+
+test('what is learned of a pattern is forgotten before it is too much', async () => {
+  const pattern = matcher('(?:a.{3}b|.c)x')
+  const before = await heapInUse()
+  for (let start = 0; start < 20; start++) {
+    const texts = Array.from({ length: 30_000 }, (_, index) =>
+      String.fromCodePoint(0x20000 + start * 30_000 + index),
+    )
+    assert.is(pattern.test(texts.join('')), false)
+  }
+  const more = (await heapInUse()) - before
+  assert.ok(more < 16_000_000, `${more} bytes more`)
+  assert.is(pattern.test('acccbx'), true)
+})
+
+test('a word of a pattern has letters, digits and the low line, from the first to the last of each', () => {
+  const word = matcher('(?:^|(?=x)x*)\\b(?:a|z|A|Z|0|9|_)\\b$')
+  for (const character of ['a', 'z', 'A', 'Z', '0', '9', '_']) {
+    assert.is(matcher('^(?:.|x)\\b$').test(character), true, character)
+    assert.is(word.test(character), true, character)
+  }
+  for (const character of ['`', '{', '@', '[', '/', ':', '^', 'é', '-'])
+    assert.is(matcher('^(?:.|x)\\b$').test(character), false, character)
+})
 
 test.run()

@@ -1,8 +1,8 @@
-import { worldOf } from '../../../../runtime/time/world.js'
+import { createFakeClock } from 'caduceus/runtime'
+import type { LinkScope } from 'caduceus/transports'
 import { PassThrough, Readable } from 'node:stream'
 import * as assert from 'uvu/assert'
-import { createFakeClock } from '../../../../runtime/time/fake-clock.js'
-import type { LinkScope } from '../../../../transports/contract/contract.js'
+import { worldOn } from '../../../support/world.js'
 import { type AnswerPort, readAnswer, readJson } from '../../../../transports/http/client/answer-stream.js'
 import type { HttpResponse } from '../../../../transports/http/outgoing/dispatcher.js'
 import { suite } from '../../../support/suite.js'
@@ -13,7 +13,7 @@ function scopeOf(clock = createFakeClock()) {
   const scope: LinkScope = {
     signal: new AbortController().signal,
     clock,
-    world: worldOf(clock),
+    world: worldOn(clock),
     own: (resource) => resource,
     bind: (fn) => fn,
   }

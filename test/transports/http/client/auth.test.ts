@@ -1,15 +1,19 @@
 import * as assert from 'uvu/assert'
-import { withClient } from '../../../../client/handle/with-client.js'
-import type { AuthOption, AuthRequest, ClientAuth } from '../../../../transports/http/client/auth.js'
-import type { Authenticate } from '../../../../transports/auth/authenticate.js'
-import { systemWorld } from '../../../../runtime/time/world.js'
-import { TransportError } from '../../../../transports/base/errors.js'
-import { http } from '../../../../transports/http/client/client.js'
-import { serveHttp } from '../../../../transports/http/server/serve.js'
-import { sse } from '../../../../transports/http/client/sse.js'
-import { serveSse } from '../../../../transports/sse/serve.js'
-import { websocket } from '../../../../transports/websocket/client.js'
-import { serveWebSocket } from '../../../../transports/websocket/serve.js'
+import { withClient } from 'caduceus/client'
+import { systemWorld } from 'caduceus/runtime'
+import {
+  type Authenticate,
+  type AuthOption,
+  type AuthRequest,
+  type ClientAuth,
+  http,
+  serveHttp,
+  serveSse,
+  serveWebSocket,
+  sse,
+  TransportError,
+  websocket,
+} from 'caduceus/transports'
 import { suite, type TestContext } from '../../../support/suite.js'
 import { listen, polite, json, result, status } from '../../_http.js'
 import { startSuiteServer } from '../../_suite-server.js'

@@ -2,10 +2,9 @@
 import { get } from 'node:http'
 import { createRequire } from 'node:module'
 import * as assert from 'uvu/assert'
-import { buildNotification, buildRequest } from '../../../../protocol/wire/jsonrpc.js'
-import { createFakeClock } from '../../../../runtime/time/fake-clock.js'
-import type { TransportError } from '../../../../transports/base/errors.js'
-import { http } from '../../../../transports/http/client/client.js'
+import { buildNotification, buildRequest } from 'caduceus/protocol'
+import { createFakeClock } from 'caduceus/runtime'
+import { http, type TransportError } from 'caduceus/transports'
 import { heard } from '../../../support/heard.js'
 import { suite } from '../../../support/suite.js'
 import {

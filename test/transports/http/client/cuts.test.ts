@@ -1,9 +1,7 @@
 import { type AddressInfo, createServer } from 'node:net'
 import * as assert from 'uvu/assert'
-import { buildRequest } from '../../../../protocol/wire/jsonrpc.js'
-import { judge } from '../../../../transports/http/client/errors.js'
-import { http } from '../../../../transports/http/client/client.js'
-import { AnswerPace } from '../../../../transports/http/client/pace.js'
+import { buildRequest } from 'caduceus/protocol'
+import { http } from 'caduceus/transports'
 import { suite } from '../../../support/suite.js'
 import { begin, event, lost, untilDone } from '../../_answers.js'
 import { end, json, result, type Seen, status, stream } from '../../_http.js'
@@ -137,43 +135,6 @@ test('a server in trouble is asked again when it says, unless that is too long f
   assert.match(message, /503/)
   assert.is(times.length, 2)
   assert.ok(Number(times[1]) - Number(times[0]) >= 5_000, `${times}`)
-})
-
-test('streams that are quiet and cut now and then are followed for as long as it takes', () => {
-  const pace = new AnswerPace({ now: () => 0 }, () => 0)
-  for (let i = 0; i < 100; i++)
-    assert.is(pace.delayAfter({ accepted: true, good: true, orderly: false }), 125)
-})
-
-test('the time of a cut counts from the cut, and begins anew after every stream', () => {
-  let now = 0
-  const resumption = new AnswerPace({ now: () => now }, () => 0)
-  const tries = (): number => {
-    assert.is(resumption.delayAfter({ accepted: true, good: true, orderly: false }), 125)
-    for (let count = 1; ; count++) {
-      const delay = resumption.delayAfter({ accepted: false, good: false, orderly: false })
-      if (delay === undefined) return count
-      now += delay
-    }
-  }
-  assert.is(tries(), tries())
-  resumption.asked(30_000)
-  assert.is(resumption.delayAfter({ accepted: true, good: true, orderly: false }), 30_125)
-  now += 30_125
-  assert.is(resumption.delayAfter({ accepted: false, good: false, orderly: false }), undefined)
-})
-
-test('a host found out of reach on a connection that stands may have taken the request; while connecting, it has not', () => {
-  const failure = (code: string, syscall?: string) => Object.assign(new Error(code), { code, syscall })
-  for (const code of ['ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH', 'ECONNRESET']) {
-    assert.is(judge(failure(code, 'read')), 'broken')
-    assert.is(judge(failure(code, 'write')), 'broken')
-    assert.is(judge(failure(code, 'connect')), 'unreachable')
-  }
-  assert.is(judge(failure('ENOTFOUND', 'getaddrinfo')), 'unreachable')
-  assert.is(judge(failure('UND_ERR_CONNECT_TIMEOUT')), 'unreachable')
-  assert.is(judge(failure('ERR_SSL_TLSV1_ALERT_INTERNAL_ERROR')), 'unreachable')
-  assert.is(judge(failure('ERR_SSL_WRONG_VERSION_NUMBER')), 'untrusted')
 })
 
 test('a request whose TLS handshake breaks off was not sent', async (t) => {

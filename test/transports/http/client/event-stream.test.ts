@@ -1,8 +1,7 @@
 import * as assert from 'uvu/assert'
-import { buildRequest } from '../../../../protocol/wire/jsonrpc.js'
-import { createFakeClock } from '../../../../runtime/time/fake-clock.js'
-import { http } from '../../../../transports/http/client/client.js'
-import { eventIdHeader } from '../../../../transports/http/client/event-stream.js'
+import { buildRequest } from 'caduceus/protocol'
+import { createFakeClock } from 'caduceus/runtime'
+import { http } from 'caduceus/transports'
 import { suite } from '../../../support/suite.js'
 import { greetings, json, listen, polite, result, status, stream } from '../../_http.js'
 import { startLink } from '../../_link.js'
@@ -149,9 +148,5 @@ for (const [id, header] of ids) {
     assert.is(again?.headers['last-event-id'], header)
   })
 }
-
-test('an empty id takes back the one before: there is nothing to go on from', () => {
-  assert.is(eventIdHeader(''), undefined)
-})
 
 test.run()

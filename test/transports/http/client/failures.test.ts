@@ -1,9 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import * as assert from 'uvu/assert'
-import { buildNotification, buildRequest } from '../../../../protocol/wire/jsonrpc.js'
-import type { TransportError } from '../../../../transports/base/errors.js'
-import { http } from '../../../../transports/http/client/client.js'
-import { endingError } from '../../../../transports/http/client/errors.js'
+import { buildNotification, buildRequest } from 'caduceus/protocol'
+import { http, type TransportError } from 'caduceus/transports'
 import { suite } from '../../../support/suite.js'
 import {
   connect,
@@ -135,20 +133,6 @@ test('401 is fatal', async (t) => {
   assert.match(error?.message ?? '', 'give a token, or oauth(), with the option auth')
   assert.equal(error?.data, { status: 401, challenge: 'Bearer' })
   assert.is(fatal, true)
-})
-
-test('401 to a token that was given says so, in the words of the server if they are plain', () => {
-  const settings = { url: new URL('http://localhost/mcp'), auth: undefined, headers: { authorization: 'x' } }
-  for (const [why, said] of [
-    ['error="invalid_token", error_description="The token expired"', ': The token expired'],
-    ['error_description="\u001b[31mred"', ''],
-    ['error="invalid_token"', ''],
-  ] as const) {
-    const headers = { 'www-authenticate': `Bearer ${why}` }
-    const refusal = { status: 401, headers, origin: settings.url.origin }
-    const { message } = endingError('unauthorized', settings, refusal)
-    assert.is(message, `the server refuses the token of the option auth (401)${said}`)
-  }
 })
 
 test('a server that is not there ends the attempt to initialize, and later loses requests that never left', async (t) => {

@@ -1,8 +1,7 @@
 // second tier: time
 import * as assert from 'uvu/assert'
-import { startClient } from '../../../../client/handle/supervisor.js'
-import { http } from '../../../../transports/http/client/client.js'
-import { serveSse } from '../../../../transports/sse/serve.js'
+import { startClient } from 'caduceus/client'
+import { http, serveSse } from 'caduceus/transports'
 import { suite } from '../../../support/suite.js'
 import { listen, status } from '../../_http.js'
 import { startSuiteServer } from '../../_suite-server.js'

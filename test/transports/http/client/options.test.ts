@@ -1,7 +1,5 @@
 import * as assert from 'uvu/assert'
-import { TransportError } from '../../../../transports/base/errors.js'
-import { http } from '../../../../transports/http/client/client.js'
-import type { HttpOptions } from '../../../../transports/http/client/options.js'
+import { http, type HttpOptions, TransportError } from 'caduceus/transports'
 import { suite } from '../../../support/suite.js'
 
 const test = suite('http client options')

@@ -1,6 +1,5 @@
 import * as assert from 'uvu/assert'
-import { buildNotification, buildRequest } from '../../../../protocol/wire/jsonrpc.js'
-import { StreamPace } from '../../../../transports/http/client/pace.js'
+import { buildNotification, buildRequest } from 'caduceus/protocol'
 import { suite } from '../../../support/suite.js'
 import { begin, event, lost, untilDone } from '../../_answers.js'
 import { result, type Seen, status, stream } from '../../_http.js'
@@ -124,28 +123,6 @@ test('a request that is cancelled while its rest is awaited is not asked for any
   await lost(link, 1)
   await clock.advance(60_000)
   assert.is(server.seen.all.filter(({ method }) => method === 'GET').length, 0)
-})
-
-test('streams are opened again as the server asks after an orderly end, with jitter after a break, ever later while nothing comes', () => {
-  const reconnect = new StreamPace(() => 0.5)
-  assert.is(reconnect.delayAfter({ good: true, orderly: true }), 750)
-  reconnect.asked(3_000)
-  assert.is(reconnect.delayAfter({ good: true, orderly: true }), 3_000)
-  assert.is(reconnect.delayAfter({ good: true, orderly: false }), 3_750)
-  const failing = Array.from({ length: 7 }, () => reconnect.delayAfter({ good: false, orderly: true }))
-  assert.equal(failing, [3_000, 3_000, 6_000, 12_000, 22_500, 22_500, 22_500])
-  assert.is(reconnect.failures, 7)
-  assert.is(reconnect.delayAfter({ good: true, orderly: true }), 3_000)
-  assert.is(reconnect.failures, 0)
-})
-
-test('no server can make a client spin, nor send it away for good', () => {
-  const reconnect = new StreamPace(() => 0)
-  reconnect.asked(0)
-  assert.is(reconnect.delayAfter({ good: true, orderly: true }), 100)
-  assert.ok(reconnect.delayAfter({ good: false, orderly: true }) >= 1_000)
-  reconnect.asked(Number.MAX_SAFE_INTEGER)
-  assert.is(reconnect.delayAfter({ good: true, orderly: true }), 3_600_000)
 })
 
 test.run()

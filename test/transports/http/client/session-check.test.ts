@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { buildRequest } from '../../../../protocol/wire/jsonrpc.js'
+import { buildRequest } from 'caduceus/protocol'
 import { suite } from '../../../support/suite.js'
 import { connect, greetings, json, polite, result, type Seen, status, stream } from '../../_http.js'
 

@@ -1,31 +1,12 @@
 import * as assert from 'uvu/assert'
-import { startClient } from '../../../../client/handle/supervisor.js'
-import { TransportError } from '../../../../transports/base/errors.js'
-import { joinPaths, sse, type SsePlace } from '../../../../transports/http/client/sse.js'
-import { serveSse } from '../../../../transports/sse/serve.js'
+import { startClient } from 'caduceus/client'
+import { serveSse, sse, type SsePlace, TransportError } from 'caduceus/transports'
 import { suite } from '../../../support/suite.js'
 import { listen as listenRaw, status, stream } from '../../_http.js'
 import { startLink } from '../../_link.js'
 import { startSuiteServer } from '../../_suite-server.js'
 
 const test = suite('sse client options')
-
-for (const [base, basePath, ssePath, expected] of [
-  ['https://example.com', '/', '/sse', 'https://example.com/sse'],
-  ['https://example.com', '/mcp', '/sse', 'https://example.com/mcp/sse'],
-  ['https://example.com/', 'mcp', 'sse', 'https://example.com/mcp/sse'],
-  ['https://example.com/', '/mcp/', '/sse', 'https://example.com/mcp/sse'],
-  ['https://example.com/api', '/mcp', '/sse', 'https://example.com/api/mcp/sse'],
-  ['https://example.com/api/', 'mcp//', '//sse', 'https://example.com/api/mcp/sse'],
-  ['https://example.com:8443', '/', '/events/', 'https://example.com:8443/events/'],
-  ['https://example.com', '/mcp', '/', 'https://example.com/mcp/'],
-  ['https://example.com', '/mcp', '/sse?key=1', 'https://example.com/mcp/sse?key=1'],
-  ['https://example.com', '//evil.example', '/sse', 'https://example.com/evil.example/sse'],
-] as const) {
-  test(`${base} + ${basePath} + ${ssePath} is ${expected}`, () => {
-    assert.is(joinPaths(new URL(base), basePath, ssePath).href, expected)
-  })
-}
 
 for (const [field, place] of [
   ['baseUrl', {}],

@@ -1,7 +1,6 @@
 import * as assert from 'uvu/assert'
-import { createFakeClock } from '../../../../runtime/time/fake-clock.js'
-import { http } from '../../../../transports/http/client/client.js'
-import { readRetryAfter } from '../../../../transports/base/retry-after.js'
+import { createFakeClock } from 'caduceus/runtime'
+import { http } from 'caduceus/transports'
 import { suite } from '../../../support/suite.js'
 import { greetings, json, listen, polite, result, type Seen, status, stream } from '../../_http.js'
 import { startLink } from '../../_link.js'
@@ -57,14 +56,6 @@ for (const code of [429, 503]) {
     assert.ok(fourth >= 8_000 && fourth <= 16_000 + step, `${pauses}`)
   })
 }
-
-test('Retry-After may be a date', () => {
-  const now = Date.parse('2026-11-21T10:00:00Z')
-  assert.is(readRetryAfter('Sat, 21 Nov 2026 10:02:00 GMT', now), 120_000)
-  assert.is(readRetryAfter('Sat, 21 Nov 2026 09:00:00 GMT', now), 0)
-  for (const other of ['soon', '', '9999999999999999999999', undefined, ['1', '2']])
-    assert.is(readRetryAfter(other, now), undefined)
-})
 
 test('a server that ends each stream after a message is asked again soon, and not at once', async (t) => {
   const { gets, pause, link } = await start(t, (seen) => stream(seen).end('data: {"n":1}\n\n'))

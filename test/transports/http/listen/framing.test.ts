@@ -1,11 +1,7 @@
 import { connect } from 'node:net'
 import * as assert from 'uvu/assert'
-import { defineServer } from '../../../../server/definitions/define-server.js'
-import { startServer } from '../../../../server/server-supervisor.js'
-import type { ServerTransport } from '../../../../transports/contract/contract.js'
-import { serveHttp } from '../../../../transports/http/server/serve.js'
-import { serveSse } from '../../../../transports/sse/serve.js'
-import { serveWebSocket } from '../../../../transports/websocket/serve.js'
+import { defineServer, startServer } from 'caduceus/server'
+import { serveHttp, type ServerTransport, serveSse, serveWebSocket } from 'caduceus/transports'
 import { suite, type TestContext } from '../../../support/suite.js'
 
 const test = suite('http framing', { timeout: 15_000 })

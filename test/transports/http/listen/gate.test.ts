@@ -4,15 +4,17 @@ import { createServer, type IncomingMessage, type Server as NodeServer } from 'n
 import https from 'node:https'
 import { type AddressInfo, connect } from 'node:net'
 import { WebSocket } from 'ws'
-import type { Server } from '../../../../server/server.js'
-import { TransportError } from '../../../../transports/base/errors.js'
-import { subscribeTransport } from '../../../../transports/contract/events.js'
-import { http } from '../../../../transports/http/client/client.js'
-import { serveHttp } from '../../../../transports/http/server/serve.js'
-import { sse } from '../../../../transports/http/client/sse.js'
-import { serveSse } from '../../../../transports/sse/serve.js'
-import { websocket } from '../../../../transports/websocket/client.js'
-import { serveWebSocket } from '../../../../transports/websocket/serve.js'
+import type { Server } from 'caduceus/server'
+import {
+  http,
+  serveHttp,
+  serveSse,
+  serveWebSocket,
+  sse,
+  subscribeTransport,
+  TransportError,
+  websocket,
+} from 'caduceus/transports'
 import { suite, type TestContext } from '../../../support/suite.js'
 import { connected, text } from '../../_suite.js'
 import { startSuiteServer } from '../../_suite-server.js'

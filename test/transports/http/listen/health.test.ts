@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { subscribe } from '../../../../runtime/faults/events.js'
+import { subscribe } from 'caduceus/runtime'
 import { suite } from '../../../support/suite.js'
 import { exchange, holding, startListener } from '../../_listener.js'
 

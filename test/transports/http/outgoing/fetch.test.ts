@@ -135,4 +135,27 @@ test('who may ask our own network is still sent to no link-local address', async
   assert.match(named.message, 'is a link-local address')
 })
 
+test('an answer from 300 to 399 that leads nowhere is answered as it is, and its body is not read', async (t) => {
+  const state = { status: 300 }
+  const server = createServer((_request, response) => {
+    response.writeHead(state.status, { 'content-type': 'text/plain' })
+    response.end('the body')
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.after(() => end(server))
+  const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+  const ask = () => safeFetch(address, { signal: t.signal, timeout: 5_000, privateNetwork: true })
+  for (const [status, text] of [
+    [299, 'the body'],
+    [300, ''],
+    [302, ''],
+    [399, ''],
+    [400, 'the body'],
+  ] as const) {
+    state.status = status
+    const answer = await ask()
+    assert.equal([answer.status, answer.text], [status, text])
+  }
+})
+
 test.run()

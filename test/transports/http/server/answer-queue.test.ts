@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { systemWorld } from '../../../../runtime/time/world.js'
+import { systemWorld } from 'caduceus/runtime'
 import { currentOwner, type Owner, OwnerToken } from '../../../../runtime/faults/containment.js'
 import { AnswerQueue } from '../../../../transports/http/server/exchange.js'
 import { suite } from '../../../support/suite.js'

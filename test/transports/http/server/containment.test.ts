@@ -1,16 +1,18 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import * as assert from 'uvu/assert'
-import { buildResult, isRequest } from '../../../../protocol/wire/jsonrpc.js'
-import { systemWorld } from '../../../../runtime/time/world.js'
-import { defineActor } from '../../../../runtime/process/behaviour.js'
+import { buildResult, isRequest } from 'caduceus/protocol'
+import {
+  type ActorContext,
+  defineActor,
+  startActor,
+  type StrayEvent,
+  subscribe,
+  systemWorld,
+} from 'caduceus/runtime'
+import { type Binding, type Response, serveHttp, type ServerPort } from 'caduceus/transports'
 import { guard } from '../../../../runtime/faults/containment.js'
-import type { ActorContext } from '../../../../runtime/process/context.js'
-import { type StrayEvent, subscribe } from '../../../../runtime/faults/events.js'
 import { processOf } from '../../../../runtime/process/ref.js'
-import { startActor } from '../../../../runtime/process/root.js'
-import type { Binding, Response, ServerPort } from '../../../../transports/contract/contract.js'
-import { serveHttp } from '../../../../transports/http/server/serve.js'
 import { AnswerQueue } from '../../../../transports/http/server/exchange.js'
 import { ByteBudget } from '../../../../transports/connections/byte-budget.js'
 import { Exchange } from '../../../../transports/http/server/exchange.js'

@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import * as assert from 'uvu/assert'
-import { TransportError } from '../../../../transports/base/errors.js'
+import { TransportError } from 'caduceus/transports'
 import { heard } from '../../../support/heard.js'
 import { suite, type TestContext } from '../../../support/suite.js'
 import { exchange, raw, startListener } from '../../_listener.js'

@@ -1,8 +1,6 @@
 import { createServer } from 'node:http'
 import * as assert from 'uvu/assert'
-import { serveHttp } from '../../../../transports/http/server/serve.js'
-import { serveSse } from '../../../../transports/sse/serve.js'
-import { serveWebSocket } from '../../../../transports/websocket/serve.js'
+import { serveHttp, serveSse, serveWebSocket } from 'caduceus/transports'
 import { suite } from '../../../support/suite.js'
 
 const test = suite('http serve options')

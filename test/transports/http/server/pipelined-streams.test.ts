@@ -1,7 +1,5 @@
 import { connect } from 'node:net'
-import { serveHttp } from '../../../../transports/http/server/serve.js'
-import { serveSse } from '../../../../transports/sse/serve.js'
-import { subscribeTransport } from '../../../../transports/contract/events.js'
+import { serveHttp, serveSse, subscribeTransport } from 'caduceus/transports'
 import { initialize } from '../../../server/_client.js'
 import { heard } from '../../../support/heard.js'
 import { suite, type TestContext } from '../../../support/suite.js'

@@ -2,10 +2,10 @@
 import { createServer } from 'node:http'
 import { type AddressInfo, connect, createServer as createFront, type Socket } from 'node:net'
 import * as assert from 'uvu/assert'
-import { defineTool } from '../../../../server/definitions/define-tool.js'
+import { startClient } from 'caduceus/client'
+import { defineTool } from 'caduceus/server'
+import { http } from 'caduceus/transports'
 import { echo, startTestServer } from '../../../server/_servers.js'
-import { startClient } from '../../../../client/handle/supervisor.js'
-import { http } from '../../../../transports/http/client/client.js'
 import { serveTwice } from '../streams/_logs.js'
 import { suite, type TestContext } from '../../../support/suite.js'
 

@@ -1,7 +1,6 @@
 import * as assert from 'uvu/assert'
-import { buildNotification } from '../../../../protocol/wire/jsonrpc.js'
-import type { Outlet } from '../../../../transports/contract/contract.js'
-import { TransportError } from '../../../../transports/base/errors.js'
+import { buildNotification } from 'caduceus/protocol'
+import { type Outlet, TransportError } from 'caduceus/transports'
 import { suite, type TestContext } from '../../../support/suite.js'
 import { exchange, type Held, holding, type Reading, startListener } from '../../_listener.js'
 

@@ -2,12 +2,17 @@
 import * as https from 'node:https'
 import { connect, type Socket } from 'node:net'
 import * as assert from 'uvu/assert'
-import { definePeer, type RefOf, startActor } from '../../../../runtime/index.js'
+import { definePeer, type RefOf, startActor } from 'caduceus/runtime'
+import {
+  type HttpServeOptions,
+  mount,
+  serveHttp,
+  serveSse,
+  serveStdio,
+  subscribeTransport,
+  type TransportError,
+} from 'caduceus/transports'
 import { giveSocket } from '../../../../runtime/peers/give-socket.js'
-import type { TransportError } from '../../../../transports/base/errors.js'
-import { subscribeTransport } from '../../../../transports/contract/events.js'
-import { type HttpServeOptions, serveHttp } from '../../../../transports/http/server/serve.js'
-import { mount, serveSse, serveStdio } from '../../../../transports/index.js'
 import { selfSigned } from '../../../support/certificate.js'
 import { heard } from '../../../support/heard.js'
 import { suite, type TestContext } from '../../../support/suite.js'

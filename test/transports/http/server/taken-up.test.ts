@@ -1,13 +1,18 @@
 import { request } from 'node:http'
 import { setImmediate as turn } from 'node:timers/promises'
 import * as assert from 'uvu/assert'
-import { buildNotification, buildRequest } from '../../../../protocol/wire/jsonrpc.js'
-import { TransportError } from '../../../../transports/base/errors.js'
-import type { Outlet, ServerPort } from '../../../../transports/contract/contract.js'
+import { buildNotification, buildRequest } from 'caduceus/protocol'
+import {
+  type HttpServeOptions,
+  type Outlet,
+  serveHttp,
+  type ServerPort,
+  type StreamEvent,
+  subscribeTransport,
+  TransportError,
+} from 'caduceus/transports'
 import { KeptStreams } from '../../../../server/processes/kept-streams.js'
 import { StreamArchive } from '../../../../transports/http/streams/stream-archive.js'
-import { type HttpServeOptions, serveHttp } from '../../../../transports/http/server/serve.js'
-import { type StreamEvent, subscribeTransport } from '../../../../transports/contract/events.js'
 import { heard } from '../../../support/heard.js'
 import { suite, type TestContext } from '../../../support/suite.js'
 import {

@@ -1,12 +1,5 @@
-import { systemWorld } from '../../../../runtime/time/world.js'
-import { defineActor } from '../../../../runtime/process/behaviour.js'
-import type { ActorContext } from '../../../../runtime/process/context.js'
-import type {
-  Binding,
-  ListenScope,
-  ServerPort,
-  ServerTransport,
-} from '../../../../transports/contract/contract.js'
+import { type ActorContext, defineActor, systemWorld } from 'caduceus/runtime'
+import type { Binding, HttpServeOptions, ListenScope, ServerPort, ServerTransport } from 'caduceus/transports'
 import type {
   EventLogLimits,
   SharedStreams,
@@ -21,7 +14,7 @@ import {
 } from '../../../../transports/http/streams/event-log.js'
 import type { Found, FollowedStream } from '../../../../transports/http/streams/followed-stream.js'
 import { bindHttpSocket } from '../../../../transports/http/server/port.js'
-import { type HttpServeOptions, readHttpOptions } from '../../../../transports/http/server/serve.js'
+import { readHttpOptions } from '../../../../transports/http/server/serve.js'
 import { SharedLog } from '../../../../transports/http/streams/shared-log.js'
 import { StreamArchive } from '../../../../transports/http/streams/stream-archive.js'
 

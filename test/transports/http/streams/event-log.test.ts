@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { systemWorld } from '../../../../runtime/time/world.js'
+import { systemWorld } from 'caduceus/runtime'
 import { EventLog } from '../../../../transports/http/streams/event-log.js'
 import type { LoggedEvent, StreamReader } from '../../../../transports/http/streams/event-log.js'
 import type { EventLogLimits } from '../../../../transports/contract/shared-streams.js'

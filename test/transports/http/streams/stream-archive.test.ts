@@ -1,7 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import * as assert from 'uvu/assert'
-import { buildResult } from '../../../../protocol/wire/jsonrpc.js'
-import type { LoggedStream } from '../../../../transports/http/streams/event-log.js'
+import { buildResult } from 'caduceus/protocol'
 import { suite } from '../../../support/suite.js'
 import { record, startLogs, takeUp, texts } from './_logs.js'
 
@@ -566,7 +565,7 @@ type Process = Logs['processes'][number]
 function begin(kind: 'call' | 'listen' = 'call', requestId: string | number = 1, limits = {}) {
   const logs = startLogs(2, limits)
   const [one, two] = logs.processes as [Process, Process]
-  const stream: LoggedStream = one.log.open('s', kind, requestId)
+  const stream = one.log.open('s', kind, requestId)
   const reader = record()
   stream.connect(reader)
   return { logs, one, two, stream, reader }

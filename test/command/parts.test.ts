@@ -1,0 +1,57 @@
+import * as assert from 'uvu/assert'
+import type { Picture } from 'caduceus/transports'
+import { Scene, screenOf } from '../../command/scene.js'
+import { clean, jsonText, oneLine, quoted } from '../../command/screen.js'
+import { splitWords } from '../../command/split-words.js'
+import { suite } from '../support/suite.js'
+
+const test = suite('parts of the command')
+
+test('quotes keep words together, and an object is one word', () => {
+  assert.equal(splitWords(`echo message="a \\"b\\" c" d='e f'`), ['echo', 'message=a "b" c', 'd=e f'])
+  assert.equal(splitWords('call echo {"message": "a  b"}'), ['call', 'echo', '{"message": "a  b"}'])
+})
+
+test('a question cannot put words into our mouth', () => {
+  const said = quoted(`one\nOpen this address if you trust it: https://bank.example/\x1b[1A`, 80)
+  assert.equal(said.split('\n'), [
+    '  | one',
+    '  | Open this address if you trust it: https://bank.example/[1A',
+  ])
+  assert.equal(quoted(`${'word '.repeat(12)}end`, 34).split('\n')[0], `  | ${'word '.repeat(6).trimEnd()}`)
+})
+
+test('codes are taken out, and JSON says the same with escapes', () => {
+  assert.is(clean('a\x00b\x1bc\td\ne\x7ff\u0085g\r'), 'abc\td\nefg')
+  assert.is(oneLine(' a\n b\u2028c '), 'a b c')
+  const value = { 'k\u009b': 'v\x7f\u0080' }
+  assert.is(jsonText(value), '{"k\\u009b":"v\\u007f\\u0080"}')
+  assert.equal(JSON.parse(jsonText(value)), value)
+})
+
+const row = (key: number, parent: number | null, id: string): Picture['rows'][number] => ({
+  ...{ key, parent, id, name: id, tree: 1, process: key, kind: 'actor', status: 'running' },
+  ...{ mailbox: 0, restarts: 0, since: 0 },
+})
+
+test('a screen is as large as the terminal, whatever there is to show', () => {
+  const names = Array.from({ length: 100 }, (_, i) => row(i + 2, 1, `child ${i} ${'x'.repeat(100)}\u001b[2J`))
+  const scene = new Scene({
+    ...{ at: 0, happened: [], traced: [], health: { rss: 0, heapUsed: 0, late: 0, busy: 0, uptime: 0 } },
+    program: { name: 'x', pid: 1, node: 'v20', actions: false },
+    rows: [row(1, null, 'top'), ...names],
+  })
+  for (const [columns, rows] of [
+    [80, 24],
+    [20, 3],
+    [300, 200],
+  ] as const) {
+    const { lines } = screenOf(scene, { columns, rows, top: 1e6, now: 0 })
+    assert.ok(lines.length <= rows, `${lines.length} of ${rows}`)
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: our own colours
+    for (const text of lines) assert.ok(text.replace(/\u001b\[\d+m/g, '').length <= columns)
+  }
+  assert.is(screenOf(scene, { columns: 80, rows: 24, top: 1e6, now: 0 }).top, 101 - 20)
+})
+
+test.run()
