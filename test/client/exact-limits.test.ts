@@ -47,7 +47,7 @@ test('a verdict for the older era holds for an hour', () => {
   )
 })
 
-test('a budget of two in a minute has another one every half of it, and never more than two', () => {
+test('a retry budget of two a minute refills every 30 s and never exceeds two', () => {
   const budget = new RetryBudget({ perMinute: 2 })
   const taken = [0, 0, 0, 29_999, 30_000, 30_000, 600_000, 600_000, 600_000].map((now) => budget.take(now))
   assert.equal(taken, [true, true, false, false, true, false, true, true, false])
@@ -57,7 +57,7 @@ function busy(status: number, retryAfter: string): TransportError {
   return new TransportError('HTTP_STATUS', 'busy', { data: { status, retryAfter }, retryable: true })
 }
 
-test('a call that a busy server invites is made again when that is before its deadline', () => {
+test('a call is retried after Retry-After if that is before its deadline', () => {
   for (const status of [429, 503]) {
     const budget = new RetryBudget({ perMinute: 9 })
     assert.is(budget.waitFor(busy(status, '2'), 2_000, worldAt(0)), undefined)

@@ -42,7 +42,7 @@ function liar(take: (request: JsonRpcRequest, say: Say) => void, initialize: obj
 
 const text = (value: string): object => ({ content: [{ type: 'text', text: value }] })
 
-test('answers to a call that was given up, and answers that come twice, are counted and reach nobody', async (t) => {
+test('late and duplicate answers are counted and reach no caller', async (t) => {
   const { transport, say } = liar(({ id, params }, tell) => {
     if (params?.name === 'quick') for (const value of ['first', 'second']) tell({ id, result: text(value) })
   })
@@ -59,7 +59,7 @@ test('answers to a call that was given up, and answers that come twice, are coun
   assert.equal([counts.late, counts.unknown, inFlight, waiting], [2, 2, 0, 0])
 })
 
-test('initialize that is answered twice, also in another revision, is one session of the first', async (t) => {
+test('a second answer to initialize is ignored, and the first session stays', async (t) => {
   const { transport, say } = liar(({ id }, tell) => tell({ id, result: text('here') }))
   const { client } = watch(t, { transport })
   await client.ready()
@@ -103,7 +103,7 @@ test('capabilities of another type are not offered, and harm nobody', async (t) 
   await client.ping()
 })
 
-test('a server that offers nothing at all is connected to, supports nothing, and may be asked all the same', async (t) => {
+test('a server without capabilities connects, supports nothing and can be called', async (t) => {
   const { transport } = liar(({ id }, tell) => tell({ id, error: { code: -32601, message: 'no' } }), {
     result: { ...greeting, capabilities: {} },
   })
@@ -130,7 +130,7 @@ test('keys that touch prototypes are data', async (t) => {
   assert.is(({} as { polluted?: number }).polluted, undefined)
 })
 
-test('a tool whose name is a megabyte long is listed and called like any other, and no error repeats it', async (t) => {
+test('a tool with a name of 1 MB works like any other, and no error repeats the name', async (t) => {
   const name = 'n'.repeat(1_000_000)
   const outputSchema = { type: 'object', properties: { n: { type: 'number' } }, required: ['n'] }
   const { transport } = liar(({ id, method }, tell) => {
@@ -199,7 +199,7 @@ test('a list that gives the same cursor for ever ends at the page limit', async 
   assert.is(pages, 100)
 })
 
-test('a flood of changes, logs and pings makes the client ask nothing, and calls go through it', async (t) => {
+test('a flood of changes, logs and pings causes no requests and delays no call', async (t) => {
   const { transport, say, heard, answers } = liar(({ id }, tell) => tell({ id, result: text('through') }))
   const { client } = watch(t, { transport })
   let told = 0
@@ -235,7 +235,7 @@ test('progress after the end, backwards, of no number or for nobody is dropped',
   assert.equal(seen, [1, 2])
 })
 
-test('a slow reader of states and of notifications holds a bounded number of them, the newest', async (t) => {
+test('a slow reader of states and notifications buffers only the newest, bounded', async (t) => {
   const { transport, say } = liar(() => {})
   const { client } = watch(t, { transport })
   await client.ready()

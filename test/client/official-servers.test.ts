@@ -29,7 +29,7 @@ async function tryEverything(client: Client): Promise<void> {
   await client.ping()
 }
 
-test('over http: the era is found, everything is called, questions are answered, changes are heard', async (t) => {
+test('over http: the era is found, and calls, questions and changes all work', async (t) => {
   const handler = createMcpHandler(await officialParts())
   const handle = toNodeHandler(handler)
   const server = createServer((request, response) => {

@@ -51,7 +51,7 @@ async function startBoth(t: TestContext) {
   return { folder, memory, files, memories, said, ready }
 }
 
-test('files are written, read, listed and edited within the roots that we name, and nowhere else', async (t) => {
+test('files are written, read, listed and edited within the named roots only', async (t) => {
   const { folder, files, said } = await startBoth(t)
   const path = join(folder, 'žluťoučký.txt')
   await files.callTool('write_file', { path, content: 'one\ntwo 🐍\n' })
@@ -84,7 +84,7 @@ test('what is remembered is found again, and who subscribed hears of it', async 
   assert.is((await memories.callTool('add_observations', unknown)).isError, true)
 })
 
-test('both killed in the middle of a call: each is told at once, and both go on with roots, data and subscription', async (t) => {
+test('both killed during a call: calls reject, roots, data and subscription return', async (t) => {
   const { folder, memory, files, memories, said, ready } = await startBoth(t)
   const updates = heard<{ uri: string }>()
   memories.onNotification('notifications/resources/updated', updates.add)

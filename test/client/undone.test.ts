@@ -41,7 +41,7 @@ test('a member of a pool that cannot be started is tried again until it can', as
   )
 })
 
-test('a cursor that the server does not know any more drops the pages before it: the list is asked for anew', async (t) => {
+test('a cursor unknown to the server drops the pages read, and the list starts over', async (t) => {
   const asked: unknown[] = []
   const kept = { resultType: 'complete', ttlMs: 60_000, cacheScope: 'private' }
   const { url } = await listen(
@@ -83,7 +83,7 @@ test('files of sign-ins: descriptors and files are given back, whatever goes wro
   assert.is((await readdir(path)).length, 1)
 })
 
-test('files of sign-ins: what cannot be written, read or removed is told, and no half of it stays', async (t) => {
+test('sign-in files: a failed write, read or removal is reported and leaves no part', async (t) => {
   const path = await folder(t)
   const storage = fileAuthStorage(path)
   await storage.write('k', { n: 1 })

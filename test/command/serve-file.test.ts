@@ -50,7 +50,7 @@ test("the servers of a host's file are one, and come and go with the file", asyn
   assert.ok(readFileSync(file, 'utf8').startsWith('{ broken'))
 })
 
-test('an entry that is wrong is told and left out; once the file is mended its server comes', async (t) => {
+test('a wrong entry is reported and left out until the file is mended', async (t) => {
   const home = newHome(t)
   const file = join(home, 'mcp.json')
   const entry = { command: process.execPath, args: [serverFile, '--stdio'] }
@@ -80,7 +80,7 @@ test('an entry that is wrong is told and left out; once the file is mended its s
   assert.is(await stop(), 0)
 })
 
-test('a file that says less than it should changes nothing, and costs no call; one that says none means it', async (t) => {
+test('a broken file changes nothing and fails no call; an empty list ends the servers', async (t) => {
   const home = newHome(t)
   const file = join(home, 'mcp.json')
   const entry = { command: process.execPath, args: [serverFile, '--stdio'] }

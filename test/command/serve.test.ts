@@ -30,7 +30,7 @@ test('a module is served over HTTP, and SIGTERM ends it with 0', async (t) => {
   assert.is(await stop(), 0)
 })
 
-test('several processes serve a module, and SIGHUP replaces them without losing a session', async (t) => {
+test('several processes serve a module, and SIGHUP replaces them and keeps sessions', async (t) => {
   const home = newHome(t)
   const text = moduleText('').replace('run: () => ""', 'run: () => String(process.pid)')
   writeFileSync(join(home, 'server.mjs'), text)

@@ -49,7 +49,7 @@ const client = startClient<${type}>({ transport: http('http://127.0.0.1:1/mcp') 
 ${call}
 `
 
-test('the types of a server of ours are those of its client: wrong arguments do not compile', async (t) => {
+test('server types are the types of its client: wrong arguments do not compile', async (t) => {
   const home = newHome(t)
   const { code, out, err } = await caduceus(t, ['types', '--output', 'server.ts', ...overStdio], { home })
   assert.is(code, 0, err)

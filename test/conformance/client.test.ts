@@ -93,7 +93,7 @@ test('without the address of a server it says how it is used', async (t) => {
   }
 })
 
-test('two that start at once in a fresh checkout list, read, get and call all there is', async (t) => {
+test('two suites started at once in a fresh checkout list, read, get and call it all', async (t) => {
   const { url, asked } = await startNoting(t)
   const folder = checkOut(t)
   const one = join(folder, 'scripts', 'conformance-client.mjs')

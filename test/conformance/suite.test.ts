@@ -53,7 +53,7 @@ function lastLine(output: string): string | undefined {
   return output.trimEnd().split('\n').at(-1)
 }
 
-test('checks that succeed are a pass; what is skipped or told in passing does not count', async (t) => {
+test('successful checks pass the scenario; skipped and informative ones do not count', async (t) => {
   const what = `begin('a'); write('a', 'INFO', 'SUCCESS', 'SKIPPED'); begin('b-c'); write('b-c', 'SUCCESS')`
   const { code, output } = await runOn(t, what)
   assert.is(lastLine(output), '2 passed, 0 failed')

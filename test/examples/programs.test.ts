@@ -7,7 +7,7 @@ import { suite } from '../support/suite.js'
 
 const test = suite('README programs', { timeout: 30_000 })
 
-test('the server counts for each session, and the one-off client leaves nothing behind', async (t) => {
+test('the server counts per session, and the one-off client leaves nothing behind', async (t) => {
   const server = spawn(process.execPath, [program('server')], {
     env: { ...process.env, PORT: '0' },
     stdio: ['ignore', 'pipe', 'inherit'],

@@ -55,7 +55,7 @@ test('a server on standard input works when they are free again', async (t) => {
   await worksAgain(client, reports)
 })
 
-test('clients of every transport that begin without any are connected when they are free again', async (t) => {
+test('clients without descriptors connect once some are free, on every transport', async (t) => {
   const echo = defineTool({
     name: 'echo',
     input: { type: 'object', properties: { text: { type: 'string' } } },

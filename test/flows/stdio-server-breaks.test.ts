@@ -38,7 +38,7 @@ for (const name of ['base', 'transport', 'tasks', 'sessions', 'group']) {
   })
 }
 
-test('what held its session is killed: the program ends, and the client comes back to a new one', async (t) => {
+test('when the holder of sessions is killed, program and client start anew', async (t) => {
   const { client, phases } = startCounting(t)
   assert.is((await client.callTool('count')).text, '1')
   const again = new Promise<void>((resolve) => {

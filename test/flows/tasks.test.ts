@@ -127,7 +127,7 @@ test('who gives a call up ends the handler of its task', async (t) => {
   }
 })
 
-test('a server that is killed costs no task of a file store, and its steps are done once', async (t) => {
+test('a killed server loses no task of a file store, and each step runs once', async (t) => {
   for (const era of eras) {
     const folder = makeFolder(t)
     const first = await program(t, 'server', folder, '0', 'tasks')

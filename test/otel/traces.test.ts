@@ -122,7 +122,7 @@ async function open(t: TestContext, era: (typeof eras)[number]): Promise<Connect
 }
 
 for (const era of eras) {
-  test(`${era}: a call is one trace: the caller's span, the client's, the server's, and the handler's own`, async (t) => {
+  test(`${era}: a call is one trace of caller, client, server and handler`, async (t) => {
     const { of, spans } = observed(t)
     const { client } = await open(t, era)
     seen.length = 0
@@ -161,7 +161,7 @@ for (const era of eras) {
     assert.is(called.attributes['mcp.protocol.version'], revision)
   })
 
-  test(`${era}: failures are told as what they are, and a call that is given up ends its span`, async (t) => {
+  test(`${era}: failures have their own status, and an aborted call ends its span`, async (t) => {
     const { of, spans } = observed(t)
     const { client } = await open(t, era)
     await client.callTool('refuse')
@@ -241,7 +241,7 @@ test('durations, sessions and restarts are measured', async (t) => {
   assert.is((await server.sessions()).length, 1)
 })
 
-test('a request carries the context beside what its caller gave; without this, nothing is added', async (t) => {
+test('a request adds trace context to the metadata of its caller, or nothing', async (t) => {
   const { spans, undo } = observed(t)
   const server = scriptedServer({ 'tools/call': { content: [] } })
   const client = startClient({ transport: server.transport, logger: false })
@@ -278,7 +278,7 @@ test('the official client sends its context, and the server goes on with it', as
   assert.is(of(SpanKind.INTERNAL, 'look up').spanContext().traceId, '0af7651916cd43dd8448eb211c80319c')
 })
 
-test('requests that are answered at once have their spans, too: lists, pings, what is not there', async (t) => {
+test('requests answered at once have spans, too: lists, pings, unknown methods', async (t) => {
   for (const era of eras) {
     const { of, undo } = observed(t)
     const { client } = await open(t, era)
@@ -302,7 +302,7 @@ test('requests that are answered at once have their spans, too: lists, pings, wh
   }
 })
 
-test('the processes and their waiting messages are measured when somebody collects, and not after', async (t) => {
+test('processes and waiting messages are measured on collection, and not afterwards', async (t) => {
   const { measured, undo } = observed(t)
   await open(t, 'modern')
   const before = await measured()
@@ -315,7 +315,7 @@ test('the processes and their waiting messages are measured when somebody collec
   assert.is((await measured()).get('caduceus.processes')?.[0]?.value, processes?.value)
 })
 
-test('a client that looks for its server again is a span, and how long it had one is measured', async (t) => {
+test('a reconnect is a span, and the time of each connection is measured', async (t) => {
   const { spans, measured } = observed(t)
   const server = scriptedServer({ 'tools/call': { content: [] } })
   const client = startClient({
@@ -390,7 +390,7 @@ test('names that only clients know are measured together, and spans have them cu
   assert.equal([...names].filter(Boolean).sort(), ['_OTHER', 'price'])
 })
 
-test('what fails in OpenTelemetry costs no call anything, and is told to its diagnostics', async (t) => {
+test('a failure in OpenTelemetry harms no call and goes to its diagnostics', async (t) => {
   const told: string[] = []
   const note = (...words: unknown[]): void => void told.push(words.map(String).join(' '))
   diag.setLogger({ error: note, warn() {}, info() {}, debug() {}, verbose() {} })

@@ -39,7 +39,7 @@ test('a peer says that it cannot start from one file', async (t) => {
   assert.match(output, /BAD_OPTION module: expected caduceus as an external package .* got "file:/)
 })
 
-test('a server with an isolated handler says that it cannot start from one file, and what to do', async (t) => {
+test('an isolated handler in a one-file bundle fails the start and says what to do', async (t) => {
   const handler = pathToFileURL(inRoot('.t', 'test', 'examples', 'definitions', 'matches.js')).href
   const { output } = await runBundled(
     t,

@@ -18,7 +18,7 @@ import { suite } from '../support/suite.js'
 
 const test = suite('protocol: to the letter')
 
-test('RFC 6570: each operator writes reserved characters as the table of its appendix A says', () => {
+test('RFC 6570: each operator encodes reserved characters as in appendix A', () => {
   const value = '1&admin=1/#?é'
   const encoded = '1%26admin%3D1%2F%23%3F%C3%A9'
   const plain = '1&admin=1/#?%C3%A9'
@@ -78,7 +78,7 @@ test('what a form or a prompt gives as text is read as its kind, and as nothing 
     assert.is(kind.fromText(text), value, `${text} as ${JSON.stringify(kind.jsonSchema)}`)
 })
 
-test('lengths, counts and numbers are taken at both of their limits, and refused one beyond', async () => {
+test('lengths, counts and numbers pass at both limits and fail one beyond', async () => {
   const list = (count: number) => Array.from({ length: count }, () => 1)
   for (const [schema, good, bad] of [
     [field.list(field.integer(), { min: 2, max: 3 }), [list(2), list(3)], [list(1), list(4)]],
@@ -120,7 +120,7 @@ test('an address of e-mail is one from its first character to its last', () => {
     assert.is(checkFormat.email(text), false, text)
 })
 
-test('the work of a pattern grows with the places it may be at, not only with the text', () => {
+test('the work of a pattern counts its possible positions, not only the text', () => {
   const spent = (source: string): number => {
     let units = 0
     const pattern = compilePattern(source, (more) => {
@@ -150,7 +150,7 @@ test('what has been read of a calendar cannot be changed', () => {
   assert.instance(moment?.local, NaiveDateTime)
 })
 
-test('an issue says what the validator says where there is no better sentence, and names the keyword where nobody says anything', () => {
+test('an issue quotes the validator without a better sentence, or names its keyword', () => {
   const about = { instancePath: '/a', params: {} }
   assert.equal(
     toIssues(

@@ -78,7 +78,7 @@ test('deadlines of ever new lengths leave nothing behind once they are over', as
   assert.ok(deadlines)
 })
 
-test('an actor whose init fails with the error of another start is reported as crashed, as for any other error', async (t) => {
+test('an init that fails with the error of another start is reported as a crash', async (t) => {
   const crashes = hear(t, 'crash')
   const inner = new RuntimeError('START_FAILED', 'another one could not be started')
   const failing = defineActor({

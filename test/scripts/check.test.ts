@@ -262,7 +262,7 @@ test('a folder as argument keeps to the problems of that folder', async (t) => {
   assert.match(outcome.output, 'server/b.ts:1 let at module level')
 })
 
-test('a type error is named by file and line, and a type test that no longer fails is one', async (t) => {
+test('a type error has file and line, and a stale type test is an error', async (t) => {
   const files = {
     'tsconfig.json': readFileSync(inRoot('tsconfig.json'), 'utf8'),
     'runtime/a.ts': `export const a: string[] = ['a']\nexport const b: string = a[0]\n`,

@@ -47,7 +47,7 @@ test('a code without a sentence of its own is named', async (t) => {
   )
 })
 
-test('every code of every class is in the page once, with its class, its file, a sentence and a remedy', () => {
+test('each code of each class is in the page once, with class, file and remedy', () => {
   const page = readFileSync(inRoot('protocol', 'errors.md'), 'utf8')
   const rows = [
     ...page.matchAll(/^\| `([A-Z0-9_]+)` \| \[`(\w+)`\]\(\.\.\/([\w/.]+)\) \| (.+) \| (.*) \|$/gm),

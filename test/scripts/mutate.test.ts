@@ -108,7 +108,7 @@ async function judgeMutant(t: TestContext, tests: Record<string, string>): Promi
 const urlOf = (...path: string[]): string => pathToFileURL(inRoot('scripts', ...path)).href
 const holds = file("test('holds', () => {})")
 
-test('a test that fails once does not kill a mutant, and is not told of by the next run', async (t) => {
+test('a flaky failure does not kill a mutant and is forgotten by the next run', async (t) => {
   const flaky = file(`import { existsSync, writeFileSync } from 'node:fs'
     test('holds the second time', () => {
       const isFirst = !existsSync('seen')
@@ -119,7 +119,7 @@ test('a test that fails once does not kill a mutant, and is not told of by the n
   assert.equal(await judgeMutant(t, tests), { outcome: 'survived', files: 2, of: 2 })
 })
 
-test('a file that ends before any of its tests kills a mutant, also after a file that passed', async (t) => {
+test('a file that ends before its tests kills a mutant, also after one that passed', async (t) => {
   const dies = "import { one } from '../../runtime/one.mjs'\nif (one !== 1) process.exit(0)\n"
   const tests = { 'test/runtime/a.test.ts': holds, 'test/runtime/b.test.ts': dies }
   assert.equal(await judgeMutant(t, tests), {

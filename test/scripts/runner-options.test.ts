@@ -79,7 +79,7 @@ test('--coverage tells the lines of the sources that no test reached', async (t)
   assert.is(lastLine(outcome), '1 passed, 0 failed')
 })
 
-test('--check adds the checks of the house, and a problem there is a failure of the run', async (t) => {
+test('--check runs the checks of the house, whose problems fail the run', async (t) => {
   const files = {
     'tsconfig.json': '{ "include": ["runtime/a.ts"] }\n',
     'runtime/a.ts': 'export let a = 1\n',

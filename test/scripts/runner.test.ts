@@ -21,7 +21,7 @@ test('a failing test is named and its message shown, and the other tests still r
   assert.is(lastLine(outcome), '1 passed, 2 failed')
 })
 
-test('a test that never settles fails at its own timeout, with its signal aborted and its cleanups run', async (t) => {
+test('a hanging test fails at its timeout, aborts its signal and runs its cleanups', async (t) => {
   const body = `test('waits', (t) => {
     t.signal.addEventListener('abort', () => console.log('signal aborted'))
     t.after(() => console.log('cleanup one'))
@@ -54,7 +54,7 @@ test('a file that blocks is killed at its time limit and named', async (t) => {
   assert.is(lastLine(outcome), '1 passed, 1 failed')
 })
 
-test('a killed file takes the processes it started with it, also those in a group of their own', async (t) => {
+test('a killed file ends the processes it started, also those in own groups', async (t) => {
   const body = `test('spins', async () => {
     const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { detached: true, stdio: 'ignore' })
     await new Promise((resolve) => child.once('spawn', resolve))

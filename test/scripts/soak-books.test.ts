@@ -150,7 +150,7 @@ test('what servers did agrees with what clients were told', () => {
   assert.equal(judged(clients, ran(a), ran(b, b, 't')), [])
 })
 
-test('an append that was done twice, or not at all, or that nobody asked for, or that had not been sent, is told', () => {
+test('a double, lost, unasked or unsent append is reported', () => {
   const a = 'a-1-append-1'
   const done = { 'a-1': [asked('a-1', a), ok(a, [a])] }
   assert.equal(judged(done, ran(a), ran(a, 'again')), ['truth: ran too often'])
@@ -179,7 +179,7 @@ test('a session of two clients is told, and one that was to last and did not', (
   assert.equal(judged(anew('b-2', b, d), ran(b), ran(d, d, 't')), [], 'its sessions are in memory')
 })
 
-test('a history is kept in files by clients, and a line that a kill cut short is no event', (t) => {
+test('clients write history files, and a line cut by a kill is no event', (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'soak-books-'))
   t.after(() => rmSync(folder, { recursive: true }))
   let now = 0
@@ -204,7 +204,7 @@ function recovery() {
   return { watched, kinds: () => [...violations.byKind.entries()] }
 }
 
-test('a client that is ready again in time is right, and its time is counted from when its server was back', () => {
+test('a client ready in time passes, measured from the return of its server', () => {
   const { watched, kinds } = recovery()
   watched.block(['a'])
   watched.changed('a', 'disconnected', 10)
@@ -249,7 +249,7 @@ test('arguments are checked, and what is wrong is said in a sentence', () => {
   assert.match(String(read('now')), 'now')
 })
 
-test('a plan has as many clients as were wanted, of every transport, and some that nothing happens to', () => {
+test('a plan has all clients, every transport, and some clients without faults', () => {
   for (const clients of [fewestClients, 40, 200]) {
     const { places } = planOf(clients)
     assert.is(places.length, clients)
@@ -304,7 +304,7 @@ test('a call that was overdue and is settled after all has one outcome, not two'
   assert.equal(kinds(), ['no outcome', 'double outcome'])
 })
 
-test('a call may run out of time while its server is away, or has only just come back, and at no other time', () => {
+test('a call may time out only while its server is away or just back', () => {
   const { ledger, begin, kinds, freed } = books()
   begin(1)
   freed(Number.POSITIVE_INFINITY)
@@ -319,7 +319,7 @@ test('a call may run out of time while its server is away, or has only just come
   assert.equal(kinds(), ['unexpected TIMEOUT'])
 })
 
-test('the first answer to a call that waited for its server is measured from the return, and told when it is late', () => {
+test('the first call answered after a return is timed, and reported when late', () => {
   const { ledger, begin, kinds } = books()
   const settle = (id: number, at: number): void =>
     ledger.settle(id, { code: 'ok', answer: `token ${id}` }, at)

@@ -16,7 +16,7 @@ test('what is wrong in more than its time is always described, and first', () =>
   assert.is(violations.list.length, 99)
 })
 
-test('time passes as fast as the machine has it for us: not while the loop is late, and slowly while others work, too', () => {
+test('time passes at the pace of the machine: slower for a late loop and other load', () => {
   const meter = new PaceMeter(0)
   meter.tick(50, 50)
   assert.is(meter.at(50, 50), 50)
@@ -43,7 +43,7 @@ test('time never goes back, whatever is measured, and whenever', () => {
   }
 })
 
-test('programs that wait for a processor slow it down; whoever is new or has gone does not count', () => {
+test('programs waiting for a processor slow time down; new and gone ones do not', () => {
   const before = new Map([
     [1, { ran: 100, waited: 0 }],
     [2, { ran: 50, waited: 20 }],

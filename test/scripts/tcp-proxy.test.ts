@@ -47,7 +47,7 @@ for (const [side, other] of [
   ['client', 'server'],
   ['server', 'client'],
 ] as const)
-  test(`what a ${side} says waits for the end of a one-way cut, and what it hears does not`, async (t) => {
+  test(`in a one-way cut what a ${side} sends waits, and what it receives arrives`, async (t) => {
     const { proxy, join } = await connected(t)
     const before = await join()
     proxy.silence(side)

@@ -93,7 +93,7 @@ function signatureOf(token: string): string {
   return token.slice(token.lastIndexOf('.') + 1)
 }
 
-test('no token is in events, logs, reports, records, trees or answers: good, bad and unknown ones', async (t) => {
+test('no token appears in events, logs, reports, records, trees or answers', async (t) => {
   const { issuer, told, use } = await start(t, () => undefined)
   const tokens = [
     await issuer.issue({ scope: 'read' }),

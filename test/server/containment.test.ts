@@ -55,7 +55,7 @@ const crashes = {
 }
 
 for (const [how, run] of Object.entries(crashes)) {
-  test(`a tool that ${how} fails that call with isError and the number of the report, and nothing else`, async (t) => {
+  test(`a tool that ${how} fails its call with isError and a report number, no other`, async (t) => {
     if (/leaves|timer|nextTick|listener/.test(how)) t.expectStray(1)
     const { logger, reports } = reportLog()
     const server = await startTestServer(t, [count, defineTool({ name: 'crash', run })], { logger })
@@ -95,7 +95,7 @@ test('the answer shows the message of a crash only where the server says so', as
 })
 
 for (const spoken of ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25', '2026-07-28'])
-  test(`${spoken}: what a tool does wrong is a result for the model, and anything else is an error`, async (t) => {
+  test(`${spoken}: tool mistakes are results for the model, others are errors`, async (t) => {
     const tools = [
       defineTool({ name: 'crash', run: () => Promise.reject(new Error('secret')) }),
       defineTool({ name: 'misfit', output: { n: field.integer() }, run: () => ({ n: 'secret' }) as never }),
@@ -218,7 +218,7 @@ test('a ToolError with something else than a text says what that says', async (t
   assert.equal(await read('odd'), [true, 'a value that cannot be shown'])
 })
 
-test('a tool that never settles is stopped at its timeout, told so, and answered for the model', async (t) => {
+test('a hanging tool is aborted at its timeout, and the model gets an answer', async (t) => {
   let aborted = false
   const slow = defineTool({
     name: 'slow',

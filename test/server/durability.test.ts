@@ -121,7 +121,7 @@ test('a client hears that the next program may offer something else', async (t) 
   stream.close()
 })
 
-test('a session that was ended is 404 in the next program, by DELETE or by its idle time', async (t) => {
+test('a session ended by DELETE or by idle time is 404 in the next program', async (t) => {
   const folder = makeFolder(t)
   const first = await startNext(t, folder, { idleTimeout: 50 })
   const [deleted, idle] = await Promise.all([
@@ -176,7 +176,7 @@ test('a folder that cannot be there fails what has to be saved, and nothing else
   assert.is((await new RawClient(t, server.url).post({ jsonrpc: '2.0', id: 1, method: 'x' })).status, 400)
 })
 
-test('a session that is only listened to is saved now and then, so that no store forgets it', async (t) => {
+test('a session that only listens is saved now and then, so it is not forgotten', async (t) => {
   const saved: SessionRecord[] = []
   let heard = (): void => {}
   const store: SessionStore = {

@@ -58,7 +58,7 @@ function close(stream: Stream): number {
   return stream.status
 }
 
-test('a session is not there for anybody else, on any road, and goes on for whom it belongs to', async (t) => {
+test('a session is 404 for other principals on every route, and works for its own', async (t) => {
   const server = await startIdentifying(t)
   const ada = await clientOf(t, server, 'ada').open()
   assert.is(await ada.text('count'), '1')
@@ -169,7 +169,7 @@ test('a check may be given any time, also more than a timer of Node can be set t
   }
 })
 
-test('who is not let in is answered 401 with a challenge, a broken check costs its own request', async (t) => {
+test('an unidentified request is 401 with a challenge; a broken check fails alone', async (t) => {
   const server = await startIdentifying(t, {}, { authenticateTimeout: 50 })
   const good = await clientOf(t, server, 'ada').open()
   const answers = ['refused', 'expired', 'thrower', 'wrong', 'never'].map(async (name) => {

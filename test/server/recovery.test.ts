@@ -76,7 +76,7 @@ for (const part of parts) {
   }
 }
 
-test('the crash of one session restarts neither the group nor another session, and it comes back itself', async (t) => {
+test('a crashed session restarts alone and comes back itself', async (t) => {
   const { tool, entered } = makeGate()
   const server = await startTestServer(t, [count, tool])
   const [a, b] = await Promise.all([
@@ -126,7 +126,7 @@ test('restarts of the group do not use up what a session may crash itself', asyn
   assert.is(await client.text('count'), '4')
 })
 
-test('a call in flight while the group dies gets an error, in its stream if it has one', async (t) => {
+test('a call in flight when the group dies gets an error, in its stream if it has one', async (t) => {
   const { tool, entered } = makeGate()
   const server = await startTestServer(t, [tool, echo])
   const client = await new RawClient(t, server.url).open()

@@ -93,7 +93,7 @@ test('a host program that listens for the signal decides itself how to end', asy
   assert.is((await ended).code, 7)
 })
 
-test('SIGHUP ends no program that has no terminal: calls go on, and the log says that nothing is reloaded', async (t) => {
+test('without a terminal SIGHUP ends no program, and the log says no reload happens', async (t) => {
   const { child, call, logged } = await start(t, 'on', 'slow')
   child.kill('SIGHUP')
   assert.is((await call).text, 'done')
@@ -101,7 +101,7 @@ test('SIGHUP ends no program that has no terminal: calls go on, and the log says
   assert.is(child.exitCode ?? child.signalCode, null)
 })
 
-test('with a terminal SIGHUP says that it is gone: calls finish, hooks run, and the program ends with 0', async (t) => {
+test('with a terminal SIGHUP stops the server in order and exits with 0', async (t) => {
   const { child, call, ended } = await start(t, 'terminal', 'slow')
   child.kill('SIGHUP')
   assert.is((await call).text, 'done')

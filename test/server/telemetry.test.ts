@@ -90,7 +90,7 @@ test('what nobody asked for is neither written nor made', async (t) => {
   assert.equal(lines, [])
 })
 
-test('a server over HTTP whose sessions end with its program says so, once, and what to do', async (t) => {
+test('an HTTP server with memory sessions says once that they end with the program', async (t) => {
   const sessionIds = sealedIds({ keys: ['a key of these tests, and of no other'] })
   const store = createMemoryStore()
   for (const [options, times] of [

@@ -104,7 +104,7 @@ test('trap 10: what one request declares is not known to the next', async (t) =>
   assert.equal(told(await send(call('asks'))), [400, -32021, undefined])
 })
 
-test('trap 11, 12 and 13: header and body have to say the same, and something that is spoken', async (t) => {
+test('trap 11, 12 and 13: header and body agree on a supported revision', async (t) => {
   const { send } = await start(t)
   const other = { [metaKeys.protocolVersion]: '2025-11-25' }
   assert.equal(told(await send(withMeta('tools/list', other))), [400, -32020, undefined])
@@ -181,7 +181,7 @@ test('trap 61: headers of sessions are ignored and never sent back', async (t) =
   assert.equal([answer.status, answer.headers['mcp-session-id']], [200, undefined])
 })
 
-test('trap 63a and 72: a capability that the client lacks is 400, or in the stream once that is open', async (t) => {
+test('trap 63a and 72: a missing capability is 400, or in the stream once it is open', async (t) => {
   const { send } = await start(t)
   const early = await send(call('asks'))
   assert.equal(told(early), [400, -32021, undefined])

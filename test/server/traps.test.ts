@@ -30,7 +30,7 @@ test('trap 1: a version nobody knows is answered with one that the server speaks
 })
 
 for (const revision of revisions)
-  test(`trap 3 and 4, ${revision}: lists and ping are answered before notifications/initialized`, async (t) => {
+  test(`trap 3 and 4, ${revision}: lists and ping are answered before initialized`, async (t) => {
     const client = await startTrapped(t)
     const answer = await client.post(initialize('raw', revision, all))
     client.sessionId = String(answer.headers['mcp-session-id'])

@@ -82,7 +82,7 @@ test('a session that could not be deleted is there as before, and can be ended a
   )
 })
 
-test('a save ends when what is too many is off the disk, and what was saved again meanwhile stays', async (t) => {
+test('a save ends once excess records are deleted, and a newer save stays', async (t) => {
   const folder = makeFolder(t)
   const store = createFileStore({ folder, maxSessions: 2 })
   for (let round = 1; round <= 30; round++) {
@@ -97,7 +97,7 @@ test('a save ends when what is too many is off the disk, and what was saved agai
   }
 })
 
-test('an unfinished file is removed when it was not touched for more than a minute, and not before', async (t) => {
+test('a temporary file is removed after a minute without writes, not before', async (t) => {
   const folder = makeFolder(t)
   const now = 1_000_000_000
   const names = {
@@ -118,7 +118,7 @@ test('an unfinished file is removed when it was not touched for more than a minu
   )
 })
 
-test('64 handlers of notifications run at once in a session, the next one is dropped, and each that ends makes room', async (t) => {
+test('a session runs 64 notification handlers; the next is dropped until one ends', async (t) => {
   const news = heard<number>()
   const leave: (() => void)[] = []
   const ping = defineTool({ name: 'ping', run: () => 'pong' })

@@ -101,7 +101,7 @@ test('sealed ids that were made before the server end by its date', async (t) =>
   assert.is(own.now(world), 1_000)
 })
 
-test('a store that was made before its server has the time of the first one that opens it', async (t) => {
+test('a store made before its server uses the time of the first that opens it', async (t) => {
   const store = createMemoryStore({ idleTimeout: 10 })
   const time = { now: 0 }
   openStore(store, { ...worldAt(0), now: () => time.now })

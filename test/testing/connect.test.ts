@@ -61,7 +61,7 @@ test('options of the server, the client and both reach them, and more clients jo
   await until(() => lines.length > 0)
 })
 
-test('a client is the user that the test says, and others may join; scopes are checked', async () => {
+test('a test names the user of a client, adds other clients and has scopes checked', async () => {
   const who = defineTool({ name: 'who', run: (_, ctx) => String(ctx.principal?.subject) })
   const admin = defineTool({ name: 'admin', scopes: ['admin'], run: () => 'done' })
   const definition = defineServer({ name: 'users', version: '1', tools: [who, admin, count] })

@@ -12,7 +12,7 @@ const test = suite('testing: crash')
 
 const counting = defineServer({ name: 'counting', version: '1', tools: [count] })
 
-test('a session that crashes is reported like a bug of its own, and comes back with its state', async (t) => {
+test('a crashed session is reported like a bug and restored with its state', async (t) => {
   const { client, server, close } = await connect(counting)
   t.after(close)
   await client.callTool('count')

@@ -24,7 +24,7 @@ test('an event is waited for by its name, on every floor', async (t) => {
   assert.is((await restarted).supervisor, 'client client')
 })
 
-test('a condition is looked at after events until it holds, also where the look takes time', async (t) => {
+test('until checks its condition after events, also if the check is async', async (t) => {
   const { client, server, close } = await connect(counting)
   t.after(close)
   await until(async () => (await server.sessions()).length === 1)
@@ -75,7 +75,7 @@ test('what does not come in time says what came instead', async (t) => {
   assert.is((await rejection(until('crash', undefined, { signal: controller.signal }))).message, 'enough')
 })
 
-test('a recording has every event from its beginning to its end, and hands out each once', async (t) => {
+test('a recording has each event between start and end, and gives it once', async (t) => {
   const { client, close } = await connect(counting)
   t.after(close)
   const requests = record('server.request')

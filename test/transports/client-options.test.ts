@@ -64,7 +64,7 @@ for (const [field, options] of [
 }
 
 for (const name of ['http', 'sse', 'websocket'] as const) {
-  test(`${name}: headers, tls and auth that cannot be are refused, and no secret is shown`, () => {
+  test(`${name}: wrong headers, tls and auth are refused without showing secrets`, () => {
     const make = makers[name] as Make
     for (const [field, options] of [
       ['headers', { headers: 'secret' }],

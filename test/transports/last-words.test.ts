@@ -23,7 +23,7 @@ test('the last answer of a server that ends without a newline is read', async (t
   assert.equal((await link.closed()).error?.data, { exitCode: 3, signal: null, stderr: [] })
 })
 
-test('what is sent on a connection that is over, or that was never made, is told as lost', async (t) => {
+test('messages on an ended or never opened connection are reported as lost', async (t) => {
   const made: LinkEvents[] = []
   const sent: string[] = []
   const transport: ClientTransport = {
@@ -51,7 +51,7 @@ test('what is sent on a connection that is over, or that was never made, is told
   )
 })
 
-test('an answer from 300 to 399 that leads nowhere is answered as it is, and its body is not read', async (t) => {
+test('a 3xx answer without a target is returned as it is, its body unread', async (t) => {
   const state = { status: 300 }
   const server = createServer((_request, response) => {
     response.writeHead(state.status, { 'content-type': 'text/plain' })
@@ -74,7 +74,7 @@ test('an answer from 300 to 399 that leads nowhere is answered as it is, and its
   }
 })
 
-test('a WebSocket that is closed while it is being opened is closed in order, and was never open', async (t) => {
+test('a WebSocket closed while it opens closes in order and was never open', async (t) => {
   const server = new WebSocketServer({ port: 0, host: '127.0.0.1', handleProtocols: () => 'mcp' })
   if (server.address() === null) await new Promise((resolve) => server.once('listening', resolve))
   t.after(() => {

@@ -25,7 +25,7 @@ const plain = (body: Readable): HttpResponse => ({
   text: async () => '',
 })
 
-test('a stream that is opened again and again keeps one listener of its connection, and no timer', async () => {
+test('a stream reopened again and again keeps one listener and no timer', async () => {
   const clock = createFakeClock()
   const controller = new AbortController()
   const { signal } = controller
@@ -99,7 +99,7 @@ test('an answer of 16 KiB needs no room, and one with a byte more all that it ha
   assert.equal(asked, [16 * 1024 + 2])
 })
 
-test('a stream whose reader is behind is cut when it is closed, and any other is ended', () => {
+test('closing a stream cuts it if its reader is behind, and else ends it', () => {
   for (const [left, done] of [
     [0, 'ended'],
     [2_000, 'cut'],

@@ -21,7 +21,7 @@ for (const way of ways) {
     for (const result of made) assert.is(result.text, 'é'.repeat(fiveMiB / 2))
   })
 
-  test(`${way.name}: an answer that the client does not take fails its call alone, for good`, async (t) => {
+  test(`${way.name}: an answer too big for the client fails its call alone, for good`, async (t) => {
     const client = await reach(t, way, { client: limit })
     const [long, other] = await Promise.allSettled([
       client.callTool('make', { length: 2 * limit }, { retry: 'safe' }),
@@ -35,7 +35,7 @@ for (const way of ways) {
     assert.is((await client.callTool('make', { length: 1_000 })).text.length, 500)
   })
 
-  test(`${way.name}: an answer that the server does not send fails its call alone, for good`, async (t) => {
+  test(`${way.name}: an answer too big for the server fails its call alone, for good`, async (t) => {
     const client = await reach(t, way, { server: limit })
     const [long, other] = await Promise.allSettled([
       client.callTool('make', { length: 2 * limit }, { retry: 'safe' }),

@@ -94,7 +94,7 @@ for (const [name, start] of Object.entries(carriers)) {
     assert.equal(await Promise.all(texts.map((one) => text(client, 'echo', { text: one }))), texts)
   })
 
-  test('a killed group of the server costs the call in flight, and the next one is served', async (t) => {
+  test('a killed server group fails the call in flight, and the next one is served', async (t) => {
     const client = await connected(t, await start(t))
     const entered = heard<number>()
     const waiting = settled(client, 'wait', { onProgress: () => entered.add(1) })

@@ -102,7 +102,7 @@ async function told(
   return JSON.parse(text) as { type: string; value: unknown }
 }
 
-test('the AI SDK of Vercel shows the model the tools, calls them, and tells it what came of it', async (t) => {
+test('the Vercel AI SDK lists the tools, calls them and gets their results', async (t) => {
   const tools = await toAiTools(await servers(t))
   assert.equal(Object.keys(tools), [
     ...['one__divide', 'one__draw', 'one__hang', 'one__odd_name'],

@@ -55,7 +55,7 @@ test('what there is a handler for is declared, and nothing else', async (t) => {
   }
 })
 
-test('a question that is a task is answered at once, and its result waits for the server', async (t) => {
+test('a question sent as a task gets a task at once; its result waits to be fetched', async (t) => {
   const answers = heard<typeof ada>()
   const { begin, of, server } = await asking(t, { onElicit: () => answers.next() })
   const task = await begin({ ttl: 60_000 })
@@ -114,7 +114,7 @@ test('a handler that fails fails its task, with what the server may hear', async
   assert.is((await of('get', task)).status, 'failed')
 })
 
-test('a server that cancels a task ends its handler; nothing else can be done with it then', async (t) => {
+test('a cancelled task aborts its handler, and later requests for it are refused', async (t) => {
   const ended = heard<void>()
   const { begin, of } = await asking(t, {
     onElicit: (_params, { signal }) => {

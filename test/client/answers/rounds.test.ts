@@ -51,7 +51,7 @@ const everything: Partial<StartClientOptions> = {
   roots: [{ uri: 'file:///r' }],
 }
 
-test('all questions of a round are answered together, by the same handlers, and the call is made again with an id of its own', async (t) => {
+test('the handlers answer all questions of a round; the retry has a new request id', async (t) => {
   const inputRequests = { a: form, b: page, c: model, d: { method: 'roots/list' } }
   const { client, calls } = await asking(t, [{ inputRequests, requestState: 'sealed ✓' }], everything)
   assert.is((await client.callTool('any', { x: 1 })).text, 'done')
@@ -87,7 +87,7 @@ test('a server that only wants its state back gets it without a question', async
   assert.not.ok(params !== undefined && 'inputResponses' in params)
 })
 
-test('a server that asked something hears the answers at once, one that did not gets its state back after a pause', async (t) => {
+test('answers are sent at once; a bare requestState is sent back after a pause', async (t) => {
   const clock = createFakeClock()
   const rounds = [{ inputRequests: { a: form } }, { requestState: 'again' }]
   const { client, calls } = await asking(t, rounds, { ...everything, clock })
@@ -138,7 +138,7 @@ test('a server that asks for ever is given up after ten rounds', async (t) => {
   assert.is(calls().length, 11)
 })
 
-test('a server that asks more at once than anybody could answer is told nothing, and no handler hears of it', async (t) => {
+test('a round of more than 100 questions is INVALID_RESPONSE and reaches no handler', async (t) => {
   let heard = 0
   const ask = (count: number) =>
     Object.fromEntries(Array.from({ length: count }, (_, at) => [`q${at}`, { method: 'roots/list' }]))
@@ -155,7 +155,7 @@ test('a server that asks more at once than anybody could answer is told nothing,
   assert.is(heard, 100)
 })
 
-test('a question that was not declared is the mistake of the server, and the call is not made again', async (t) => {
+test('an undeclared question fails the call as INVALID_RESPONSE, without a retry', async (t) => {
   const { client, calls } = await asking(t, [{ inputRequests: { a: form, b: page } }], {
     onElicit: () => ({ action: 'accept' }),
   })
@@ -209,7 +209,7 @@ test('the time of a call is one for all of its rounds, the handlers included', a
   assert.is(error.code, 'TIMEOUT')
 })
 
-test('a call that the server has asked about was sent, also when the answers never leave', async (t) => {
+test('a call that the server has answered with questions counts as sent', async (t) => {
   const { server, url } = await listen(
     t,
     stateless((one) => json(one, result(one, { resultType: 'input_required', inputRequests: { a: form } }))),

@@ -63,7 +63,7 @@ test('no pages are read from other errors, nor from a list that holds anything e
   for (const error of [undefined, null, 'x', new Error('x')]) assert.equal(urlElicitations(error), [])
 })
 
-test('all pages are shown, and the call is made once more when the server says that each is done', async (t) => {
+test('the call is retried once, after every page is reported as complete', async (t) => {
   const { client, shown } = await ready(t, () => undefined)
   const call = client.callTool('visit', { elicitations: [page('e1'), page('e2')] })
   for (const id of ['e1', 'e2']) await shown.next((name) => name === id)
@@ -75,7 +75,7 @@ test('all pages are shown, and the call is made once more when the server says t
   assert.is((await call).text, 'visited 3')
 })
 
-test('a server that says so while the user is still asked is heard, and a raw request is answered, too', async (t) => {
+test('a completion that arrives while the user decides counts; so do raw requests', async (t) => {
   const { client } = await ready(t, async ({ elicitationId = '' }, own) => {
     await complete(own, elicitationId)
     return { action: 'accept' }
@@ -85,7 +85,7 @@ test('a server that says so while the user is still asked is heard, and a raw re
 })
 
 for (const end of ['is closed', 'fails for good'] as const)
-  test(`a client that ${end} waits for no page: the caller hears at once what was to be visited`, async (t) => {
+  test(`a client that ${end} rejects at once with the pages to be visited`, async (t) => {
     const { transport, cut } = near(() => ({ error: { code: -32042, message: 'visit', data: one } }))
     const shown = heard<void>()
     const url = (): Said => {
@@ -124,7 +124,7 @@ test('a user who does not want to is the end of it, whatever the server says', a
   }
 })
 
-test('without word of the server the caller hears of the refusal when the time of the call is over', async (t) => {
+test('without a completion notice the call rejects with -32042 at its timeout', async (t) => {
   const { client } = await ready(t, () => undefined)
   const error = await rejection(client.callTool('visit', one, { timeout: 200 }))
   assert.equal(urlElicitations(error), [page('e1')])
@@ -153,7 +153,7 @@ test('a handler that fails is told to the caller', async (t) => {
   assert.match(error.message, 'no browser')
 })
 
-test('nobody is asked where the list is wrong or too long, or the revision has no addresses', async (t) => {
+test('a wrong or too long list of pages, or an older revision, asks no user', async (t) => {
   const { client, shown } = await ready(t, () => undefined)
   const many = Array.from({ length: 101 }, (_, at) => page(`e${at}`))
   for (const elicitations of [[], 'x', [{ mode: 'form' }], many])

@@ -35,7 +35,7 @@ function grants(issuer: OAuthServer): (string | undefined)[] {
   return issuer.of('/token').map(({ form }) => form.grant_type)
 }
 
-test('a server that wants a sign-in is discovered, registered with and signed in at, with resource and PKCE', async (t) => {
+test('sign-in runs discovery, registration and authorization with resource and PKCE', async (t) => {
   const { issuer, server } = await setup(t)
   const { client, signIn } = connect(t, server)
   assert.is((await client.callTool('x')).text, 'in')
@@ -181,7 +181,7 @@ test('more scopes are asked for together with those before, and once only', asyn
   assert.is((await client.callTool('x')).text, 'in')
 })
 
-test('what an issuer gave is never sent to another: the server moves, and the client registers anew', async (t) => {
+test('credentials stay with their issuer; a new issuer means a new registration', async (t) => {
   const { issuer, server } = await setup(t)
   const second = await startOAuthServer(t)
   const { client } = connect(t, server)
@@ -249,7 +249,7 @@ for (const [what, redirect] of Object.entries(redirects))
     assert.is(issuer.of('/token').length, 0)
   })
 
-test('a token endpoint that knows the client no more, and says so with a challenge, is registered at anew', async (t) => {
+test('a token endpoint that answers 401 with a challenge leads to a new registration', async (t) => {
   const { issuer, server } = await setup(t)
   let refused = 0
   issuer.instead = () => {

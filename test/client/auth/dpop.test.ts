@@ -129,7 +129,7 @@ test('a server that takes bound tokens only tells what option is missing', async
   assert.match((await rejection(client.callTool('x'))).message, /the option dpop/)
 })
 
-test('key and tokens outlive the program together; a key that is lost is a new sign-in', async (t) => {
+test('key and tokens survive a restart together; a lost key means a new sign-in', async (t) => {
   const { server } = await setup(t)
   const folder = await mkdtemp(join(tmpdir(), 'caduceus-dpop-'))
   t.after(() => rm(folder, { recursive: true, force: true }))
@@ -148,7 +148,7 @@ test('key and tokens outlive the program together; a key that is lost is a new s
   assert.equal(server.problems, [])
 })
 
-test('a provider with the option takes no bearer token of the storage, and one without no bound token', async (t) => {
+test('a DPoP provider ignores stored bearer tokens, and a bearer provider bound ones', async (t) => {
   const { server } = await setup(t)
   const storage = memoryAuthStorage()
   for (const dpop of [false, true, false]) {

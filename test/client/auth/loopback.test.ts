@@ -69,7 +69,7 @@ test('a browser that is back before the address has been shown is heard', async 
   assert.is(back?.status, 200)
 })
 
-test('the port that is registered already is taken again, and another when it is not free', async (t) => {
+test('a registered callback port is reused if free, else another one is taken', async (t) => {
   const signIn = loopbackSignIn({ open: () => {} })
   const first = await signIn.begin(undefined)
   const other = await signIn.begin(first.redirectUri)

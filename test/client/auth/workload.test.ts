@@ -32,7 +32,7 @@ function identity(
   return jwt.setProtectedHeader({ alg: 'HS256' }).setExpirationTime('5 min').sign(new Uint8Array(32))
 }
 
-test('the JWT of the platform is traded for a token, without a client and without a person', async (t) => {
+test('the platform JWT is exchanged for a token without a client and without a user', async (t) => {
   const { issuer, server } = await setup(t)
   server.metadata = { scopes_supported: ['read'] }
   const asked: WorkloadRequest[] = []
@@ -86,7 +86,7 @@ test('a refused token is replaced by another, for which there is another JWT', a
   assert.is(count, 2)
 })
 
-test('a JWT goes to the server that it is for, and to no other that a resource may name', async (t) => {
+test('a JWT goes only to its own issuer, whatever issuer a resource names', async (t) => {
   const { issuer, server } = await setup(t)
   const foreign = connect(t, server, { token: () => identity('https://login.example') })
   assert.match((await rejection(foreign.callTool('x'))).message, /not for .*\/token.* \(aud\)/)
@@ -118,7 +118,7 @@ test('a refusal of the authorization server is told, and falls back to nothing e
   assert.equal([issuer.of('/register').length, issuer.of('/authorize').length], [0, 0])
 })
 
-test('a token of a workload is bound to a key, and its JWT is sent once also where a nonce is wanted', async (t) => {
+test('a workload token is bound to a key; with a nonce retry its JWT is sent once', async (t) => {
   const { issuer, server } = await setup(t)
   issuer.metadata.dpop_signing_alg_values_supported = ['ES256']
   issuer.nonce = 'n'

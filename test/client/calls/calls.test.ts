@@ -44,7 +44,7 @@ async function progressing(t: Parameters<typeof watch>[0], options: object) {
   return { clock, call, report }
 }
 
-test('progress starts the time of a call anew, if that is wanted, up to the time that it may take in all', async (t) => {
+test('progress restarts the timeout of a call on request, up to its total limit', async (t) => {
   const { clock, call, report } = await progressing(t, { resetOnProgress: true, totalTimeout: 2_500 })
   let over = false
   void call.then(() => {
@@ -67,7 +67,7 @@ test('progress alone changes nothing about the time of a call', async (t) => {
   assert.is((await call).code, 'TIMEOUT')
 })
 
-test('a call whose caller says that it may be made twice is made again, once, when its answer got lost', async (t) => {
+test('a repeatable call is retried once when its answer got lost', async (t) => {
   let breaks = 1
   const { url, seen } = await listen(
     t,
@@ -86,7 +86,7 @@ test('a call whose caller says that it may be made twice is made again, once, wh
   assert.is(client.inspect().counts.repeated, 2)
 })
 
-test('a call that may be made twice is made again on the next process, when the server dies of it once', async (t) => {
+test('a repeatable call is retried on the next process when the server dies once', async (t) => {
   const { client, said } = watch(t)
   const first = Number((await client.callTool('pid')).text)
   const call = client.callTool('hang', {}, { retry: 'safe' })
@@ -99,7 +99,7 @@ test('a call that may be made twice is made again on the next process, when the 
   assert.is((await rejection(call)).code, 'CONNECTION_LOST')
 })
 
-test('a call that was refused for its session is made again in the next one, unless it must never be', async (t) => {
+test('a call refused for its session is retried in the next one, unless told never', async (t) => {
   let session = 1
   const { url, seen } = await listen(t, (one) => {
     const { message, headers, method } = one
@@ -146,7 +146,7 @@ test('a call that was refused for its session is made again in the next one, unl
   assert.ok(seen.all.length > 0)
 })
 
-test('a busy server is asked again after the time it names, as often as the budget allows', async (t) => {
+test('a busy server is retried after its Retry-After, within the retry budget', async (t) => {
   const clock = createFakeClock()
   let busy = 1
   const { url, seen } = await listen(
@@ -175,7 +175,7 @@ test('a busy server is asked again after the time it names, as often as the budg
   assert.is((error.data as { status: number }).status, 429)
 })
 
-test('a busy server that names no time, or one beyond that of the call, is not asked again', async (t) => {
+test('no retry without Retry-After, or with one beyond the deadline of the call', async (t) => {
   const headers = [{}, { 'retry-after': '3600' }, { 'retry-after': 'soon' }]
   const { url, seen } = await listen(
     t,
@@ -186,7 +186,7 @@ test('a busy server that names no time, or one beyond that of the call, is not a
   assert.is(seen.all.filter(called).length, 3)
 })
 
-test('a server that does not give a sign of life is given up, and started again; what was in flight is told why', async (t) => {
+test('a server without pongs is restarted, and its calls reject with the reason', async (t) => {
   const { client, states, phase } = watch(t, { health: { every: 200, misses: 3 } })
   const pid = Number((await client.callTool('pid')).text)
   process.kill(pid, 'SIGSTOP')
@@ -200,7 +200,7 @@ test('a server that does not give a sign of life is given up, and started again;
   assert.is.not(Number((await client.callTool('pid')).text), pid)
 })
 
-test('questions of the client that were answered are not taken back when their time is over', async (t) => {
+test('the timeout of an answered question sends no cancellation', async (t) => {
   const clock = createFakeClock()
   const { transport, said, cut } = near(undefined, { logging: {} })
   const options = { transport, clock, timeout: 5_000, health: { every: 1_000, misses: 1 } }
@@ -235,7 +235,7 @@ test('a server that gives signs of life stays', async (t) => {
   assert.is((await client.callTool('pid')).text, pid)
 })
 
-test('the level and the subscriptions of a client are said again in the next session, before calls that waited', async (t) => {
+test('level and subscriptions are restored in a new session before waiting calls', async (t) => {
   const { client, said, phase } = watch(t)
   await client.setLevel('warning')
   await client.subscribe('a:1')

@@ -24,7 +24,7 @@ async function refusing(t: Parameters<typeof watch>[0], refusals: number, header
   return { made, transport: http(url, { stream: false }) }
 }
 
-test('a call that changes nothing is made again after 503, as often and after as long as its policy says', async (t) => {
+test('a read-only call is retried after 503 as often and as long as its policy says', async (t) => {
   const { made, transport } = await refusing(t, 2)
   const { client } = watch(t, { transport })
   const failed: number[] = []
@@ -39,7 +39,7 @@ test('a call that changes nothing is made again after 503, as often and after as
   assert.equal([error.code, error.retryable, made.length], ['REQUEST_FAILED', true, 2])
 })
 
-test('a tool is called again only where it is listed as harmless, or its caller says so', async (t) => {
+test('a tool is retried only if it is listed as safe or its caller allows it', async (t) => {
   const { made, transport } = await refusing(t, 100)
   const retry = { attempts: 3, backoff: () => 0 }
   const { client } = watch(t, { transport, retry })
@@ -82,7 +82,7 @@ test('a retry waits as long as the server asks for, within the time of the call'
   assert.equal([error.code, made.length], ['REQUEST_FAILED', 1])
 })
 
-test('retries of all calls take from one budget, and a call that waits for its retry can be given up', async (t) => {
+test('all retries share one budget, and a call that waits to retry can be aborted', async (t) => {
   const { made, transport } = await refusing(t, 100)
   const clock = createFakeClock()
   const { client } = watch(t, { transport, clock, retryBudget: { perMinute: 2 } })

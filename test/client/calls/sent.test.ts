@@ -44,7 +44,7 @@ test('a call that was lost stays sent when its repetition waits, and its time is
   assert.match(error.message, /its answer got lost, and it was not sent again within 5000 ms/)
 })
 
-test('a call that was lost stays sent when its repetition waits, and its caller gives it up', async (t) => {
+test('a lost call stays sent when it is aborted while it waits for its retry', async (t) => {
   const controller = new AbortController()
   const { call } = await repeating(t, { signal: controller.signal })
   controller.abort()
@@ -52,14 +52,14 @@ test('a call that was lost stays sent when its repetition waits, and its caller 
   assert.equal([error.code, error.data], ['CANCELLED', { sent: true }])
 })
 
-test('a call that was lost stays sent when its repetition waits, and the client is closed', async (t) => {
+test('a lost call stays sent when the client closes while it waits for its retry', async (t) => {
   const { client, call } = await repeating(t)
   await client.close()
   const error = await call
   assert.equal([error.code, error.data], ['CLOSED', { sent: true }])
 })
 
-test('a call that was lost stays sent when its repetition waits, and the client dies of crashes', async (t) => {
+test('a lost call stays sent when the client crashes while it waits for its retry', async (t) => {
   const { call, client, kill } = await repeating(t)
   const over = rejection(client.closed)
   while (client.state.reason?.message.includes('too often') !== true && client.state.phase !== 'failed') {
@@ -84,7 +84,7 @@ test('a call that may be made twice is made again after a crash of its client, t
   assert.is(client.inspect().counts.repeated, 1)
 })
 
-test('a call was sent that is to be made again after the tools were listed, when the list does not come', async (t) => {
+test('a call refused for its headers counts as sent when the tool list fails', async (t) => {
   const { url } = await listen(
     t,
     stateless((one) => (called(one) ? refuse(one, -32020) : status(one, 429))),
@@ -129,7 +129,7 @@ test('a call whose token cannot be had was not sent', async (t) => {
   assert.not.ok(seen.all.some(called))
 })
 
-test('calls that wait for one of the connections when the session ends are made in the next one', async (t) => {
+test('calls that wait for a free connection when the session ends use the next one', async (t) => {
   let session = 1
   const { url, seen } = await listen(t, (one) => {
     if (one.message.method === 'initialize') return greet(one, `session-${session}`)
@@ -182,7 +182,7 @@ test('a post over HTTP+SSE that finds nobody was not sent', async (t) => {
   assert.equal([error.code, (error.data as { sent: boolean }).sent], ['TIMEOUT', false])
 })
 
-test('a call that is given up at any moment on its way out never leaves once its caller was told that it did not', async (t) => {
+test('an aborted call that rejects as unsent never reaches the server', async (t) => {
   const { transport, said } = near(({ method }) => (method === 'ping' ? { result: {} } : undefined))
   const { client } = watch(t, { transport })
   await client.ready()

@@ -73,7 +73,7 @@ function hopeless(clock: FakeClock) {
   }
 }
 
-test('a member of a pool that could not be ready is started again, sooner when somebody waits', async (t) => {
+test('a pool member that is not ready restarts, and sooner when a call waits', async (t) => {
   const clock = createFakeClock()
   const { transport, attempts, mend } = hopeless(clock)
   const backoff = { base: 60_000, cap: 60_000, random: () => 1 }
@@ -128,7 +128,7 @@ test('a client of many that gave up is started again sooner when somebody waits'
   assert.is(client?.state.phase, 'ready')
 })
 
-test('earlier failures are forgotten once it has run for the stable time, and not before', () => {
+test('the backoff resets after the stable time, and not before', () => {
   const backoff = { base: 100, cap: 10_000, awaitedCap: 10_000, stable: 1_000, random: () => 1 }
   const setbacks = new Setbacks(backoff)
   const pauses: number[] = []

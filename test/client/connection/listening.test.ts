@@ -38,7 +38,7 @@ function closed({ response }: Stream): Promise<unknown> {
   return new Promise((resolve) => response.once('close', resolve))
 }
 
-test('whoever has a handler for changes is told of them, on one stream for all kinds that are heard', async (t) => {
+test('change handlers share one stream that covers every kind they listen to', async (t) => {
   const { client, streams } = await server(t)
   await client.ready()
   const news = heard<object>()
@@ -58,7 +58,7 @@ test('a client that wants to hear nothing opens no stream', async (t) => {
   assert.is(streams.all.length, 0)
 })
 
-test('a subscription resolves once the server agrees; another one replaces the stream, the new one first', async (t) => {
+test('a subscription resolves when acknowledged; the old stream ends after that', async (t) => {
   const { client, streams, seen } = await server(t)
   const news = heard<{ uri: string }>()
   client.onNotification(updated, news.add)
@@ -114,7 +114,7 @@ for (const how of ['end', 'break', 'fail'] as const) {
   })
 }
 
-test('a server that cannot begin a stream now, and says that it may be asked again, is asked again', async (t) => {
+test('a stream refused for now, as retryable, is asked for again', async (t) => {
   const { client, streams } = await server(t, false)
   const refused = rejection(client.subscribe('a:1'))
   const first = await streams.next()
@@ -146,7 +146,7 @@ test('a server that comes back after long is listened to within about a second',
   await news.next()
 })
 
-test('a stream on a pipe is given up once, when another takes its place, and no time of its own is left', async (t) => {
+test('a replaced stdio stream is cancelled once and leaves no timer', async (t) => {
   const clock = createFakeClock()
   const opened = heard<{ id: string | number; filter: object }>()
   const cancelled: unknown[] = []
@@ -257,7 +257,7 @@ test('the level of log messages goes with every request', async (t) => {
   assert.equal(levels, [undefined, undefined, 'warning'])
 })
 
-test('a list that may be kept is asked for again once a change was told, or may have been missed', async (t) => {
+test('a cached list is fetched again after a change, or a gap that may hide one', async (t) => {
   let lists = 0
   const streams = heard<Stream>()
   const { url } = await listen(

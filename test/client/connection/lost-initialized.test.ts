@@ -19,7 +19,7 @@ for (const [cut, greetings] of [
     ].slice(0, 6),
   ],
 ] as const)
-  test(`http: cut off ${cut} times it is said again, then the client begins anew, and its calls wait for that`, async (t) => {
+  test(`http: initialized is repeated after ${cut} cuts, then a new session begins`, async (t) => {
     let cuts = 0
     const answer = polite((seen) => json(seen, result(seen, {})))
     const server = await listen(t, (seen) => {

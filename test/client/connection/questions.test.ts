@@ -89,7 +89,7 @@ test('a form that is declined has no content', async (t) => {
   assert.equal((await asked(client, 'elicitation/create', form)).result, { action: 'decline' })
 })
 
-test('an answer that does not fit the form never leaves, and is told as the mistake of the handler', async (t) => {
+test('an answer that does not fit its form is not sent; its handler is blamed', async (t) => {
   const strays = heard<unknown>()
   t.after(subscribe('stray', ({ error }) => strays.add(error)))
   const { client } = await ready(t, { onElicit: () => ({ action: 'accept', content: { age: -1 } }) })
@@ -105,7 +105,7 @@ test('a form that no schema can be made of is refused', async (t) => {
   assert.is(error?.code, -32602)
 })
 
-test('a page is shown by its own handler; a mode that was not declared is refused with -32602', async (t) => {
+test('URL elicitation has its own handler; an undeclared mode is refused with -32602', async (t) => {
   const url = { mode: 'url', message: 'sign in', url: 'https://example.com/', elicitationId: 'e1' }
   const { client } = await ready(t, {
     onElicit: { url: (params) => ({ action: params.url === 'https://example.com/' ? 'accept' : 'cancel' }) },
@@ -114,7 +114,7 @@ test('a page is shown by its own handler; a mode that was not declared is refuse
   assert.is((await asked(client, 'elicitation/create', form)).error?.code, -32602)
 })
 
-test('what was not declared, or does not exist, is no method; wrong params are refused', async (t) => {
+test('undeclared and unknown methods are refused, and so are wrong params', async (t) => {
   const { client } = await ready(t, { onSample: () => answer })
   for (const [method, params, code] of [
     ['elicitation/create', form, -32601],
@@ -131,7 +131,7 @@ test('what was not declared, or does not exist, is no method; wrong params are r
   }
 })
 
-test('a model is asked; a user who does not want it is an error of the handler, as it is', async (t) => {
+test('a sampling handler is called, and its refusal is sent as the error it throws', async (t) => {
   let rejects = false
   const { client } = await ready(t, {
     onSample: ({ maxTokens }) => {
@@ -165,7 +165,7 @@ test('an older revision is answered in its own words', async (t) => {
   assert.is((await asked(client, 'elicitation/create', form)).error?.code, -32601)
 })
 
-test('roots come from the options, and from setRoots after that, of which the server is told', async (t) => {
+test('roots come from the options, then from setRoots, which notifies the server', async (t) => {
   const { client, said } = await ready(t, { roots: () => [{ uri: 'file:///one' }] })
   assert.equal((await asked(client, 'roots/list')).result, { roots: [{ uri: 'file:///one' }] })
   client.setRoots([{ uri: 'file:///two', name: 'Two' }])
@@ -236,7 +236,7 @@ test('a question that the server takes back ends its handler, and is not answere
   assert.match(String(await aborted.next()), 'nobody waits')
 })
 
-test('an answer that comes after its question was taken back is not sent, also when the id was used again', async (t) => {
+test('an answer to a cancelled question is not sent, even if its id was reused', async (t) => {
   const serverInfo = { name: 'asks', version: '1' }
   const capabilities = {}
   const greeting = { protocolVersion: '2025-11-25', capabilities, serverInfo }

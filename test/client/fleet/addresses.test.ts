@@ -46,7 +46,7 @@ for (const [name, connect] of [
   })
 }
 
-test('our own server says where MCP is to whoever forgot the path, and to nobody from elsewhere', async (t) => {
+test('our server names the MCP path to local clients that miss it, and to no other', async (t) => {
   const definition = defineServer({ name: 'somewhere', version: '1' })
   for (const [serve, said] of [
     [serveHttp({ path: '/here' }), 'MCP is served at /here'],

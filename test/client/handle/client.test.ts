@@ -9,7 +9,7 @@ import { rejection, watch } from '../_raw.js'
 
 const test = suite('client')
 
-test('a handle is there at once, calls made before the connection wait for it, and phases follow in order', async (t) => {
+test('a handle is ready to use at once: calls wait, and phases follow in order', async (t) => {
   const { client, states } = watch(t)
   assert.is(client.state.phase, 'disconnected')
   assert.is((await client.callTool('echo', { text: 'early' })).text, 'early')
@@ -22,14 +22,14 @@ test('a handle is there at once, calls made before the connection wait for it, a
   assert.is(client.server?.capabilities.tools?.listChanged, true)
 })
 
-test('initialize names our revision, this library and no capabilities, and initialized comes before any call', async (t) => {
+test('initialize sends revision, name and no capabilities; initialized precedes calls', async (t) => {
   const { client, said } = watch(t)
   await client.ping()
   await said.next((line) => line === 'got ping')
   assert.equal(said.all.slice(0, 3), ['got initialize', 'got notifications/initialized', 'got ping'])
 })
 
-test('a tool answers with content and its text; an error of the server arrives as McpError', async (t) => {
+test('a tool returns content and text; an error of the server rejects as McpError', async (t) => {
   const { client } = watch(t)
   const result = await client.callTool('echo', { text: 'hello' })
   assert.is(result.text, 'hello')
@@ -122,7 +122,7 @@ test('params are taken as they are when the call is made', async (t) => {
   assert.equal(await answer, { params: { list: [1] } })
 })
 
-test('a call that takes too long rejects with TIMEOUT, the server is told, and a late answer is dropped', async (t) => {
+test('a call that times out cancels at the server, and a late answer is dropped', async (t) => {
   const { client, said } = watch(t)
   await client.ready()
   const error = await rejection(client.callTool('late', { after: 150 }, { timeout: 50 }))
@@ -212,7 +212,7 @@ test('inspect shows the state, the counters and the tree', async (t) => {
   )
 })
 
-test('close ends calls, the connection and the tree; it can be called again, and calls after it are refused', async (t) => {
+test('close ends calls, connection and tree, can be repeated and refuses later calls', async (t) => {
   const { client, said, states } = watch(t)
   const call = client.callTool('hang')
   await said.next((line) => line === 'got tools/call hang')

@@ -53,7 +53,7 @@ test('it is told once, 10 s after the last message, to a person at a terminal', 
   assert.equal([told, clock.pending], [['forgotten'], 0])
 })
 
-test('nothing is told without a terminal, while calls wait, where somebody listens, or beside other work', async (t) => {
+test('no hint without a terminal, with open calls, with a listener or with other work', async (t) => {
   const blind = watch(t, false)
   const busy = watch(t)
   busy.holdings.load = () => ({ waiting: 0, inFlight: 1 })

@@ -59,7 +59,7 @@ test('methods of clients, leases, pools and servers work on their own', async (t
   await stop()
 })
 
-test('a method of a handle may be replaced, as by node:test, and is none of its fields', async (t) => {
+test('a method of a handle can be mocked, as by node:test, and is no own field', async (t) => {
   const { client, close } = await connect(definition)
   t.after(close)
   mock.method(client, 'callTool', async () => 'replaced')
@@ -99,7 +99,7 @@ test('a page of a list takes its cursor and the options of its call in one objec
   assert.is((await given).code, 'CANCELLED')
 })
 
-test('whoever waits for clients may set a time and give up, and is told of the old form', async (t) => {
+test('waits for clients take a timeout and a signal, and refuse the old form', async (t) => {
   const clock = createFakeClock()
   const transport = scriptedServer({}, { refuse: Number.POSITIVE_INFINITY }).transport
   const client = startClient({ transport, clock, logger: false })

@@ -54,7 +54,7 @@ for (const order of ['client first', 'transport first']) {
   })
 }
 
-test('a transport that dies is started alone: the client keeps its identity and shakes hands again', async (t) => {
+test('a transport that dies restarts alone; the client repeats the handshake', async (t) => {
   const { client, states, said, actors } = await plant(t)
   const pid = Number((await client.callTool('pid')).text)
   const [before, transport] = [actors.client(), actors.transport()]
@@ -71,7 +71,7 @@ test('a transport that dies is started alone: the client keeps its identity and 
   assert.is(client.inspect().counts.sessions, 2)
 })
 
-test('a client that dies is started alone: the transport stays, and gives it a connection of its own', async (t) => {
+test('a client that dies restarts alone; the transport stays and reconnects it', async (t) => {
   const { client, states, said, actors } = await plant(t)
   const pid = Number((await client.callTool('pid')).text)
   const [before, transport] = [actors.client(), actors.transport()]
@@ -107,7 +107,7 @@ test('a client whose supervisor gave up has given up', async (t) => {
   assert.is((await rejection(client.ping())).code, 'GAVE_UP')
 })
 
-test('a spec that is started again after it was terminated is another client, by the same name', async (t) => {
+test('restartChild after terminateChild gives a new client of the same name', async (t) => {
   const { client, tree, registry } = await plant(t)
   await client.ready()
   const id = clientActorName('pair')

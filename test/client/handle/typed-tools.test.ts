@@ -26,7 +26,7 @@ const definition = defineServer({
 })
 
 for (const era of ['handshake', 'modern'] as const)
-  test(`${era}: a tool is a function of its name, with its arguments, options and result`, async (t) => {
+  test(`${era}: a tool is a function with typed arguments, options and result`, async (t) => {
     const { client, close } = await connect(definition, { client: { era } })
     t.after(() => close())
     const { structuredContent, text } = await client.tools.divide({ a: 6 })

@@ -40,7 +40,7 @@ test('bytes count, not characters', () => {
   assert.ok(cache.isEmpty)
 })
 
-test('an answer that is larger than all may be is not kept, replaces what it was asked for anew, and costs no other', () => {
+test('an entry beyond the whole cache replaces its old value and evicts no other', () => {
   const cache = new Cache({ cacheSize: 100, cacheBytes: 1_000 })
   keep(cache, 'a:1', 'small')
   keep(cache, 'a:2', 'small')

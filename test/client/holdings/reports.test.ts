@@ -49,7 +49,7 @@ async function talk(t: TestContext, logLevels = {}) {
   return { client: pair.client, told }
 }
 
-test('what a server logs is written to our logger, by level, with client and logger, and bounded', async (t) => {
+test('server logs go to our logger by level, with client and logger names, bounded', async (t) => {
   const { client, told } = await talk(t)
   await client.callTool('talk')
   assert.equal(
@@ -67,7 +67,7 @@ test('what a server logs is written to our logger, by level, with client and log
   )
 })
 
-test('whoever has a handler for what a server logs gets it instead of the log, as long as the handler is there', async (t) => {
+test('a log handler receives server logs instead of our logger while it is registered', async (t) => {
   const { client, told } = await talk(t)
   const mine = heard<unknown>()
   const undo = client.onNotification('notifications/message', ({ data }) => mine.add(data))
@@ -98,7 +98,7 @@ test('a flood of one level is cut, and hides no other', async (t) => {
   assert.equal(levels, [...Array<string>(100).fill('info'), 'error'])
 })
 
-test('a server that is not there is told by one warning with the reason, and not again with the next attempts', async (t) => {
+test('an unreachable server causes one warning with its reason, not one per attempt', async (t) => {
   const { all, logger } = lines()
   const { states, client } = watch(
     t,
@@ -119,7 +119,7 @@ test('a server that is not there is told by one warning with the reason, and not
   await client.close()
 })
 
-test('a call that waits 2 s for a slow server is told once; without a call nobody waits, and nothing is told', async (t) => {
+test('a call that waits 2 s for a slow server warns once; no call, no warning', async (t) => {
   const clock = fakeClock()
   const server = scriptedServer({ initialize: () => undefined })
   const { all, logger } = lines()
@@ -159,7 +159,7 @@ test('where trying again is of no use, the log says so', async (t) => {
   assert.match(String(told[0]?.facts.reason), /^trying again is of no use: .*no-such-program-anywhere/s)
 })
 
-test('of attempts that fail the 1st, 10th, 100th and so on are told, and the first again after it was ready', (t) => {
+test('failed attempts 1, 10, 100 and so on are logged; ready starts the count anew', (t) => {
   const warnings = heard<WarningEvent>()
   t.after(subscribeClient('warning', warnings.add))
   const reports = new Reports({ name: 'counted', tree: -1 }, () => 0)

@@ -42,7 +42,7 @@ test('a result of a type that nobody asked for is invalid, whatever the method',
     }
 })
 
-test('a caller that takes a type gets its result as it is, of methods of the protocol and of others', async (t) => {
+test('a result type of the caller types standard and custom methods', async (t) => {
   const { client } = await start(t)
   for (const method of ['custom/any', 'tools/call'])
     assert.equal(await client.request<string>(method, { name: 'any' }, taking), task)
@@ -62,7 +62,7 @@ test('what callTool answers is always the result of a tool', async (t) => {
   assert.is(calls().length, 1)
 })
 
-test('extensions are declared with every request, and those of the server can be asked for', async (t) => {
+test('extensions are declared with each request, and those of the server can be read', async (t) => {
   const { client, calls } = await start(t, { extensions: { [tasks]: {}, 'com.example/x': { a: [1] } } })
   await client.request('custom/plain')
   const meta = calls()[0]?.message.params?._meta as Record<string, unknown>

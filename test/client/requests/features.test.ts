@@ -79,7 +79,7 @@ for (const where of ['memory', 'http', 'websocket'] as const) {
       assert.not.ok(client.supports('elicitation/create') || client.supports('no.such'))
     })
 
-    test(`changes are heard over ${where} in the era ${era}, by handlers, loops and events`, async (t) => {
+    test(`changes over ${where}, era ${era}, reach handlers, loops and events`, async (t) => {
       const client = await start(t, where, era)
       await client.ready()
       const tools = heard<object>()

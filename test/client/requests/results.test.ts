@@ -30,7 +30,7 @@ async function answering(
   return watch(t, { transport: http(url, { stream: false }), ...options }).client
 }
 
-test('structured content that does not fit what the tool was listed with is no result, and the error says where', async (t) => {
+test('structured content that breaks the output schema rejects, with its path', async (t) => {
   let structured: object = { structuredContent: { n: 1 } }
   const client = await answering(t, { outputSchema }, () => ({ content: [], ...structured }))
   structured = { structuredContent: { n: 'one' } }
@@ -185,7 +185,7 @@ const wrongResults: readonly [
   ],
 ]
 
-test('a result that is not what its method promises is INVALID_RESPONSE, and says where', async (t) => {
+test('a result that breaks its method rejects with INVALID_RESPONSE and its path', async (t) => {
   let answer: object = {}
   const script = Object.fromEntries(wrongResults.map(([method]) => [method, () => answer]))
   const server = scriptedServer(script)

@@ -26,7 +26,7 @@ async function stackOf(failing: () => Promise<unknown>): Promise<string> {
   throw new Error('it did not fail')
 }
 
-test('whoever awaits a call is in the stack of its error, and the actor that had the answer is not', async (t) => {
+test('the stack of an error names who awaits the call, and not the actor', async (t) => {
   const { client } = await open(t)
   async function orderPizza(): Promise<unknown> {
     return await client.callTool('bom')

@@ -125,7 +125,7 @@ test('what is no program of ours is answered and sent away, and costs nobody any
   assert.is((await peer.client.callTool('echo', { text: 'fine' })).text, 'fine')
 })
 
-test('a program that does not read for a while has its answers when it reads on, and the others are served meanwhile', async (t) => {
+test('a program that pauses reading gets its answers later and delays no other', async (t) => {
   const { path } = await own(t, { maxBufferedBytes: 65_536 })
   const peer = usePeer(t, path)
   const lazy = bare(t, path)
@@ -167,7 +167,7 @@ test('whatever crashes in the tree, programs come back and clients do not notice
   assert.is(states.all.filter(({ phase }) => phase === 'ready').length, 1)
 })
 
-test('whatever ends meanwhile, each of many calls has one outcome: its own answer, or an error that says so', async (t) => {
+test('property: each call has one outcome whatever ends, its answer or a true error', async (t) => {
   const registry = new Registry()
   const { path, said, kill } = await own(t, { registry })
   const peers = [usePeer(t, path), usePeer(t, path), usePeer(t, path)]

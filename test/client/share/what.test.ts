@@ -50,7 +50,7 @@ test('a list says what is shared, and how it is', async (t) => {
   assert.is(nobody.code, 'CONNECT_FAILED')
 })
 
-test('a program that has as many calls under way as it may is refused one more, which never left', async (t) => {
+test('a program beyond its limit of open calls gets the next one refused, unsent', async (t) => {
   const { path, said } = await own(t, { maxCalls: 1 })
   const peer = usePeer(t, path)
   const other = usePeer(t, path)

@@ -51,7 +51,7 @@ async function all<T>(values: AsyncIterable<T>): Promise<T[]> {
 }
 
 for (const era of eras) {
-  test(`${era}: skills are listed without reading a file, and read when they are asked for`, async (t) => {
+  test(`${era}: skills are listed without reading a file and read on demand`, async (t) => {
     const { client, read } = await start(t, era)
     const skills = await all(client.skills())
     assert.equal(

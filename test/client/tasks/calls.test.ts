@@ -32,7 +32,7 @@ test('a tool that was not listed, and has to be a task, is found out', async (t)
   assert.is(count(server, 'tools/call'), 2)
 })
 
-test('of calls at once each finds out that it has to be a task, whichever lists the tools', async (t) => {
+test('each concurrent call becomes a task when refused, with one tools/list', async (t) => {
   const refusals: (() => void)[] = []
   const script: Script<ScriptedServer> = {
     'tools/call': async ({ params }) => {
@@ -94,7 +94,7 @@ test('where tools may not be tasks, a call that wants one is made plainly', asyn
   assert.is(count(without.server, 'tools/list'), 0)
 })
 
-test('the server of 2026-07-28 decides, and the client says with each request that it may', async (t) => {
+test('2026-07-28: the server decides on a task, and each request allows it', async (t) => {
   const { client, server, shelf } = modern(t)
   const call = client.callTool('slow', { a: 1 })
   const { params } = await server.next('tools/call')
@@ -188,7 +188,7 @@ test('who gives a call up is told at once, and the task is cancelled', async (t)
   }
 })
 
-test('a call that is given up before its task has an id cancels the task when the id comes (2025-11-25)', async (t) => {
+test('a call aborted before its task has an id cancels that task later (2025-11-25)', async (t) => {
   const gate = heard<void>()
   const { client, server, shelf } = core(t, {
     script: { 'tools/call': () => gate.next().then(() => ({ task: shelf.core(shelf.make()) })) },

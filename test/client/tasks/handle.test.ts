@@ -78,7 +78,7 @@ test('a server that answers at once has made no task (2026-07-28)', async (t) =>
   assert.is(result?.text, 'at once')
 })
 
-test('a server without tasks, and a tool that may not be one, are told apart from failures', async (t) => {
+test('a server without tasks, and a tool without them, are distinct from failures', async (t) => {
   const without = core(t, { capabilities: {} }).client.tasks
   for (const made of [without.start('slow'), without.get('a'), without.result('a'), without.cancel('a')]) {
     const error = await rejection(made)
@@ -102,7 +102,7 @@ test('what is no option, and no id, is refused in the caller', async (t) => {
   assert.is((await rejection(client.request('ping', {}, { task: true } as never))).code, 'BAD_OPTION')
 })
 
-test('the pause between two looks is what the server says, within bounds, and no timer stays', async (t) => {
+test('the poll interval is that of the server, within bounds, and leaves no timer', async (t) => {
   const clock = createFakeClock()
   for (const [said_, pause] of [
     [undefined, 1_000],

@@ -13,7 +13,7 @@ const form = (message: string) => ({
   params: { message, requestedSchema: { type: 'object', properties: { name: { type: 'string' } } } },
 })
 
-test('each question is answered once, as soon as its handler has answered (2026-07-28)', async (t) => {
+test('each question of a task is answered once, when its handler is done (2026-07-28)', async (t) => {
   const asked = heard<string>()
   let answerSecond = (): void => {}
   const onElicit = ({ message }: { message: string }) => {
@@ -66,7 +66,7 @@ test('answers outlive a lost connection (2026-07-28)', async (t) => {
   assert.is(count(server, 'tasks/update'), 2)
 })
 
-test('a question that nobody answers ends the call, and the task is cancelled (2026-07-28)', async (t) => {
+test('an unanswered question fails the call and cancels the task (2026-07-28)', async (t) => {
   const cases = [
     [{}, 'INVALID_RESPONSE'],
     [
@@ -107,7 +107,7 @@ test('handlers hear when the task needs no answer any more (2026-07-28)', async 
   assert.is(count(server, 'tasks/update'), 0)
 })
 
-test('questions are requests, asked beside tasks/result, and answered with the name of the task (2025-11-25)', async (t) => {
+test('task questions are requests beside tasks/result and name the task (2025-11-25)', async (t) => {
   const related = { 'io.modelcontextprotocol/related-task': { taskId: 'task 1' } }
   const { client, server, shelf } = core(t, {
     taskSupport: 'required',

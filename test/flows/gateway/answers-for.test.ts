@@ -114,7 +114,7 @@ const asked: Readonly<Record<string, readonly [how: (client: Client) => Promise<
 
 for (const era of ['handshake', 'modern'] as const)
   for (const [what, [how, answer]] of Object.entries(asked))
-    test(`${what} (${era}) is answered by the server that is meant, in no case by one before or after it`, async (t) => {
+    test(`${what} (${era}) is answered by the right server among three`, async (t) => {
       const { client } = await between(t, { era })
       assert.match(String(await how(client)), new RegExp(`${answer}$`))
     })
@@ -125,7 +125,7 @@ test("what a server does not know is nobody else's, where its name is in the add
     assert.is(await readAt(uri)(client).catch(() => 'refused'), 'refused', uri)
 })
 
-test('a subscription reaches the server that is meant, and only that one tells of changes', async (t) => {
+test('a subscription reaches its own server only, and only that one reports changes', async (t) => {
   const { client, upstream, others } = await between(t)
   const told = heard<string>()
   client.onNotification('notifications/resources/updated', ({ uri }) => told.add(uri))

@@ -28,7 +28,7 @@ const child = (): ReturnType<typeof stdio> =>
     args: [inRoot('.t', 'test', 'flows', 'gateway', '_upstream-program.js')],
   })
 
-test('a server that is killed costs the calls in flight in it; the next call works, in the same session', async (t) => {
+test('a killed server fails its calls in flight; the next call works in the session', async (t) => {
   const client = await startClient({ name: 'raw', transport: child(), logger: false })
   t.after(() => client.close())
   const other = await connect(
@@ -74,7 +74,7 @@ for (const [what, script] of [
   ['mute', 'setInterval(() => {}, 60_000)'],
   ['in a loop of crashes', 'process.exit(1)'],
 ] as const)
-  test(`while a server is ${what}, clients are answered at once; lists grow when others come`, async (t) => {
+  test(`while a server is ${what}, clients get answers; lists grow as others come`, async (t) => {
     const bad = startClient({
       name: 'bad',
       transport: stdio({ command: process.execPath, args: ['-e', script], stopTimeout: 200 }),
@@ -139,7 +139,7 @@ test('a server whose start takes longer than others wait comes into the lists la
   )
 })
 
-test('an answer that is longer than the client of its server takes is told with the limit', async (t) => {
+test('an answer too long for the client of its server is reported with the limit', async (t) => {
   const script = `const answer = (id, result) => console.log(JSON.stringify({ jsonrpc: '2.0', id, result }))
 const results = {
   initialize: { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 'long', version: '1' } },
@@ -211,7 +211,7 @@ test('servers come and go while clients are connected', async (t) => {
   assert.ok(gone instanceof McpError && gone.code === -32602)
 })
 
-test('a client that takes the place of another one under its name is the one that is called', async (t) => {
+test('a client that replaces another of its name receives the calls', async (t) => {
   const say = (word: string) =>
     connect(defineServer({ name: 'say', version: '1', tools: { say: defineTool({ run: () => word }) } }))
   const [one, two] = await Promise.all([say('first'), say('second')])
@@ -231,7 +231,7 @@ test('a client that takes the place of another one under its name is the one tha
   )
 })
 
-test('nothing of the credentials of a caller reaches a server; each principal has a client of its own', async (t) => {
+test('credentials never reach a server, and each principal has its own client', async (t) => {
   const seen: (string | undefined)[] = []
   const upstream = await startServer(
     defineServer({
@@ -326,7 +326,7 @@ for (const [what, { options = {}, requestTimeout }] of Object.entries(times))
   })
 
 for (const options of [{}, { prefix: false }, { toolSearch: true }] as readonly GatewayOptions[])
-  test(`what a server may have that has never been there is not unknown: NOT_STARTED (${JSON.stringify(options)})`, async (t) => {
+  test(`names of a server never reached give NOT_STARTED (${JSON.stringify(options)})`, async (t) => {
     const gone = await startClient({ name: 'gone', transport: http('http://127.0.0.1:9/mcp'), logger: false })
     t.after(() => gone.close())
     const other = await connect(
@@ -438,7 +438,7 @@ for (const [code, words, data] of [
   ['TIMEOUT', /^up: tools\/call: the server did not answer in time$/, {}],
   ['SEND_FAILED', /^up: tools\/call: failed \(SEND_FAILED\)$/, { sent: true }],
 ] as const)
-  test(`a failure of the client (${code}) is told with its code; its words are told of a broken answer alone`, async (t) => {
+  test(`a client failure (${code}) is reported by code; only bad answers quote it`, async (t) => {
     const failure = new CaduceusError(code, 'canary', { data, retryable: true })
     const { client } = await through(t, { up: byHand(['one'], failure).client })
     const error = await client.callTool('up__one', {}, { retry: 'never' }).catch((lost: unknown) => lost)

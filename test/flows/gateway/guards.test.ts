@@ -17,7 +17,7 @@ import { through } from './_pairs.js'
 
 const test = suite('gateway: guards', { timeout: 15_000 })
 
-test('a question is never asked of another client, whose request has the same id and comes from the same address', async (t) => {
+test('a question goes to its own client only, even if ids and addresses are equal', async (t) => {
   let both: () => void = () => {}
   const underWay = new Promise<void>((resolve) => {
     both = resolve
@@ -60,7 +60,7 @@ test('a question is never asked of another client, whose request has the same id
   assert.ok(asked <= 1)
 })
 
-test('a resource that is in no list is read from servers whose scopes the caller has, and from no other', async (t) => {
+test('an unlisted resource is read only from servers whose scopes the caller has', async (t) => {
   const reads: string[] = []
   const notes = (name: string) =>
     defineServer({
@@ -98,7 +98,7 @@ test('a resource that is in no list is read from servers whose scopes the caller
   await client.subscribe('note://x').catch(() => {})
 })
 
-test('who may see and use what is decided for each principal, and a decision that fails is a no', async (t) => {
+test('visibility and use are decided per principal, and a failed decision denies', async (t) => {
   const definition = defineServer({
     name: 'tools',
     version: '1.0.0',
@@ -269,7 +269,7 @@ test('a client of one session ends with it, and others go on', async (t) => {
   assert.is(closed.all.length, 1)
 })
 
-test('who hears of no progress asks for none, and the time of a server is the time of its calls', async (t) => {
+test('a caller without progress asks for none; the server timeout bounds its calls', async (t) => {
   const tokens: unknown[] = []
   const definition = defineServer({
     name: 'slow',

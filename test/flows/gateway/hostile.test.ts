@@ -50,7 +50,7 @@ test('a cursor that comes again ends a list', async (t) => {
   assert.equal((await names(client)).sort(), ['bad__a1', 'bad__a2', 'good__ok'])
 })
 
-test('a server that tells of changes without end is asked less and less, and its last change is offered', async (t) => {
+test('a server with endless changes is polled less and less; its last change arrives', async (t) => {
   let version = 0
   let asked = 0
   const server = scriptedServer({
@@ -88,7 +88,7 @@ test('a server that tells of changes without end is asked less and less, and its
   assert.equal(await names(below.client), [`bad__v${version}`])
 })
 
-test('a server whose lists cannot be had is asked for them in vain no more often when it tells of changes', async (t) => {
+test('a server whose lists fail is not polled more often when it reports changes', async (t) => {
   let asked = 0
   const server = scriptedServer({
     'tools/list': () => {

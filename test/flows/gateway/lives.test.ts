@@ -18,7 +18,7 @@ import { suite, type TestContext } from '../../support/suite.js'
 
 const test = suite('gateway: the lives of clients', { timeout: 30_000 })
 
-test('a lazy server is started by the first list, and its tools stay listed when it goes for idleness', async (t) => {
+test('the first list starts a lazy server; its tools stay listed when it idles out', async (t) => {
   const starts = new Starts()
   const { client } = await through(t, { raw: { start: starts.program, lazy: true, idle: 500 } })
   await client.ping()
@@ -32,7 +32,7 @@ test('a lazy server is started by the first list, and its tools stay listed when
   assert.is(starts.all.length, 2)
 })
 
-test('what a gateway waits for when it ends costs nothing, and clients that come too late are closed', async (t) => {
+test('an ending gateway waits at no cost, and clients that come late are closed', async (t) => {
   // lists that never come: what ends them is the end of the gateway
   const mute = scriptedServer({ 'tools/list': () => undefined })
   const upstream = startClient({ name: 'mute', transport: mute.transport, logger: false })
@@ -64,7 +64,7 @@ test('what a gateway waits for when it ends costs nothing, and clients that come
   await wasClosed
 })
 
-test('a call whose tool nobody has listed yet starts lazy servers; fifty calls at once start one client', async (t) => {
+test('a call of an unlisted tool starts lazy servers, once for fifty calls at once', async (t) => {
   const starts = new Starts()
   const { client } = await through(t, { raw: { start: starts.program, lazy: true } })
   const calls = Array.from({ length: 50 }, () => client.callTool('raw__pid'))
@@ -179,7 +179,7 @@ test('a client that has failed for good is started again', async (t) => {
   assert.is(starts.all.length, 2)
 })
 
-test('with a client for each session, a lazy server is looked at again when one is started', async (t) => {
+test('with a client per session, a started lazy server is listed again', async (t) => {
   const upstream = await connect(
     defineServer({ name: 'say', version: '1', tools: { one: defineTool({ run: () => 'one' }) } }),
   )
@@ -216,7 +216,7 @@ test('how clients live is checked where it is said', () => {
     )
 })
 
-test('calls are divided among the clients of a server; another one is started when all are at work', async (t) => {
+test('calls are spread over the clients of a server, and one more starts if all work', async (t) => {
   const starts = new Starts()
   const { client } = await through(t, { raw: { start: starts.program, max: 3 } })
   assert.is(starts.all.length, 1)
@@ -236,7 +236,7 @@ test('calls are divided among the clients of a server; another one is started wh
   await Promise.all(hanging)
 })
 
-test('servers of a set may be started by their first call; another entry is another server', async (t) => {
+test('the first call may start a server of a set; a new entry is a new server', async (t) => {
   const say = (word: string) =>
     connect(defineServer({ name: 'say', version: '1', tools: { say: defineTool({ run: () => word }) } }))
   const [one, two] = await Promise.all([say('first'), say('second')])

@@ -73,7 +73,7 @@ test('a client that cannot be asked is not, and its call says so', async (t) => 
   assert.ok(asked instanceof McpError || (asked as { isError?: boolean }).isError === true, String(asked))
 })
 
-test('while calls of several clients are under way, a server that they share asks nobody', async (t) => {
+test('a shared server cannot elicit while calls of several clients are open', async (t) => {
   let release: () => void = () => {}
   const both = new Promise<void>((resolve) => {
     release = resolve

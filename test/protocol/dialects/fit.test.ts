@@ -31,7 +31,7 @@ test('a message for a peer of the newest revision is the very object that was gi
   assert.is(fitError(dialect20251125, error), error)
 })
 
-test('a message with nothing to leave out is the very object that was given, in every revision', () => {
+test('a message that needs no change is returned as the same object in each revision', () => {
   const tools = { tools: [{ name: 'a', description: 'd', inputSchema: { type: 'object' as const } }] }
   const called = {
     content: [{ type: 'text' as const, text: 'a', annotations: { priority: 1 } }],
@@ -116,7 +116,7 @@ test('what only the structured part said is said as text where there is no such 
   }
 })
 
-test('a result that is no object, and its schema, are left out before 2026-07-28, and said as text (trap 80)', () => {
+test('a non-object result and its schema become text before 2026-07-28 (trap 80)', () => {
   const tool = { name: 't', inputSchema: { type: 'object' as const }, outputSchema: { type: 'array' } }
   for (const structuredContent of [null, [], 'x', 0]) {
     const result = { content: [], structuredContent }
@@ -216,7 +216,7 @@ const unsayable: readonly [string, readonly Dialect[], (dialect: Dialect) => unk
 
 for (const [what, dialects, fit, part] of unsayable) {
   for (const dialect of dialects) {
-    test(`${what} cannot be said in ${dialect.revision}, and is refused rather than changed`, () => {
+    test(`${what} is refused in ${dialect.revision}, and is not changed to fit`, () => {
       assert.throws(
         () => fit(dialect),
         (error: unknown) =>
@@ -229,7 +229,7 @@ for (const [what, dialects, fit, part] of unsayable) {
   }
 }
 
-test('a list of content is split into messages for a revision with one block each (trap 87)', () => {
+test('a content list is split into messages for one-block revisions (trap 87)', () => {
   const params: CreateMessageParams = {
     messages: [
       { role: 'user', content: [text('a'), text('b')] },
@@ -268,7 +268,7 @@ for (const [what, declared, expected] of elicitations) {
   })
 }
 
-test('a missing resource has the code of the revision, and a page to visit only where it is known (trap 84)', () => {
+test('a missing resource and a URL page have the code of the revision (trap 84)', () => {
   const missing = { code: -32002, message: 'no such resource', data: { uri: 'a:b' } }
   const visit = { code: -32042, message: 'visit', data: { elicitations: [] } }
   for (const dialect of older) {
@@ -298,7 +298,7 @@ test('a question that names no mode is a form', () => {
   )
 })
 
-test('the text beside a structured value is what is left where a revision has no such value', () => {
+test('a revision without structuredContent keeps the text beside it', () => {
   const content = [{ type: 'text', text: 'in words' }] as const
   const result = fitResult(dialect20250326, 'tools/call', { content, structuredContent: { a: 1 } } as never)
   assert.equal(result, { content })

@@ -13,7 +13,7 @@ const test = suite('protocol/dialects/modern-fit')
 const modern = dialect20260728
 const lacks = modern.lacks ?? nothing()
 
-test('a missing resource is told as bad params, and understood as what it is (trap 84)', () => {
+test('a missing resource is -32602 and is read back as not found (trap 84)', () => {
   const missing = { code: -32002, message: 'Resource not found', data: { uri: 'a:b' } }
   const fitted = fitError(modern, missing)
   assert.equal(fitted, { ...missing, code: -32602 })

@@ -36,7 +36,7 @@ test('a revision we speak is answered with itself, any other with our newest (tr
   }
 })
 
-test('a revision without a handshake is never negotiated, and one with a handshake is never named by discovery (C10)', () => {
+test('a revision is negotiated or discovered, never both (C10)', () => {
   assert.is(negotiate('2026-07-28'), latestHandshake)
   assert.is(dialectOf('2026-07-28'), undefined)
   assert.is(isSupported('2026-07-28'), false)
@@ -51,7 +51,7 @@ test('a revision without a handshake is never negotiated, and one with a handsha
   for (const { handshake } of modernDialects) assert.is(handshake, false)
 })
 
-test('S090: a revision is data: one that is added in a test is negotiated, gated and fitted, and no other changes', () => {
+test('S090: a revision added in a test is negotiated, gated and fitted alone', () => {
   const next: Dialect = {
     ...dialect20251125,
     revision: '2026-01-15' as Dialect['revision'],
@@ -115,7 +115,7 @@ for (const method of [
   })
 }
 
-test('discovery, and the opening of a stream of changes, exist in 2026-07-28 only, and need no capability (trap 7)', () => {
+test('discovery and change streams are 2026-07-28 only, without capability (trap 7)', () => {
   for (const method of ['server/discover', 'subscriptions/listen'] as const) {
     assert.ok(acceptsRequest(dialect20260728, 'server', method))
     assert.is(missingCapability(method, {}, dialect20260728), undefined)
@@ -176,7 +176,7 @@ test('no dialect sends a method against its direction in the table', () => {
   }
 })
 
-test('the newest dialects of both eras have every method and notification of the tables', () => {
+test('the newest dialects of both eras have every method and notification', () => {
   const listed = [latestHandshake, dialect20260728].flatMap(({ requests, notifications: told }) =>
     sides.flatMap((side): string[] => [...requests[side], ...told[side]]),
   )

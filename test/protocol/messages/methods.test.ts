@@ -148,7 +148,7 @@ for (const [method, result, problem] of badResults) {
   })
 }
 
-test('good results are read as they are, unknown fields and kinds of content included (trap 35)', () => {
+test('good results keep unknown fields and kinds of content (trap 35)', () => {
   const results: readonly [Method, JsonObject][] = [
     ['initialize', { protocolVersion: 'x', capabilities: { new: {} }, serverInfo: clientInfo, extra: 1 }],
     ['ping', { anything: 1 }],

@@ -131,7 +131,7 @@ const keywords: Readonly<Record<string, readonly [good: readonly unknown[], bad:
   ],
 }
 
-test('each keyword has a value which it can have, or is refused with its place and what was expected', () => {
+test('each schema keyword takes valid values and refuses others with place and reason', () => {
   for (const [keyword, [good, bad]] of Object.entries(keywords)) {
     for (const value of good)
       assert.is(problem({ description: 'all', [keyword]: value }), '', `${keyword}: ${JSON.stringify(value)}`)
@@ -220,7 +220,7 @@ test('what is prepared has loaded what the first value needs', async () => {
   assert.ok(isLoaded())
 })
 
-test('a schema of a library shows the side that a definition takes, unless told otherwise', () => {
+test('a library schema shows its input side by default, its output side if asked', () => {
   const seen: string[] = []
   const standard = {
     '~standard': {

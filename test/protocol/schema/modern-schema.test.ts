@@ -55,7 +55,7 @@ const requests: readonly [type: string, Method, JsonObject][] = [
 ]
 
 for (const [type, method, params] of requests) {
-  test(`a request of ${method} is a ${type} of the official schema: ${Object.keys(params)}`, async () => {
+  test(`a ${method} request is a ${type} of the official schema: ${Object.keys(params)}`, async () => {
     const fitted = fitParams(dialect, method, { ...params, _meta: meta } as never)
     await conforms(type, buildRequest(1, method, fitted))
   })
@@ -79,7 +79,7 @@ const results: readonly [type: string, Method, object][] = [
 ]
 
 for (const [type, method, result] of results) {
-  test(`a result of ${method} is a ${type} of the official schema, and is not one before it is stamped`, async () => {
+  test(`a ${method} result is a ${type} of the official schema, once stamped`, async () => {
     const fitted = fitResult(dialect, method, result as never)
     await conforms(type, stampResult(method, fitted, { serverInfo }))
     assert.ok((await issuesOf(type, fitted)).length > 0)

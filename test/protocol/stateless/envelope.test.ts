@@ -13,7 +13,7 @@ import { envelope, modern, notification, plain, read, refusalOf } from '../_mode
 const test = suite('protocol/stateless/envelope')
 const { protocolVersion, clientCapabilities, clientInfo, logLevel } = metaKeys
 
-test('an envelope with what has to be there is read, without knowing who the client is (trap 9)', () => {
+test('a complete envelope is read, even without client info (trap 9)', () => {
   assert.equal(readEnvelope(modern('tools/list')), read)
 })
 
@@ -72,7 +72,7 @@ const broken: readonly [JsonObject, readonly string[], readonly string[]][] = [
 ]
 
 for (const [meta, missing, malformed] of broken) {
-  test(`an envelope with ${JSON.stringify(meta)} is refused with -32602 that names ${[...missing, ...malformed]}`, () => {
+  test(`envelope ${JSON.stringify(meta)} is -32602 for ${[...missing, ...malformed]}`, () => {
     const error = refusalOf(() => readEnvelope(modern('tools/list', {}, meta)))
     assert.is(error.code, -32602)
     assert.equal(error.data, { envelope: { missing, malformed } })

@@ -53,7 +53,7 @@ test('the same question goes to a session whole', () => {
   assert.is(fitParams(dialect20251125, 'elicitation/create', elicitUrl), elicitUrl)
 })
 
-test('an empty elicitation capability means a form and no page, in both newest revisions (trap 85)', () => {
+test('empty elicitation means forms only, in both newest revisions (trap 85)', () => {
   for (const dialect of [dialect20251125, dialect20260728]) {
     const missing = (params: typeof form | typeof elicitUrl, elicitation: object) =>
       missingForQuestion(dialect, 'elicitation/create', params, { elicitation })
@@ -64,7 +64,7 @@ test('an empty elicitation capability means a form and no page, in both newest r
   }
 })
 
-test('what a request did not declare, it is not asked, whatever another one declared (trap 10)', () => {
+test('a request is not asked what it did not declare (trap 10)', () => {
   const ask = (capabilities: object) =>
     missingForQuestion(dialect20260728, 'elicitation/create', form, capabilities)
   assert.is(ask({ elicitation: { form: {} } }), undefined)
@@ -194,7 +194,7 @@ const badRetries: readonly [JsonObject, string][] = [
 ]
 
 for (const [method, params] of retried) {
-  test(`${method} takes answers and a state as they are, also those that nobody asked for`, () => {
+  test(`${method} accepts any answers and state, asked for or not`, () => {
     const whole = { ...params, inputResponses: { a: answer, unknown: {} }, requestState: '' }
     assert.is(readParams(method, whole), whole)
   })
@@ -208,7 +208,7 @@ for (const [method, params] of retried) {
   })
 }
 
-test('other methods have no retries: such fields are unknown ones, and let through (trap 35)', () => {
+test('other methods ignore retry fields as unknown ones (trap 35)', () => {
   const params = { uri: 'a:b', inputResponses: 5, requestState: 5 }
   assert.is(readParams('resources/subscribe', params), params)
 })

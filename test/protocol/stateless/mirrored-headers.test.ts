@@ -62,7 +62,7 @@ test('white space around a header does not count, inside it does (trap 53)', () 
   assert.is(headerOf({}, 'a'), undefined)
 })
 
-test('a million characters of white space are read in linear time, or this test would not end', () => {
+test('a million spaces in a header are read in linear time', () => {
   const spaces = ' '.repeat(1_000_000)
   assert.is(decodeHeaderValue(`a${spaces}b`), `a${spaces}b`)
   assert.is(decodeHeaderValue(`${spaces}a${spaces}`), 'a')
@@ -100,7 +100,7 @@ test('properties of every allowed type are found at every depth (C4)', () => {
   assert.ok(Object.isFrozen(plan))
 })
 
-test('an argument may be called as the keyword is, and a header as the method is (trap 59)', () => {
+test('arguments may be named like keywords, and headers like methods (trap 59)', () => {
   assert.equal(headerParams(schema({ 'x-mcp-header': { type: 'string' } })), [])
   const [method] = headerParams(schema({ verb: marked('Method') }))
   assert.is(method?.header, 'mcp-param-method')
@@ -205,7 +205,7 @@ const sent: readonly [JsonObject | undefined, JsonObject][] = [
 ]
 
 for (const [args, headers] of sent) {
-  test(`the arguments ${JSON.stringify(args)} are sent as ${JSON.stringify(headers)}, which a server takes`, () => {
+  test(`arguments ${JSON.stringify(args)} mirror to ${JSON.stringify(headers)} and pass`, () => {
     assert.equal(paramHeaders(plan, args), headers)
     checkParamHeaders(plan, args, paramHeaders(plan, args))
   })

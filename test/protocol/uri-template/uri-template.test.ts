@@ -198,7 +198,7 @@ test('the time to match grows with the length of the uri, and no faster', () => 
   assert.ok(long < short * 40, `${long / short}`)
 })
 
-test('64 KiB of hostile text are told from each of the known traps in a few milliseconds', () => {
+test('64 KiB of hostile text do not match any trap and take a few milliseconds', () => {
   const traps = [
     ['x://{+a}-{+b}-{+c}-{+d}z', '-'],
     ['x:{+a}{+b}{+c}z', 'a'],

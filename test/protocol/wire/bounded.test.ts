@@ -13,7 +13,7 @@ function matcher(source: string) {
   return pattern
 }
 
-test('a line or an event that is too long is told by its code, once, and its bytes are let go of', async () => {
+test('a too long line or event is reported once by code, and its bytes are freed', async () => {
   await heapInUse()
   const before = process.memoryUsage().arrayBuffers
   const chunk = new Uint8Array(1024 * 1024).fill(0x61)
@@ -47,7 +47,7 @@ test('what is learned of a pattern is forgotten before it is too much', async ()
   assert.is(pattern.test('acccbx'), true)
 })
 
-test('a word of a pattern has letters, digits and the low line, from the first to the last of each', () => {
+test('the word class of a pattern is letters, digits and underscore, ends included', () => {
   const word = matcher('(?:^|(?=x)x*)\\b(?:a|z|A|Z|0|9|_)\\b$')
   for (const character of ['a', 'z', 'A', 'Z', '0', '9', '_']) {
     assert.is(matcher('^(?:.|x)\\b$').test(character), true, character)

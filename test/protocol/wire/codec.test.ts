@@ -40,7 +40,7 @@ test('a text that is not JSON fails without quoting it', () => {
   }
 })
 
-test('numbers, keys and duplicates at the edge of JSON are read as JSON.parse reads them', () => {
+test('edge cases of numbers, keys and duplicates parse as JSON.parse does', () => {
   const message = decode(
     '{"jsonrpc":"2.0","id":1,"id":-0,"method":"a","params":{"big":1e400,"constructor":1,"a":1,"a":2}}',
   )
@@ -61,7 +61,7 @@ test('a key __proto__ is data and changes no prototype', () => {
   assert.is(Reflect.get(params, 'polluted'), undefined)
 })
 
-test('nesting is allowed to the limit and refused beyond it, with the id for the answer', () => {
+test('nesting passes at the limit and fails beyond it, with the id for the answer', () => {
   const text = (levels: number) =>
     `{"jsonrpc":"2.0","id":7,"method":"a","params":{"x":${'['.repeat(levels)}${']'.repeat(levels)}}}`
   assert.is('method' in decode(text(62)), true)
@@ -82,7 +82,7 @@ test('brackets beside each other, and brackets in strings, are not nesting', () 
   assert.equal(decode(encode(quoted)), quoted)
 })
 
-test('depth is measured the same wherever strings and escapes stand before the brackets', () => {
+test('depth is measured right after any strings and escapes before the brackets', () => {
   for (const before of ['"', '\\', '\\"', '\\\\"', '"]]]}}}', '\\u0022[', '[[[{{{']) {
     const quoted = JSON.stringify(before)
     const list = (levels: number) => '['.repeat(levels) + ']'.repeat(levels)

@@ -10,7 +10,7 @@ import { suite } from '../../support/suite.js'
 
 const test = suite('protocol/wire/errors')
 
-test('both classes carry the brand of the error family, code, retryable, data and cause', () => {
+test('both error classes carry brand, code, retryable, data and cause', () => {
   const cause = new Error('why')
   for (const error of [
     new ProtocolError('BAD_RESULT', 'what', { cause, data: { a: 1 }, retryable: true }),

@@ -130,13 +130,13 @@ test('a broken request is answered with its id, a broken answer or notification 
   assert.is(answerTo({ jsonrpc: '2.0', method: 'a', params: 5 }), undefined)
 })
 
-test('what might have been an answer is never answered with its id, which could be one of the far side', () => {
+test('a malformed message that may be a response is answered without its id', () => {
   const answer = answerInvalid(refusalOf({ jsonrpc: '2.0', id: 1 }))
   assert.is(answer?.error.code, -32600)
   assert.is(answer !== undefined && 'id' in answer, false)
 })
 
-test('a text that is no JSON is answered with -32700 and no id, an error of our own not at all', () => {
+test('bad JSON is answered with -32700 and no id, an internal error not at all', () => {
   assert.equal(answerInvalid(new ProtocolError('PARSE_FAILED', 'x')), {
     jsonrpc: '2.0',
     error: { code: -32700, message: 'x' },

@@ -24,7 +24,7 @@ test('data is split at CR, LF and CRLF, so that it cannot end its own event', ()
   ])
 })
 
-test('what is written is read back, also data that is empty or begins with a space or colon', () => {
+test('written events read back, also with empty data or a leading space or colon', () => {
   for (const data of ['', ' a', ':a', 'data: x', '\u{1F600}', '{"a":1}', 'a\n', '\n']) {
     assert.equal(read(encodeEvent({ event: 'e', id: 'i', data })), [
       { type: 'event', event: 'e', id: 'i', data },
@@ -99,7 +99,7 @@ test('an event that the stream cuts off is not told, nor is its id', () => {
   assert.equal(read('id: 1\ndata: a\n\nid: 2\ndata: b\n'), [{ type: 'event', id: '1', data: 'a' }])
 })
 
-test('an event beyond the limit is skipped, whole or in pieces, and those before and after it are told', () => {
+test('an event beyond the limit is skipped, whole or split, and its neighbours arrive', () => {
   for (const long of [
     'data: 0123456789012345678901234567890',
     'data: 0\n'.repeat(7),

@@ -56,7 +56,7 @@ async function tasksOf(t: TestContext) {
   return { tree, tasks, endless: tasks.start(() => new Promise<void>(() => {})) }
 }
 
-test('waiting for a task is refused for a timeout that is none, and never goes on for ever', async (t) => {
+test('awaiting a task refuses an invalid timeout', async (t) => {
   const { endless } = await tasksOf(t)
   for (const timeout of times) {
     await rejection(awaitTask(endless, timeout), 'BAD_OPTION')
@@ -90,7 +90,7 @@ test('a look at a state is refused for a timeout or a function that is none', as
   await rejection(untyped(replaceState)(ref, 'next'), 'BAD_OPTION')
 })
 
-test('an unknown option of a call is refused and named, whether the callee is up, named or not up yet', async (t) => {
+test('an unknown option of a call is refused for actors, names and pending names', async (t) => {
   const registry = new Registry()
   const ref = await start(t, echo, undefined, { name: 'echo', registry })
   const named = registry.named<typeof echo>('echo')

@@ -15,7 +15,7 @@ function throws(): never {
   throw error
 }
 
-test('a subscriber of events that throws is nobody’s crash: Node warns, and there is no end of it in sight', async (t) => {
+test('a throw of a diagnostics subscriber crashes no actor, and Node warns', async (t) => {
   const at = await scene(t)
   const warnings: Error[] = []
   const onWarning = (warning: Error): number => warnings.push(warning)
@@ -60,7 +60,7 @@ test('what a subscriber starts is nobody’s crash either', async (t) => {
   await at.untouched()
 })
 
-test('a watcher of an exit that throws costs its owner; the others are told all the same', async (t) => {
+test('a throwing exit watcher crashes its owner, and the other watchers are called', async (t) => {
   const at = await scene(t)
   const told: string[] = []
   const watched = at.tasks.start(() => never)

@@ -27,7 +27,7 @@ function lines(text: string): string[] {
   return text.split('\n').filter((line) => line !== '')
 }
 
-test('with a tree alive an error without owner does not end Node, whether the host has a handler or not', async (t) => {
+test('with a live tree an unowned error does not end Node, with or without a handler', async (t) => {
   const program = `${opening}
     told(async ({ owner, outcome, error }) => {
       console.log(String(owner), outcome, error.message)
@@ -41,7 +41,7 @@ test('with a tree alive an error without owner does not end Node, whether the ho
   assert.equal([end.code, end.stderr], [0, ''])
 })
 
-test('an error without owner that nobody hears of is a warning of Node, one for all trees, and nothing where the host listens', async (t) => {
+test('an unowned error unheard by the host is one Node warning for all trees', async (t) => {
   const program = `${opening}
     const other = await startSupervisor({ strategy: 'one_for_one', logger: false })
     process.on('warning', ({ code, message }) => console.log(code, message.split('\\n')[0]))
@@ -63,7 +63,7 @@ test('an error without owner that nobody hears of is a warning of Node, one for 
 })
 
 for (const mode of ['throw', 'strict', 'warn']) {
-  test(`a main module that fails is told as an error without owner, once, and ends Node: --unhandled-rejections=${mode}`, async (t) => {
+  test(`an unowned error of the main module is told once and ends Node: ${mode}`, async (t) => {
     const program = `${opening}
       told(({ kind, owner, outcome, error }) => console.log(kind, String(owner), outcome, error.message))
       throw new Error('of main')
@@ -233,7 +233,7 @@ async function copies(t: TestContext): Promise<string[]> {
 }
 
 test(
-  'two copies of the library share one registration, and each error costs its owner in its own copy',
+  'two library copies share one registration and attribute errors to owners',
   async (t) => {
     const [one, two] = await copies(t)
     const program = `

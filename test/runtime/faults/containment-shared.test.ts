@@ -14,7 +14,7 @@ function throws(): never {
   throw error
 }
 
-test('a listener on a shared emitter costs the one who emits, unless ctx.bind carries its owner', async (t) => {
+test('a shared listener fails the emitter, unless ctx.bind carries its owner', async (t) => {
   t.expectStray(1)
   const at = await scene(t)
   const shared = new EventEmitter()
@@ -168,7 +168,7 @@ test('a promise of A that B awaits and A rejects is nobody’s stray', async (t)
   assert.equal(at.strays, [])
 })
 
-test('an error of an owner that has ended is only reported, as is one of a task that was cancelled', async (t) => {
+test('an error of an ended owner or a cancelled task is only reported', async (t) => {
   t.expectStray(2)
   const at = await scene(t)
   await at.tasks.start(() => void setTimeout(throws, 1), { name: 'done' }).result
@@ -191,7 +191,7 @@ test('an error of an owner that has ended is only reported, as is one of a task 
   await at.untouched()
 })
 
-test('two trees in one process: an error costs its owner in its own tree, the other hears nothing', async (t) => {
+test('two trees in one process: an error affects its owner in its own tree only', async (t) => {
   t.expectStray(1)
   const [one, other] = [await scene(t), await scene(t)]
   assert.is(await straysInTask(one, () => Promise.reject(error)), error)
@@ -212,7 +212,7 @@ test('an actor that awaits the answer of another tree keeps its own scope', asyn
   await other.untouched()
 })
 
-test('an error without an owner is reported to every tree, marks them degraded, and everything goes on', async (t) => {
+test('an unowned error is reported to every tree, marks it degraded, and ends nothing', async (t) => {
   t.expectStray(2)
   const [one, other] = [await scene(t), await scene(t)]
   void Promise.reject(error)

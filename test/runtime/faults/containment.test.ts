@@ -131,7 +131,7 @@ test('a hundred requests that stray at once each end by their own error', async 
   await at.untouched()
 })
 
-test('a raw microtask that throws is attributed by Node 24 and later, before that it is nobody’s', async (t) => {
+test('a throwing raw microtask is attributed since Node 24, and unowned before', async (t) => {
   t.expectStray(1)
   const at = await scene(t)
   if (contextInV8) {

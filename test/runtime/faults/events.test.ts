@@ -22,7 +22,7 @@ function listen(t: TestContext): { name: keyof RuntimeEvents; event: RuntimeEven
   return heard
 }
 
-test('OTP-115 a crash yields a crash report, then the report of the supervisor, then progress', async (t) => {
+test('OTP-115 a crash yields the crash, supervisor and progress reports, in order', async (t) => {
   const log = new Recorder()
   const heard = listen(t)
   const inner = supervisorSpec({ name: 'inner', strategy, children: [worker(log, 'a')] })
@@ -66,7 +66,7 @@ test('OTP-115 a crash yields a crash report, then the report of the supervisor, 
   ])
 })
 
-test('OTP-115 a supervisor reports start_error, child_terminated, shutdown_error and shutdown', async (t) => {
+test('OTP-115 a supervisor reports failed starts, child ends, bad shutdowns and stops', async (t) => {
   const log = new Recorder()
   const reports = gather(t, 'supervisor')
   const health = { broken: false }
@@ -94,7 +94,7 @@ test('OTP-115 a supervisor reports start_error, child_terminated, shutdown_error
   )
 })
 
-test('OTP-116 normal and shutdown ends produce no crash report, and none of a supervisor that expects them', async (t) => {
+test('OTP-116 normal and shutdown exits produce no crash or supervisor reports', async (t) => {
   const log = new Recorder()
   const heard = listen(t)
   for (const reason of [undefined, shutdown, shutdownWith('moved')]) {
@@ -168,7 +168,7 @@ test('a crash report says during what: init, a handler, terminate, or a stray er
   )
 })
 
-test('a resource that cannot be released is a notice, whether it throws or rejects, and the others are released', async (t) => {
+test('a resource that throws or rejects on release is a notice; others are released', async (t) => {
   const log = new Recorder()
   const notices = gather(t, 'notice')
   const tree = await startTree(t, { strategy })
@@ -196,7 +196,7 @@ test('a resource that cannot be released is a notice, whether it throws or rejec
   )
 })
 
-test('the payload of an event is made only when somebody listens, and outside of any owner that could be blamed', async (t) => {
+test('an event payload is built only for listeners, and outside of any owner', async (t) => {
   const made: string[] = []
   const payload = (): RuntimeEvents['notice'] => {
     made.push(currentOwner()?.name ?? 'nobody')

@@ -44,7 +44,7 @@ test('want of file descriptors is waited for', async () => {
   })
 })
 
-test('what could not be imported is imported again when it is asked for again, and then never more', async () => {
+test('a failed lazy import is retried at the next use, and a loaded one is kept', async () => {
   let imports = 0
   const module = lazy('no-such-package', async () => {
     imports += 1

@@ -41,7 +41,7 @@ async function superviseWorker(t: TestContext) {
 
 type Caster = { readonly id: number; cast(name: 'fail' | 'stop', input: unknown): boolean }
 
-test('OTP-115 OTP-117 a crash tells, in this order: the crash, the end of the child, the start of the next', async (t) => {
+test('OTP-115 OTP-117 crash, end of the child and start of the next report in order', async (t) => {
   const { ref } = await superviseWorker(t)
   const told = new Notes<object>()
   t.after(
@@ -107,7 +107,7 @@ test('OTP-81 the crash of a task names its ancestors up to the root', async (t) 
   )
 })
 
-test('OTP-118 reports carry neither state nor messages, so that there is nothing to hide in them', async (t) => {
+test('OTP-118 reports carry neither state nor messages', async (t) => {
   const crashes = hear(t, 'crash')
   const host = await startHost(t, { trapExit: true })
   const secretive = defineActor({

@@ -54,7 +54,7 @@ for (const kind of ['thread', 'process'] as const) {
     )
   })
 
-  test(`${kind}: an actor that tells of itself before it is up is known by that reference, too`, async (t) => {
+  test(`${kind}: a reference sent during init is the reference of the started actor`, async (t) => {
     const greeted: ActorRef<never, never>[] = []
     const host = defineActor({
       name: 'host',
@@ -72,7 +72,7 @@ for (const kind of ['thread', 'process'] as const) {
     assert.is((await ended).type, 'killed')
   })
 
-  test(`OTP-122 ${kind}: an actor elsewhere has a name here, and takes messages like any other`, async (t) => {
+  test(`OTP-122 ${kind}: a remote actor has a local name and takes messages`, async (t) => {
     const peer = await start(t, kind, 'trapper', {}, { name: 'partner' })
     const host = await startActor(defineActor({ name: 'host', init: () => ({}) }))
     t.after(() => host.stop())
@@ -83,7 +83,7 @@ for (const kind of ['thread', 'process'] as const) {
     assert.is(self, peer)
   })
 
-  test(`OTP-123 ${kind}: what one sends to another arrives in order: messages, calls and signals`, async (t) => {
+  test(`OTP-123 ${kind}: messages, calls and signals of one sender arrive in order`, async (t) => {
     const peer = await start(t, kind, 'trapper')
     const some = 3_000 // more than may be on their way at once
     const helper = await startActor(
@@ -108,7 +108,7 @@ for (const kind of ['thread', 'process'] as const) {
     assert.equal(heard, expected)
   })
 
-  test(`OTP-123 ${kind}: a stop comes after what was sent before it, and before what was sent after it`, async (t) => {
+  test(`OTP-123 ${kind}: a stop keeps its place between earlier and later messages`, async (t) => {
     const { listener, heard } = await listen(t)
     const peer = await start(t, kind, 'trapper', { args: { listener } })
     const before = peer.call('wait', 100)
@@ -150,7 +150,7 @@ for (const kind of ['thread', 'process'] as const) {
     assert.is(((await end) as { error: Error }).error.message, 'out of order')
   })
 
-  test(`OTP-124 ${kind}: a link is gone when it is taken back by the side that made it; a normal end disturbs nobody`, async (t) => {
+  test(`OTP-124 ${kind}: unlink by the linking side removes a link; a normal end is quiet`, async (t) => {
     const peer = await start(t, kind, 'fragile')
     const mortal = await startMortal(t)
     await mortal.call('link', peer)
@@ -166,7 +166,7 @@ for (const kind of ['thread', 'process'] as const) {
     assert.is(await peer.call('echo', 'still here'), 'still here')
   })
 
-  test(`OTP-125 ${kind}: links and monitors of a peer that is lost get noconnection, also those to others in it`, async (t) => {
+  test(`OTP-125 ${kind}: a lost peer gives noconnection to all its links and monitors`, async (t) => {
     const { listener, heard } = await listen(t)
     const peer = await start(t, kind, 'fragile', { blockedTimeout: 300 })
     const child = (await peer.call('child')) as ProcessRef
@@ -197,7 +197,7 @@ for (const kind of ['thread', 'process'] as const) {
     ])
   })
 
-  test(`OTP-127 ${kind}: whether the peer was lost, or its actor ended, is told by the reason`, async (t) => {
+  test(`OTP-127 ${kind}: the reason tells a lost peer from an ended actor`, async (t) => {
     const peer = await start(t, kind, 'trapper')
     const ended = reasonOf(peer)
     peer.cast('end', { type: 'shutdown', detail: { at: [1] } })
@@ -221,7 +221,7 @@ for (const kind of ['thread', 'process'] as const) {
     assert.equal(heard, [['exit', 'killed', undefined]])
   })
 
-  test(`OTP-129 ${kind}: nothing is sent to one that is gone: a cast is refused, a call fails at once`, async (t) => {
+  test(`OTP-129 ${kind}: a cast to a dead actor is refused, and a call fails at once`, async (t) => {
     const peer = await start(t, kind, 'fragile')
     await peer.stop()
     assert.not(peer.cast('note', 1))
@@ -230,7 +230,7 @@ for (const kind of ['thread', 'process'] as const) {
     assert.equal([error.code, (error.data as { sent: boolean }).sent], ['NOPROC', false])
   })
 
-  test(`OTP-130 ${kind}: a crash of the other side, its loss and the deadline are told apart, with class, code and stack`, async (t) => {
+  test(`OTP-130 ${kind}: remote crash, loss and timeout differ, with class, code and stack`, async (t) => {
     const peer = await start(t, kind, 'fragile')
     const waiting = rejection(peer.call('wait', 60_000, { timeout: 60_000 }))
     const late = await rejection(peer.call('wait', 60_000, { timeout: 30 }))
@@ -245,7 +245,7 @@ for (const kind of ['thread', 'process'] as const) {
     assert.match(error.stack ?? '', '_partner')
   })
 
-  test(`OTP-131 OTP-132 ${kind}: a reply after the deadline is dropped; a call that is lost may have run`, async (t) => {
+  test(`OTP-131 OTP-132 ${kind}: late replies are dropped; a lost call may have run`, async (t) => {
     const peer = await start(t, kind, 'fragile', { blockedTimeout: 300 })
     const late = await rejection(peer.call('wait', 200, { timeout: 50 }))
     assert.is(late.code, 'TIMEOUT')
@@ -255,7 +255,7 @@ for (const kind of ['thread', 'process'] as const) {
     assert.equal([lost.code, (lost.data as { sent: boolean }).sent], ['NOCONNECTION', true])
   })
 
-  test(`OTP-136 ${kind}: references mean the same process everywhere: at home, there, and in another peer`, async (t) => {
+  test(`OTP-136 ${kind}: a reference means the same process in every place`, async (t) => {
     const peer = await start(t, kind, 'fragile')
     const other = await start(t, kind === 'thread' ? 'process' : 'thread', 'fragile')
     assert.is(await other.call('relay', { to: peer, what: 'through two' } as never), 'through two')

@@ -94,7 +94,7 @@ for (const kind of ['thread', 'process'] as const) {
     await tree.stop()
   })
 
-  test(`OTP-138 ${kind}: restart types and intensity hold, and one for all takes a peer along`, async (t) => {
+  test(`OTP-138 ${kind}: restart types and intensity hold, and one_for_all takes peers`, async (t) => {
     const fragile = new URL('./_fragile.js', import.meta.url)
     const tree = await startSupervisor({
       strategy: 'one_for_all',

@@ -45,13 +45,13 @@ test('a socket that is not taken is still the caller’s: a thread, a peer that 
   assert.is(await say(port, 'hello'), 'mine')
 })
 
-test('a socket that cannot be delivered is closed: no such cast, or the process dies before', async (t) => {
+test('a socket that cannot be delivered is closed: unknown cast, or dead process', async (t) => {
   const peer = await start(t, 'process')
   const { port } = await listen(t, (socket) => assert.ok(giveSocket(peer, 'nonsense', socket)))
   assert.is(await say(port, 'hello'), '')
 })
 
-test('sockets for a process that dies before it takes them are closed, and their server can close', async (t) => {
+test('sockets for a process that dies first are closed, and their server can close', async (t) => {
   const peer = await start(t, 'process')
   const blocked = peer.call('block', 60_000, { timeout: 60_000 }).catch(() => {})
   let given = 0

@@ -18,7 +18,7 @@ import type villain from './_villain.js'
 const test = suite('hostile peers and values', { timeout: 30_000 })
 
 for (const kind of ['thread', 'process'] as const) {
-  test(`${kind}: what cannot cross is refused on the side that sends it, and every caller is answered`, async (t) => {
+  test(`${kind}: a value that cannot be cloned is refused at its sender, with an answer`, async (t) => {
     const peer = await start<typeof villain>(t, { kind, module: at('villain') })
     for (const [name, value] of Object.entries(hostile())) {
       const error = await rejection(peer.call('echo', value))
@@ -39,7 +39,7 @@ for (const kind of ['thread', 'process'] as const) {
     assert.is(await peer.call('echo', 'well'), 'well')
   })
 
-  test(`${kind}: what can cross is the same there: rings, depth, size, odd keys, thousands of references`, async (t) => {
+  test(`${kind}: rings, depth, size, odd keys and many references arrive unchanged`, async (t) => {
     const peer = await start<typeof villain>(t, { kind, module: at('villain') })
     for (const [name, value] of Object.entries(harmless()))
       deepStrictEqual(await peer.call('echo', value), value, name)
@@ -52,7 +52,7 @@ for (const kind of ['thread', 'process'] as const) {
     assert.is(await peer.call('echo', 'well'), 'well')
   })
 
-  test(`${kind}: what can be transferred is copied, or refused; shared memory is shared with a thread alone`, async (t) => {
+  test(`${kind}: transferables are copied or refused; only threads share memory`, async (t) => {
     const peer = await start<typeof villain>(t, { kind, module: at('villain') })
     const buffer = new ArrayBuffer(8)
     assert.is(((await peer.call('echo', buffer)) as ArrayBuffer).byteLength, 8)
@@ -100,7 +100,7 @@ for (const kind of ['thread', 'process'] as const) {
     for (const code of codes) assert.ok(['EXITED', 'NOPROC', 'MAILBOX_FULL'].includes(code), code)
   })
 
-  test(`${kind}: a stop or a kill while it starts leaves nothing, and whoever starts it is told`, async (t) => {
+  test(`${kind}: a stop or kill during start leaves nothing, and the start rejects`, async (t) => {
     for (const how of ['kill', 'stop'] as const) {
       const supervisor = await startSupervisor({ strategy: 'one_for_one', logger: false })
       t.after(() => supervisor.ref.alive && supervisor.ref.kill())
@@ -151,7 +151,7 @@ for (const kind of ['thread', 'process'] as const) {
   })
 }
 
-test('peers in peers: a thread in a process, a process in a thread; references cross both borders', async (t) => {
+test('peers nest, thread in process and process in thread, and references cross both', async (t) => {
   for (const [outer, inner] of [
     ['process', 'thread'],
     ['thread', 'process'],

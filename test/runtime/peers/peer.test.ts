@@ -77,7 +77,7 @@ for (const kind of ['thread', 'process'] as const) {
     assert.is(caught.message, 'overdrawn by 7')
   })
 
-  test(`OTP-135 ${kind}: what cannot be copied is told to whoever sends it, with its path`, async (t) => {
+  test(`OTP-135 ${kind}: a value that cannot be cloned rejects at the sender with its path`, async (t) => {
     const peer = await start(t, kind)
     const there = await rejection(peer.call('echo', { a: [{ fn() {} }] }))
     assert.is(there.code, 'NOT_CLONEABLE')
@@ -90,7 +90,7 @@ for (const kind of ['thread', 'process'] as const) {
     assert.is(await peer.call('add', 1), 1)
   })
 
-  test(`OTP-136 ${kind}: references work on the other side, and come home as what they were`, async (t) => {
+  test(`OTP-136 ${kind}: references work remotely and come back as what they were`, async (t) => {
     const peer = await start(t, kind)
     const told: unknown[] = []
     const here = defineActor({
@@ -153,7 +153,7 @@ for (const kind of ['thread', 'process'] as const) {
     assert.match(error.message, /event loop was blocked for more than 400 ms/)
   })
 
-  test(`${kind}: one that goes on sending while its loop is blocked is killed, too, later`, async (t) => {
+  test(`${kind}: a peer that sends while its loop is blocked is killed, only later`, async (t) => {
     const heard: number[] = []
     const host = defineActor({ name: 'host', init: () => ({}), cast: { heard: () => void heard.push(1) } })
     const listener = await startActor(host)
@@ -187,7 +187,7 @@ for (const kind of ['thread', 'process'] as const) {
   })
 }
 
-test('what crosses is counted on both sides: neither many stops nor many peers leave anything behind', async (t) => {
+test('messages are counted on both sides, and stops and peers leave nothing behind', async (t) => {
   const here = await startActor(defineActor({ name: 'here', init: () => ({}), call: { name: () => 'here' } }))
   t.after(() => here.stop())
   const watches = (): number => processOf(here).monitors?.size ?? 0
@@ -200,7 +200,7 @@ test('what crosses is counted on both sides: neither many stops nor many peers l
   assert.is(watches(), before)
 })
 
-test('OTP-134 calls beyond what may be on its way wait in order, and are refused beyond that', async (t) => {
+test('OTP-134 calls beyond the send limit wait in order, then are refused', async (t) => {
   const peer = await start(t, 'thread')
   const calls = Array.from({ length: 12_000 }, () => peer.call('add', 1, { timeout: 60_000 }))
   const outcomes = await Promise.allSettled(calls)
@@ -214,7 +214,7 @@ test('OTP-134 calls beyond what may be on its way wait in order, and are refused
   assert.ok(sums.length >= 10_000 && refused.every((code) => code === 'MAILBOX_FULL'))
 })
 
-test('a module that is not there, or has no behaviour, is told where the peer is defined or started', async () => {
+test('a missing module fails the definition of a peer, and a wrong one its start', async () => {
   const missing = new URL('./none.js', import.meta.url)
   assert.throws(
     () => definePeer({ kind: 'thread', module: missing }),

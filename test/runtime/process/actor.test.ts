@@ -86,7 +86,7 @@ test('a message that an actor sends itself waits behind those that are there', a
   assert.equal(await notes.next(2), ['from outside', 'to myself'])
 })
 
-test('OTP-86 JS-2 messages of one sender arrive in the order they were sent, whatever their kind', async (t) => {
+test('OTP-86 JS-2 messages of one sender arrive in order, whatever their kind', async (t) => {
   const notes = new Notes<number>()
   const behaviour = defineActor({
     name: 'log',
@@ -108,7 +108,7 @@ test('OTP-86 JS-2 messages of one sender arrive in the order they were sent, wha
   assert.equal(notes.seen, [...Array(90).keys(), 100])
 })
 
-test('OTP-39 a handler that throws ends the actor with that error, and a rejected one does, too', async (t) => {
+test('OTP-39 a handler that throws or rejects ends the actor with that error', async (t) => {
   const crashes = hear(t, 'crash')
   const behaviour = defineActor({
     name: 'fragile',
@@ -158,7 +158,7 @@ test('an actor that throws what is no error dies like any other', async (t) => {
   }
 })
 
-test('OTP-39 ctx.stop ends the actor after its handler, with that reason, and what waits is not handled', async (t) => {
+test('OTP-39 ctx.stop ends the actor after its handler, and drops waiting messages', async (t) => {
   const notes = new Notes<string>()
   const behaviour = defineActor({
     name: 'stopper',

@@ -8,7 +8,7 @@ const test = suite('behaviour')
 
 const good = { name: 'good', init: () => ({}) }
 
-test('a definition that cannot work is refused, naming the field, what was expected and what came', () => {
+test('an invalid definition is refused with the field, the expected and the given', () => {
   const wrong: [unknown, string][] = [
     [undefined, 'definition: expected an object, got undefined'],
     [[], 'definition: expected an object, got an array of 0'],
@@ -44,7 +44,7 @@ test('an unknown field is refused and the known ones are listed', () => {
   )
 })
 
-test('a definition is data: changing it later changes nothing, and many actors start from it', async (t) => {
+test('a definition is copied data, from which many actors start', async (t) => {
   const definition = {
     name: 'counter',
     init: (count: number) => ({ count }),

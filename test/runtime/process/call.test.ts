@@ -46,7 +46,7 @@ function server() {
   return { behaviour, gates, handled }
 }
 
-test('OTP-89 a call answers with what the handler returns, or with what its promise gives', async (t) => {
+test('OTP-89 a call answers with what the handler returns or its promise gives', async (t) => {
   const { behaviour, gates } = server()
   const ref = await start(t, behaviour)
   assert.equal(await ref.call('echo', { any: 'value' }), { any: 'value' })
@@ -56,7 +56,7 @@ test('OTP-89 a call answers with what the handler returns, or with what its prom
   assert.is(await slow, 'slowly')
 })
 
-test('OTP-89 a call rejects with TIMEOUT after 5000 ms, or after its own time, and says who was asked for what', async (t) => {
+test('OTP-89 a call rejects with TIMEOUT after 5000 ms or its own time, with details', async (t) => {
   const clock = createFakeClock()
   const { behaviour, gates } = server()
   const ref = await start(t, behaviour, undefined, { clock })
@@ -109,7 +109,7 @@ test('OTP-90 a call whose caller gave up before it was begun is not begun', asyn
   assert.equal(handled.seen, ['first'])
 })
 
-test('OTP-89 a call to a dead actor rejects with NOPROC, was not sent, and may be tried again', async (t) => {
+test('OTP-89 a call to a dead actor rejects with NOPROC, unsent and retryable', async (t) => {
   const ref = await start(t, server().behaviour)
   ref.exit(shutdown)
   const error = await rejection(ref.call('echo', 1), 'NOPROC')
@@ -117,7 +117,7 @@ test('OTP-89 a call to a dead actor rejects with NOPROC, was not sent, and may b
   assert.equal(error.data, { actor: 'server', call: 'echo', reason: shutdown, sent: false })
 })
 
-test('OTP-99 JS-7 all callers get the reason at once when the server dies: handled, deferred, still waiting', async (t) => {
+test('OTP-99 JS-7 all pending callers get the reason at once when the server dies', async (t) => {
   const clock = createFakeClock()
   const { behaviour } = server()
   const host = await startHost(t, { trapExit: true, clock })
@@ -135,7 +135,7 @@ test('OTP-99 JS-7 all callers get the reason at once when the server dies: handl
   assert.is(clock.pending, 0)
 })
 
-test('OTP-99 a caller gets the error of the crash it caused as the cause, also through terminate', async (t) => {
+test('OTP-99 the caller gets the crash it caused as the cause, also by terminate', async (t) => {
   const cause = new Error('broken')
   const { behaviour } = server()
   const host = await startHost(t, { trapExit: true })
@@ -148,7 +148,7 @@ test('OTP-99 a caller gets the error of the crash it caused as the cause, also t
   }
 })
 
-test('OTP-89 an actor that calls itself from a handler, or from init, is refused with CALLING_SELF', async (t) => {
+test('OTP-89 an actor that calls itself in a handler or init gets CALLING_SELF', async (t) => {
   const behaviour = defineActor({
     name: 'narcissus',
     async init(_: undefined, ctx) {
@@ -182,7 +182,7 @@ test('an actor may call itself from a callback between two messages', async (t) 
   assert.equal(await replies.next(1), ['echo'])
 })
 
-test('a call that is refused by the handler rejects with that very error, and the server goes on', async (t) => {
+test('a call rejected by the handler rejects with that error, and the actor goes on', async (t) => {
   const ref = await start(t, server().behaviour)
   const error = new Error('no such account')
   assert.is(await ref.call('no', error).catch((reason: unknown) => reason), error)
@@ -192,7 +192,7 @@ test('a call that is refused by the handler rejects with that very error, and th
   assert.is(await ref.call('echo', 'alive'), 'alive')
 })
 
-test('OTP-101 a call is a promise: many can be made at once and be waited for later, in any order', async (t) => {
+test('OTP-101 calls are promises: many run at once and are awaited in any order', async (t) => {
   const { behaviour, gates } = server()
   const ref = await start(t, behaviour)
   const [slow, quick] = [ref.call('slow', 1), ref.call('echo', 2)]
@@ -202,7 +202,7 @@ test('OTP-101 a call is a promise: many can be made at once and be waited for la
   assert.is(await slow, 'first')
 })
 
-test('wrong names and options are refused before anything is sent, saying what was expected', async (t) => {
+test('wrong names and options of calls and casts are refused before sending', async (t) => {
   const ref = await start(t, server().behaviour)
   const untyped = ref as unknown as {
     call(name: unknown, input?: unknown, options?: unknown): Promise<unknown>

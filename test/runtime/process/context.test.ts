@@ -11,7 +11,7 @@ import { zombie } from '../_zombie.js'
 
 const test = suite('context')
 
-test('JS-6 every method of the context of a dead incarnation is refused with ACTOR_DEAD, and that is counted', async (t) => {
+test('JS-6 each ctx method of a dead incarnation throws ACTOR_DEAD and is counted', async (t) => {
   const host = await startHost(t)
   const other = await startHost(t)
   const monitor = host.ctx.monitor(other.ref)
@@ -38,7 +38,7 @@ test('JS-6 every method of the context of a dead incarnation is refused with ACT
   assert.is(other.ref.alive, true)
 })
 
-test('JS-6 what a handler of a dead incarnation sends, stops or names has no effect on others', async (t) => {
+test('JS-6 sends, stops and names of a dead incarnation have no effect', async (t) => {
   const host = await startHost(t, { trapExit: true })
   const other = await startHost(t, { registry: host.ctx.registry })
   const { registry } = host.ctx
@@ -88,7 +88,7 @@ test('a handler of a dead incarnation that rejects is of no consequence', async 
   assert.equal([failed.reason?.type, crashes.length], ['killed', 0])
 })
 
-test('what an actor owns is released when it ends, newest first, whether that takes time or not', async (t) => {
+test('resources of an actor are released at its end, newest first, async ones too', async (t) => {
   const notes = new Notes<string>()
   const host = await startHost(t)
   const { ctx } = host
@@ -120,7 +120,7 @@ test('what an actor owns is released when it ends, newest first, whether that ta
   ])
 })
 
-test('a resource that cannot be released is reported, and the others are still released', async (t) => {
+test('a resource that fails to release is reported, and the others are released', async (t) => {
   const notices = hear(t, 'notice')
   const host = await startHost(t)
   const notes = new Notes<string>()
@@ -231,7 +231,7 @@ test('a throw in a listener of ctx.signal is reported, and harms nobody', async 
   )
 })
 
-test('ctx.bind carries the actor into a listener: its throw is the crash of the actor, not of the emitter', async (t) => {
+test('ctx.bind makes a throw in a listener a crash of the actor, not of the emitter', async (t) => {
   const shared = new EventEmitter()
   const host = await startHost(t)
   const error = new Error('in a listener')
@@ -249,7 +249,7 @@ test('ctx.bind carries the actor into a listener: its throw is the crash of the 
   assert.equal(heard.seen, [1, -1])
 })
 
-test('ctx.self and ctx.registry stay readable, so that a dead incarnation can say who it was', async (t) => {
+test('ctx.self and ctx.registry stay readable in a dead incarnation', async (t) => {
   const host = await startHost(t)
   const { registry } = host.ctx
   host.ref.kill()

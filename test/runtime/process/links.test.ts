@@ -18,7 +18,7 @@ test('OTP-82 a link is symmetric: either end takes the other along', async (t) =
   }
 })
 
-test('OTP-82 a link is idempotent: linked twice, one exit arrives, and one unlink takes it away', async (t) => {
+test('OTP-82 a link is idempotent: one exit arrives, and one unlink removes it', async (t) => {
   const watcher = await startHost(t, { trapExit: true })
   const once = await startHost(t)
   watcher.ctx.link(once.ref)
@@ -64,7 +64,7 @@ test('OTP-82 after unlink no exit comes through that link, either way', async (t
   assert.equal(b.ref.reason, shutdown)
 })
 
-test('OTP-82 linking to a dead process is noproc: an exit message when trapping, the end otherwise', async (t) => {
+test('OTP-82 linking to a dead process is noproc: a message if trapping, else an exit', async (t) => {
   const dead = await startHost(t)
   dead.ref.kill()
   const trapping = await startHost(t, { trapExit: true })
@@ -76,7 +76,7 @@ test('OTP-82 linking to a dead process is noproc: an exit message when trapping,
   assert.equal(plain.ref.reason, noproc)
 })
 
-test('OTP-83 an abnormal end goes through links unchanged, shutdown as well; normal does not', async (t) => {
+test('OTP-83 abnormal exits and shutdown cross links unchanged; normal does not', async (t) => {
   const [a, b, c] = [await startHost(t), await startHost(t), await startHost(t)]
   a.ctx.link(b.ref)
   b.ctx.link(c.ref)
@@ -156,7 +156,7 @@ test('OTP-86 JS-2 what a process sent before it died is seen before its exit', a
   assert.equal(await order.next(3), ['first', 'second', 'crash'])
 })
 
-test('an exit goes through a chain of 20,000 linked actors without overflowing the stack', async (t) => {
+test('an exit passes a chain of 20,000 linked actors without a stack overflow', async (t) => {
   const host = await startHost(t, { trapExit: true })
   const link = defineActor({
     name: 'link',

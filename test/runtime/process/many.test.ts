@@ -58,7 +58,7 @@ test('OTP-100 multiCast tells how many took the message', async (t) => {
   assert.is(await refs[1]?.call('read'), 7)
 })
 
-test('OTP-77 a partition supervisor runs equal children and a key always finds the same one', async (t) => {
+test('OTP-77 a partition supervisor maps a key to the same one of equal children', async (t) => {
   const registry = new Registry()
   const spec = partitionSupervisorSpec({
     name: 'counters',

@@ -7,7 +7,7 @@ import { hear, Notes, startHost, turn } from '../_actors.js'
 
 const test = suite('monitors')
 
-test('OTP-85 JS-3 each monitor gives its own DOWN exactly once, with process and reason', async (t) => {
+test('OTP-85 JS-3 each monitor gives one DOWN with process and reason', async (t) => {
   const [watcher, target] = [await startHost(t), await startHost(t)]
   const monitors = [watcher.ctx.monitor(target.ref), watcher.ctx.monitor(target.ref)]
   const reason = crash(new Error('broken'))
@@ -41,7 +41,7 @@ test('OTP-85 monitoring a dead process gives noproc at once', async (t) => {
   assert.equal([down?.monitor === monitor, down?.reason], [true, noproc])
 })
 
-test('OTP-85 after demonitor no DOWN comes, not even one that is already in the mailbox', async (t) => {
+test('OTP-85 after demonitor no DOWN comes, not even one in the mailbox', async (t) => {
   const [watcher, target] = [await startHost(t), await startHost(t)]
   const early = watcher.ctx.monitor(target.ref)
   watcher.ctx.demonitor(early)
@@ -107,7 +107,7 @@ test('a DOWN that nobody handles is reported and the actor goes on', async (t) =
   )
 })
 
-test('OTP-85 onExit calls back exactly once, with noproc if the process had ended, and not after it was taken back', async (t) => {
+test('OTP-85 onExit calls back once, with noproc for an ended process, unless undone', async (t) => {
   const target = await startHost(t)
   const reasons = new Notes<[string, unknown]>()
   target.ref.onExit((reason) => reasons.add(['first', reason]))
@@ -124,7 +124,7 @@ test('OTP-85 onExit calls back exactly once, with noproc if the process had ende
   ])
 })
 
-test('a callback of onExit that throws fails whoever watches, and all others are still told', async (t) => {
+test('a throwing onExit callback fails its owner, and all others are called', async (t) => {
   const strays = hear(t, 'stray')
   const [watcher, target, friend] = [await startHost(t), await startHost(t), await startHost(t)]
   const error = new Error('in the callback')

@@ -33,7 +33,7 @@ test('OTP-102 a name is starting, then up, then ended with the reason', async (t
   assert.equal([registry.whereis('slow'), registry.names()], [undefined, []])
 })
 
-test('OTP-103 a name that a living process holds is refused with ALREADY_STARTED, also to the holder', async (t) => {
+test('OTP-103 a name of a living process is refused with ALREADY_STARTED', async (t) => {
   const host = await startHost(t)
   const other = await startHost(t)
   const { registry } = host.ctx
@@ -46,7 +46,7 @@ test('OTP-103 a name that a living process holds is refused with ALREADY_STARTED
   assert.equal(registry.names(), ['one', 'two'])
 })
 
-test('OTP-87 a name can be taken again once its holder is dead, and all its names are free', async (t) => {
+test('OTP-87 all names of a dead process are free', async (t) => {
   const [host, other] = [await startHost(t), await startHost(t)]
   const { registry } = host.ctx
   registry.register('one', host.ref)

@@ -24,7 +24,7 @@ function starting(init: (ctx: ActorContext) => unknown, terminate?: () => void) 
   })
 }
 
-test('OTP-11 OTP-12 a start resolves with the reference once init is done, at once or later', async (t) => {
+test('OTP-11 OTP-12 a start resolves with the reference once init is done', async (t) => {
   const gate = deferred()
   const soon = await start(
     t,
@@ -50,7 +50,7 @@ test('OTP-11 OTP-12 a start resolves with the reference once init is done, at on
   assert.is(await (await later).call('ping'), 'pong')
 })
 
-test('OTP-12 OTP-16 an init that throws or rejects fails the start with what it threw as the cause', async (t) => {
+test('OTP-12 OTP-16 an init that throws or rejects fails the start with that cause', async (t) => {
   const crashes = hear(t, 'crash')
   const host = await startHost(t, { trapExit: true })
   const cause = new Error('no configuration')
@@ -78,7 +78,7 @@ test('OTP-12 OTP-16 an init that throws or rejects fails the start with what it 
   )
 })
 
-test('OTP-14 OTP-16 an init that answers ignore declines the start, and the process ends with normal', async (t) => {
+test('OTP-14 OTP-16 an init that ignores declines the start and exits normally', async (t) => {
   const host = await startHost(t, { trapExit: true })
   for (const init of [() => ignore, async () => ignore])
     await rejection(host.ctx.start(starting(init)), 'IGNORED')
@@ -89,7 +89,7 @@ test('OTP-14 OTP-16 an init that answers ignore declines the start, and the proc
   )
 })
 
-test('an init that fails because a child of it declined has failed, and leaves nothing behind', async (t) => {
+test('an init that fails because its child declined has failed and leaves nothing', async (t) => {
   const host = await startHost(t, { trapExit: true })
   const behaviour = starting((ctx) => ctx.start(starting(() => ignore)))
   const error = await rejection(host.ctx.start(behaviour), 'START_FAILED')
@@ -115,7 +115,7 @@ test('OTP-16 an init that stops fails the start with that reason, without termin
   assert.equal(notes.seen, [])
 })
 
-test('OTP-17 an init that takes too long is killed and the start fails with START_TIMEOUT', async (t) => {
+test('OTP-17 an init that takes too long is killed with START_TIMEOUT', async (t) => {
   const clock = createFakeClock()
   const host = await startHost(t, { clock })
   const started: ActorRef[] = []
@@ -210,7 +210,7 @@ test('a failed start has released what init had taken before it rejects', async 
   )
 })
 
-test('JS-4 a supervisor starts its children one after the other, in order, and stops them in reverse order', async () => {
+test('JS-4 children start one by one in order and stop in reverse order', async () => {
   const notes = new Notes<string>()
   const child = (id: string) => {
     const behaviour = defineActor({
@@ -264,7 +264,7 @@ test('a child ends with its parent, however the parent ends', async (t) => {
   }
 })
 
-test('wrong behaviours and options are refused, naming the field, what was expected and what came', async (t) => {
+test('invalid behaviours and options are refused with field, expected and given', async (t) => {
   const host = await startHost(t)
   const good = starting(() => ({}))
   const attempt = (behaviour: unknown, options?: unknown) =>

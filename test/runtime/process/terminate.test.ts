@@ -77,7 +77,7 @@ test('OTP-96 OTP-38 terminate is never run on a kill, which cannot be trapped', 
   assert.equal(notes.seen, [])
 })
 
-test('OTP-97 stop waits for the messages before it and for terminate, and answers the reason', async (t) => {
+test('OTP-97 stop waits for earlier messages and terminate, and answers the reason', async (t) => {
   const gate = deferred()
   const notes = new Notes<string>()
   const ref = await start(
@@ -175,7 +175,7 @@ test('an error in terminate is reported and becomes the reason', async (t) => {
   )
 })
 
-test('JS-8 a terminate that hangs is cut off after terminateTimeout, and that is reported', async (t) => {
+test('JS-8 a hanging terminate is cut off after terminateTimeout and reported', async (t) => {
   const clock = createFakeClock()
   const notices = hear(t, 'notice')
   const behaviour = mortal(new Notes(), { terminateTimeout: 300 }, () => new Promise(() => {}))
@@ -192,7 +192,7 @@ test('JS-8 a terminate that hangs is cut off after terminateTimeout, and that is
   assert.is(clock.pending, 0)
 })
 
-test('JS-8 a child that traps exits gets terminateTimeout to end when its parent is gone, also in a handler that hangs', async (t) => {
+test('JS-8 a trapping child has terminateTimeout to end after its parent is gone', async (t) => {
   const clock = createFakeClock()
   const host = await startHost(t, { clock })
   const behaviour = defineActor({
@@ -212,7 +212,7 @@ test('JS-8 a child that traps exits gets terminateTimeout to end when its parent
   assert.equal(child.reason, { type: 'killed' })
 })
 
-test('OTP-37 normal from another process does nothing to an actor that does not trap, and is a message to one that does', async (t) => {
+test('OTP-37 exit normal from another process is ignored, or a message if trapping', async (t) => {
   const sender = await startHost(t)
   const plain = await startHost(t)
   const trapping = await startHost(t, { trapExit: true })

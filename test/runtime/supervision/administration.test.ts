@@ -35,7 +35,7 @@ test('OTP-63 a child started at run time comes last in the order', async (t) => 
   assert.equal(log.rest(), ['end c', 'end b', 'end a'])
 })
 
-test('OTP-63 an id that runs is ALREADY_STARTED, one that is known but stopped ALREADY_PRESENT', async (t) => {
+test('OTP-63 a running id is ALREADY_STARTED, a stopped one ALREADY_PRESENT', async (t) => {
   const log = new Recorder()
   const tree = await startTree(t, { strategy, children: [worker(log, 'a')] })
   const running = await failure(tree.startChild(worker(log, 'a')))
@@ -61,7 +61,7 @@ test('a child whose start fails at run time is not kept, and the error says why'
   await tree.startChild(worker(log, 'b'))
 })
 
-test('OTP-64 terminateChild stops a child and keeps its spec; stopped already is fine; unknown is NOT_FOUND', async (t) => {
+test('OTP-64 terminateChild keeps the spec; stopped is fine; unknown is NOT_FOUND', async (t) => {
   const log = new Recorder()
   const children = [
     worker(log, 'a'),
@@ -174,7 +174,7 @@ test('OTP-70 requests are served one at a time: a slow init holds up those behin
   assert.equal(log.rest(), ['start slow', 'counted 1'])
 })
 
-test('OTP-71 a child that calls its own supervisor from init waits until its start times out, not for ever', async (t) => {
+test('OTP-71 a child that calls its supervisor from init waits for its start timeout', async (t) => {
   const log = new Recorder()
   const parts: { tree?: Supervisor } = {}
   const tree = await startTree(t, { strategy, children: [worker(log, 'a')] })

@@ -9,7 +9,7 @@ import { add, breakable, startPool } from '../_pool.js'
 
 const test = suite('dynamic supervisor restart')
 
-test('OTP-72 it is one_for_one: a crash restarts that child only, others are untouched', async (t) => {
+test('OTP-72 a dynamic supervisor is one_for_one: a crash restarts that child only', async (t) => {
   const log = new Recorder()
   const pool = await startPool(t)
   const [a] = [await add(pool, worker(log, 'a')), await add(pool, worker(log, 'b'))]
@@ -19,7 +19,7 @@ test('OTP-72 it is one_for_one: a crash restarts that child only, others are unt
   assert.equal(restarts.sort(), ['a 1', 'b 0'])
 })
 
-test('OTP-35 OTP-36 temporary children, and transient ones that end normally, are forgotten', async (t) => {
+test('OTP-35 OTP-36 temporary and normally ended transient children are forgotten', async (t) => {
   const log = new Recorder()
   const reports = gather(t, 'supervisor')
   const pool = await startPool(t, { intensity: 0 })
@@ -36,7 +36,7 @@ test('OTP-35 OTP-36 temporary children, and transient ones that end normally, ar
   )
 })
 
-test('OTP-75 a restart that is ignored removes the child, one that fails keeps it restarting', async (t) => {
+test('OTP-75 an ignored restart removes the child, a failed one keeps restarting', async (t) => {
   const log = new Recorder()
   const pool = await startPool(t, { intensity: Number.POSITIVE_INFINITY })
   const { plan, spec } = breakable(log, 'a')
@@ -52,7 +52,7 @@ test('OTP-75 a restart that is ignored removes the child, one that fails keeps i
   while ((await pool.count()).specs > 0) await turn()
 })
 
-test('OTP-49 OTP-55 restarts of all children count together, and one too many ends it with shutdown', async (t) => {
+test('OTP-49 OTP-55 restarts of all children count together and end it with shutdown', async (t) => {
   const log = new Recorder()
   const reports = gather(t, 'supervisor')
   const pool = await startPool(t, { intensity: 1, clock: createFakeClock() })

@@ -23,7 +23,7 @@ test('OTP-72 children come and go, and ids need not be unique', async (t) => {
   assert.is(await second.call('id'), 'a')
 })
 
-test('OTP-73 maxChildren refuses one more without calling its start, restarting children included', async (t) => {
+test('OTP-73 maxChildren counts restarting children and refuses before start runs', async (t) => {
   const log = new Recorder()
   const pool = await startPool(t, { maxChildren: 2, intensity: Number.POSITIVE_INFINITY })
   const { plan, spec } = breakable(log, 'a')
@@ -77,7 +77,7 @@ test('OTP-76 terminateChild takes a reference, also the old one of a restarting 
   assert.equal(log.rest(), [])
 })
 
-test('OTP-76 references of others, of the ended and of earlier incarnations are NOT_FOUND', async (t) => {
+test('OTP-76 foreign, ended and earlier references are NOT_FOUND', async (t) => {
   const log = new Recorder()
   const pool = await startPool(t)
   const tree = await startTree(t, { strategy: 'one_for_one', children: [worker(log, 'other')] })
@@ -130,7 +130,7 @@ test('OTP-28 told to stop with normal it ends normal, its children with shutdown
   assert.equal(await child, shutdown)
 })
 
-test('wrong references and specs reject in the caller, and the supervisor is untouched', async (t) => {
+test('invalid references and specs reject in the caller, not in the supervisor', async (t) => {
   const log = new Recorder()
   const pool = await startPool(t)
   for (const ref of ['a', undefined, {}, null]) {
@@ -153,7 +153,7 @@ test('a thousand children are started, listed and stopped', async (t) => {
   assert.is(log.rest().length, 2_000)
 })
 
-test('OTP-76 terminateChild resolves when the child has ended, and what it owned is released', async (t) => {
+test('OTP-76 terminateChild resolves after the child ended and released its resources', async (t) => {
   const log = new Recorder()
   const pool = await startPool(t)
   const left = gate()

@@ -83,7 +83,7 @@ test('a name ends when giving up went all the way to the root', async (t) => {
   assert.is((await ended).type, 'shutdown')
 })
 
-test('a killed supervisor leaves the names of its children waiting until its parent has restarted it', async (t) => {
+test('a killed supervisor keeps names of children pending until it is restarted', async (t) => {
   const { registry, tree } = await nested(t, 'permanent')
   const inner = await innerOf(tree)
   inner.ref.kill()
@@ -92,7 +92,7 @@ test('a killed supervisor leaves the names of its children waiting until its par
   assert.is(state(registry, 'x'), 'up')
 })
 
-test('the name of a child that was added at run time ends when its supervisor comes back without it', async (t) => {
+test('the name of a dynamic child ends when its supervisor restarts without it', async (t) => {
   const { log, registry, tree } = await nested(t, 'permanent')
   const inner = await innerOf(tree)
   await inner.startChild(worker(log, 'added', { name: 'added' }))

@@ -47,7 +47,7 @@ test('OTP-21 a child counts as stopped when what it owned is released', async (t
   assert.equal(log.rest(), ['released', 'end a'])
 })
 
-test('OTP-22 brutal_kill ends a child at once, without its terminate, and the reason is killed', async (t) => {
+test('OTP-22 brutal_kill ends a child at once as killed, without terminate', async (t) => {
   const log = new Recorder()
   const reports = gather(t, 'supervisor')
   const trapping = {
@@ -77,7 +77,7 @@ test('OTP-23 infinity waits as long as it takes, for a worker, too', async (t) =
   assert.equal(log.rest(), ['end a'])
 })
 
-test('OTP-24 a child that outlives its shutdown time is killed then, and its terminate has no further effect', async (t) => {
+test('OTP-24 a child beyond its shutdown time is killed, and terminate is ignored', async (t) => {
   const log = new Recorder()
   const clock = createFakeClock()
   const leave = gate()
@@ -174,7 +174,7 @@ test('OTP-26 a normal end while stopping is expected of a child that is not perm
   )
 })
 
-test('OTP-28 a supervisor ends with the reason it was told to stop with, its children with shutdown', async (t) => {
+test('OTP-28 a supervisor exits with the stop reason, its children with shutdown', async (t) => {
   const log = new Recorder()
   for (const reason of [
     { type: 'normal' as const },
@@ -188,7 +188,7 @@ test('OTP-28 a supervisor ends with the reason it was told to stop with, its chi
   }
 })
 
-test('OTP-29 the exit of its parent stops a supervisor with that reason, children first', async (t) => {
+test('OTP-29 the exit of its parent stops a supervisor, children first', async (t) => {
   const log = new Recorder()
   const inner = supervisorSpec({ name: 'inner', strategy, children: [worker(log, 'x'), worker(log, 'y')] })
   const outer = await startTree(t, { strategy, children: [inner] })
@@ -211,7 +211,7 @@ test('OTP-29 exit signals of anybody else do nothing to a supervisor', async (t)
   assert.equal(await supervisorAt(target).count(), { specs: 1, active: 1, supervisors: 0, workers: 1 })
 })
 
-test('OTP-31 while a supervisor stops nothing is restarted, and requests behind the stop fail at once', async (t) => {
+test('OTP-31 a stopping supervisor restarts nothing and refuses later requests', async (t) => {
   const log = new Recorder()
   const leave = gate()
   const slow = { trapExit: true, terminate: () => leave.opened }
@@ -231,7 +231,7 @@ test('OTP-31 while a supervisor stops nothing is restarted, and requests behind 
   assert.is((await failure(tree.count())).code, 'NOPROC')
 })
 
-test('a stop that is given a time rejects with TIMEOUT, and the supervisor goes on stopping', async (t) => {
+test('a stop with a timeout rejects with TIMEOUT while the supervisor still stops', async (t) => {
   const log = new Recorder()
   const clock = createFakeClock()
   const leave = gate()

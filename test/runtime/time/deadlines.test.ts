@@ -34,7 +34,7 @@ function coarseClock(): FakeClock {
   return Object.assign(Object.create(createFakeClock()) as FakeClock, { grain: 16 })
 }
 
-test('on a clock with a grain a deadline fires once, never early and at most that late', async () => {
+test('with clock grain a deadline fires once, never early, at most a grain late', async () => {
   const clock = coarseClock()
   const { fired, arm } = probes(clock)
   const times: [string, number][] = []
@@ -58,7 +58,7 @@ test('on a clock with a grain a deadline fires once, never early and at most tha
   }
 })
 
-test('on a clock with a grain the timer goes on while something waits, and at the end of the tree only then', async () => {
+test('with clock grain the timer is cleared only when the tree ends and nothing waits', async () => {
   const clock = coarseClock()
   const { deadlines, fired, arm } = probes(clock)
   const [first, second] = [arm('first', 100), arm('second', 200)]
@@ -100,7 +100,7 @@ test('on an exact clock a deadline has fired once its time has come, and not bef
   assert.is(clock.pending, 0)
 })
 
-test('on an exact clock the timer is gone with the last deadline, and set anew for an earlier one', async () => {
+test('with an exact clock the timer goes with the last deadline and moves forward', async () => {
   const clock = createFakeClock()
   const { deadlines, fired, arm } = probes(clock)
   const late = arm('late', 1_000)
@@ -142,7 +142,7 @@ test('what is left of a wait is exact on an exact clock, and rounded up on anoth
   }
 })
 
-test('what was disarmed does not fire, in the middle of its lane, at its ends, and twice is harmless', async () => {
+test('a disarmed deadline does not fire, and disarming twice is harmless', async () => {
   const clock = createFakeClock()
   const { deadlines, fired, arm } = probes(clock)
   const armed = ['a', 'b', 'c', 'd'].map((name) => arm(name, 50))

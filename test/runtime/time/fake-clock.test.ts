@@ -52,7 +52,7 @@ test('what a timer sets off in promises is done before the next timer fires', as
   assert.equal(order, ['promises', 'next timer'])
 })
 
-test('a timer that was cleared does not fire, also when an earlier one of the same moment clears it', async () => {
+test('a cleared timer does not fire, even if cleared in the same moment', async () => {
   const clock = createFakeClock()
   const fired: string[] = []
   const timers: unknown[] = []

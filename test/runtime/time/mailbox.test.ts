@@ -60,7 +60,7 @@ function clogged(mailboxLimit: number) {
   return { behaviour, open: gate.resolve }
 }
 
-test('a full mailbox refuses calls with MAILBOX_FULL and casts with false, and says so once', async (t) => {
+test('a full mailbox gives MAILBOX_FULL to calls, false to casts, and one notice', async (t) => {
   const notices = hear(t, 'notice')
   const { behaviour, open } = clogged(3)
   const ref = await start(t, behaviour)
@@ -83,7 +83,7 @@ test('a full mailbox refuses calls with MAILBOX_FULL and casts with false, and s
   assert.is(await ref.call('read'), 111)
 })
 
-test('a mailbox that has been emptied takes messages again, and a second jam is reported again', async (t) => {
+test('an emptied mailbox takes messages again, and a second jam is reported again', async (t) => {
   const notices = hear(t, 'notice')
   const { behaviour, open } = clogged(2)
   const ref = await start(t, behaviour)

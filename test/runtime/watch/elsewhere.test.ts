@@ -39,7 +39,7 @@ async function open(t: TestContext, kind: 'thread' | 'process', args: { deep?: b
 }
 
 for (const kind of ['thread', 'process'] as const) {
-  test(`${kind}: what runs in a peer is below it, and comes back red and green as anything`, async (t) => {
+  test(`${kind}: actors of a peer appear below it, and their restarts are seen`, async (t) => {
     const { lookout, timeline, named, seen } = await open(t, kind)
     await seen(() => named('b') !== undefined)
     const [far, family, a] = [named('far'), named('family'), named('a')]

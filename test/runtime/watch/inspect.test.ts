@@ -19,7 +19,7 @@ function child(node: TreeNode, id: string): TreeNode {
   return found
 }
 
-test('OTP-113 OTP-114 a tree is read as data: what runs, under which name, since when, with what waiting', async (t) => {
+test('OTP-113 OTP-114 a tree is read as data: children, names, times and mailboxes', async (t) => {
   const log = new Recorder()
   const clock = createFakeClock()
   const inner = supervisorSpec({
@@ -121,7 +121,7 @@ test('an actor may say in a few words how it is', async (t) => {
   assert.match(formatTree(inspect(tree.ref)), '└─ counter  2 hits')
 })
 
-test('a describe of the user’s that throws, or is none, does not break the look at the tree', async (t) => {
+test('a user describe that throws or is invalid does not break inspection', async (t) => {
   const states: Record<string, unknown> = {
     throwing: {
       [describe]() {

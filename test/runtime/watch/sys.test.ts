@@ -174,7 +174,7 @@ const noted = (first: Request, second: Request): string[] => {
 for (const first of ['stop', 'suspend', 'resume', 'read', 'replace', 'trace'] as const)
   for (const second of ['stop', 'suspend', 'resume', 'read', 'replace', 'trace'] as const)
     for (const busy of [true, false])
-      test(`OTP-112 ${first}, then ${second} of ${busy ? 'a busy' : 'an idle'} actor are met in this order`, async (t) => {
+      test(`OTP-112 ${first}, then ${second} of ${busy ? 'a busy' : 'an idle'} actor happen in order`, async (t) => {
         const { ref, notes, open, requests } = await startLedger(t)
         if (busy) ref.cast('busy')
         ref.cast('write', 'before')
@@ -190,7 +190,7 @@ for (const first of ['stop', 'suspend', 'resume', 'read', 'replace', 'trace'] as
         assert.equal(notes, noted(first, second))
       })
 
-test('OTP-112 what a handler continues with is done before the actor is suspended, stopped or looked at', async (t) => {
+test('OTP-112 continuations run before the actor is suspended, stopped or read', async (t) => {
   const { ref, notes, open, requests } = await startLedger(t)
   ref.cast('continue', 'continued')
   await new Promise(setImmediate)
@@ -200,7 +200,7 @@ test('OTP-112 what a handler continues with is done before the actor is suspende
   assert.equal(notes, ['continued', 'read', 'normal'])
 })
 
-test('OTP-112 init continues before a look at the state, and an actor that starts is suspended once it is up', async (t) => {
+test('OTP-112 init continues before a read, and a starting actor suspends once up', async (t) => {
   const notes: string[] = []
   const starting: { ref?: ActorRef } = {}
   const behaviour = defineActor({
@@ -228,7 +228,7 @@ test('OTP-112 init continues before a look at the state, and an actor that start
   assert.equal(notes, ['continued', 'read', 'message'])
 })
 
-test('OTP-112 a suspended actor ends after the message that it still handles, and not beside it', async (t) => {
+test('OTP-112 a suspended actor exits after the message that it still handles', async (t) => {
   const { ref, notes, open, requests } = await startLedger(t)
   ref.cast('busy')
   await new Promise(setImmediate)
@@ -299,7 +299,7 @@ test('a look at an actor that ends first rejects with EXITED', async (t) => {
   assert.is((await look)?.code, 'EXITED')
 })
 
-test('OTP-118 reports show of a state what formatStatus makes of it, and nothing without it', async (t) => {
+test('OTP-118 reports show state only through formatStatus', async (t) => {
   const { ref } = await startAccount(t)
   const statuses: unknown[] = []
   t.after(subscribe('crash', ({ status }) => statuses.push(status)))
@@ -365,7 +365,7 @@ test('OTP-94 a timeout comes when nothing else does, and any message takes it ba
   assert.is(clock.pending, 0)
 })
 
-test('OTP-111 a message of startTimer carries its timer, so that a stale one can be told apart', async (t) => {
+test('OTP-111 a startTimer message carries its timer, to tell a stale one apart', async (t) => {
   const clock = createFakeClock()
   const heard: unknown[] = []
   const restless = defineActor({

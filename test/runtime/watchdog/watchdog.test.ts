@@ -7,7 +7,7 @@ import { type ProgramEnd, runProgram, runtimeUrl } from '../_program.js'
 const test = suite('watchdog', { timeout: 90_000 })
 const [major] = process.versions.node.split('.').map(Number) as [number]
 
-test('each block is told of once, with whose code it was and its stack, in whatever it hangs', async (t) => {
+test('each block is reported once with owner and stack, wherever it hangs', async (t) => {
   for (const kind of ['spin', 'regexp', 'native', 'wait', 'ticks']) {
     const twice = `await watched(); await hog.call('${kind}'); await told(1); await hog.call('${kind}'); await told(2)`
     let events = await blocked(t, twice)
@@ -43,7 +43,7 @@ test('a program that was stopped and goes on was not blocked', async (t) => {
   assert.equal(await blocked(t, `await watched(); ${stopped}`), [])
 })
 
-test('a breakpoint blocks nobody; a block is told of beside a debugger, who need not resume', async (t) => {
+test('a breakpoint is no block, and a block is reported beside a debugger', async (t) => {
   const debugged = `const { Worker } = await import('node:worker_threads')
     const text = \`const { Session } = require('node:inspector'), session = new Session()
       session.connectToMainThread()
@@ -116,7 +116,7 @@ test('a tree within a worker thread is not watched', async (t) => {
   assert.equal([code, stdout], [0, '0\n'])
 })
 
-test('a program that leaves while it is looked at leaves at once, and nothing is written', async (t) => {
+test('a program that exits while it is inspected exits at once and writes nothing', async (t) => {
   for (const ms of [300, 330, 360, 400]) {
     const { code, stderr } = await run(t, `await watched(); block(${ms}); process.exit(3)`)
     assert.equal([code, stderr], [3, ''])

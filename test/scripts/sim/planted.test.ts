@@ -15,7 +15,7 @@ const test = suite('planted bugs', { timeout: 120_000 })
 /** Those that a search has found. */
 const known = bugs.flatMap((bug) => (bug.seed === undefined ? [] : [{ ...bug, seed: bug.seed }]))
 
-test('each checker has a bug that it has to find, and each bug stands where the list says', () => {
+test('each planted bug is found by its checker and stands where the list says', () => {
   const judges = new Set(bugs.map(({ checker }) => checker))
   assert.equal([...judges].sort(), Object.keys(checkers).sort())
   assert.is(new Set(bugs.map(({ name }) => name)).size, bugs.length)

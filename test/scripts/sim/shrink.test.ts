@@ -14,7 +14,7 @@ const fails = async ({ faults, acts }: Plan): Promise<boolean> =>
   faults.some(({ id }) => id === first.id) &&
   faults.some(({ id, lasts }) => id === second.id && lasts >= second.lasts / 10)
 
-test('takes away every fault and act that a failure does not need, and makes the rest short', async () => {
+test('shrink removes every fault and act that the failure does not need', async () => {
   const smallest = await shrink(whole, { fails, isOver: () => false })
   assert.equal(
     smallest.faults.map(({ id, lasts }) => [id, lasts]),

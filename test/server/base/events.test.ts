@@ -109,7 +109,7 @@ test('the messages of a batch are told of like any others, in their order', asyn
   )
 })
 
-test('notifications are told of in both directions, and a request that dies with its session has failed', async (t) => {
+test('notifications emit events both ways, and a request of a dead session has failed', async (t) => {
   const told = heard<void>()
   const gate = defineTool({
     name: 'gate',

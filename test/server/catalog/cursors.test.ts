@@ -56,13 +56,13 @@ test('programs that share keys go on with the pages of each other, by key', () =
   assert.is(page(open('xabcde', keys), next).names, 'cd')
 })
 
-test('a program without keys in common goes on, by key: where there is none, the client begins again', () => {
+test('without shared keys a cursor goes on by key, or fails if the key is gone', () => {
   const { next } = page(open('abcde'))
   assert.is(page(open('xabcde'), next).names, 'cd')
   assert.throws(() => page(open('acde'), next), /cursor: expected a nextCursor of this list/)
 })
 
-test('a made up cursor does not tell a component that its viewer may not see from one that is not there', () => {
+test('a forged cursor does not tell a hidden component from a missing one', () => {
   // its program shows everybody what another one keeps
   const { next } = page(open('abcde'))
   for (const other of [open('abcde', undefined, 'lists', 'b'), open('acde')])

@@ -103,7 +103,7 @@ test('a request without a session is judged by its own token', async (t) => {
   assert.equal(await listed(ask('ada.files:write')), ['open', 'write', 'open'])
 })
 
-test('using what takes a scope without it is 403 with a challenge, and nothing of it runs', async (t) => {
+test('a call without the scope is 403 with a challenge, and nothing of it runs', async (t) => {
   const { client } = await startHttp(t)
   const raw = await client('joe.else').open()
   for (const [method, params] of uses) {

@@ -124,7 +124,7 @@ test('calls go on all the time while sessions move from node to node', async (t)
   assert.ok((await Promise.all(made)).every((calls) => calls > 0))
 })
 
-test('what a node has begun to save is there before another one goes on with the session', async (t) => {
+test('a started save completes before another node continues the session', async (t) => {
   const inner = createMemoryStore()
   let gate: (() => void) | undefined
   const held = signal()

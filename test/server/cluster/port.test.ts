@@ -100,7 +100,7 @@ test('a port that ends tells the nodes that read its sessions', async () => {
   assert.is(detached, 1)
 })
 
-test('a reader of another node that only keeps its session takes no messages from others', async () => {
+test('a reader that only holds a session on another node receives no messages', async () => {
   const heard: boolean[] = []
   const { port, sent } = portOf({
     async attach(_id, outlet) {
@@ -127,7 +127,7 @@ test('a reader of another node that only keeps its session takes no messages fro
   assert.is(sent.length, 3)
 })
 
-test('a session that ends before it says that a reader is attached keeps nobody waiting', async () => {
+test('a session that ends before it confirms a reader keeps nobody waiting', async () => {
   const { port, sent } = portOf()
   let ended = 0
   const attached = port.attach('s', { ...nobody, end: () => (ended += 1) }, peer)

@@ -52,7 +52,7 @@ async function start(t: TestContext) {
 const away = new TransportError('CLUSTER_UNAVAILABLE', 'redis is out of reach', { retryable: true })
 const ping = { jsonrpc: '2.0', id: 1, method: 'ping' }
 
-test('a node that has a problem refuses sessions with 503, at once, and serves them when it is over', async (t) => {
+test('a node with a problem answers sessions with 503 until it is over', async (t) => {
   const { cluster, url } = await start(t)
   const client = await new RawClient(t, url).open()
   const unknown = new RawClient(t, url)
@@ -130,7 +130,7 @@ test('what another node asks is refused, too', async (t) => {
   assert.equal([node, failed?.type, failed?.problem.code], ['b', 'failed', 'CLUSTER_UNAVAILABLE'])
 })
 
-test('when nobody knows what was missed, each list and subscribed resource is told as changed', async (t) => {
+test('after unknown gaps, every list and subscribed resource is reported as changed', async (t) => {
   const { cluster, url } = await start(t)
   const client = await new RawClient(t, url).open()
   await client.ask('resources/subscribe', { uri: 'file:///a' })

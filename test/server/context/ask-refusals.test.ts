@@ -31,7 +31,7 @@ const gates: [keyof typeof ask, string, object, string][] = [
 ]
 
 for (const [what, revision, capabilities, capability] of gates) {
-  test(`${what} is not asked of a client of ${revision} with ${JSON.stringify(capabilities)}`, async (t) => {
+  test(`${revision} with ${JSON.stringify(capabilities)}: ${what} is not asked`, async (t) => {
     const { client } = await startAsking(
       t,
       async (ctx) => {

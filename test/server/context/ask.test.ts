@@ -91,7 +91,7 @@ test('a user is sent to a page, and the client hears when that is done', async (
   assert.is(await textOf(stream), '["accept",true]')
 })
 
-test('a model and the roots are asked for, at once and under names that are asked once', async (t) => {
+test('sampling and roots are asked concurrently, and a key is asked once', async (t) => {
   const message = { role: 'user' as const, content: { type: 'text' as const, text: 'Say hi' } }
   const { call, answer } = await startAsking(t, async (ctx) => {
     const [said, roots, again] = await Promise.all([
@@ -176,7 +176,7 @@ test('outside of tools a question without an answer is an error with its code', 
   assert.equal([error?.code, error?.data], [-32603, { code: 'MISSING_CAPABILITY' }])
 })
 
-test('a question has its deadline, after which the client is told and a late answer is dropped', async (t) => {
+test('a question has a deadline; then it is cancelled and a late answer dropped', async (t) => {
   const { call, answer, client } = await startAsking(t, (ctx) => ctx.roots('q'), { askTimeout: 20 })
   const stream = await call()
   const question = await stream.next()

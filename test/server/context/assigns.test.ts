@@ -66,7 +66,7 @@ function parts() {
 
 const textOf = (result: { readonly text: string }) => result.text
 
-test('what init and tools assign is there for later requests of that session, and for no other', async () => {
+test('assigned values last for later requests of their session only', async () => {
   const { definition, made, ended } = parts()
   const pair = await connect(definition, { client: { era: 'handshake' } })
   assert.is(textOf(await pair.client.callTool('show')), '1 true first')
@@ -80,7 +80,7 @@ test('what init and tools assign is there for later requests of that session, an
   )
 })
 
-test('a session that is brought back makes its values anew, and another one has its own', async (t) => {
+test('a restored session computes its assigned values again, others have their own', async (t) => {
   const { definition, ended } = parts()
   const server = await startServer(definition, { transport: serveHttp(), logger: false })
   t.after(() => server.stop())

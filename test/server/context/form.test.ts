@@ -40,7 +40,7 @@ async function asking(
 }
 
 for (const era of eras) {
-  test(`${era}: a form of fields is shown in the words of the protocol, and its answer has types`, async (t) => {
+  test(`${era}: a form of fields is a standard elicitation with typed answers`, async (t) => {
     const form = {
       name: field.string({ min: 2, max: 40, pattern: '^[A-Z]', title: 'Name', header: 'Name' }),
       born: field.date(),
@@ -81,7 +81,7 @@ for (const era of eras) {
   })
 }
 
-test('a schema of a library is a form, too, and an answer that does not fit is refused', async (t) => {
+test('a library schema is a form, too, and an answer that does not fit is refused', async (t) => {
   const form = z.object({ mail: z.email(), age: z.number().refine((age) => age >= 18, 'too young') })
   const ask = async (ctx: ToolContext) => {
     const answer = await ctx.elicit('who', { message: 'Who?', form })

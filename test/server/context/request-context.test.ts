@@ -91,7 +91,7 @@ test('a mounted server sees the whole query', async (t) => {
   ])
 })
 
-test('what middleware knows is of one request: two users alternate in one session on one connection', async (t) => {
+test('facts of middleware belong to one request, even on a shared session', async (t) => {
   const url = await startMounted(t)
   const client = await new RawClient(t, url).open()
   for (const name of ['ada', 'bob', undefined, 'ada']) {

@@ -27,7 +27,7 @@ test('calls of one session that update one value at once lose none of the change
   assert.is((await pair.client.callTool('read')).text, '10')
 })
 
-test('session state takes copies: changing a value afterwards changes nothing, and what cannot be copied is refused', async () => {
+test('session state copies its values and refuses what cannot be copied', async () => {
   const tools = [
     defineTool({
       name: 'share',

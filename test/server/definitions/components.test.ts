@@ -141,7 +141,7 @@ test('only what is declared is offered, and asked for', async (t) => {
   }
 })
 
-test('components come and go while the server runs, and stay through a restart of the group', async (t) => {
+test('components added and removed at run time survive a group restart', async (t) => {
   const { server, client } = await startParts(t, { tools: [], resources: [], prompts: [] }, { pageSize: 1 })
   const stream = await client.listen()
   await server.addPrompt(greet)

@@ -35,7 +35,7 @@ test('in 2026-07-28, too', async (t) => {
   assert.equal([answer?.result?.sum, answer?.result?.resultType], [3, 'complete'])
 })
 
-test('params that do not fit are -32602, each by its path; a wrong result is a crash; nothing is an empty object', async (t) => {
+test('bad params are -32602 with paths, a bad result is a crash, undefined is {}', async (t) => {
   const { client } = await startParts(t, {
     methods: {
       'acme/sum': sum,
@@ -108,7 +108,7 @@ test('a tool keeps its own time under a handler', async (t) => {
   assert.is(result?.isError, true)
 })
 
-test("notifications of the author's own reach their handler, and may change what the session keeps", async (t) => {
+test('custom notifications reach their handler, which may change session state', async (t) => {
   const news = heard<unknown>()
   const seen = defineTool({ name: 'seen', run: async (_args, ctx) => String(await ctx.get('seen')) })
   const { client } = await startParts(t, {

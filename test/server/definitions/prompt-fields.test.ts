@@ -43,7 +43,7 @@ test('the arguments are listed as the components guide has them', async (t) => {
   ])
 })
 
-test('texts become the values that they stand for, and a default takes the place of what is left out', async (t) => {
+test('prompt arguments are parsed to their types, and defaults fill the gaps', async (t) => {
   const { client } = await startParts(t, { prompts: [analyzer] })
   const get = async (args: object) => {
     const { result } = await client.ask('prompts/get', { name: 'document_analyzer', arguments: args })
@@ -77,7 +77,7 @@ test('bad arguments are -32602, each by its name, and nothing runs', async (t) =
   )
 })
 
-test('schemas of libraries read texts, too: as they are where they take text, and otherwise as JSON', async (t) => {
+test('library schemas read prompt arguments as text, else as JSON', async (t) => {
   const prompt = definePrompt({
     name: 'mixed',
     arguments: {

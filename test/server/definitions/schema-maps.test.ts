@@ -15,7 +15,7 @@ import { startParts } from '../_servers.js'
 const test = suite('server/definitions/schema-maps')
 const run = () => ''
 
-test('plain JSON Schemas by their names describe and check arguments, results, params and prompts', async (t) => {
+test('plain JSON Schemas describe and check arguments, results, params and prompts', async (t) => {
   const tool = defineTool({
     name: 'person',
     input: { id: { type: 'string' }, kind: { enum: ['a', 'b'] }, type: { type: 'integer', default: 3 } },
@@ -61,7 +61,7 @@ test('plain JSON Schemas by their names describe and check arguments, results, p
   assert.is(unknown.error?.code, -32602)
 })
 
-test('names that are keywords, too, are fields where no keyword could have such a value', () => {
+test('fields named like keywords are fields when no keyword has such a value', () => {
   const input = {
     title: { type: 'string' },
     items: { type: 'array' },

@@ -12,7 +12,7 @@ const test = suite('exchanges')
 const serverInfo = { name: 'test', version: '1' }
 const stamp = { resultType: 'complete', _meta: { 'io.modelcontextprotocol/serverInfo': serverInfo } }
 
-test('server/discover works on a server without anything, and says what, who and for how long', async (t) => {
+test('server/discover of an empty server tells revisions, name and cache time', async (t) => {
   const { ask } = await startPort(t, { instructions: 'Be kind.', tools: [] })
   assert.equal((await ask('server/discover')).result, {
     supportedVersions: ['2026-07-28'],
@@ -51,7 +51,7 @@ test('lists are stamped, keep their order, and follow changes', async (t) => {
   )
 })
 
-test('a tool is called with what the request says of its client, and without a session', async (t) => {
+test('a tool call sees the client facts of its request, without a session', async (t) => {
   const seen: unknown[] = []
   const look = defineTool({
     name: 'look',
@@ -139,7 +139,7 @@ test('a resource that is not there any more when it is read is told with its uri
   })
 })
 
-test('a revision that nobody knows is refused with -32022 and those that can be spoken', async (t) => {
+test('an unknown revision is refused with -32022 and the supported ones', async (t) => {
   const { send } = await startPort(t, {})
   const { response, refused } = await send('tools/list', {}, { revision: '1900-01-01' }).answer
   assert.is(refused, true)
@@ -209,7 +209,7 @@ test('headers of parameters are looked at only where there are headers', async (
   assert.is((await call('mirrored', { region: 'eu' })).result?.content?.[0]?.text, 'ran')
 })
 
-test('a schema that breaks the rules of x-mcp-header is refused when the tool is defined', () => {
+test('a schema that breaks the x-mcp-header rules is refused in the definition', () => {
   for (const part of [
     { type: 'number', 'x-mcp-header': 'N' },
     { type: 'string', 'x-mcp-header': 'not a token' },

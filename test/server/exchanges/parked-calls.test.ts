@@ -24,7 +24,7 @@ test('a parked handler goes on where it was, the other is run again', async (t) 
   }
 })
 
-test('the client of a request that was answered may go away; that of the retry is the one that counts', async (t) => {
+test('an answered client may leave; only the client of the retry counts', async (t) => {
   const gate = heard<() => void>()
   const { call, retry, contexts } = await startAsker(t, async (ctx) => {
     await who(ctx)
@@ -102,7 +102,7 @@ test('a question that has waited for a step leaves no timer behind', async (t) =
   assert.is(clock.pending, before)
 })
 
-test('the time of a call does not run while its client is asked, and begins anew with the retry', async (t) => {
+test('the call timeout pauses during a question and restarts with the retry', async (t) => {
   const clock = createFakeClock()
   const gate = heard<() => void>()
   const run = async (ctx: ToolContext) => {

@@ -11,7 +11,7 @@ import { ask } from './_rounds-definition.js'
 const test = suite('retried calls')
 const both = [true, false]
 
-test('a second retry joins the first, and goes on when the client of the first is gone', async (t) => {
+test('a second retry joins the first and survives the first client leaving', async (t) => {
   for (const parking of both) {
     const gate = heard<() => void>()
     const run = async (ctx: ToolContext) => {
@@ -70,7 +70,7 @@ test('the same answers lead to the same outcome, also when it is there already',
   }
 })
 
-test('the work of a round is stopped when all who wait for it are gone, and can be begun once more', async (t) => {
+test('a round stops when all its clients have left, and can start once more', async (t) => {
   const gate = heard<() => void>()
   const { call, retry, contexts } = await startAsker(t, async (ctx) => {
     await who(ctx)

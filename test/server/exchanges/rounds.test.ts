@@ -34,7 +34,7 @@ function answer(state: CallState, responses: JsonObject) {
   return readAnswers(state.asked, responses)
 }
 
-test('a question is open until its answer comes, and the next run has the answer at once', () => {
+test('a question is open until answered, and the next run has the answer at once', () => {
   const first = new Rounds(systemWorld)
   const seen = ask(first, 'who')
   const state = first.next(none)

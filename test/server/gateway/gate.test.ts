@@ -16,7 +16,7 @@ function refused(fn: () => unknown): McpError {
   throw new Error('it was let through')
 }
 
-test('counts calls of all, of a caller and of a tool, and forgets them when they are over', () => {
+test('open calls are counted in total, per caller and per tool, until they end', () => {
   const limits = { maxCalls: 4, maxCallsPerCaller: 2, maxCallsPerTool: { slow: 1 } }
   const gate = new Gate('files', limits, createFakeClock())
   const first = gate.enter('slow', 'ada')

@@ -43,7 +43,7 @@ function refusal(open: () => unknown): string {
   return 'taken'
 }
 
-test('what was sealed is opened by everybody with the key, and readable by nobody else', () => {
+test('sealed state opens with the key and is readable to nobody else', () => {
   const text = states().seal(state, digest, minute)
   assert.equal(states().open(text, digest), state)
   assert.match(text, /^[A-Za-z0-9_-]+$/)

@@ -92,7 +92,7 @@ test('a secret is text or bytes', () => {
   assert.ok(sealedIds({ keys: [Buffer.from(bytes)] }).open(id, 'server'))
 })
 
-test('an ended id is none from then on, and the bound forgets the expired first, then the oldest', () => {
+test('an ended id is invalid; at the bound, expired and then oldest marks go', () => {
   let now = 1_000_000
   const ids = sealedIds({ keys: [first], maxAge: 60_000, maxRevoked: 2, now: () => now })
   const seal = () => ids.seal(facts, 'server')

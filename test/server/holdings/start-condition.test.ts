@@ -44,7 +44,7 @@ for (const [value, wanted] of [
   ['', true],
   ['no', true],
 ] as const) {
-  test(`with ${variable} ${value === undefined ? 'unset' : JSON.stringify(value)}: the option decides, else ${wanted}`, (t) => {
+  test(`${variable} ${value === undefined ? 'unset' : JSON.stringify(value)}: the option decides, else ${wanted}`, (t) => {
     setVariable(t, value)
     assert.is(isWanted({ start: undefined, transport: http }), wanted)
     for (const said of [true, false]) {
@@ -74,7 +74,7 @@ test('a server that is not wanted rejects with IGNORED and takes no port', async
   assert.equal([error.code, /CADUCEUS_SERVER/.test(error.message)], ['IGNORED', true])
 })
 
-test('below a supervisor it is an ignored child, the rest of the tree starts, and it may be started later', async (t) => {
+test('below a supervisor it is an ignored child that can be started later', async (t) => {
   let wanted = false
   const sibling = defineActor({ name: 'sibling', init: () => 0 })
   const tree = await startSupervisor({
@@ -140,7 +140,7 @@ test('of two starts of one name at once, one is refused with the handle of the o
   assert.is((refused[0]?.data as { server?: Server } | undefined)?.server?.url, started[0]?.url)
 })
 
-test('below one supervisor, too, the second of a name fails with the handle of the first', async (t) => {
+test('a second server of a name below one supervisor fails with the first handle', async (t) => {
   const tree = await startSupervisor({
     strategy: 'one_for_one',
     logger: false,

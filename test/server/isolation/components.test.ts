@@ -90,7 +90,7 @@ test('a wrong definition is told with its field, and what to write', () => {
   defineTool({ name: 'a', isolate: 'thread', module: fileURLToPath(module) })
 })
 
-test('a module without a handler, or one that cannot be loaded, is told by the call and in the log', async (t) => {
+test('a module that lacks a handler or fails to load fails its calls and is logged', async (t) => {
   const tool = (name: string) => defineTool({ name, isolate: 'thread', module: at(name) })
   const { client } = await start(t, { tools: [tool('_nothing'), tool('_broken')] })
   const told: string[] = []
@@ -107,7 +107,7 @@ test('a module without a handler, or one that cannot be loaded, is told by the c
 })
 
 for (const isolate of ['thread', 'process'] as const)
-  test(`${isolate}: a module that ends what loads it costs its own calls, and makes no storm`, async (t) => {
+  test(`${isolate}: a module that exits its worker fails its own calls, without a storm`, async (t) => {
     const told: string[] = []
     t.after(subscribe('crash', ({ name, during }) => void told.push(`${name}: ${during}`)))
     const input = { what: field.string() }
@@ -125,7 +125,7 @@ for (const isolate of ['thread', 'process'] as const)
   })
 
 for (const ms of [1_000, 10_000])
-  test(`a module that does not come to an end in ${ms} ms is told in the log, and costs its own calls`, async (t) => {
+  test(`a module that loads for over ${ms} ms is logged and fails its own calls only`, async (t) => {
     const told: string[] = []
     t.after(
       subscribe('crash', ({ name, during, reason }) => {
@@ -159,7 +159,7 @@ for (const ms of [1_000, 10_000])
     )
   })
 
-test('a module that is slow to load holds up nobody else, and modules are loaded one after the other', async (t) => {
+test('a slow module delays no other, and modules load one after another', async (t) => {
   const channel = new BroadcastChannel('endless')
   t.after(() => channel.close())
   const isLoading = new Promise((resolve) => (channel.onmessage = resolve))

@@ -47,7 +47,7 @@ for (const kind of kinds)
   })
 
 for (const kind of kinds)
-  test(`${kind}: a call that is cancelled at its question ends there, and its worker goes on`, async (t) => {
+  test(`${kind}: a call cancelled during a question ends, and its worker goes on`, async (t) => {
     let ending = new AbortController()
     const { client } = await start(t, kind, { ...eras.sessions, isolation: one }, () => {
       ending.abort()

@@ -25,7 +25,7 @@ for (const kind of kinds) {
     assert.is(await call(client, 'echo', 'hello'), 'hello')
   })
 
-  test(`${kind}: what a handler enters (AsyncLocalStorage) is not there for the next call`, async (t) => {
+  test(`${kind}: AsyncLocalStorage entered by a handler is empty in the next call`, async (t) => {
     const { client } = await start(t, kind, { isolation: { threads: 1, processes: 1 } })
     for (const name of ['a', 'b', 'c']) assert.is(await call(client, 'enter', name), 'nothing')
   })
@@ -65,7 +65,7 @@ for (const kind of kinds) {
     )
   })
 
-  test(`${kind}: a result beyond the limit is refused over there, and one within it arrives`, async (t) => {
+  test(`${kind}: a result beyond the limit is refused in the worker, others arrive`, async (t) => {
     const { client } = await start(t, kind, {
       isolation: { threads: 1, processes: 1, maxResultBytes: 100_000 },
     })
@@ -123,7 +123,7 @@ for (const kind of kinds) {
   })
 
   for (const [era, revisions] of Object.entries(eras)) {
-    test(`${kind}, ${era}: a call that spins ends at its deadline, and others go on meanwhile`, async (t) => {
+    test(`${kind}, ${era}: a spinning call ends at its deadline, and others go on`, async (t) => {
       const { client } = await start(t, kind, { revisions })
       await call(client, 'echo')
       const spun = client.callTool('brief', { what: 'spin' })

@@ -69,7 +69,7 @@ test('calls beyond those that may wait are refused', async (t) => {
   for (const { code, data } of refused) assert.equal([code, data], [429, { retryable: true }])
 })
 
-test('a worker beyond the spares ends when it is idle, and one that is lost is replaced', async (t) => {
+test('an idle worker beyond the spares ends, and a lost one is replaced', async (t) => {
   const { client, server } = await start(t, { isolation: { threads: 2, idleTimeout: 100 } })
   await Promise.all([call(client, 'pause', '100'), call(client, 'pause', '100')])
   await until(() => workers(server) === 1)

@@ -27,7 +27,7 @@ test('a session is served by any node', async (t) => {
   )
 })
 
-test('a session goes on elsewhere when its node has left in order, and when it has gone', async (t) => {
+test('a session moves to another node when its node leaves or dies', async (t) => {
   const engine = fakeEngine({ lease: 500 })
   const nodes = await startEngineNodes(t, [definition, definition, definition], (name) => engine.at(name))
   const clients = nodes.map(({ url }) => new RawClient(t, url))
@@ -45,7 +45,7 @@ test('a session goes on elsewhere when its node has left in order, and when it h
   is(await other?.text('count'), '5')
 })
 
-test('an engine that forgets all is told what there is, also by who has just changed it', async (t) => {
+test('a wiped engine is told all that exists, also by the node that just changed it', async (t) => {
   const engine = fakeEngine()
   const nodes = await startEngineNodes(t, [definition, definition], (name) => engine.at(name))
   const client = new RawClient(t, nodes[0]?.url)

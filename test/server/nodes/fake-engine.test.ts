@@ -13,7 +13,7 @@ const limits = { client: undefined, ttl: long, maxSessions: 10, maxPerClient: 10
 engineSuite(test, () => benchOf(fakeEngine()))
 
 test(
-  'a cut costs what waits for an answer, and is noticed; what was under way may be done later',
+  'a cut rejects pending requests, which may still run later',
   async (t) => {
     const shared = fakeEngine()
     const { engine } = await openEngine(t, shared.at('m'), 'a')
@@ -71,7 +71,7 @@ test('bells may be lost, or ring in vain; without any the connection is given up
   await eventually(() => engine.isUp)
 })
 
-test('a frozen engine does what it was asked once it goes on, though nobody waits for it any more', async (t) => {
+test('a frozen engine carries out its requests after the thaw, though nobody waits', async (t) => {
   const shared = fakeEngine()
   const { engine } = await openEngine(t, shared.at('m'), 'a')
   shared.freeze()

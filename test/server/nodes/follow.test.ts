@@ -14,7 +14,7 @@ function taken() {
   return follow
 }
 
-test('taken up once more without anything new, its client is told nothing, and more may come at once', () => {
+test('a follow without news sends its client nothing and may go on', () => {
   const follow = taken()
   follow.search(2_000)
   equal(follow.hear({ type: 'followed', follow: 'f', events: [] }), [undefined, true])

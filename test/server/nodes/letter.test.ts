@@ -39,7 +39,7 @@ test('a letter that was changed anywhere, or that no key has signed, is none', (
   )
 })
 
-test('what was signed as one thing is no other, and what was one session’s is no other’s', () => {
+test('a sealed text opens only as its own kind and for its own session', () => {
   const seal = new Seal(['one key of a cluster'])
   const same = (text: string): string => text
   const text = seal.close({ kind: 'session', place: 'ada' }, 'text')

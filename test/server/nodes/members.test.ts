@@ -34,7 +34,7 @@ function refused(all: Members, promise: unknown): Promise<unknown> {
   )
 }
 
-test('what is sent arrives once, in order, and what was sent together arrives in one letter', async (t) => {
+test('messages arrive once and in order, and a batch in one letter', async (t) => {
   const all = await two(t)
   const { one, other } = all
   const ids = Array.from({ length: 1_000 }, (_, index) => `${index}`)
@@ -48,7 +48,7 @@ test('what is sent arrives once, in order, and what was sent together arrives in
   is(one.cluster.view.waiting, 0)
 })
 
-test('a node that has just started takes over from the dead as those do that have been there for longer', async (t) => {
+test('a newly started node takes over from the dead like the older ones', async (t) => {
   const all = await two(t)
   const { one, engine } = all
   await claimed(all, one, 'a')
@@ -71,7 +71,7 @@ test('a node that has just started alone waits for who may come back', async (t)
   is(await all.during(third.cluster.claim('a', undefined)), 'third')
 })
 
-test('of very many news at once nobody misses one without hearing that anything may have changed', async (t) => {
+test('in a flood of news each node gets every one, or is told that anything changed', async (t) => {
   for (const count of [90, 101, 350]) {
     const all = await two(t)
     const { one, other } = all
@@ -146,7 +146,7 @@ test('a node that has ended gives back what it has not taken', async (t) => {
   equal(one.told(), [{ type: 'receive', from: 'other', id: 'd', what: 'close' }])
 })
 
-test('a node that was stopped for longer than its lease serves and writes nothing when it goes on', async (t) => {
+test('a node stopped beyond its lease serves and writes nothing on return', async (t) => {
   const all = await two(t)
   const { one, other } = all
   await claimed(all, one, 'a')
@@ -163,7 +163,7 @@ test('a node that was stopped for longer than its lease serves and writes nothin
   is(one.cluster.problem, undefined)
 })
 
-test('the session of a node whose lease is over is another’s in 3 s, and the first one hears that', async (t) => {
+test('a session of an expired lease moves within 3 s, and its first node is told', async (t) => {
   const all = await two(t)
   const { one, other, clock } = all
   await claimed(all, one, 'a')
@@ -245,7 +245,7 @@ test('an engine that is away is known at once, and what it has is gone on with',
   equal(lostOf(one), [])
 })
 
-test('what an engine has lost is brought back by who has it, before anybody is told that it is not there', async (t) => {
+test('state that the engine lost is written again before anyone is told it is gone', async (t) => {
   const all = await two(t)
   const { one, other, engine } = all
   await claimed(all, one, 'a', 7)
@@ -331,7 +331,7 @@ test('a letter that may be there twice is not undelivered: it may have been take
   await other.thaw()
 })
 
-test('an engine that has forgotten what a node took gives nothing back to be asked again', async (t) => {
+test('an engine that forgot a delivery does not deliver it again', async (t) => {
   const all = await two(t)
   const { one, other, engine } = all
   other.freeze()
@@ -390,7 +390,7 @@ for (const [ms, arrives] of [
   [2_000, false],
 ] as const) {
   const how = arrives ? 'leaves before it does' : 'is given up with it'
-  test(`what there is no room for ${how}, where there is some ${ms} ms after a node was to leave`, async (t) => {
+  test(`a message without room ${how} if there is room ${ms} ms after leaving`, async (t) => {
     const all = await two(t, { maxInbox: 1 })
     const { one, other, clock } = all
     other.freeze()
@@ -474,7 +474,7 @@ test('nodes with other keys tell of each other, and refuse what the other one se
     is(await refused(all, cluster.claim('a', undefined)), 'CLUSTER_UNAVAILABLE')
 })
 
-test('a node with wrong keys leaves the sessions to those that were there before, and says why', async (t) => {
+test('a node with wrong keys leaves sessions to the others and says why', async (t) => {
   const all = members(t)
   const nodes = [await all.start('one', {}, { keys: [ours] }), await all.start('two', {}, { keys: [ours] })]
   const wrong = await all.start('a wrong one', {}, { keys: [theirs] })
@@ -692,7 +692,7 @@ test('a node that finds a session to be another’s ends it', async (t) => {
   is(await all.during(one.cluster.claim('a', undefined)), 'other')
 })
 
-test('a session whose claim nobody has answered is released, and what is claimed after that stays', async (t) => {
+test('an unanswered claim is released, and later claims stay', async (t) => {
   const all = await two(t)
   const { one, other, engine } = all
   engine.cut('one', ['answers'])
@@ -791,7 +791,7 @@ function assertToldOf(other: readonly Told[], one: readonly Told[], moment: numb
   ok(heard(one, `from ${moment}`) || heard(other, ''), `from ${moment}`)
 }
 
-test('a program that starts without the engine says so, and one that runs waits for it', async (t) => {
+test('a program started without the engine says so; a running one waits for it', async (t) => {
   const all = members(t)
   all.engine.stop()
   const error = await all.during(all.start('one').catch((reason: unknown) => reason))

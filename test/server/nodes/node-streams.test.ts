@@ -32,7 +32,7 @@ test('a stream is taken up on another node while its own lives, through to its e
   )
 })
 
-test('what a dead node has kept is given elsewhere, and an error for a request that it worked on', async (t) => {
+test('the stream of a dead node resumes elsewhere, with an error for its open request', async (t) => {
   const { nodes, die } = await startStreamNodes(t, 3)
   const [one, two, three] = nodes as [StreamNode, StreamNode, StreamNode]
   const { stream, reader } = begin(one)
@@ -109,7 +109,7 @@ test('a node that has left in order keeps nobody waiting', async (t) => {
   equal(texts(again), ['b'])
 })
 
-test('while the engine is away a client is told to come back, and events reach who is connected', async (t) => {
+test('without the engine a client is told to retry, and connected readers get events', async (t) => {
   const { engine, nodes } = await startStreamNodes(t, 2, { limits: { maxTotalBytes: 40_000 } })
   const [one, two] = nodes as [StreamNode, StreamNode]
   const { stream, reader } = begin(one)
@@ -130,7 +130,7 @@ test('while the engine is away a client is told to come back, and events reach w
   is(last.found?.type, 'followed')
 })
 
-test('nothing is passed over in silence: an id is refused when what came after it is not kept', async (t) => {
+test('resuming is refused when an event after the id is not kept', async (t) => {
   const { nodes, die } = await startStreamNodes(t, 2, { limits: { maxEvents: 3 } })
   const [one, two] = nodes as [StreamNode, StreamNode]
   const { stream, reader } = begin(one)
@@ -145,7 +145,7 @@ test('nothing is passed over in silence: an id is refused when what came after i
   equal(texts(late as Recorder).slice(0, 2), ['d', 'e'])
 })
 
-test('what an engine has lost is written again: nothing is missing when the node dies later', async (t) => {
+test('a wiped engine gets stream events again, so none is missing after a death', async (t) => {
   const { engine, nodes, die } = await startStreamNodes(t, 2)
   const [one, two] = nodes as [StreamNode, StreamNode]
   const { stream, reader } = begin(one)

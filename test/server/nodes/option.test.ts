@@ -69,7 +69,7 @@ test('a tree shows the nodes, the engine and the lease', async (t) => {
   assert.match(formatTree(server.inspect()), /engine .*simulated engine, up/)
 })
 
-test('while the engine is away sessions are refused, and the server goes on when it is back', async (t) => {
+test('without the engine sessions are refused, and served again once it is back', async (t) => {
   const { engine, wayTo } = startFake()
   const server = await startNode(t, wayTo(0), definition)
   const client = await new RawClient(t, server.url).open()
@@ -124,7 +124,7 @@ test('no node adds or takes away alone: clients see one list, whichever node the
   for (const { url } of servers) assert.equal(await (await new RawClient(t, url).open()).list(), ['count'])
 })
 
-test('a server that is stopped hands its sessions over, and leaves its cluster at once', async (t) => {
+test('a stopping server hands its sessions over and leaves its cluster at once', async (t) => {
   const { wayTo } = startFake({ lease: 60_000 })
   const servers = await startCluster(t, wayTo, [definition, definition, definition])
   const [first, second, third] = await startClients(t, servers)

@@ -169,7 +169,7 @@ test('a module may be CommonJS that a compiler has made', async (t) => {
   assert.is(await client.text('pid'), 'compiled')
 })
 
-test('a call that takes longer than a reload waits is answered, and holds the reload up no longer', async (t) => {
+test('a call longer than the reload grace is answered and delays the reload no more', async (t) => {
   const { server, client } = await start(t, { drainTimeout: 500 })
   const others = Array.from({ length: 6 }, () => clientIn(t, server.url, client.sessionId))
   const calls = others.map((other) => other.call('works', { ms: 60_000 }).catch(() => undefined))
@@ -269,7 +269,7 @@ test('what cannot be started is told where it is asked for', async (t) => {
   assert.match(await bad({ transport: serveHttp({ port: Number(taken.server.port) }) }), /port is in use/)
 })
 
-test('an event stream is taken up in another process than it began in, also when that is gone', async (t) => {
+test('an event stream resumes in another process, even if the first is gone', async (t) => {
   const { client } = await start(t)
   const id = await cutStream(client, 'works', { ms: 1_000 })
   const texts: string[] = []

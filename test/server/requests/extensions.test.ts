@@ -41,7 +41,7 @@ async function serve(
 }
 
 for (const era of ['handshake', 'modern'] as const) {
-  test(`${era}: a client sees what is declared, and calls methods of what it has declared itself`, async (t) => {
+  test(`${era}: a client sees declared extensions and calls methods of its own`, async (t) => {
     const client = startClient({
       transport: http(await serve(t)),
       era,
@@ -91,7 +91,7 @@ for (const era of ['handshake', 'modern'] as const)
     assert.equal(heard, [1, 2])
   })
 
-test('a notification of the protocol, or params without JSON, are the mistake of the author', async (t) => {
+test('a standard notification, or params outside of JSON, is a mistake of the author', async (t) => {
   const wrong: readonly (readonly [unknown, unknown])[] = [
     ...['notifications/progress', 'tools/list', 'notifications/message', '', 'indexed', '__proto__', 5].map(
       (name) => [name, {}] as const,
@@ -119,7 +119,7 @@ test('a notification of the protocol, or params without JSON, are the mistake of
   )
 })
 
-test('in 2026-07-28 the refusal is HTTP 400, and each request says anew what its client has', async (t) => {
+test('2026-07-28 refuses with 400, and each request declares its extensions', async (t) => {
   const { send } = await startStateless(t, parts)
   const refused = await send(posted('search/find', { text: 'a' }))
   assert.equal([refused.status, refused.messages[0]?.error?.code], [400, -32021])
@@ -156,7 +156,7 @@ for (const revision of ['2024-11-05', '2025-11-25'])
     assert.equal(told?.capabilities.extensions, parts.extensions)
   })
 
-test('a session whose id holds its facts remembers the extensions of its client, however many settings they have', async (t) => {
+test('a self-contained session id keeps client extensions of any number of settings', async (t) => {
   const sessionIds = sealedIds({ keys: ['a secret of thirty-two characters'] })
   const long = { [search]: { words: 'x'.repeat(600) } }
   const url = await serve(t, { sessionIds })

@@ -33,7 +33,7 @@ test('a request before notifications/initialized is answered', async (t) => {
   assert.is(await client.text('count'), '1')
 })
 
-test('progress comes over the stream of its request, only when asked for, and only while it grows', async (t) => {
+test('progress uses the stream of its request, if requested, and only as it grows', async (t) => {
   const steps = defineTool({
     name: 'steps',
     run: (_args, ctx) =>
@@ -92,7 +92,7 @@ test('a call whose cancellation has overtaken it is not begun, and the next one 
   assert.is((await client.call('counted', {}, 'late')).result?.content?.[0]?.text, '1')
 })
 
-test('a cancellation that comes after the answer costs the next request with this id nothing', async (t) => {
+test('a cancellation after the answer does not affect the next request of that id', async (t) => {
   const { tool, entered, aborted } = makeGate()
   const server = await startTestServer(t, [tool, count])
   const client = await new RawClient(t, server.url).open()

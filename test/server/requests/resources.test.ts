@@ -75,7 +75,7 @@ test('what a resource reads becomes contents with its uri and type', async (t) =
   ])
 })
 
-test('a resource that is not there is refused, and one that throws costs its request only', async (t) => {
+test('a missing resource is refused, and a throwing one fails its request only', async (t) => {
   const bad = defineResource({ uri: 'x:bad', name: 'bad', read: () => 7 as never })
   const crash = defineResource({
     uri: 'x:crash',
@@ -108,7 +108,7 @@ test('a resource that is not there is refused, and one that throws costs its req
   assert.equal((await client.ask('ping')).result, {})
 })
 
-test('only sessions that subscribed hear that a resource changed, until they unsubscribe', async (t) => {
+test('only subscribed sessions hear that a resource changed, until they unsubscribe', async (t) => {
   const { server, client } = await startParts(t, { resources: [readme], resourceTemplates: [file] })
   const other = await new RawClient(t, server.url).open()
   const [stream, quiet] = await Promise.all([client.listen(), other.listen()])

@@ -53,7 +53,7 @@ async function untilWaiting(
   }
 }
 
-test('as many are at work as there may be, the rest begin in their order, and one too many is told to try again', async (t) => {
+test('requests beyond the limit wait in order, and one too many is told to retry', async (t) => {
   const { server, client, call, begun, end } = await start(t)
   const answers: Promise<unknown>[] = []
   for (const [place, as] of ['a', 'b', 'c', 'd', 'e'].entries()) {
@@ -108,7 +108,7 @@ test('one that waits is cancelled without ever having begun', async (t) => {
   await Promise.all([...answers, last])
 })
 
-test('those that wait are told to try again when their session, or the whole group, goes down', async (t) => {
+test('waiting requests are told to retry when their session or the group ends', async (t) => {
   for (const part of ['session', 'tasks'] as const) {
     const { server, call, begun } = await start(t)
     const answers = ['a', 'b', 'c', 'd'].map((as) =>
@@ -162,7 +162,7 @@ test('the time of a call runs from its beginning, not while it waits', async (t)
   assert.is((await third).result?.content?.[0]?.text, 'c')
 })
 
-test('without sessions they wait, too; whoever goes away waits no more, and one too many is 503', async (t) => {
+test('without sessions requests wait too; a leaver waits no more; one too many is 503', async (t) => {
   const { client, begun, end } = await start(t)
   const agentless = (as: string) => {
     const { body, headers } = posted('tools/call', { name: 'work', arguments: { as } })
@@ -218,7 +218,7 @@ test('limits that are not whole are refused where they are written', async () =>
   }
 })
 
-test('a line keeps the order of each client, takes clients by turns, and bounds requests and bytes', () => {
+test('a queue keeps order per client, takes turns and bounds requests and bytes', () => {
   const all = { bytes: 0 }
   const line = new WaitingLine<string>(3, all)
   const request = (size: number) =>

@@ -53,7 +53,7 @@ test('structured content is said as text where nothing else is', () => {
   assert.is(toolResult().structured({ n: 1 }).text('one').build().content.length, 1)
 })
 
-test('a prompt is built message by message, and what a system says is said by the user', () => {
+test('a prompt is built message by message, and system text has the user role', () => {
   const built = promptResult('Weather Assistant')
     .system('Be helpful.')
     .user('Rain?')

@@ -66,7 +66,7 @@ test('init runs once before a session is opened, terminate once after DELETE', a
   assert.equal(heard, [])
 })
 
-test('init is given what the server was started with, as it is, also when a session is brought back', async (t) => {
+test('init gets the start arguments unchanged, also for a restored session', async (t) => {
   const database = { open: () => true }
   const heard: [restored: boolean, same: boolean][] = []
   const init: SessionHooks['init'] = (_, { restored, initArg }) =>
@@ -149,7 +149,7 @@ test('a server that is stopped cleans up every session before stop resolves', as
   assert.equal(heard.slice(3).sort(), ['terminate a', 'terminate b', 'terminate c'])
 })
 
-test('a terminate that never ends holds the stop of a server for its second, and is told', async (t) => {
+test('a hanging terminate delays the stop for one second and is reported', async (t) => {
   let aborted = 0
   const server = await start(t, {
     terminate: (ended) =>
@@ -214,7 +214,7 @@ for (const [what, thrown, told] of [
   ['a ToolError', new ToolError('closed'), /refused to initialize: closed \(-32603\)/],
   ['a bug', new Error('a secret'), /refused to initialize: Internal error \(-32603\)/],
 ] as const)
-  test(`a client that init refuses by ${what} is told so at once, and does not try again`, async (t) => {
+  test(`a client that init refuses by ${what} is told at once and does not retry`, async (t) => {
     let tries = 0
     const server = await start(t, {
       init() {
@@ -259,7 +259,7 @@ test('an init that refuses a session which is brought back leaves no process of 
   assert.equal(await server.sessions(), [])
 })
 
-test('hooks have nobody to ask or to tell, and a wrong level of a log is told all the same', async (t) => {
+test('hooks cannot ask or notify, and a bad log level still throws', async (t) => {
   let refused: unknown
   const logged: unknown[] = []
   const init = async (ctx: ToolContext): Promise<void> => {
@@ -299,7 +299,7 @@ for (const [body, filler] of [
   ['short', ''],
   ['long', 'x'.repeat(100_000)],
 ] as const)
-  test(`an init that fails when a session is brought back fails that request, and the next one tries again (${body} body)`, async (t) => {
+  test(`a failed init of a restored session fails that request only (${body} body)`, async (t) => {
     let failures = 1
     const server = await start(t, {
       init(_ctx, { restored }) {

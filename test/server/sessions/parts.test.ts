@@ -19,7 +19,7 @@ const nobody = { transport: 'http', headers: {}, remoteAddress: undefined }
 
 const test = suite('server session parts')
 
-test('a session subscribes to a thousand resources, each once, and takes them back at its end', () => {
+test('a session has up to 1,000 unique subscriptions, released at its end', () => {
   const wanted: string[] = []
   const want = (uri: string) => {
     wanted.push(uri)
@@ -125,7 +125,7 @@ test('a state that another program has saved takes the place of all that was kno
   assert.is(state.swap('b', seen.version, 4)?.value, 3, 'who has seen the old one is told')
 })
 
-test('the third crash within five seconds is one too many, and quiet sessions are forgotten', () => {
+test('a third crash within five seconds is too many, and quiet sessions are forgotten', () => {
   const limit = new RestoreLimit()
   assert.equal([limit.add('a', 0), limit.add('a', 1_000), limit.add('a', 5_000)], [true, true, false])
   assert.equal([limit.add('b', 0), limit.add('b', 1_000), limit.add('b', 5_001)], [true, true, true])
@@ -135,7 +135,7 @@ test('the third crash within five seconds is one too many, and quiet sessions ar
   assert.equal([limit.add('a', 80_000), limit.add('a', 80_000), limit.add('a', 80_000)], [true, true, false])
 })
 
-test('a message goes to the newest reader that takes it, and the oldest of too many is let go', () => {
+test('a message goes to the newest ready reader, and the oldest of too many is closed', () => {
   const heard: string[] = []
   const reader = (name: string, takes: boolean) => ({
     send: () => takes && heard.push(name) > 0,
@@ -154,7 +154,7 @@ test('a message goes to the newest reader that takes it, and the oldest of too m
   assert.equal([readers.size, heard], [16, ['b', 'a ended']])
 })
 
-test('a catalog writes a page out once for each revision, until a component comes or goes', () => {
+test('a catalog serializes a page once per revision, until components change', () => {
   const tools = ['a', 'b', 'c'].map((name) => defineTool({ name, title: name, run: () => name }))
   const definition = defineServer({ name: 'test', version: '1', tools })
   const catalog = new Catalog(definition, { pageSize: 2, revisions: allRevisions }, systemWorld)

@@ -26,7 +26,7 @@ async function statusOf(client: RawClient): Promise<number> {
   return (await client.tell('notifications/initialized')).status
 }
 
-test('a server that never heard of a session goes on with it, with revision, client and capabilities', async (t) => {
+test('any server continues a sealed session with its revision and client facts', async (t) => {
   const [here, there] = [await startNode(t), await startNode(t)]
   const client = await new RawClient(t, here.url).open('wanderer')
   assert.is(await client.text('count'), '1')

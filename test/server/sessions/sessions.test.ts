@@ -5,7 +5,7 @@ import { count, echo, startTestServer } from '../_servers.js'
 
 const test = suite('server sessions')
 
-test('initialize opens a session and answers with the revision, the server and its instructions', async (t) => {
+test('initialize opens a session and answers revision, server and instructions', async (t) => {
   const server = await startTestServer(t, [count])
   const client = new RawClient(t, server.url)
   const { status, headers, messages } = await client.post(initialize())

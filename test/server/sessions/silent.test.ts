@@ -16,7 +16,7 @@ async function opened(t: TestContext, server: Started): Promise<{ status: number
   return { status, client }
 }
 
-test('where a server is full, a session whose client says nothing makes room, the oldest first', async (t) => {
+test('a full server evicts the longest silent session to make room', async (t) => {
   const server = await startTestServer(t, [count], { maxSessions: 3 })
   const used = await new RawClient(t, server.url).open()
   assert.is(await used.text('count'), '1')

@@ -48,7 +48,7 @@ test('each folder with a SKILL.md is a skill, with all its files', (t) => {
   }
 })
 
-test('a skill in another is a skill, and its files belong to both; a folder may be the skill itself', (t) => {
+test('a nested skill shares its files with the outer one; a folder may be a skill', (t) => {
   const files = {
     'outer/SKILL.md': skillText('outer'),
     'outer/inner/SKILL.md': skillText('inner'),

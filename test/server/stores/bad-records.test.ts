@@ -71,14 +71,14 @@ test('a store may answer null for a session that it does not have', async (t) =>
   assert.is((await client.post(ping)).status, 404)
 })
 
-test('a record of a revision that is not served is 404, and stays for a program that serves it', async (t) => {
+test('a record of an unserved revision is 404 and stays for a program that serves it', async (t) => {
   const { client, id, good, kept, exchange } = await start(t)
   await exchange({ ...good, revision: '2099-01-01' })
   assert.is((await client.post(ping, { 'mcp-protocol-version': '2025-03-26' })).status, 404)
   assert.is(kept.has(id), true)
 })
 
-test('a sealed id whose stored record is damaged goes on as if nothing had been stored', async (t) => {
+test('a sealed session with a damaged record continues as if nothing was stored', async (t) => {
   const { store, kept } = looseStore()
   const server = await startTestServer(t, [count], {
     store,
@@ -92,7 +92,7 @@ test('a sealed id whose stored record is damaged goes on as if nothing had been 
   assert.is(await client.text('count'), '2')
 })
 
-test('a store that cannot load costs requests of that session, each under its id, until it can', async (t) => {
+test('a store that cannot load fails requests of that session until it can', async (t) => {
   const { store } = looseStore()
   let isAway = false
   const load = (id: string) => {

@@ -43,7 +43,7 @@ const saving: readonly (readonly [code: string, ...steps: Step[]])[] = [
 ]
 
 for (const [code, ...steps] of saving)
-  test(`${code} at ${steps.join(' and ')}: the call that had to be saved fails, and nothing else`, async (t) => {
+  test(`${code} at ${steps.join(' and ')}: the call that saves fails, and nothing else`, async (t) => {
     const { disk, client, other, open, id, saved, killAll } = await start(t)
     disk.fail(code, ...steps)
     const { error } = await client.call('count')
@@ -101,7 +101,7 @@ for (const step of ['open to read', 'read', 'close what was read'] as const)
     assert.is(await other.text('count'), '2')
   })
 
-test('a session that cannot be opened for want of a disk is refused, and leaves nothing', async (t) => {
+test('a session that cannot be saved at its opening is refused and leaves nothing', async (t) => {
   const { disk, server, folder, open } = await start(t)
   disk.fail('ENOSPC', 'write')
   const refused = await open().catch((error: Error) => error)
@@ -138,7 +138,7 @@ test('a save that fails has left nothing by the time it says so', async (t) => {
   )
 })
 
-test('EIO at unlink: what cannot be forgotten now costs nothing, and goes with a later listing', async (t) => {
+test('EIO at unlink: a record that cannot be removed now goes with a later listing', async (t) => {
   const folder = makeFolder(t)
   const disk = failDisk(t, folder)
   let now = 1_000_000
@@ -177,7 +177,7 @@ test('what is only saved to be kept for longer costs no call', async (t) => {
   assert.ok(disk.steps.slice(then).includes('rename'))
 })
 
-test('only a store that is durable waits for the disk, and all that is opened is closed', async (t) => {
+test('only a durable store waits for the disk, and all that is opened is closed', async (t) => {
   const folder = makeFolder(t)
   const disk = failDisk(t, folder)
   const took = async (durable: boolean | undefined) => {

@@ -12,7 +12,7 @@ import { makeFolder, makeRecord } from './_file-store.js'
 const test = suite('file store')
 const saving = fileURLToPath(new URL('../_saving-program.js', import.meta.url))
 
-test('another store on the folder finds what was saved, dates, maps and bytes as they were', async (t) => {
+test('a second store on the folder reads the saved dates, maps and bytes', async (t) => {
   const folder = makeFolder(t)
   const state = {
     at: new Date(5),
@@ -48,7 +48,7 @@ test('a deleted session is not found any more, and deleting it again is fine', a
   assert.equal(readdirSync(folder), [])
 })
 
-test('the folder is made for its owner alone, and so are the files, whatever their sessions are called', async (t) => {
+test('folder and files are for their owner only, whatever the session ids are', async (t) => {
   const folder = join(makeFolder(t), 'deep', 'down')
   const store = createFileStore({ folder })
   const ids = ['../../outside', '/etc/passwd', 'a/b', '.', '..', 'nul\0', 'CON', 'x'.repeat(5_000), 'é']
@@ -87,7 +87,7 @@ test('a torn, damaged or foreign file is no session, and is replaced by the next
   assert.is((await next.load(id))?.version, 1)
 })
 
-test('a damaged file is told of once, set aside, and gone after an idle time; its session is 404', async (t) => {
+test('a damaged file is reported once, set aside and removed; its session is 404', async (t) => {
   const folder = makeFolder(t)
   let now = Date.now()
   const options = { folder, idleTimeout: 60_000, now: () => now }
@@ -167,7 +167,7 @@ test('the same version again takes the place of the first', async (t) => {
   assert.equal((await store.load('a'))?.state, { n: 2 })
 })
 
-test('beyond its bound the session saved longest ago is forgotten, those of earlier programs first', async (t) => {
+test('at its bound the store forgets the oldest save, earlier programs first', async (t) => {
   const folder = makeFolder(t)
   let now = 1_000_000
   const options = { folder, maxSessions: 3, now: () => now++ }
@@ -293,7 +293,7 @@ test('a durable store keeps what it was given as well', async (t) => {
 })
 
 test(
-  'a program killed while it saves leaves every session as it was last saved, or newer, and whole',
+  'a program killed during saves leaves each session whole, as last saved or newer',
   async (t) => {
     const folder = makeFolder(t)
     const saved = new Map<string, number>()

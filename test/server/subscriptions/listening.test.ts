@@ -26,7 +26,7 @@ const subscriptionId = 'io.modelcontextprotocol/subscriptionId'
 const acknowledged = 'notifications/subscriptions/acknowledged'
 const page = defineResource({ uri: 'x:page', name: 'page', read: () => 'a page' })
 
-test('streams hear of components that come and go, and of resources, as their filters say', async (t) => {
+test('streams hear of components and resources as their filters say', async (t) => {
   const { server, listen } = await start(t)
   const tools = await listen({ toolsListChanged: true }, { id: 7 })
   const pages = await listen({ resourceSubscriptions: ['x:page'], resourcesListChanged: true }, { id: '7' })
@@ -91,7 +91,7 @@ test('changes that come together are told together', async (t) => {
   assert.is(stream.methods().length, 3)
 })
 
-test('a reader that is behind is tried again, and loses its stream when it stays behind', async (t) => {
+test('a stalled reader is retried and loses its stream if it stays stalled', async (t) => {
   const { server, listen, clock } = await start(t, { fake: true })
   const slow = await listen({ toolsListChanged: true })
   const gone = await listen({ toolsListChanged: true }, { id: 2 })

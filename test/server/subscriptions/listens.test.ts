@@ -17,7 +17,7 @@ const everything = {
 }
 const subscriptionId = 'io.modelcontextprotocol/subscriptionId'
 
-test('a stream begins with what is honoured of its filter, under its id in its own type', () => {
+test('a stream starts with the honoured filter, under its id in its own type', () => {
   const wanted = {
     toolsListChanged: true,
     promptsListChanged: true,

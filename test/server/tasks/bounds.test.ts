@@ -65,7 +65,7 @@ test('a store that fails refuses new tasks, and tells no end that it has not kep
 })
 
 test(
-  'a thousand tasks at once are kept apart, and 64 waits of one session stop none of its requests',
+  'a thousand tasks stay separate, and 64 waits of a session block no request',
   async (t) => {
     const { tool, gate } = held()
     const { server } = await startTasks(t, [tool, greet], { http: { authenticate: byName } })

@@ -29,7 +29,7 @@ function linesOf(folder: string): string[] {
   return readFileSync(join(folder, 'log.txt'), 'utf8').trim().split('\n')
 }
 
-test('with a file store all tasks go on in the next program, and every finished step was done once', async (t) => {
+test('with a file store tasks continue in the next program, finished steps once', async (t) => {
   const folder = makeFolder(t)
   const first = await startProgram(t, folder, 'tasks')
   const names = ['a', 'b', 'c', 'd', 'e']
@@ -63,7 +63,7 @@ test('with a file store all tasks go on in the next program, and every finished 
   for (const id of ids) assert.is((await third.client.get(id)).result?.status, 'completed')
 })
 
-test('a program that is killed in the middle of steps, again and again, does each of them once', async (t) => {
+test('a program killed during steps, again and again, runs each finished step once', async (t) => {
   const folder = makeFolder(t)
   let running = await startProgram(t, folder, 'tasks')
   const id = await running.client.start('steps')

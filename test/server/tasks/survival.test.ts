@@ -69,7 +69,7 @@ for (const part of ['ledger', 'liveTasks', 'taskRuns'] as const)
     assert.is(at<{ text: string }[]>(done, 'result', 'content')[0]?.text, '1 step')
   })
 
-test('a crash of the actor of a task costs its neighbours nothing, and the task goes on', async (t) => {
+test('a crashed task actor affects no other task, and its task continues', async (t) => {
   const one = stepping()
   const { tool: other, gate } = held('other')
   const { server, modern } = await startTasks(t, [one.tool, other])
@@ -158,7 +158,7 @@ test('hostile ids and params are refused, and cost nothing', async (t) => {
   assert.is(at(long.result, 'task', 'ttl'), 24 * 3_600_000)
 })
 
-test('a task is deleted when its time is over, at work or not, and whoever waits is told', async (t) => {
+test('a task is deleted at its time limit, and its waiters are told', async (t) => {
   const clock = fakeClock()
   const { tool, signals, begun } = held()
   const { session, modern } = await startTasks(t, [tool, greet], { clock, tasks: { ttl: 120_000 } })
@@ -182,7 +182,7 @@ test('a task is deleted when its time is over, at work or not, and whoever waits
   assert.is((await modern.get(other)).error?.code, -32602)
 })
 
-test('a tool that takes too long has failed as it would in a call; its time stands still while it asks', async (t) => {
+test('a tool beyond its time fails its task; the time pauses during questions', async (t) => {
   const clock = fakeClock()
   const slow = defineTool({
     name: 'slow',
@@ -202,7 +202,7 @@ test('a tool that takes too long has failed as it would in a call; its time stan
   assert.is((await modern.get(asking)).result?.status, 'input_required')
 })
 
-test('an orderly stop keeps nobody waiting for a task that will go on, and has the next server finish it', async (t) => {
+test('an orderly stop waits for no durable task, and the next server finishes it', async (t) => {
   const { tool, begun, open } = stepping()
   const store = createMemoryTaskStore()
   const durable = { ...store, durable: true }
@@ -252,7 +252,7 @@ function twoSteps() {
   return { tool, log, begun, open }
 }
 
-test('a step that runs when the server is stopped ends first, and does not run again; no other begins', async (t) => {
+test('a step running at the stop ends first and is not repeated; no other starts', async (t) => {
   const { tool, log, begun, open } = twoSteps()
   const durable = { ...createMemoryTaskStore(), durable: true }
   const { server, modern } = await startTasks(t, [tool], { tasks: { store: durable }, drainTimeout: 60_000 })
@@ -284,7 +284,7 @@ test('a step that takes longer than a stop may is cut, and runs again', async (t
   assert.equal(log.filter((line) => line === 'first begins').length, 2)
 })
 
-test('with a store in memory a stop gives tasks that are waited for the time that calls have', async (t) => {
+test('with a memory store a stop gives awaited tasks the drain time of calls', async (t) => {
   const { tool, gate, begun } = held()
   const { tool: endless, begun: also } = held('endless')
   const { server, session } = await startTasks(t, [tool, endless], { drainTimeout: 300 })
@@ -306,7 +306,7 @@ test('with a store in memory a stop gives tasks that are waited for the time tha
   await stopping
 })
 
-test('what a handler says of its progress is told to those who look, and to a request that waits', async (t) => {
+test('task progress reaches those who poll and the request that waits', async (t) => {
   const { tool, gate } = held()
   const busy = defineTool({
     name: 'busy',

@@ -24,7 +24,7 @@ test('a call of 2026-07-28 becomes a task, whose outcome is told inline', async 
   assert.is((done.result as { content: { text: string }[] }).content[0]?.text, 'hello Ada')
 })
 
-test('a call of 2025-11-25 becomes a task where its client asks for it, and its result is waited for', async (t) => {
+test('a 2025-11-25 call becomes a task on request, and its result is awaited', async (t) => {
   const { tool, gate } = held()
   const { session } = await startTasks(t, [tool])
   const client = await session()
@@ -40,7 +40,7 @@ test('a call of 2025-11-25 becomes a task where its client asks for it, and its 
   assert.is((await client.ask('tasks/get', { taskId })).result?.status, 'completed')
 })
 
-test('without the extension, or without task, an optional tool runs as any other, and a required one is refused', async (t) => {
+test('without the extension or task, an optional tool is a call, a required one fails', async (t) => {
   const { modern, session } = await startTasks(t, [greet, fail])
   modern.capabilities = {}
   assert.is((await modern.call('greet')).result?.content?.[0]?.text, 'hello nobody')
@@ -52,7 +52,7 @@ test('without the extension, or without task, an optional tool runs as any other
   assert.is((await client.call('fail')).error?.code, -32601)
 })
 
-test('a tool that does not run as a task is refused as one in 2025-11-25, and just runs in 2026-07-28', async (t) => {
+test('a tool without tasks refuses one in 2025-11-25 and just runs in 2026-07-28', async (t) => {
   const { modern, session } = await startTasks(t, [greet, plain])
   assert.is((await modern.call('plain')).result?.content?.[0]?.text, 'plain')
   const client = await session()
@@ -110,7 +110,7 @@ test('a tool that failed is failed in 2025-11-25, and completed in 2026-07-28', 
   assert.is((await client.ask('tasks/result', { taskId: id })).result?.isError, true)
 })
 
-test('a handler that crashes costs its task, whose result says so with the number of the report', async (t) => {
+test('a crashed handler fails its task, whose result names the report', async (t) => {
   const { logger, reports } = reportLog()
   const { modern, session } = await startTasks(t, [crashes, greet], { logger })
   const done = await modern.until(await modern.start('crashes'), 'completed')
@@ -169,7 +169,7 @@ test('in 2026-07-28 questions are told with the task, and answered one by one', 
   assert.is(late.result?.resultType, 'complete')
 })
 
-test('in 2025-11-25 questions are requests on the stream of tasks/result, and name their task', async (t) => {
+test('2025-11-25 task questions use the stream of tasks/result and name the task', async (t) => {
   const { session } = await startTasks(t, [asks])
   const client = await session()
   const { result } = await client.ask('tools/call', { name: 'asks', task: {} })

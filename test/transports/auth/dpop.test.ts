@@ -65,7 +65,7 @@ test('metadata and challenge say what proofs are taken', async (t) => {
   assert.is(found.dpop_bound_access_tokens_required, undefined)
 })
 
-test('all algorithms with a public key are taken, and each key once read is good again', async (t) => {
+test('every public key algorithm is accepted, repeatedly with a cached key', async (t) => {
   const { issuer, ask } = await start(t)
   for (const alg of ['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519', 'PS256', 'RS256']) {
     const key = await makeProofKey(alg)
@@ -176,7 +176,7 @@ test('a proof is good once, also when it comes twice at the same time', async (t
   assert.is((await ask({ authorization: `DPoP ${token}`, dpop: proof })).status, 200)
 })
 
-test('a signature of another key is refused, and so is a stolen token with a key of the thief', async (t) => {
+test('a signature of another key is refused, also for a stolen token', async (t) => {
   const { ask, headers, token, issuer } = await start(t)
   const thief = await makeProofKey()
   const forged = await ask(await headers({ with: thief.privateKey }))
@@ -193,7 +193,7 @@ test('a signature of another key is refused, and so is a stolen token with a key
   }
 })
 
-test('a bound token is no bearer token, and a bearer token is not made good by a proof', async (t) => {
+test('a bound token is no bearer token, and a proof does not bind a bearer token', async (t) => {
   const { ask, headers, token, issuer } = await start(t)
   const { dpop } = await headers()
   const alone = await ask({ authorization: `Bearer ${token}` })
@@ -214,7 +214,7 @@ test('a bound token is no bearer token, and a bearer token is not made good by a
   }
 })
 
-test('a function of yours gets the key, and its principal is let in with that key alone', async (t) => {
+test('a custom check gets the key, and its principal needs that key', async (t) => {
   const keys: (string | undefined)[] = []
   let jkt: unknown
   const verify: AuthOptions['verify'] = (_token, { key }) => {

@@ -51,7 +51,7 @@ test('whose a token is is asked of the authorization server, as this client', as
   assert.is(Reflect.get(Object(await outcome('opaque-3')), 'expiresAt'), exp * 1_000)
 })
 
-test('an active token for another resource, of another issuer, of nobody, expired or bound is refused', async (t) => {
+test('a token for other resources, issuers or nobody, expired or bound, is refused', async (t) => {
   const { issuer, outcome } = await start(t)
   const good = { sub: 'ada', aud: resource }
   const bad = {
@@ -91,7 +91,7 @@ test('with a cache time of 0 a token that was revoked is refused at once', async
   assert.is(await outcome('opaque-1'), 'not active')
 })
 
-test('an authorization server that fails costs the request, and is asked again by the next', async (t) => {
+test('a failing authorization server fails the request and is asked again by the next', async (t) => {
   const { issuer, outcome } = await start(t)
   issuer.opaque.set('opaque-1', { sub: 'ada', aud: resource })
   issuer.broken = true
@@ -108,7 +108,7 @@ test('a flood of tokens asks so many questions at once and no more', async (t) =
   assert.is(issuer.asked.length, 3)
 })
 
-test('options without a place to ask, or who asks, are refused, and secrets are not shown', () => {
+test('introspection options without endpoint or client are refused, secrets hidden', () => {
   const good = { issuer: 'https://as.example', endpoint: 'https://as.example/introspect', client }
   const refused = (changes: object, problem: RegExp) =>
     assert.throws(

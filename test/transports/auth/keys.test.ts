@@ -79,7 +79,7 @@ test('a key that is taken back is good until the keys are old', async (t) => {
   assert.equal([await find(old), fetches()], [unknown, 2])
 })
 
-test('an issuer that is away is asked once in a cool-down; what is known goes on for a while', async (t) => {
+test('an unreachable issuer is asked once per cool-down; known keys stay for a while', async (t) => {
   const { issuer, find, time, fetches } = await start(t)
   issuer.broken = true
   const all = await Promise.all([find(), find(), find()])

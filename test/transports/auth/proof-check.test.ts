@@ -33,7 +33,7 @@ async function start(options: DPoPOptions = {}) {
   return { time, problem, key }
 }
 
-test('the time of a proof is compared with the date of the listener, in both directions', async () => {
+test('the time of a proof is compared with the listener clock, both ways', async () => {
   const { time, problem } = await start({ window: 60_000 })
   for (const [passed, isGood] of [
     [0, true],
@@ -73,7 +73,7 @@ test('a nonce is taken for the window, and the next one comes with the refusal',
   assert.is(await problem({ claims: { nonce: late?.nonce, iat: iat() } }), undefined)
 })
 
-test('an address is compared without query, fragment, case of the host and its usual port', async () => {
+test('htu is compared without query, fragment, host case and default port', async () => {
   const { problem } = await start()
   const good = ['?a=b', '#c'].map((end) => resource + end)
   for (const htu of [...good, 'https://MCP.example.com:443/mcp'])

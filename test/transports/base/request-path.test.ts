@@ -46,7 +46,7 @@ async function statusOf(t: TestContext, port: number | undefined, text: string):
   return /^HTTP\/1\.1 (\d+)/.exec(String(chunk))?.[1]
 }
 
-test('a target in absolute form is taken by every listener, by the host in it and not by the header', async (t) => {
+test('each listener takes an absolute target, with its host instead of the header', async (t) => {
   const [http, sse, websocket] = await Promise.all(
     [serveHttp({ health: true }), serveSse(), serveWebSocket()].map((each) => startSuiteServer(each)),
   )

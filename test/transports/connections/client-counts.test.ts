@@ -4,7 +4,7 @@ import { suite } from '../../support/suite.js'
 
 const test = suite('client counts')
 
-test('what one address has is not counted against another, and what has left is not counted', () => {
+test('addresses are counted separately, and what has left is not counted', () => {
   const counts = new ClientCounts<object>(2)
   const [one, two, three] = [{}, {}, {}]
   assert.equal([counts.enterFrom('10.0.0.1', one), counts.enterFrom('10.0.0.1', two)], [true, true])
@@ -17,7 +17,7 @@ test('what one address has is not counted against another, and what has left is 
   assert.is(counts.enterFrom('10.0.0.1', {}), false)
 })
 
-test('somebody is counted wherever they come from, and nobody in particular by address', () => {
+test('a principal is counted across addresses, and anonymous clients per address', () => {
   const counts = new ClientCounts<object>(1)
   const [ada, bob] = ['ada', 'bob'].map((subject) => ({ issuer: 'x', subject }))
   const from = (remoteAddress: string, principal?: { issuer: string; subject: string }) =>
@@ -26,7 +26,7 @@ test('somebody is counted wherever they come from, and nobody in particular by a
   assert.equal([from('10.0.0.2', ada), from('10.0.0.1')], [false, false])
 })
 
-test('this machine has no limit unless somebody has chosen one, and neither has what has no address', () => {
+test('loopback and peers without address have no limit unless one is set', () => {
   const usual = new ClientCounts<object>(undefined)
   const enter = (address: string | undefined) =>
     Array.from({ length: usual.max + 1 }, () => usual.enterFrom(address, {})).every(Boolean)

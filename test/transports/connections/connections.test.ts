@@ -106,7 +106,7 @@ async function open(
   await turn()
 }
 
-test('what comes without a listener waits, pauses the connection at a thousand messages, and is refused at ten thousand', async () => {
+test('without a listener, messages wait, pause at 1,000 and are refused at 10,000', async () => {
   const { connections } = bind()
   const { accepted, did, sent } = connect(connections)
   for (let i = 0; i < 999; i++) assert.ok(accepted.message(ping))
@@ -200,7 +200,7 @@ test('a batch that finds no room is answered, its long answers by errors', async
   }
 })
 
-test('when the listener goes, requests in flight are answered once, with an error, and the session stays', async () => {
+test('when the listener ends, open requests get one error, and the session stays', async () => {
   const { connections } = bind()
   const server = makeServer()
   const stop = connections.serve(server.serving)
@@ -219,7 +219,7 @@ test('when the listener goes, requests in flight are answered once, with an erro
   assert.equal(server.closed, [])
 })
 
-test('a session that is opened for a client that has gone, or that was told it failed, is closed', async () => {
+test('a session opened for a client that left or was told of failure is closed', async () => {
   for (const leave of ['client', 'listener']) {
     const { connections } = bind()
     const server = makeServer()
@@ -234,7 +234,7 @@ test('a session that is opened for a client that has gone, or that was told it f
   }
 })
 
-test('a connection that ends while nobody listens has its session ended by the next listener', async () => {
+test('a connection that ends without a listener has its session ended by the next', async () => {
   const { connections } = bind()
   const first = makeServer()
   const stop = connections.serve(first.serving)
@@ -280,7 +280,7 @@ test('a session that has ended for good ends its connection', async () => {
   assert.equal(did, ['session_ended'])
 })
 
-test('while the server drains new requests and connections are refused, and those in flight get their time', async () => {
+test('a draining server refuses new requests and connections and finishes open ones', async () => {
   const { connections, clock } = bind()
   const server = makeServer()
   connections.serve(server.serving)
@@ -301,7 +301,7 @@ test('while the server drains new requests and connections are refused, and thos
   assert.ok(sent.some((message) => 'result' in message && message.id === 1))
 })
 
-test('with a delay readiness ends first, and requests are served until the delay is over', async () => {
+test('with a delay readiness ends first, and requests are served during the delay', async () => {
   const { connections, clock } = bind({ drainDelay: 500 })
   const server = makeServer()
   connections.serve(server.serving)

@@ -132,7 +132,7 @@ async function works({ urls: [url], child }: Small): Promise<void> {
 
 const chunk = Buffer.alloc(MB, 'b')
 
-test('a heap of 64 MiB survives many unfinished bodies, with and without a length, from many addresses', async (t) => {
+test('a 64 MiB heap survives many unfinished bodies, with and without a length', async (t) => {
   const small = await startSmall(t)
   const [url] = small.urls as readonly [URL]
   const before = small.rss()
@@ -220,7 +220,7 @@ test('a session that there is not is refused before the body comes', async (t) =
   await works(small)
 })
 
-test('a heap of 64 MiB survives unfinished fragments on many sockets, and unfinished posts of event streams', async (t) => {
+test('a 64 MiB heap survives unfinished WebSocket fragments and HTTP+SSE posts', async (t) => {
   const small = await startSmall(t)
   const [, stream, place] = small.urls as readonly [URL, URL, URL]
   const before = small.rss()

@@ -25,7 +25,7 @@ function start(isRead: () => boolean = () => true) {
   return { requests, begun, answered, enter, answer, changes: () => changes }
 }
 
-test('as many are begun as the server takes, the rest in their order, and one that is held back can be cancelled', () => {
+test('requests start in order up to the limit, and a waiting one can be cancelled', () => {
   const { requests, begun, answered, enter, answer } = start()
   for (const id of [1, 2, 3, 4, 5]) enter(id, 2)
   assert.equal(begun, [1, 2])
@@ -65,7 +65,7 @@ test('those that are interrupted begin nothing, and what comes later does', () =
   assert.equal(begun, [1, 3])
 })
 
-test('bytes count as well, but for one alone; and far too much is a reason to read no more', () => {
+test('bytes count too, except for a lone request, and far too many stop reading', () => {
   const mib = 1024 * 1024
   const { requests, begun, enter, answer } = start()
   const max = Number.POSITIVE_INFINITY

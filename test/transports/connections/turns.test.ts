@@ -44,7 +44,7 @@ function start() {
   return { connect, answered }
 }
 
-test('a client that sends a flood at once does not keep another one waiting for the end of it', async () => {
+test('a flood of one client does not delay the messages of another until its end', async () => {
   const { connect, answered } = start()
   const flooder = connect('flooder')
   const other = connect('other')

@@ -120,7 +120,7 @@ test('what listeners refuse is counted, by why', async (t) => {
     assert.is(values.get(`caduceus_refusals_total{transport="http",reason="${status}"}`), 1)
 })
 
-test('the program tells when it began, what it uses, and what it is, by the names that Prometheus has for them', async (t) => {
+test('the program exports start time, usage and build under Prometheus names', async (t) => {
   const { scrape } = await open(t)
   const values = await scrape()
   const started = values.get('process_start_time_seconds') ?? 0

@@ -31,7 +31,7 @@ function puppet(link: Partial<Link> = {}): ClientTransport & { made: Made[] } {
   }
 }
 
-test('a connection is opened on demand and tells its owner what happens, in order and with its number', async (t) => {
+test('a connection opens on demand and reports events in order, with its number', async (t) => {
   const transport = puppet()
   const link = await startLink(t, transport)
   assert.is(transport.made.length, 0)
@@ -78,7 +78,7 @@ test('nothing is told after the end, and the end is told once', async (t) => {
   assert.is((await link.news.next()).type, 'message')
 })
 
-test('a message for another connection than the present one stays here, and its ticket says so', async (t) => {
+test('a message for another connection is not sent, and its ticket says so', async (t) => {
   const transport = puppet()
   const link = await startLink(t, transport)
   link.open(2)
@@ -92,7 +92,7 @@ test('a message for another connection than the present one stays here, and its 
   assert.is(revoked?.sent, false)
 })
 
-test('a transport that throws while it connects ends that attempt for good, with what it threw', async (t) => {
+test('a transport that throws in connect fails that attempt for good with the error', async (t) => {
   const cause = new Error('no such thing')
   const link = await startLink(t, {
     name: 'broken',
@@ -134,7 +134,7 @@ test('a transport that throws while it sends loses that request and nothing else
   assert.equal(await link.closed(), {})
 })
 
-test('a transport that throws while it closes, or takes over the revision, ends nevertheless', async (t) => {
+test('a transport that throws in close or negotiated still ends', async (t) => {
   const transport = puppet({
     negotiated() {
       throw new Error('never heard of it')
@@ -167,7 +167,7 @@ test('what is no text, or no TransportError, is made one', async (t) => {
   assert.is(lost?.type === 'lost' && lost.error.code, 'CONNECTION_LOST')
 })
 
-test('what a connection owns is released when it is over, newest first, and its signal aborts', async (t) => {
+test('resources of a connection are released at its end, newest first', async (t) => {
   const transport = puppet()
   const link = await startLink(t, transport)
   link.open(1)
@@ -186,7 +186,7 @@ test('what a connection owns is released when it is over, newest first, and its 
   assert.is(scope?.signal.aborted, true)
 })
 
-test('what a connection owns is released before the next incarnation of its actor starts', async (t) => {
+test('resources of a connection are released before its actor starts again', async (t) => {
   const transport = puppet()
   const link = await startLink(t, transport)
   link.open(1)

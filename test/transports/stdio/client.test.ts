@@ -45,7 +45,7 @@ function factsOf(error: TransportError | undefined): { exitCode: unknown; signal
   return error?.data as { exitCode: unknown; signal: unknown; stderr: unknown }
 }
 
-test('messages go out and come in, one a line, in the folder and environment that were given', async (t) => {
+test('messages are one per line, in the given folder and environment', async (t) => {
   const { link, pid } = await connect(t, [], { cwd: tmpdir(), env: { TOKEN: 'secret' } })
   use(link, 'environment')
   const { env, cwd } = JSON.parse(await answer(link))
@@ -58,7 +58,7 @@ test('messages go out and come in, one a line, in the folder and environment tha
   assert.is(await answer(link), 'a\nb\r\u2028c')
 })
 
-test('a command that is not found is fatal and names the command and cwd, and PATH once', async (t) => {
+test('an unknown command is fatal and named with cwd and PATH', async (t) => {
   const link = await startLink(
     t,
     stdio({ command: 'no-such-server', env: { PATH: '/nowhere' }, cwd: tmpdir() }),
@@ -175,7 +175,7 @@ test('a restart of the group does not wait for a server that does not listen', a
   assert.is(isAlive(pid), false)
 })
 
-test('each line of standard error is given to the function, and a throw of it stops nothing', async (t) => {
+test('each stderr line goes to the function, and its throw stops nothing', async (t) => {
   const lines = heard<string>()
   const { link } = await connect(t, [], {
     stderr(line) {
@@ -222,7 +222,7 @@ test('a request beyond the limit is not sent, and costs no other', async (t) => 
   assert.is(await answer(link), 'after')
 })
 
-test('a server that does not read gets only so much, and the request beyond that is refused', async (t) => {
+test('a server that does not read has a bounded queue, and more is refused', async (t) => {
   const { link } = await connect(t, [], { maxQueuedBytes: 200_000 })
   use(link, 'deaf')
   await answer(link)

@@ -50,7 +50,7 @@ test('a client on stdio loads no undici', () => {
   )
 })
 
-test('only harmless variables are inherited, the given ones go over them, and exported functions are left out', () => {
+test('only harmless variables and the given ones pass, exported functions do not', () => {
   const own = {
     HOME: '/h',
     PATH: '/bin',
@@ -73,7 +73,7 @@ test('what is inherited is written down, for each kind of system', () => {
   for (const platform of ['linux', 'darwin'] as const) assert.is(inheritedNames(platform).join(' '), posix)
 })
 
-test('the ring keeps the last 20 lines and no more than 8 KiB, also of an endless line', () => {
+test('the ring keeps the last 20 lines and 8 KiB, also of an endless line', () => {
   const ring = createStderrRing()
   const push = (text: string): void => ring.push(Buffer.from(text))
   for (let i = 1; i <= 25; i++) push(`line ${i}\r\n`)

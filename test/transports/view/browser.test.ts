@@ -106,23 +106,20 @@ inBrowser('with 5,000 processes it draws what is seen, searches, and follows the
   assert.equal(complaints, [])
 })
 
-inBrowser(
-  'when the program goes, the page says so; the program with another secret is not confused with it',
-  async (t) => {
-    const first = await observe({ port: 0, local: false })
-    t.after(() => first.close())
-    const { page } = await open(t)
-    await page.goto(first.url ?? '')
-    await page.locator('#title', { hasText: 'browser.test' }).waitFor()
-    const { port } = new URL(first.url ?? '')
-    await first.close()
-    await page.locator('#banner', { hasText: 'The program is away' }).waitFor()
-    const second = await observe({ port: Number(port), local: false })
-    t.after(() => second.close())
-    await page
-      .locator('#banner', { hasText: 'does not let this page look any more' })
-      .waitFor({ timeout: 20_000 })
-  },
-)
+inBrowser('the page says when its program is gone, and keeps apart one of another secret', async (t) => {
+  const first = await observe({ port: 0, local: false })
+  t.after(() => first.close())
+  const { page } = await open(t)
+  await page.goto(first.url ?? '')
+  await page.locator('#title', { hasText: 'browser.test' }).waitFor()
+  const { port } = new URL(first.url ?? '')
+  await first.close()
+  await page.locator('#banner', { hasText: 'The program is away' }).waitFor()
+  const second = await observe({ port: Number(port), local: false })
+  t.after(() => second.close())
+  await page
+    .locator('#banner', { hasText: 'does not let this page look any more' })
+    .waitFor({ timeout: 20_000 })
+})
 
 test.run()

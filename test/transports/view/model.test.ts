@@ -59,7 +59,7 @@ test('a process that is replaced is red, then green, then as all others', () => 
   assert.is(shown(model.lines(4_000))[2], '  session a')
 })
 
-test('what has crashed and is gone stays for a moment; what has done its work goes at once', () => {
+test('a crashed row stays for a moment, and a finished one goes at once', () => {
   const model = modelOf()
   model.change(changes({ gone: [3, 4], happened: [crash] }), 1_000)
   assert.equal(shown(model.lines(1_000)), ['top', ' sessions', '  session a died', ' base'])
@@ -106,7 +106,7 @@ test('sessions and clients are counted by their phase', () => {
   )
 })
 
-test('new rows come below their siblings, and a row that has moved is at one place only', () => {
+test('new rows come below their siblings, and a moved row is in one place only', () => {
   const model = modelOf()
   model.change(changes({ rows: [row(6, 2, 'session c')] }), 0)
   assert.equal(shown(model.lines(0)).slice(2, 5), ['  session a', '  session b', '  session c'])

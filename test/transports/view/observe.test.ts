@@ -167,7 +167,7 @@ test('a client that waits connects when it is told to', async (t) => {
   await ready
 })
 
-test('without its option nobody acts; with it, a process is killed, restarted and traced', async (t) => {
+test('without the option actions are refused; with it kill, restart and trace work', async (t) => {
   const { ref } = await family(t)
   const idle = await open(t, { port: 0, local: false })
   const first = await signIn(idle)
@@ -214,7 +214,7 @@ async function signIn({ url = '' }: Observation): Promise<{ origin: string; cook
   return { origin: new URL(url).origin, cookie }
 }
 
-test('the page is for those with the secret, under names of this machine, and for no other page', async (t) => {
+test('the page needs the secret and a local host name, and refuses other pages', async (t) => {
   const observation = await open(t, { port: 0, local: false })
   const { origin, cookie } = await signIn(observation)
   const { port } = new URL(origin)
@@ -354,7 +354,7 @@ test('nothing is left once it is closed, and who looks is told the end', async (
   assert.ok(error instanceof TransportError && error.code === 'CONNECT_FAILED')
 })
 
-test('a program that has nothing more to do ends, looked at or not; a killed one is not listed', async (t) => {
+test('observing does not keep a program alive, and a killed one is not listed', async (t) => {
   const first = await program(t, 'ends')
   const { ended } = look(t, first.path)
   assert.is(await first.code, 0)

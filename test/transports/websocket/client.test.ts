@@ -35,7 +35,7 @@ test('a client whose server is silent gives the socket up, and connects again', 
   assert.match(error?.message ?? '', /ping/)
 })
 
-test('a server that wants authorization, or does not speak mcp, is a fatal failure; one that is not there is tried again', async (t) => {
+test('401 or a missing mcp protocol is fatal, and an absent server is retried', async (t) => {
   const http = createServer()
   http.on('upgrade', (request: { url?: string }, socket: Socket) => {
     if (request.url === '/401') socket.end('HTTP/1.1 401 Unauthorized\r\nwww-authenticate: Bearer\r\n\r\n')

@@ -90,7 +90,7 @@ test('a default is there for whoever reads, and its field need not be given', ()
   assert.is(String(value.day), '2024-01-15')
 })
 
-test('what is no field of a group is dropped, and names of Object.prototype are names like others', () => {
+test('unknown fields are dropped, and names of Object.prototype are plain names', () => {
   const schema = field.group({ a: field.integer(), constructor: field.string().optional() })
   const { value } = read(schema, JSON.parse('{"a":1,"b":2,"__proto__":{"polluted":true}}')) as {
     value: object

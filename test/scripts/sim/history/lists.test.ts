@@ -116,7 +116,7 @@ test('a session that comes back with less than was acknowledged, or saved', () =
   assert.equal(kindsOf(lists, story(...acknowledged, earlier, back('a'))), [])
 })
 
-test('a session that was to last is another one only after an end, or a new begin of its client', () => {
+test('a lasting session may be new only after an end or a client restart', () => {
   const anew = (...between: Told[]) =>
     story(append('a'), saw('a', 'a'), ...between, read('r'), ok('r', { list: 'm', elements: [] }))
   const lasting = { lasting: new Set(['a']) }

@@ -40,7 +40,7 @@ test('a session that is opened, or comes back, after it was there', () => {
   assert.equal(kindsOf(owners, story(opened('s1'), ended('s1'), restored('s2'))), ['came back after its end'])
 })
 
-test('what a program was saving when it let go of a session may still be saved, unless another one has it', () => {
+test('a program may finish a save after release, unless another one owns the session', () => {
   assert.equal(kindsOf(owners, story(opened('s1'), released('s1'), saved('s1'))), [])
   const taken = [opened('s1'), released('s1'), restored('s2'), released('s2')]
   assert.equal(kindsOf(owners, story(...taken, saved('s1'))), ['saved without owning'])

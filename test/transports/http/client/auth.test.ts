@@ -49,7 +49,7 @@ async function start(
 }
 
 for (const kind of Object.keys(kinds) as (keyof typeof kinds)[]) {
-  test(`${kind}: a token goes with every request, and one that is refused is told at once`, async (t) => {
+  test(`${kind}: each request has a token, and a refused token fails at once`, async (t) => {
     const { gate, call } = await start(t, kind)
     assert.is(await call('first'), '1')
     assert.is(gate.refusals, 0)
@@ -86,7 +86,7 @@ for (const kind of Object.keys(kinds) as (keyof typeof kinds)[]) {
     assert.equal(heard, [[401, 'Bearer scope="x"', 'Bearer wrong']])
   })
 
-  test(`${kind}: one of your own hears where a request goes, and each answer; what it throws fails the request`, async (t) => {
+  test(`${kind}: a custom provider sees requests and answers; its throw fails the request`, async (t) => {
     const { call, server } = await start(t, kind)
     const [asked, answers] = [new Set<string>(), [] as number[]]
     let isShut = false
@@ -173,7 +173,7 @@ function gate(): { open(): void; passed: Promise<void> } {
   return { open: () => open(), passed }
 }
 
-test('a token that ended while its request waited for a connection is replaced once more', async (t) => {
+test('a token that expired while its request waited is replaced once more', async (t) => {
   let good = 'second'
   let release = (): void => {}
   const server = await listen(

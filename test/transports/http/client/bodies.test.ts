@@ -70,7 +70,7 @@ test('a refusal whose body never ends is told with its status after two seconds'
   assert.ok(clock.now() <= 3_000, `${clock.now()} ms`)
 })
 
-test('a refusal is told with its status however long its body is, and wherever that breaks off', async (t) => {
+test('a refusal keeps its status, however long its body is or wherever it breaks', async (t) => {
   const { link } = await begin(t, (seen) => {
     seen.response.writeHead(500, { 'content-type': 'text/html', 'content-length': '1000000' })
     if (seen.message.id === 1) return seen.response.end('x'.repeat(1_000_000))
@@ -83,7 +83,7 @@ test('a refusal is told with its status however long its body is, and wherever t
   }
 })
 
-test('a long page that says 404 to initialize does not keep a server of 2024-11-05 from being found', async (t) => {
+test('a long 404 page for initialize still leads to a 2024-11-05 server', async (t) => {
   const page = '<html>'.padEnd(200_000, 'x')
   const server = await listen(t, (seen) => {
     if (seen.method === 'GET') return stream(seen).write('event: endpoint\ndata: /post\n\n')
@@ -126,7 +126,7 @@ test('an answer in JSON that falls silent counts as broken, where that is asked 
   await closed
 })
 
-test('a server of 2024-11-05 whose acknowledgement never ends holds up what comes after it two seconds at most', async (t) => {
+test('a 2024-11-05 server with an endless acknowledgement delays the rest 2 s at most', async (t) => {
   const clock = createFakeClock()
   const server = await listen(t, (seen) => {
     if (seen.method === 'GET') return stream(seen).write('event: endpoint\ndata: /post\n\n')

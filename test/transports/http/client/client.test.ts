@@ -55,7 +55,7 @@ test('a message is one POST that takes JSON and event streams, with the headers 
   assert.is((await link.message()).id, 1)
 })
 
-test('the session and the revision are on everything after initialize, also on the stream and on the end', async (t) => {
+test('session and revision headers are on every POST, GET and DELETE after initialize', async (t) => {
   const both = await connect(
     t,
     polite((seen) => json(seen, result(seen, {}))),
@@ -128,7 +128,7 @@ test('a server that answers no request for a stream holds up nothing for long', 
   assert.is((await link.message()).id, 1)
 })
 
-test('a server known to answer no request for a stream holds up nothing on the next connection, until it answers one in time', async (t) => {
+test('a server known to leave GET unanswered is not waited for, until it answers one', async (t) => {
   const clock = createFakeClock()
   const gets = heard<Seen>()
   const answer = polite((seen) => json(seen, result(seen, {})))
@@ -162,7 +162,7 @@ test('a server known to answer no request for a stream holds up nothing on the n
   assert.is((await link.message()).id, 3)
 })
 
-test('an event stream brings its messages in order, however it is cut, and the answer last', async (t) => {
+test('an event stream yields its messages in order, however split, the answer last', async (t) => {
   const { link } = await connect(t, async (seen) => {
     const events = [
       { method: 'notifications/progress', params: { progress: 1 } },

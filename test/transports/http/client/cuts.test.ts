@@ -13,7 +13,7 @@ const test = suite('answers that are cut off')
 
 const news = { jsonrpc: '2.0', method: 'notifications/message', params: {} }
 
-test('a server that dies in the middle of an answer: its caller is told within half a second', async (t) => {
+test('a server that dies during an answer fails its caller within half a second', async (t) => {
   const { server, link, clock } = await begin(
     t,
     (seen) => void stream(seen).write(event(news, '1')),
@@ -31,7 +31,7 @@ test('a server that dies in the middle of an answer: its caller is told within h
   assert.match(error.message, /the server is gone/)
 })
 
-test('answers whose rest is waited for are told at once when any request finds that nobody listens any more', async (t) => {
+test('answers waiting to resume fail at once when any connect is refused', async (t) => {
   const { server, link, clock } = await begin(
     t,
     (seen) => stream(seen).end(`retry: 60000\n${event(news, '1')}`),
@@ -103,7 +103,7 @@ const lastWords: { readonly [What in string]: (seen: Seen) => unknown } = {
 }
 
 for (const [what, answer] of Object.entries(lastWords)) {
-  test(`a server that answers the wish for the rest with ${what} is asked once, and the caller is told`, async (t) => {
+  test(`a server that answers the resume with ${what} is asked once, then fails the call`, async (t) => {
     let asked = 0
     const { link, clock } = await begin(
       t,
@@ -120,7 +120,7 @@ for (const [what, answer] of Object.entries(lastWords)) {
   })
 }
 
-test('a server in trouble is asked again when it says, unless that is too long for somebody who waits', async (t) => {
+test('a server in trouble is asked again when it says, unless that is too long', async (t) => {
   const times: number[] = []
   const waits = ['5', '3600']
   const { link, clock } = await begin(
@@ -139,7 +139,7 @@ test('a server in trouble is asked again when it says, unless that is too long f
   assert.ok(Number(times[1]) - Number(times[0]) >= 5_000, `${times}`)
 })
 
-test('streams that are quiet and cut now and then are followed for as long as it takes', () => {
+test('quiet streams with occasional cuts are resumed for as long as it takes', () => {
   const pace = new AnswerPace({ now: () => 0 }, () => 0)
   for (let i = 0; i < 100; i++)
     assert.is(pace.delayAfter({ accepted: true, good: true, orderly: false }), 125)
@@ -163,7 +163,7 @@ test('the time of a cut counts from the cut, and begins anew after every stream'
   assert.is(resumption.delayAfter({ accepted: false, good: false, orderly: false }), undefined)
 })
 
-test('a host found out of reach on a connection that stands may have taken the request; while connecting, it has not', () => {
+test('an unreachable host counts as maybe sent, except while connecting', () => {
   const failure = (code: string, syscall?: string) => Object.assign(new Error(code), { code, syscall })
   for (const code of ['ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH', 'ECONNRESET']) {
     assert.is(judge(failure(code, 'read')), 'broken')

@@ -9,7 +9,7 @@ import { startLink } from '../../_link.js'
 
 const test = suite('http event stream')
 
-test('the stream for news is opened after the handshake, heard, and opened again where it broke off', async (t) => {
+test('the GET stream opens after the handshake and reopens where it broke', async (t) => {
   const clock = createFakeClock()
   const server = await listen(t, (seen) => {
     if (seen.method !== 'GET') return polite()(seen)
@@ -77,7 +77,7 @@ test('a stream that keeps failing is tried again ever more slowly, and never giv
   assert.ok((times[1] ?? 0) - (times[0] ?? 0) >= 1_000)
 })
 
-test('404 for the first stream of a session is a server without streams, and ends nothing', async (t) => {
+test('404 for the first GET stream means a server without streams and ends nothing', async (t) => {
   const server = await listen(t, (seen) => {
     if (seen.method === 'GET') status(seen, 404)
     else polite((call) => json(call, result(call, {})))(seen)
@@ -90,7 +90,7 @@ test('404 for the first stream of a session is a server without streams, and end
   assert.is((await link.message()).id, 1)
 })
 
-test('a server that refuses the place to go on from is asked for a stream from here on, and it is told', async (t) => {
+test('a server that refuses Last-Event-ID is asked for a new stream, with a warning', async (t) => {
   const clock = createFakeClock()
   let streams = 0
   const server = await listen(t, (seen) => {
@@ -125,7 +125,7 @@ const ids: readonly (readonly [string, string | undefined])[] = [
 ]
 
 for (const [id, header] of ids) {
-  test(`a stream whose last event had the id ${JSON.stringify(id.slice(0, 10))} is opened again`, async (t) => {
+  test(`a stream with last event id ${JSON.stringify(id.slice(0, 10))} is reopened`, async (t) => {
     const clock = createFakeClock()
     const server = await listen(t, (seen) => {
       if (seen.method !== 'GET') return polite()(seen)

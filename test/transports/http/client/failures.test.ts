@@ -42,7 +42,7 @@ test('a stream that ends, or breaks, without the answer loses the request at onc
   assert.is((await lost(link, 2)).code, 'CONNECTION_LOST')
 })
 
-test('a connection that is dropped before the response loses the request, not the session', async (t) => {
+test('a connection dropped before the response loses the request, not the session', async (t) => {
   const both = await connect(
     t,
     polite((seen) => (seen.message.id === 1 ? seen.response.destroy() : json(seen, result(seen, {})))),
@@ -98,7 +98,7 @@ test('404 without a session, and other refusals, lose one request with the statu
   }
 })
 
-test('the JSON-RPC error in the body of a refusal is the answer, if it names the request', async (t) => {
+test('a JSON-RPC error in a refusal is the answer if it names the request', async (t) => {
   const { link } = await connect(t, (seen) => {
     const error = { code: -32602, message: 'no such tool' }
     json(seen, { jsonrpc: '2.0', ...(seen.message.id === 1 ? { id: 1 } : {}), error }, 400)
@@ -137,7 +137,7 @@ test('401 is fatal', async (t) => {
   assert.is(fatal, true)
 })
 
-test('401 to a token that was given says so, in the words of the server if they are plain', () => {
+test('401 for a given token is told with the plain words of the server', () => {
   const settings = { url: new URL('http://localhost/mcp'), auth: undefined, headers: { authorization: 'x' } }
   for (const [why, said] of [
     ['error="invalid_token", error_description="The token expired"', ': The token expired'],
@@ -151,7 +151,7 @@ test('401 to a token that was given says so, in the words of the server if they 
   }
 })
 
-test('a server that is not there ends the attempt to initialize, and later loses requests that never left', async (t) => {
+test('an absent server fails initialize, and later requests fail as unsent', async (t) => {
   const both = await connect(t, polite())
   await greetings(both)
   await end(both.server.server)

@@ -45,7 +45,7 @@ async function port(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port
 }
 
-test('a self-signed server is refused for good, and taken with its certificate as authority, or without any check', async (t) => {
+test('a self-signed server is refused, unless its certificate is an authority', async (t) => {
   const server = await startSuiteServer(serveHttp({ tls: own }))
   t.after(() => server.stop())
   const url = String(server.url)
@@ -75,7 +75,7 @@ test('a certificate of our own is shown to a server that wants one', async (t) =
   assert.is(await subjects.next(), 'localhost')
 })
 
-test('everything goes through the proxy that is given, with its own credentials, also where the server has TLS', async (t) => {
+test('all traffic uses the given proxy with its credentials, TLS servers too', async (t) => {
   for (const tls of [undefined, own]) {
     const server = await startSuiteServer(serveHttp(tls === undefined ? {} : { tls }))
     t.after(() => server.stop())
@@ -109,7 +109,7 @@ async function startRedirector(t: TestContext, code: number, location: (path: st
   return { url, seen }
 }
 
-test('a redirect within the origin keeps method, body and headers: a slash too few is no problem', async (t) => {
+test('a redirect within the origin keeps method, body and headers', async (t) => {
   const origin = await listen(t, (seen) => {
     if (seen.response.req.url !== '/mcp/') return status(seen, 307, { location: '/mcp/' })
     polite((call) => json(call, result(call, {})))(seen)
@@ -129,7 +129,7 @@ test('a redirect within the origin keeps method, body and headers: a slash too f
   for (const { headers } of arrived.slice(1)) assert.is(headers['mcp-session-id'], 'session-1')
 })
 
-test('fault 29: a redirect to another origin is followed without our credentials, and the session that began there goes on', async (t) => {
+test('fault 29: a redirect to another origin drops credentials and keeps its session', async (t) => {
   const target = await listen(
     t,
     polite((call) => json(call, result(call, {}))),
@@ -186,7 +186,7 @@ test('fault 29: a redirect from a public address to a private one is not followe
   assert.is(reached, 0)
 })
 
-test('a redirect of one call to somebody else costs that call alone, and its error names who it was', async (t) => {
+test('a redirect of one call to another host fails that call only and names the host', async (t) => {
   const guarded = await listen(t, (seen) => status(seen, 401, { 'www-authenticate': 'Bearer' }))
   const unknowing = await listen(t, (seen) => status(seen, 404))
   const doubting = await listen(t, (seen) => status(seen, 400))

@@ -79,7 +79,7 @@ test('a server that never says where to post is given up', async (t) => {
   assert.equal([error?.code, error?.retryable], ['CONNECT_FAILED', true])
 })
 
-test('a stream that ends or is silent too long is a lost connection; a refused post is a lost request', async (t) => {
+test('an ended or silent stream is a lost connection, a refused post a lost request', async (t) => {
   const { link, streams } = await connectRaw(
     t,
     () => '/post',
@@ -130,7 +130,7 @@ test('options are checked', () => {
   }
 })
 
-test('a stream that says something in time is not given up, and one that falls silent is', async (t) => {
+test('a stream that speaks in time is kept, and a silent one is given up', async (t) => {
   const clock = createFakeClock()
   const streams = heard<ReturnType<typeof stream>>()
   const server = await listenRaw(t, (seen) => {

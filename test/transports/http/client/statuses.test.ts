@@ -79,7 +79,7 @@ test('the status of a refusal is that of its code, and what a handler answers is
   }
 })
 
-test('too many exchanges are answered 503, to be tried again; what the server did not foresee 500', async (t) => {
+test('too many exchanges are a retryable 503, an unforeseen error is a 500', async (t) => {
   const full = await startListener(t, {
     exchange: () => Promise.reject(new TransportError('EXCHANGE_LIMIT', 'too many')),
   })

@@ -24,7 +24,7 @@ const useless: { readonly [What in string]: (seen: Seen) => unknown } = {
 }
 
 for (const [what, answer] of Object.entries(useless)) {
-  test(`a server that ${what} is asked ever more seldom, at most twice a minute in the end, and never given up`, async (t) => {
+  test(`a server that ${what} is asked less and less, twice a minute at least`, async (t) => {
     const { gets, pause } = await start(t, answer)
     const pauses: number[] = []
     for (let i = 1; i <= 10; i++) {
@@ -39,7 +39,7 @@ for (const [what, answer] of Object.entries(useless)) {
 }
 
 for (const code of [429, 503]) {
-  test(`a server that answers ${code} with Retry-After is left alone for so long, and for an hour at most`, async (t) => {
+  test(`Retry-After of a ${code} is honoured up to an hour`, async (t) => {
     const waits = ['120', '1', '99999999', 'soon']
     let count = 0
     const { gets, pause } = await start(t, (seen) =>
@@ -66,7 +66,7 @@ test('Retry-After may be a date', () => {
     assert.is(readRetryAfter(other, now), undefined)
 })
 
-test('a server that ends each stream after a message is asked again soon, and not at once', async (t) => {
+test('a server that ends streams after one message is asked again soon, not at once', async (t) => {
   const { gets, pause, link } = await start(t, (seen) => stream(seen).end('data: {"n":1}\n\n'))
   for (let i = 1; i <= 5; i++) {
     await gets(i)
@@ -93,7 +93,7 @@ for (const code of [405, 501]) {
   })
 }
 
-test('after an outage the stream is asked for again about a second after a request was answered', async (t) => {
+test('after an outage the stream is reopened about a second after an answer', async (t) => {
   const { gets, pause, asked, link, clock, ping } = await start(t, ({ response }) =>
     response.socket?.destroy(),
   )
@@ -107,7 +107,7 @@ test('after an outage the stream is asked for again about a second after a reque
   assert.ok(ms <= 1_000 + step, `${ms} ms, ${link.news.all.length} ${clock.now()}`)
 })
 
-test('a server that answers requests and never gives the stream is not asked for it with every request', async (t) => {
+test('a server that never gives the stream is not asked with every request', async (t) => {
   const { gets, asked, clock, ping } = await start(t, (seen) => status(seen, 500))
   await gets(1)
   for (let second = 0; second < 120; second++) {

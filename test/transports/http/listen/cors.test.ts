@@ -25,7 +25,7 @@ test('a page of an allowed origin is told what it may send', async (t) => {
   assert.is(local.headers['access-control-allow-private-network'], 'true')
 })
 
-test('every answer to an allowed origin can be read by it, refusals and streams as well', async (t) => {
+test('each answer to an allowed origin is readable, refusals and streams included', async (t) => {
   const { url } = await startListener(t, {}, options)
   const asked = {
     body: { jsonrpc: '2.0', id: 1, method: 'initialize' },

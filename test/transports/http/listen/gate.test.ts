@@ -37,7 +37,7 @@ async function start(t: TestContext, transport: Parameters<typeof startSuiteServ
   return server
 }
 
-test('one server of a host program carries its own pages and all three transports, in whatever order they come', async (t) => {
+test('a host server carries its pages and all three transports in any order', async (t) => {
   for (const order of [0, 1, 2]) {
     const shared = await listening(
       t,
@@ -61,7 +61,7 @@ test('one server of a host program carries its own pages and all three transport
   }
 })
 
-test('without pages of the host program the first listener answers for what is nobody\u2019s', async (t) => {
+test('without host pages the first listener answers unknown paths with 404', async (t) => {
   for (const order of [0, 1]) {
     const shared = await listening(t)
     const transports = [serveHttp({ server: shared }), serveSse({ server: shared })]
@@ -73,7 +73,7 @@ test('without pages of the host program the first listener answers for what is n
   }
 })
 
-test('a connection is kept for longer than proxies and agents keep theirs, or as long as you say', async (t) => {
+test('keep-alive is longer than that of proxies and agents, or as set', async (t) => {
   for (const serve of [serveHttp, serveSse, serveWebSocket])
     for (const [options, told] of [
       [{}, 'timeout=120'],
@@ -109,7 +109,7 @@ test('a server that was not listening is started and closed with us', async (t) 
   assert.not.ok(own.listening)
 })
 
-test('connections of one address are limited on a server of the author that we make listen, too', async (t) => {
+test('connections per address are limited on an own server that we make listen', async (t) => {
   const given = createServer()
   const server = await startSuiteServer(serveWebSocket({ server: given, maxConnectionsPerClient: 1 }))
   t.after(() => server.stop())
@@ -168,7 +168,7 @@ test('two Host headers, and none, are refused with 403 before anything else', as
   }
 })
 
-test('a client behind a trusted proxy does not choose the host, and is told which one is refused', async (t) => {
+test('a trusted proxy client cannot choose the host, and is told the refused one', async (t) => {
   const refused: unknown[] = []
   t.after(
     subscribeTransport('connection', ({ type, problem }) => {

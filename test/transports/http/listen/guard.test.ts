@@ -73,7 +73,7 @@ test('an origin is let in if it is the host itself or named', () => {
     assert.match(loopback({ host, origin }) ?? '', 'Origin', String(origin))
 })
 
-test('beyond loopback the named hosts are let in, at the named port where there is one', () => {
+test('beyond loopback only named hosts are accepted, at their port if given', () => {
   for (const host of ['mcp.example.com', 'mcp.example.com:444', 'MCP.example.com', 'other.example.com:8443'])
     assert.is(named({ host, origin: undefined }), undefined, host)
   for (const host of [
@@ -133,7 +133,7 @@ test('of several Host or Origin headers none is believed', () => {
   assert.equal(see('X', 'a').host, undefined)
 })
 
-test('behind proxies the address is what the outermost trusted one says, the host never', () => {
+test('behind proxies the address comes from the outermost trusted one, the host never', () => {
   const rawHeaders = ['Host', '10.0.0.1']
   const request = {
     rawHeaders,

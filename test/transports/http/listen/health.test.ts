@@ -45,7 +45,7 @@ test('without the option there is no health', async (t) => {
   assert.is((await exchange(t, at(url, '/healthz'), foreign)).status, 403)
 })
 
-test('readiness goes before the listener does: requests are served while the load balancer looks', async (t) => {
+test('readiness ends before the listener, which serves while the balancer looks', async (t) => {
   const held = holding()
   const listening = await startListener(
     t,

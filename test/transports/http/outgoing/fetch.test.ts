@@ -42,7 +42,7 @@ async function refusal(
   )
 }
 
-test('addresses of this machine and network are refused however they are written, and never dialled', async (t) => {
+test('private addresses are refused in every notation and never dialled', async (t) => {
   const { port, asked } = await serve(t, (_request, response) => response.end('{}'))
   const hosts = [
     '127.0.0.1',

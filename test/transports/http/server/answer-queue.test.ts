@@ -6,7 +6,7 @@ import { suite } from '../../../support/suite.js'
 
 const test = suite('http answer queue')
 
-test('answers of one turn are written together, in order, and a broken one costs no other', async () => {
+test('answers of one turn are written together, in order; a broken one fails alone', async () => {
   const { queue, token, written, failed } = make()
   queue.add(token, () => written.push('first'))
   queue.add(token, () => {

@@ -55,7 +55,7 @@ test('an EventSource without news is not dropped in ten minutes', async (t) => {
 })
 
 for (const open of readers)
-  test(`comments outlast the patience of a client, and without them it is used up: ${open.name.slice(4)}`, async (t) => {
+  test(`comments keep a client with a timeout, which ends without them: ${open.name.slice(4)}`, async (t) => {
     const start = async (commentInterval: number) => {
       const server = await startSuiteServer(serveHttp({ commentInterval }))
       t.after(() => server.stop())

@@ -12,7 +12,7 @@ const head =
   'POST /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: */*\r\nContent-Type: application/json\r\nMcp-Session-Id: s\r\n'
 
 test(
-  'clients that send a byte now and then are cut off, and good ones served meanwhile',
+  'clients that trickle bytes are cut off, and good ones are served meanwhile',
   async (t) => {
     const { url, port } = await startListener(t, {}, { headersTimeout: 150, bodyTimeout: 300 })
     const slow = Array.from({ length: 100 }, (_, index) =>

@@ -113,7 +113,7 @@ for (const name of Object.keys(hosts)) {
 }
 
 for (const name of Object.keys(hosts)) {
-  test(`in ${name}, a stream that broke is taken up again where it broke, by its session only`, async (t) => {
+  test(`${name}: a broken stream resumes where it broke, for its session only`, async (t) => {
     let leave = (): void => {}
     const left = new Promise<void>((resolve) => {
       leave = resolve
@@ -160,7 +160,7 @@ test('a body that is too long for the server is answered 413, also through fetch
   }
 })
 
-test('an event stream opened with fetch carries list changes, and ends with the server', async (t) => {
+test('an event stream opened by fetch carries list changes and ends with the server', async (t) => {
   const { url, server } = await start(t, 'Hono')
   const client = await new RawClient(t, url).open()
   const stream = await client.listen()

@@ -13,7 +13,7 @@ import { exchange, goodHeaders, holding, startListener } from '../../_listener.j
 
 const test = suite('http own server')
 
-test('a server of the author that listens already is shared: its own requests stay its own', async (t) => {
+test('an already listening own server is shared and keeps its own requests', async (t) => {
   const own: string[] = []
   const server = createServer((request, response) => {
     own.push(String(request.url))
@@ -56,7 +56,7 @@ test('a server that does not listen yet is made to, and closed at the end', asyn
 })
 
 for (const [name, serve] of Object.entries({ http: serveHttp, sse: serveSse, websocket: serveWebSocket }))
-  test(`a client that never finishes its TLS handshake does not hold up the end of ${name}`, async (t) => {
+  test(`an unfinished TLS handshake does not delay the end of ${name}`, async (t) => {
     const server = await startServer(defineServer({ name: 'slow', version: '1', tools: [] }), {
       transport: serve({ tls: selfSigned() }),
       logger: false,

@@ -9,7 +9,7 @@ const test = suite('http resume')
 const call = { jsonrpc: '2.0', id: 7, method: 'tools/call', params: { name: 'x' } }
 const news = (data: string) => buildNotification('notifications/message', { level: 'info', data })
 
-test('a stream begins with an id and a time to come back after, and every message has an id', async (t) => {
+test('a stream starts with an id and a retry time, and each message has an id', async (t) => {
   const { url, requests } = await start(t)
   const { answer, items } = await begin(t, url, requests)
   answer({ done: true })
@@ -43,7 +43,7 @@ test('clients of earlier revisions get ids, but no event without data', async (t
   }
 })
 
-test('a request whose client is gone goes on, and its answer is there for the client that comes back', async (t) => {
+test('a request whose client left goes on, and the returning client gets its answer', async (t) => {
   const { url, requests } = await start(t)
   const reading = await begin(t, url, requests)
   await reading.next()
@@ -139,7 +139,7 @@ test('a GET stream is taken up again where it broke, and nothing is told twice',
   assert.equal(data, ['two', 'three'])
 })
 
-test('of several GET streams each message goes to one, and a dropped one leaves them to the others', async (t) => {
+test('each message goes to one GET stream, and a dropped one leaves it to the others', async (t) => {
   const { url, readers } = await start(t)
   const [one, other] = [await exchange(t, url, { method: 'GET' }), await exchange(t, url, { method: 'GET' })]
   const [first, second] = [(await readers.next()).outlet, (await readers.next()).outlet]

@@ -56,7 +56,7 @@ test('a connection without a request is not cut, and closed when its time is ove
   assert.is(first.served(), 3)
 })
 
-test('whatever a connection is kept for, one without a request has 5 s once its listener retires', async (t) => {
+test('when a listener retires, an idle connection has 5 s, whatever its keep-alive', async (t) => {
   const clock = createFakeClock()
   const { port, next } = await startPlace(t, {}, {}, clock)
   const first = await next()
@@ -97,7 +97,7 @@ test('requests in flight are answered, a call’s stream runs to its end', async
   await retired
 })
 
-test('a session’s stream ends, also one that is opened afterwards, and goes on elsewhere', async (t) => {
+test('when a listener retires, session streams end and move elsewhere', async (t) => {
   const held = holding()
   const { port, next } = await startPlace(t, {}, held.port)
   const first = await next()

@@ -82,7 +82,7 @@ test('TLS is spoken by the process that serves', async (t) => {
   assert.is(JSON.parse(answer).result.pid, await nodes[0]?.call('pid'))
 })
 
-test('a process that is killed costs its connections, also those that it has not taken yet', async (t) => {
+test('a killed process loses its connections, also those not yet taken', async (t) => {
   const { port, nodes, turn } = await startNodes(t, {}, 2)
   const [victim, other] = nodes
   turn(1)

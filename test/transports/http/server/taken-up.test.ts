@@ -28,7 +28,7 @@ const call = { jsonrpc: '2.0', id: 7, method: 'tools/call', params: { name: 'x' 
 const news = (data: string) => buildNotification('notifications/message', { level: 'info', data })
 
 for (const revision of revisions) {
-  test(`${revision}: the rest of a call comes on another process: progress, logs, a question, the answer`, async (t) => {
+  test(`${revision}: a call resumes in full on another process`, async (t) => {
     const { one, two } = await startTwo(t)
     const { reading, outlet, answer } = await begin(t, one, revision)
     const { id } = await reading.message()
@@ -82,7 +82,7 @@ for (const revision of revisions) {
     )
   })
 
-  test(`${revision}: a call whose process died ends with an error that may be tried again`, async (t) => {
+  test(`${revision}: a call of a dead process ends with a retryable error`, async (t) => {
     const { one, two } = await startTwo(t)
     const { reading, outlet } = await begin(t, one, revision)
     const { id } = await reading.message()
@@ -100,7 +100,7 @@ for (const revision of revisions) {
     }
   })
 
-  test(`${revision}: a call whose process dies while it is followed ends in the same way`, async (t) => {
+  test(`${revision}: a followed call whose process dies ends in the same way`, async (t) => {
     const { one, two } = await startTwo(t)
     const { reading, outlet } = await begin(t, one, revision)
     const again = await resume(t, two, (await reading.message()).id, revision)
@@ -111,7 +111,7 @@ for (const revision of revisions) {
     await again.ended
   })
 
-  test(`${revision}: a GET stream of a process that died gives what is kept, and goes on as a new one`, async (t) => {
+  test(`${revision}: a GET stream of a dead process gives what is kept, then starts anew`, async (t) => {
     const { one, two, readers } = await startTwo(t)
     const first = await listening(t, one, revision)
     const { outlet } = await readers.next()
@@ -278,7 +278,7 @@ test('ids that are none to go on from are refused on another process, too', asyn
   assert.equal((await (await resume(t, two, id)).message()).message.result, { secret: 42 })
 })
 
-test('a client that reads too slowly on another process is cut off, and comes back for the rest', async (t) => {
+test('a slow reader on another process is cut off and comes back for the rest', async (t) => {
   const { one, two, readers } = await startTwo(t, {
     maxBufferedBytes: 10_000,
     resume: { maxBytes: 40_000_000 },
@@ -301,7 +301,7 @@ test('a client that reads too slowly on another process is cut off, and comes ba
   }
 })
 
-test('a restart of the listener there breaks a followed stream, which is taken up again', async (t) => {
+test('a listener restart there breaks a followed stream, which resumes', async (t) => {
   const { one, two } = await startTwo(t)
   const { reading, outlet, answer } = await begin(t, one)
   const { id } = await reading.message()
@@ -370,7 +370,7 @@ test('answers as JSON are told to nobody', async (t) => {
   )
 })
 
-test('each event comes once and in order, however often the client is cut off, on either process', async (t) => {
+test('each event comes once and in order through any cuts on both processes', async (t) => {
   const { one, two } = await startTwo(t)
   const { reading, outlet, answer } = await begin(t, one)
   const total = 150

@@ -79,7 +79,7 @@ test('ids of a log that is gone are told from forged ones', () => {
   assert.is(later.find('other', String(ids[0])).type, 'refused')
 })
 
-test('of one stream so many events and bytes are kept, and the last one whatever its size', () => {
+test('a stream keeps so many events and bytes, and its last event at any size', () => {
   const { log } = newLog({ maxEvents: 3, maxBytes: 10_000 })
   const stream = log.open('s', 'call')
   const { events } = connect(stream)
@@ -91,7 +91,7 @@ test('of one stream so many events and bytes are kept, and the last one whatever
   assert.ok(log.bytes < 21_000, String(log.bytes))
 })
 
-test('in total so many bytes are kept: the oldest streams lose their events, and no other session is refused for it', () => {
+test('at the total limit the oldest streams lose events, and no session is refused', () => {
   const { log } = newLog({ maxTotalBytes: 100_000, maxBytes: 50_000 })
   const given = []
   for (let count = 0; count < 1_000; count++) {
@@ -117,7 +117,7 @@ test('a session may have so many streams: those that ended go first', () => {
   assert.equal([log.find('s', id).type, log.find('s', endedId).type], ['found', 'refused'])
 })
 
-test('without a reader a stream keeps what comes, if the client has an id to come back with', () => {
+test('without a reader a stream keeps events if the client has an id to resume by', () => {
   const { log } = newLog()
   const unknown = log.open('s', 'call')
   unknown.leave(connect(unknown))

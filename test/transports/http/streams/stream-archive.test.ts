@@ -9,7 +9,7 @@ const test = suite('stream archive')
 
 type Logs = ReturnType<typeof startLogs>
 
-test('a stream is taken up on another process: what was missed, then what comes, then the end', async () => {
+test('a stream resumes on another process: missed events, new ones, the end', async () => {
   const { logs, one, two, stream, reader } = begin()
   stream.send('a')
   stream.send('b')
@@ -135,7 +135,7 @@ test('one connection reads: the next one elsewhere ends the one before', async (
   assert.equal([texts(first), texts(second)], [[], ['b']])
 })
 
-test('a client that comes back to the process of the stream ends its connection elsewhere', async () => {
+test('a client that returns to the process of its stream ends the other connection', async () => {
   const { logs, two, stream, reader } = begin()
   stream.send('a')
   const elsewhere = takeUp(two, 's', String(reader.events[0]?.id))
@@ -164,7 +164,7 @@ test('a connection elsewhere that is over leaves the stream to wait', async () =
   assert.is(texts(elsewhere).length, 0)
 })
 
-test('a call whose process has died is answered with an error that may be tried again, once and the same', async () => {
+test('a call of a dead process gets one and the same retryable error', async () => {
   const { logs, one, two, stream, reader } = begin('call', 7)
   stream.send('a')
   stream.leave(reader)
@@ -187,7 +187,7 @@ test('a call whose process has died is answered with an error that may be tried 
   assert.is(done.found?.type, 'refused')
 })
 
-test('a client that has seen more than the dead process could tell gets the error, too', async () => {
+test('a client that has seen more than the dead process stored gets the error, too', async () => {
   const { logs, one, two, stream, reader } = begin('call', 'seven')
   await settle(logs)
   for (const text of ['a', 'b', 'c']) stream.send(text)
@@ -232,7 +232,7 @@ test('a GET stream of a dead process gives what is kept, and then it is lost', a
   assert.equal([texts(again), again.isLost], [['b'], true])
 })
 
-test('a GET stream that its session has left is lost for its follower, and for who comes then', async () => {
+test('a GET stream its session has left is lost for followers and newcomers', async () => {
   const { logs, two, stream, reader } = begin('listen')
   stream.attach(() => {})
   stream.send('a')
@@ -279,7 +279,7 @@ test('of two connections for a stream of a dead process the later one has it', a
   assert.equal([second.concluded, second.isLost, texts(second)], [false, true, ['b']])
 })
 
-test('a follower whose next events are not kept any more is ended, and misses none in silence', async () => {
+test('a follower whose next events are not kept ends instead of skipping them', async () => {
   const { logs, one, two, stream, reader } = begin('call', 1, { maxTotalBytes: 5_000 })
   stream.send('a')
   const followed = takeUp(two, 's', String(reader.events[0]?.id))
@@ -352,7 +352,7 @@ test('an event that got lost on the way is not missed in silence', async () => {
   assert.equal([before.found?.type, texts(after)], ['refused', ['c']])
 })
 
-test('as much is kept as the limits say: events, bytes, streams, and of dead processes for a time', async () => {
+test('limits hold for events, bytes, streams and the time of dead processes', async () => {
   const { logs, one, two, stream, reader } = begin('call', 1, {
     maxEvents: 2,
     maxStreams: 3,
@@ -396,7 +396,7 @@ test('a session that has ended leaves nothing, wherever it says so', async () =>
   assert.is(logs.archive.bytes, 0)
 })
 
-test('a stream that is dropped goes on for the connection that reads it, and for no other', async () => {
+test('a dropped stream goes on for its present reader, and for no other', async () => {
   const { logs, one, two, stream, reader } = begin()
   stream.send('a')
   const id = String(reader.events[0]?.id)
@@ -456,7 +456,7 @@ test('a follower that is gone before the stream was lent leaves no loan', async 
   assert.equal([again.found?.type, stream.isRead], ['stopped', false])
 })
 
-test('however often and wherever a client comes back: each event once, in order, and one end', async () => {
+test('a client that returns anywhere, any number of times, gets each event once', async () => {
   for (let seed = 1; seed <= 300; seed++) await wander(seed)
 })
 
