@@ -145,7 +145,7 @@ test('S052: the timeout of a call overrides that of the client, up or down', asy
   await closed
 })
 
-test('S061: what comes on a stream is told as it comes, and not at its end', async (t) => {
+test('S061: stream messages are delivered as they come, not at the end', async (t) => {
   const reached = heard<number>()
   const server = await listen(
     t,

@@ -21,7 +21,7 @@ const margin = 30_000
 const maxTools = 10_000
 const backoff = { base: 500, cap: 30_000, awaitedCap: 1_000, stable: 10_000, random: () => 1 }
 
-test('a pause that is no longer than it may be while somebody waits goes on', () => {
+test('a pause within awaitedCap is not shortened when somebody waits', () => {
   assert.is(pauseLeft(1_000, 0, backoff), 1_000)
   assert.is(pauseLeft(1_001, 0, backoff), 500)
   assert.is(pauseLeft(3_000, 300, backoff), 3_000)
@@ -66,7 +66,7 @@ test('a call is retried after Retry-After if that is before its deadline', () =>
   assert.is(new RetryBudget({ perMinute: 9 }).waitFor(busy(500, '2'), 9_000, worldAt(0)), undefined)
 })
 
-test('a call is made again by its policy as often as it says, before its deadline', () => {
+test('a retry policy allows its number of retries before the deadline', () => {
   const error = callError('REQUEST_FAILED', 'lost', { sent: true })
   const delay = (pause: number, tries: number, port: Partial<RetryFacts> = {}): number | undefined => {
     const retry = { attempts: 3, safe: true, backoff: () => pause }
@@ -82,7 +82,7 @@ test('a call is made again by its policy as often as it says, before its deadlin
   assert.throws(() => delay(-1, 1), /retry.backoff/)
 })
 
-test('an answer holds until its time is over', () => {
+test('a cached answer is used until it expires', () => {
   const cache = new Cache({ cacheSize: 2, cacheBytes: 10_000 })
   const keep = (uri: string): void =>
     cache.keep('resources/read', { uri }, { contents: [], ttlMs: 1_000, cacheScope: 'private' }, 0)
@@ -96,7 +96,7 @@ test('an answer holds until its time is over', () => {
   assert.equal([holds('a:1', 0), holds('a:2', 0), holds('a:3', 0)], [false, true, true])
 })
 
-test('a token is got anew once less than its margin is left', () => {
+test('a token is renewed once less than its margin is left', () => {
   const token = {
     accessToken: 'x',
     refreshToken: undefined,
@@ -111,7 +111,7 @@ test('a token is got anew once less than its margin is left', () => {
   assert.is(isExpiring({ ...token, expiresAt: undefined }, 1e15), false)
 })
 
-test('as many tools are remembered as there is room for, the latest', () => {
+test('the newest tools are remembered up to the limit', () => {
   const tools = new ToolBook()
   const learn = (name: string): void =>
     tools.learn({ name, inputSchema: { type: 'object' }, annotations: { readOnlyHint: true } }, false)

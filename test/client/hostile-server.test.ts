@@ -81,7 +81,7 @@ for (const [what, result, expected] of [
   ['no capabilities', { ...greeting, capabilities: undefined }, /capabilities/],
   ['instructions that are a number', { ...greeting, instructions: 7 }, /instructions/],
 ] as const) {
-  test(`a greeting with ${what} costs that connection, and the state says why`, async (t) => {
+  test(`initialize with ${what} ends that connection with a reason`, async (t) => {
     const { transport } = liar(() => {}, { result })
     const { states } = watch(t, { transport, handshakeTimeout: 60_000 })
     const lost = await states.next(({ phase, attempt }) => phase === 'disconnected' && attempt === 2)
@@ -90,7 +90,7 @@ for (const [what, result, expected] of [
   })
 }
 
-test('capabilities of another type are not offered, and harm nobody', async (t) => {
+test('capabilities of a wrong type are ignored', async (t) => {
   const capabilities = { tools: 'yes', resources: [], prompts: { listChanged: 'yes' }, logging: null }
   const { transport } = liar(() => {}, { result: { ...greeting, capabilities } })
   const { client } = watch(t, { transport })
@@ -114,7 +114,7 @@ test('a server without capabilities connects, supports nothing and can be called
   await client.ping()
 })
 
-test('keys that touch prototypes are data', async (t) => {
+test('keys such as __proto__ are data', async (t) => {
   const { transport, raw } = liar(({ id }) => {
     raw(
       `{"jsonrpc":"2.0","id":${id},"result":{"content":[],"structuredContent":{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}}},"__proto__":{"isError":true}}}`,
@@ -149,7 +149,7 @@ for (const [what, outputSchema] of [
   ['that refers to the outside', { $ref: 'https://127.0.0.1:1/schema.json' }],
   ['with a pattern that never ends', { properties: { t: { pattern: '^(a+)+$' } } }],
 ] as const) {
-  test(`an output schema ${what} costs that call at most, and not long`, async (t) => {
+  test(`an output schema ${what} fails that call at most, and soon`, async (t) => {
     const { transport } = liar(({ id, method }, tell) => {
       const tools = [
         { name: 'it', inputSchema: { type: 'object' }, outputSchema: { type: 'object', ...outputSchema } },
@@ -170,7 +170,7 @@ for (const [levels, code] of [
   [1_000, 'INVALID_RESPONSE'],
   [400_000, 'TIMEOUT'], // of a text this long, not even the id is looked for
 ] as const) {
-  test(`an answer that is ${levels} levels deep costs that call alone: ${code}`, async (t) => {
+  test(`an answer ${levels} levels deep fails that call alone: ${code}`, async (t) => {
     const deep = `${'{"not":'.repeat(levels)}{}${'}'.repeat(levels)}`
     const { transport, raw } = liar(({ id }) => {
       raw(`{"jsonrpc":"2.0","id":${id},"result":{"content":[],"structuredContent":${deep}}}`)
@@ -185,7 +185,7 @@ for (const [levels, code] of [
   })
 }
 
-test('a list that gives the same cursor for ever ends at the page limit', async (t) => {
+test('a list with an endless cursor ends at the page limit', async (t) => {
   let pages = 0
   const { transport } = liar(({ id }, tell) => {
     pages += 1
@@ -217,7 +217,7 @@ test('a flood of changes, logs and pings causes no requests and delays no call',
   assert.equal(heard, ['initialize', 'notifications/initialized', 'tools/call'])
 })
 
-test('progress after the end, backwards, of no number or for nobody is dropped', async (t) => {
+test('late, decreasing, non-numeric and unknown progress is dropped', async (t) => {
   const seen: number[] = []
   const { transport } = liar(({ id, params }, tell) => {
     const { progressToken } = (params?._meta ?? {}) as { progressToken?: number }

@@ -217,7 +217,7 @@ test('401 during a session is permanent, also for calls in flight', async (t) =>
   await phase('failed')
 })
 
-test("a refused request is the caller's alone, with the status", async (t) => {
+test('a refused request fails its call only, with the status', async (t) => {
   const { url } = await listen(
     t,
     polite((seen) =>
@@ -231,7 +231,7 @@ test("a refused request is the caller's alone, with the status", async (t) => {
   await client.ping()
 })
 
-test('a response that ends without the answer is told at once', async (t) => {
+test('a response that ends without an answer rejects at once', async (t) => {
   const { url } = await listen(
     t,
     polite((seen) => stream(seen).end(': nothing\n\n')),
@@ -241,7 +241,7 @@ test('a response that ends without the answer is told at once', async (t) => {
   assert.equal([error.code, error.data], ['CONNECTION_LOST', { sent: true }])
 })
 
-test('news of the server come through the stream, progress through the call', async (t) => {
+test('notifications use the stream, progress the response of its call', async (t) => {
   const news = heard<object>()
   const { url } = await listen(t, (seen) => {
     const change = 'data: {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\n\n'

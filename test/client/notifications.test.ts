@@ -11,7 +11,7 @@ import { watch } from './_raw.js'
 
 const test = suite('news for a client')
 
-test('progress goes to the call it belongs to, and only forward', async (t) => {
+test('progress reaches its own call and only increases', async (t) => {
   const { client } = watch(t)
   const first: number[] = []
   const second: unknown[] = []
@@ -61,7 +61,7 @@ test('notifications outside of the revision are junk; custom ones reach handlers
   assert.equal([heardOf, client.inspect().counts.junk], [['notifications/custom'], 2])
 })
 
-test('a progress handler that throws stops nothing, and is reported', async (t) => {
+test('a throwing progress handler is reported and stops nothing', async (t) => {
   const { client } = watch(t)
   const reports: number[] = []
   const onProgress = ({ progress }: { progress: number }): void => {
@@ -122,7 +122,7 @@ test('S077: a slow subscriber delays no other and misses nothing', async (t) => 
   assert.equal(late, [{ n: 1 }, { n: 2 }, { n: 3 }])
 })
 
-test('S092: a method and an error code that no revision knows go through as they are', async (t) => {
+test('S092: unknown methods and error codes pass unchanged', async (t) => {
   const refusal = new McpError(4711, 'the moon is not full', { data: { phase: 0.3 } })
   const server = scriptedServer({ 'moon/howl': refusal, 'moon/phase': { phase: 0.3 } })
   const client = startClient({ transport: server.transport, logger: false })
@@ -166,7 +166,7 @@ test('a throw or a stray rejection of a handler is reported with its registrant'
   assert.is(strays.all.length, 2)
 })
 
-test('a ping of the server is answered, and a question we cannot answer is refused', async (t) => {
+test('a server ping is answered, and an unsupported question refused', async (t) => {
   const { client } = watch(t)
   assert.equal(JSON.parse((await client.callTool('ask', { method: 'ping' })).text), {
     jsonrpc: '2.0',

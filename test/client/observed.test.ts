@@ -126,7 +126,7 @@ test('S075: a handle that is printed shows no secret, and inspect() is plain dat
   assert.not.match(shown, 'hush-hush')
 })
 
-test('S075: a handle and its inspection look exactly like this', async (t) => {
+test('S075: the printed handle and its inspection match the snapshot', async (t) => {
   const { client } = watch(t, { name: 'files' })
   assert.match(inspect(client), /^<client files (disconnected|connecting), 0 in flight, 0 waiting>$/)
   await client.ready()
@@ -162,7 +162,7 @@ test('S075: a handle and its inspection look exactly like this', async (t) => {
   assert.is(inspect(client), '<client files closed, 0 in flight, 0 waiting>')
 })
 
-test('S066: from its end a client goes nowhere: what would begin again is an error', async (t) => {
+test('S066: a closed client stays closed, and later use is an error', async (t) => {
   const { client, states } = watch(t)
   await client.ready()
   await client.close()

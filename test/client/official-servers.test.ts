@@ -51,7 +51,7 @@ test('over http: the era is found, and calls, questions and changes all work', a
   assert.is((await updates.next()).uri, 'x:page')
 })
 
-test('over standard input and output: the same, after a probe on the same process', async (t) => {
+test('over stdio: the same works after a probe on the same process', async (t) => {
   const transport = stdio({ command: process.execPath, args: [program] })
   const { client } = watch(t, { transport, era: 'auto', probeTimeout: 15_000, onElicit })
   await tryEverything(client)

@@ -44,7 +44,7 @@ function endings(peer: Peer): Pick<Way, 'kill' | 'restart'> {
 }
 
 for (const [name, start] of Object.entries(ways)) {
-  test(`${name}: all that it offers is used, and its questions are answered`, async (t) => {
+  test(`${name}: every feature is used, and its questions are answered`, async (t) => {
     const { transport } = await start(t)
     const { client } = watch(t, {
       name,

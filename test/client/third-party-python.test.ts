@@ -80,7 +80,7 @@ check('over http: killed during a call, it rejects at once, and a new session be
   assert.is(client.inspect().counts.sessions, 2)
 })
 
-check('over http: a call that is refused for its session is made in the next one, once', async (t) => {
+check('over http: a call refused for its session runs once in the next one', async (t) => {
   const peer = await startPeer(t, { command: python, args: [program, '--http'] })
   const { client } = watch(t, { transport: http(`${peer.origin}/mcp`) })
   await client.ping()
@@ -89,7 +89,7 @@ check('over http: a call that is refused for its session is made in the next one
   assert.is((await client.callTool('grow')).text, 'late-6')
 })
 
-test('an interpreter that is not there fails the client at once, and is named', async (t) => {
+test('a missing interpreter fails the client at once and is named', async (t) => {
   const transport = stdio({ command: 'python-that-is-not-there', args: [program] })
   const { client } = watch(t, { transport })
   const error = await rejection(client.ready())

@@ -71,7 +71,7 @@ test('files are written, read, listed and edited within the named roots only', a
   assert.match((await files.callTool('list_allowed_directories')).text, tmpdir())
 })
 
-test('what is remembered is found again, and who subscribed hears of it', async (t) => {
+test('stored entities are found again, and subscribers are notified', async (t) => {
   const { memories } = await startBoth(t)
   const updates = heard<{ uri: string }>()
   memories.onNotification('notifications/resources/updated', updates.add)

@@ -24,7 +24,7 @@ async function folder(t: TestContext): Promise<string> {
   return path
 }
 
-test('a member of a pool that cannot be started is tried again until it can', async (t) => {
+test('a pool member that cannot start is retried until it can', async (t) => {
   const registry = new Registry()
   const taken = defineActor({ name: 'taken', init: () => ({}) })
   const options = { logger: false, registry, name: 'client pool-2' } as const
@@ -69,7 +69,7 @@ test('a shared client that has not met its server yet is listed by its phase alo
   assert.equal(await sharedClients({ path }), [{ name: 'files', phase: 'initializing' }])
 })
 
-test('files of sign-ins: descriptors and files are given back, whatever goes wrong', async (t) => {
+test('sign-in files: every failure closes descriptors and removes files', async (t) => {
   const path = await folder(t)
   const storage = fileAuthStorage(path)
   await storage.write('k', { n: 0 })

@@ -9,7 +9,7 @@ import { begin, connectTo, servedAt } from './_serve.js'
 
 const test = suite("caduceus serve, of a host's file", { timeout: 30_000 })
 
-test("the servers of a host's file are one, and come and go with the file", async (t) => {
+test('servers of a host file are served as one and follow changes of the file', async (t) => {
   const home = newHome(t)
   const file = join(home, 'mcp.json')
   const entry = { command: process.execPath, args: [serverFile, '--stdio'] }
@@ -126,7 +126,7 @@ test('a broken file changes nothing and fails no call; an empty list ends the se
   assert.is(await stop(), 0)
 })
 
-test('SIGHUP has the file read again, and ends nothing', async (t) => {
+test('SIGHUP reads the file again and ends nothing', async (t) => {
   const home = newHome(t)
   const file = join(home, 'mcp.json')
   const entry = { command: process.execPath, args: [serverFile, '--stdio'] }
@@ -143,7 +143,7 @@ test('SIGHUP has the file read again, and ends nothing', async (t) => {
   assert.is(await stop(), 0)
 })
 
-test('with nothing left to serve it says why, and does not start', async (t) => {
+test('serve with no usable server says why and does not start', async (t) => {
   const home = newHome(t)
   const file = join(home, 'mcp.json')
   // biome-ignore lint/suspicious/noTemplateCurlyInString: the form that configurations have

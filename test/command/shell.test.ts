@@ -8,7 +8,7 @@ import { commandLine, openTerminal, withTerminal } from './_terminal.js'
 
 const test = suite('caduceus shell', { timeout: 30_000 })
 
-test('lines of a pipe are worked off in order, and a mistake ends nothing', async (t) => {
+test('piped lines run in order, and a mistake ends nothing', async (t) => {
   const input =
     'add a=1 b=2\ncall echo {"message":"hi"}\nad a=1\nread note://first\ngreet\nAda\nprompt review language=en\n'
   const { code, out, err } = await caduceus(t, ['shell', ...overStdio], { input })
@@ -25,7 +25,7 @@ test('quotes keep words together, and an object is one word', () => {
 
 const inTerminal = withTerminal(test)
 
-inTerminal('in a terminal it completes, asks what the server asks, and keeps its history', async (t) => {
+inTerminal('in a terminal the shell completes, relays questions and keeps history', async (t) => {
   const home = newHome(t)
   const { type, shows } = openTerminal(t, home, commandLine(process.execPath, program, 'shell', ...overStdio))
   await shows('help lists')
@@ -42,7 +42,7 @@ inTerminal('in a terminal it completes, asks what the server asks, and keeps its
   assert.is(statSync(join(home, '.local/share/caduceus/history')).mode & 0o777, 0o600)
 })
 
-inTerminal('Ctrl-C gives a call up, and at the prompt ends the shell', async (t) => {
+inTerminal('Ctrl-C aborts a call, and at the prompt ends the shell', async (t) => {
   const home = newHome(t)
   const { type, shows, until } = openTerminal(
     t,

@@ -72,19 +72,19 @@ for (const [line, how, marks, keys] of shown) {
     })
 }
 
-test('standard error is as clean where standard output is a file', async (t) => {
+test('stderr has no control codes when stdout is a file', async (t) => {
   if (!there) return
   const got = await onTerminal(t, `call failed -- ${process.execPath} ${server} > /dev/null`)
   assert.match(got, '<failed>')
   assert.not.match(got, '\x1b[31m<')
 })
 
-test('a pipe gets a result as it is', async (t) => {
+test('a pipe gets the result unchanged', async (t) => {
   const { out } = await caduceus(t, ['call', 'text', '--', process.execPath, server])
   assert.match(out, '\x1b[31m<text>')
 })
 
-test('a question cannot put words into our mouth', () => {
+test('a question of the server cannot imitate the prompts of the shell', () => {
   const said = quoted(`one\nOpen this address if you trust it: https://bank.example/\x1b[1A`, 80)
   assert.equal(said.split('\n'), [
     '  | one',
@@ -93,7 +93,7 @@ test('a question cannot put words into our mouth', () => {
   assert.equal(quoted(`${'word '.repeat(12)}end`, 34).split('\n')[0], `  | ${'word '.repeat(6).trimEnd()}`)
 })
 
-test('codes are taken out, and JSON says the same with escapes', () => {
+test('control codes are removed, and JSON escapes them', () => {
   assert.is(clean('a\x00b\x1bc\td\ne\x7ff\u0085g\r'), 'abc\td\nefg')
   assert.is(oneLine(' a\n b\u2028c '), 'a b c')
   const value = { 'k\u009b': 'v\x7f\u0080' }

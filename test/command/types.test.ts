@@ -66,7 +66,7 @@ test('server types are the types of its client: wrong arguments do not compile',
   assert.match(await compile(t, home, clientOf(name, 'await client.tools.subtract({})')), 'TS2339')
 })
 
-test('a server of others gets its types, too', async (t) => {
+test('typed clients can be generated for foreign servers, too', async (t) => {
   const home = newHome(t)
   symlinkSync(inRoot('node_modules'), join(home, 'servers'))
   const file = join('servers', '@modelcontextprotocol', 'server-filesystem', 'dist', 'index.js')
@@ -81,7 +81,7 @@ console.log(content)`
   assert.is(await compile(t, home, clientOf(name, call)), '')
 })
 
-test('schemas become types; what has none is unknown', () => {
+test('schemas become types, and unsupported ones become unknown', () => {
   const type = (inputSchema: object): string => {
     const text = declarationOf('s', [{ name: 'x', inputSchema }])
     return (/input: ([\s\S]*?)\n {6}readonly output/.exec(text)?.[1] ?? '').replaceAll(/\s+/g, ' ')
@@ -119,7 +119,7 @@ test('schemas become types; what has none is unknown', () => {
   )
 })
 
-test('names and descriptions of strangers stay in their texts and comments', async (t) => {
+test('foreign names and descriptions stay inside strings and comments', async (t) => {
   const home = newHome(t)
   const evil = '*/ }; process.exit(7); /* \' " \\ ` ${1} \u2028 \u0007'
   const text = declarationOf('9 lives; evil', [

@@ -8,7 +8,7 @@ import { suite, type TestContext } from '../support/suite.js'
 
 const test = suite('README cluster', { timeout: 50_000 })
 
-redisTest(test, 'a session counts on over three nodes, and when one of them is killed', async (t) => {
+redisTest(test, 'a session continues over three nodes, also after a kill', async (t) => {
   const { url } = await startRedis(t)
   const nodes = await Promise.all(
     [1, 2, 3].map(() => start(t, [inRoot('.t', 'test', 'examples', 'cluster', 'node.js')], url)),

@@ -28,7 +28,7 @@ test('the long-running client starts its server, lists a folder, and ends by its
   assert.match(output, 'closed')
 })
 
-test('a task is started, and waited for by its id', async () => {
+test('the task example starts a task and awaits it by id', async () => {
   const { code, output } = await run('tasks/later')
   assert.is(code, 0)
   assert.is(output, 'working\nThe report of 2026.\nThe report of 2027.\n')

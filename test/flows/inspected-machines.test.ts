@@ -107,7 +107,7 @@ test('both machines can be explored without a server: each event has a known tar
           for (const { key } of target ?? []) assert.ok(Object.hasOwn(machine.states, key), key)
 })
 
-test('what is no inspector is said in the caller', async () => {
+test('a wrong inspector is refused in the caller', async () => {
   const wrong = { next: 5 } as never
   const refused = await startServer(definition, {
     transport: serveHttp({ port: 0 }),

@@ -49,7 +49,7 @@ test('node prompt: errors of typed lines show once, and client and prompt surviv
   await childrenGone(t, end)
 })
 
-test('the prompt of node ends with its input, and so does what a client has started', async (t) => {
+test('the node prompt ends with its input and closes its client', async (t) => {
   const end = await prompt(
     t,
     ['-i'],

@@ -21,7 +21,7 @@ interface Facts {
   }[]
 }
 
-test('the demonstration survives everything it breaks, in time, and cleans up', async () => {
+test('the demonstration survives each fault it causes and cleans up', async () => {
   const child = spawn(process.execPath, [inRoot('scripts/start.mjs'), '--json'], {
     stdio: ['ignore', 'pipe', 'pipe'],
   })

@@ -358,7 +358,7 @@ test('how long sessions were open is measured, and what ended them', async (t) =
   ])
 })
 
-test('a span of a client tells where its server is', async (t) => {
+test('a client span has the address of its server', async (t) => {
   const { of } = observed(t)
   const server = await startServer(shop, { transport: serveHttp({ port: 0 }), logger: false })
   t.after(() => server.stop())
@@ -373,7 +373,7 @@ test('a span of a client tells where its server is', async (t) => {
   )
 })
 
-test('names that only clients know are measured together, and spans have them cut', async (t) => {
+test('unknown names share one metric, and span names cut them', async (t) => {
   const { measured, of } = observed(t)
   const { client } = await open(t, 'handshake')
   await client.callTool('price')
@@ -431,7 +431,7 @@ test('a failure in OpenTelemetry harms no call and goes to its diagnostics', asy
   }
 })
 
-test('a propagator that fails costs the parent, and no span', async (t) => {
+test('a failing propagator loses the parent but no span', async (t) => {
   const { of } = observed(t)
   const fails = (): never => {
     throw new Error('it fails')
@@ -448,7 +448,7 @@ test('a propagator that fails costs the parent, and no span', async (t) => {
   assert.is(of(SpanKind.SERVER, 'tools/call price').parentSpanContext, undefined)
 })
 
-test('codes that the other side chooses are measured as far as there are few', async (t) => {
+test('error codes of the other side are metric labels up to a limit', async (t) => {
   const { measured } = observed(t)
   const upset = scriptedServer({
     'tools/call': () => {
@@ -464,7 +464,7 @@ test('codes that the other side chooses are measured as far as there are few', a
   assert.ok(points.length > 400 && points.length <= 502, String(points.length))
 })
 
-test('the exporter of OpenTelemetry tells a collector', async (t) => {
+test('the OpenTelemetry exporter reaches a collector', async (t) => {
   const told = heard<{ resourceSpans: { scopeSpans: { spans: { name: string }[] }[] }[] }>()
   const collector = createServer(async (request, response) => {
     let text = ''

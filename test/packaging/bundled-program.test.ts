@@ -23,7 +23,7 @@ test('an ES module without `require` writes its reports', async (t) => {
   assert.match(output, /"level":50.*"msg":"stray error"/)
 })
 
-test('a peer says that it cannot start from one file', async (t) => {
+test('a peer in a one-file bundle fails and says why', async (t) => {
   const module = pathToFileURL(inRoot('.t', 'test', 'runtime', 'peers', '_counter.js')).href
   const { output } = await runBundled(
     t,

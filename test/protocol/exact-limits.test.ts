@@ -63,7 +63,7 @@ test('the codes of errors are those of JSON-RPC and of the specification', () =>
   assert.ok(Object.isFrozen(errorCodes))
 })
 
-test('what a form or a prompt gives as text is read as its kind, and as nothing else', () => {
+test('text values of forms and prompts are parsed strictly to their type', () => {
   for (const [kind, text, value] of [
     [field.boolean(), 'true', true],
     [field.boolean(), 'false', false],
@@ -92,7 +92,7 @@ test('lengths, counts and numbers pass at both limits and fail one beyond', asyn
   }
 })
 
-test('an address of e-mail is one from its first character to its last', () => {
+test('an e-mail address is matched from start to end', () => {
   const label = 'a'.repeat(63)
   const local = 'l'.repeat(320 - `@${label}.example`.length)
   for (const text of [
@@ -134,7 +134,7 @@ test('the work of a pattern counts its possible positions, not only the text', (
   assert.ok(wide > narrow * 3, `${narrow}, ${wide}`)
 })
 
-test('what has been read of a calendar cannot be changed', () => {
+test('parsed calendar values are frozen', () => {
   const moment = parseZoned('2024-01-15T14:30:00Z')
   const values = [
     parseDate('2024-01-15'),
@@ -169,7 +169,7 @@ test('an issue quotes the validator without a better sentence, or names its keyw
   )
 })
 
-test('a reference with a broken escape is refused as one that leads nowhere', () => {
+test('a $ref with a broken escape is refused as unresolved', () => {
   for (const reference of ['#/$defs/%zz', '#/$defs/%ff', '#/$defs/50%25'])
     assert.throws(() => toSchema({ $defs: {}, $ref: reference }), /there is no/, reference)
   const schema = toSchema({ $defs: { '50%': { type: 'string' }, '%ff': {} }, $ref: '#/$defs/50%25' })
@@ -187,7 +187,7 @@ test('a pattern has 10,000 steps and 16 lookarounds at most', () => {
   assert.is(most, 10_000)
 })
 
-test('a pointer to what is wrong is shown up to 200 characters', () => {
+test('a JSON pointer in an error is cut at 200 characters', () => {
   const refusal = (name: string): string => {
     try {
       toDefinedSchema({ type: 'object', properties: { [name]: { type: 'text' } } } as never)
@@ -201,7 +201,7 @@ test('a pointer to what is wrong is shown up to 200 characters', () => {
   assert.ok(refusal('x'.repeat(201 - rest)).includes('x/typ...: '))
 })
 
-test('of the values that may be chosen 20 are listed, and how many others there are', async () => {
+test('an error lists 20 allowed values and counts the others', async () => {
   const message = async (count: number): Promise<string> => {
     const parsed = await toSchema({ enum: Array.from({ length: count }, (_, n) => n) }).parse('x')
     return 'issues' in parsed ? (parsed.issues[0]?.message ?? '') : ''
@@ -210,7 +210,7 @@ test('of the values that may be chosen 20 are listed, and how many others there 
   assert.match(await message(21), /, or 1 more/)
 })
 
-test('a character is one or two code units, by its number', () => {
+test('a character counts as one or two code units by its code point', () => {
   const pattern = compilePattern('^.a$', () => {})
   if (typeof pattern === 'string') throw new Error(pattern)
   for (const text of ['\uffffa', '\u{10000}a', '\u{10ffff}a'])

@@ -84,7 +84,7 @@ for (const [before, what, message, route, after, code] of steps) {
   })
 }
 
-test('the envelope of a request comes with its route', () => {
+test('a route carries the envelope of its request', () => {
   assert.equal(pin('none', call), { pinned: 'modern', route: 'modern', envelope: read })
   assert.equal(pin('modern', call), { pinned: 'modern', route: 'modern', envelope: read })
 })
@@ -120,7 +120,7 @@ test('initialize after the modern era is refused and told the known revisions', 
   assert.equal(bare.route === 'refuse' && bare.error?.data, { supported: ['2026-07-28'] })
 })
 
-test('nothing that is pinned is ever pinned to something else', () => {
+test('a pinned connection is never pinned to the other era', () => {
   for (const [before, , message] of steps) {
     if (before !== 'none') assert.is(pin(before, message).pinned, before)
   }

@@ -27,7 +27,7 @@ test('the tasks at once of a stream are a whole number above 0', async (t) => {
     )
 })
 
-test('a word is looked for among the first 2,000, the last of them included', () => {
+test('a likely word is searched among the first 2,000 only', () => {
   const words = (count: number) => Array.from({ length: count }, () => 'xxxxxxxxxx')
   assert.is(nearest('timeouts', [...words(1_999), 'timeout']), 'timeout')
   assert.is(nearest('timeouts', [...words(2_000), 'timeout']), undefined)
@@ -44,7 +44,7 @@ test('a module that is loaded when it is needed leaves no descriptor open', asyn
   assert.is(openDescriptors(), before)
 })
 
-test('the last turns are two of the event loop', async () => {
+test('lastTurns waits two turns of the event loop', async () => {
   const order: string[] = []
   const turn = (name: string, next = (): void => {}): void =>
     void setImmediate(() => {
@@ -60,7 +60,7 @@ class Forgotten extends Deadline {
   expire(): void {}
 }
 
-test('deadlines of ever new lengths leave nothing behind once they are over', async () => {
+test('expired deadlines of many lengths leave nothing', async () => {
   const clock = Object.assign(Object.create(createFakeClock()) as ReturnType<typeof createFakeClock>, {
     grain: 16,
   })

@@ -58,7 +58,7 @@ test('OTP-23 a child that ends in time leaves no timer, a late one is killed', a
   await stopping
 })
 
-test('a task that was stopped and rejects or throws later is reported as nothing', async (t) => {
+test('a late throw or rejection of a stopped task is not reported', async (t) => {
   const { tasks } = await place(t)
   const crashes = gather(t, 'crash')
   const later = gate<string>()
@@ -158,7 +158,7 @@ test('a wait ends with the reason of its signal and removes its listener', async
   assert.is(clock.pending, 0)
 })
 
-test('whoever has waited for an actor, or watched it, is kept by nobody afterwards', async (t) => {
+test('an actor retains no former waiter or watcher', async (t) => {
   const clock = createFakeClock()
   const busy = gate()
   const behaviour = defineActor({
@@ -195,7 +195,7 @@ test('whoever has waited for an actor, or watched it, is kept by nobody afterwar
   assert.is(watchers(), before)
 })
 
-test('a watcher keeps nothing of whom it has watched', async (t) => {
+test('a watcher retains nothing of the watched', async (t) => {
   const watcher = await startHost(t)
   const watched = await startHost(t)
   const watching = (): number => processOf(watcher.ref).belongings?.watching.size ?? 0
@@ -210,7 +210,7 @@ test('a watcher keeps nothing of whom it has watched', async (t) => {
   assert.is(watching(), before)
 })
 
-test('a wait for something recorded that was too long takes nothing from the next', async () => {
+test('a timed out wait of a recorder takes nothing from the next', async () => {
   const clock = createFakeClock()
   const recording = new Recording<string>('a test')
   const late = failure(recording.next(() => true, { clock, timeout: 10 }))

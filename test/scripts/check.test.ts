@@ -45,7 +45,7 @@ export const link = (message: Message) => [message, actor, createServer]\n`,
     [],
   ))
 
-test('the target of a request is read in one place', (t) =>
+test('only one place may parse the target of a request', (t) =>
   expectFindings(
     t,
     {
@@ -154,7 +154,7 @@ test('README shows the table of rooms', async () => {
   assert.equal(shown, said)
 })
 
-test('packages and node modules outside of their home are named', (t) =>
+test('packages and node modules outside of their allowed folders are named', (t) =>
   expectFindings(
     t,
     {
@@ -187,7 +187,7 @@ test('a ring of imports is named once, and a ring through types is none', (t) =>
     ['runtime/a.ts:1 import cycle: runtime/a.ts -> runtime/b.ts -> runtime/c.ts -> runtime/a.ts'],
   ))
 
-test('a ring of types is named on a floor that is to be in order, and nowhere else', (t) =>
+test('a ring of type imports is named on ordered floors only', (t) =>
   expectFindings(
     t,
     {
@@ -199,7 +199,7 @@ test('a ring of types is named on a floor that is to be in order, and nowhere el
     ['runtime/a.ts:1 import cycle: runtime/a.ts -> runtime/b.ts -> runtime/a.ts'],
   ))
 
-test('forms that the house does not use are named by line, in code and not in texts', (t) =>
+test('forbidden syntax is named by line, in code and not in strings', (t) =>
   expectFindings(
     t,
     {
@@ -255,7 +255,7 @@ test('junk names, notes for later and paths of a machine are named', (t) =>
     ],
   ))
 
-test('a folder as argument keeps to the problems of that folder', async (t) => {
+test('a folder argument reports the problems of that folder only', async (t) => {
   const files = { 'runtime/a.ts': 'export let a = 1\n', 'server/b.ts': 'export let b = 1\n' }
   const outcome = await check(t, files, '--only', 'house', 'server/')
   assert.not.match(outcome.output, 'runtime/a.ts')

@@ -28,7 +28,7 @@ function checkHouse(t: TestContext, files: Record<string, string>): Promise<Outc
   return runNode([check, '--root', project, '--only', 'house'], project, t.signal)
 }
 
-test('a page that is missing or stale is named, with what makes it anew', async (t) => {
+test('a missing or stale error page is named with the command that makes it', async (t) => {
   const stale =
     'protocol/errors.md:1 is not what the errors.ts of the floors say: run node scripts/error-index.mjs'
   for (const files of [{}, { 'protocol/errors.md': '# Errors by code\n' }]) {
@@ -63,7 +63,7 @@ test('each code of each class is in the page once, with class, file and remedy',
   }
 })
 
-test('no remedy is for a code that there is not', async () => {
+test('every remedy belongs to an existing code', async () => {
   const { remedies } = (await import(inRoot('scripts', 'house', 'error-remedies.mjs'))) as {
     remedies: object
   }

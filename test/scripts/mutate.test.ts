@@ -130,7 +130,7 @@ test('a file that ends before its tests kills a mutant, also after one that pass
   })
 })
 
-test('a mutant that a test notices each time is killed by it', async (t) => {
+test('a mutant that fails a test each time is killed by it', async (t) => {
   const notices = file(`import { one } from '../../runtime/one.mjs'
     test('is one', () => { if (one !== 1) throw new Error('it is ' + one) })`)
   const tests = { 'test/runtime/a.test.ts': holds, 'test/runtime/b.test.ts': notices }
@@ -142,7 +142,7 @@ test('a mutant that a test notices each time is killed by it', async (t) => {
   })
 })
 
-test('what is judged to change nothing stands where the list says', () => {
+test('listed equivalent mutants still stand where the list says', () => {
   const text = readFileSync(inRoot('scripts', 'mutate', 'equivalent.json'), 'utf8')
   const judged = JSON.parse(text) as readonly { readonly path: string; readonly line: string }[]
   const stale = judged.filter(({ path, line }) => {

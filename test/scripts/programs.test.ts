@@ -50,7 +50,7 @@ test('a program that does not exist, or does not parse, is named', async (t) => 
   assert.match(broken.output, 'does not parse: client/a.ts:1: Expected identifier but found "="')
 })
 
-test('build names the doors that are missing and leaves an earlier dist/ alone', async (t) => {
+test('build names missing entry points and leaves an earlier dist/ alone', async (t) => {
   const project = makeHouse(t, { 'index.ts': 'export const a = 1\n', 'dist/index.js': 'export {}\n' })
   const outcome = await runNode(['scripts/build.mjs'], project, t.signal)
   assert.is(outcome.code, 1)

@@ -34,7 +34,7 @@ test('a file without a test, without run(), or with a broken import is a failure
   assert.is(lastLine(outcome), '0 passed, 4 failed')
 })
 
-test('a source that does not parse fails what imports it, and the run as a whole', async (t) => {
+test('a broken source fails its importers and the whole run', async (t) => {
   const files = {
     'runtime/broken.ts': 'const = 1\n',
     'test/a/one.test.ts': file(`test('holds', () => {})`),
@@ -63,7 +63,7 @@ test('a skipped test is printed with its reason and counts as nothing', async (t
   assert.is(lastLine(outcome), '1 passed, 0 failed')
 })
 
-test('--coverage tells the lines of the sources that no test reached', async (t) => {
+test('--coverage lists the lines that no test reached', async (t) => {
   const half =
     'type Text = string\nexport function used(): Text {\n  return "a"\n}\nexport function unused(): Text {\n  return "b"\n}\n'
   const files = {

@@ -127,7 +127,7 @@ test('a floating rejection and a throw from a timer fail the test they arrive in
   assert.is(lastLine(outcome), '1 passed, 2 failed')
 })
 
-test('declared stray errors are part of the test, and must come', async (t) => {
+test('declared stray errors are expected, and must come', async (t) => {
   const outcome = await runTests(t, {
     'test/a/one.test.ts': file(`
       test('expects one', (t) => { t.expectStray(1); void Promise.reject(new Error('expected')) })
@@ -147,7 +147,7 @@ test('a stray error after the last test fails the file', async (t) => {
   assert.is(lastLine(outcome), '1 passed, 1 failed')
 })
 
-test('a test that ends the process does not pass for the tests after it', async (t) => {
+test('a test that exits the process fails the tests after it', async (t) => {
   const outcome = await runTests(t, {
     'test/a/one.test.ts': file(
       `test('holds', () => {})\ntest('leaves', () => process.exit(0))\ntest('never runs', () => {})`,

@@ -5,7 +5,7 @@ import { suite } from '../support/suite.js'
 
 const test = suite('the pace of the soak, and what it finds wrong')
 
-test('what is wrong in more than its time is always described, and first', () => {
+test('violations other than lateness are described in full and first', () => {
   const violations = new Violations()
   for (let i = 0; i < 5_000; i++) violations.add('late', `call ${i}`)
   for (let i = 0; i < 79; i++) violations.add('loss without a cut', `call ${i}`)
@@ -31,7 +31,7 @@ test('time passes at the pace of the machine: slower for a late loop and other l
   assert.is(meter.at(1_130, 50), 126.5)
 })
 
-test('time never goes back, whatever is measured, and whenever', () => {
+test('time never goes back', () => {
   const meter = new PaceMeter(0)
   let last = 0
   for (let now = 1; now < 2_000; now += 7) {
@@ -56,7 +56,7 @@ test('programs waiting for a processor slow time down; new and gone ones do not'
   assert.is(speedOf(before, before), 1)
 })
 
-test('a program that is no more is passed over', async () => {
+test('an ended program is skipped', async () => {
   const pace = startPace(() => [process.pid, 2 ** 30])
   const first = pace.now()
   while (pace.now() - first < 300) await new Promise((resolve) => setTimeout(resolve, 20))

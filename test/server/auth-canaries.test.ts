@@ -109,7 +109,7 @@ test('no token appears in events, logs, reports, records, trees or answers', asy
   for (const token of tokens) assert.not.ok(all.includes(signatureOf(token)), token)
 })
 
-test('nor is a token or the secret of the client when the authorization server fails', async (t) => {
+test('no token or client secret appears when the issuer fails', async (t) => {
   const client = { id: 'server', secret: 'canary-secret' }
   const { issuer, told, use } = await start(t, (name) =>
     introspection({ issuer: name, endpoint: `${name}/introspect`, client, cacheTime: 0 }),

@@ -51,7 +51,7 @@ test('a user at their session limit limits no other, even at the same address', 
   await clientOf('bob').open()
 })
 
-test('sessions that died are counted once they are brought back', async (t) => {
+test('dead sessions count again once restored', async (t) => {
   const server = await startTestServer(t, [count], { maxSessionsPerClient: 1 })
   const first = await new RawClient(t, server.url).open()
   server.registry.whereis(`test/session ${first.sessionId}`)?.kill()
@@ -106,7 +106,7 @@ test('a client at its request limit gets 429 until one ends; others are served',
   stream.close()
 })
 
-test('somebody at their limit of requests is answered 429 wherever they come from', async (t) => {
+test('a principal at its request limit gets 429 from every address', async (t) => {
   const http = { authenticate: byName, trustProxy: true, maxRequestsPerClient: 1 }
   const server = await startTestServer(t, [count], { http })
   const clientOf = (name: string, address: string) => {
@@ -165,7 +165,7 @@ test('WebSocket: a client at its socket limit gets 429, and others are served', 
   assert.is(await upgrade(server, { 'x-forwarded-for': '203.0.113.2' }), 101)
 })
 
-test('limits that are none are refused at once', async (t) => {
+test('wrong limits are refused at once', async (t) => {
   await assertRejects(startTestServer(t, [count], { maxSessionsPerClient: 0 }), /maxSessionsPerClient/)
   assert.throws(() => serveSse({ maxConnectionsPerClient: 0.5 }), /maxConnectionsPerClient/)
   assert.throws(() => serveWebSocket({ maxConnectionsPerClient: -1 }), /maxConnectionsPerClient/)

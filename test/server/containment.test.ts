@@ -80,7 +80,7 @@ for (const [how, run] of Object.entries(crashes)) {
   })
 }
 
-test('the answer shows the message of a crash only where the server says so', async (t) => {
+test('a crash message is in the answer only with exposeErrors', async (t) => {
   const crash = defineTool({ name: 'crash', run: () => Promise.reject(new Error('no such table')) })
   const server = await startTestServer(t, [crash], { exposeErrors: true })
   const client = await new RawClient(t, server.url).open()
@@ -137,7 +137,7 @@ test('what handleRequest throws in place of a tool is answered as of that tool',
   for (const name of ['own', 'crash']) assert.equal((await client.call(name)).result, answer)
 })
 
-test('a report is named only where it is written', async (t) => {
+test('an answer names a report only if reports are logged', async (t) => {
   const { logger, reports } = reportLog()
   const crash = defineTool({ name: 'crash', run: () => Promise.reject(new Error('secret')) })
   for (const [options, isTold] of [
@@ -195,7 +195,7 @@ test('ToolError is for the model, McpError for the client', async (t) => {
   })
 })
 
-test('a ToolError with something else than a text says what that says', async (t) => {
+test('a ToolError with a non-text message says what it was', async (t) => {
   const odd = new ToolError('x')
   Object.defineProperty(odd, 'message', {
     get() {
@@ -240,7 +240,7 @@ test('a hanging tool is aborted at its timeout, and the model gets an answer', a
   assert.ok(aborted)
 })
 
-test('what a stopped tool still does has no effect', async (t) => {
+test('late actions of a stopped tool have no effect', async (t) => {
   let outcome: Promise<unknown> = never
   const zombie = defineTool({
     name: 'zombie',
@@ -262,7 +262,7 @@ test('what a stopped tool still does has no effect', async (t) => {
   assert.is(await client.text('count'), '1')
 })
 
-test('a store that throws costs the request it was asked for', async (t) => {
+test('a throwing store fails its request only', async (t) => {
   let broken = false
   const fail = () => {
     if (broken) throw new Error('disk full')

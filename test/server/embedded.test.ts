@@ -149,7 +149,7 @@ test('a lost port is replaced if it was any, and waited for if it was chosen', a
   assert.is(asked.server.port, some.port)
 })
 
-test('one spec serves two trees, each on a port of its own, and each comes back to it', async (t) => {
+test('one spec runs in two trees, each with its own stable port', async (t) => {
   const spec = serverSpec(definition, { transport: serveHttp() })
   const servers = await Promise.all(
     [1, 2].map(async () => {

@@ -32,7 +32,7 @@ for (const revision of revisions)
       assert.is(await client.text('count'), '1')
     })
 
-test('2025-03-26 counts as no header, in a session of whatever revision', async (t) => {
+test('header 2025-03-26 counts as absent in every session', async (t) => {
   const server = await startTestServer(t, [count])
   for (const revision of revisions) {
     const client = await new RawClient(t, server.url).open('raw', revision)
@@ -70,7 +70,7 @@ test('the revision header is checked against a restored session, too', async (t)
   assert.is((await client.post(call)).status, 404)
 })
 
-test('initialize says its revision in the body: the header is not compared', async (t) => {
+test('the revision header of initialize is ignored', async (t) => {
   const server = await startTestServer(t, [count])
   const client = new RawClient(t, server.url)
   const { status } = await client.post(initialize('raw', '2024-11-05'), header('2025-11-25'))

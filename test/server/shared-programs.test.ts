@@ -73,7 +73,7 @@ test('behind round robin, a program that missed initialized asks the client, too
   assert.equal([...askers].sort(), programs.map(({ pid }) => `accept at ${pid}`).sort())
 })
 
-test('the store knows that the client is ready once it was heard', async (t) => {
+test('the store records that the client is ready', async (t) => {
   const store = { ...createMemoryStore(), shared: true }
   const client = new RawClient(t, (await startTestServer(t, [echo], { store })).url)
   const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'c', version: '1' } }

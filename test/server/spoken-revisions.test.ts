@@ -158,7 +158,7 @@ test('undeclared use of session state tells client and author what to do', async
   assert.is(warnings.filter(({ code }) => code === 'CADUCEUS_NO_SESSION').length, 1)
 })
 
-test('without handshakes an older client is told so, on every transport', async (t) => {
+test('without handshake revisions an older client is refused on each transport', async (t) => {
   const revisions: Revision[] = [modern]
   for (const [way, listen] of Object.entries(listeners)) {
     const { url } = await start(t, { tools: [echo] }, { transport: listen(), revisions })

@@ -15,7 +15,7 @@ const call = (name: string, args: object = {}) => ({
   params: { name, arguments: args, _meta: { progressToken: 'p' } },
 })
 
-test('what a tool tells before it returns at once comes before its answer', async (t) => {
+test('notifications of a synchronous tool precede its answer', async (t) => {
   const tell = defineTool({
     name: 'tell',
     run(_args, ctx) {

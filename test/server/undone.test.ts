@@ -28,7 +28,7 @@ async function start(t: TestContext, options: object): Promise<Server> {
   return server
 }
 
-test('sessions that crashed once long ago cost no memory, however many', async () => {
+test('old crashes of sessions are forgotten', async () => {
   const limit = new RestoreLimit()
   const before = await heapInUse()
   // each is quiet by the time the next thousand come
@@ -39,7 +39,7 @@ test('sessions that crashed once long ago cost no memory, however many', async (
   assert.is(limit.add('session 99999', 1_000_000), false)
 })
 
-test('a session whose hooks are over is remembered by nobody', async (t) => {
+test('a session is forgotten once its hooks have run', async (t) => {
   const ended = heard<string>()
   const session = {
     init: () => {},
@@ -56,7 +56,7 @@ test('a session whose hooks are over is remembered by nobody', async (t) => {
   while (hooks() !== '0 sessions, 0 ending') await new Promise((resolve) => setImmediate(resolve))
 })
 
-test('a session that could not be deleted is there as before, and can be ended again', async (t) => {
+test('a session that could not be deleted stays and can be ended again', async (t) => {
   const { tasks } = await place(t)
   const kept = createMemoryStore()
   const broken = { now: true }
@@ -143,7 +143,7 @@ test('a session runs 64 notification handlers; the next is dropped until one end
   for (const go of leave.splice(0)) go()
 })
 
-test('what a handler logs is JSON: nothing is null', async (t) => {
+test('a log of undefined is sent as null', async (t) => {
   const tool = defineTool({ name: 'odd', run: (_args, ctx) => String(ctx.log('error', undefined)) })
   const server = await start(t, { tools: [tool], logging: true })
   const client = await new RawClient(t, server.url).open()

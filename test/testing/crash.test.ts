@@ -57,7 +57,7 @@ test('a supervisor that has to restart too often gives up, as with real bugs', a
   assert.is((await rejection(crash(client))).code, 'NOPROC')
 })
 
-test('what cannot crash is named', async (t) => {
+test('crash() refuses what cannot crash by name', async (t) => {
   const registry = new Registry()
   const tree = await startSupervisor({ strategy: 'one_for_one', registry, logger: false })
   t.after(() => tree[Symbol.asyncDispose]())

@@ -62,7 +62,7 @@ test('waits for a connection, progress and retries are exact on the fake clock',
   await client.close()
 })
 
-test('calls of an actor are as exact', async () => {
+test('actor calls time out exactly on the fake clock', async () => {
   for (const ms of lengths) {
     const clock = createFakeClock()
     const behaviour = defineActor({
@@ -78,7 +78,7 @@ test('calls of an actor are as exact', async () => {
   }
 })
 
-test('the timeout of a tool is as exact', async () => {
+test('a tool times out exactly on the fake clock', async () => {
   const clock = fakeClock()
   let begun = (): void => {}
   const started = new Promise<void>((resolve) => {

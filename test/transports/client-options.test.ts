@@ -43,12 +43,12 @@ for (const [name, make] of Object.entries(makers)) {
     })
   }
 
-  test(`${name}: times as long as you like are taken`, () => {
+  test(`${name}: times of any length are accepted`, () => {
     for (const field of times)
       for (const ms of [0.5, 2 ** 31, 1e15, Number.POSITIVE_INFINITY]) make({ [field]: ms })
   })
 
-  test(`${name}: an option that there is not is refused, and so is what is no object`, () => {
+  test(`${name}: unknown options and non-objects are refused`, () => {
     refuses(() => make({ timeoutMs: 1 }), 'timeoutMs')
     if (name !== 'stdio') refuses(() => make(null as never), 'options')
   })

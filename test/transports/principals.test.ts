@@ -69,7 +69,7 @@ test('HTTP+SSE: an unidentified client gets no stream; a broken check fails alon
 
 for (const [name, serve] of Object.entries({ http: serveHttp, 'HTTP+SSE': serveSse }))
   for (const why of ['the client has left', 'the server has stopped'])
-    test(`${name}: who is asked who sends a request is told that ${why}`, async (t) => {
+    test(`${name}: authenticate is aborted when ${why}`, async (t) => {
       const asked = heard<AbortSignal>()
       const authenticate = (_: Peer, { signal }: { readonly signal: AbortSignal }) => {
         asked.add(signal)
@@ -106,7 +106,7 @@ test('WebSocket: an unidentified client gets no socket; a broken check fails alo
   ])
 })
 
-test('a stranger who opens streams in a session costs it none of its own', async (t) => {
+test('streams opened by a stranger evict none of the session', async (t) => {
   const attach: ServerPort['attach'] = async (_id, outlet, peer) => {
     if (peer?.headers.authorization !== 'ada') throw new TransportError('SESSION_NOT_FOUND', 'not theirs')
     outlet.negotiated?.('2025-11-25')

@@ -48,7 +48,7 @@ for (const way of ways) {
     assert.is((await client.callTool('measure', { text: 'abc' })).text, '3')
   })
 
-  test(`${way.name}: a request that the server does not take is refused, and says why`, async (t) => {
+  test(`${way.name}: a request too big for the server is refused with a reason`, async (t) => {
     const client = await reach(t, way, { server: limit })
     const waiting = client.callTool('later')
     const refused = client.callTool('measure', { text: 'x'.repeat(2 * limit) }, { retry: 'safe' }).then(
@@ -65,7 +65,7 @@ for (const way of ways) {
     assert.is((await client.callTool('measure', { text: 'abc' })).text, '3')
   })
 
-  test(`${way.name}: a request that the client does not send is refused in the caller`, async (t) => {
+  test(`${way.name}: a request too big to send rejects in the caller`, async (t) => {
     const client = await reach(t, way, { client: limit })
     const error = await client.callTool('measure', { text: 'x'.repeat(2 * limit) }, { retry: 'safe' }).then(
       () => assert.unreachable('it was sent') as never,

@@ -30,7 +30,7 @@ const kinds: readonly (readonly [string, FormField, NonNullable<FormField['defau
 ]
 
 for (const [kind, field, value, wrong] of kinds) {
-  test(`a field of the kind ${kind} that was left out gets its default, and only then`, async () => {
+  test(`a left out ${kind} field gets its default, and only if it has one`, async () => {
     const params = { message: 'm', requestedSchema: { type: 'object' as const, properties: { field } } }
     const answer = (content?: Record<string, unknown>) =>
       completeForm(params, { action: 'accept', ...(content && { content: content as never }) })

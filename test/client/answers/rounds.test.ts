@@ -79,7 +79,7 @@ test('each round answers the latest questions only, and brings the latest state 
   assert.not.ok(last !== undefined && 'requestState' in last)
 })
 
-test('a server that only wants its state back gets it without a question', async (t) => {
+test('a server that asks only for its state gets it without a question', async (t) => {
   const { client, calls } = await asking(t, [{ requestState: 'again' }])
   assert.is((await client.callTool('any')).text, 'done')
   const params = calls()[1]?.message.params
@@ -99,7 +99,7 @@ test('answers are sent at once; a bare requestState is sent back after a pause',
   assert.is((await call).text, 'done')
 })
 
-test('resources and prompts may ask, too', async (t) => {
+test('reading a resource and getting a prompt may ask questions, too', async (t) => {
   let asked = 0
   const { url } = await listen(
     t,
@@ -127,7 +127,7 @@ test('resources and prompts may ask, too', async (t) => {
   assert.is((await client.getPrompt('p')).text, 'p')
 })
 
-test('a server that asks for ever is given up after ten rounds', async (t) => {
+test('a server that keeps asking fails the call after ten rounds', async (t) => {
   const { client, calls } = await asking(
     t,
     Array.from({ length: 20 }, () => ({ inputRequests: { a: form } })),
@@ -164,7 +164,7 @@ test('an undeclared question fails the call as INVALID_RESPONSE, without a retry
   assert.is(calls().length, 1)
 })
 
-test('a handler that refuses ends the call, and what else was asked', async (t) => {
+test('a refusing handler fails the call and aborts the other questions', async (t) => {
   const aborted = heard<unknown>()
   const { client, calls } = await asking(t, [{ inputRequests: { a: form, b: model } }], {
     onElicit: (_, { signal }) =>
@@ -185,7 +185,7 @@ test('a handler that refuses ends the call, and what else was asked', async (t) 
   assert.is(calls().length, 1)
 })
 
-test('a caller that gives up while the user is asked ends the question', async (t) => {
+test('aborting a call while the user is asked aborts the question', async (t) => {
   const [shown, aborted] = [heard<void>(), heard<unknown>()]
   const { client } = await asking(t, [{ inputRequests: { a: form } }], {
     onElicit: (_, { signal }) => {
@@ -201,7 +201,7 @@ test('a caller that gives up while the user is asked ends the question', async (
   await aborted.next()
 })
 
-test('the time of a call is one for all of its rounds, the handlers included', async (t) => {
+test('the timeout of a call covers all its rounds and handlers', async (t) => {
   const { client } = await asking(t, [{ inputRequests: { a: form } }], {
     onElicit: () => new Promise(() => {}),
   })

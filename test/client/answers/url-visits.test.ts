@@ -46,14 +46,14 @@ async function ready(
   return { ...watched, shown }
 }
 
-test('without a handler for addresses the caller hears at once what is to be visited', async (t) => {
+test('without a URL handler the call rejects at once with the pages to visit', async (t) => {
   const { client } = await ready(t)
   const error = await rejection(client.callTool('visit', one))
   assert.is(error.code, -32042)
   assert.equal(urlElicitations(error), [page('e1')])
 })
 
-test('no pages are read from other errors, nor from a list that holds anything else', () => {
+test('other errors, and lists with other entries, give no pages', () => {
   const data = (elicitations: unknown) => new McpError(-32042, 'x', { data: { elicitations } })
   assert.equal(urlElicitations(new McpError(-32602, 'x', { data: one })), [])
   for (const wrong of [undefined, 'x', {}, [null], [page('a'), { mode: 'form' }], [{ ...page('a'), url: 7 }]])
@@ -103,7 +103,7 @@ for (const end of ['is closed', 'fails for good'] as const)
     assert.is((await call).code, -32042)
   })
 
-test('it is made again once: a server that asks a second time is told to the caller', async (t) => {
+test('a call is retried once for pages: a second demand rejects', async (t) => {
   const { client, shown } = await ready(t, async (_, own) => {
     await complete(own, 'e1')
     return { action: 'accept' }
@@ -113,7 +113,7 @@ test('it is made again once: a server that asks a second time is told to the cal
   assert.is((await client.callTool('count')).text, '3')
 })
 
-test('a user who does not want to is the end of it, whatever the server says', async (t) => {
+test('a user who declines rejects the call, whatever the server says', async (t) => {
   for (const action of ['decline', 'cancel'] as const) {
     const { client } = await ready(t, async (_, own) => {
       await complete(own, 'e1')
@@ -131,7 +131,7 @@ test('without a completion notice the call rejects with -32042 at its timeout', 
   assert.is((await client.callTool('count')).text, '2')
 })
 
-test('a caller who gives up, and a client that is closed, do not wait for the user', async (t) => {
+test('an aborted call and a closed client do not wait for the user', async (t) => {
   const { client, shown } = await ready(t, () => undefined)
   const controller = new AbortController()
   const given = rejection(client.callTool('visit', one, { signal: controller.signal }))
@@ -144,7 +144,7 @@ test('a caller who gives up, and a client that is closed, do not wait for the us
   assert.is((await closed).code, -32042)
 })
 
-test('a handler that fails is told to the caller', async (t) => {
+test('an error of the URL handler rejects the call', async (t) => {
   const { client } = await ready(t, () => {
     throw new Error('no browser')
   })

@@ -52,7 +52,7 @@ test('a refresh keeps the key, and scopes are asked for with another one', async
   assert.equal(server.problems, [])
 })
 
-test('nonces of both servers are kept and sent, also when they change', async (t) => {
+test('nonces of both servers are stored, sent and renewed', async (t) => {
   const { issuer, server } = await setup(t)
   issuer.nonce = 'of-the-issuer'
   server.nonce = 'first'
@@ -68,7 +68,7 @@ test('nonces of both servers are kept and sent, also when they change', async (t
   assert.is(signIn.opened.length, 1)
 })
 
-test('a server that wants another nonce each time is not asked for ever', async (t) => {
+test('a server that always demands a new nonce is not asked for ever', async (t) => {
   const { server } = await setup(t)
   const { client, signIn } = connect(t, server)
   await client.callTool('x')
@@ -80,7 +80,7 @@ test('a server that wants another nonce each time is not asked for ever', async 
   assert.ok(server.problems.length <= 3)
 })
 
-test('a proof that the server refuses fails the request, and asks no person', async (t) => {
+test('a refused proof fails the request without a new sign-in', async (t) => {
   const { issuer, server } = await setup(t)
   const { client, signIn } = connect(t, server)
   await client.callTool('x')
@@ -89,14 +89,14 @@ test('a proof that the server refuses fails the request, and asks no person', as
   assert.is(signIn.opened.length, 1)
 })
 
-test('a bearer token in place of a bound one is not taken', async (t) => {
+test('a bearer token in place of a DPoP token is refused', async (t) => {
   const { issuer, server } = await setup(t)
   issuer.instead = () => ({ status: 200, body: { access_token: 'free', token_type: 'Bearer' } })
   const { client } = connect(t, server)
   assert.match((await rejection(client.callTool('x'))).message, /not bound to our key/)
 })
 
-test('where one side does not know DPoP, or not our algorithms, no token is asked for', async (t) => {
+test('without a common DPoP algorithm no token is requested', async (t) => {
   const { issuer, server } = await setup(t)
   for (const values of [undefined, [], ['RS512'], 'ES256']) {
     issuer.metadata.dpop_signing_alg_values_supported = values
@@ -159,7 +159,7 @@ test('a DPoP provider ignores stored bearer tokens, and a bearer provider bound 
   assert.equal(server.problems, [])
 })
 
-test('no key is in an error, and nonces that are no text of a header are not kept', async (t) => {
+test('errors contain no key, and nonces unfit for a header are not stored', async (t) => {
   const { issuer, server } = await setup(t)
   issuer.instead = () => ({ status: 400, body: { error: 'invalid_grant' } })
   const error = await rejection(connect(t, server).client.callTool('x'))

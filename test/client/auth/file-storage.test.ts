@@ -119,7 +119,7 @@ test('file: the lock of a process that died is taken over', async (t) => {
   assert.equal(await readdir(path), [])
 })
 
-test('file: a folder that is none is an error of the caller', () => {
+test('file: a wrong folder is an error of the caller', () => {
   assert.throws(() => fileAuthStorage(''), /folder: expected a non-empty string/)
 })
 

@@ -75,7 +75,7 @@ test('the file of the platform is read anew for each token', async (t) => {
   assert.is(new Set(sent).size, 2)
 })
 
-test('a refused token is replaced by another, for which there is another JWT', async (t) => {
+test('a refused token is replaced by one from a new JWT', async (t) => {
   const { issuer, server } = await setup(t)
   let count = 0
   const token = ({ audience }: WorkloadRequest) => identity([audience, 'other'], `agent ${count++}`)
@@ -97,7 +97,7 @@ test('a JWT goes only to its own issuer, whatever issuer a resource names', asyn
   assert.is((await trusted.callTool('x')).text, 'in')
 })
 
-test('what is no JWT is not sent, and is in no error', async (t) => {
+test('a file without a JWT is not sent and not quoted in errors', async (t) => {
   const { issuer, server } = await setup(t)
   const bad = ['', 'canary', 'canary.b.c', 'canary.W10.c', 'canary.e30.c d', `canary.${btoa('{}')}.c.d`]
   for (const text of bad) {
@@ -110,7 +110,7 @@ test('what is no JWT is not sent, and is in no error', async (t) => {
   assert.equal(issuer.of('/token'), [])
 })
 
-test('a refusal of the authorization server is told, and falls back to nothing else', async (t) => {
+test('a refusal of the authorization server rejects without a fallback', async (t) => {
   const { issuer, server } = await setup(t)
   issuer.instead = () => ({ status: 400, body: { error: 'invalid_grant', error_description: 'who is it' } })
   const client = connect(t, server, { token: ({ audience }) => identity(audience) })

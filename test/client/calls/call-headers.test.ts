@@ -46,7 +46,7 @@ test('headers of a call override those of the transport, for that call only', as
   )
 })
 
-test('what is asked for again in the course of a call has its headers, too', async (t) => {
+test('retries within a call keep its headers', async (t) => {
   let asked: Seen | undefined
   const { url, seen } = await listen(t, (one) => {
     if (one.method === 'GET')
@@ -145,7 +145,7 @@ function pick(headers: Seen['headers']): Record<string, unknown> {
   )
 }
 
-test('what a getter of the caller throws is passed on as it is', async (t) => {
+test('a throwing getter in the options throws to the caller unchanged', async (t) => {
   const { client } = watch(t)
   const own = new Error('mine')
   const headers = {

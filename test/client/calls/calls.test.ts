@@ -59,7 +59,7 @@ test('progress restarts the timeout of a call on request, up to its total limit'
   assert.is((await call).code, 'TIMEOUT')
 })
 
-test('progress alone changes nothing about the time of a call', async (t) => {
+test('progress alone does not extend the timeout of a call', async (t) => {
   const { clock, call, report } = await progressing(t, {})
   await clock.advance(800)
   await report()
@@ -216,7 +216,7 @@ test('the timeout of an answered question sends no cancellation', async (t) => {
   assert.not.ok(said.includes('notifications/cancelled'))
 })
 
-test('a transport that ends a connection without a reason has lost it', async (t) => {
+test('a connection that ends without a reason is CONNECTION_LOST', async (t) => {
   const { transport, cut } = near(({ method }) => (method === 'ping' ? { result: {} } : undefined))
   const { client } = watch(t, { transport })
   await client.ready()
@@ -228,7 +228,7 @@ test('a transport that ends a connection without a reason has lost it', async (t
   assert.is((cause as Error).message, 'the connection ended')
 })
 
-test('a server that gives signs of life stays', async (t) => {
+test('a server that answers pings is kept', async (t) => {
   const { client, said } = watch(t, { health: { every: 200, misses: 5 } })
   const pid = (await client.callTool('pid')).text
   for (let i = 0; i < 3; i++) await said.next((line) => line === 'got ping')
@@ -251,7 +251,7 @@ test('level and subscriptions are restored in a new session before waiting calls
   assert.equal(told, ['told logging/setLevel warning', 'told resources/subscribe a:2', 'got tools/call echo'])
 })
 
-test('a level that is none is refused in the caller', async (t) => {
+test('an unknown log level is refused in the caller', async (t) => {
   const { client } = watch(t)
   assert.is((await rejection(client.setLevel('loud' as never))).code, 'BAD_OPTION')
   assert.is((await rejection(client.subscribe(''))).code, 'BAD_OPTION')

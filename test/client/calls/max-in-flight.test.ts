@@ -77,7 +77,7 @@ async function meet(t: TestContext, options: Partial<Parameters<typeof startClie
 /** The next time that this is sent. */
 const until = (got: Heard<string>, method: string): Promise<string> => got.next((one) => one === method)
 
-test('no more than that many are under way at the server, and all are served in order', async (t) => {
+test('maxInFlight bounds the calls at the server, served in order', async (t) => {
   const served: number[] = []
   const facts = { underWay: 0, most: 0 }
   const work = defineTool({
@@ -112,7 +112,7 @@ test('no more than that many are under way at the server, and all are served in 
   assert.equal([client.inspect().waiting, client.inspect().inFlight], [0, 0])
 })
 
-test('an answer, also a bad one or an error, is what sends the next call', async (t) => {
+test('any answer, also a bad one or an error, lets the next call leave', async (t) => {
   const { client, line, got } = await meet(t)
   const calls = ['a', 'b', 'c', 'd', 'e', 'f'].map((name) => client.request(`x/${name}`))
   await client.ping()
@@ -135,7 +135,7 @@ test('an answer, also a bad one or an error, is what sends the next call', async
   )
 })
 
-test('pings and notifications wait for nobody, and take no place', async (t) => {
+test('pings and notifications do not wait and take no slot', async (t) => {
   const { client, line } = await meet(t, { maxInFlight: 1 })
   const calls = [client.request('x/a'), client.request('x/b')]
   const pings = [client.ping(), client.ping()]
@@ -206,7 +206,7 @@ test('a waiting call that times out was not sent; one in flight frees its slot',
   await third
 })
 
-test('progress prolongs a call that keeps its place', async (t) => {
+test('progress extends a call, which keeps its slot', async (t) => {
   const clock = createFakeClock()
   const { client, line, got } = await meet(t, { maxInFlight: 1, clock })
   const options = { timeout: 1_000, totalTimeout: 9_000, resetOnProgress: true }

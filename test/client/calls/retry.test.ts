@@ -58,14 +58,14 @@ test('a tool is retried only if it is listed as safe or its caller allows it', a
   assert.equal(counts, [1, 3, 1, 3, 1])
 })
 
-test('what would be refused again is not asked again', async (t) => {
+test('an error that a retry cannot change is not retried', async (t) => {
   const { made, transport } = await refusing(t, 100, {}, 403)
   const { client } = watch(t, { transport })
   await rejection(client.callTool('any', {}, { retry: { safe: true, backoff: () => 0 } }))
   assert.is(made.length, 1)
 })
 
-test('a retry waits as long as the server asks for, within the time of the call', async (t) => {
+test('a retry waits for Retry-After within the deadline of the call', async (t) => {
   const { made, transport } = await refusing(t, 1, { 'retry-after': '2' })
   const clock = createFakeClock()
   const { client } = watch(t, { transport, clock })
@@ -99,7 +99,7 @@ test('all retries share one budget, and a call that waits to retry can be aborte
   assert.equal([error.code, error.data], ['CANCELLED', { sent: true }])
 })
 
-test('a call that waits for its retry is told at once that its client was closed', async (t) => {
+test('closing the client rejects a call that waits for its retry at once', async (t) => {
   const { transport } = await refusing(t, 1)
   const { client } = watch(t, { transport })
   let isAsked = (): void => {}
@@ -116,7 +116,7 @@ test('a call that waits for its retry is told at once that its client was closed
   assert.is((await failed).code, 'CLOSED')
 })
 
-test('a wrong policy is told in the caller, before anything is sent', async (t) => {
+test('a wrong retry policy is refused in the caller, before anything is sent', async (t) => {
   const { transport } = await refusing(t, 0)
   const { client } = watch(t, { transport })
   for (const [retry, field] of [

@@ -168,7 +168,7 @@ const realCall = fc.record({
 })
 
 test(
-  'the same holds for processes that die of their calls',
+  'property: the same holds for servers killed by their calls',
   async (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'ledger-'))
     t.after(() => rmSync(folder, { recursive: true }))

@@ -36,7 +36,7 @@ async function repeating(t: Parameters<typeof watch>[0], options: object = {}) {
   return { ...watched, clock, call }
 }
 
-test('a call that was lost stays sent when its repetition waits, and its time is over', async (t) => {
+test('a lost call stays sent when it times out while it waits for its retry', async (t) => {
   const { clock, call } = await repeating(t, { timeout: 5_000 })
   await clock.advance(5_000)
   const error = await call
@@ -70,7 +70,7 @@ test('a lost call stays sent when the client crashes while it waits for its retr
   assert.equal([(await call).code, ((await call).data as { sent: boolean }).sent], ['GAVE_UP', true])
 })
 
-test('a call that may be made twice is made again after a crash of its client, too', async (t) => {
+test('a repeatable call is retried after a crash of its client, too', async (t) => {
   const { client, said, kill } = watch(t)
   await client.ready()
   const call = client.callTool('hang', {}, { retry: 'safe' })
@@ -94,7 +94,7 @@ test('a call refused for its headers counts as sent when the tool list fails', a
   assert.equal([error.code, (error.data as { sent: boolean }).sent], ['REQUEST_FAILED', true])
 })
 
-test('a call that a redirect led to nobody was sent', async (t) => {
+test('a call redirected to an unreachable host counts as sent', async (t) => {
   const { url: nowhere, server } = await listen(t, () => {})
   await end(server)
   const { url } = await listen(
@@ -110,7 +110,7 @@ test('a call that a redirect led to nobody was sent', async (t) => {
   assert.equal([error.code, (error.data as { sent: boolean }).sent], ['REQUEST_FAILED', true])
 })
 
-test('a call whose token cannot be had was not sent', async (t) => {
+test('a call without a token to be had counts as unsent', async (t) => {
   let asks = 0
   const { url, seen } = await listen(
     t,
@@ -151,7 +151,7 @@ test('calls that wait for a free connection when the session ends use the next o
   )
 })
 
-test('a post over HTTP+SSE that finds nobody was not sent', async (t) => {
+test('an HTTP+SSE post that cannot connect counts as unsent', async (t) => {
   const said = heard<string>()
   let writes: (text: string) => void = () => {}
   const { url, server } = await listen(t, (one) => {

@@ -58,7 +58,7 @@ test('a client with a waiting call is back soon after outages of any length', as
   assert.ok(quantile(served, 0.5) <= usually, `half of them after ${quantile(served, 0.5)} ms`)
 })
 
-test('is left alone longer and longer while nobody waits', async (t) => {
+test('backs off more and more while nobody waits', async (t) => {
   const clock = createFakeClock()
   const server = outage(clock)
   const client = begin(t, { transport: server.transport, clock })
@@ -180,7 +180,7 @@ test('a program that exits at each start runs little, even while calls wait', as
   assert.is(client.state.phase, 'ready')
 })
 
-test('awaitedCap is the highest ceiling while somebody waits, cap is one for all', async (t) => {
+test('awaitedCap bounds the backoff while a call waits, cap in every case', async (t) => {
   for (const [backoff, expected] of [
     [{ awaitedCap: 5_000 }, 5_000],
     [{ awaitedCap: 5_000, cap: 300 }, 300],

@@ -84,7 +84,7 @@ test('a probe that times out counts as an outage, and the error names it', async
 })
 
 for (const code of [401, 403]) {
-  test(`a probe refused with ${code} asks for authorization, and is no verdict`, async (t) => {
+  test(`a probe refused with ${code} asks for authorization and leaves the era open`, async (t) => {
     const { url, seen } = await listen(t, (one) => status(one, code))
     const { client } = watch(t, { transport: http(url), era: 'auto' })
     const error = await rejection(client.ready())
@@ -198,7 +198,7 @@ test('by default, a server that moves from the modern era to handshakes is follo
   assert.is(client.server?.revision, '2025-11-25')
 })
 
-test('a client given to handshakes does not probe a server that has one', async (t) => {
+test('a client set to handshakes does not probe a server that has one', async (t) => {
   const { url, seen } = await listen(
     t,
     polite((one) => json(one, result(one, {}))),
@@ -209,7 +209,7 @@ test('a client given to handshakes does not probe a server that has one', async 
 })
 
 for (const how of ['json', 'stream'] as const) {
-  test(`a call that is given up closes its response (${how}), and sends no notification`, async (t) => {
+  test(`an aborted call closes its response (${how}) without a notification`, async (t) => {
     const { url, seen } = await listen(
       t,
       stateless((one) => (how === 'stream' ? stream(one) : undefined)),
@@ -256,7 +256,7 @@ for (const [what, value, message] of [
   ['a task without an id', { resultType: 'task', content: [] }, /taskId/],
   ['questions without anything in them', { resultType: 'input_required' }, /inputRequests or requestState/],
 ] as const) {
-  test(`${what} is no answer in the newer era`, async (t) => {
+  test(`${what} is an invalid answer in the modern era`, async (t) => {
     const { url } = await listen(
       t,
       stateless((one) => json(one, result(one, value))),
@@ -268,7 +268,7 @@ for (const [what, value, message] of [
   })
 }
 
-test('a list must not be answered with questions; a result without a type is complete', async (t) => {
+test('a list with questions is invalid; a result without a type is complete', async (t) => {
   const { url } = await listen(
     t,
     stateless((one) => {
@@ -282,7 +282,7 @@ test('a list must not be answered with questions; a result without a type is com
   assert.equal((await client.callTool('any')).content, [])
 })
 
-test('in an older revision the type of a result means nothing', async (t) => {
+test('resultType is ignored in handshake revisions', async (t) => {
   const { url } = await listen(t, (one) => {
     if (one.message.method === 'initialize') return greet(one)
     return polite((call) => tool(call, 'fine', { resultType: 'weird' }))(one)

@@ -87,7 +87,7 @@ test('by default, a server without a handshake is used without one, same process
   assert.equal(methods, ['got initialize', 'got server/discover'])
 })
 
-test('a client that wants the newer era only says so to a server that has none', async (t) => {
+test('a modern-only client says so to a server without the modern era', async (t) => {
   const { client, said } = watch(t, { era: 'modern' }, ['--discover', 'error'])
   const error = await rejection(client.ready())
   assert.is(error.code, 'NO_COMMON_REVISION')

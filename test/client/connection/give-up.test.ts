@@ -82,7 +82,7 @@ test('a send that throws a value without text fails its call and does not crash'
   )
 })
 
-test("a transport of one's own that throws is a failure to connect, and no crash", async (t) => {
+test('a custom transport that throws in connect is a failed connection', async (t) => {
   const transport: ClientTransport = {
     name: 'broken',
     connect: () => {
@@ -99,7 +99,7 @@ test("a transport of one's own that throws is a failure to connect, and no crash
   )
 })
 
-test('a client lives in a tree of yours, is found by name, and ends with it', async (t) => {
+test('an embedded client is found by name and ends with its tree', async (t) => {
   const registry = new Registry()
   const tree = await startSupervisor({ strategy: 'one_for_one', registry, logger: false })
   t.after(() => tree[Symbol.asyncDispose]())

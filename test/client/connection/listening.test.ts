@@ -50,7 +50,7 @@ test('change handlers share one stream that covers every kind they listen to', a
   assert.is(streams.all.length, 1)
 })
 
-test('a client that wants to hear nothing opens no stream', async (t) => {
+test('a client without change handlers opens no stream', async (t) => {
   const { client, streams } = await server(t)
   await client.callTool('any')
   client.onNotification('notifications/progress', () => {})
@@ -84,7 +84,7 @@ test('a subscription resolves when acknowledged; the old stream ends after that'
   assert.not.ok(seen.all.some(({ message }) => message.method === 'notifications/cancelled'))
 })
 
-test('a change told on another stream, or before the server agreed, is not told', async (t) => {
+test('a change on another stream, or before the acknowledgement, is ignored', async (t) => {
   const { client, streams } = await server(t, false)
   await client.ready()
   const news = heard<object>()
@@ -102,7 +102,7 @@ test('a change told on another stream, or before the server agreed, is not told'
 })
 
 for (const how of ['end', 'break', 'fail'] as const) {
-  test(`a stream that the server ${how}s is opened anew, with all wishes`, async (t) => {
+  test(`a stream that the server ${how}s is reopened with every subscription`, async (t) => {
     const { client, streams } = await server(t)
     await client.subscribe('a:1')
     const first = await streams.next()
@@ -128,7 +128,7 @@ test('a stream refused for now, as retryable, is asked for again', async (t) => 
   assert.equal(third.filter, second.filter)
 })
 
-test('a server that comes back after long is listened to within about a second', async (t) => {
+test('the stream reopens within about a second after a long outage', async (t) => {
   const clock = createFakeClock()
   const { client, streams } = await server(t, false, { clock, backoff: { random: () => 1 } })
   await client.ready()
@@ -187,7 +187,7 @@ test('a replaced stdio stream is cancelled once and leaves no timer', async (t) 
   assert.equal(cancelled, [dropped.id])
 })
 
-test('a busy server is listened to no sooner than it says', async (t) => {
+test('the stream of a busy server reopens after its Retry-After', async (t) => {
   const clock = createFakeClock()
   const asked = heard<number>()
   const { url } = await listen(
@@ -205,12 +205,12 @@ test('a busy server is listened to no sooner than it says', async (t) => {
   assert.ok((asked.all[1] as number) >= 5_000)
 })
 
-test('subscriptions made side by side are all agreed to', async (t) => {
+test('concurrent subscriptions are all acknowledged', async (t) => {
   const { client } = await server(t)
   await Promise.all(['a:1', 'a:2', 'a:3'].map((uri) => client.subscribe(uri)))
 })
 
-test('a server that does not agree to a subscription, or has none, refuses it', async (t) => {
+test('a subscription without acknowledgement or support rejects', async (t) => {
   const streams = heard<Stream>()
   let offered: object = { resources: { subscribe: true } }
   const { url } = await listen(t, (one) => {
@@ -227,7 +227,7 @@ test('a server that does not agree to a subscription, or has none, refuses it', 
   assert.is(streams.all.length, 1)
 })
 
-test('a server that refuses to be listened to says so to whoever subscribes', async (t) => {
+test('a refused stream rejects the subscription with the server error', async (t) => {
   const { url } = await listen(
     t,
     stateless((one) => refuse(one, -32602, 200)),
@@ -245,7 +245,7 @@ test('a client that is closed closes its stream', async (t) => {
   await end
 })
 
-test('the level of log messages goes with every request', async (t) => {
+test('the log level is sent with every modern request', async (t) => {
   const { client, seen } = await server(t)
   await client.callTool('any')
   await client.setLevel('warning')

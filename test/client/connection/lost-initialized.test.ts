@@ -33,7 +33,7 @@ for (const [cut, greetings] of [
     assert.equal(said, [...greetings, 'ping'])
   })
 
-test('http: one that is refused, or not acknowledged, is left at that', async (t) => {
+test('http: a refused or unacknowledged initialized is not repeated', async (t) => {
   for (const answerNotice of [(seen: Seen) => status(seen, 400), () => {}]) {
     const answer = polite((seen) => json(seen, result(seen, {})))
     const server = await listen(t, (seen) =>

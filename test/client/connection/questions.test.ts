@@ -45,7 +45,7 @@ async function ready(t: TestContext, options: Partial<StartClientOptions>, args:
   return watched
 }
 
-test('the handlers are declared, each part of its own', async (t) => {
+test('each question handler declares its own capability', async (t) => {
   for (const [options, capabilities] of [
     [{}, {}],
     [{ onElicit: () => ({ action: 'cancel' }) }, { elicitation: { form: {} } }],
@@ -71,7 +71,7 @@ test('the handlers are declared, each part of its own', async (t) => {
   }
 })
 
-test('a form is answered by its handler, what is left out by the defaults of the form', async (t) => {
+test('a form is answered by its handler, with the defaults of the form', async (t) => {
   const { client } = await ready(t, {
     onElicit: ({ message }, ctx) => {
       assert.is(message, 'Who are you?')
@@ -98,7 +98,7 @@ test('an answer that does not fit its form is not sent; its handler is blamed', 
   assert.match(String(await strays.next()), 'does not fit the form')
 })
 
-test('a form that no schema can be made of is refused', async (t) => {
+test('a form with an invalid schema is refused', async (t) => {
   const { client } = await ready(t, { onElicit: () => ({ action: 'accept' }) })
   const requestedSchema = { type: 'object', properties: { x: { $ref: 'https://example.com/x' } } }
   const { error } = await asked(client, 'elicitation/create', { message: 'x', requestedSchema })
@@ -146,7 +146,7 @@ test('a sampling handler is called, and its refusal is sent as the error it thro
   assert.equal(error, { code: -1, message: 'User rejected sampling request' })
 })
 
-test('a handler that throws stops nobody, and nothing of it leaks to the server', async (t) => {
+test('a throwing handler affects no other and leaks nothing to the server', async (t) => {
   const strays = heard<unknown>()
   t.after(subscribe('stray', ({ error }) => strays.add(error)))
   const { client } = await ready(t, {
@@ -160,7 +160,7 @@ test('a handler that throws stops nobody, and nothing of it leaks to the server'
   await client.ping()
 })
 
-test('an older revision is answered in its own words', async (t) => {
+test('an older revision gets the answer in its own format', async (t) => {
   const { client } = await ready(t, { onElicit: () => ({ action: 'cancel' }) }, ['--init', '2025-03-26'])
   assert.is((await asked(client, 'elicitation/create', form)).error?.code, -32601)
 })
@@ -190,7 +190,7 @@ test('wrong handlers and roots are refused in the caller, which names the field'
   assert.is(error.code, 'BAD_OPTION')
 })
 
-test('handlers run in the scope of whoever gave them, and end with it', async (t) => {
+test('handlers run in the owner scope of their registrant and end with it', async (t) => {
   const seen = heard<string | undefined>()
   const host = await startActor(
     defineActor({
@@ -222,7 +222,7 @@ test('handlers run in the scope of whoever gave them, and end with it', async (t
   assert.is(error?.message, 'whoever would answer has ended')
 })
 
-test('a question that the server takes back ends its handler, and is not answered', async (t) => {
+test('a cancelled question aborts its handler and is not answered', async (t) => {
   const [asking, aborted] = [heard<void>(), heard<unknown>()]
   const { client } = await ready(t, {
     onElicit: (_, { signal }) => {
@@ -275,7 +275,7 @@ test('an answer to a cancelled question is not sent, even if its id was reused',
   assert.equal(answers, [{ jsonrpc: '2.0', id: 'q', result: { action: 'cancel' } }])
 })
 
-test('a hundred questions are put at once, and one more is refused', async (t) => {
+test('a hundred questions may be open, and one more is refused', async (t) => {
   const asking = heard<void>()
   const onElicit = () => {
     asking.add()
@@ -290,7 +290,7 @@ test('a hundred questions are put at once, and one more is refused', async (t) =
   assert.match(error?.message ?? '', '100 questions of the server are open already')
 })
 
-test('a question that is open when the connection is lost ends its handler', async (t) => {
+test('a lost connection aborts the handlers of open questions', async (t) => {
   const [asking, aborted] = [heard<void>(), heard<unknown>()]
   const { client, kill } = await ready(t, {
     onElicit: (_, { signal }) => {
@@ -305,7 +305,7 @@ test('a question that is open when the connection is lost ends its handler', asy
   assert.is((await call).code, 'CONNECTION_LOST')
 })
 
-test('a handler that takes too long is given up, and the server is told', async (t) => {
+test('a question handler is aborted at its timeout, and the server is told', async (t) => {
   const clock = createFakeClock()
   const asking = heard<void>()
   const { client } = watch(t, {
@@ -322,7 +322,7 @@ test('a handler that takes too long is given up, and the server is told', async 
   assert.is((await call).error?.code, -32603)
 })
 
-test('a batch is taken apart, whatever the revision', async (t) => {
+test('a batch from the server is split in every revision', async (t) => {
   const news = heard<object>()
   const { client } = await ready(t, {}, ['--init', '2025-03-26'])
   client.onNotification('notifications/tools/list_changed', news.add)

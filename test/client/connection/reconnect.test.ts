@@ -15,7 +15,7 @@ import { rawServer, rejection, watch } from '../_raw.js'
 
 const test = suite('a client that is told to try again')
 
-test('a command that is installed later: reconnect() finds it, behind the same handle', async (t) => {
+test('reconnect() finds a command installed later, behind the same handle', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'installed-'))
   t.after(() => rm(folder, { recursive: true }))
   const command = join(folder, 'server')
@@ -30,7 +30,7 @@ test('a command that is installed later: reconnect() finds it, behind the same h
   assert.is(client.inspect().tree?.restarts, 0)
 })
 
-test('a 401 that is mended: reconnect() makes a new session', async (t) => {
+test('reconnect() after a mended 401 makes a new session', async (t) => {
   let open = false
   const { url } = await listen(t, (seen) => (open ? polite()(seen) : status(seen, 401)))
   const { client } = watch(t, { transport: http(url, { stream: false }) })
@@ -177,7 +177,7 @@ test('events, iterator and snapshot agree on states through a kill and a restart
   }
 })
 
-test('a reader of states that is slow holds the newest hundred', async (t) => {
+test('a slow reader of states keeps the newest hundred', async (t) => {
   const clock = createFakeClock()
   const { transport, mend } = hopeless()
   const { client, states } = watch(t, { transport, clock })

@@ -131,7 +131,7 @@ test('backoff doubles up to its cap with full jitter and resets once stable', as
   await closeWith(client, clock)
 })
 
-test('a call that could not be sent in time says what stood in the way', async (t) => {
+test('a call that times out unsent names the last connection error', async (t) => {
   const clock = createFakeClock()
   const { client } = watch(t, {
     clock,
@@ -177,7 +177,7 @@ test('an unknown command rejects ready and waiting calls at once; the tree stays
   await client.closed
 })
 
-test('a server that speaks no revision of ours is a fatal matter', async (t) => {
+test('a server without a common revision is a permanent failure', async (t) => {
   const { client } = watch(t, {}, ['--init', '1999-01-01'])
   const error = await rejection(client.ready())
   assert.is(error.code, 'NO_COMMON_REVISION')

@@ -58,7 +58,7 @@ for (const [code, data] of [
     assert.is(server.connections, 3)
   })
 
-test('a client for one task is refused at once', async () => {
+test('withClient rejects at once when the server refuses', async () => {
   const server = scriptedServer({ initialize: new McpError(-32050, 'not you') })
   const error = await rejection(
     withClient({ transport: server.transport, logger: false }, () => assert.unreachable()),
@@ -92,7 +92,7 @@ test('a refused client retries after reconnect(), or by itself with retryFailed'
 })
 
 for (const status of [503, 429])
-  test(`what comes with ${status} is an outage, whatever its code`, async (t) => {
+  test(`status ${status} is an outage, whatever the error code`, async (t) => {
     let refusals = 2
     const answer = polite()
     const { url } = await listen(t, (seen) => {

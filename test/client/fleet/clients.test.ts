@@ -298,7 +298,7 @@ for (const [field, servers, options] of [
   })
 }
 
-test('what other programs call transport is the type where it is a word', async (t) => {
+test('transport is read as type in host files where it is a word', async (t) => {
   const { url } = await listen(t, polite(echo))
   const servers = { older: { url, transport: 'sse' }, newer: { url, transport: 'streamable-http' } }
   const clients = await start(t, servers as never)
@@ -316,7 +316,7 @@ test('no value of env, headers or variables is shown in an error', async () => {
   assert.not.match(error.message, 'hush')
 })
 
-test('what a getter of the caller throws is passed on as it is', async () => {
+test('a throwing getter in the options throws to the caller unchanged', async () => {
   const own = new Error('mine')
   const client = {
     get timeout(): number {
@@ -326,7 +326,7 @@ test('what a getter of the caller throws is passed on as it is', async () => {
   assert.is(await rejection(startClients({}, { client })), own)
 })
 
-test('whoever watches the states hears of a client that is ready before it is watched', async (t) => {
+test('a watcher of states also hears of clients that were ready before', async (t) => {
   const server = await connect(defineServer({ name: 'here', version: '1' }))
   t.after(() => server.close())
   const clients = await start(t, {})

@@ -25,7 +25,7 @@ function thrownBy(fn: () => unknown): Error & { readonly code: string } {
 const test = suite('client: the form of handles')
 const definition = defineServer({ name: 'empty', version: '1' })
 
-test('methods of clients, leases, pools and servers work on their own', async (t) => {
+test('methods of clients, leases, pools and servers work unbound', async (t) => {
   const tools = { greet: defineTool({ input: {}, run: () => 'hello' }) }
   const { client, server, transport, close } = await connect(
     defineServer({ name: 'own', version: '1', tools }),
@@ -160,7 +160,7 @@ test('a handle of any kind can be inspected', async (t) => {
   assert.match(thrownBy(() => formatTree(pair.server as never)).message, 'expected what inspect() answers')
 })
 
-test('what a server does not offer is told before it is asked for', async (t) => {
+test('a capability that the server lacks is refused before sending', async (t) => {
   const server = scriptedServer({ 'tools/list': () => ({ tools: [] }) })
   const client = startClient({ transport: server.transport, logger: false })
   t.after(() => client.close())

@@ -28,7 +28,7 @@ function source() {
   }
 }
 
-test('the client is listened to as long as somebody listens, however a listener goes', () => {
+test('the client is subscribed to as long as a listener is left', () => {
   const one = source()
   const target = new NotificationTarget(one)
   const events: unknown[] = []

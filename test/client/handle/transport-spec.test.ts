@@ -48,7 +48,7 @@ async function plant(
 }
 
 for (const order of ['client first', 'transport first']) {
-  test(`${order}: they find each other, and the client is found by name`, async (t) => {
+  test(`${order}: client and transport find each other by name`, async (t) => {
     const { client } = await plant(t, { order })
     assert.is((await client.callTool('count')).text, '1')
   })
@@ -99,7 +99,7 @@ test('the client ends with the tree it is in', async (t) => {
   assert.is((await rejection(client.ping())).code, 'CLOSED')
 })
 
-test('a client whose supervisor gave up has given up', async (t) => {
+test('a client whose parent supervisor gave up has given up, too', async (t) => {
   const { client, actors } = await plant(t, { intensity: 0 })
   await client.ready()
   actors.transport().kill()
@@ -128,7 +128,7 @@ for (const make of [clientActorSpec, transportSpec]) {
   })
 }
 
-test('a transport whose client never comes says so, and what it needs', async (t) => {
+test('a transport without its client says what it needs', async (t) => {
   const clock = createFakeClock()
   const notices = hear(t, 'notice')
   const made: ClientOptions = { name: 'lonely', transport: raw([]) }

@@ -43,7 +43,7 @@ for (const era of ['handshake', 'modern'] as const)
     assert.is(wrong.isError, true)
   })
 
-test('it is no promise, it is a list, and a tool of any name may be tried', async (t) => {
+test('the typed tools are an iterable, no thenable, and allow any name', async (t) => {
   const { client, close } = await connect(definition)
   t.after(() => close())
   assert.is(await Promise.resolve(client.tools).then((tools) => tools === client.tools), true)
@@ -56,7 +56,7 @@ test('it is no promise, it is a list, and a tool of any name may be tried', asyn
   assert.match(String((error as Error).message), /nope/)
 })
 
-test('names are the same for compilers and for servers', () => {
+test('typed tools keep the names of the server', () => {
   const names: readonly (readonly [string, string])[] = [
     ['addNumbers', 'add_numbers' satisfies SnakeCase<'addNumbers'>],
     ['AddNumbers', 'add_numbers' satisfies SnakeCase<'AddNumbers'>],

@@ -79,7 +79,7 @@ test('a log handler receives server logs instead of our logger while it is regis
   assert.is(told().length, 4)
 })
 
-test('logLevels chooses what of it is written, or nothing', async (t) => {
+test('logLevels chooses which server logs are written, if any', async (t) => {
   for (const [level, count] of [
     ['warn', 2],
     ['error', 1],
@@ -91,7 +91,7 @@ test('logLevels chooses what of it is written, or nothing', async (t) => {
   }
 })
 
-test('a flood of one level is cut, and hides no other', async (t) => {
+test('a flood of one log level is cut and hides no other level', async (t) => {
   const { client, told } = await talk(t)
   await client.callTool('flood')
   const levels = told().map(({ level }) => level)
@@ -150,7 +150,7 @@ test('a call that waits 2 s for a slow server warns once; no call, no warning', 
   await Promise.all(calls)
 })
 
-test('where trying again is of no use, the log says so', async (t) => {
+test('the log of a permanent failure says that it is not retried', async (t) => {
   const { all, logger } = lines()
   const { client } = watch(t, { logger, transport: stdio({ command: 'no-such-program-anywhere' }) })
   await rejection(client.ready())
@@ -182,7 +182,7 @@ test('failed attempts 1, 10, 100 and so on are logged; ready starts the count an
   assert.equal(counts, [1, 10, 100, 1])
 })
 
-test('what was held back is counted with the next that is told', (t) => {
+test('suppressed messages are counted in the next one', (t) => {
   const events = heard<LogEvent>()
   t.after(subscribeClient('log', events.add))
   let now = 0

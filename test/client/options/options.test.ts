@@ -71,7 +71,7 @@ test('options of an embedded client are checked in its spec; tree options are re
   assert.is(thrownBy(() => clientSpec({ transport, logger: false } as never)).code, 'BAD_OPTION')
 })
 
-test('a name that another client of the registry has is refused', async (t) => {
+test('a client name taken in the registry is refused', async (t) => {
   const registry = new Registry()
   const client = startClient({ transport, registry, logger: false })
   t.after(() => client.close())
@@ -106,7 +106,7 @@ test('findClient rejects for bad input, unknown names and ended clients', async 
   }
 })
 
-test('what keeps a tree from being started is told by calls, ready and closed', async (t) => {
+test('a failed start of the tree rejects calls, ready and closed', async (t) => {
   const registry = new Registry()
   const squatter = await startActor(defineActor({ name: 'squatter', init: () => ({}) }), undefined, {
     registry,
@@ -191,7 +191,7 @@ test('a wrong argument rejects with BAD_OPTION and its field; nothing is sent', 
   assert.equal(said.all, ['got initialize', 'got notifications/initialized', 'got ping'])
 })
 
-test('defaults are filled in, and the version we tell is that of the package', () => {
+test('options get their defaults, and clientInfo the package version', () => {
   const settings = readClientOptions({ transport })
   const { version } = JSON.parse(readFileSync(inRoot('package.json'), 'utf8'))
   assert.equal(settings.clientInfo, { name: 'caduceus', version })

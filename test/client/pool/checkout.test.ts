@@ -32,7 +32,7 @@ test('with all members busy a checkout rejects with TIMEOUT, unsent', async (t) 
   ;(await pool.checkout({ timeout: 30 })).release()
 })
 
-test('those who wait get a member in the order they came', async (t) => {
+test('waiting checkouts get members in order', async (t) => {
   const { pool } = await startPool(t, { size: 1 })
   const lease = await pool.checkout()
   const order: string[] = []
@@ -141,7 +141,7 @@ test('a signal ends the wait of a checkout, and of a call', async (t) => {
   assert.is((await pool.callTool('count')).text, '1')
 })
 
-test('no more wait than may', async (t) => {
+test('the number of waiting calls is bounded', async (t) => {
   const { pool } = await startPool(t, { size: 1, maxWaiting: 1 })
   const lease = await pool.checkout()
   const first = pool.checkout()
@@ -164,7 +164,7 @@ for (const [field, options] of [
   })
 }
 
-test('a call that does not want to wait is told at once that no member is free', async (t) => {
+test('a call that does not wait rejects at once if no member is free', async (t) => {
   const { pool } = await startPool(t, { size: 1 })
   const lease = await pool.checkout()
   const error = await rejection(pool.callTool('count', {}, { wait: false }))

@@ -11,7 +11,7 @@ import { startPool } from './_pool.js'
 const test = suite('health of a pool')
 
 test(
-  'a server that is frozen gets no more calls, and does again when it goes on',
+  'a frozen server gets no calls until it answers again',
   async (t) => {
     const { pool, event } = await startPool(t, { size: 2, health: { every: 300, misses: 2 } })
     const frozen = await pool.transaction(async (client) => ({
@@ -103,7 +103,7 @@ test('a member is out after so many missed health checks in a row, and not befor
   await closed
 })
 
-test('a server that knows no ping is alive', async (t) => {
+test('a server that refuses ping counts as alive', async (t) => {
   const clock = createFakeClock()
   const { transport, facts, pings } = quiet()
   facts.refuses = true

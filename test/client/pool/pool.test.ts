@@ -99,7 +99,7 @@ test('a pool that is not ready in time rejects with the reasons, and leaves noth
   assert.match(error.message, 'pool-1 connecting')
 })
 
-test('a pool that never will be ready rejects at once, and leaves nothing', async () => {
+test('a pool that cannot become ready rejects at once and leaves nothing', async () => {
   const transport = (member: number): ClientTransport =>
     member === 1 ? raw() : stdio({ command: '/no/such/command' })
   const readyTimeout = Number.POSITIVE_INFINITY
@@ -167,7 +167,7 @@ test('a member that cannot start is retried with pauses and serves once it can',
   assert.ok(puppet.asked.includes('custom/late'))
 })
 
-test('a crash of its own actor costs the pool no member and no call', async (t) => {
+test('a crash of the pool actor loses no member and no call', async (t) => {
   const registry = new Registry()
   const { pool, event } = await startPool(t, {
     registry,
@@ -185,7 +185,7 @@ test('a crash of its own actor costs the pool no member and no call', async (t) 
   await event('ready', 'pool-2')
 })
 
-test('the end of all its clients costs the pool the calls in flight', async (t) => {
+test('when all clients of a pool end, only calls in flight are lost', async (t) => {
   const registry = new Registry()
   const { pool, event } = await startPool(t, { registry })
   registry.whereis('clients of pool pool')?.kill()
@@ -249,7 +249,7 @@ test('ready() of a pool leaves no listener on the signal of its caller', async (
   assert.equal(getEventListeners(signal, 'abort'), [])
 })
 
-test('a wait for a pool that was given up, or took too long, is forgotten by the pool', async (t) => {
+test('an aborted or timed out wait for a pool is forgotten', async (t) => {
   const { pool } = await startPool(t)
   const wait = async (): Promise<Record<string, WeakRef<object>>> => {
     const controller = new AbortController()

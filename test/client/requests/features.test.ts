@@ -43,7 +43,7 @@ async function all<T>(list: AsyncIterable<T>): Promise<T[]> {
 
 for (const where of ['memory', 'http', 'websocket'] as const) {
   for (const era of ['auto', 'handshake'] as const) {
-    test(`every method of a server is there over ${where} in the era ${era}`, async (t) => {
+    test(`every method works over ${where} in era ${era}`, async (t) => {
       const client = await start(t, where, era)
       await client.ready()
       const modern = era === 'auto'
@@ -109,7 +109,7 @@ test('a loop over notifications ends with the client', async (t) => {
   assert.equal(await loop, [])
 })
 
-test('a call over the newer era is cancelled at the server when its caller gives up', async (t) => {
+test('aborting a call in the modern era cancels it at the server', async (t) => {
   for (const where of ['memory', 'http'] as const) {
     const client = await start(t, where, 'modern')
     const controller = new AbortController()

@@ -52,7 +52,7 @@ test('structured content that breaks the output schema rejects, with its path', 
   assert.equal((await client.callTool('it')).json, { n: 2 })
 })
 
-test('the check can be switched off', async (t) => {
+test('checking structured results can be switched off', async (t) => {
   const client = await answering(t, { outputSchema }, () => ({ content: [] }), { checkOutput: false })
   await client.listTools()
   assert.equal((await client.callTool('it')).content, [])
@@ -199,7 +199,7 @@ test('a result that breaks its method rejects with INVALID_RESPONSE and its path
   assert.is(client.state.phase, 'ready')
 })
 
-test('what nobody knows, and what only newer revisions have, is let through', async (t) => {
+test('unknown and newer fields of results pass unchanged', async (t) => {
   const tools = [{ name: 'old', inputSchema: { type: 'object' }, invented: { a: 1 } }]
   const content = [
     { type: 'hologram', bytes: 1 },

@@ -42,7 +42,7 @@ test('the stack of an error names who awaits the call, and not the actor', async
   assert.match(await stackOf(readMenu), /at async readMenu/)
 })
 
-test('so is it where the caller has a signal, given up or not', async (t) => {
+test('the stack names the caller with a signal, too, aborted or not', async (t) => {
   const { client } = await open(t)
   async function patiently(): Promise<unknown> {
     return await client.callTool('bom', {}, { signal: new AbortController().signal })
@@ -54,7 +54,7 @@ test('so is it where the caller has a signal, given up or not', async (t) => {
   assert.match(await stackOf(given), /given/)
 })
 
-test('a rejection that nobody awaits ends nothing', async (t) => {
+test('an unawaited rejected call ends nothing', async (t) => {
   const { client } = await open(t)
   void client.callTool('bom')
   void client.listTools({ cursor: 'no cursor' })

@@ -121,7 +121,7 @@ test('a retried call reports its progress, and the tools/list in between does no
   ])
 })
 
-test('a call that is refused for its headers again is the answer of the server', async (t) => {
+test('a second refusal for headers is the answer of the call', async (t) => {
   const { url, seen } = await listen(
     t,
     withTools([good], (one) => refuse(one, -32020)),

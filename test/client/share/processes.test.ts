@@ -130,7 +130,7 @@ test('a killed owner rejects calls at once, and programs reconnect to the next o
   for (const peer of peers) assert.is((await peer.answer(2)).text, String(pid))
 })
 
-test('of four processes that find the socket of a dead one, one gets it', async (t) => {
+test('one of four processes takes over the socket of a dead one', async (t) => {
   const path = socketPath(t)
   const dead = await owner(t, path)
   dead.process.kill('SIGKILL')

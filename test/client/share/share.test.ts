@@ -136,7 +136,7 @@ test('each program gets logs of its level; the server is set to the lowest of th
   await said.next((line) => line === 'told logging/setLevel error')
 })
 
-test('a name that nobody shares fails at once, and says which there are', async (t) => {
+test('an unknown shared name rejects at once and lists the known ones', async (t) => {
   const { path } = await own(t)
   const { client } = usePeer(t, path, { shares: 'filse' })
   const error = await rejection(client.ready())
@@ -146,7 +146,7 @@ test('a name that nobody shares fails at once, and says which there are', async 
   assert.is(client.state.phase, 'failed')
 })
 
-test('an owner that is not there is waited for', async (t) => {
+test('a program waits for a missing owner', async (t) => {
   const path = socketPath(t)
   const peer = usePeer(t, path)
   const { reason } = await peer.states.next(({ phase }) => phase === 'disconnected')
@@ -180,7 +180,7 @@ test('a repeatable call is retried when the shared connection breaks', async (t)
   assert.is(peer.client.inspect().counts.repeated, 1)
 })
 
-test('a server that comes back as another one is met with another handshake', async (t) => {
+test('a changed server gets a new handshake', async (t) => {
   let connections = 0
   const transport: ClientTransport = {
     name: 'two servers',

@@ -90,7 +90,7 @@ test('an unanswered question fails the call and cancels the task (2026-07-28)', 
   }
 })
 
-test('handlers hear when the task needs no answer any more (2026-07-28)', async (t) => {
+test('handlers are aborted when the task needs no answer (2026-07-28)', async (t) => {
   const aborted = heard<boolean>()
   const onElicit = (_: object, { signal }: { signal: AbortSignal }) =>
     new Promise<never>(() => signal.addEventListener('abort', () => aborted.add(true)))
@@ -143,7 +143,7 @@ test('a lost connection while tasks/result waits costs no task (2025-11-25)', as
   assert.is((await call).text, 'after all')
 })
 
-test('progress is told all through the task, and only forwards (2025-11-25)', async (t) => {
+test('progress covers the whole task and only increases (2025-11-25)', async (t) => {
   const gate = heard<void>()
   const script = { 'tasks/result': () => gate.next().then(() => said('done')) }
   const { client, server } = core(t, { taskSupport: 'required', script })
@@ -163,7 +163,7 @@ test('progress is told all through the task, and only forwards (2025-11-25)', as
   assert.equal(told.all, [1, 2])
 })
 
-test('progress gives a task more time, where the call says so (2025-11-25)', async (t) => {
+test('progress extends the time of a task if the call says so (2025-11-25)', async (t) => {
   const gate = heard<void>()
   const script = { 'tasks/result': () => gate.next().then(() => said('done')) }
   const { client, server } = core(t, { taskSupport: 'required', script })
@@ -181,7 +181,7 @@ test('progress gives a task more time, where the call says so (2025-11-25)', asy
   assert.is((await call).text, 'done')
 })
 
-test('news of a task make the next look come sooner', async (t) => {
+test('a task notification makes the next poll come sooner', async (t) => {
   const cases = [
     [core, 'notifications/tasks/status'],
     [modern, 'notifications/tasks'],

@@ -55,7 +55,7 @@ test('a killed server fails its calls in flight; the next call works in the sess
   assert.ok(tools.some(({ name }) => name === 'raw__pid'))
 })
 
-test('a server that cannot be reached keeps no other from being offered', async (t) => {
+test('an unreachable server does not keep others from being offered', async (t) => {
   const client = await startClient({ name: 'gone', transport: http('http://127.0.0.1:9/mcp'), logger: false })
   t.after(() => client.close())
   const other = await connect(
@@ -117,7 +117,7 @@ for (const [what, script] of [
     await starting
   })
 
-test('a server whose start takes longer than others wait comes into the lists later', async (t) => {
+test('a slow server joins the lists once it has started', async (t) => {
   const late = await connect(
     defineServer({ name: 'late', version: '1', tools: { b: defineTool({ run: () => 'b' }) } }),
   )
@@ -159,7 +159,7 @@ require('node:readline').createInterface({ input: process.stdin }).on('line', (l
   assert.match(failed.message, /4000/)
 })
 
-test('a server that is hidden while it is away comes back with its tools', async (t) => {
+test('a hidden server returns with its tools', async (t) => {
   const client = await startClient({ name: 'raw', transport: child(), logger: false })
   t.after(() => client.close())
   const pair = await through(t, { raw: client }, { servers: { raw: { whileAway: 'hide' } } })
@@ -291,7 +291,7 @@ const times: Readonly<Record<string, { options?: GatewayOptions; requestTimeout?
   },
 }
 for (const [what, { options = {}, requestTimeout }] of Object.entries(times))
-  test(`calls that the ${what} ends are -32603, and open the breaker of their tool`, async (t) => {
+  test(`calls ended by the ${what} are -32603 and open the breaker of their tool`, async (t) => {
     let began = 0
     const upstream = await connect(
       defineServer({
@@ -404,7 +404,7 @@ function byHand(tools: string[], failure?: Error) {
   return { client, tell }
 }
 
-test('what a client tells of itself that has been replaced says nothing of its server', async (t) => {
+test('late state of a replaced client does not affect its server', async (t) => {
   const former = byHand(['one'])
   const tools = ['one']
   const next = byHand(tools)
@@ -447,7 +447,7 @@ for (const [code, words, data] of [
     assert.equal(error.data, { code, retryable: true, sent: code !== 'INVALID_RESPONSE' })
   })
 
-test('results pass as they came, with fields that nobody knows', async (t) => {
+test('results pass unchanged, with unknown fields', async (t) => {
   const result = {
     zeta: 1,
     content: [{ type: 'text', text: 'x', odd: { b: 1, a: [2] } }],
@@ -473,7 +473,7 @@ test('results pass as they came, with fields that nobody knows', async (t) => {
   assert.is(direct, JSON.stringify(result))
 })
 
-test('a tool that fails again and again rests, and the others go on', async (t) => {
+test('the breaker opens for a failing tool, and the others go on', async (t) => {
   const upstream = await connect(
     defineServer({
       name: 'slow',

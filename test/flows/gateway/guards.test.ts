@@ -174,7 +174,7 @@ for (const [what, options] of Object.entries({
   allow: { allow: ['file:///open', 'file:///also*'] },
   permits: { permits: (_who: unknown, name: string) => !['file:///secret', 'hidden://{x}'].includes(name) },
 }))
-  test(`${what} covers addresses however they are written, templates and what fits them`, async (t) => {
+  test(`${what} covers every spelling, templates and their matches`, async (t) => {
     const definition = defineServer({
       name: 'files',
       version: '1.0.0',
@@ -215,7 +215,7 @@ for (const [what, options] of Object.entries({
     }
   })
 
-test('when the actor of the gateway crashes, all keep their names, and calls go on', async (t) => {
+test('a crash of the gateway actor keeps names, and calls go on', async (t) => {
   const definition = defineServer({
     name: 'files',
     version: '1.0.0',
@@ -295,7 +295,7 @@ test('a caller without progress asks for none; the server timeout bounds its cal
   )
 })
 
-test('a page that the user is done with is told of, by its id', async (t) => {
+test('a completed URL page is reported by its id', async (t) => {
   const definition = defineServer({
     name: 'pages',
     version: '1.0.0',

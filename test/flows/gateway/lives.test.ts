@@ -74,7 +74,7 @@ test('a call of an unlisted tool starts lazy servers, once for fifty calls at on
   assert.ok(unknown instanceof McpError && unknown.code === -32602)
 })
 
-test('a lazy server that is killed costs its calls, and what it offers stays listed', async (t) => {
+test('a killed lazy server fails its calls and stays listed', async (t) => {
   const starts = new Starts()
   const { client } = await through(
     t,
@@ -91,7 +91,7 @@ test('a lazy server that is killed costs its calls, and what it offers stays lis
   assert.is.not(Number((await client.callTool('raw__pid')).text), pid)
 })
 
-test('a start that fails is told with its kind, and the next call starts again', async (t) => {
+test('a failed start is reported by kind, and the next call starts again', async (t) => {
   const starts = new Starts()
   let isBroken = false
   const start = (seat: Seat): Upstream => {
@@ -113,7 +113,7 @@ test('a start that fails is told with its kind, and the next call starts again',
   assert.is(starts.all.length, 3)
 })
 
-test('resources and completions of a lazy server are there before it is known', async (t) => {
+test('resources and completions of an unstarted lazy server work', async (t) => {
   const upstream = await connect(
     defineServer({
       name: 'notes',
@@ -146,14 +146,14 @@ test('resources and completions of a lazy server are there before it is known', 
   assert.is(starts, 2)
 })
 
-test('a list waits for a lazy server that does not come no longer than for a start', async (t) => {
+test('a list waits for a missing lazy server no longer than startTimeout', async (t) => {
   const start = (): Promise<Upstream> => new Promise(() => {})
   const { client } = await through(t, { never: { start, lazy: true } }, { startTimeout: 200 })
   assert.equal(await names(client), [])
   assert.equal(await names(client), [])
 })
 
-test('what is known of lazy servers outlives the process that watches them', async (t) => {
+test('lists of lazy servers survive a crash of the gateway actor', async (t) => {
   const starts = new Starts()
   const pair = await through(t, { raw: { start: starts.program, lazy: true } }, { toolSearch: true })
   const { client } = pair
@@ -170,7 +170,7 @@ test('what is known of lazy servers outlives the process that watches them', asy
   assert.is(starts.all.length, 2)
 })
 
-test('a client that has failed for good is started again', async (t) => {
+test('a permanently failed client is started again', async (t) => {
   const starts = new Starts()
   const { client } = await through(t, { raw: { start: starts.program, lazy: true } })
   assert.is((await client.callTool('raw__echo', { text: 'a' })).text, 'a')
@@ -205,7 +205,7 @@ test('with a client per session, a started lazy server is listed again', async (
   assert.is(tellers.length, 2)
 })
 
-test('how clients live is checked where it is said', () => {
+test('options on the lives of clients are checked in the caller', () => {
   const start = (): Upstream => assert.unreachable() as never
   const wrong = [{ lazy: 'yes' }, { idle: -1 }, { max: 0 }, { keepAlive: true }]
   for (const how of wrong)
@@ -273,7 +273,7 @@ test('the first call may start a server of a set; a new entry is a new server', 
   assert.equal(started, ['one', 'two'])
 })
 
-test('a subscription is taken back when the last one that wants it goes, in both eras', async (t) => {
+test('the last unsubscribe unsubscribes at the server, in both eras', async (t) => {
   const asked: string[] = []
   const upstream = await connect(
     defineServer({

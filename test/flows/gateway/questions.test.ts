@@ -61,7 +61,7 @@ for (const up of ['2026-07-28', ...handshakes] as Revision[])
       assert.is((await client.callTool('asking__roots')).text, 'file:///home')
     })
 
-test('a client that cannot be asked is not, and its call says so', async (t) => {
+test('a client without elicitation is not asked, and its call says so', async (t) => {
   const upstream = await connect(asking(), { server: { revisions: ['2025-11-25'] } })
   t.after(() => upstream.close())
   const plan = gateway({

@@ -166,7 +166,7 @@ for (const up of revisions)
       await told
     })
 
-    test(`a server of ${up} asks a client of ${down}: forms, models, roots`, async (t) => {
+    test(`server ${up}, client ${down}: forms, sampling and roots are asked`, async (t) => {
       const { definition } = whole()
       const { below } = await through(t, definition, pair, {
         client: {

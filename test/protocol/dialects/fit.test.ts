@@ -17,7 +17,7 @@ import { elicitForm, elicitUrl, samples } from '../_samples.js'
 const test = suite('protocol/dialects/fit')
 const older = [dialect20250618, dialect20250326, dialect20241105]
 
-test('a message for a peer of the newest revision is the very object that was given', () => {
+test('a message for the newest revision is the same object', () => {
   for (const [method, result] of Object.entries(samples.results)) {
     assert.is(fitResult(dialect20251125, method as Method, result as Result<Method>), result)
   }
@@ -49,7 +49,7 @@ test('a message that needs no change is returned as the same object in each revi
   }
 })
 
-test('fields that no revision knows are sent on, except inside what is left out', () => {
+test('unknown fields are sent on, except inside removed parts', () => {
   const tool = {
     name: 'a',
     inputSchema: { type: 'object' as const, $schema: 'x', additionalProperties: false },
@@ -108,7 +108,7 @@ for (const [promise, dialect, given, expected] of blocks) {
   })
 }
 
-test('what only the structured part said is said as text where there is no such part', () => {
+test('structured content becomes text where a revision lacks it', () => {
   const result = { content: [], structuredContent: { sum: 3 } }
   assert.is(fitResult(dialect20250618, 'tools/call', result), result)
   for (const dialect of [dialect20250326, dialect20241105]) {
@@ -132,7 +132,7 @@ test('a non-object result and its schema become text before 2026-07-28 (trap 80)
   assert.equal(fitResult(dialect20260728, 'tools/list', { tools: [tool] }), { tools: [tool] })
 })
 
-test('a form for 2025-06-18 has its enums by name and no mode (trap 86)', () => {
+test('a form for 2025-06-18 has enumNames and no mode (trap 86)', () => {
   const params = fitParams(dialect20250618, 'elicitation/create', elicitForm) as ElicitFormParams
   assert.is('mode' in params, false)
   assert.equal(params.requestedSchema.properties.titled, {
@@ -259,7 +259,7 @@ const elicitations: readonly [string, object | undefined, object | undefined][] 
 ]
 
 for (const [what, declared, expected] of elicitations) {
-  test(`a client that can ask by ${what} promises 2025-06-18 no more than that`, () => {
+  test(`a client with ${what} elicitation declares the plain one to 2025-06-18`, () => {
     const capabilities = declared === undefined ? {} : { elicitation: declared }
     const params = { protocolVersion: '2025-06-18', capabilities, clientInfo: { name: 'c', version: '1' } }
     const fitted = fitParams(dialect20250618, 'initialize', params)

@@ -27,7 +27,7 @@ import { suite } from '../../support/suite.js'
 const test = suite('protocol/dialects/versions')
 const sides: readonly Side[] = ['client', 'server']
 
-test('a revision we speak is answered with itself, any other with our newest (trap 1)', () => {
+test('a supported revision is answered, any other gets our newest (trap 1)', () => {
   for (const { revision } of allHandshakeDialects) assert.is(negotiate(revision).revision, revision)
   for (const unknown of ['2099-01-01', '', '2025-11-25 ', 'constructor']) {
     assert.is(negotiate(unknown), latestHandshake)
@@ -86,7 +86,7 @@ test('S090: a revision added in a test is negotiated, gated and fitted alone', (
   assert.is(content[0]?.type, 'text')
 })
 
-test('a revision is modern by its date, be it one that is not known yet', () => {
+test('a revision is modern by its date, even an unknown one', () => {
   for (const revision of ['2026-07-28', '2026-12-01', '2099-01-01']) assert.ok(isModernRevision(revision))
   for (const other of [
     '2026-07-27',
@@ -123,7 +123,7 @@ test('discovery and change streams are 2026-07-28 only, without capability (trap
   }
 })
 
-test('in 2026-07-28 a client tells nothing but that it cancels', () => {
+test('2026-07-28 has one client notification, the cancellation', () => {
   assert.equal(dialect20260728.notifications.server, ['notifications/cancelled'])
   assert.is(acceptsNotification(dialect20260728, 'client', 'notifications/subscriptions/acknowledged'), true)
   assert.is(acceptsNotification(dialect20260728, 'client', 'notifications/elicitation/complete'), false)
@@ -142,7 +142,7 @@ test('a client accepts every revision with a handshake', () => {
   }
 })
 
-test('a client refuses an answer in a revision it does not speak (trap 2)', () => {
+test('a client refuses an unsupported revision from the server (trap 2)', () => {
   assert.is(acceptRevision('2025-11-25'), dialect20251125)
   assert.throws(
     () => acceptRevision('2099-01-01'),
@@ -154,7 +154,7 @@ test('a client refuses an answer in a revision it does not speak (trap 2)', () =
   )
 })
 
-test('a dialect lets through what the revision has, in its direction only', () => {
+test('a dialect passes the messages of its revision in their direction', () => {
   assert.is(acceptsRequest(dialect20251125, 'server', 'tools/call'), true)
   assert.is(acceptsRequest(dialect20251125, 'client', 'tools/call'), false)
   assert.is(acceptsRequest(dialect20251125, 'client', 'ping'), true)
@@ -164,7 +164,7 @@ test('a dialect lets through what the revision has, in its direction only', () =
   assert.is(acceptsNotification(dialect20251125, 'client', 'notifications/message'), true)
 })
 
-test('no dialect sends a method against its direction in the table', () => {
+test('no dialect sends a method against the direction of the table', () => {
   for (const dialect of [...allHandshakeDialects, ...modernDialects]) {
     for (const side of sides) {
       const rows = [
@@ -201,7 +201,7 @@ for (const [side, name, having] of came) {
   })
 }
 
-test('all else is in every revision, in the same direction', () => {
+test('all other methods are in every revision, in the same direction', () => {
   const later = came.map(([, name]) => name)
   for (const { requests, notifications: told } of allHandshakeDialects) {
     for (const side of sides) {
@@ -218,7 +218,7 @@ test('all else is in every revision, in the same direction', () => {
   }
 })
 
-test('an unknown notification is taken by nobody (trap 23)', () => {
+test('an unknown notification is ignored (trap 23)', () => {
   for (const dialect of allHandshakeDialects) {
     for (const side of sides) {
       for (const name of ['notifications/invented', 'constructor', 'notifications/tasks/status', '']) {
@@ -236,12 +236,12 @@ const facts: readonly [Dialect, Partial<Dialect>][] = [
 ]
 
 for (const [dialect, expected] of facts) {
-  test(`${dialect.revision} has ${JSON.stringify(expected)}`, () => {
+  test(`${dialect.revision} features are ${JSON.stringify(expected)}`, () => {
     for (const [name, value] of Object.entries(expected)) assert.is(Reflect.get(dialect, name), value, name)
   })
 }
 
-test('the error codes of a revision are its own', () => {
+test('each revision has its own error codes', () => {
   for (const { revision, errors } of allHandshakeDialects) {
     assert.is(errors.resourceNotFound, -32002)
     const known = revision === '2025-11-25'
@@ -250,7 +250,7 @@ test('the error codes of a revision are its own', () => {
   assert.equal(dialect20260728.errors, { resourceNotFound: -32602, urlElicitationRequired: -32600 })
 })
 
-test('without a version header and a session, 2025-03-26 is spoken (trap 46)', () => {
+test('without version header and session the revision is 2025-03-26 (trap 46)', () => {
   assert.is(revisionWithoutHeader, '2025-03-26')
   assert.is(dialectOf(revisionWithoutHeader)?.versionHeader, false)
 })

@@ -51,7 +51,7 @@ for (const [params, problem] of bad) {
   })
 }
 
-test('the end of a stream is a result with nothing but its type and its id', () => {
+test('the result of a stream has a type and an id only', () => {
   const result = { resultType: 'complete', _meta: { 'io.modelcontextprotocol/subscriptionId': 7 } }
   assert.is(readResult('subscriptions/listen', result), result)
 })

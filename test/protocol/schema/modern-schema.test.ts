@@ -86,7 +86,7 @@ for (const [type, method, result] of results) {
   })
 }
 
-test('what asks for input is an InputRequiredResult of the official schema', async () => {
+test('a result that asks for input is an official InputRequiredResult', async () => {
   const inputRequests = {
     form: embedQuestion(dialect, 'elicitation/create', elicitForm),
     page: embedQuestion(dialect, 'elicitation/create', elicitUrl),
@@ -148,7 +148,7 @@ test('a field of another revision is found', async () => {
 // These belong to the extension io.modelcontextprotocol/skills: the official schema has no types for them.
 const ofExtensions: readonly Method[] = ['skills/list', 'skills/get', 'resources/directory/read']
 
-test('every request that the dialect has was shown, or belongs to an extension', () => {
+test('every request of the dialect is covered or of an extension', () => {
   const shown = new Set([...requests, ...results].map(([, method]) => method).concat(ofExtensions))
   for (const method of dialect.requests.server) assert.ok(shown.has(method), method)
   for (const method of shown) assert.ok(acceptsRequest(dialect, 'server', method), method)

@@ -17,7 +17,7 @@ test('a complete envelope is read, even without client info (trap 9)', () => {
   assert.equal(readEnvelope(modern('tools/list')), read)
 })
 
-test('an envelope is read whole, and again for every request (trap 10)', () => {
+test('an envelope is read anew for every request (trap 10)', () => {
   const info = { name: 'c', version: '1', title: 'C', icons: [{ src: 'data:,' }] }
   const whole = modern(
     'tools/call',
@@ -39,7 +39,7 @@ test('an envelope is read whole, and again for every request (trap 10)', () => {
   assert.equal(readEnvelope(modern('tools/call', { name: 't' })).clientCapabilities, {})
 })
 
-test('the revision is read as it is: whether it is supported is asked later', () => {
+test('an envelope accepts any revision, which is checked later', () => {
   assert.is(
     readEnvelope(modern('tools/list', {}, { [protocolVersion]: '1900-01-01' })).revision,
     '1900-01-01',
@@ -81,7 +81,7 @@ for (const [meta, missing, malformed] of broken) {
   })
 }
 
-test('a refusal says what was expected, and never what was sent', () => {
+test('an envelope error names what was expected and never quotes', () => {
   const { message } = refusalOf(() =>
     readEnvelope(modern('tools/list', {}, { [protocolVersion]: ['secret'], [logLevel]: 'secret' })),
   )
@@ -123,14 +123,14 @@ for (const [message, claim] of claims) {
   })
 }
 
-test('an envelope that is inherited is none', () => {
+test('an inherited envelope is ignored', () => {
   const text = JSON.stringify({ _meta: { inherited: envelope } }).replace('inherited', '__proto__')
   const request = plain('tools/list', JSON.parse(text))
   assert.is(claimsEnvelope(request), false)
   assert.is(refusalOf(() => readEnvelope(request)).code, -32602)
 })
 
-test('what a client writes is what a server reads', () => {
+test('a server reads the envelope that a client writes', () => {
   const whole = {
     revision: '2026-07-28',
     clientCapabilities: { elicitation: { url: {} } },

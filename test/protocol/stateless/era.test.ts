@@ -88,7 +88,7 @@ test('the envelope comes with the era', () => {
   assert.equal(eraOfHttp(modern('tools/list'), {}), { era: 'modern', envelope: read })
 })
 
-test('a modern notification has no envelope that counts, and needs no headers', () => {
+test('a modern notification needs no headers and no envelope', () => {
   const claiming = notification(cancelled, { _meta: { ...envelope } })
   const nothing = { era: 'modern', envelope: undefined }
   assert.equal(eraOfHttp(claiming, {}), nothing)
@@ -168,7 +168,7 @@ for (const [what, message, headers, code] of refused) {
   })
 }
 
-test('a modern header never upgrades a request: what is missing is named (trap 13)', () => {
+test('a modern header alone is refused with what is missing (trap 13)', () => {
   const error = refusalOf(() => eraOfHttp(plain('tools/list', { _meta: {} }), header('2026-07-28')))
   assert.equal(error.data, {
     envelope: { missing: [protocolVersion, clientCapabilities], malformed: [] },

@@ -43,13 +43,13 @@ test('a question inside a result has no id, no envelope, no task and no elicitat
   )
 })
 
-test('a question for roots needs no params, and may keep those it has', () => {
+test('a roots question needs no params and keeps given ones', () => {
   assert.equal(embedQuestion(dialect20260728, 'roots/list', {}), { method: 'roots/list' })
   const free = { _meta: { 'example.com/a': 1 } }
   assert.equal(embedQuestion(dialect20260728, 'roots/list', free), { method: 'roots/list', params: free })
 })
 
-test('the same question goes to a session whole', () => {
+test('in a session the same question keeps all its fields', () => {
   assert.is(fitParams(dialect20251125, 'elicitation/create', elicitUrl), elicitUrl)
 })
 
@@ -92,7 +92,7 @@ for (const [missing, requiredCapabilities] of required) {
   })
 }
 
-test('a result without a type is complete, as an older server makes it (trap 19)', () => {
+test('a result without resultType is complete (trap 19)', () => {
   assert.equal(readOutcome('tools/list', { tools: [] }), { type: 'complete', result: { tools: [] } })
   const typed = { tools: [], resultType: 'complete' }
   assert.equal(readOutcome('tools/list', typed), { type: 'complete', result: typed })
@@ -162,7 +162,7 @@ for (const [what, method, result] of invalid) {
   })
 }
 
-test('a retry has the answers and the state of the last round only', () => {
+test('a retry carries answers and state of the last round only', () => {
   const first = { name: 't', arguments: { a: 1 } }
   const second = retryParams(first, { a: { action: 'accept' } }, 's1')
   assert.equal(second, { ...first, inputResponses: { a: { action: 'accept' } }, requestState: 's1' })

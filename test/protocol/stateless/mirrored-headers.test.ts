@@ -47,7 +47,7 @@ for (const [value, header] of values) {
 const undecodable = ['x', 'SGVsbG8', 'SGVs bG8=', 'SGVsbG8=\n', 'SGVsbG8-', '====', '/w==', '7aCA']
 
 for (const inner of undecodable) {
-  test(`${JSON.stringify(inner)} between the markers stands for nothing`, () => {
+  test(`${JSON.stringify(inner)} between the markers is refused`, () => {
     assert.is(decodeHeaderValue(`=?base64?${inner}?=`), undefined)
   })
 }
@@ -76,7 +76,7 @@ const schema = (properties: JsonObject, more: JsonObject = {}): JsonObject => ({
 })
 const marked = (name: unknown, type: unknown = 'string') => ({ type, 'x-mcp-header': name })
 
-test('a tool without x-mcp-header has nothing to repeat', () => {
+test('a tool without x-mcp-header mirrors nothing', () => {
   assert.equal(headerParams(schema({ a: { type: 'string' } })), [])
   assert.equal(headerParams({ type: 'object' }), [])
   assert.is(headerParams({ type: 'object' }), headerParams(schema({})))
@@ -106,7 +106,7 @@ test('arguments may be named like keywords, and headers like methods (trap 59)',
   assert.is(method?.header, 'mcp-param-method')
 })
 
-test('what only looks like a schema is not looked into', () => {
+test('x-mcp-header outside of schemas is ignored', () => {
   const data = { 'x-mcp-header': 5 }
   assert.equal(
     headerParams(schema({ a: { type: 'object', default: data, enum: [data], examples: [data] } })),
@@ -163,7 +163,7 @@ test('more headers than a server takes are refused', () => {
   assert.throws(() => headerParams(many(65)), /expected at most 64 of them, got 65/)
 })
 
-test('a reader may let numbers pass, as official software sends them (C3)', () => {
+test('a lenient reader accepts number headers of the official SDK (C3)', () => {
   const plan = headerParams(schema({ a: marked('a', 'number') }), { allowNumber: true })
   assert.equal(plan, [{ path: ['a'], header: 'mcp-param-a', type: 'number' }])
   checkParamHeaders(plan, { a: 1.5 }, { 'mcp-param-a': '1.50' })
@@ -242,13 +242,13 @@ for (const [args, headers, passes] of compared) {
   })
 }
 
-test('a refusal never quotes the argument', () => {
+test('a header refusal never quotes the argument', () => {
   const error = refusalOf(() => checkParamHeaders(plan, { s: 'secret' }, { 'mcp-param-s': 'other-secret' }))
   assert.not.match(error.message, 'secret')
   assert.equal(error.data, { header: 'mcp-param-s' })
 })
 
-test('a client repeats revision and method, and the name where there is one', () => {
+test('a client mirrors revision and method, and the name if any', () => {
   const headers = (method: string, params: JsonObject) =>
     mirroredHeaders(modern(method, params), '2026-07-28')
   const base = { 'mcp-protocol-version': '2026-07-28' }

@@ -83,7 +83,7 @@ for (const [what, method, params, name, passes] of names) {
   })
 }
 
-test('params without a name need no mcp-name: they are refused for themselves', () => {
+test('params without a name need no mcp-name header', () => {
   checkModernHeaders(modern('tools/call'), read, without('mcp-name'))
 })
 

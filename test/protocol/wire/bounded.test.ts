@@ -33,7 +33,7 @@ test('a too long line or event is reported once by code, and its bytes are freed
   assert.ok(lines.stats.errors === 1 && events !== undefined) // both are still there
 })
 
-test('what is learned of a pattern is forgotten before it is too much', async () => {
+test('cached pattern states are dropped at their limit', async () => {
   const pattern = matcher('(?:a.{3}b|.c)x')
   const before = await heapInUse()
   for (let start = 0; start < 20; start++) {

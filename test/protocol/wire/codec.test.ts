@@ -20,7 +20,7 @@ test('an encoded message is one line', () => {
   assert.is(/[\r\n]/.test(text), false)
 })
 
-test('what has no JSON text is refused by name', () => {
+test('a value without JSON text is refused by name', () => {
   const circle: Record<string, unknown> = {}
   circle.self = circle
   for (const result of [{ big: 1n }, circle, nest(100_000)]) {
@@ -97,7 +97,7 @@ test('depth is measured right after any strings and escapes before the brackets'
   }
 })
 
-test('bottomless texts are refused in time linear in their length', () => {
+test('deeply nested texts are refused in linear time', () => {
   for (const text of ['['.repeat(4_000_000), '{"a":'.repeat(800_000), '"'.concat('\\"'.repeat(2_000_000))]) {
     const start = cpuTime()
     assert.is.not(
@@ -108,7 +108,7 @@ test('bottomless texts are refused in time linear in their length', () => {
   }
 })
 
-test('an array is read as a batch whose broken elements are told one by one', () => {
+test('an array is a batch whose broken elements are reported one by one', () => {
   const batch = decode('[{"jsonrpc":"2.0","method":"a"},{"id":3,"method":"b"},1]')
   assert.ok(Array.isArray(batch))
   const [first, second, third] = batch

@@ -65,7 +65,7 @@ test('awaiting a task refuses an invalid timeout', async (t) => {
   assert.ok(endless.ref.alive)
 })
 
-test('waiting for what is no task is refused', async () => {
+test('awaiting a value that is no task is refused', async () => {
   for (const nothing of [null, undefined, {}, 7] as unknown as never[]) {
     await rejection(awaitTask(nothing), 'BAD_OPTION')
     await rejection(yieldTask(nothing), 'BAD_OPTION')
@@ -74,7 +74,7 @@ test('waiting for what is no task is refused', async () => {
   }
 })
 
-test('a look at a state is refused for a timeout or a function that is none', async (t) => {
+test('getState and replaceState refuse a wrong timeout or function', async (t) => {
   const ref = await start(t, echo)
   for (const timeout of times) {
     await rejection(
@@ -156,7 +156,7 @@ test('wrong options of partitions are refused and named', () => {
   names('partitions', () => untyped(partitionsOf)(new Registry(), 'p', 0))
 })
 
-test('messages to many are refused when one of them is no actor, before any is sent', async (t) => {
+test('multi-messages are refused before sending if one target is no actor', async (t) => {
   const ref = await start(t, echo)
   for (const wrong of [null, 7, [ref, null], [{}]]) {
     await rejection(untyped(multiCall)(wrong, 'ping'), 'BAD_OPTION')
@@ -165,7 +165,7 @@ test('messages to many are refused when one of them is no actor, before any is s
   assert.is(multiCast([ref], 'go'), 1)
 })
 
-test('what is to be called later must be a function', async (t) => {
+test('a callback must be a function', async (t) => {
   const { ref, ctx } = await startHost(t)
   const { tree } = await tasksOf(t)
   const topics = new TopicRegistry()
@@ -184,7 +184,7 @@ test('what is to be called later must be a function', async (t) => {
   assert.ok(ref.alive)
 })
 
-test('a fake clock refuses to go back, or nowhere', async () => {
+test('a fake clock refuses negative and non-finite times', async () => {
   const clock = createFakeClock(10)
   for (const ms of [...times, Number.POSITIVE_INFINITY]) await rejection(clock.advance(ms), 'BAD_OPTION')
   assert.is(clock.now(), 10)

@@ -43,7 +43,7 @@ test('a throw of a diagnostics subscriber crashes no actor, and Node warns', asy
   await at.untouched()
 })
 
-test('what a subscriber starts is nobody’s crash either', async (t) => {
+test('work started by a subscriber belongs to no actor', async (t) => {
   t.expectStray(2)
   const at = await scene(t)
   const warned = gate<Error>()
@@ -85,7 +85,7 @@ test('a throwing exit watcher crashes its owner, and the other watchers are call
   assert.is(await at.neighbour.call('id'), 'neighbour')
 })
 
-test('the listeners of the process are taken back with the last tree', async (t) => {
+test('process listeners are removed with the last tree', async (t) => {
   const count = (): number[] => [
     process.listenerCount('uncaughtException'),
     process.listenerCount('unhandledRejection'),
@@ -107,7 +107,7 @@ test('the listeners of the process are taken back with the last tree', async (t)
   assert.equal(count(), before)
 })
 
-test('an adopted emitter tells whether anybody listens, also when a listener throws', () => {
+test('emit of an adopted emitter returns whether there are listeners', () => {
   const failures: unknown[] = []
   const emitter = new EventEmitter()
   adopt(new OwnerToken('an owner', { fail: (reason) => failures.push(reason) }, null), emitter)

@@ -51,7 +51,7 @@ test('a shared listener fails the emitter, unless ctx.bind carries its owner', a
   await at.untouched()
 })
 
-test('a bound listener that floats a rejection costs its owner, not the one who emits', async (t) => {
+test('an unawaited rejection of a bound listener crashes its owner', async (t) => {
   t.expectStray(1)
   const at = await scene(t)
   const shared = new EventEmitter()
@@ -78,7 +78,7 @@ test('a bound listener that floats a rejection costs its owner, not the one who 
   await at.untouched()
 })
 
-test('a bound listener of an ended owner is only reported when it throws', async (t) => {
+test('a throw of a bound listener of an ended owner is reported only', async (t) => {
   const at = await scene(t)
   const shared = new EventEmitter()
   await at.tasks.start((ctx) => void shared.on('event', ctx.bind(throws)), { name: 'gone' }).result
@@ -90,7 +90,7 @@ test('a bound listener of an ended owner is only reported when it throws', async
   await at.untouched()
 })
 
-test('an abort listener that throws is reported and costs nobody', async (t) => {
+test('a throwing abort listener is reported and crashes nobody', async (t) => {
   t.expectStray(2)
   const at = await scene(t)
   const heard: string[] = []
@@ -128,7 +128,7 @@ test('an abort listener that throws is reported and costs nobody', async (t) => 
   await at.untouched()
 })
 
-test('a promise made by A and rejected by B costs one of the two: A, since Node 24 B', async (t) => {
+test('a promise of A rejected by B crashes A, or B since Node 24', async (t) => {
   t.expectStray(1)
   const at = await scene(t)
   const parts: { reject?: (error: unknown) => void } = {}
@@ -152,7 +152,7 @@ test('a promise made by A and rejected by B costs one of the two: A, since Node 
   await at.untouched()
 })
 
-test('a promise of A that B awaits and A rejects is nobody’s stray', async (t) => {
+test('a promise of A that B awaits is no stray when A rejects it', async (t) => {
   const at = await scene(t)
   const parts: { reject?: (error: unknown) => void; promise?: Promise<never> } = {}
   const a = at.tasks.start(() => {
@@ -248,7 +248,7 @@ test("unowned: 'stop' ends the tree in order, with the error as the reason", asy
   assert.is(await staying.neighbour.call('id'), 'neighbour')
 })
 
-test("unowned: 'stop' spares the tree an error that has an owner", async (t) => {
+test("unowned: 'stop' does not stop the tree for an owned error", async (t) => {
   t.expectStray(1)
   const at = await scene(t, { unowned: 'stop' })
   assert.is(await straysInTask(at, () => Promise.reject(error)), error)

@@ -108,7 +108,7 @@ test('OTP-116 normal and shutdown exits produce no crash or supervisor reports',
   assert.ok(heard.every(({ name }) => name === 'progress'))
 })
 
-test('OTP-117 progress tells of each successful start, and whether it was a restart', async (t) => {
+test('OTP-117 progress reports each successful start and restart', async (t) => {
   const log = new Recorder()
   const progress = gather(t, 'progress')
   const tree = await startTree(t, { name: 'top', strategy, children: [worker(log, 'a')] })
@@ -215,7 +215,7 @@ test('an event payload is built only for listeners, and outside of any owner', a
   assert.is(heard.length, 1)
 })
 
-test('the returned function takes a subscription back', () => {
+test('the returned function unsubscribes', () => {
   const heard: unknown[] = []
   const event = { tree: 0, id: 0, name: 'x', notice: 'mailbox_full', detail: 1 } as const
   const undo = subscribe('notice', (notice) => heard.push(notice))

@@ -136,7 +136,7 @@ test('a logger that throws is nobody’s crash', async (t) => {
   await tree.stop()
 })
 
-test('what is no logger is refused with BAD_OPTION, and nothing is left behind', async () => {
+test('a wrong logger is refused with BAD_OPTION and leaves nothing', async () => {
   const listeners = process.listenerCount('uncaughtException')
   const behaviour = defineActor({ name: 'a', init: () => 0 })
   for (const logger of [true, 'console', null, { error: () => {} }]) {
@@ -197,7 +197,7 @@ test('by default reports are JSON lines on stderr, and pino loads with the first
   assert.equal(lines.at(-1), { told: 'stopped', loaded: true })
 })
 
-test('a reader that closed our standard error costs its lines only', async (t) => {
+test('a closed stderr loses its lines only', async (t) => {
   const program = `${counting}
     import { closeSync } from 'node:fs'
     process.stderr.on('error', () => {})

@@ -68,7 +68,7 @@ test('OTP-115 OTP-117 crash, end of the child and start of the next report in or
   assert.equal(third, { supervisor: 'top', child: { id: 'worker', process: ref.id + 1 }, restarted: true })
 })
 
-test('OTP-116 normal ends and shutdowns are no crashes, nor is a kill', async (t) => {
+test('OTP-116 normal exits, shutdowns and kills are no crashes', async (t) => {
   const crashes = hear(t, 'crash')
   const host = await startHost(t, { trapExit: true })
   for (const reason of [{ type: 'normal' }, { type: 'shutdown' }, shutdownWith('detail')] as const) {
@@ -80,7 +80,7 @@ test('OTP-116 normal ends and shutdowns are no crashes, nor is a kill', async (t
   assert.equal(crashes, [])
 })
 
-test('OTP-48 a restart is immediate: no time has to pass', async (t) => {
+test('OTP-48 a restart is immediate, without a delay', async (t) => {
   const { ref, tree, clock } = await superviseWorker(t)
   const before = clock.now()
   ref.cast('fail', new Error('broken'))

@@ -7,7 +7,7 @@ import { deferred, rejection, startHost, thrown, turn } from '../_actors.js'
 const test = suite('locks of a topic registry')
 const never = (): Promise<void> => new Promise(() => {})
 
-test('a lock asked for with wrong arguments is refused and stays free for others', async (t) => {
+test('a lock with wrong arguments is refused and stays free', async (t) => {
   const topics = new TopicRegistry()
   const { ref } = await startHost(t)
   await rejection(

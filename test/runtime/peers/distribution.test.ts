@@ -23,7 +23,7 @@ type Kind = 'thread' | 'process'
 type Partner = RefOf<typeof partner>
 
 for (const kind of ['thread', 'process'] as const) {
-  test(`OTP-119 ${kind}: a peer is started when its actor is up; why it is not is told`, async (t) => {
+  test(`OTP-119 ${kind}: a peer starts with its actor, or rejects with the reason`, async (t) => {
     const thrown = await rejection(start(t, kind, 'fragile', { args: { init: 'throw' } }))
     assert.equal([thrown.code, (thrown.cause as Error).message], ['START_FAILED', 'no start'])
     const stopped = await rejection(start(t, kind, 'fragile', { args: { init: 'stop' } }))
@@ -36,7 +36,7 @@ for (const kind of ['thread', 'process'] as const) {
     assert.is(slow.code, 'START_TIMEOUT')
   })
 
-  test(`OTP-121 ${kind}: one that is gone ends with noconnection, and says how it went`, async (t) => {
+  test(`OTP-121 ${kind}: a lost peer ends with noconnection and its exit`, async (t) => {
     const peer = await start(t, kind, 'trapper')
     const ended = reasonOf(peer)
     peer.cast('block', 60_000)
@@ -180,7 +180,7 @@ for (const kind of ['thread', 'process'] as const) {
     assert.equal(types, ['down noconnection', 'down noconnection', 'exit noconnection', 'exit noconnection'])
   })
 
-  test(`OTP-126 ${kind}: a link or monitor to one that is gone tells noproc at once`, async (t) => {
+  test(`OTP-126 ${kind}: a link or monitor to a dead process gives noproc`, async (t) => {
     const { listener, heard } = await listen(t)
     const peer = await start(t, kind, 'fragile')
     const child = (await peer.call('child')) as ActorRef
@@ -204,7 +204,7 @@ for (const kind of ['thread', 'process'] as const) {
     assert.equal(await ended, { type: 'shutdown', detail: { at: [1] } })
   })
 
-  test(`OTP-128 ${kind}: kill cannot be trapped on either side, and others see killed`, async (t) => {
+  test(`OTP-128 ${kind}: kill cannot be trapped remotely; links see killed`, async (t) => {
     const { listener, heard } = await listen(t)
     const peer = await start(t, kind, 'trapper')
     const mortal = await startMortal(t)
@@ -268,7 +268,7 @@ for (const kind of ['thread', 'process'] as const) {
   })
 }
 
-test('OTP-133 a pause of this program is none of its peers', async (t) => {
+test('OTP-133 a pause of this program does not count for its peers', async (t) => {
   const peer = await start(t, 'thread', 'fragile', { blockedTimeout: 300 })
   for (let i = 0; i < 3; i++) {
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 700)
@@ -276,7 +276,7 @@ test('OTP-133 a pause of this program is none of its peers', async (t) => {
   }
 })
 
-test('OTP-140 a peer has a name here like any other, which is free when it has ended', async (t) => {
+test('OTP-140 a peer has a local name, free once it has ended', async (t) => {
   const registry = new Registry()
   const supervisor = await startSupervisor({
     registry,

@@ -66,7 +66,7 @@ for (const kind of ['thread', 'process'] as const) {
     else assert.is((await rejection(shared)).code, 'NOT_CLONEABLE')
   })
 
-  test(`${kind}: what cannot cross is found while it waits its turn, too`, async (t) => {
+  test(`${kind}: a queued message that cannot be cloned is refused`, async (t) => {
     const peer = await start<typeof villain>(t, { kind, module: at('villain') })
     const before = Array.from({ length: 1_500 }, (_, i) => peer.call('echo', i, { timeout: 20_000 }))
     const refused = kind === 'process' ? new SharedArrayBuffer(8) : new WeakMap()
@@ -79,14 +79,14 @@ for (const kind of ['thread', 'process'] as const) {
     assert.is((await Promise.all(before)).length, 1_500)
   })
 
-  test(`${kind}: messages that its code sends by itself disturb nobody`, async (t) => {
+  test(`${kind}: raw messages of peer code are ignored`, async (t) => {
     const peer = await start<typeof villain>(t, { kind, module: at('villain') })
     for (const message of [null, 'hello', 7, {}, { type: 'nonsense' }, { type: 'taken', count: 0 }])
       await peer.call('post', message)
     assert.is(await peer.call('echo', 'well'), 'well')
   })
 
-  test(`${kind}: many callers at once, of whom none hangs when it ends in the middle`, async (t) => {
+  test(`${kind}: none of many callers hangs when the peer dies`, async (t) => {
     const peer = await start<typeof villain>(t, { kind, module: at('villain') })
     const callers = await Promise.all(Array.from({ length: 50 }, () => startActor(caller)))
     t.after(() => Promise.all(callers.map((each) => each.stop())))
@@ -115,7 +115,7 @@ for (const kind of ['thread', 'process'] as const) {
     }
   })
 
-  test(`${kind}: an end while it starts is told with its cause`, async (t) => {
+  test(`${kind}: an exit during start rejects with its cause`, async (t) => {
     for (const [at_, cause] of [
       ['exits', /ended with exit code 3/],
       ['throws', /no module/],
@@ -135,7 +135,7 @@ for (const kind of ['thread', 'process'] as const) {
     assert.ok(performance.now() - since < 3_500, 'nobody waits for what was never started')
   })
 
-  test(`${kind}: a storm of restarts ends with its supervisor, and leaves nothing`, async (t) => {
+  test(`${kind}: a restart storm ends its supervisor and leaves nothing`, async (t) => {
     const supervisor = await startSupervisor({
       strategy: 'one_for_one',
       logger: false,

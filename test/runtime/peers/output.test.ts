@@ -29,7 +29,7 @@ for (const kind of ['thread', 'process'] as const) {
 }
 
 for (const kind of ['thread', 'process'] as const) {
-  test(`${kind}: what is logged of it is what is logged of its parent's tree`, async (t) => {
+  test(`${kind}: peer logs go to the logger of the parent tree`, async (t) => {
     const program = (options: string): string => `
       import { definePeer, startActor } from ${JSON.stringify(runtimeUrl)}
       const options = { kind: '${kind}', module: ${JSON.stringify(fragile)} }

@@ -20,7 +20,7 @@ const module = new URL('./_counter.js', import.meta.url)
 type Kind = 'thread' | 'process'
 
 for (const kind of ['thread', 'process'] as const) {
-  test(`${kind}: an actor elsewhere is called, cast to and stopped like any other`, async (t) => {
+  test(`${kind}: a remote actor takes calls, casts and stop`, async (t) => {
     const peer = await start(t, kind, { args: { from: 5 } })
     assert.is(await peer.call('add', 2), 7)
     assert.is(await peer.call('add', 1), 8)
@@ -28,7 +28,7 @@ for (const kind of ['thread', 'process'] as const) {
     assert.equal(await peer.stop(), { type: 'normal' })
   })
 
-  test(`OTP-135 ${kind}: values are copied, whatever they hold`, async (t) => {
+  test(`OTP-135 ${kind}: all kinds of values are copied`, async (t) => {
     const peer = await start(t, kind)
     const ring: Record<string, unknown> = { list: [1n, new Date(0), new Map([[1, new Set([2])]])] }
     ring.self = ring
@@ -62,7 +62,7 @@ for (const kind of ['thread', 'process'] as const) {
     assert.is(((several as unknown as AggregateError).errors[0] as RuntimeError).code, 'MAX_CHILDREN')
   })
 
-  test(`${kind}: errors of a class that both sides know are of that class`, async (t) => {
+  test(`${kind}: errors of a shared class keep their class`, async (t) => {
     const peer = await start(t, kind, { errors })
     class More extends Overdrawn {}
     for (const error of [new Overdrawn(7), new More(7)]) {
@@ -115,7 +115,7 @@ for (const kind of ['thread', 'process'] as const) {
     await ended
   })
 
-  test(`${kind}: a call that takes too long is over at its deadline`, async (t) => {
+  test(`${kind}: a call times out at its deadline`, async (t) => {
     const peer = await start(t, kind)
     const error = await rejection(peer.call('never', undefined, { timeout: 50 }))
     assert.is(error.code, 'TIMEOUT')
@@ -127,7 +127,7 @@ for (const kind of ['thread', 'process'] as const) {
     assert.is(error.code, 'BAD_MESSAGE')
   })
 
-  test(`${kind}: a crash over there is the crash of the peer`, async (t) => {
+  test(`${kind}: a remote crash is the crash of the peer`, async (t) => {
     const peer = await start(t, kind)
     const ended = reasonOf(peer)
     const error = await rejection(peer.call('throw', 'boom'))
@@ -146,7 +146,7 @@ for (const kind of ['thread', 'process'] as const) {
     assert.is((await ended).type, 'noconnection')
   })
 
-  test(`OTP-133 ${kind}: a loop that is blocked is killed`, async (t) => {
+  test(`OTP-133 ${kind}: a peer with a blocked loop is killed`, async (t) => {
     const peer = await start(t, kind, { blockedTimeout: 400 })
     const error = await rejection(peer.call('spin'))
     assert.is(error.code, 'NOCONNECTION')
@@ -164,7 +164,7 @@ for (const kind of ['thread', 'process'] as const) {
     assert.ok(heard.length > 0)
   })
 
-  test(`OTP-138 ${kind}: a supervisor brings it back`, async (t) => {
+  test(`OTP-138 ${kind}: a supervisor restarts a peer`, async (t) => {
     const supervisor = await startSupervisor({
       strategy: 'one_for_one',
       children: [peerSpec({ kind, module }, { id: 'it' })],

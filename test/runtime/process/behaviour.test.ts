@@ -58,7 +58,7 @@ test('a definition is copied data, from which many actors start', async (t) => {
   assert.equal([await a.call('read'), await b.call('read')], [1, 2])
 })
 
-test('a stray error ends the actor, or is only told when the behaviour says so', async (t) => {
+test('a stray error crashes the actor, or is reported if so defined', async (t) => {
   t.expectStray(2)
   const strays = hear(t, 'stray')
   const straying = (stray: 'crash' | 'report') =>
@@ -104,14 +104,14 @@ test('every error of the family is one, and keeps code, cause and data', () => {
   assert.is((null as unknown) instanceof CaduceusError, false)
 })
 
-test('an error of another copy of the library is of the family, too', () => {
+test('an error of another library copy is of the family, too', () => {
   const brand = Symbol.for('caduceus.error')
   const foreign = Object.assign(Object.create({ [brand]: true }), { code: 'TIMEOUT' })
   assert.ok(foreign instanceof CaduceusError)
   assert.is(foreign instanceof RuntimeError, false)
 })
 
-test('values are shown short and safely, whatever they are', () => {
+test('any value is printed short and without throwing', () => {
   assert.equal(
     [
       undefined,
@@ -146,7 +146,7 @@ test('values are shown short and safely, whatever they are', () => {
   ])
 })
 
-test('what a definition leaves out is as documented', () => {
+test('omitted fields of a definition have their documented defaults', () => {
   const { trapExit, mailboxLimit, stray, terminateTimeout } = defineActor({ name: 'x', init: () => ({}) })
   assert.equal([trapExit, mailboxLimit, stray, terminateTimeout], [false, 100_000, 'crash', 5_000])
 })

@@ -82,7 +82,7 @@ test('OTP-89 a call rejects with TIMEOUT after 5000 ms or its own time, with det
   gates[0]?.resolve('late')
 })
 
-test('OTP-90 after a timeout the server works on, and its late reply reaches nobody', async (t) => {
+test('OTP-90 after a timeout the server works on, and its reply is dropped', async (t) => {
   const clock = createFakeClock()
   const { behaviour, gates } = server()
   const ref = await start(t, behaviour, undefined, { clock })
@@ -95,7 +95,7 @@ test('OTP-90 after a timeout the server works on, and its late reply reaches nob
   await rejection(call, 'TIMEOUT')
 })
 
-test('OTP-90 a call whose caller gave up before it was begun is not begun', async (t) => {
+test('OTP-90 a call aborted before it begins is not handled', async (t) => {
   const clock = createFakeClock()
   const { behaviour, gates, handled } = server()
   const ref = await start(t, behaviour, undefined, { clock })
@@ -223,7 +223,7 @@ test('wrong names and options of calls and casts are refused before sending', as
   assert.is(await ref.call('echo', 'alive'), 'alive')
 })
 
-test('calls without a limit wait as long as it takes', async (t) => {
+test('a call with an infinite timeout waits as long as it takes', async (t) => {
   const clock = createFakeClock()
   const { behaviour, gates } = server()
   const ref = await start(t, behaviour, undefined, { clock })
@@ -234,7 +234,7 @@ test('calls without a limit wait as long as it takes', async (t) => {
   assert.is(await call, 'at last')
 })
 
-test('no rejection of a promise that the runtime handed out is ever unhandled', async (t) => {
+test('no promise of the runtime causes an unhandled rejection', async (t) => {
   const clock = createFakeClock()
   const { behaviour } = server()
   const host = await startHost(t, { trapExit: true, clock })

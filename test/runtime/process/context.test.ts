@@ -73,7 +73,7 @@ test('JS-6 sends, stops and names of a dead incarnation have no effect', async (
   assert.equal([registry.whereis('mine'), target.alive], [undefined, true])
 })
 
-test('a handler of a dead incarnation that rejects is of no consequence', async (t) => {
+test('a late rejection of a dead incarnation is ignored', async (t) => {
   const crashes = hear(t, 'crash')
   const { behaviour, die } = zombie(() => 'done')
   const gate = deferred<never>()
@@ -142,7 +142,7 @@ test('a resource that fails to release is reported, and the others are released'
   )
 })
 
-test('releasing is waited for at most 5 s, and what took longer is reported', async (t) => {
+test('a release has at most 5 s, and a slower one is reported', async (t) => {
   const clock = createFakeClock()
   const notices = hear(t, 'notice')
   const host = await startHost(t, { clock })
@@ -159,7 +159,7 @@ test('releasing is waited for at most 5 s, and what took longer is reported', as
   )
 })
 
-test('what owns may still send while it is released, as a last will', async (t) => {
+test('a resource may send messages while it is released', async (t) => {
   const other = await startHost(t)
   const host = await startHost(t)
   const child = await startHost(t, { under: other.ctx })
@@ -197,7 +197,7 @@ test('own refuses what cannot be released', async (t) => {
   }
 })
 
-test('ctx.signal is one signal, aborted when the actor ends, with why', async (t) => {
+test('ctx.signal is aborted once with the exit reason', async (t) => {
   const host = await startHost(t)
   const { signal } = host.ctx
   assert.is(host.ctx.signal, signal)

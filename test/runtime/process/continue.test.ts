@@ -6,7 +6,7 @@ import { deferred, Notes, start, turn } from '../_actors.js'
 
 const test = suite('continue')
 
-test('OTP-93 what init continues with runs before messages that came meanwhile', async (t) => {
+test('OTP-93 continuations of init run before waiting messages', async (t) => {
   const gate = deferred()
   const notes = new Notes<string>()
   const behaviour = defineActor({

@@ -31,7 +31,7 @@ test('OTP-91 a reply may be given later, while the server handles other messages
   assert.is(await reply, 42)
 })
 
-test('OTP-91 a second reply is dropped, in whatever order they come', async (t) => {
+test('OTP-91 a second reply is dropped, in either order', async (t) => {
   const given = new Notes<Deferred<number>>()
   const behaviour = defineActor({
     name: 'twice',

@@ -7,7 +7,7 @@ import { ended, Notes, startHost, thrown, turn } from '../_actors.js'
 
 const test = suite('links')
 
-test('OTP-82 a link is symmetric: either end takes the other along', async (t) => {
+test('OTP-82 a link is symmetric: either exit reaches the other', async (t) => {
   for (const first of [0, 1]) {
     const hosts = [await startHost(t), await startHost(t)] as const
     hosts[0].ctx.link(hosts[1].ref)
@@ -36,7 +36,7 @@ test('OTP-82 a link is idempotent: one exit arrives, and one unlink removes it',
   assert.is(watcher.exits.seen.length, 1)
 })
 
-test('OTP-82 whoever outlives a link keeps nothing of the one who has ended', async (t) => {
+test('OTP-82 the survivor of a link retains nothing of the other', async (t) => {
   const watcher = await startHost(t, { trapExit: true })
   for (let round = 0; round < 3; round++) {
     const other = await startHost(t)
@@ -128,7 +128,7 @@ test('OTP-84 the exit of the parent is never a message: it ends the actor', asyn
   }
 })
 
-test('OTP-86 JS-2 what a process sent before it died is seen before its exit', async (t) => {
+test('OTP-86 JS-2 messages of a process arrive before its exit signal', async (t) => {
   const order = new Notes<unknown>()
   const receiver = defineActor({
     name: 'receiver',
@@ -177,7 +177,7 @@ test('an exit passes a chain of 20,000 linked actors without a stack overflow', 
   assert.is(exits.length, 20_000)
 })
 
-test('what is no reference is refused, naming what came', async (t) => {
+test('a wrong reference is refused with what was given', async (t) => {
   const host = await startHost(t)
   const wrong = { id: 1 } as never
   const message = 'expected a reference to a process, got an object with keys [id]'

@@ -23,7 +23,7 @@ test('OTP-85 JS-3 each monitor gives one DOWN with process and reason', async (t
   assert.ok(downs.every((down) => down.process === target.ref && down.reason === reason))
 })
 
-test('OTP-85 a monitor is one-way: the end of the watcher is nothing to the watched', async (t) => {
+test('OTP-85 a monitor is one-way: the watched ignores the watcher', async (t) => {
   const [watcher, target] = [await startHost(t), await startHost(t)]
   watcher.ctx.monitor(target.ref)
   watcher.ref.kill()
@@ -57,7 +57,7 @@ test('OTP-85 after demonitor no DOWN comes, not even one in the mailbox', async 
   assert.equal([down?.monitor === kept, watcher.downs.seen.length], [true, 1])
 })
 
-test('OTP-86 JS-2 what a process sent before it died is seen before its DOWN', async (t) => {
+test('OTP-86 JS-2 messages of a process arrive before its DOWN', async (t) => {
   const order = new Notes<unknown>()
   const host = await startHost(t, { trapExit: true })
   const receiver = defineActor({
@@ -147,7 +147,7 @@ test('a throwing onExit callback fails its owner, and all others are called', as
   )
 })
 
-test('a monitor of somebody who has died is given up by the watched process', async (t) => {
+test('the monitor of a dead watcher is removed', async (t) => {
   const target = await startHost(t)
   const fired: Monitor[] = []
   for (let i = 0; i < 3; i++) {

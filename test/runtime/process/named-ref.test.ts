@@ -60,7 +60,7 @@ async function supervise(t: TestContext, behaviour: ReturnType<typeof service>['
   return { clock, registry, tree, named, crashIt }
 }
 
-test('OTP-102 a name finds each new incarnation, where a reference stays dead', async (t) => {
+test('OTP-102 a name finds each new incarnation, a reference does not', async (t) => {
   const { behaviour, starts } = service()
   const { named, crashIt } = await supervise(t, behaviour)
   const first = named.current

@@ -57,7 +57,7 @@ test('OTP-87 all names of a dead process are free', async (t) => {
   assert.equal([registry.whereis('one') === other.ref, registry.state('two').state], [true, 'ended'])
 })
 
-test('OTP-87 OTP-104 a name is free by the time a DOWN or an EXIT is seen', async (t) => {
+test('OTP-87 OTP-104 a name is free when DOWN or EXIT arrives', async (t) => {
   const registry = new Registry()
   const holder = await startHost(t, { registry })
   registry.register('one', holder.ref)
@@ -81,7 +81,7 @@ test('OTP-87 OTP-104 a name is free by the time a DOWN or an EXIT is seen', asyn
   assert.equal(await seen.next(3), ['ended', 'ended', 'ended'])
 })
 
-test('OTP-105 a name that is taken back is unknown again, and can be given anew', async (t) => {
+test('OTP-105 an unregistered name is unknown and can be reused', async (t) => {
   const host = await startHost(t)
   const { registry } = host.ctx
   registry.register('one', host.ref)
@@ -95,7 +95,7 @@ test('OTP-105 a name that is taken back is unknown again, and can be given anew'
   assert.is(registry.state('one').state, 'ended')
 })
 
-test('a name that an actor takes in its init is up when that init is done', async (t) => {
+test('a name registered in init is up when init is done', async (t) => {
   const host = await startHost(t)
   const { registry } = host.ctx
   const gate = deferred()

@@ -98,7 +98,7 @@ test('an init that fails because its child declined has failed and leaves nothin
   assert.is(exit?.reason.type, 'crash')
 })
 
-test('OTP-16 an init that stops fails the start with that reason, without terminate', async (t) => {
+test('OTP-16 ctx.stop in init fails the start with that reason', async (t) => {
   const host = await startHost(t, { trapExit: true })
   const notes = new Notes<string>()
   const behaviour = starting(
@@ -139,7 +139,7 @@ test('OTP-17 an init that takes too long is killed with START_TIMEOUT', async (t
   assert.is(clock.pending, 0)
 })
 
-test('an init that finishes after its start has failed changes nothing', async () => {
+test('an init that finishes after a failed start changes nothing', async () => {
   const clock = createFakeClock()
   const gates = [deferred<object>(), deferred<object>()]
   const refs: ActorRef[] = []
@@ -161,7 +161,7 @@ test('an init that finishes after its start has failed changes nothing', async (
   )
 })
 
-test('an actor that is ended during init fails the start at once, with the reason', async (t) => {
+test('an actor killed during init fails the start with the reason', async (t) => {
   const host = await startHost(t, { trapExit: true })
   const refs = new Notes<ActorRef>()
   const hanging = starting((ctx) => {
@@ -184,7 +184,7 @@ test('an actor that is ended during init fails the start at once, with the reaso
   }
 })
 
-test('a failed start has released what init had taken before it rejects', async (t) => {
+test('a failed start releases resources of init before it rejects', async (t) => {
   const host = await startHost(t, { trapExit: true })
   const notes = new Notes<string>()
   const takes = (then: (ctx: ActorContext) => unknown) =>
@@ -237,7 +237,7 @@ test('JS-4 children start one by one in order and stop in reverse order', async 
   assert.equal(notes.seen, [...up, 'b stops', 'b is gone', 'a stops', 'a is gone'])
 })
 
-test('OTP-19 a name that is taken refuses the newcomer and leaves the holder alone', async (t) => {
+test('OTP-19 a taken name fails the newcomer and spares the holder', async (t) => {
   const host = await startHost(t)
   const inits = new Notes<string>()
   const behaviour = starting(() => {
@@ -293,7 +293,7 @@ test('invalid behaviours and options are refused with field, expected and given'
   assert.is(host.ref.alive, true)
 })
 
-test('an actor whose init fails as the start of another one does is reported itself', async (t) => {
+test('an init that throws START_FAILED is reported as its own crash', async (t) => {
   const crashes = hear(t, 'crash')
   const behaviour = defineActor({
     name: 'starter',

@@ -51,7 +51,7 @@ test('OTP-96 terminate runs on a stop that the actor asks for, and on an error',
   assert.equal(notes.seen, ['shutdown', 'crash: broken'])
 })
 
-test('OTP-96 terminate runs on the end of the parent only when exits are trapped', async (t) => {
+test('OTP-96 terminate runs on parent exit only when trapping exits', async (t) => {
   const notes = new Notes<string>()
   const host = await startHost(t)
   const plain = await host.ctx.start(mortal(new Notes()))
@@ -97,7 +97,7 @@ test('OTP-97 stop ends an actor with the reason normal unless told otherwise', a
   assert.equal(await ref.stop(), normal)
 })
 
-test('OTP-97 stopping a child with the default reason leaves its parent alone', async (t) => {
+test('OTP-97 a child stopped as normal does not stop its parent', async (t) => {
   const host = await startHost(t)
   const child = await host.ctx.start(mortal(new Notes()))
   await child.stop()
@@ -110,7 +110,7 @@ test('OTP-97 stop of a dead actor rejects with NOPROC', async (t) => {
   await rejection(ref.stop(), 'NOPROC')
 })
 
-test('OTP-97 stop answers the reason it really ended with when that is another one', async (t) => {
+test('OTP-97 stop resolves with the actual exit reason', async (t) => {
   const error = new Error('in terminate')
   const behaviour = mortal(new Notes(), {}, () => {
     throw error
@@ -133,7 +133,7 @@ test('OTP-97 stop gives up waiting after its timeout while the actor goes on end
   assert.equal(await ended(ref), normal)
 })
 
-test('OTP-97 a stop that finds the actor in a long handler waits for that handler', async (t) => {
+test('OTP-97 a stop waits for the handler that is running', async (t) => {
   const gate = deferred()
   const notes = new Notes<string>()
   const behaviour = defineActor({
@@ -223,7 +223,7 @@ test('OTP-37 exit normal from another process is ignored, or a message if trappi
   assert.is(plain.ref.alive, true)
 })
 
-test('OTP-37 exit with normal to oneself ends oneself', async (t) => {
+test('OTP-37 an exit with normal to itself ends an actor', async (t) => {
   const host = await startHost(t)
   host.ctx.exit(host.ref, normal)
   assert.equal(host.ref.reason, normal)
@@ -245,7 +245,7 @@ test('an exit signal ends an actor in the middle of an asynchronous handler at o
   gate.resolve()
 })
 
-test('a reason that is none is refused, with what was expected and what came', async (t) => {
+test('a wrong exit reason is refused with what was expected', async (t) => {
   const host = await startHost(t)
   const wrong = 'normal' as unknown as ExitReason
   const message = /expected \{ type \} with a type among normal, .*, got "normal"/

@@ -78,7 +78,7 @@ test('a ctx.clock timer can be cleared once or twice; other values are ignored',
   assert.equal([fired.seen, clock.pending, host.ref.alive], [[], 0, true])
 })
 
-test('the clock of a dead context arms nothing, and that is counted as refused', async (t) => {
+test('the clock of a dead context sets no timer and counts a refusal', async (t) => {
   const clock = createFakeClock()
   const host = await startHost(t, { clock })
   const timers = host.ctx.clock
@@ -91,7 +91,7 @@ test('the clock of a dead context arms nothing, and that is counted as refused',
   assert.is(processOf(host.ref).tree.afterlife.refused, 2)
 })
 
-test('sendAfter refuses what is no time', async (t) => {
+test('sendAfter refuses a wrong time', async (t) => {
   const host = await startHost(t)
   for (const ms of [-1, Number.NaN, '10' as unknown as number]) {
     const { message } = thrown(() => host.ctx.sendAfter(ms), 'BAD_OPTION')

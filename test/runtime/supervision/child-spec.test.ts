@@ -199,7 +199,7 @@ test('a rejection of a start that nobody awaits is never fatal', async () => {
   await new Promise((resolve) => setImmediate(resolve))
 })
 
-test('childSpec refuses what defineActor did not make', () => {
+test('childSpec refuses a behaviour not made by defineActor', () => {
   const error = thrown(() => childSpec(wrong<ReturnType<typeof defineActor>>({ name: 'a' }), undefined))
   assert.is(error.code, 'BAD_BEHAVIOUR')
 })

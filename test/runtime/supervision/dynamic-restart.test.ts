@@ -67,7 +67,7 @@ test('OTP-49 OTP-55 restarts of all children count together and end it with shut
   assert.is(reports.at(-1)?.child.id, 'b')
 })
 
-test('OTP-56 one that was restarted by its parent has no children', async (t) => {
+test('OTP-56 a dynamic supervisor restarted by its parent has no children', async (t) => {
   const log = new Recorder()
   const tree = await startTree(t, {
     strategy: 'one_for_one',
@@ -83,7 +83,7 @@ test('OTP-56 one that was restarted by its parent has no children', async (t) =>
   assert.is((await dynamicSupervisorAt(second).count()).specs, 0)
 })
 
-test('others are served while a dead child lets go of what it owned', async (t) => {
+test('requests are served while a dead child releases resources', async (t) => {
   const log = new Recorder()
   const released = gate()
   const pool = await startPool(t)
@@ -98,7 +98,7 @@ test('others are served while a dead child lets go of what it owned', async (t) 
   assert.equal(await log.next(1), ['start slow'])
 })
 
-test('a stop waits for a dead child that still lets go, and does not start it again', async (t) => {
+test('a stop waits for releases of a dead child and does not restart it', async (t) => {
   const log = new Recorder()
   const released = gate()
   const pool = await startPool(t)

@@ -47,7 +47,7 @@ test('OTP-73 maxChildren counts restarting children and refuses before start run
   )
 })
 
-test('OTP-73 starts that failed or were ignored take no place', async (t) => {
+test('OTP-73 failed and ignored starts do not count for maxChildren', async (t) => {
   const log = new Recorder()
   const pool = await startPool(t, { maxChildren: 1 })
   const { plan, spec } = breakable(log, 'a')
@@ -62,7 +62,7 @@ test('OTP-73 starts that failed or were ignored take no place', async (t) => {
   await add(pool, worker(log, 'b'))
 })
 
-test('OTP-76 terminateChild takes a reference, also the old one of a restarting child', async (t) => {
+test('OTP-76 terminateChild takes also the old reference of a restarting child', async (t) => {
   const log = new Recorder()
   const pool = await startPool(t, { intensity: Number.POSITIVE_INFINITY })
   const { plan, spec } = breakable(log, 'a')
@@ -92,7 +92,7 @@ test('OTP-76 foreign, ended and earlier references are NOT_FOUND', async (t) => 
   assert.is((await failure(pool.terminateChild(second))).code, 'NOT_FOUND')
 })
 
-test('OTP-27 children stop all at once: the time is that of the slowest', async (t) => {
+test('OTP-27 children stop concurrently, within the slowest shutdown', async (t) => {
   const log = new Recorder()
   const clock = createFakeClock()
   const pool = await startPool(t, { clock })
@@ -122,7 +122,7 @@ test('OTP-27 children stop all at once: the time is that of the slowest', async 
   assert.equal(await stopping, shutdown)
 })
 
-test('OTP-28 told to stop with normal it ends normal, its children with shutdown', async (t) => {
+test('OTP-28 stop with normal exits normal, its children with shutdown', async (t) => {
   const log = new Recorder()
   const pool = await startPool(t)
   const child = ending(await add(pool, worker(log, 'a')))

@@ -47,7 +47,7 @@ test('OTP-49 intensity N allows N restarts in the window, and not one more', asy
   }
 })
 
-test('OTP-48 a restart is immediate: no time has to pass', async (t) => {
+test('OTP-48 a restart is immediate, without a delay', async (t) => {
   const { tree, clock, log } = await pair(t, {})
   ;(await workerOf(tree, 'a')).kill()
   assert.equal(await log.next(2), ['end a', 'start a'])
@@ -107,7 +107,7 @@ test('OTP-52 restarts of all children count together', async (t) => {
   assert.not(await survives(tree, 'b'))
 })
 
-test('OTP-53 what is done by hand, and ends that restart nobody, do not count', async (t) => {
+test('OTP-53 manual restarts and ends without restart do not count', async (t) => {
   const { tree, log } = await pair(t, { intensity: 0 })
   for (let i = 0; i < 3; i++) {
     await tree.terminateChild('a')
@@ -221,7 +221,7 @@ test('OTP-58 a healthy start does not reset the window', async (t) => {
   assert.not(await survives(tree))
 })
 
-test('OTP-59 the ring of restart times answers as a list of all of them would', () => {
+test('OTP-59 the restart ring agrees with a list of all restarts', () => {
   let seed = 1
   const random = (below: number): number => {
     seed = (seed * 48_271) % 2_147_483_647

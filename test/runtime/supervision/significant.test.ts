@@ -88,7 +88,7 @@ test('OTP-60 an end before a restart, or of a plain child, does not count', asyn
   assert.ok(tree.ref.alive)
 })
 
-test('OTP-61 all_significant: the last active one takes the supervisor along', async (t) => {
+test('OTP-61 all_significant: the last significant end stops the supervisor', async (t) => {
   const significant = { significant: true } as const
   const { tree, ended, cast } = await startTree(
     t,
@@ -110,7 +110,7 @@ test('OTP-62 a stop by hand never counts', async (t) => {
   assert.ok(tree.ref.alive)
 })
 
-test("OTP-62 a stop by a sibling's restart does not count either", async (t) => {
+test('OTP-62 a stop for the restart of a sibling never counts', async (t) => {
   const temporary = { significant: true, restart: 'temporary' } as const
   const { tree, cast, registry } = await startTree(t, 'any_significant', child('a'), child('b', temporary))
   await cast('a', 'crash')

@@ -117,7 +117,7 @@ test('OTP-44 a transient sibling that ended normally restarts with the group', a
   }
 })
 
-test('OTP-44 so is one that was stopped by hand', async (t) => {
+test('OTP-44 a manually stopped sibling is started again with the group', async (t) => {
   const { tree, crash } = await family(t, 'one_for_all', three)
   await tree.terminateChild('b')
   assert.equal(await crash('a'), ['end b', 'end a', 'end c', 'start a', 'start b', 'start c'])

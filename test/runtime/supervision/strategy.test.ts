@@ -20,11 +20,11 @@ test('OTP-32 normal and shutdown, with or without detail, are the normal exits',
   assert.equal(ends.map(isNormal), [true, true, true, false, false, false])
 })
 
-test('OTP-33 a permanent child is restarted whatever its end', () => {
+test('OTP-33 a permanent child is restarted after every exit', () => {
   assert.ok(ends.every((reason) => shouldRestart('permanent', reason)))
 })
 
-test('OTP-34 JS-5 a transient child is restarted after an abnormal end only', () => {
+test('OTP-34 JS-5 a transient child is restarted only after abnormal exits', () => {
   assert.equal(
     ends.map((reason) => shouldRestart('transient', reason)),
     [false, false, false, true, true, true],

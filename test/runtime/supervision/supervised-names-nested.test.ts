@@ -73,7 +73,7 @@ test('a name ends when the supervisor above it gives up and is not restarted', a
   }
 })
 
-test('a name ends when giving up went all the way to the root', async (t) => {
+test('a name ends when the root supervisor has given up', async (t) => {
   const { plan, registry, tree } = await nested(t, 'permanent')
   const ended = ending(tree.ref)
   plan.failures = 1_000

@@ -21,7 +21,7 @@ const counter = defineActor({
   },
 })
 
-test('OTP-102 a name finds the next incarnation, a reference stays dead', async (t) => {
+test('OTP-102 a name finds the next incarnation, a reference does not', async (t) => {
   const registry = new Registry()
   await startTree(t, { strategy, registry, children: [childSpec(counter, undefined, { name: 'hits' })] })
   const hits = registry.named<typeof counter>('hits')

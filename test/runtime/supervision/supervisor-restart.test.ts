@@ -120,7 +120,7 @@ test('OTP-37 an exit with normal from another process does nothing to a child', 
   assert.equal(await log.next(4), ['start a', 'start b', 'end a', 'start a'])
 })
 
-test('OTP-38 OTP-99 whoever waits for a killed child gets its reason at once', async (t) => {
+test('OTP-38 OTP-99 callers of a killed child get the reason at once', async (t) => {
   const log = new Recorder()
   const tree = await startTree(t, { strategy, children: [worker(log, 'a')] })
   const a = await workerOf(tree, 'a')
@@ -176,7 +176,7 @@ test('OTP-47 a failed restart is retried, and requests are served in between', a
   assert.ok(contexts.length > 2 && contexts.slice(1).every((context) => context === 'start_error'))
 })
 
-test('OTP-47 a stop gets in between failing restarts', async (t) => {
+test('OTP-47 a stop is served between failing restarts', async (t) => {
   const log = new Recorder()
   const health = { broken: false }
   const init = (): void => {

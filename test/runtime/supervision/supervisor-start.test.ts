@@ -87,7 +87,7 @@ test('OTP-12 any other answer, a throw and a rejection are a failed start', asyn
   }
 })
 
-test('a start that answers a process of somebody else is refused', async (t) => {
+test('a start that returns a foreign process is refused', async (t) => {
   const log = new Recorder()
   const other = await startActor(defineActor({ name: 'other', init: () => 0 }), undefined, { logger: false })
   t.after(() => other.kill())
@@ -97,7 +97,7 @@ test('a start that answers a process of somebody else is refused', async (t) => 
   assert.ok(other.alive)
 })
 
-test('OTP-13 what a start hands over besides goes to who asked for the child', async (t) => {
+test('OTP-13 the extra value of a start is returned by startChild', async (t) => {
   const log = new Recorder()
   const tree = await startTree(t, { strategy: 'one_for_one' })
   const withExtra = startedBy('a', async (ctx) => ({
@@ -201,7 +201,7 @@ test('OTP-16 an init that ignores exits normally, and the child counts as ignore
   assert.equal(crashes, [])
 })
 
-test('OTP-16 an init that asks to stop is a failed start, with the reason it gave', async () => {
+test('OTP-16 ctx.stop in init is a failed start with that reason', async () => {
   const log = new Recorder()
   const children = [worker(log, 'a', { init: (ctx) => ctx.stop({ type: 'shutdown', detail: 'no licence' }) })]
   const error = await failure(startSupervisor({ strategy: 'one_for_one', logger: false, children }))

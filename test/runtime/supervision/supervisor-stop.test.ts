@@ -31,7 +31,7 @@ test('OTP-21 children stop in reverse order, one at a time, each asked with shut
   assert.equal(log.rest(), ['end b', 'end a'])
 })
 
-test('OTP-21 a child counts as stopped when what it owned is released', async (t) => {
+test('OTP-21 a child counts as stopped once its resources are released', async (t) => {
   const log = new Recorder()
   const released = gate()
   const init = (ctx: ActorContext): void =>
@@ -63,7 +63,7 @@ test('OTP-22 brutal_kill ends a child at once as killed, without terminate', asy
   assert.equal(reports, [])
 })
 
-test('OTP-23 infinity waits as long as it takes, for a worker, too', async (t) => {
+test('OTP-23 shutdown infinity waits as long as it takes, for workers too', async (t) => {
   const log = new Recorder()
   const clock = createFakeClock()
   const leave = gate()
@@ -106,7 +106,7 @@ test('OTP-24 a child beyond its shutdown time is killed, and terminate is ignore
   assert.is(clock.pending, 0)
 })
 
-test('OTP-6 a shutdown of 0 ms asks, and kills at once if the child is not gone', async (t) => {
+test('OTP-6 a shutdown of 0 ms asks and then kills at once', async (t) => {
   const log = new Recorder()
   const clock = createFakeClock()
   const never = new Promise(() => {})
@@ -127,7 +127,7 @@ test('OTP-6 a shutdown of 0 ms asks, and kills at once if the child is not gone'
   assert.equal(log.rest(), ['start a', 'asked', 'end a'])
 })
 
-test('OTP-25 a child that unlinked itself is stopped and waited for all the same', async (t) => {
+test('OTP-25 a child that unlinked itself is still stopped and awaited', async (t) => {
   const log = new Recorder()
   const tree = await startTree(t, { strategy, children: [worker(log, 'a')] })
   await tree.startChild(worker(log, 'b', { trapExit: true, init: (ctx) => ctx.unlink(tree.ref) }))
@@ -198,7 +198,7 @@ test('OTP-29 the exit of its parent stops a supervisor, children first', async (
   assert.equal(log.rest(), ['start x', 'start y', 'end y', 'end x'])
 })
 
-test('OTP-29 exit signals of anybody else do nothing to a supervisor', async (t) => {
+test('OTP-29 exit signals of other processes do not stop a supervisor', async (t) => {
   const log = new Recorder()
   const inner = supervisorSpec({ name: 'inner', strategy, children: [worker(log, 'x')] })
   const outer = await startTree(t, { strategy, children: [inner, worker(log, 'b')] })

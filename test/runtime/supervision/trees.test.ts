@@ -358,7 +358,7 @@ test(`${runs} known tree lives: one incarnation at a time, no orphan, no hang`, 
   timeout: 110_000,
 })
 
-test(`${runs} lives that nobody has seen keep it, too (TREES_SEED=${fresh})`, () => hold(fresh), {
+test(`${runs} new tree lives keep the promises, too (TREES_SEED=${fresh})`, () => hold(fresh), {
   timeout: 110_000,
 })
 

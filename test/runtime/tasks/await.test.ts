@@ -153,7 +153,7 @@ test('OTP-80 a consumer that stops early leaves no task behind', async (t) => {
   assert.ok(signals.slice(1).every((signal) => signal.aborted))
 })
 
-test('OTP-80 a crash costs its own item', async (t) => {
+test('OTP-80 a crash fails its own item only', async (t) => {
   const { tasks } = await startTasks(t)
   const outcomes: string[] = []
   const work = (item: number) => {
@@ -172,7 +172,7 @@ test('outcomeOf never rejects', async (t) => {
   assert.ok(outcome.type === 'exit' && outcome.error instanceof RuntimeError)
 })
 
-test('a task supervisor that has ended refuses tasks in the caller', async () => {
+test('an ended task supervisor refuses tasks in the caller', async () => {
   const tree = await startSupervisor({ strategy: 'one_for_one', logger: false })
   const { extra, ref } = await tree.startChild(taskSupervisorSpec())
   await tree.stop()

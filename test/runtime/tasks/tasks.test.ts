@@ -111,7 +111,7 @@ test('cancel aborts the signal, releases resources and rejects with EXITED', asy
   task.cancel()
 })
 
-test('what a cancelled task still does is refused and counted', async (t) => {
+test('late actions of a cancelled task are refused and counted', async (t) => {
   const { tasks, tree, neighbour } = await place(t)
   const go = gate()
   const seen = gate<string[]>()
@@ -141,14 +141,14 @@ test('what a cancelled task still does is refused and counted', async (t) => {
   assert.is((await tree.count()).active, 2)
 })
 
-test('a task that ended normally may still send: it was not cut off', async (t) => {
+test('a task that ended normally may still send messages', async (t) => {
   const { tasks, neighbour } = await place(t)
   const later = gate<string>()
   await tasks.start(() => void setImmediate(() => neighbour.call('id').then(later.open))).result
   assert.is(await later.opened, 'neighbour')
 })
 
-test('a task over its time is killed', async (t) => {
+test('a task beyond its timeout is killed', async (t) => {
   const clock = createFakeClock()
   const { tasks, log } = await place(t, {}, { clock })
   await tasks.start(() => turn(), { timeout: 100 }).result

@@ -72,7 +72,7 @@ test('with clock grain the timer is cleared only when the tree ends and nothing 
   assert.equal(fired, [])
 })
 
-test('on an exact clock a deadline has fired once its time has come, and not before', async () => {
+test('on an exact clock a deadline fires exactly at its time', async () => {
   const clock = createFakeClock()
   const { fired, arm } = probes(clock)
   const lengths = [60_000, 2_000, 1_000, 5_000, 100, 1, 0, 17, 33.3, 1_000]
@@ -129,7 +129,7 @@ test('with an exact clock the timer goes with the last deadline and moves forwar
   )
 })
 
-test('what is left of a wait is exact on an exact clock, and rounded up on another', async () => {
+test('remaining times are exact on an exact clock, else rounded up', async () => {
   for (const [clock, due] of [
     [createFakeClock(), 123],
     [coarseClock(), 208],
@@ -173,7 +173,7 @@ test('an expiry may disarm others and arm new ones', async () => {
   )
 })
 
-test('one timer serves all, and only while something waits', async () => {
+test('one timer serves all deadlines, and only while one is pending', async () => {
   const clock = coarseClock()
   const { deadlines, arm } = probes(clock)
   assert.is(clock.pending, 0)
@@ -198,7 +198,7 @@ test('an infinite deadline never fires and needs no timer', async () => {
   assert.equal([fired, clock.pending], [[], 0])
 })
 
-test('a clock that says nothing of a grain is exact', async () => {
+test('a clock without a grain is exact', async () => {
   const exact = createFakeClock()
   const clock = { now: exact.now, setTimeout: exact.setTimeout, clearTimeout: exact.clearTimeout }
   const deadlines = new Deadlines(clock)

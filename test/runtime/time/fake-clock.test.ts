@@ -39,7 +39,7 @@ test('a timer set by a timer fires in the same advance when it falls due', async
   assert.equal(fired, [10, 20, 30])
 })
 
-test('what a timer sets off in promises is done before the next timer fires', async () => {
+test('promises of a timer settle before the next timer fires', async () => {
   const clock = createFakeClock()
   const order: string[] = []
   const work = async (): Promise<void> => {

@@ -24,7 +24,7 @@ function wait({ ms = 100, signal }: { ms?: number; signal?: AbortSignal } = {}) 
   return { clock, notes, over, settle, fail }
 }
 
-test('a wait settles once, is undone once before that, and leaves no timer', async () => {
+test('a wait settles once, after its undo, and leaves no timer', async () => {
   const { clock, notes, over, settle, fail } = wait()
   assert.is(clock.pending, 1)
   settle('first')

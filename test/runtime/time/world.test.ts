@@ -101,7 +101,7 @@ test('a world may be of a class, or a clock with some of it', () => {
   assert.is(id().length, 21)
 })
 
-test('whoever uses another source is found', async () => {
+test('use of a source outside of the world is detected', async () => {
   const uses: readonly (() => unknown)[] = [
     () => Date.now(),
     () => new Date(),

@@ -87,7 +87,7 @@ test('OTP-114 children are listed in start order, also those that do not run now
   assert.equal([b.status, b.restarts, inspect(tree.ref).restartsLeft], ['running', 1, 2])
 })
 
-test('dynamic children and tasks are part of the picture', async (t) => {
+test('the tree shows dynamic children and tasks', async (t) => {
   const log = new Recorder()
   const tree = await startTree(t, { strategy, children: [dynamicSupervisorSpec({ name: 'pool' })] })
   const tasks = (await tree.startChild(taskSupervisorSpec({ name: 'tasks' }))).extra as TaskSupervisor
@@ -108,7 +108,7 @@ test('dynamic children and tasks are part of the picture', async (t) => {
   assert.is(child(child(inspect(tree.ref), 'tasks'), 'request 1').kind, 'task')
 })
 
-test('an actor may say in a few words how it is', async (t) => {
+test('an actor may describe its state in a few words', async (t) => {
   class State {
     hits = 2;
     [describe](): string {
@@ -151,7 +151,7 @@ test('a user describe that throws or is invalid does not break inspection', asyn
   assert.is(formatTree(inspect(tree.ref)).split('\n').length, 7)
 })
 
-test('a process that has ended is shown with its reason, and starting ones as such', async (t) => {
+test('ended processes show their reason, and starting ones their phase', async (t) => {
   const log = new Recorder()
   const ready = gate()
   const tree = await startTree(t, { strategy })

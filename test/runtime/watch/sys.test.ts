@@ -67,7 +67,7 @@ test('OTP-112 state can be read between two messages', async (t) => {
   assert.is((await getState<{ balance: number }>(ref)).balance, 5)
 })
 
-test('OTP-112 a look waits for the message that is being handled, and not for ever', async (t) => {
+test('OTP-112 getState waits for the running handler, up to a timeout', async (t) => {
   const { ref, clock } = await startAccount(t)
   let release: () => void = () => {}
   const held = ref.call('wait', new Promise<void>((resolve) => (release = resolve)))
@@ -91,7 +91,7 @@ test('OTP-112 state can be replaced, and stays when the replacement throws', asy
   assert.is(await ref.call('read'), 7)
 })
 
-test('OTP-112 a suspended actor lets messages wait until it is resumed', async (t) => {
+test('OTP-112 a suspended actor queues messages until it is resumed', async (t) => {
   const { ref, clock } = await startAccount(t)
   suspend(ref)
   ref.cast('pay', 1)
@@ -277,7 +277,7 @@ test('OTP-112 messages can be counted', async (t) => {
   assert.is(counters().messagesIn, 2)
 })
 
-test('OTP-112 looks work on supervisors, and refuse tasks and the dead', async (t) => {
+test('OTP-112 sys calls work on supervisors and refuse tasks and dead ones', async (t) => {
   const tree = await startSupervisor({ strategy: 'one_for_one', logger: false })
   t.after(() => tree.stop())
   const { extra } = await tree.startChild(taskSupervisorSpec())
@@ -290,7 +290,7 @@ test('OTP-112 looks work on supervisors, and refuse tasks and the dead', async (
   assert.is((await failure(getState(ref)))?.code, 'NOPROC')
 })
 
-test('a look at an actor that ends first rejects with EXITED', async (t) => {
+test('getState of an actor that ends first rejects with EXITED', async (t) => {
   const { ref, clock } = await startAccount(t)
   void ref.call('wait', new Promise<void>(() => {}), { timeout: Number.POSITIVE_INFINITY })
   await clock.advance(0)
@@ -347,7 +347,7 @@ const waiter = defineActor({
   info: { timeout: ({ heard }) => heard('timeout') },
 })
 
-test('OTP-94 a timeout comes when nothing else does, and any message takes it back', async (t) => {
+test('OTP-94 an idle timeout fires unless a message comes first', async (t) => {
   const clock = createFakeClock()
   const heard: unknown[] = []
   const ref = await startActor(waiter, (word: unknown) => heard.push(word), { logger: false, clock })

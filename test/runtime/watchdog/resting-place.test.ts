@@ -18,7 +18,7 @@ test('the loop rests in the system call that it left idle three times in a row',
   assert.is(rest.is('281 0xe'), true)
 })
 
-test('where the system says nothing, no loop is known to rest', () => {
+test('without system facts no loop is known to rest', () => {
   const rest = new RestingPlace()
   for (let i = 0; i < 5; i++) rest.learn(undefined)
   assert.is(rest.is(undefined), false)

@@ -27,13 +27,13 @@ test('each block is reported once with owner and stack, wherever it hangs', asyn
   }
 })
 
-test('nobody is told of a busy loop that turns', async (t) => {
+test('a busy loop that turns is not reported', async (t) => {
   const turning = `const end = Date.now() + 2_000
     while (Date.now() < end) { block(5); await new Promise(setImmediate) }`
   assert.equal(await blocked(t, `await watched(); ${turning}`), [])
 })
 
-test('a program that was stopped and goes on was not blocked', async (t) => {
+test('a program stopped and continued was not blocked', async (t) => {
   const stopped = `const { spawn } = await import('node:child_process')
     for (let i = 0; i < 3; i++) {
       const again = spawn('sh', ['-c', 'kill -STOP ' + process.pid + '; sleep 0.7; kill -CONT ' + process.pid])
@@ -70,13 +70,13 @@ test('a breakpoint is no block, and a block is reported beside a debugger', asyn
   assert.match(events[0]?.stack.join('\n') ?? '', /\bspin \(/)
 })
 
-test('with exit it kills the program, and says why', async (t) => {
+test('with exit the watchdog kills the program and says why', async (t) => {
   const { code, stderr } = await run(t, `for (;;) { block(1_000); await pause(20) }`, { onBlocked: 'exit' })
   assert.is(code, null)
   assert.match(stderr, /caduceus: the event loop was blocked for \d+ ms.*: the program ends\n {4}at .*block/s)
 })
 
-test('what never gives way is written to standard error by the thread itself', async (t) => {
+test('an endless block is written to stderr by the watchdog thread', async (t) => {
   const text = `await watched(); await hog.call('forever')`
   const { stderr } = await run(t, text, { logger: undefined }, /and goes on\n/)
   assert.match(stderr, /caduceus: the event loop was blocked for \d+ ms by hog: and goes on\n {4}at forever /)

@@ -25,7 +25,7 @@ test('each planted bug is found by its checker and stands where the list says', 
   }
 })
 
-test('a bug whose place has moved says so, and where to correct it', () => {
+test('a planted bug whose place has moved names the file to correct', () => {
   const bug: Bug = {
     name: 'early answer',
     what: '',

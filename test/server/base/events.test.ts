@@ -14,7 +14,7 @@ function listen<Name extends keyof ServerEvents>(t: TestContext, name: Name): He
   return events
 }
 
-test('a session is told of when it opens, comes back and ends', async (t) => {
+test('a session emits its opening, its return and its end', async (t) => {
   const events = listen(t, 'session')
   const server = await startTestServer(t, [count])
   const client = await new RawClient(t, server.url).open('raw', '2025-06-18')
@@ -32,7 +32,7 @@ test('a session is told of when it opens, comes back and ends', async (t) => {
   assert.equal([ended.type, ended.reason], ['ended', 'normal'])
 })
 
-test('a request is told of when it starts, and how it came out after how long', async (t) => {
+test('a request emits its start, its outcome and its duration', async (t) => {
   const crash = defineTool({
     name: 'crash',
     run() {
@@ -82,7 +82,7 @@ test('a request is told of when it starts, and how it came out after how long', 
   assert.equal(await outcome(), ['stop', 'tools/call', 'g', true])
 })
 
-test('the messages of a batch are told of like any others, in their order', async (t) => {
+test('batch messages emit like any others, in order', async (t) => {
   const server = await startTestServer(t, [count])
   const client = await new RawClient(t, server.url).open('raw', '2025-03-26')
   const [requests, notifications] = [listen(t, 'request'), listen(t, 'notification')]
@@ -136,7 +136,7 @@ test('notifications emit events both ways, and a request of a dead session has f
   assert.equal([type, code], ['error', -32603])
 })
 
-test('no event has arguments, results, ids of sessions or messages of errors in it', async (t) => {
+test('events have no arguments, results, session ids or error messages', async (t) => {
   const canary = defineTool({
     name: 'probe',
     input: { type: 'object', properties: { secret: { type: 'string' } } },
@@ -162,7 +162,7 @@ test('no event has arguments, results, ids of sessions or messages of errors in 
   }
 })
 
-test('without a listener no event is made', (t) => {
+test('without a listener no event is built', (t) => {
   const made: string[] = []
   const make = () => {
     made.push('made')
@@ -175,7 +175,7 @@ test('without a listener no event is made', (t) => {
   assert.equal([made.length, events.all.length], [1, 1])
 })
 
-test('a listener that throws stops nobody', async (t) => {
+test('a throwing event listener stops nothing', async (t) => {
   t.expectStray(2)
   t.after(
     subscribeServer('request', () => {

@@ -97,7 +97,7 @@ test('a refusal takes less than 50 ms', async (t) => {
   assert.ok(median < 50, `${median} ms`)
 })
 
-test('requests without a session are served all the same', async (t) => {
+test('requests without a session are served during a problem', async (t) => {
   const { cluster, url } = await start(t)
   cluster.problem = away
   const { body, headers } = posted('tools/call', { name: 'hello' })
@@ -105,7 +105,7 @@ test('requests without a session are served all the same', async (t) => {
   assert.is(messages[0]?.result?.content?.[0]?.text, 'hi')
 })
 
-test('/readyz says why not, and /healthz that the process works', async (t) => {
+test('/readyz gives the reason, and /healthz is ok', async (t) => {
   const { cluster, url } = await start(t)
   const client = new RawClient(t, new URL('/readyz', url).href)
   assert.is((await client.send('GET', undefined)).body, 'ok\n')
@@ -116,7 +116,7 @@ test('/readyz says why not, and /healthz that the process works', async (t) => {
   assert.is((await health.send('GET', undefined)).status, 200)
 })
 
-test('what another node asks is refused, too', async (t) => {
+test('requests of other nodes are refused, too', async (t) => {
   const { cluster, url } = await start(t)
   const client = await new RawClient(t, url).open()
   const sent: unknown[] = []

@@ -98,7 +98,7 @@ test('a restored session computes its assigned values again, others have their o
   assert.ok(shown.includes('1 true mine') || shown.includes('2 true first'))
 })
 
-test('what is said of one request counts more', () => {
+test('values of one request override those of the session', () => {
   const frame = new SessionFrame({} as never)
   const own = Object.freeze({ user: 'Ada' })
   assert.is(mergedAssigns(frame.assigns, own), own)
@@ -108,7 +108,7 @@ test('what is said of one request counts more', () => {
   assert.equal(mergedAssigns(undefined, undefined), {})
 })
 
-test('without a session there is nothing to assign to', async (t) => {
+test('assigning without a session is refused', async (t) => {
   const tool = defineTool({
     name: 'x',
     run(_, ctx) {
@@ -123,7 +123,7 @@ test('without a session there is nothing to assign to', async (t) => {
   assert.match(content?.[0]?.text ?? '', /need a session/)
 })
 
-test('what is no object is refused', async (t) => {
+test('assigning a non-object is refused', async (t) => {
   const tool = defineTool({
     name: 'x',
     run(_, ctx) {

@@ -10,7 +10,7 @@ const test = suite('server session state')
 const serve = (tools: readonly ToolDefinition[]) =>
   connect(defineServer({ name: 'state', version: '1', tools }))
 
-test('calls of one session that update one value at once lose none of the changes', async () => {
+test('concurrent updates of a session value lose no change', async () => {
   const slowly = defineTool({
     name: 'slowly',
     run: async (_args, ctx) => {

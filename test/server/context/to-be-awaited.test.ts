@@ -18,7 +18,7 @@ test('a promise used as a value throws what is missing, and can still be awaited
   assert.is(await promise, 5)
 })
 
-test('what it rejects with is no second error of the program', async () => {
+test('its rejection is not also an unhandled one', async () => {
   const promise = toBeAwaited('get', Promise.reject(new Error('gone')))
   assert.throws(() => `${promise}`, 'ctx.get(...)')
   await new Promise((resolve) => setImmediate(resolve))

@@ -172,7 +172,7 @@ test('components are frozen data, and what they were made from may change', () =
   assert.ok(frozen.every(Object.isFrozen))
 })
 
-test('methods keep their object', () => {
+test('methods of a definition object keep their this', () => {
   const own = defineResource({
     uri: 'x:own',
     name: 'own',
@@ -193,7 +193,7 @@ const badResults: [() => unknown, RegExp][] = [
 ]
 
 for (const [make, message] of badResults) {
-  test(`what nobody could read is a bad result: ${message.source}`, () => {
+  test(`an unreadable content is a bad result: ${message.source}`, () => {
     assert.throws(make, (error: ServerError) => error.code === 'BAD_RESULT' && message.test(error.message))
   })
 }

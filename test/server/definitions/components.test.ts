@@ -100,7 +100,7 @@ test('arguments and variables are completed, at most a hundred values at once', 
   for (const [ref, name] of refused) assert.is((await complete(ref, name)).error?.code, -32602)
 })
 
-test('only what is declared is offered, and asked for', async (t) => {
+test('only declared capabilities are offered and can be requested', async (t) => {
   const cases: [Partial<ServerDefinitionOptions>, object][] = [
     [{}, { tools: { listChanged: true } }],
     [{ tools: [] }, { tools: { listChanged: true } }],
@@ -168,7 +168,7 @@ test('components added and removed at run time survive a group restart', async (
     )
 })
 
-test('what a server does not declare cannot be added', async (t) => {
+test('a component of an undeclared kind cannot be added', async (t) => {
   const { server } = await startParts(t, { tools: [] })
   await server.addPrompt(greet).then(
     () => assert.unreachable(),

@@ -197,7 +197,7 @@ test('a tool may return text, blocks, a whole result or nothing, and nothing els
   }
 })
 
-test('json writes a value out, or says that it cannot', () => {
+test('json() serializes a value, or says that it cannot', () => {
   assert.equal(json({ a: [1] }), { type: 'text', text: '{"a":[1]}' })
   for (const bad of [undefined, 1n, () => 1])
     assert.throws(

@@ -29,7 +29,7 @@ for (const revision of ['2025-11-25', '2025-06-18', '2024-11-05']) {
   })
 }
 
-test('in 2026-07-28, too', async (t) => {
+test('a custom method is answered in 2026-07-28, too', async (t) => {
   const { send } = await startStateless(t, { methods: { 'acme/sum': sum } })
   const [answer] = (await send(posted('acme/sum', { list: [1, 2] }))).messages
   assert.equal([answer?.result?.sum, answer?.result?.resultType], [3, 'complete'])
@@ -65,7 +65,7 @@ test('a server with only a low-level handler answers a method of its own', async
   assert.equal((await client.ask('ping')).result, {})
 })
 
-test('a handler owns a request, or leaves it to the server and goes by what it says', async (t) => {
+test('a handler answers a request or passes it on, and can change the answer', async (t) => {
   const { client } = await startParts(t, {
     tools: [echo],
     async handleRequest({ method, params }, ctx, next) {
@@ -82,7 +82,7 @@ test('a handler owns a request, or leaves it to the server and goes by what it s
   assert.is((await client.call('unknown')).error?.message, 'Unknown tool: "unknown"')
 })
 
-test('what a handler throws, or returns that is no result, costs that request', async (t) => {
+test('a throw or a wrong result of a handler fails its request only', async (t) => {
   const { client } = await startParts(
     t,
     {
@@ -144,7 +144,7 @@ test('a handler of notifications that fails costs nothing else', async (t) => {
   assert.is((await client.tell('acme/nobody')).status, 202)
 })
 
-test('a method that takes scopes is for those who have them, whatever a handler says', async (t) => {
+test('a method with scopes needs them, whatever a handler says', async (t) => {
   const guarded = defineMethod({ scopes: ['admin'], run: () => ({ done: true }) })
   const parts = {
     methods: { 'acme/guarded': guarded },
@@ -187,7 +187,7 @@ const bad: [object, string, RegExp][] = [
 ]
 
 for (const [parts, name, message] of bad) {
-  test(`what is below tools is checked at definition: ${message.source}`, () => {
+  test(`low-level handlers are checked at definition: ${message.source}`, () => {
     assert.throws(
       () => defineServer({ name: 's', version: '1', ...parts } as never),
       ({ code, data, message: text }: ServerError) =>

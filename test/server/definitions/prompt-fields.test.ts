@@ -98,7 +98,7 @@ test('library schemas read prompt arguments as text, else as JSON', async (t) =>
   assert.equal(JSON.parse(message?.content.text ?? ''), ['007', 1.5, '1', ['x'], '2024-01-15'])
 })
 
-test('an argument that is no field is refused at definition', () => {
+test('a prompt argument that is no field is refused at definition', () => {
   const broken: [unknown, RegExp][] = [
     [{ a: field.enum([]) }, /^prompt "p": arguments\.a: /],
     [{ a: 7 }, /^prompt "p": arguments\.a: /],

@@ -72,12 +72,12 @@ test('fields named like keywords are fields when no keyword has such a value', (
   assert.equal(schema.jsonSchema.required, ['title', 'items', 'properties', 'required'])
 })
 
-test('an input without a field takes none', async (t) => {
+test('an input without fields takes no arguments', async (t) => {
   const { client } = await startParts(t, { tools: [defineTool({ name: 'x', input: {}, run: () => 'done' })] })
   assert.is((await client.call('x', {})).error, undefined)
 })
 
-test('what is a JSON Schema stays one', () => {
+test('a complete JSON Schema stays as it is', () => {
   const output = { anyOf: [{ type: 'string' }, { type: 'null' }] } as const
   assert.equal(defineTool({ name: 'x', output, run }).output?.jsonSchema, output)
   assert.equal(defineTool({ name: 'x', output: {}, run }).output?.jsonSchema, {})
@@ -166,7 +166,7 @@ for (const [input, name, message] of wrong) {
   })
 }
 
-test('what could be fields or a JSON Schema is refused, and the remedy named', () => {
+test('an ambiguous input is refused with the remedy', () => {
   for (const output of [{ items: { type: 'string' } }, { not: { type: 'null' } }])
     assert.throws(
       () => defineTool({ name: 'x', output: output as never, run }),

@@ -84,7 +84,7 @@ test('a client that leaves aborts the call at once, and nothing more is sent', a
   assert.is(sent.told.length, 1)
 })
 
-test('a client that has gone before its call came starts nothing that stays', async (t) => {
+test('a client that left before its call arrived leaves nothing', async (t) => {
   const { hold, all } = holding()
   const { send, port } = await startPort(t, { tools: [hold] })
   const before = send('tools/call', { name: 'hold' })
@@ -95,7 +95,7 @@ test('a client that has gone before its call came starts nothing that stays', as
   assert.ok(port())
 })
 
-test('two requests with one id do not know of each other', async (t) => {
+test('requests of different clients with one id are independent', async (t) => {
   const { hold, held } = holding()
   const { send, call } = await startPort(t, { tools: [hold, echo] })
   const first = send('tools/call', { name: 'hold' }, { id: 1 })
@@ -206,7 +206,7 @@ test('beyond maxExchanges a bounded number waits, and lists are still answered',
   await second.answer
 })
 
-test('a refused request takes no place', async (t) => {
+test('a refused request takes no slot', async (t) => {
   const { ask, call } = await startPort(t, { tools: [echo] }, { maxExchanges: 1 })
   for (let left = 3; left > 0; left -= 1) assert.ok((await ask('tools/call', { name: 'no' })).error)
   for (let left = 3; left > 0; left -= 1) assert.ok((await call('echo', { text: 'a' })).result)
@@ -235,7 +235,7 @@ test('a request to a group that is gone gets a retryable error', async (t) => {
   while (port() === before) await new Promise(setImmediate)
 })
 
-test('requests are told of when they start and how they came out, without a session', async (t) => {
+test('requests without a session emit start and outcome', async (t) => {
   const { hold, held } = holding()
   const { call, ask, send } = await startPort(t, { tools: [hold, echo] })
   const events = heard<object>()
@@ -265,7 +265,7 @@ test('requests are told of when they start and how they came out, without a sess
   ])
 })
 
-test('notifications that go out with a request are told of, without a session', async (t) => {
+test('notifications of a request without a session emit events', async (t) => {
   const work = defineTool({ name: 'work', run: (_args, ctx) => String(ctx.progress(1)) })
   const { call } = await startPort(t, { tools: [work] })
   const events = heard<object>()

@@ -24,7 +24,7 @@ test('server/discover of an empty server tells revisions, name and cache time', 
   })
 })
 
-test('server/discover tells of what came at run time', async (t) => {
+test('server/discover shows capabilities added at run time', async (t) => {
   const { ask, server } = await startPort(t, { prompts: [] })
   const completions = async () => (await ask('server/discover')).result?.capabilities
   assert.equal(await completions(), { prompts: { listChanged: true } })
@@ -73,7 +73,7 @@ test('a tool call sees the client facts of its request, without a session', asyn
   ])
 })
 
-test('what takes a while is answered as what is done at once', async (t) => {
+test('a slow request has the same answer as a fast one', async (t) => {
   const later = defineTool({ name: 'later', run: async () => 'done' })
   const { call, ask } = await startPort(t, {
     tools: [later],
@@ -204,7 +204,7 @@ for (const [what, args, headers, runs] of headerCases) {
   })
 }
 
-test('headers of parameters are looked at only where there are headers', async (t) => {
+test('parameter headers are checked only over HTTP', async (t) => {
   const { call } = await startPort(t, { tools: [mirrored] })
   assert.is((await call('mirrored', { region: 'eu' })).result?.content?.[0]?.text, 'ran')
 })
@@ -223,7 +223,7 @@ test('a schema that breaks the x-mcp-header rules is refused in the definition',
   }
 })
 
-test('session state is refused with what to do instead', async (t) => {
+test('session state is refused with advice', async (t) => {
   const told: string[] = []
   const keep = defineTool({
     name: 'keep',
@@ -239,7 +239,7 @@ test('session state is refused with what to do instead', async (t) => {
   assert.match(String(told[1]), /ctx\.once/)
 })
 
-test('suggestions for what nobody suggests anything for are none, and stamped', async (t) => {
+test('a completion without a completer is empty and stamped', async (t) => {
   const prompt = definePrompt({
     name: 'p',
     arguments: [{ name: 'a' }, { name: 'b' }],
@@ -253,7 +253,7 @@ test('suggestions for what nobody suggests anything for are none, and stamped', 
   }
 })
 
-test('a completer has nobody to ask', async (t) => {
+test('a completer cannot elicit', async (t) => {
   const told: unknown[] = []
   const prompt = definePrompt({
     name: 'p',

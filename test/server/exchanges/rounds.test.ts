@@ -46,7 +46,7 @@ test('a question is open until answered, and the next run has the answer at once
   assert.equal([again.call, again.round, ask(again, 'who').got], [first.call, 1, yes])
 })
 
-test('earlier answers come along to every later round', () => {
+test('earlier answers are available in every later round', () => {
   let known: CallState | undefined
   for (const key of ['a', 'b', 'c']) {
     const rounds = new Rounds(systemWorld, known)
@@ -83,7 +83,7 @@ test('an answer to another kind of question is none', () => {
   assert.equal([...again.next(none).asked], [['x', elicit]])
 })
 
-test('what the handler does to an answer stays with that run', () => {
+test('changes of an answer by the handler stay in that run', () => {
   const first = new Rounds(systemWorld)
   ask(first, 'who')
   const state = first.next(none)
@@ -106,7 +106,7 @@ test('answers that nobody asked for are ignored, missing ones are asked again', 
   assert.is(readAnswers(state.asked, undefined).size, 0)
 })
 
-test('an answer that is none is refused with its key', () => {
+test('a malformed answer is refused by key', () => {
   const asked = new Map<string, Question>([
     ['a', elicit],
     ['b', 'roots/list'],

@@ -146,7 +146,7 @@ test('a state expires, and says so', () => {
   )
 })
 
-test('a call that knows more than 64 KiB is told so', () => {
+test('a call with more than 64 KiB of state fails and says so', () => {
   const big = (bytes: number): CallState => ({ ...state, steps: new Map([['big', 'x'.repeat(bytes)]]) })
   assert.equal(states().open(states().seal(big(65_000), digest, minute), digest), big(65_000))
   assert.throws(() => states().seal(big(65_536), digest, minute), /65536 bytes at most/)

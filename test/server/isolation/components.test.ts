@@ -14,7 +14,7 @@ import { suite, type TestContext } from '../../support/suite.js'
 const test = suite('isolated components', { timeout: 30_000 })
 const reader = at('_reader')
 
-test('resources, templates and prompts run elsewhere, and their completions here', async (t) => {
+test('resources, templates and prompts run isolated, completions in place', async (t) => {
   const complete = { style: (value: string) => ['kind', 'brief'].filter((one) => one.startsWith(value)) }
   const isolate = 'thread'
   const { client } = await start(t, {
@@ -42,7 +42,7 @@ test('resources, templates and prompts run elsewhere, and their completions here
   assert.equal(completion.values, ['kind'])
 })
 
-test('arguments are checked before, the value after', async (t) => {
+test('arguments are checked before the isolated run, its value after', async (t) => {
   const input = { what: field.string(), text: field.string({ default: 'a text' }) }
   const heavy = { input, isolate: 'thread', module: at('_heavy') } as const
   const { client } = await start(t, {
@@ -59,12 +59,12 @@ test('arguments are checked before, the value after', async (t) => {
   assert.match((await client.callTool('number', { what: 'echo' })).text, 'returned what its output does not')
 })
 
-test('createApp has the same', () => {
+test('createApp takes isolated components, too', () => {
   const app = createApp<{ user: string }>()
   assert.is(app.defineTool({ name: 'a', isolate: 'process', module: reader }).isolated?.kind, 'process')
 })
 
-test('a wrong definition is told with its field, and what to write', () => {
+test('a wrong isolated definition is refused with field and advice', () => {
   const module = reader
   const wrong: readonly [object, field: string, problem: string][] = [
     [
@@ -181,7 +181,7 @@ test('a slow module delays no other, and modules load one after another', async 
   assert.is((await client.callTool('heavy', { what: 'where' })).text, where)
 })
 
-test('calls of a module that is being loaded wait for that, and are all answered', async (t) => {
+test('calls of a loading module wait for it and are all answered', async (t) => {
   const input = { what: field.string() }
   const definition = defineServer({
     name: 'test',
@@ -202,7 +202,7 @@ test('calls of a module that is being loaded wait for that, and are all answered
   )
 })
 
-test('an isolated tool is added at run time where the server runs such handlers', async (t) => {
+test('an isolated tool can be added at run time if isolation is on', async (t) => {
   const tool = defineTool({
     name: 'text',
     isolate: 'thread',
@@ -222,7 +222,7 @@ test('an isolated tool is added at run time where the server runs such handlers'
   assert.is((await pair.client.callTool('text', { what: 'echo' })).text, '')
 })
 
-test('wrong options are told with their field', async () => {
+test('wrong isolation options are refused with their field', async () => {
   const definition = defineServer({ name: 'test', version: '1' })
   for (const [isolation, problem] of [
     [1, 'isolation: expected an object, got 1'],

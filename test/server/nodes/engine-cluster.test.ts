@@ -12,7 +12,7 @@ import { startEngineNodes } from './_nodes.js'
 const test = suite('engine cluster', { timeout: 15_000 })
 const definition = defineServer({ name: 'test', version: '1', tools: [count, echo] })
 
-test('a session is served by any node', async (t) => {
+test('any node serves a session', async (t) => {
   const engine = fakeEngine()
   const nodes = await startEngineNodes(t, [definition, definition, definition], (name) => engine.at(name))
   const clients = nodes.map(({ url }) => new RawClient(t, url))
@@ -61,7 +61,7 @@ test('a wiped engine is told all that exists, also by the node that just changed
   ok(!answers.some((answer) => answer.includes('404')), answers.join())
 })
 
-test('a node that was cut off serves nothing until it knows what others have taken', async (t) => {
+test('a node cut off serves nothing until it knows what others took over', async (t) => {
   const engine = fakeEngine()
   const nodes = await startEngineNodes(t, [definition, definition], (name) => engine.at(name))
   const [cut] = nodes
@@ -78,7 +78,7 @@ test('a node that was cut off serves nothing until it knows what others have tak
   is(cut?.cluster.view.sessions, 0)
 })
 
-test('what a session had begun when another node took it is not begun again there', async (t) => {
+test('a request begun before a takeover is not begun again', async (t) => {
   let begun = 0
   const gate = new Gate()
   const slow = defineTool({

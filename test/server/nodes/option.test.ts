@@ -19,7 +19,7 @@ const test = suite('option cluster')
 const definition = defineServer({ name: 'test', version: '1', tools: [count] })
 const ping = { jsonrpc: '2.0', id: 1, method: 'ping' }
 
-test('what cannot be with a cluster is refused, naming the field', () => {
+test('options that exclude a cluster are refused by field', () => {
   const { wayTo } = startFake()
   const cluster = wayTo(0)
   const refused = (options: Partial<ServerOptions>): string[] => {
@@ -40,7 +40,7 @@ test('what cannot be with a cluster is refused, naming the field', () => {
   assert.equal(refused({}), [])
 })
 
-test('several processes of a module take no part in a cluster', async () => {
+test('a module with several processes cannot join a cluster', async () => {
   const { wayTo } = startFake()
   const options = { transport: serveHttp(), cluster: wayTo(0) } as never
   const error = await startServer(new URL(import.meta.url), options).catch((reason: Error) => reason)
@@ -108,7 +108,7 @@ test('a node whose keys are not those of the others is not ready, and says why',
   for (const client of clients) assert.is(await client.text('count'), '1')
 })
 
-test('no node adds or takes away alone: clients see one list, whichever node they ask', async (t) => {
+test('components change in the whole cluster: every node lists the same', async (t) => {
   const { wayTo } = startFake()
   const servers = await startCluster(t, wayTo, [definition, definition])
   const [first] = servers as [Server]

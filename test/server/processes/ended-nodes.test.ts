@@ -84,7 +84,7 @@ async function startTasks(t: TestContext) {
   return ref.call('share')
 }
 
-test('a call that meets the end of its node on the way is served elsewhere', async (t) => {
+test('a call that meets the end of its node is served by another', async (t) => {
   const { port, hub, there, first } = await startTwo(t)
   let arrive = (): void => {}
   first.way = new Promise((resolve) => {

@@ -50,7 +50,7 @@ redisTest(test, 'each key has an expiry and the prefix hash tag, and session key
   )
 })
 
-redisTest(test, 'clusters with other prefixes know nothing of each other', async (t) => {
+redisTest(test, 'clusters with other prefixes are separate', async (t) => {
   const server = await startRedis(t)
   const one = await nodes(t, server, { prefix: 'one' })
   const [other] = await nodes(t, server, { prefix: 'two' })
@@ -60,24 +60,20 @@ redisTest(test, 'clusters with other prefixes know nothing of each other', async
   equal(await one[0].take('a', 10), [])
 })
 
-redisTest(
-  test,
-  'by default nodes of servers with the same name belong together, and no others',
-  async (t) => {
-    const server = await startRedis(t)
-    const { engine: tests } = await openEngine(t, redis({ url: server.url }), 'a')
-    const { engine: named } = await openEngine(t, redis({ url: server.url }), 'b', 'files {of} 1')
-    await tests.beat('a', ttl, facts)
-    equal(
-      (await named.beat('b', ttl, facts)).nodes.map(({ name }) => name),
-      ['b'],
-    )
-    const bases = new Set([...expiries(server).keys()].map((key) => key.slice(0, key.indexOf('}') + 2)))
-    equal([...bases].sort(), ['{caduceus:files%20%7Bof%7D%201}:', '{caduceus:tests}:'])
-  },
-)
+redisTest(test, 'by default only nodes of the same server name form a cluster', async (t) => {
+  const server = await startRedis(t)
+  const { engine: tests } = await openEngine(t, redis({ url: server.url }), 'a')
+  const { engine: named } = await openEngine(t, redis({ url: server.url }), 'b', 'files {of} 1')
+  await tests.beat('a', ttl, facts)
+  equal(
+    (await named.beat('b', ttl, facts)).nodes.map(({ name }) => name),
+    ['b'],
+  )
+  const bases = new Set([...expiries(server).keys()].map((key) => key.slice(0, key.indexOf('}') + 2)))
+  equal([...bases].sort(), ['{caduceus:files%20%7Bof%7D%201}:', '{caduceus:tests}:'])
+})
 
-redisTest(test, 'a node that hears no bells is told that its lease is short', async (t) => {
+redisTest(test, 'a node without bells is told that its lease is short', async (t) => {
   const server = await startRedis(t)
   const [a] = await nodes(t, server)
   is((await a.beat('a', ttl, facts)).lease, ttl)
@@ -85,7 +81,7 @@ redisTest(test, 'a node that hears no bells is told that its lease is short', as
   is((await a.beat('deaf', ttl, facts)).lease, 1_000)
 })
 
-redisTest(test, 'what no node has written is no node', async (t) => {
+redisTest(test, 'a foreign key is not taken for a node', async (t) => {
   const server = await startRedis(t)
   const [a] = await nodes(t, server)
   const lease = `${Date.now() + ttl} ${ttl} `
@@ -126,7 +122,7 @@ redisTest(test, 'of concurrent claims by two nodes each session has one winner',
   is(answers.filter(({ type }) => type === 'owned').length, 100)
 })
 
-redisTest(test, 'a node with very many sessions leaves', async (t) => {
+redisTest(test, 'a node with very many sessions can leave', async (t) => {
   const [a, b] = await nodes(t, await startRedis(t))
   const ids = Array.from({ length: 1_200 }, (_, at) => `s${at}`)
   await Promise.all(ids.map((id) => a.claim(claim('a', id))))
@@ -138,7 +134,7 @@ redisTest(test, 'a node with very many sessions leaves', async (t) => {
   equal(await b.claim(claim('b', 'more', { maxSessions: 2 })), { type: 'full', of: 'sessions' })
 })
 
-redisTest(test, 'a fail-over is another run', async (t) => {
+redisTest(test, 'a failover counts as a new run of the engine', async (t) => {
   const primary = await startRedis(t)
   const replica = await startRedis(t, { replicaOf: primary.port })
   const [a] = await nodes(t, primary)
@@ -193,7 +189,7 @@ redisTest(test, 'a user with the documented rights is enough, also on Redis Clus
   await b.leave('b')
 })
 
-test('options are judged, and no secret is shown', () => {
+test('Redis options are checked without showing secrets', () => {
   const url = 'redis://user:hidden@10.0.0.5:7000'
   const engine = redis({ url, keys: ['k'.repeat(32)], lease: 4_000, maxInbox: 7 })
   is(engine.name, 'redis 10.0.0.5:7000')

@@ -104,7 +104,7 @@ redisTest(
   },
 )
 
-redisTest(test, 'ids of another session are refused, and so is an id that nobody gave', async (t) => {
+redisTest(test, 'event ids that are foreign or were never given are refused', async (t) => {
   const { nodes, sessionId } = await startNodes(t)
   const [one, two] = nodes as [Node, Node]
   const seen = new Seen()
@@ -119,7 +119,7 @@ redisTest(test, 'ids of another session are refused, and so is an id that nobody
   is((await resume(t, two, sessionId, seen.ids[0])).status, 200)
 })
 
-redisTest(test, 'what is kept in Redis is bounded by bytes, and gone with the session', async (t) => {
+redisTest(test, 'stream bytes in Redis are bounded and deleted with the session', async (t) => {
   const { nodes, sessionId, redis } = await startNodes(t, { maxEvents: 1_000, maxBytes: 20_000 })
   const [one, two] = nodes as [Node, Node]
   const seen = new Seen()

@@ -57,7 +57,7 @@ for (const era of ['handshake', 'modern'] as const) {
     assert.equal(found, ['tea'])
   })
 
-  test(`${era}: a client that has not declared it is refused before any code runs`, async (t) => {
+  test(`${era}: an undeclared extension is refused before any code runs`, async (t) => {
     const client = startClient({
       transport: http(await serve(t)),
       era,
@@ -75,7 +75,7 @@ for (const era of ['handshake', 'modern'] as const) {
 }
 
 for (const era of ['handshake', 'modern'] as const)
-  test(`${era}: a method tells its client of what it does, in order, before its answer`, async (t) => {
+  test(`${era}: a method notifies its client in order before its answer`, async (t) => {
     const methods = {
       'search/index': defineMethod({
         extension: search,
@@ -142,7 +142,7 @@ test('2026-07-28 refuses with 400, and each request declares its extensions', as
 })
 
 for (const revision of ['2024-11-05', '2025-11-25'])
-  test(`${revision}: what is declared passes as a field that the revision does not know`, async (t) => {
+  test(`${revision}: declared extensions pass as an unknown field`, async (t) => {
     const { server } = await startParts(t, parts)
     const { RawClient } = await import('../_client.js')
     const client = new RawClient(t, server.url)
@@ -165,12 +165,12 @@ test('a self-contained session id keeps client extensions of any number of setti
   assert.equal((await client.request('search/find', { text: 'a' })).found, ['a'])
 })
 
-test('a method without an extension is for all, as before', async (t) => {
+test('a method without an extension is open to all clients', async (t) => {
   const { client } = await startParts(t, { methods: { 'acme/a': defineMethod({ run: () => ({ a: 1 }) }) } })
   assert.equal((await client.ask('acme/a')).result, { a: 1 })
 })
 
-test('wrong definitions name the field', () => {
+test('wrong extension definitions name the field', () => {
   const circle: { self?: unknown } = {}
   circle.self = circle
   const wrong: readonly (readonly [object, string])[] = [

@@ -25,7 +25,7 @@ const file = defineResourceTemplate({
   complete: { path: (value, chosen) => [`${value}1`, `${value}2`, JSON.stringify(chosen)] },
 })
 
-test('resources and templates are listed with what is known of them', async (t) => {
+test('resources and templates are listed with their metadata', async (t) => {
   const { client } = await startParts(t, { resources: [readme], resourceTemplates: [file] })
   assert.equal((await client.ask('resources/list')).result, {
     resources: [
@@ -44,7 +44,7 @@ test('resources and templates are listed with what is known of them', async (t) 
   })
 })
 
-test('what a resource reads becomes contents with its uri and type', async (t) => {
+test('the value of a resource becomes contents with uri and type', async (t) => {
   const whole = {
     contents: [
       { uri: 'other:1', text: 'one' },
@@ -132,7 +132,7 @@ test('only subscribed sessions hear that a resource changed, until they unsubscr
   assert.equal((await quiet.next()).params, { uri: 'files:///b' })
 })
 
-test('a subscriber without a stream hears of a change, once, when it has one', async (t) => {
+test('a subscriber without a stream gets a change once, on its next stream', async (t) => {
   const { server, client } = await startParts(t, { resources: [readme], resourceTemplates: [file] })
   for (const uri of ['docs:readme', 'files:///a']) {
     await client.ask('resources/subscribe', { uri })
@@ -146,7 +146,7 @@ test('a subscriber without a stream hears of a change, once, when it has one', a
   assert.is((await stream.next()).method, 'notifications/resources/list_changed')
 })
 
-test('a client that has not initialized hears of a change once it has', async (t) => {
+test('a client hears of a change once it has initialized', async (t) => {
   const { server, client } = await startParts(t, { resources: [readme] })
   const early = new RawClient(t, client.url.href)
   early.sessionId = String((await early.post(initialize())).headers['mcp-session-id'])

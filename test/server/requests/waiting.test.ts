@@ -84,7 +84,7 @@ test('requests beyond the limit wait in order, and one too many is told to retry
   await Promise.all(answers)
 })
 
-test('one that waits is cancelled without ever having begun', async (t) => {
+test('a waiting request can be cancelled and never begins', async (t) => {
   const { server, client, call, begun, end } = await start(t)
   const answers = [call('a'), call('b')]
   await begun.next()
@@ -129,7 +129,7 @@ test('waiting requests are told to retry when their session or the group ends', 
   }
 })
 
-test('a group that goes down gives back the room of all that wait in it', async (t) => {
+test('an ending group frees the room of its waiting requests', async (t) => {
   const { server, client, call, begun } = await start(t)
   const holdings = server.registry.named<typeof holdingsActor>(namesOf('slow').holdings)
   const { waiting } = await holdings.call('share')
@@ -147,7 +147,7 @@ test('a group that goes down gives back the room of all that wait in it', async 
   }
 })
 
-test('the time of a call runs from its beginning, not while it waits', async (t) => {
+test('the timeout of a call starts when it begins, not while it waits', async (t) => {
   const { server, call, begun, end } = await start(t, { requestTimeout: 60_000 })
   const answers = ['a', 'b'].map(call)
   await begun.next()
@@ -201,7 +201,7 @@ test('without sessions requests wait too; a leaver waits no more; one too many i
   assert.ok(texts.length >= 4 && !texts.includes('gone'))
 })
 
-test('limits that are not whole are refused where they are written', async () => {
+test('limits that are no whole numbers are refused in the options', async () => {
   const definition = defineServer({ name: 'x', version: '1', tools: [] })
   for (const field of [
     'pageSize',

@@ -44,7 +44,7 @@ test('every kind of content keeps its place', () => {
   ])
 })
 
-test('structured content is said as text where nothing else is', () => {
+test('structured content becomes text if there is no other content', () => {
   assert.equal(toolResult().structured({ n: 1 }).build(), {
     content: [{ type: 'text', text: '{"n":1}' }],
     structuredContent: { n: 1 },
@@ -97,7 +97,7 @@ test('a builder may be returned as it is', () => {
   assert.is(toPromptResult({ name: 'p', description: 'own' }, promptResult().user('hi')).description, 'own')
 })
 
-test('what cannot be said is refused where it is given', () => {
+test('an impossible content is refused in its builder', () => {
   const wrong = [
     () => toolResult().text(1 as never),
     () => toolResult().json(undefined),

@@ -81,7 +81,7 @@ test('init gets the start arguments unchanged, also for a restored session', asy
   ])
 })
 
-test('what nobody would be given, and no transport, are told at the start', async () => {
+test('start arguments without init, and no transport, are reported at start', async () => {
   const definition = defineServer({ name: 'test', version: '1.0.0', session: { terminate() {} } })
   for (const [options, field, text] of [
     [{ transport: serveHttp(), initArg: 1 }, 'initArg', /^initArg: .*no session\.init/],
@@ -98,7 +98,7 @@ test('what nobody would be given, and no transport, are told at the start', asyn
   }
 })
 
-test('what init keeps is there for the first call, and comes back with the session', async (t) => {
+test('values of init are there for the first call and restored', async (t) => {
   const server = await start(t, {
     async init(ctx, { restored }) {
       if (!restored) await ctx.update('count', () => 40)
@@ -110,7 +110,7 @@ test('what init keeps is there for the first call, and comes back with the sessi
   assert.is(await client.text('count'), '141')
 })
 
-test('a session that was not used ends with terminate', async (t) => {
+test('an unused session also runs terminate', async (t) => {
   const { hooks, next } = listen()
   const server = await start(t, hooks, { idleTimeout: 30 })
   await new RawClient(t, server.url).open('a')
@@ -118,7 +118,7 @@ test('a session that was not used ends with terminate', async (t) => {
 })
 
 for (const name of ['session', 'test/tasks', 'test/base', 'test/transport', 'test/sessions', 'test/group']) {
-  test(`after ${name} was killed a session is cleaned up before it is brought back`, async (t) => {
+  test(`after a kill of ${name} a session terminates before it is restored`, async (t) => {
     const { hooks, next, heard } = listen({
       async terminate({ session }, { type }) {
         await new Promise((resolve) => setImmediate(resolve))
@@ -136,7 +136,7 @@ for (const name of ['session', 'test/tasks', 'test/base', 'test/transport', 'tes
   })
 }
 
-test('a server that is stopped cleans up every session before stop resolves', async (t) => {
+test('a stopped server terminates every session before stop resolves', async (t) => {
   const { hooks, heard } = listen({
     async terminate({ session }) {
       await new Promise((resolve) => setTimeout(resolve, 20))
@@ -166,7 +166,7 @@ test('a hanging terminate delays the stop for one second and is reported', async
   assert.is(aborted, 1)
 })
 
-test('hooks go on when what runs them is killed', async (t) => {
+test('hooks still work after their runner is killed', async (t) => {
   const { hooks, next } = listen()
   const server = await start(t, hooks)
   const client = await new RawClient(t, server.url).open('a')
@@ -183,7 +183,7 @@ test('hooks go on when what runs them is killed', async (t) => {
   assert.is(server.registry.whereis('test/hooks'), actor)
 })
 
-test('an init that throws refuses the session: McpError is told, anything else is not', async (t) => {
+test('a throwing init refuses the session, and only McpError is shown', async (t) => {
   const { hooks, heard } = listen({
     init({ session }) {
       if (session.client.name === 'told') throw new McpError(-32042, 'not today', { data: { why: 'closed' } })
@@ -232,7 +232,7 @@ for (const [what, thrown, told] of [
     assert.not.match(message, 'secret')
   })
 
-test('a client that init puts off tries again', async (t) => {
+test('a client refused as retryable by init tries again', async (t) => {
   let tries = 0
   const server = await start(t, {
     init() {
@@ -246,7 +246,7 @@ test('a client that init puts off tries again', async (t) => {
   assert.is(tries, 3)
 })
 
-test('an init that refuses a session which is brought back leaves no process of it', async (t) => {
+test('an init that refuses a restored session leaves no process', async (t) => {
   const server = await start(t, {
     init(_, { restored }) {
       if (restored) throw new McpError(-32042, 'not again')
@@ -277,7 +277,7 @@ test('hooks cannot ask or notify, and a bad log level still throws', async (t) =
   assert.equal(logged, [false, 'BAD_OPTION'])
 })
 
-test('an init that never ends is stopped at its time and refuses the session', async (t) => {
+test('a hanging init is aborted at its timeout and refuses the session', async (t) => {
   let aborted = false
   const server = await start(t, {
     timeout: 30,
@@ -314,7 +314,7 @@ for (const [body, filler] of [
     assert.is((await ask()).result?.content?.[0]?.text, '2')
   })
 
-test('messages that come while a session is brought back wait for its init', async (t) => {
+test('messages during a restore wait for init', async (t) => {
   let enter = (): void => {}
   let leave = (): void => {}
   const entered = new Promise<void>((resolve) => (enter = resolve))
@@ -341,7 +341,7 @@ test('messages that come while a session is brought back wait for its init', asy
   assert.ok(isReady)
 })
 
-test('on standard input the only session is cleaned up before the program ends', async (t) => {
+test('over stdio the session terminates before the program ends', async (t) => {
   const program = fileURLToPath(new URL('./_hooks-program.js', import.meta.url))
   const child = spawn(process.execPath, [program], { stdio: ['pipe', 'pipe', 'pipe'] })
   t.after(() => child.kill('SIGKILL'))

@@ -57,7 +57,7 @@ test('a memory store keeps the newest record of each session, up to its bound', 
   assert.is(store.load('a'), undefined)
 })
 
-test('a memory store takes the same version again, which counts as saved then', () => {
+test('a memory store accepts the same version again as a new save', () => {
   let now = 0
   const store = createMemoryStore({ idleTimeout: 100, now: () => now })
   store.save(record('a', 1))
@@ -103,7 +103,7 @@ test('options of a memory store that are none are refused by name, when it is ma
   createMemoryStore({ maxSessions: Number.POSITIVE_INFINITY, idleTimeout: Number.POSITIVE_INFINITY })
 })
 
-test('a value is swapped only by who has seen the last one', () => {
+test('a state value is swapped only against its latest version', () => {
   const state = new SessionState({ kept: [1], ['__proto__']: 'odd' })
   const seen = state.read('kept')
   assert.is(state.swap('kept', seen.version, [2]), undefined)
@@ -117,7 +117,7 @@ test('a value is swapped only by who has seen the last one', () => {
   ])
 })
 
-test('a state that another program has saved takes the place of all that was known', () => {
+test('a newer state of another program replaces the local one', () => {
   const state = new SessionState({ a: 1, b: 2 })
   const seen = state.read('b')
   state.adopt({ b: 3 })
@@ -182,7 +182,7 @@ test('a catalog serializes a page once per revision, until components change', (
   assert.is(catalog.tools.get('a'), undefined)
 })
 
-test('a catalog says which lists have changed, and only of declared ones', () => {
+test('a catalog reports changed lists, declared ones only', () => {
   const prompt = definePrompt({ name: 'p', get: () => 'x' })
   const definition = defineServer({ name: 'test', version: '1', tools: [], prompts: [] })
   const catalog = new Catalog(definition, { pageSize: 10, revisions: allRevisions }, systemWorld)

@@ -25,7 +25,7 @@ test('initialize opens a session and answers revision, server and instructions',
   ])
 })
 
-test('three sessions count for themselves', async (t) => {
+test('three sessions count separately', async (t) => {
   const server = await startTestServer(t, [count, echo])
   const clients = await Promise.all(['a', 'b', 'c'].map((name) => new RawClient(t, server.url).open(name)))
   for (const [i, client] of clients.entries()) for (let n = 0; n <= i; n++) await client.text('count')

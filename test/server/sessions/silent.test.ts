@@ -32,7 +32,7 @@ test('a full server evicts the longest silent session to make room', async (t) =
   assert.is(await used.text('count'), '2')
 })
 
-test('a client has 30 s for its first word, and then the time of any session', async (t) => {
+test('a client has 30 s for its first message, then the idle time', async (t) => {
   const clock = createFakeClock()
   const server = await startTestServer(t, [count], { clock, idleTimeout: 600_000 })
   const [silent, spoken, reading] = [

@@ -51,7 +51,7 @@ const damages: { readonly [name: string]: (good: SessionRecord) => unknown } = {
 }
 
 for (const [name, damage] of Object.entries(damages))
-  test(`a stored record that no session can start from is 404 and is deleted: ${name}`, async (t) => {
+  test(`an unusable record is 404 and deleted: ${name}`, async (t) => {
     const { server, client, id, good, kept, exchange } = await start(t)
     const other = await new RawClient(t, server.url).open()
     await exchange(damage(good))
@@ -65,7 +65,7 @@ for (const [name, damage] of Object.entries(damages))
     assert.is(await other.text('count'), '1')
   })
 
-test('a store may answer null for a session that it does not have', async (t) => {
+test('a store may answer null for an unknown session', async (t) => {
   const { client, exchange } = await start(t)
   await exchange(null)
   assert.is((await client.post(ping)).status, 404)

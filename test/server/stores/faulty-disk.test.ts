@@ -33,7 +33,7 @@ test('a save beyond the file size limit fails, keeps the old record and leaks no
   ])
 })
 
-test('a moment without descriptors fails what needs one, and nothing after it', async (t) => {
+test('a lack of descriptors fails its own operations only', async (t) => {
   const told = await runBelow(t, 'ulimit -n 60', 'many')
   const failed = Array.from({ length: 6 }, () => 'EMFILE')
   assert.equal(told, [...failed, { n: 7 }, { n: 1 }, { n: 1 }, 2, 1])

@@ -27,7 +27,7 @@ test('a second store on the folder reads the saved dates, maps and bytes', async
   assert.is(await createFileStore({ folder }).load('other'), undefined)
 })
 
-test('a folder that was cleared away is made again by the next save', async (t) => {
+test('a removed folder is created again by the next save', async (t) => {
   const folder = makeFolder(t)
   const store = createFileStore({ folder })
   await store.save(makeRecord('one', 1))
@@ -63,7 +63,7 @@ test('folder and files are for their owner only, whatever the session ids are', 
   }
 })
 
-test('a torn, damaged or foreign file is no session, and is replaced by the next save', async (t) => {
+test('a torn, damaged or foreign file is ignored and overwritten', async (t) => {
   const folder = makeFolder(t)
   const store = createFileStore({ folder })
   await store.save(makeRecord('one', 2, { text: 'kept' }))
@@ -110,7 +110,7 @@ test('a damaged file is reported once, set aside and removed; its session is 404
   assert.equal([names.length, names.includes(`${file}.damaged`)], [1, false])
 })
 
-test('of saves that overlap the newest record stays', async (t) => {
+test('the newest of overlapping saves stays', async (t) => {
   const store = createFileStore({ folder: makeFolder(t) })
   await Promise.all([1, 5, 3, 2, 4].map((version) => store.save(makeRecord('one', version))))
   assert.is((await store.load('one'))?.version, 5)
@@ -118,7 +118,7 @@ test('of saves that overlap the newest record stays', async (t) => {
   assert.is((await store.load('one'))?.version, 5)
 })
 
-test('a save that is under way when a session is deleted does not bring it back', async (t) => {
+test('a save in progress does not restore a deleted session', async (t) => {
   const folder = makeFolder(t)
   const store = createFileStore({ folder })
   const saves = [store.save(makeRecord('one', 1)), store.save(makeRecord('one', 2))]
@@ -137,7 +137,7 @@ test('an older record than another program has saved is not written', async (t) 
   assert.equal([here.shared, createFileStore({ folder }).shared], [true, false])
 })
 
-test('a session that is saved again is not the next to be forgotten', async (t) => {
+test('saving a session again keeps it from being evicted next', async (t) => {
   const store = createFileStore({ folder: makeFolder(t), maxSessions: 2 })
   for (const [id, version] of [
     ['a', 1],
@@ -153,7 +153,7 @@ test('a session that is saved again is not the next to be forgotten', async (t) 
   )
 })
 
-test('of what was deleted nothing is known: a session of this id begins anew', async (t) => {
+test('a deleted id starts anew without its old state', async (t) => {
   const store = createFileStore({ folder: makeFolder(t) })
   await store.save(makeRecord('a', 5))
   await store.delete('a')
@@ -161,7 +161,7 @@ test('of what was deleted nothing is known: a session of this id begins anew', a
   assert.is((await store.load('a'))?.version, 1)
 })
 
-test('the same version again takes the place of the first', async (t) => {
+test('the same version saved again replaces the first', async (t) => {
   const store = createFileStore({ folder: makeFolder(t) })
   for (const n of [1, 2]) await store.save(makeRecord('a', 1, { n }))
   assert.equal((await store.load('a'))?.state, { n: 2 })
@@ -184,7 +184,7 @@ test('at its bound the store forgets the oldest save, earlier programs first', a
   assert.is(readdirSync(folder).length, 3)
 })
 
-test('what was not saved for the idle time is not found any more, and its file goes', async (t) => {
+test('a session not saved for the idle time is gone, and its file too', async (t) => {
   const folder = makeFolder(t)
   let now = 1_000_000
   const options = { folder, idleTimeout: 1_000, now: () => now }
@@ -203,7 +203,7 @@ test('what was not saved for the idle time is not found any more, and its file g
   assert.is((await next.load('new'))?.version, 1)
 })
 
-test('a session that was ended for good is kept until its id ends', async (t) => {
+test('the mark of an ended session stays until its id expires', async (t) => {
   const folder = makeFolder(t)
   let now = 1_000_000
   const store = createFileStore({ folder, idleTimeout: 1_000, now: () => now })
@@ -215,7 +215,7 @@ test('a session that was ended for good is kept until its id ends', async (t) =>
   assert.is(await store.load('one'), undefined)
 })
 
-test('files that a killed program had not finished are removed', async (t) => {
+test('unfinished files of a killed program are removed', async (t) => {
   const folder = makeFolder(t)
   const abandoned = join(folder, '.0b7e1d8e-53cf-4b55-9d7a-0b3d3a8e2f10.tmp')
   const fresh = join(folder, '.1b7e1d8e-53cf-4b55-9d7a-0b3d3a8e2f10.tmp')
@@ -286,7 +286,7 @@ test('wrong options are refused by name', (t) => {
   }
 })
 
-test('a durable store keeps what it was given as well', async (t) => {
+test('a durable store keeps sessions as well', async (t) => {
   const folder = makeFolder(t)
   await createFileStore({ folder, durable: true }).save(makeRecord('one', 1))
   assert.is((await createFileStore({ folder }).load('one'))?.version, 1)

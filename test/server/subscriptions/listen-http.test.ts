@@ -46,7 +46,7 @@ test('a server stops at once when there is nothing but streams', async (t) => {
   await stream.ended
 })
 
-test('a client that goes makes room for another stream', async (t) => {
+test('a client that leaves frees its stream slot', async (t) => {
   const server = await startTestServer(t, [count], { maxListens: 1 })
   const first = await listen(t, server.url, {})
   await first.next()

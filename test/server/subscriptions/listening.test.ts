@@ -51,7 +51,7 @@ test('streams hear of components and resources as their filters say', async (t) 
   assert.equal(tools.methods(), [acknowledged, 'notifications/tools/list_changed'])
 })
 
-test('what a server does not have is left out of the acknowledgement', async (t) => {
+test('capabilities the server lacks are left out of the acknowledgement', async (t) => {
   const { listen } = await start(t)
   const stream = await listen({ promptsListChanged: true, toolsListChanged: true })
   assert.equal(stream.first, {
@@ -61,7 +61,7 @@ test('what a server does not have is left out of the acknowledgement', async (t)
   })
 })
 
-test('a stream whose client has gone leaves no timer of what is known of it', async (t) => {
+test('an abandoned stream leaves no timer', async (t) => {
   const { listen, clock } = await start(t, { fake: true })
   const principal = {
     issuer: 'https://a.example',
@@ -77,7 +77,7 @@ test('a stream whose client has gone leaves no timer of what is known of it', as
   assert.is(clock.pending, before)
 })
 
-test('changes that come together are told together', async (t) => {
+test('simultaneous changes are sent together', async (t) => {
   const { server, listen, clock } = await start(t, { fake: true })
   const stream = await listen({ toolsListChanged: true })
   await server.addTool(echo)
@@ -108,7 +108,7 @@ test('a stalled reader is retried and loses its stream if it stays stalled', asy
   assert.equal(gone.methods(), [acknowledged])
 })
 
-test('a client that goes ends its stream, without an answer', async (t) => {
+test('a client that leaves ends its stream without an answer', async (t) => {
   const { server, listen } = await start(t)
   const leaving = await listen({ toolsListChanged: true })
   const staying = await listen({ toolsListChanged: true })
@@ -119,14 +119,14 @@ test('a client that goes ends its stream, without an answer', async (t) => {
   assert.equal(leaving.methods(), [acknowledged])
 })
 
-test('a client that has gone before its stream began gets nothing', async (t) => {
+test('a client that left before its stream began gets nothing', async (t) => {
   const { open } = await start(t)
   const stream = open({ toolsListChanged: true }, { gone: true })
   assert.equal(await stream.answer, { response: undefined, refused: false })
   assert.equal(stream.methods(), [])
 })
 
-test('a server that is being stopped ends its streams with their results', async (t) => {
+test('a stopping server ends streams with their results', async (t) => {
   const { listen, port } = await start(t)
   const streams = [await listen({ toolsListChanged: true }, { id: 7 }), await listen({}, { id: 'x' })]
   port().endSubscriptions?.()
@@ -143,7 +143,7 @@ test('a server that is being stopped ends its streams with their results', async
   }
 })
 
-test('a filter that is none is refused, and so is one that is too long', async (t) => {
+test('a malformed or too long filter is refused', async (t) => {
   const { open } = await start(t)
   const tooMany = Array.from({ length: 1_001 }, (_, n) => `a:${n}`)
   for (const filter of [undefined, 1, { toolsListChanged: 'yes' }, { resourceSubscriptions: tooMany }]) {
@@ -154,7 +154,7 @@ test('a filter that is none is refused, and so is one that is too long', async (
   }
 })
 
-test('a stream too many is refused until another has ended', async (t) => {
+test('a stream beyond the limit is refused until another ends', async (t) => {
   const { open, listen } = await start(t, { maxListens: 1 })
   const first = await listen({})
   const refused = await open({}).answer.catch((error) => error)
@@ -172,7 +172,7 @@ test('streams end with a retryable error when the base of the group crashes', as
   assert.equal(response !== undefined && 'error' in response && response.error.data, { retryable: true })
 })
 
-test('requests of streams and what is sent on them are told to subscribers', async (t) => {
+test('stream requests and their notifications emit events', async (t) => {
   const events = heard<string>()
   t.after(subscribeServer('request', ({ type, method }) => events.add(`${type} ${method}`)))
   t.after(subscribeServer('notification', ({ type, method }) => events.add(`${type} ${method}`)))

@@ -80,7 +80,7 @@ test('a program killed during steps, again and again, runs each finished step on
   )
 })
 
-test('a task that is not to run twice has failed, with the reason', async (t) => {
+test('a task that must not rerun fails with the reason', async (t) => {
   const folder = makeFolder(t)
   const first = await startProgram(t, folder, 'tasks')
   const id = await first.client.start('careful')
@@ -92,7 +92,7 @@ test('a task that is not to run twice has failed, with the reason', async (t) =>
   assert.is((await second.client.get(other)).result?.status, 'working')
 })
 
-test('a task that kills its program is not begun for ever', async (t) => {
+test('a task that kills its program is given up after three starts', async (t) => {
   const folder = makeFolder(t)
   let running = await startProgram(t, folder, 'tasks')
   const id = await running.client.start('deadly')
@@ -109,7 +109,7 @@ test('a task that kills its program is not begun for ever', async (t) => {
   assert.is(linesOf(folder).length, 3)
 })
 
-test('tasks in memory are unknown after the program has ended', async (t) => {
+test('memory tasks are unknown after a restart', async (t) => {
   const folder = makeFolder(t)
   const first = await startProgram(t, folder)
   const id = await first.client.start('endless')

@@ -28,7 +28,7 @@ const record: TaskRecord = {
   asked: [],
 }
 
-test('there are tasks where a tool can be one, or the option is given', () => {
+test('tasks are on if a tool can be one or the option is given', () => {
   assert.is(readTasks(undefined, [plain], 'here'), undefined)
   assert.is(readTasks(undefined, [plain, greet], 'here')?.ttl, 3_600_000)
   assert.is(readTasks({ ttl: 50, maxTtl: 20 }, [plain], 'here')?.ttl, 20)
@@ -59,7 +59,7 @@ test('with several programs optional task tools are calls, a required one is ref
   assert.throws(() => readTasks({}, [greet], 'nowhere'), /nothing where several programs/)
 })
 
-test('with an engine there are tasks, and no other store of them', () => {
+test('a cluster engine stores tasks, and no other store is allowed', () => {
   assert.is(readTasks({ ttl: 50 }, [greet], 'engine')?.ttl, 50)
   assert.throws(
     () => readTasks({ store: createMemoryTaskStore() }, [greet], 'engine'),
@@ -67,7 +67,7 @@ test('with an engine there are tasks, and no other store of them', () => {
   )
 })
 
-test('a tool that needs a session is no task, and other words are refused', () => {
+test('a session tool cannot be a task, and other words are refused', () => {
   const define = (options: object) => () => defineTool({ name: 'x', run: () => 'x', ...options } as never)
   assert.throws(define({ task: 'optional', session: true }), /task: expected 'forbidden' with session: true/)
   assert.throws(define({ task: 'always' }), /task: expected 'forbidden' or 'optional' or 'required'/)
@@ -103,7 +103,7 @@ test('a file store keeps records, finds them again, and leaves what is damaged',
   assert.match(warned.join(), /unreadable \(EISDIR/)
 })
 
-test('the bytes of a record are whole, or no record', () => {
+test('a record with damaged bytes is ignored', () => {
   const bytes = encodeTask(record)
   assert.equal(decodeTask(bytes), record)
   for (let end = 0; end < bytes.length; end += 7) assert.is(decodeTask(bytes.subarray(0, end)), undefined)
@@ -113,7 +113,7 @@ test('the bytes of a record are whole, or no record', () => {
   assert.is(decodeTask(encodeTask({ id: 'x' } as never)), undefined)
 })
 
-test('a folder that cannot be made is refused', (t) => {
+test('an impossible task folder is refused', (t) => {
   const folder = makeFolder(t)
   writeFileSync(join(folder, 'file'), '')
   assert.throws(

@@ -40,7 +40,7 @@ function stepping() {
 }
 
 for (const part of ['tasks', 'base', 'transport', 'sessions', 'group'] as const)
-  test(`a restart of the group costs no task, and begins none again (${part})`, async (t) => {
+  test(`a group restart loses and repeats no task (${part})`, async (t) => {
     const { tool, runs, begun, open } = stepping()
     const { server, modern } = await startTasks(t, [tool])
     const id = await modern.start('stepping')
@@ -53,7 +53,7 @@ for (const part of ['tasks', 'base', 'transport', 'sessions', 'group'] as const)
   })
 
 for (const part of ['ledger', 'liveTasks', 'taskRuns'] as const)
-  test(`a crash of what keeps the tasks has them go on, with their steps (${part})`, async (t) => {
+  test(`a crash of the task keepers continues tasks with their steps (${part})`, async (t) => {
     const { tool, runs, begun, open } = stepping()
     const { server, modern } = await startTasks(t, [tool, greet])
     const id = await modern.start('stepping')
@@ -87,7 +87,7 @@ test('a crashed task actor affects no other task, and its task continues', async
   assert.is(at<{ text: string }[]>(done, 'result', 'content')[0]?.text, 'unharmed')
 })
 
-test('a task outlives its session, and another session of the same principal finds it', async (t) => {
+test('another session of the same principal finds a task', async (t) => {
   const { tool, gate } = held()
   const { server } = await startTasks(t, [tool], { http: { authenticate: byName } })
   const open = (name: string) => {
@@ -109,7 +109,7 @@ test('a task outlives its session, and another session of the same principal fin
   assert.is((await waiting).result?.content?.[0]?.text, 'found')
 })
 
-test('to anybody but its principal a task is as unknown as one that never was', async (t) => {
+test('to other principals a task does not exist', async (t) => {
   const { server } = await startTasks(t, [asks], { http: { authenticate: byName } })
   const ada = new ModernClient(t, server.url, as('ada'))
   const id = await ada.start('asks')
@@ -141,7 +141,7 @@ test('to anybody but its principal a task is as unknown as one that never was', 
   assert.is((await anonymous.ask('tasks/list')).error?.code, -32601)
 })
 
-test('hostile ids and params are refused, and cost nothing', async (t) => {
+test('hostile task ids and params are refused', async (t) => {
   const { modern, session } = await startTasks(t, [greet])
   const ids = ['', '../../etc/passwd', '__proto__', 'x'.repeat(200), '\u0000', 'ü', 'constructor']
   for (const taskId of ids)
@@ -269,7 +269,7 @@ test('a step running at the stop ends first and is not repeated; no other starts
   assert.equal(log, ['first begins', 'within', 'first ends', 'second'])
 })
 
-test('a step that takes longer than a stop may is cut, and runs again', async (t) => {
+test('a step longer than the stop is cut and runs again', async (t) => {
   const { tool, log, begun, open } = twoSteps()
   const durable = { ...createMemoryTaskStore(), durable: true }
   const { server, modern } = await startTasks(t, [tool], { tasks: { store: durable }, drainTimeout: 300 })
@@ -327,7 +327,7 @@ test('task progress reaches those who poll and the request that waits', async (t
   assert.not('statusMessage' in (await modern.until(id, 'completed')))
 })
 
-test('a request that waits for a task waits on when the actor of the task has died', async (t) => {
+test('a waiting request survives the death of the task actor', async (t) => {
   const { tool, begun, open } = stepping()
   const { server, session } = await startTasks(t, [tool])
   const client = await session()
@@ -344,7 +344,7 @@ test('a request that waits for a task waits on when the actor of the task has di
   assert.is((await waiting).result?.content?.[0]?.text, '1 step')
 })
 
-test('a principal without the scopes of a tool hears nothing of what it has come to', async (t) => {
+test('a principal without the scopes cannot see the task result', async (t) => {
   const secret = defineTool({ name: 'secret', task: 'optional', scopes: ['read'], run: () => 'secret' })
   let scopes = ['read']
   const authenticate = () => ({ issuer: 'https://issuer.example', subject: 'ada', scopes })

@@ -35,7 +35,7 @@ test('without a token every route is 401 before the body, with resource and scop
   assert.equal(issuer.asked, [], 'nobody was asked about nothing')
 })
 
-test('a tool finds whose token it is, and never the token', async (t) => {
+test('a tool sees the principal of the token, and never the token', async (t) => {
   const { issuer, client } = await startAuth(t)
   const token = await issuer.issue({ scope: 'read write', exp: 4_000_000_000, team: 'blue' })
   const { principal, headers } = JSON.parse(await (await client(token).open()).text('whoami'))
@@ -90,7 +90,7 @@ test('a token without a required scope is 403; a scope may imply others', async 
   assert.equal(JSON.parse(await admin.text('whoami')).principal.scopes, ['admin', 'write', 'mcp:use'])
 })
 
-test('the metadata is at both places for everybody, and needs no token', async (t) => {
+test('the metadata is public at both well-known places', async (t) => {
   const { server, issuer } = await startAuth(t, {
     scopes: ['mcp:use'],
     metadata: { resource_name: 'The files' },

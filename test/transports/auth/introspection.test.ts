@@ -28,7 +28,7 @@ async function start(t: TestContext, options: Partial<IntrospectionOptions> = {}
   return { issuer, outcome }
 }
 
-test('whose a token is is asked of the authorization server, as this client', async (t) => {
+test('introspection asks the authorization server as this client', async (t) => {
   const { issuer, outcome } = await start(t)
   const claims = { sub: 'ada', aud: resource, scope: 'read write', client_id: 'app' }
   issuer.opaque.set('opaque-1', claims)
@@ -69,7 +69,7 @@ test('a token for other resources, issuers or nobody, expired or bound, is refus
   }
 })
 
-test('an answer is good for a while, for all who ask at once, and within bounds', async (t) => {
+test('an introspection is cached for a time, shared and bounded', async (t) => {
   const { issuer, outcome } = await start(t, { maxCached: 2 })
   for (const n of [1, 2, 3]) issuer.opaque.set(`opaque-${n}`, { sub: `user ${n}`, aud: resource })
   await Promise.all([outcome('opaque-1'), outcome('opaque-1'), outcome('opaque-1')])
@@ -100,7 +100,7 @@ test('a failing authorization server fails the request and is asked again by the
   assert.is(Reflect.get(Object(await outcome('opaque-1')), 'subject'), 'ada')
 })
 
-test('a flood of tokens asks so many questions at once and no more', async (t) => {
+test('concurrent introspections are bounded', async (t) => {
   const { issuer, outcome } = await start(t, { maxAtOnce: 3, fetchTimeout: 100 })
   issuer.silent = true
   const all = await Promise.all(Array.from({ length: 10 }, (_, n) => outcome(`opaque-${n}`)))

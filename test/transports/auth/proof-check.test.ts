@@ -47,7 +47,7 @@ test('the time of a proof is compared with the listener clock, both ways', async
   }
 })
 
-test('a proof is known for as long as it would be taken, and forgotten then', async () => {
+test('a used proof is remembered as long as it is valid', async () => {
   const { time, problem, key } = await start({ window: 60_000 })
   const proof = await prove(key, token, { claims: { iat: begin / 1_000 } })
   time.now = begin - 60_000
@@ -60,7 +60,7 @@ test('a proof is known for as long as it would be taken, and forgotten then', as
   assert.match((await problem({}, proof))?.message ?? '', /not of this time/)
 })
 
-test('a nonce is taken for the window, and the next one comes with the refusal', async () => {
+test('a nonce is valid for its window, and a refusal carries the next', async () => {
   const { time, problem } = await start({ nonceKeys: ['x'.repeat(32)], window: 60_000 })
   const iat = () => Math.floor(time.now / 1_000)
   const { nonce } = (await problem()) ?? {}
@@ -87,7 +87,7 @@ test('htu is compared without query, fragment, host case and default port', asyn
     assert.match((await problem({ claims: { htu } }))?.message ?? '', /htu/)
 })
 
-test('what is remembered is bounded, and what had to be forgotten early is refused', () => {
+test('the replay memory is bounded, and proofs older than it are refused', () => {
   const seen = new SeenProofs()
   const until = begin + 60_000
   for (let count = 0; count < 100_000; count += 1)

@@ -57,7 +57,7 @@ test('every bad token is refused, and all of them cost one fetch of the keys', a
   assert.equal(issuer.asked, ['GET /.well-known/oauth-authorization-server', 'GET /jwks'])
 })
 
-test('what is no bearer token at all is 400', async (t) => {
+test('a malformed Authorization header is 400', async (t) => {
   const { client } = await startAuth(t)
   for (const authorization of ['Bearer', 'Bearer ', 'bearer a b', 'Bearer a,b', 'Bearer ä'.normalize()]) {
     const raw = client()
@@ -93,7 +93,7 @@ test('an unreachable issuer is 503, not 401, and one with a wrong name is refuse
   assert.is((await refusalOf(other.client(await other.issuer.issue())))[0], 503)
 })
 
-test('whoever runs the server hears why somebody was kept out, and nothing of a token', async (t) => {
+test('the operator is told why a token was refused, without the token', async (t) => {
   const { client, issuer } = await startAuth(t)
   const events = heard<ConnectionEvent>()
   t.after(subscribeTransport('connection', (event) => event.type === 'refused' && events.add(event)))
@@ -118,7 +118,7 @@ test('a silent issuer delays its own requests only, up to their timeout', async 
   assert.is((await refusalOf(client(await issuer.issue())))[0], 503)
 })
 
-test('keys can be given, and algorithms chosen', async (t) => {
+test('keys and algorithms can be configured', async (t) => {
   const other = await startAuthorizationServer(t)
   const jwks = { keys: [other.publicKey()] }
   const verify = jwt({ issuer: other.issuer, jwks, audience: ['api', 'x'] })
@@ -180,7 +180,7 @@ test('a custom token check may accept, refuse with a message or crash', async (t
   assert.is(await ada.text('whoami').then(() => 'still there'), 'still there')
 })
 
-test('options that protect nothing are refused at once', () => {
+test('auth options that protect nothing are refused at once', () => {
   const good = { resource, authorizationServers: ['https://as.example'] }
   const refused = (auth: object, problem: RegExp) =>
     assert.throws(() => serveHttp({ auth: { ...good, ...auth } as AuthOptions }), problem)

@@ -67,7 +67,7 @@ for (const [name, { serve, connect }] of Object.entries(ends)) {
   }
 }
 
-test('stdio: a server that is given for ever to stop is not killed', async (t) => {
+test('stdio: a server with an infinite stopTimeout is not killed', async (t) => {
   const warned = warnings(t)
   const args = [inRoot('test', 'support', 'raw-server.mjs')]
   const stopTimeout = Number.POSITIVE_INFINITY
@@ -81,7 +81,7 @@ test('stdio: a server that is given for ever to stop is not killed', async (t) =
   assert.equal(warned.map(String), [])
 })
 
-test('a socket is limited by what ws can count, however much is allowed', () => {
+test('the message limit of a socket is capped at what ws can count', () => {
   for (const most of [2 ** 31, 2 ** 32, 2 ** 32 + 1, Number.MAX_SAFE_INTEGER])
     assert.is(socketLimits(most).maxPayload | 0, 2 ** 31 - 1)
   assert.is(socketLimits(1_000).maxPayload, 1_000)

@@ -79,7 +79,7 @@ function found(lookup: LookupAll, all = true): Promise<unknown> {
   })
 }
 
-test('who may go into our own network is still sent to no link-local address', async () => {
+test('with privateNetwork link-local addresses are still refused', async () => {
   const ask = (...addresses: readonly string[]): Promise<unknown> =>
     new Promise((resolve) =>
       routedLookup(knows(...addresses))('host', { all: true }, (error, found) => resolve(error ?? found)),

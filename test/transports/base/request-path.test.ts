@@ -26,9 +26,9 @@ for (const [target, path] of [
   ['', ''],
   [undefined, ''],
 ] as const)
-  test(`of the target ${target} it is ${path}`, () => assert.is(pathOf(target), path))
+  test(`the path of target ${target} is ${path}`, () => assert.is(pathOf(target), path))
 
-test('a path at an origin is never read as another host, and throws for nothing', () => {
+test('a path is never read as another host, and never throws', () => {
   for (const [path, href] of [
     ['/mcp?a=1', 'http://host:1/mcp?a=1'],
     ['//evil.example/x', 'http://host:1//evil.example/x'],

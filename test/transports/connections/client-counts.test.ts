@@ -38,7 +38,7 @@ test('loopback and peers without address have no limit unless one is set', () =>
   assert.equal([chosen.enterFrom('127.0.0.1', {}), chosen.enterFrom('::ffff:127.0.0.1', {})], [true, false])
 })
 
-test('a client of IPv6 has as many addresses as it likes', () => {
+test('addresses of one IPv6 network count as one client', () => {
   for (const address of ['2001:db8:0:1::5', '2001:DB8::1:ffff:0:0:9', '2001:0db8:0000:0001:1:2:3:4'])
     assert.is(networkOf(address), '2001:db8:0:1', address)
   assert.is(networkOf('::1'), '0:0:0:0')

@@ -122,7 +122,7 @@ test('without a listener, messages wait, pause at 1,000 and are refused at 10,00
   assert.equal(did, ['pause', 'resume'])
 })
 
-test('four million characters that wait pause the connection, too', () => {
+test('four million waiting characters pause the connection, too', () => {
   const { accepted, did } = connect(bind().connections)
   accepted.message('x'.repeat(4 * 1024 * 1024))
   assert.equal(did, ['pause'])
@@ -142,7 +142,7 @@ test('messages behind initialize wait until the session is open', async () => {
   assert.is(sent.length, 1)
 })
 
-test('a session that could not be attached to is attached to with the next message', async () => {
+test('a failed attach to a session is retried with the next message', async () => {
   const { connections } = bind()
   const server = makeServer()
   const attempts: string[] = []
@@ -163,7 +163,7 @@ test('a session that could not be attached to is attached to with the next messa
   assert.equal([attempts.length, did], [2, []])
 })
 
-test('a batch that finds no room is answered, its long answers by errors', async () => {
+test('a batch without room is answered, long answers by errors', async () => {
   for (const [refusal, expected] of [
     [undefined, ['result', 'result']],
     [new Error('no room'), ['the request was carried out, but its answer finds no room: no room', 'result']],
@@ -265,7 +265,7 @@ test('a transport that throws when it sends loses that connection and no other',
   assert.is(server.reports.length, 1)
 })
 
-test('a session that has ended for good ends its connection', async () => {
+test('a permanently ended session ends its connection', async () => {
   const { connections } = bind()
   const server = makeServer()
   connections.serve(server.serving)
@@ -319,7 +319,7 @@ test('with a delay readiness ends first, and requests are served during the dela
   await draining
 })
 
-test('a connection of a revision without sessions is not ended for having none', async () => {
+test('a connection without sessions by revision is not ended for that', async () => {
   const { connections, clock } = bind({ openTimeout: 10 })
   const { serving } = makeServer()
   const exchange: ServerPort['exchange'] = async ({ request: { id } }) => ({
@@ -334,7 +334,7 @@ test('a connection of a revision without sessions is not ended for having none',
   assert.equal([did, sent.length], [[], 1])
 })
 
-test('a transport that is older has handshakes only', async () => {
+test('a handshake-only transport refuses modern requests', async () => {
   const { connections } = bind({ handshakeOnly: true })
   const { port, calls } = exchanging()
   const { serving } = makeServer()
@@ -356,7 +356,7 @@ test('the end of the scope ends every connection', () => {
   )
 })
 
-test('one connection too many, and one that opens no session, are ended', async () => {
+test('excess connections, and those without a session, are ended', async () => {
   const { connections, clock } = bind({ maxConnections: 1, openTimeout: 10 })
   const first = connect(connections)
   assert.equal(connect(connections).did, ['too_many'])
@@ -364,7 +364,7 @@ test('one connection too many, and one that opens no session, are ended', async 
   assert.equal(first.did, ['no_session'])
 })
 
-test('a session that is not open in time is no news of a restart', async () => {
+test('a session open timeout is not reported as a restart', async () => {
   const { connections, clock } = bind({ openTimeout: 10 })
   const server = makeServer()
   connections.serve(server.serving)
@@ -377,7 +377,7 @@ test('a session that is not open in time is no news of a restart', async () => {
   assert.equal(server.closed, ['s'])
 })
 
-test('a connection that breaks while it is ended is closed once', async () => {
+test('a connection that breaks while it is closed is closed once', async () => {
   const { connections, end } = bind()
   const server = makeServer()
   connections.serve(server.serving)

@@ -91,7 +91,7 @@ for (const [transport, connect] of Object.entries(pipes)) {
     assert.is(calls.all.length, 0)
   })
 
-  test('what is refused settles nothing', async (t) => {
+  test('a refused request leaves the era of the pipe open', async (t) => {
     const { port } = exchanging()
     const pipe = await open(t, port)
     pipe.write(
@@ -191,7 +191,7 @@ for (const [transport, connect] of Object.entries(pipes)) {
     assert.equal(outcome(await pipe.next()), [1, { fresh: true }])
   })
 
-  test('the stop of the server ends subscriptions, and gives what is in flight its time', async (t) => {
+  test('a stopping server ends subscriptions and drains open requests', async (t) => {
     const { port, calls, ends } = exchanging()
     const pipe = await open(t, port)
     pipe.write(request(1, 'tools/list'), request(2, 'subscriptions/listen', { notifications: {} }))

@@ -167,7 +167,7 @@ test('unread stream bytes count, are dropped beyond the limit and resume once re
   await until(() => used() === 0)
 })
 
-test('a stream of a session that finds no room is closed, and nothing of it is lost', async (t) => {
+test('a session stream without room is closed and loses nothing', async (t) => {
   const limits = { maxMessageBytes: MiB, maxPendingBytes: 2 * MiB, maxBufferedBytes: 8 * MiB }
   const resume = { maxBytes: 8 * MiB }
   const { listening, requests, readers, used } = await serve(t, {
@@ -196,7 +196,7 @@ test('a stream of a session that finds no room is closed, and nothing of it is l
     assert.is(JSON.parse((await rest.next()).data).params.value, value)
 })
 
-test('the rest of a stream is refused until there is room for it, and is not lost', async (t) => {
+test('resuming a stream is refused until there is room', async (t) => {
   const { listening, requests, used } = await serve(t, { maxMessageBytes: MiB, maxPendingBytes: 3 * MiB })
   const asked = exchange(t, listening.url)
   const first = await requests.next()

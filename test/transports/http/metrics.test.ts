@@ -101,7 +101,7 @@ test('requests, calls, sessions and crashes are counted, with their outcome', as
   assert.ok((values.get('process_resident_memory_bytes') ?? 0) > 1_000_000)
 })
 
-test('what listeners refuse is counted, by why', async (t) => {
+test('refusals of listeners are counted by reason', async (t) => {
   const { origin, scrape } = await open(t)
   const post = (headers: Record<string, string>, body: string) =>
     fetch(`${origin}/mcp`, {
@@ -133,7 +133,7 @@ test('the program exports start time, usage and build under Prometheus names', a
   assert.ok((values.get('process_max_fds') ?? 0) >= (values.get('process_open_fds') ?? 0))
 })
 
-test('several who collect do not disturb each other: what is busy rises for all', async (t) => {
+test('several scrapers do not disturb one another', async (t) => {
   const { origin, client, scrape } = await open(t)
   const busy = async () => (await scrape()).get('caduceus_event_loop_busy_seconds_total') ?? 0
   const first = await busy()
@@ -143,7 +143,7 @@ test('several who collect do not disturb each other: what is busy rises for all'
   assert.ok((await busy()) >= first)
 })
 
-test('every name stands in the page', async (t) => {
+test('every metric is documented in the page', async (t) => {
   const { origin } = await open(t)
   const text = await (await fetch(`${origin}/metrics`)).text()
   const told = [...text.matchAll(/^# HELP (\S+) (.*)\n# TYPE \S+ (\S+)$/gm)].map(
@@ -154,7 +154,7 @@ test('every name stands in the page', async (t) => {
   assert.equal(rows, told)
 })
 
-test('the parts of a histogram rise, and end with all', async (t) => {
+test('histogram buckets are cumulative and end with the total', async (t) => {
   const { client, scrape } = await open(t)
   await client.callTool('ok')
   const values = await scrape()
@@ -166,7 +166,7 @@ test('the parts of a histogram rise, and end with all', async (t) => {
   )
 })
 
-test('without the option there is no such path, and only GET and HEAD are answered', async (t) => {
+test('without the option there is no metrics path; only GET and HEAD work', async (t) => {
   const off = await open(t, false)
   assert.is((await fetch(`${off.origin}/metrics`)).status, 404)
   const { origin } = await open(t)

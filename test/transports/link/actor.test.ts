@@ -60,7 +60,7 @@ test('a connection opens on demand and reports events in order, with its number'
   ])
 })
 
-test('nothing is told after the end, and the end is told once', async (t) => {
+test('nothing is reported after the end, which is reported once', async (t) => {
   const transport = puppet()
   const link = await startLink(t, transport)
   link.open(1)
@@ -115,7 +115,7 @@ test('a transport that returns no link is told what was expected', async (t) => 
   assert.match((await link.closed()).error?.message ?? '', 'expected a link with send and close')
 })
 
-test('a transport that throws while it sends loses that request and nothing else', async (t) => {
+test('a transport that throws in send loses that request only', async (t) => {
   const transport = puppet({
     send() {
       throw new Error('not now')
@@ -151,7 +151,7 @@ test('a transport that throws in close or negotiated still ends', async (t) => {
   assert.is(link.news.all.filter(({ type }) => type === 'trouble').length, 2)
 })
 
-test('what is no text, or no TransportError, is made one', async (t) => {
+test('non-text messages and other errors are converted', async (t) => {
   const transport = puppet()
   const link = await startLink(t, transport)
   link.open(1)
@@ -248,7 +248,7 @@ test('a transport that never ends is given up after six seconds', async (t) => {
   assert.equal(await link.closed(), {})
 })
 
-test('an error that strays from the code of a transport is reported, and ends nothing', async (t) => {
+test('a stray error of transport code is reported and ends nothing', async (t) => {
   const transport = puppet()
   const link = await startLink(t, transport)
   link.open(1)

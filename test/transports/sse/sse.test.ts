@@ -84,7 +84,7 @@ async function message({ events }: RawStream): Promise<Wire> {
   return JSON.parse((await events.next(({ event }) => event === 'message')).data)
 }
 
-test('the first event says where to post, answers come on the stream alone', async (t) => {
+test('the first event is the endpoint, and answers use the stream only', async (t) => {
   const raw = await openStream(t, await listen(t))
   assert.is(raw.endpoint.pathname, '/messages')
   assert.match(raw.endpoint.search, /^\?sessionId=[\w-]{21}$/)
@@ -130,7 +130,7 @@ test('both endpoints check host, origin, path, method, types, size and session',
   assert.is(await statusOf(endpoint), 202)
 })
 
-test('the session ends with its stream, and what is posted then is not found', async (t) => {
+test('the session ends with its stream, and later posts are 404', async (t) => {
   const server = await listen(t)
   const raw = await openStream(t, server)
   await post(raw.endpoint, initialize())

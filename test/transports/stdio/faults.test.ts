@@ -49,7 +49,7 @@ async function firstMessage(
   return link.message()
 }
 
-test('a server starts where Node adds to its environment, as for coverage', async (t) => {
+test('a server starts when Node adds variables, as for coverage', async (t) => {
   const coverage = folder(t, 'coverage')
   const before = process.env.NODE_V8_COVERAGE
   process.env.NODE_V8_COVERAGE = coverage
@@ -134,7 +134,7 @@ test('fault 33: commands and arguments with special characters pass unchanged', 
   assert.equal((params as { args: string[] }).args, hard)
 })
 
-test('fault 33: a file without the right to be run is a fatal failure that says so', async (t) => {
+test('fault 33: a file without execute permission is fatal and says so', async (t) => {
   const path = join(folder(t, 'bin'), 'server')
   writeFileSync(path, '#!/bin/sh\n')
   chmodSync(path, 0o644)
@@ -185,7 +185,7 @@ test('fault 33: a command or cwd that cannot run is fatal and says what it is', 
   }
 })
 
-test('a secret in our own environment does not reach a server, what is given does', async (t) => {
+test('our environment secrets do not reach a server, given variables do', async (t) => {
   process.env.CADUCEUS_TEST_SECRET = 'canary'
   t.after(() => delete process.env.CADUCEUS_TEST_SECRET)
   const { client } = start(t, [], { GIVEN: 'yes' })
@@ -221,14 +221,14 @@ test('messages and junk are counted over all restarts of the server', async (t) 
 const python = spawnSync('python3', ['--version']).status === 0
 const server = inRoot('test', 'support', 'python-server.py')
 if (python) {
-  test('a server in Python is a server like any other', async (t) => {
+  test('a Python server works like any other', async (t) => {
     const transport = stdio({ command: 'python3', args: [server] })
     const client = startClient({ transport, logger: false })
     t.after(() => client.close())
     assert.is((await client.callTool('add', { a: 2, b: 40 })).text, '42')
     assert.is(client.server?.info.name, 'python')
   })
-} else test.skip('a server in Python is a server like any other', 'python3 is not installed')
+} else test.skip('a Python server works like any other', 'python3 is not installed')
 
 function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))

@@ -61,7 +61,7 @@ test('process.exit() leaves no server or descendant behind, even deaf ones', asy
   await Promise.all(host.pids.map(gone))
 })
 
-test('many clients have one exit listener together, and none when they are gone', () => {
+test('many clients share one exit listener, removed with the last', () => {
   const before = process.listenerCount('exit')
   const undo = Array.from({ length: 20 }, () => atExit(() => {}))
   assert.is(process.listenerCount('exit'), before + 1)

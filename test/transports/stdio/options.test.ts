@@ -36,7 +36,7 @@ for (const [field, options] of [
   })
 }
 
-test('a transport is frozen data that names the command', () => {
+test('a stdio transport is frozen data that names its command', () => {
   const transport = stdio({ command: process.execPath })
   assert.is(transport.name, `stdio ${basename(process.execPath)}`)
   assert.ok(Object.isFrozen(transport))
@@ -65,7 +65,7 @@ test('only harmless variables and the given ones pass, exported functions do not
   })
 })
 
-test('what is inherited is written down, for each kind of system', () => {
+test('inherited variables are documented for each platform', () => {
   const windows =
     'APPDATA COMSPEC HOMEDRIVE HOMEPATH LOCALAPPDATA PATH PATHEXT PROCESSOR_ARCHITECTURE SYSTEMDRIVE SYSTEMROOT TEMP TMP USERNAME USERPROFILE'
   assert.is(inheritedNames('win32').join(' '), windows)

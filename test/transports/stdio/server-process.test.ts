@@ -45,7 +45,7 @@ test('a client that stops reading ends the program orderly', async (t) => {
   assert.is(await child.exited, 0)
 })
 
-test('neither HTTP nor a validator is loaded until something needs it', async (t) => {
+test('HTTP and the validator are loaded on demand only', async (t) => {
   const child = await startProgram(t)
   await child.text('count')
   await child.ask('tools/list')

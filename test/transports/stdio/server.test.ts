@@ -51,7 +51,7 @@ test('2025-03-26 takes a batch but no initialize in it, and answers line by line
   assert.equal([id, error?.code], [undefined, -32600])
 })
 
-test('what is no message is answered as far as it may be, and the next line is served', async (t) => {
+test('a malformed line is answered if possible, and the next is served', async (t) => {
   const pipes = await startPipes(t, [count], true)
   const bad: [string | Buffer, number | undefined, number | string | undefined][] = [
     ['{"jsonrpc"', -32700, undefined],
@@ -131,7 +131,7 @@ test('the end of the input lets calls in flight finish, and then ends the server
   assert.equal(await pipes.ended, { type: 'shutdown' })
 })
 
-test('calls that take longer than the end of the input allows get an error', async (t) => {
+test('calls longer than the input grace get an error', async (t) => {
   const { tool, entered } = makeGate()
   const pipes = await startPipes(t, [tool], true, { endTimeout: 20 })
   pipes.write(call(1, 'gate'))
@@ -142,7 +142,7 @@ test('calls that take longer than the end of the input allows get an error', asy
   await pipes.ended
 })
 
-test('a stop ends with the last answer, also when the input ends during it', async (t) => {
+test('a stop ends with the last answer, even if stdin ends during it', async (t) => {
   const { tool, entered, leave } = makeGate()
   const pipes = await startPipes(t, [tool], true, {}, 30_000)
   pipes.write(call(1, 'gate'))

@@ -34,7 +34,7 @@ async function open(t: TestContext): Promise<{ page: Page; complaints: string[];
   return { page, complaints, browser }
 }
 
-inBrowser('a killed session turns red, and comes back within a second', async (t) => {
+inBrowser('a killed session turns red and returns within a second', async (t) => {
   const shop = defineServer({ name: 'shop', version: '1', tools: { ok: defineTool({ run: () => 'ok' }) } })
   const server = await startServer(shop, { transport: serveHttp({ port: 0 }), logger: false })
   t.after(() => server.stop())
@@ -71,7 +71,7 @@ inBrowser('a killed session turns red, and comes back within a second', async (t
   assert.equal(complaints, [])
 })
 
-inBrowser('with 5,000 processes it draws what is seen, searches, and follows the keyboard', async (t) => {
+inBrowser('with 5,000 processes the page draws the visible part and searches', async (t) => {
   const plain = defineActor({ name: 'plain', init: () => ({}) })
   const hostile = '<img src=x onerror="document.title=1">'
   const children = Array.from({ length: 4_900 }, (_, i) => childSpec(plain, undefined, { id: `child ${i}` }))

@@ -13,7 +13,7 @@ import { startLink } from '../_link.js'
 
 const test = suite('websocket client', { timeout: 15_000 })
 
-test('a client whose server is silent gives the socket up, and connects again', async (t) => {
+test('a client of a silent server drops the socket and reconnects', async (t) => {
   const peers = heard<WebSocket>()
   const http = createServer()
   const silent = new WebSocketServer({ server: http, handleProtocols: () => 'mcp', autoPong: false })

@@ -95,7 +95,7 @@ test('a text frame that is not UTF-8 closes with 1007', async (t) => {
   assert.is(await raw.closeCode(), 1007)
 })
 
-test('a flood of fragments is ended with 1008, and others notice nothing', async (t) => {
+test('a flood of fragments closes with 1008 and affects no other', async (t) => {
   const server = await listen(t)
   const client = await connected(t, { connect: () => websocket(String(server.url)) })
   const raw = await rawFrames(t, server)
@@ -106,7 +106,7 @@ test('a flood of fragments is ended with 1008, and others notice nothing', async
   assert.is(await text(client, 'count'), '1')
 })
 
-test('a message in one-byte frames is a message', async (t) => {
+test('a message in one-byte frames arrives whole', async (t) => {
   const server = await listen(t)
   const raw = await rawFrames(t, server)
   const bytes = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 7, method: 'ping' }))

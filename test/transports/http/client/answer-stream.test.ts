@@ -34,7 +34,7 @@ const nobody: AnswerPort = {
   room: () => undefined,
 }
 
-test('no timer is left of a stream that has ended, with its answer and without', async () => {
+test('an ended stream leaves no timer, answered or not', async () => {
   const { clock, scope } = scopeOf()
   const request = {
     id: 1,

@@ -58,7 +58,7 @@ for (const kind of Object.keys(kinds) as (keyof typeof kinds)[]) {
     assert.not.match(String(error), /canary/)
   })
 
-  test(`${kind}: a function is asked for another token when one is refused`, async (t) => {
+  test(`${kind}: a token function is asked again after a refusal`, async (t) => {
     const { gate, call } = await start(t, kind)
     let token = 'old'
     const asked: (string | undefined)[] = []
@@ -71,7 +71,7 @@ for (const kind of Object.keys(kinds) as (keyof typeof kinds)[]) {
     assert.equal([asked, gate.refusals], [['old'], 1])
   })
 
-  test(`${kind}: one of your own hears of a refusal, and its error is everybody's`, async (t) => {
+  test(`${kind}: a custom provider sees a refusal, and its error rejects all`, async (t) => {
     const { call } = await start(t, kind)
     const heard: unknown[] = []
     const auth: ClientAuth = {
@@ -109,7 +109,7 @@ for (const kind of Object.keys(kinds) as (keyof typeof kinds)[]) {
     assert.match(String(await call(auth).catch((cause: Error) => cause)), /the door is shut/)
   })
 
-  test(`${kind}: a request is sent again once for a nonce, and once for its token`, async (t) => {
+  test(`${kind}: a request is repeated once for a nonce and once for a token`, async (t) => {
     const { call, gate } = await start(t, kind, (sent) => (sent === 'first' ? undefined : 'use_dpop_nonce'))
     let [refusals, token] = [0, 'none']
     const auth: ClientAuth = {
@@ -127,7 +127,7 @@ for (const kind of Object.keys(kinds) as (keyof typeof kinds)[]) {
   })
 }
 
-test('a call that is over while a token is had costs nobody else', async (t) => {
+test('a call that ends during a token request affects no other', async (t) => {
   const { server } = await start(t, 'http')
   let gaveUp = 0
   let isSlow = false
@@ -155,7 +155,7 @@ test('a call that is over while a token is had costs nobody else', async (t) => 
   })
 })
 
-test('a request is sent once more only, whatever the provider says', async (t) => {
+test('a request is repeated once only for any provider', async (t) => {
   const server = await listen(t, (seen) => status(seen, 401))
   const auth: ClientAuth = { authorize: () => ({ authorization: 'Bearer x' }), refused: async () => {} }
   const error = await withClient({ transport: http(server.url, { auth }), logger: false }, () => {}).catch(
@@ -238,7 +238,7 @@ test('a token never goes to another origin', async (t) => {
     assert.equal([headers.authorization, headers['x-canary']], [undefined, undefined])
 })
 
-test('too few scopes cost that call alone, and the connection goes on', async (t) => {
+test('missing scopes fail that call alone, and the connection goes on', async (t) => {
   const server = await listen(
     t,
     polite((seen) => {
@@ -254,7 +254,7 @@ test('too few scopes cost that call alone, and the connection goes on', async (t
   })
 })
 
-test('what is no auth is refused, and never shown', () => {
+test('a wrong auth option is refused without showing it', () => {
   for (const auth of ['', 'canary canary', 'canary\r\nx: y', 7, {}, null])
     try {
       http('http://127.0.0.1:1', { auth: auth as never })

@@ -47,7 +47,7 @@ const unwanted: { readonly [What in string]: (seen: Seen) => unknown } = {
 }
 
 for (const [what, answer] of Object.entries(unwanted)) {
-  test(`${what} without an end gives its connection back after two seconds`, async (t) => {
+  test(`${what} without an end frees its connection after two seconds`, async (t) => {
     const { link, clock } = await begin(t, (seen) =>
       seen.message.method === 'ping' ? json(seen, result(seen, {})) : answer(seen),
     )
@@ -59,7 +59,7 @@ for (const [what, answer] of Object.entries(unwanted)) {
   })
 }
 
-test('a refusal whose body never ends is told with its status after two seconds', async (t) => {
+test('a refusal with an endless body keeps its status, after two seconds', async (t) => {
   const { link, clock } = await begin(t, (seen) => neverEnds(seen, 503, { 'retry-after': '7' }))
   link.send(1, buildRequest(1, 'tools/call'))
   const { code, data, retryable } = await passUntil(clock, lost(link, 1))
@@ -98,7 +98,7 @@ test('a long 404 page for initialize still leads to a 2024-11-05 server', async 
 })
 
 for (const type of ['application/json', 'text/event-stream']) {
-  test(`${type} that comes compressed is told as what it is`, async (t) => {
+  test(`a compressed ${type} is reported as such`, async (t) => {
     const { link } = await begin(t, (seen) => {
       const text = JSON.stringify(result(seen, {}))
       const body = gzipSync(type === 'application/json' ? text : `data: ${text}\n\n`)
@@ -109,7 +109,7 @@ for (const type of ['application/json', 'text/event-stream']) {
   })
 }
 
-test('an answer in JSON that falls silent counts as broken, where that is asked for', async (t) => {
+test('with an idle timeout, a silent JSON answer counts as broken', async (t) => {
   const { link, clock, server } = await begin(
     t,
     ({ response }) => {

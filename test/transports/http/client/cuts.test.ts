@@ -53,7 +53,7 @@ test('answers waiting to resume fail at once when any connect is refused', async
   assert.is(clock.now(), 0)
 })
 
-test('a network that stays cut is tried quickly, and for ten seconds', async (t) => {
+test('a network that stays cut is retried fast, for ten seconds', async (t) => {
   const times: number[] = []
   const { server, link, clock } = await begin(
     t,
@@ -145,7 +145,7 @@ test('quiet streams with occasional cuts are resumed for as long as it takes', (
     assert.is(pace.delayAfter({ accepted: true, good: true, orderly: false }), 125)
 })
 
-test('the time of a cut counts from the cut, and begins anew after every stream', () => {
+test('the time of a cut starts anew after every stream', () => {
   let now = 0
   const resumption = new AnswerPace({ now: () => now }, () => 0)
   const tries = (): number => {
@@ -176,7 +176,7 @@ test('an unreachable host counts as maybe sent, except while connecting', () => 
   assert.is(judge(failure('ERR_SSL_WRONG_VERSION_NUMBER')), 'untrusted')
 })
 
-test('a request whose TLS handshake breaks off was not sent', async (t) => {
+test('a request with a broken TLS handshake was not sent', async (t) => {
   const server = createServer((socket) => {
     socket.on('error', () => {})
     socket.once('data', () => socket.end())

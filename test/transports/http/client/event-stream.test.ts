@@ -35,7 +35,7 @@ test('the GET stream opens after the handshake and reopens where it broke', asyn
   assert.equal(await link.message(), { n: 2 })
 })
 
-test('a silent stream is opened again, and 404 on it ends the session', async (t) => {
+test('a silent stream is reopened, and 404 on it ends the session', async (t) => {
   const clock = createFakeClock()
   let streams = 0
   const server = await listen(t, (seen) => {
@@ -57,7 +57,7 @@ test('a silent stream is opened again, and 404 on it ends the session', async (t
   assert.is((await link.closed()).error?.code, 'SESSION_NOT_FOUND')
 })
 
-test('a stream that keeps failing is tried again ever more slowly, and never given up', async (t) => {
+test('a failing stream is retried with backoff and never given up', async (t) => {
   const clock = createFakeClock()
   const times: number[] = []
   const server = await listen(t, (seen) => {
@@ -150,7 +150,7 @@ for (const [id, header] of ids) {
   })
 }
 
-test('an empty id takes back the one before: there is nothing to go on from', () => {
+test('an empty event id resets Last-Event-ID', () => {
   assert.is(eventIdHeader(''), undefined)
 })
 

@@ -154,7 +154,7 @@ test('calls queue for a connection, excess streams fail, and neither blocks the 
   assert.is((await link.message()).id, 3)
 })
 
-test('a hundred calls share few connections, which are kept', async (t) => {
+test('a hundred calls share few keep-alive connections', async (t) => {
   const sockets = new Set<Socket>()
   const server = await listen(
     t,

@@ -58,7 +58,7 @@ test('a self-signed server is refused, unless its certificate is an authority', 
   }
 })
 
-test('a certificate of our own is shown to a server that wants one', async (t) => {
+test('a client certificate is sent to a server that wants one', async (t) => {
   const subjects = heard<string>()
   const options = { ...own, ca: own.cert, requestCert: true, rejectUnauthorized: true }
   const server = createTlsServer(options, (request, response) => {
@@ -146,7 +146,7 @@ test('fault 29: a redirect to another origin drops credentials and keeps its ses
   for (const one of later) assert.is(one.headers['mcp-session-id'], 'session-1')
 })
 
-test('a session that began here goes to no other origin', async (t) => {
+test('a session started at an origin is not sent to another', async (t) => {
   const target = await startRedirector(t, 307, () => '')
   const origin = await listen(t, (seen) => {
     if (seen.message.method === 'initialize') return greet(seen)
@@ -231,7 +231,7 @@ test('a redirect of one call to another host fails that call only and names the 
   }
 })
 
-test('a server that is elsewhere and wants authorization is named, with what to do', async (t) => {
+test('a redirect target that wants authorization is named with advice', async (t) => {
   const guarded = await listen(t, (seen) => status(seen, 401, { 'www-authenticate': 'Bearer' }))
   const first = await startRedirector(t, 307, () => guarded.url)
   const error = await failure(start(t, first.url, { auth: 'a-token' }))
@@ -240,7 +240,7 @@ test('a server that is elsewhere and wants authorization is named, with what to 
   assert.match(error.message, 'give its address to the transport')
 })
 
-test('no redirect leads to a link-local address, from wherever it comes', async (t) => {
+test('no redirect to a link-local address is followed', async (t) => {
   for (const host of [
     '169.254.169.254',
     '0xa9fea9fe',
@@ -256,7 +256,7 @@ test('no redirect leads to a link-local address, from wherever it comes', async 
   }
 })
 
-test('redirects in a circle end, 303 and redirects that are switched off are refusals', async (t) => {
+test('redirect loops, 303 and disabled redirects are refusals', async (t) => {
   const circle = await startRedirector(t, 307, (path) => (path === '/mcp' ? '/mcp2' : '/mcp'))
   for (const [url, options, expected, requests] of [
     [circle.url, {}, /more than 5 times/, 6],

@@ -111,7 +111,7 @@ test('an answer with a method field is an answer and ends the resuming', async (
   assert.is(server.seen.all.filter(({ method }) => method === 'GET').length, 0)
 })
 
-test('a request that is cancelled while its rest is awaited is not asked for any more', async (t) => {
+test('a request cancelled during resume is not asked for again', async (t) => {
   const { server, link, clock } = await begin(
     t,
     (seen) => stream(seen).end('retry: 5000\nid: 1\ndata:\n\n'),
@@ -139,7 +139,7 @@ test('streams reopen as told after an end, with jitter and backoff after breaks'
   assert.is(reconnect.failures, 0)
 })
 
-test('no server can make a client spin, nor send it away for good', () => {
+test('retry times of a server are bounded below and above', () => {
   const reconnect = new StreamPace(() => 0)
   reconnect.asked(0)
   assert.is(reconnect.delayAfter({ good: true, orderly: true }), 100)

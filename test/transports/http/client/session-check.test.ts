@@ -42,7 +42,7 @@ test('if a ping is answered, only that request fails, with its own error', async
   assert.equal(checks(both.server.seen.all), ['session-check-1', 'session-check-2'])
 })
 
-test('to the stream for what belongs to no request, ends an idle session that is gone', async (t) => {
+test('a 400 to the GET stream ends an idle session that is gone', async (t) => {
   let known = true
   const both = await connect(t, (seen) => {
     if (seen.method === 'POST' && known) return polite()(seen)

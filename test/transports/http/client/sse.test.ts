@@ -46,7 +46,7 @@ test('an endpoint is resolved against the address of the stream', async (t) => {
   }
 })
 
-test('an endpoint on another origin is refused for good, and never asked', async (t) => {
+test('an endpoint on another origin is fatal and never contacted', async (t) => {
   let asked = 0
   const other = await listenRaw(t, (seen) => {
     asked += 1
@@ -68,7 +68,7 @@ test('an endpoint on another origin is refused for good, and never asked', async
   assert.is(asked, 0)
 })
 
-test('a server that never says where to post is given up', async (t) => {
+test('a server that sends no endpoint is given up', async (t) => {
   const server = await listenRaw(t, (seen) => void stream(seen))
   const clock = createFakeClock()
   const link = await startLink(t, sse(server.url), clock)
@@ -95,7 +95,7 @@ test('an ended or silent stream is a lost connection, a refused post a lost requ
   assert.equal([error?.code, error?.retryable, fatal], ['CONNECTION_LOST', true, false])
 })
 
-test('a server that wants authorization, or has no such stream, is a fatal failure', async (t) => {
+test('a 401, or a missing stream, is a fatal failure', async (t) => {
   const server = await listenRaw(t, (seen) => {
     const path = seen.response.req.url
     if (path === '/401') status(seen, 401)

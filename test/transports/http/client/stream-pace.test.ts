@@ -118,7 +118,7 @@ test('a server that never gives the stream is not asked with every request', asy
   assert.ok(asked() <= 14, `asked ${asked()} times in two minutes`)
 })
 
-test('Retry-After on the stream holds, whatever is answered meanwhile', async (t) => {
+test('Retry-After of the stream holds despite answered requests', async (t) => {
   const { gets, asked, clock, ping } = await start(t, (seen) => status(seen, 503, { 'retry-after': '60' }))
   await gets(1)
   for (let second = 0; second < 59; second++) {

@@ -85,7 +85,7 @@ test('keep-alive is longer than that of proxies and agents, or as set', async (t
     }
 })
 
-test('a server that listened before goes on without us', async (t) => {
+test('a server that listened before stays open after our stop', async (t) => {
   const shared = await listening(
     t,
     createServer((_request, response) => response.end('a page')),
@@ -100,7 +100,7 @@ test('a server that listened before goes on without us', async (t) => {
   assert.is(await (await fetch(`http://127.0.0.1:${portOf(shared)}/mcp`)).text(), 'a page')
 })
 
-test('a server that was not listening is started and closed with us', async (t) => {
+test('a server that was not listening is opened and closed by us', async (t) => {
   const own = createServer()
   const server = await startSuiteServer(serveSse({ server: own }))
   t.after(() => server.stop())
@@ -196,7 +196,7 @@ test('a trusted proxy client cannot choose the host, and is told the refused one
   }
 })
 
-test('health is told to any host, and readiness ends with the server', async (t) => {
+test('health answers any host, and readiness ends with the server', async (t) => {
   for (const transport of [serveSse({ health: true }), serveWebSocket({ health: true })]) {
     const server = await start(t, transport)
     const ask = (path: string) => statusLine(server, `GET ${path} HTTP/1.1\r\nhost: any.example\r\n\r\n`)

@@ -26,7 +26,7 @@ function get({ dispatchers, path }: { dispatchers: HttpDispatchers; path: string
   return dispatchers.send({ method: 'GET', path, headers: {}, signal: signal ?? controller.signal })
 }
 
-test('a body that was there before anybody read it is text, and in the limit', async (t) => {
+test('a body that arrived before its reader is text, within the limit', async (t) => {
   const both = await open(t, ({ response }) => response.end('x'.repeat(1_000)))
   assert.is(await (await get(both)).text(1_000), 'x'.repeat(1_000))
   const error = await (await get(both)).text(999).catch((cause) => cause)

@@ -63,7 +63,7 @@ test('nothing is committed before the first notification or answer', async (t) =
   assert.match(bytes, /^HTTP\/1\.1 400 /)
 })
 
-test('once a stream has begun, every error is an event of it', async (t) => {
+test('once a stream has begun, errors are events of it', async (t) => {
   const { url, calls } = await start(t)
   for (const code of [-32021, -32601, -32603]) {
     const sent = send(t, url)
@@ -106,7 +106,7 @@ for (const [when, begin] of ways) {
   })
 }
 
-test('a client that half-closes its connection has gone, too', async (t) => {
+test('a client that half-closes its connection counts as left', async (t) => {
   const { port, calls } = await start(t)
   const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
   t.after(() => socket.destroy())
@@ -186,7 +186,7 @@ test('a listener restart answers open requests with a retryable error', async (t
   await second.aborted
 })
 
-test('the stop of the server ends subscriptions, and gives what is in flight its time', async (t) => {
+test('a stopping server ends subscriptions and drains open requests', async (t) => {
   const listener = await start(t)
   const sent = send(t, listener.url)
   const { answer } = await listener.calls.next()

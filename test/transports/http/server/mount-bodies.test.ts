@@ -58,7 +58,7 @@ test('a body that middleware has read in part is 500', async (t) => {
   assert.is(status, 500)
 })
 
-test('a body that middleware has paused, or given an encoding, is read', async (t) => {
+test('a body paused or given an encoding by middleware is read', async (t) => {
   const paused = await statusBehind(t, (request, response, mcp) => {
     request.pause()
     mcp.handler(request, response)

@@ -33,7 +33,7 @@ test('an already listening own server is shared and keeps its own requests', asy
   assert.equal(own, ['/mcpx', '/mcp', 'late /mcp'])
 })
 
-test('its streams end when the MCP server stops', async (t) => {
+test('streams on an own server end when the MCP server stops', async (t) => {
   const server = createServer((_request, response) => response.end('own'))
   await listen(t, server)
   const held = holding()
@@ -44,7 +44,7 @@ test('its streams end when the MCP server stops', async (t) => {
   await stream.ended
 })
 
-test('a server that does not listen yet is made to, and closed at the end', async (t) => {
+test('an idle own server is made to listen and closed at the end', async (t) => {
   const server = createServer()
   const listening = await startListener(t, {}, { server })
   assert.ok(server.listening)
@@ -72,7 +72,7 @@ for (const [name, serve] of Object.entries({ http: serveHttp, sse: serveSse, web
     await cut
   })
 
-test('a server that other machines reach is refused without allowedHosts', async (t) => {
+test('an own server beyond loopback needs allowedHosts', async (t) => {
   const server = createServer()
   server.address = () => ({ address: '::', port: 1, family: 'IPv6' })
   Object.defineProperty(server, 'listening', { value: true })

@@ -10,7 +10,7 @@ const test = suite('http polling')
 const news = (data: string) => buildNotification('notifications/message', { level: 'info', data })
 const call = { jsonrpc: '2.0', id: 7, method: 'tools/call', params: { name: 'x' } }
 
-test('an author can end a stream early: the client comes back for the answer', async (t) => {
+test('releaseStream ends a stream early, and the client resumes it', async (t) => {
   const { url, requests } = await start(t, { retryInterval: 321 })
   const sent = exchange(t, url, { body: call })
   const { outlet, answer } = await requests.next()
@@ -48,7 +48,7 @@ test('answer bytes for a client that was released or left are not held', async (
   }
 })
 
-test('a stream is not ended early for a client that would not come back', async (t) => {
+test('a stream is not released for a client that would not resume', async (t) => {
   for (const [options, version] of [
     [{}, '2025-06-18'],
     [{ resume: false }, '2025-11-25'],
@@ -93,7 +93,7 @@ test('a slow request answers by event stream, for clients of earlier revisions t
   await reading.ended
 })
 
-test('an error after the stream has begun by time is told on the stream', async (t) => {
+test('an error after a timed stream start is an event of it', async (t) => {
   const failed = heard<(error: Error) => void>()
   const { url } = await startListener(
     t,

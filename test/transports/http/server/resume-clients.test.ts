@@ -33,7 +33,7 @@ for (const [where, start] of [
     })
   })
 
-  test(`our client gets the answer and the news of streams that broke${where}`, async (t) => {
+  test(`our client gets answer and notifications of broken streams${where}`, async (t) => {
     const { url, server, cut, progressed, finish } = await start(t)
     const client = startClient({ transport: http(url), logger: false })
     t.after(() => client.close())

@@ -25,7 +25,7 @@ const test = suite('http listener retires', { timeout: 20_000 })
 const get = { method: 'GET' }
 const ping = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' })
 
-test('an open connection ends with the next answer on it, and new ones go elsewhere', async (t) => {
+test('an open connection closes with its next answer, new ones go elsewhere', async (t) => {
   const { port, next } = await startPlace(t, { health: true })
   const first = await next()
   const agents = [keptAlive(t), keptAlive(t), keptAlive(t)] as const
@@ -41,7 +41,7 @@ test('an open connection ends with the next answer on it, and new ones go elsewh
   assert.is(second.served(), 1)
 })
 
-test('a connection without a request is not cut, and closed when its time is over', async (t) => {
+test('an idle connection is not cut, and closed after its time', async (t) => {
   const { port, next } = await startPlace(t, { keepAliveTimeout: 1_000 })
   const first = await next()
   const [asks, idles] = [await open(t, port), await open(t, port)]
@@ -72,7 +72,7 @@ test('when a listener retires, an idle connection has 5 s, whatever its keep-ali
   await retired
 })
 
-test('requests in flight are answered, a call’s stream runs to its end', async (t) => {
+test('open requests are answered, and call streams run to their end', async (t) => {
   const held = holding()
   const { port, next } = await startPlace(t, {}, held.port)
   const first = await next()

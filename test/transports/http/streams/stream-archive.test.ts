@@ -27,7 +27,7 @@ test('a stream resumes on another process: missed events, new ones, the end', as
   assert.is(one.log.find('s', String(again.events.at(-1)?.id)).type, 'found')
 })
 
-test('a stream that ended meanwhile is given to its end, as often as it is asked for', async () => {
+test('an ended stream is replayed to its end, any number of times', async () => {
   const { logs, two, stream, reader } = begin()
   stream.send('a')
   stream.leave(reader)
@@ -39,7 +39,7 @@ test('a stream that ended meanwhile is given to its end, as often as it is asked
   }
 })
 
-test('an event that the client has and the archive not yet is waited for', async () => {
+test('an event that the client has before the archive is waited for', async () => {
   const { logs, two, stream, reader } = begin()
   await settle(logs)
   stream.send('a')
@@ -51,7 +51,7 @@ test('an event that the client has and the archive not yet is waited for', async
   assert.equal([again.found?.type, texts(again)], ['followed', ['b']])
 })
 
-test('the number of a mark is a place to go on from', async () => {
+test('the number of a mark can be resumed from', async () => {
   const { logs, two, stream, reader } = begin()
   stream.send('a')
   const id = stream.mark()
@@ -63,7 +63,7 @@ test('the number of a mark is a place to go on from', async () => {
   assert.match(again.stream.mark(), /\.2-[\w-]+$/)
 })
 
-test('a mark of a connection elsewhere is good everywhere, and no two are the same', async () => {
+test('marks of other connections are valid everywhere and unique', async () => {
   const { logs, one, two, stream, reader } = begin()
   stream.send('a')
   stream.leave(reader)
@@ -78,7 +78,7 @@ test('a mark of a connection elsewhere is good everywhere, and no two are the sa
   assert.ok(position.type === 'found' && position.after === 1)
 })
 
-test('ids that were never given, or of another session, find nothing', async () => {
+test('unknown and foreign event ids find nothing', async () => {
   const { logs, two, stream, reader } = begin()
   stream.send('a')
   const id = String(reader.events[0]?.id)
@@ -101,7 +101,7 @@ test('ids that were never given, or of another session, find nothing', async () 
   assert.equal(two.news.at(-1), { type: 'unknown', follow: 'x' })
 })
 
-test('an id of a log that nobody knows finds nothing', async () => {
+test('an event id of an unknown log finds nothing', async () => {
   const [logs, others] = [startLogs(1), startLogs(1)]
   const again = takeUp(
     logs.processes[0] as Process,
@@ -112,7 +112,7 @@ test('an id of a log that nobody knows finds nothing', async () => {
   assert.is(again.found?.type, 'unknown')
 })
 
-test('after its last event a stream has nothing to go on with', async () => {
+test('a resume after the last event finds nothing', async () => {
   const { logs, two, stream, reader } = begin()
   stream.finish('a')
   const again = takeUp(two, 's', String(reader.events[0]?.id))
@@ -120,7 +120,7 @@ test('after its last event a stream has nothing to go on with', async () => {
   assert.equal(again.found, { type: 'refused', why: 'nothing comes after this event' })
 })
 
-test('one connection reads: the next one elsewhere ends the one before', async () => {
+test('one connection reads a stream: the next one ends it', async () => {
   const { logs, two, stream, reader } = begin()
   stream.send('a')
   const id = String(reader.events[0]?.id)
@@ -149,7 +149,7 @@ test('a client that returns to the process of its stream ends the other connecti
   assert.not.ok(stream.isRead)
 })
 
-test('a connection elsewhere that is over leaves the stream to wait', async () => {
+test('a stream waits after its connection elsewhere ended', async () => {
   const { logs, two, stream, reader } = begin('listen')
   stream.attach(() => {})
   stream.send('a')
@@ -198,7 +198,7 @@ test('a client that has seen more than the dead process stored gets the error, t
   assert.is(JSON.parse(String(again.events[0]?.data)).id, 'seven')
 })
 
-test('a process that dies while its streams are followed, or asked for, ends them', async () => {
+test('a dying process ends the followers of its streams', async () => {
   const { logs, one, two, stream, reader } = begin('call', 7)
   const listening = one.log.open('s', 'listen')
   const [news, id] = [record(), listening.mark(0)]
@@ -247,7 +247,7 @@ test('a GET stream its session has left is lost for followers and newcomers', as
   for (const { isLost, ...one } of [followed, later]) assert.equal([texts(one), isLost], [['b'], true])
 })
 
-test('an end that comes with what was missed is not overheard', async () => {
+test('an end that arrives with missed events is noticed', async () => {
   for (const how of ['lost', 'taken back'] as const) {
     const { logs, two, stream, reader } = begin('listen')
     stream.attach(() => {})
@@ -263,7 +263,7 @@ test('an end that comes with what was missed is not overheard', async () => {
   }
 })
 
-test('of two connections for a stream of a dead process the later one has it', async () => {
+test('of two connections for a stream of a dead process the later wins', async () => {
   const { logs, one, two, stream, reader } = begin('listen')
   stream.attach(() => {})
   stream.send('a')
@@ -296,7 +296,7 @@ test('a follower whose next events are not kept ends instead of skipping them', 
   assert.equal([texts(followed), followed.concluded], [['b'], true])
 })
 
-test('a follower that is too slow leaves, and comes back for the rest', async () => {
+test('a slow follower leaves and resumes the rest', async () => {
   const { logs, two, stream, reader } = begin()
   stream.send('a')
   const slow = takeUp(two, 's', String(reader.events[0]?.id))
@@ -311,7 +311,7 @@ test('a follower that is too slow leaves, and comes back for the rest', async ()
   assert.equal(texts(again), ['b', 'c'])
 })
 
-test('what is on its way to a follower has bounds: the stream refuses messages then', async () => {
+test('bytes in flight to a follower are bounded, then messages are refused', async () => {
   const { logs, two, stream, reader } = begin('call', 1, { maxEvents: 10 })
   stream.send('a')
   const again = takeUp(two, 's', String(reader.events[0]?.id))
@@ -337,7 +337,7 @@ test('events that come while others are on their way go together', async () => {
   assert.equal(batches, [1, 49])
 })
 
-test('an event that got lost on the way is not missed in silence', async () => {
+test('an event lost in transit is noticed', async () => {
   const { logs, one, two, stream, reader } = begin()
   stream.send('a')
   await settle(logs)
@@ -383,7 +383,7 @@ test('limits hold for events, bytes, streams and the time of dead processes', as
   assert.is(logs.archive.bytes, 0)
 })
 
-test('a session that has ended leaves nothing, wherever it says so', async () => {
+test('an ended session leaves nothing on any process', async () => {
   const { logs, two, stream } = begin()
   stream.send('a')
   await settle(logs)
@@ -412,7 +412,7 @@ test('a dropped stream goes on for its present reader, and for no other', async 
   assert.is(late.found?.type, 'refused')
 })
 
-test('a request whose client reads elsewhere is waited for when its process stops', async () => {
+test('a stopping process waits for requests that are read elsewhere', async () => {
   const { logs, one, two, stream, reader } = begin()
   stream.send('a')
   takeUp(two, 's', String(reader.events[0]?.id))
@@ -429,7 +429,7 @@ test('a request whose client reads elsewhere is waited for when its process stop
   assert.not.ok(stream.isAwaited)
 })
 
-test('a log that leaves, and a process that dies, let go of what they read', async () => {
+test('a leaving log and a dying process release what they read', async () => {
   const { logs, two, stream, reader } = begin()
   stream.send('a')
   const three = logs.start()
@@ -446,7 +446,7 @@ test('a log that leaves, and a process that dies, let go of what they read', asy
   }
 })
 
-test('a follower that is gone before the stream was lent leaves no loan', async () => {
+test('a follower gone before its loan leaves none', async () => {
   const { logs, two, stream, reader } = begin()
   stream.send('a')
   await settle(logs)
