@@ -234,6 +234,24 @@ export * from './b.js'
     ],
   ))
 
+test('a name of a test that is 80 characters or longer is named', (t) => {
+  const [fits, long] = ['a'.repeat(79), 'b'.repeat(80)]
+  return expectFindings(
+    t,
+    {
+      'test/a.test.ts': `test('${fits}', () => {})
+test('${long}', () => {})
+test.skip('${long}', 'why')
+redisTest(test, \`${long}\`, () => {})
+tell('${long}')
+test(\`${fits}\${1 + 1}\`, () => {})
+test(\`${long}\${1 + 1}\`, () => {})\n`,
+      'runtime/a.ts': `export const a = (test: (name: string) => void) => test('${long}')\n`,
+    },
+    [2, 3, 4, 7].map((line) => `test/a.test.ts:${line} name of a test: 80 characters, at most 79`),
+  )
+})
+
 test('junk names, notes for later and paths of a machine are named', (t) =>
   expectFindings(
     t,
