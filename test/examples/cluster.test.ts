@@ -14,7 +14,7 @@ redisTest(test, 'a session continues over three nodes, also after a kill', async
     [1, 2, 3].map(() => start(t, [inRoot('.t', 'test', 'examples', 'cluster', 'node.js')], url)),
   )
   const ports = nodes.map((node) => new URL(node.url).port)
-  const proxy = await start(t, [inRoot('scripts', 'round-robin.mjs'), '0', ...ports], url)
+  const proxy = await start(t, [inRoot('scripts', 'run.mjs'), 'cluster/round-robin', '0', ...ports], url)
   await using client = startClient({ transport: http(proxy.url), logger: false })
   const counts: string[] = []
   for (let calls = 0; calls < 6; calls++) counts.push((await client.callTool('count')).text)

@@ -14,7 +14,7 @@ const test = suite('clusters under faults', { timeout: 150_000 })
 
 redisTest(test, 'a few clients of three nodes lose nothing when a node is killed', async (t) => {
   const args = ['--minutes', '0.2', '--clients', '10', '--seed', '3', '--faults', 'kill', '--json']
-  const child = spawn(process.execPath, [inRoot('scripts', 'cluster.mjs'), ...args], {
+  const child = spawn(process.execPath, [inRoot('scripts', 'run.mjs'), 'cluster', ...args], {
     cwd: root,
     signal: t.signal,
     stdio: ['ignore', 'pipe', 'inherit'],

@@ -9,7 +9,7 @@ import { suite, type TestContext } from '../support/suite.js'
 const test = suite('soak', { timeout: 80_000 })
 
 function run(t: TestContext, ...args: string[]) {
-  const child = spawn(process.execPath, [inRoot('scripts', 'soak.mjs'), ...args], {
+  const child = spawn(process.execPath, [inRoot('scripts', 'run.mjs'), 'soak', ...args], {
     cwd: root,
     signal: t.signal,
     stdio: ['ignore', 'pipe', 'pipe'],
