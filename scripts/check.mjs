@@ -14,6 +14,7 @@ import { checkMachines } from './house/machines.mjs'
 import { checkPage } from './house/page.mjs'
 import { isLibrary, listFiles, repository } from './house/sources.mjs'
 import { readSyntax } from './house/syntax.mjs'
+import { checkTestNames } from './house/test-names.mjs'
 
 const textFiles = /\.(?:ts|mjs|json|md|yml)$|(?:^|\/)(?:\.gitignore|run)$/
 const checks = { house: checkHouse, types: checkTypes, style: checkStyle }
@@ -61,6 +62,7 @@ async function checkHouse(root, scope) {
     const syntax = readSyntax(path, text, inLibrary)
     add(path, syntax.findings)
     if (path.startsWith('test/')) tests.set(path, syntax.imports)
+    add(path, checkTestNames(path, syntax.file))
     if (!inLibrary) continue
     library.set(path, syntax.imports)
     add(path, checkChance(path, syntax.file))

@@ -63,7 +63,7 @@ async function relay(t: TestContext, port: number, fate: () => Fate = () => 'kep
   return { port: (server.address() as AddressInfo).port, count, freeze }
 }
 
-test('S055: through a network that breaks 30 % of all connections each call has one outcome, and the session goes on', async (t) => {
+test('S055: with 30 % of connections broken, each call has one outcome', async (t) => {
   const ran = new Map<string, number>()
   const server = await listen(
     t,
@@ -119,7 +119,7 @@ test('S055: through a network that breaks 30 % of all connections each call has 
   assert.is(client.inspect().counts.sessions, 1)
 })
 
-test('S052: the time of a call is what its caller says, also beyond that of the client', async (t) => {
+test('S052: the timeout of a call overrides that of the client, up or down', async (t) => {
   const clock = createFakeClock()
   const asked = heard<Seen>()
   const server = await listen(t, polite(asked.add))
@@ -140,7 +140,7 @@ test('S052: the time of a call is what its caller says, also beyond that of the 
   await closed
 })
 
-test('S061: what comes on a stream is told as it comes, and not at its end', async (t) => {
+test('S061: stream messages are delivered as they come, not at the end', async (t) => {
   const reached = heard<number>()
   const server = await listen(
     t,
@@ -163,7 +163,7 @@ test('S061: what comes on a stream is told as it comes, and not at its end', asy
   assert.equal(reached.all, [1, 2, 3])
 })
 
-test('fault 31: a socket that nothing comes through any more is found dead within 60 s, and there is another one', async (t) => {
+test('fault 31: a dead socket is detected within 60 s and replaced', async (t) => {
   const server = await startSuiteServer(serveWebSocket())
   t.after(() => server.stop())
   const between = await relay(t, Number(server.port))
@@ -193,7 +193,7 @@ test('fault 31: a socket that nothing comes through any more is found dead withi
   assert.is((await client.callTool('echo', { text: 'here' })).text, 'here')
 })
 
-test('fault 31: a server that is asked for signs of life is found dead behind a frozen network, and is back when that thaws', async (t) => {
+test('fault 31: pings find a frozen server dead, and it is used again once it thaws', async (t) => {
   const server = await startSuiteServer(serveHttp())
   t.after(() => server.stop())
   const between = await relay(t, Number(server.port))

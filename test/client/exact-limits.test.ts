@@ -28,7 +28,7 @@ const margin = 30_000
 const maxTools = 10_000
 const backoff = { base: 500, cap: 30_000, awaitedCap: 1_000, stable: 10_000, random: () => 1 }
 
-test('a pause that is no longer than it may be while somebody waits goes on', () => {
+test('a pause within awaitedCap is not shortened when somebody waits', () => {
   assert.is(pauseLeft(1_000, 0, backoff), 1_000)
   assert.is(pauseLeft(1_001, 0, backoff), 500)
   assert.is(pauseLeft(3_000, 300, backoff), 3_000)
@@ -54,7 +54,7 @@ test('a verdict for the older era holds for an hour', () => {
   )
 })
 
-test('a budget of two in a minute has another one every half of it, and never more than two', () => {
+test('a retry budget of two a minute refills every 30 s and never exceeds two', () => {
   const budget = new RetryBudget({ perMinute: 2 })
   const taken = [0, 0, 0, 29_999, 30_000, 30_000, 600_000, 600_000, 600_000].map((now) => budget.take(now))
   assert.equal(taken, [true, true, false, false, true, false, true, true, false])
@@ -64,7 +64,7 @@ function busy(status: number, retryAfter: string): TransportError {
   return new TransportError('HTTP_STATUS', 'busy', { data: { status, retryAfter }, retryable: true })
 }
 
-test('a call that a busy server invites is made again when that is before its deadline', () => {
+test('a call is retried after Retry-After if that is before its deadline', () => {
   for (const status of [429, 503]) {
     const budget = new RetryBudget({ perMinute: 9 })
     assert.is(budget.waitFor(busy(status, '2'), 2_000, worldAt(0)), undefined)
@@ -73,7 +73,7 @@ test('a call that a busy server invites is made again when that is before its de
   assert.is(new RetryBudget({ perMinute: 9 }).waitFor(busy(500, '2'), 9_000, worldAt(0)), undefined)
 })
 
-test('a call is made again by its policy as often as it says, before its deadline', () => {
+test('a retry policy allows its number of retries before the deadline', () => {
   const error = callError('REQUEST_FAILED', 'lost', { sent: true })
   const delay = (pause: number, tries: number, port: Partial<RetryFacts> = {}): number | undefined => {
     const retry = { attempts: 3, safe: true, backoff: () => pause }
@@ -89,7 +89,7 @@ test('a call is made again by its policy as often as it says, before its deadlin
   assert.throws(() => delay(-1, 1), /retry.backoff/)
 })
 
-test('an answer holds until its time is over', () => {
+test('a cached answer is used until it expires', () => {
   const cache = new Cache({ cacheSize: 2, cacheBytes: 10_000 })
   const keep = (uri: string): void =>
     cache.keep('resources/read', { uri }, { contents: [], ttlMs: 1_000, cacheScope: 'private' }, 0)
@@ -103,7 +103,7 @@ test('an answer holds until its time is over', () => {
   assert.equal([holds('a:1', 0), holds('a:2', 0), holds('a:3', 0)], [false, true, true])
 })
 
-test('a token is got anew once less than its margin is left', () => {
+test('a token is renewed once less than its margin is left', () => {
   const token = {
     accessToken: 'x',
     refreshToken: undefined,
@@ -118,7 +118,7 @@ test('a token is got anew once less than its margin is left', () => {
   assert.is(isExpiring({ ...token, expiresAt: undefined }, 1e15), false)
 })
 
-test('as many tools are remembered as there is room for, the latest', () => {
+test('the newest tools are remembered up to the limit', () => {
   const tools = new ToolBook()
   const learn = (name: string): void =>
     tools.learn({ name, inputSchema: { type: 'object' }, annotations: { readOnlyHint: true } }, false)
@@ -131,7 +131,7 @@ test('as many tools are remembered as there is room for, the latest', () => {
   )
 })
 
-test('earlier failures are forgotten once it has run for the stable time, and not before', () => {
+test('failures are forgotten after the stable time, and not before', () => {
   const backoff = { base: 100, cap: 10_000, awaitedCap: 10_000, stable: 1_000, random: () => 1 }
   const setbacks = new Setbacks(backoff)
   const pauses: number[] = []
@@ -155,7 +155,7 @@ test('defaults are filled in, and the version we tell is that of the package', (
   assert.equal([base, cap, stable], [500, 30_000, 10_000])
 })
 
-test('of attempts that fail the 1st, 10th, 100th and so on are told, and the first again after it was ready', (t) => {
+test('failed attempts 1, 10, 100 are reported, and the first after it was ready', (t) => {
   const warnings = heard<WarningEvent>()
   t.after(subscribeClient('warning', warnings.add))
   const reports = new Reports({ name: 'counted', tree: -1 }, () => 0)

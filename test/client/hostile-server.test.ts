@@ -42,7 +42,7 @@ function liar(take: (request: JsonRpcRequest, say: Say) => void, initialize: obj
 
 const text = (value: string): object => ({ content: [{ type: 'text', text: value }] })
 
-test('answers to a call that was given up, and answers that come twice, are counted and reach nobody', async (t) => {
+test('late and duplicate answers are counted and reach no caller', async (t) => {
   const { transport, say } = liar(({ id, params }, tell) => {
     if (params?.name === 'quick') for (const value of ['first', 'second']) tell({ id, result: text(value) })
   })
@@ -59,7 +59,7 @@ test('answers to a call that was given up, and answers that come twice, are coun
   assert.equal([counts.late, counts.unknown, inFlight, waiting], [2, 2, 0, 0])
 })
 
-test('initialize that is answered twice, also in another revision, is one session of the first', async (t) => {
+test('a second answer to initialize is ignored, and the first session stays', async (t) => {
   const { transport, say } = liar(({ id }, tell) => tell({ id, result: text('here') }))
   const { client } = watch(t, { transport })
   await client.ready()
@@ -81,7 +81,7 @@ for (const [what, result, expected] of [
   ['no capabilities', { ...greeting, capabilities: undefined }, /capabilities/],
   ['instructions that are a number', { ...greeting, instructions: 7 }, /instructions/],
 ] as const) {
-  test(`a greeting with ${what} costs that connection, and the state says why`, async (t) => {
+  test(`initialize with ${what} ends that connection with a reason`, async (t) => {
     const { transport } = liar(() => {}, { result })
     const { states } = watch(t, { transport, handshakeTimeout: 60_000 })
     const lost = await states.next(({ phase, attempt }) => phase === 'disconnected' && attempt === 2)
@@ -90,7 +90,7 @@ for (const [what, result, expected] of [
   })
 }
 
-test('capabilities of another type are not offered, and harm nobody', async (t) => {
+test('capabilities of a wrong type are ignored', async (t) => {
   const capabilities = { tools: 'yes', resources: [], prompts: { listChanged: 'yes' }, logging: null }
   const { transport } = liar(() => {}, { result: { ...greeting, capabilities } })
   const { client } = watch(t, { transport })
@@ -103,7 +103,7 @@ test('capabilities of another type are not offered, and harm nobody', async (t) 
   await client.ping()
 })
 
-test('a server that offers nothing at all is connected to, supports nothing, and may be asked all the same', async (t) => {
+test('a server without capabilities connects, supports nothing and can be called', async (t) => {
   const { transport } = liar(({ id }, tell) => tell({ id, error: { code: -32601, message: 'no' } }), {
     result: { ...greeting, capabilities: {} },
   })
@@ -114,7 +114,7 @@ test('a server that offers nothing at all is connected to, supports nothing, and
   await client.ping()
 })
 
-test('keys that touch prototypes are data', async (t) => {
+test('keys such as __proto__ are data', async (t) => {
   const { transport, raw } = liar(({ id }) => {
     raw(
       `{"jsonrpc":"2.0","id":${id},"result":{"content":[],"structuredContent":{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}}},"__proto__":{"isError":true}}}`,
@@ -130,7 +130,7 @@ test('keys that touch prototypes are data', async (t) => {
   assert.is(({} as { polluted?: number }).polluted, undefined)
 })
 
-test('a tool whose name is a megabyte long is listed and called like any other, and no error repeats it', async (t) => {
+test('a tool with a name of 1 MB works like any other, and no error repeats the name', async (t) => {
   const name = 'n'.repeat(1_000_000)
   const outputSchema = { type: 'object', properties: { n: { type: 'number' } }, required: ['n'] }
   const { transport } = liar(({ id, method }, tell) => {
@@ -149,7 +149,7 @@ for (const [what, outputSchema] of [
   ['that refers to the outside', { $ref: 'https://127.0.0.1:1/schema.json' }],
   ['with a pattern that never ends', { properties: { t: { pattern: '^(a+)+$' } } }],
 ] as const) {
-  test(`an output schema ${what} costs that call at most, and not long`, async (t) => {
+  test(`an output schema ${what} fails that call at most, and soon`, async (t) => {
     const { transport } = liar(({ id, method }, tell) => {
       const tools = [
         { name: 'it', inputSchema: { type: 'object' }, outputSchema: { type: 'object', ...outputSchema } },
@@ -170,7 +170,7 @@ for (const [levels, code] of [
   [1_000, 'INVALID_RESPONSE'],
   [400_000, 'TIMEOUT'], // of a text this long, not even the id is looked for
 ] as const) {
-  test(`an answer that is ${levels} levels deep costs that call alone: ${code}`, async (t) => {
+  test(`an answer ${levels} levels deep fails that call alone: ${code}`, async (t) => {
     const deep = `${'{"not":'.repeat(levels)}{}${'}'.repeat(levels)}`
     const { transport, raw } = liar(({ id }) => {
       raw(`{"jsonrpc":"2.0","id":${id},"result":{"content":[],"structuredContent":${deep}}}`)
@@ -185,7 +185,7 @@ for (const [levels, code] of [
   })
 }
 
-test('a list that gives the same cursor for ever ends at the page limit', async (t) => {
+test('a list with an endless cursor ends at the page limit', async (t) => {
   let pages = 0
   const { transport } = liar(({ id }, tell) => {
     pages += 1
@@ -199,7 +199,7 @@ test('a list that gives the same cursor for ever ends at the page limit', async 
   assert.is(pages, 100)
 })
 
-test('a flood of changes, logs and pings makes the client ask nothing, and calls go through it', async (t) => {
+test('a flood of changes, logs and pings causes no requests and delays no call', async (t) => {
   const { transport, say, heard, answers } = liar(({ id }, tell) => tell({ id, result: text('through') }))
   const { client } = watch(t, { transport })
   let told = 0
@@ -217,7 +217,7 @@ test('a flood of changes, logs and pings makes the client ask nothing, and calls
   assert.equal(heard, ['initialize', 'notifications/initialized', 'tools/call'])
 })
 
-test('progress after the end, backwards, of no number or for nobody is dropped', async (t) => {
+test('late, decreasing, non-numeric and unknown progress is dropped', async (t) => {
   const seen: number[] = []
   const { transport } = liar(({ id, params }, tell) => {
     const { progressToken } = (params?._meta ?? {}) as { progressToken?: number }
@@ -235,7 +235,7 @@ test('progress after the end, backwards, of no number or for nobody is dropped',
   assert.equal(seen, [1, 2])
 })
 
-test('a slow reader of states and of notifications holds a bounded number of them, the newest', async (t) => {
+test('a slow reader of states and notifications buffers only the newest, bounded', async (t) => {
   const { transport, say } = liar(() => {})
   const { client } = watch(t, { transport })
   await client.ready()

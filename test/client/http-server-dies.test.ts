@@ -14,7 +14,7 @@ function begins(seen: Seen): void {
   stream(seen).write(`id: 1\ndata: ${JSON.stringify(progress)}\n\n`)
 }
 
-test('calls in flight are told at once, also where the rest of their answer could be asked for; one that may be made twice is', async (t) => {
+test('a dying server rejects calls in flight at once and repeats repeatable ones', async (t) => {
   const old = await listen(t, polite(begins))
   const begun = heard<unknown>()
   const { client } = watch(t, { transport: http(old.url, { stream: false }), backoff: { base: 20, cap: 20 } })
@@ -44,7 +44,7 @@ test('calls in flight are told at once, also where the rest of their answer coul
   assert.is((await twice).text, 'again')
 })
 
-test('a call that changes nothing is made again once there is a server, and what the dead one asked is withdrawn', async (t) => {
+test('a read-only call is retried on the next server; questions of the dead one end', async (t) => {
   const tools = [{ name: 'look', inputSchema: { type: 'object' }, annotations: { readOnlyHint: true } }]
   const params = { message: 'Sure?', requestedSchema: { type: 'object', properties: {} } }
   const asks = { jsonrpc: '2.0', id: 'q', method: 'elicitation/create', params }
@@ -77,7 +77,7 @@ test('a call that changes nothing is made again once there is a server, and what
   assert.is(client.inspect().counts.repeated, 1)
 })
 
-test('a server that is another one after a restart is found out by the wish for the rest', async (t) => {
+test('a restarted server is recognised when it refuses to resume the stream', async (t) => {
   let isOther = false
   const server = await listen(t, (seen) => {
     if (!isOther) return polite(begins)(seen)

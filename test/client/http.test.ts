@@ -63,7 +63,7 @@ test('a one-off client is closed when the function throws, and when it is never 
   assert.match(error.message, /ECONNREFUSED/)
 })
 
-test('a session that the server has forgotten: one new handshake, reads are made again, the rest is told at once', async (t) => {
+test('a forgotten session: one new handshake, reads are retried, other calls reject', async (t) => {
   const server = forgetful()
   const { url, seen } = await listen(t, server.handle)
   const { client, states } = watch(t, { transport: http(url) })
@@ -83,7 +83,7 @@ test('a session that the server has forgotten: one new handshake, reads are made
   assert.equal(phases, ['connecting', 'initializing', 'ready', 'connecting', 'initializing', 'ready'])
 })
 
-test('a call that was refused for its session did nothing, and is made again in a new one', async (t) => {
+test('a call refused for its session was not run and is retried in a new session', async (t) => {
   const server = forgetful()
   const { url, seen } = await listen(t, server.handle)
   const { client } = watch(t, { transport: http(url) })
@@ -97,7 +97,7 @@ test('a call that was refused for its session did nothing, and is made again in 
   assert.is(client.inspect().counts.sessions, 2)
 })
 
-test('a call that is refused for its session again and again is told so, after three new ones', async (t) => {
+test('a call refused for its session after three new sessions rejects with that', async (t) => {
   let session = 0
   const { url, seen } = await listen(t, (one) => {
     if (one.message.method === 'initialize') return greet(one, `session-${++session}`)
@@ -129,7 +129,7 @@ test('a server that forgets every session at once is not flooded with handshakes
   assert.is(seen.all.filter(({ message }) => message.method === 'initialize').length, 2)
 })
 
-test('a server that cannot be reached for a while: calls wait, and the session goes on', async (t) => {
+test('calls wait while the server is unreachable, and the session continues', async (t) => {
   const first = await listen(t, polite(useful))
   const port = Number(new URL(first.url).port)
   const { client, states } = watch(t, { transport: http(first.url), backoff: { base: 20, cap: 20 } })
@@ -151,7 +151,7 @@ test('a server that cannot be reached for a while: calls wait, and the session g
   )
 })
 
-test('a server that comes back without the session: one new handshake within the backoff, and calls that waited go on', async (t) => {
+test('a server back without the session gets one handshake in the backoff, then calls', async (t) => {
   const first = await listen(t, polite(useful))
   const port = Number(new URL(first.url).port)
   const { client, states } = watch(t, { transport: http(first.url), backoff: { base: 20, cap: 20 } })
@@ -200,7 +200,7 @@ test('401 fails the client at once, with the cause', async (t) => {
   )
 })
 
-test('401 in the middle of a session: trying again is of no use, also for what was in flight', async (t) => {
+test('401 during a session is permanent, also for calls in flight', async (t) => {
   const { url, seen } = await listen(
     t,
     polite((one) => (one.message.params?.name === 'hang' ? undefined : status(one, 401))),
@@ -217,7 +217,7 @@ test('401 in the middle of a session: trying again is of no use, also for what w
   await phase('failed')
 })
 
-test("a refused request is the caller's alone, with the status", async (t) => {
+test('a refused request fails its call only, with the status', async (t) => {
   const { url } = await listen(
     t,
     polite((seen) =>
@@ -231,7 +231,7 @@ test("a refused request is the caller's alone, with the status", async (t) => {
   await client.ping()
 })
 
-test('a response that ends without the answer is told at once', async (t) => {
+test('a response that ends without an answer rejects at once', async (t) => {
   const { url } = await listen(
     t,
     polite((seen) => stream(seen).end(': nothing\n\n')),
@@ -241,7 +241,7 @@ test('a response that ends without the answer is told at once', async (t) => {
   assert.equal([error.code, error.data], ['CONNECTION_LOST', { sent: true }])
 })
 
-test('news of the server come through the stream, progress through the call', async (t) => {
+test('notifications use the stream, progress the response of its call', async (t) => {
   const news = heard<object>()
   const { url } = await listen(t, (seen) => {
     const change = 'data: {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\n\n'

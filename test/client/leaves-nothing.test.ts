@@ -15,7 +15,7 @@ for (const [way, count] of [
   ['startClients', 1],
   ['startClientPool', 2],
 ] as const) {
-  test(`${way}: no timer, socket or process keeps Node, and no server runs on`, async (t) => {
+  test(`${way}: a closed client leaves no timer, socket, process or server`, async (t) => {
     const server = await listen(
       t,
       polite((seen) => json(seen, result(seen, {}))),

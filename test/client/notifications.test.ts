@@ -9,7 +9,7 @@ import { watch } from './_raw.js'
 
 const test = suite('news for a client')
 
-test('progress goes to the call it belongs to, and only forward', async (t) => {
+test('progress reaches its own call and only increases', async (t) => {
   const { client } = watch(t)
   const first: number[] = []
   const second: unknown[] = []
@@ -25,7 +25,7 @@ test('progress goes to the call it belongs to, and only forward', async (t) => {
   assert.equal(second, [{ progress: 1, total: 3 }])
 })
 
-test('progress under a token of nobody, of another type, or of a call that is over reaches no handler', async (t) => {
+test('progress with an unknown, mistyped or finished token reaches no handler', async (t) => {
   const { client } = watch(t)
   const told: number[] = []
   const onProgress = ({ progress }: { progress: number }) => told.push(progress)
@@ -47,7 +47,7 @@ test('progress under a token of nobody, of another type, or of a call that is ov
   assert.equal([told, client.inspect().counts.junk], [[10], 3])
 })
 
-test('news of the protocol that the revision, or a client, does not have is junk; any other is for its handlers', async (t) => {
+test('notifications outside of the revision are junk; custom ones reach handlers', async (t) => {
   const { client } = watch(t, {}, ['--init', '2025-06-18'])
   const heardOf: string[] = []
   const methods = ['notifications/elicitation/complete', 'notifications/initialized', 'notifications/custom']
@@ -59,7 +59,7 @@ test('news of the protocol that the revision, or a client, does not have is junk
   assert.equal([heardOf, client.inspect().counts.junk], [['notifications/custom'], 2])
 })
 
-test('a progress handler that throws stops nothing, and is reported', async (t) => {
+test('a throwing progress handler is reported and stops nothing', async (t) => {
   const { client } = watch(t)
   const reports: number[] = []
   const onProgress = ({ progress }: { progress: number }): void => {
@@ -70,7 +70,7 @@ test('a progress handler that throws stops nothing, and is reported', async (t) 
   assert.equal(reports, [1, 2, 3])
 })
 
-test('handlers of notifications are called side by side; one that throws stops no other', async (t) => {
+test('notification handlers run concurrently, and one that throws stops no other', async (t) => {
   const { client } = watch(t)
   const changes = heard<object>()
   const customs = heard<object>()
@@ -90,7 +90,7 @@ test('handlers of notifications are called side by side; one that throws stops n
   assert.is(customs.all.length, 1)
 })
 
-test('S076: of three handlers the first and the third hear what the one between them throws at', async (t) => {
+test('S076: a throw of the second of three handlers does not stop the first and third', async (t) => {
   const { client } = watch(t)
   const calls: string[] = []
   client.onNotification('custom/news', () => calls.push('first'))
@@ -108,7 +108,7 @@ test('S076: of three handlers the first and the third hear what the one between 
   assert.equal(calls, ['first', 'second', 'third'])
 })
 
-test('S077: of two subscribers a slow one delays the other not at all, and misses nothing itself', async (t) => {
+test('S077: a slow subscriber delays no other and misses nothing', async (t) => {
   const { client } = watch(t)
   const slow = client.notifications('custom/news')
   const quick = heard<object>()
@@ -120,7 +120,7 @@ test('S077: of two subscribers a slow one delays the other not at all, and misse
   assert.equal(late, [{ n: 1 }, { n: 2 }, { n: 3 }])
 })
 
-test('S092: a method and an error code that no revision knows go through as they are', async (t) => {
+test('S092: unknown methods and error codes pass unchanged', async (t) => {
   const refusal = new McpError(4711, 'the moon is not full', { data: { phase: 0.3 } })
   const server = scriptedServer({ 'moon/howl': refusal, 'moon/phase': { phase: 0.3 } })
   const client = startClient({ transport: server.transport, logger: false })
@@ -131,7 +131,7 @@ test('S092: a method and an error code that no revision knows go through as they
   assert.equal([error.code, error.message, error.data], [4711, 'the moon is not full', { phase: 0.3 }])
 })
 
-test('what a handler throws, or a promise it forgets, is reported in the name of whoever registered it', async (t) => {
+test('a throw or a stray rejection of a handler is reported with its registrant', async (t) => {
   t.expectStray(1)
   const strays = heard<StrayEvent>()
   t.after(subscribe('stray', strays.add))
@@ -164,7 +164,7 @@ test('what a handler throws, or a promise it forgets, is reported in the name of
   assert.is(strays.all.length, 2)
 })
 
-test('a ping of the server is answered, and a question we cannot answer is refused', async (t) => {
+test('a server ping is answered, and an unsupported question refused', async (t) => {
   const { client } = watch(t)
   assert.equal(JSON.parse((await client.callTool('ask', { method: 'ping' })).text), {
     jsonrpc: '2.0',

@@ -11,7 +11,7 @@ import { raw, rejection, watch } from './_raw.js'
 
 const test = suite('what can be seen of a client')
 
-test('S066, S067: each change of the state is a line of the log with its facts, on the way in and on the ways out', async (t) => {
+test('S066, S067: each state change is one log line with its facts', async (t) => {
   const { all, logger } = lines()
   const { client, phase } = watch(t, { name: 'seen', logger, logLevels: { 'client.state': 'debug' } })
   const pid = Number((await client.callTool('pid')).text)
@@ -38,7 +38,7 @@ test('S066, S067: each change of the state is a line of the log with its facts, 
   assert.ok(told.filter(({ facts: { phase: at } }) => at === 'ready').every(({ level }) => level === 'debug'))
 })
 
-test('S066: a failure for good, and a server that answers nothing, are sequences of their own', async (t) => {
+test('S066: a permanent failure and a silent server each log their own sequence', async (t) => {
   const events = heard<StateEvent>()
   t.after(subscribeClient('state', events.add))
   const of = (name: string) => events.all.filter(({ client }) => client === name).map(({ phase }) => phase)
@@ -57,7 +57,7 @@ test('S066: a failure for good, and a server that answers nothing, are sequences
   assert.is(of('mute').at(-1), 'closed')
 })
 
-test('S088: calls are told with start and end, in the context of their caller, so that spans have parents', async (t) => {
+test('S088: calls emit start and end in the context of their caller, as span parents', async (t) => {
   const context = new AsyncLocalStorage<string>()
   const spans = new Map<number, { name: string; parent: string | undefined; end?: string; code?: unknown }>()
   const ended = heard<number>()
@@ -90,7 +90,7 @@ test('S088: calls are told with start and end, in the context of their caller, s
   assert.is(spans.size, 4, 'nobody listens, nothing is told')
 })
 
-test('S063: messages, characters, junk and what the server was never asked are counted, and read in one go', async (t) => {
+test('S063: messages, characters, junk and unknown answers are counted together', async (t) => {
   const { client } = watch(t)
   await client.callTool('junk')
   await client.callTool('wrongId')
@@ -101,7 +101,7 @@ test('S063: messages, characters, junk and what the server was never asked are c
   assert.is(link.queuedBytes, 0)
 })
 
-test('S074: the error of a server arrives with code, message and data; all errors are of one family', async (t) => {
+test('S074: a server error keeps code, message and data, in one family of errors', async (t) => {
   const { client } = watch(t)
   const error = await rejection(client.callTool('refuse'))
   assert.instance(error, McpError)
@@ -125,7 +125,7 @@ test('S075: a handle that is printed shows no secret, and inspect() is plain dat
   assert.not.match(shown, 'hush-hush')
 })
 
-test('S075: a handle and its inspection look exactly like this', async (t) => {
+test('S075: the printed handle and its inspection match the snapshot', async (t) => {
   const { client } = watch(t, { name: 'files' })
   assert.match(inspect(client), /^<client files (disconnected|connecting), 0 in flight, 0 waiting>$/)
   await client.ready()
@@ -161,7 +161,7 @@ test('S075: a handle and its inspection look exactly like this', async (t) => {
   assert.is(inspect(client), '<client files closed, 0 in flight, 0 waiting>')
 })
 
-test('S066: from its end a client goes nowhere: what would begin again is an error', async (t) => {
+test('S066: a closed client stays closed, and later use is an error', async (t) => {
   const { client, states } = watch(t)
   await client.ready()
   await client.close()
@@ -171,7 +171,7 @@ test('S066: from its end a client goes nowhere: what would begin again is an err
   assert.equal([client.state.phase, states.all.length], ['closed', told])
 })
 
-test('S082: one call that hangs delays none of 200 others, no ping and no look at the state', async (t) => {
+test('S082: a call that hangs delays none of 200 others, no ping and no inspection', async (t) => {
   const { client } = watch(t)
   const hanging = rejection(
     client.callTool('hang', {}, { timeout: 30_000, signal: AbortSignal.timeout(5_000) }),

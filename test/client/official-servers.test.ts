@@ -28,7 +28,7 @@ async function tryEverything(client: Client): Promise<void> {
   await client.ping()
 }
 
-test('over http: the era is found, everything is called, questions are answered, changes are heard', async (t) => {
+test('over http: the era is found, and calls, questions and changes all work', async (t) => {
   const handler = createMcpHandler(await officialParts())
   const handle = toNodeHandler(handler)
   const server = createServer((request, response) => {
@@ -50,7 +50,7 @@ test('over http: the era is found, everything is called, questions are answered,
   assert.is((await updates.next()).uri, 'x:page')
 })
 
-test('over standard input and output: the same, after a probe on the same process', async (t) => {
+test('over stdio: the same works after a probe on the same process', async (t) => {
   const transport = stdio({ command: process.execPath, args: [program] })
   const { client } = watch(t, { transport, era: 'auto', probeTimeout: 15_000, onElicit })
   await tryEverything(client)

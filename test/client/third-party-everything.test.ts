@@ -42,7 +42,7 @@ function endings(peer: Peer): Pick<Way, 'kill' | 'restart'> {
 }
 
 for (const [name, start] of Object.entries(ways)) {
-  test(`${name}: all that it offers is used, and its questions are answered`, async (t) => {
+  test(`${name}: every feature is used, and its questions are answered`, async (t) => {
     const { transport } = await start(t)
     const { client } = watch(t, {
       name,
@@ -65,7 +65,7 @@ for (const [name, start] of Object.entries(ways)) {
     await hearLogs(client)
   })
 
-  test(`${name}: killed in the middle of a call, it is told, and the client goes on where it was`, async (t) => {
+  test(`${name}: killed during a call, the call rejects and the client recovers`, async (t) => {
     const way = await start(t)
     const asked = heard<AbortSignal>()
     const { client, phase } = watch(t, {
@@ -95,7 +95,7 @@ for (const [name, start] of Object.entries(ways)) {
   })
 }
 
-test('streamableHttp: a call that changes nothing is made again in the session after the one that was lost', async (t) => {
+test('streamableHttp: a read-only call is retried in the session after a lost one', async (t) => {
   const peer = await startPeer(t, { args: [program, 'streamableHttp'] })
   const { client } = watch(t, {
     transport: http(`${peer.origin}/mcp`),

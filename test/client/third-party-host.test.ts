@@ -43,7 +43,7 @@ test('a one-off client of server-everything leaves nothing behind, on any transp
   }
 })
 
-test('the era of each is found, old addresses included, and the end of one is no concern of the others', async (t) => {
+test('each era is found, old addresses too, and the end of one affects no other', async (t) => {
   const { clients, peers } = await startAll(t)
   const revisions = [...clients].map(([name, { server }]) => [name, server?.revision])
   assert.equal(

@@ -45,48 +45,42 @@ check('over http: answers are JSON or event streams, and everything is used', as
   assert.is(client.inspect().counts.sessions, 1)
 })
 
-check(
-  'over pipes: killed in the middle of a call, it is told at once, and the client comes back',
-  async (t) => {
-    const said = heard<string>()
-    const transport = stdio({ command: python, args: [program], stderr: said.add })
-    const { client, phase } = watch(t, { transport })
-    await phase('ready')
-    const call = rejection(client.callTool('hang'))
-    await said.next((line) => line === 'hangs')
-    process.kill(serverPid(client), 'SIGKILL')
-    const error = await call
-    assert.is(error.code, 'CONNECTION_LOST')
-    assert.is((error.data as { signal: string }).signal, 'SIGKILL')
-    assert.is((await client.callTool('add', { a: 2, b: 40 })).text, '42')
-    assert.is(client.inspect().counts.sessions, 2)
-  },
-)
+check('over pipes: killed during a call, it rejects at once, and the client recovers', async (t) => {
+  const said = heard<string>()
+  const transport = stdio({ command: python, args: [program], stderr: said.add })
+  const { client, phase } = watch(t, { transport })
+  await phase('ready')
+  const call = rejection(client.callTool('hang'))
+  await said.next((line) => line === 'hangs')
+  process.kill(serverPid(client), 'SIGKILL')
+  const error = await call
+  assert.is(error.code, 'CONNECTION_LOST')
+  assert.is((error.data as { signal: string }).signal, 'SIGKILL')
+  assert.is((await client.callTool('add', { a: 2, b: 40 })).text, '42')
+  assert.is(client.inspect().counts.sessions, 2)
+})
 
-check(
-  'over http: killed in the middle of a call, it is told at once; the session that is gone is begun anew',
-  async (t) => {
-    const peer = await startPeer(t, { command: python, args: [program, '--http'] })
-    const { client, phase } = watch(t, {
-      transport: http(`${peer.origin}/mcp`),
-      backoff: { base: 20, cap: 100 },
-    })
-    await phase('ready')
-    await client.listTools()
-    const call = rejection(client.callTool('hang'))
-    await peer.said.next((line) => line === 'hangs')
-    await peer.kill()
-    assert.is((await call).code, 'CONNECTION_LOST')
-    // a connection that nobody uses may turn out to be gone only when it is used
-    const waiting = client.listTools({ retry: 'safe' })
-    await peer.start()
-    assert.ok((await waiting).tools.length > 0)
-    assert.is((await client.callTool('add', { a: 2, b: 40 })).text, '42')
-    assert.is(client.inspect().counts.sessions, 2)
-  },
-)
+check('over http: killed during a call, it rejects at once, and a new session begins', async (t) => {
+  const peer = await startPeer(t, { command: python, args: [program, '--http'] })
+  const { client, phase } = watch(t, {
+    transport: http(`${peer.origin}/mcp`),
+    backoff: { base: 20, cap: 100 },
+  })
+  await phase('ready')
+  await client.listTools()
+  const call = rejection(client.callTool('hang'))
+  await peer.said.next((line) => line === 'hangs')
+  await peer.kill()
+  assert.is((await call).code, 'CONNECTION_LOST')
+  // a connection that nobody uses may turn out to be gone only when it is used
+  const waiting = client.listTools({ retry: 'safe' })
+  await peer.start()
+  assert.ok((await waiting).tools.length > 0)
+  assert.is((await client.callTool('add', { a: 2, b: 40 })).text, '42')
+  assert.is(client.inspect().counts.sessions, 2)
+})
 
-check('over http: a call that is refused for its session is made in the next one, once', async (t) => {
+check('over http: a call refused for its session runs once in the next one', async (t) => {
   const peer = await startPeer(t, { command: python, args: [program, '--http'] })
   const { client } = watch(t, { transport: http(`${peer.origin}/mcp`) })
   await client.ping()
@@ -95,7 +89,7 @@ check('over http: a call that is refused for its session is made in the next one
   assert.is((await client.callTool('grow')).text, 'late-6')
 })
 
-test('an interpreter that is not there fails the client at once, and is named', async (t) => {
+test('a missing interpreter fails the client at once and is named', async (t) => {
   const transport = stdio({ command: 'python-that-is-not-there', args: [program] })
   const { client } = watch(t, { transport })
   const error = await rejection(client.ready())

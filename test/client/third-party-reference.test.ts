@@ -49,7 +49,7 @@ async function startBoth(t: TestContext) {
   return { folder, memory, files, memories, said, ready }
 }
 
-test('files are written, read, listed and edited within the roots that we name, and nowhere else', async (t) => {
+test('files are written, read, listed and edited within the named roots only', async (t) => {
   const { folder, files, said } = await startBoth(t)
   const path = join(folder, 'žluťoučký.txt')
   await files.callTool('write_file', { path, content: 'one\ntwo 🐍\n' })
@@ -69,7 +69,7 @@ test('files are written, read, listed and edited within the roots that we name, 
   assert.match((await files.callTool('list_allowed_directories')).text, tmpdir())
 })
 
-test('what is remembered is found again, and who subscribed hears of it', async (t) => {
+test('stored entities are found again, and subscribers are notified', async (t) => {
   const { memories } = await startBoth(t)
   const updates = heard<{ uri: string }>()
   memories.onNotification('notifications/resources/updated', updates.add)
@@ -82,7 +82,7 @@ test('what is remembered is found again, and who subscribed hears of it', async 
   assert.is((await memories.callTool('add_observations', unknown)).isError, true)
 })
 
-test('both killed in the middle of a call: each is told at once, and both go on with roots, data and subscription', async (t) => {
+test('both killed during a call: calls reject, roots, data and subscription return', async (t) => {
   const { folder, memory, files, memories, said, ready } = await startBoth(t)
   const updates = heard<{ uri: string }>()
   memories.onNotification('notifications/resources/updated', updates.add)

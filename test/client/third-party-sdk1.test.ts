@@ -53,7 +53,7 @@ for (const [name, start] of Object.entries(ways)) {
     await said.next((line) => line === 'got notifications/roots/list_changed')
   })
 
-  test(`${name}: killed in the middle of a call, it is told, and level and subscription are said again`, async (t) => {
+  test(`${name}: killed during a call, it rejects; level and subscription are restored`, async (t) => {
     const { transport, said, restart } = await start(t)
     const { client, phase } = watch(t, { name, transport, backoff: { base: 20, cap: 100 } })
     await phase('ready')
@@ -74,7 +74,7 @@ for (const [name, start] of Object.entries(ways)) {
   })
 }
 
-test('http: a connection that is cut in the middle of a call is gone on with where it broke, and nothing is lost', async (t) => {
+test('http: a connection cut during a call resumes where it broke and loses nothing', async (t) => {
   const { transport, origin } = await listening(t, 'http')
   const { client } = watch(t, { transport })
   await client.ready()
@@ -91,7 +91,7 @@ test('http: a connection that is cut in the middle of a call is gone on with whe
   assert.is(client.inspect().counts.sessions, 1)
 })
 
-test('http without sessions, answers as JSON: a restart costs nobody but the call in flight', async (t) => {
+test('http without sessions, JSON answers: a restart fails only the call in flight', async (t) => {
   const peer = await startPeer(t, { args: [program, 'stateless'] })
   const transport = http(`${peer.origin}/mcp`)
   const { client } = watch(t, { transport, backoff: { base: 20, cap: 100 } })

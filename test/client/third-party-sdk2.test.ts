@@ -60,7 +60,7 @@ for (const [name, start] of Object.entries(ways))
       await client.unsubscribe('x:page')
     })
 
-    test(`${name}, ${era}: killed in the middle of a call, it is told, and what was wanted is said again`, async (t) => {
+    test(`${name}, ${era}: killed during a call, it rejects; subscriptions are restored`, async (t) => {
       const { transport, said, restart } = await start(t)
       const { client } = watch(t, { name, transport, era, backoff: { base: 20, cap: 100 } })
       await client.ready()
@@ -81,7 +81,7 @@ for (const [name, start] of Object.entries(ways))
     })
   }
 
-test('http: a connection that is cut in the middle of a call is gone on with where it broke, and nothing is lost', async (t) => {
+test('http: a connection cut during a call resumes where it broke and loses nothing', async (t) => {
   const { transport, origin } = await listening(t)
   const { client } = watch(t, { transport })
   await client.ready()
@@ -99,7 +99,7 @@ for (const [era, way] of [
   ['auto', 'stateless'],
   ['handshake', 'modern'],
 ] as const)
-  test(`http without sessions, ${era}, ${way}: a restart costs nobody but the call in flight`, async (t) => {
+  test(`http without sessions, ${era}, ${way}: a restart fails only the call in flight`, async (t) => {
     const peer = await startPeer(t, { args: [program, way] })
     const transport = http(`${peer.origin}/mcp`)
     const { client } = watch(t, { transport, era, backoff: { base: 20, cap: 100 } })

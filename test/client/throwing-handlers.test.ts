@@ -27,7 +27,7 @@ test('an error of a handler of one client is reported', async (t) => {
   assert.is(await errors.next(() => true), 'Error: bug of a handler')
 })
 
-test('so is one of a handler of many clients', async (t) => {
+test('an error of a handler of a client set is reported', async (t) => {
   const { logger, errors } = logged()
   const clients = await startClients({ one: rawEntry() }, { logger })
   t.after(() => clients.close())
@@ -36,7 +36,7 @@ test('so is one of a handler of many clients', async (t) => {
   assert.is(await errors.next(() => true), 'Error: bug of a handler')
 })
 
-test('and one of a handler of a pool', async (t) => {
+test('an error of a handler of a pool is reported', async (t) => {
   const { logger, errors } = logged()
   const { pool } = await startPool(t, { size: 1, logger })
   pool.onEvent(bug)

@@ -21,7 +21,7 @@ async function folder(t: TestContext): Promise<string> {
   return path
 }
 
-test('a member of a pool that cannot be started is tried again until it can', async (t) => {
+test('a pool member that cannot start is retried until it can', async (t) => {
   const registry = new Registry()
   const taken = defineActor({ name: 'taken', init: () => ({}) })
   const options = { logger: false, registry, name: 'client pool-2' } as const
@@ -38,7 +38,7 @@ test('a member of a pool that cannot be started is tried again until it can', as
   )
 })
 
-test('a cursor that the server does not know any more drops the pages before it: the list is asked for anew', async (t) => {
+test('a cursor unknown to the server drops the pages read, and the list starts over', async (t) => {
   const asked: unknown[] = []
   const kept = { resultType: 'complete', ttlMs: 60_000, cacheScope: 'private' }
   const { url } = await listen(
@@ -66,7 +66,7 @@ test('a shared client that has not met its server yet is listed by its phase alo
   assert.equal(await sharedClients({ path }), [{ name: 'files', phase: 'initializing' }])
 })
 
-test('files of sign-ins: descriptors and files are given back, whatever goes wrong', async (t) => {
+test('sign-in files: every failure closes descriptors and removes files', async (t) => {
   const path = await folder(t)
   const storage = fileAuthStorage(path)
   await storage.write('k', { n: 0 })
@@ -80,7 +80,7 @@ test('files of sign-ins: descriptors and files are given back, whatever goes wro
   assert.is((await readdir(path)).length, 1)
 })
 
-test('files of sign-ins: what cannot be written, read or removed is told, and no half of it stays', async (t) => {
+test('sign-in files: a failed write, read or removal is reported and leaves no part', async (t) => {
   const path = await folder(t)
   const storage = fileAuthStorage(path)
   await storage.write('k', { n: 1 })

@@ -47,7 +47,7 @@ function start(t: TestContext, options: Partial<StartClientOptions> = {}): Clien
   return client
 }
 
-test('pauses, and the end of a wait for a failed client, come from it', async (t) => {
+test('backoff and waits for a failed client use the world of the client', async (t) => {
   const world = drawnWorld()
   const client = start(t, { clock: world })
   assert.is(await firstPause(client), 250)
@@ -55,7 +55,7 @@ test('pauses, and the end of a wait for a failed client, come from it', async (t
   assert.is(await firstPause(start(t, { clock: world, backoff: { ...backoff, random: () => 1 } })), 1_000)
 })
 
-test('a client in the tree of another, in a fleet and in a pool has the same', async (t) => {
+test('clients in a tree, a fleet and a pool share the world of the tree', async (t) => {
   const world = drawnWorld()
   const transport = memory().connect
   const supervisor = await startSupervisor({ clock: world, logger: false, strategy: 'one_for_one' })
@@ -86,7 +86,7 @@ test('a client in the tree of another, in a fleet and in a pool has the same', a
   assert.is(member?.state?.delay ?? 250, 250)
 })
 
-test('a pool draws its members with it', async (t) => {
+test('a pool picks random members with its world', async (t) => {
   const world = drawnWorld()
   const { serve, connect } = memory()
   const definition = defineServer({ name: 'test', version: '1', tools: [] })
@@ -107,7 +107,7 @@ test('a pool draws its members with it', async (t) => {
   assert.is(Math.max(...served), 5)
 })
 
-test('how long a call took is told by it', async (t) => {
+test('durations of calls use the clock of the world', async (t) => {
   let ahead = 0
   const world = { ...drawnWorld(), now: () => systemWorld.now() + ahead }
   const durations = heard<number>()
@@ -123,14 +123,14 @@ test('how long a call took is told by it', async (t) => {
   assert.ok(duration >= 1_800_000, `${duration} ms`)
 })
 
-test('a busy server is asked again at its date', async (t) => {
+test('a Retry-After date is compared with the date of the world', async (t) => {
   const at = new Date(drawn.date + 20_000).toUTCString()
   const server = await listen(t, (seen) => status(seen, 503, { 'retry-after': at }))
   const client = start(t, { transport: http(server.url), clock: drawnWorld() })
   assert.is(await firstPause(client), 20_250)
 })
 
-test('a share names the sessions of other programs by it', async (t) => {
+test('a share takes session names from its world', async (t) => {
   const world = drawnWorld()
   const { share, path } = await own(t, { clock: world })
   assert.is(worldIn(share.ref), world)
@@ -139,7 +139,7 @@ test('a share names the sessions of other programs by it', async (t) => {
   assert.ok(world.asked.id > before)
 })
 
-test('tokens expire by its date', async (t) => {
+test('tokens expire by the date of the world', async (t) => {
   const world = drawnWorld()
   const issuer = await startOAuthServer(t)
   issuer.expiresIn = 3_600
@@ -162,7 +162,7 @@ test('tokens expire by its date', async (t) => {
   assert.is(issuer.asked.length, asked)
 })
 
-test('a sign-in is waited for by its clock', async (t) => {
+test('a sign-in times out by the clock of the world', async (t) => {
   const clock = createFakeClock()
   const issuer = await startOAuthServer(t)
   const server = await startGuarded(t, issuer)

@@ -41,7 +41,7 @@ test('call --json prints the result for programs', async (t) => {
   assert.equal(JSON.parse(out).content, [{ type: 'text', text: 'hi' }])
 })
 
-test('read, prompt, complete and check do what they say', async (t) => {
+test('read, prompt, complete and check print their results', async (t) => {
   const url = await address(t)
   assert.equal((await caduceus(t, ['read', url, 'note://first'])).out, 'a note\n')
   assert.equal(
@@ -64,7 +64,7 @@ test('read --output writes the content to a file', async (t) => {
 })
 
 test(
-  'a mistake is one line that says what to do, with exit code 2',
+  'a usage error is one line of advice and exit code 2',
   async (t) => {
     const url = await address(t)
     const mistakes: readonly (readonly [readonly string[], string])[] = [

@@ -33,7 +33,7 @@ function begin(t: TestContext, home: string, url: string, ...args: string[]) {
   return { address, ended, child }
 }
 
-test('whoever signs in calls with the login from then on, and its tokens are renewed', async (t) => {
+test('calls after a login use and renew its tokens', async (t) => {
   const issuer = await startOAuthServer(t)
   issuer.expiresIn = 1
   const { url } = await startGuarded(t, issuer)
@@ -64,7 +64,7 @@ test('whoever signs in calls with the login from then on, and its tokens are ren
   assert.ok(issuer.of('/token').some(({ form }) => form.grant_type === 'refresh_token'))
 })
 
-test('a person who refuses is exit code 4; --json tells the error as JSON', async (t) => {
+test('a refused login is exit code 4, and --json prints the error as JSON', async (t) => {
   const issuer = await startOAuthServer(t)
   issuer.redirect = ({ state, iss }) => ({ error: 'access_denied', state, iss })
   const { url } = await startGuarded(t, issuer)
@@ -77,7 +77,7 @@ test('a person who refuses is exit code 4; --json tells the error as JSON', asyn
   assert.is(error.code, 'AUTHORIZATION_FAILED')
 })
 
-test('a person who does not come: the time of --timeout, or Ctrl-C, ends it', async (t) => {
+test('a login ends at --timeout or Ctrl-C', async (t) => {
   const issuer = await startOAuthServer(t)
   const { url } = await startGuarded(t, issuer)
   const late = begin(t, newHome(t), url, '--timeout', '1000')

@@ -28,13 +28,13 @@ async function serve(
   throw new Error(told)
 }
 
-test('without a program that may be looked at it says so, and exits with 3', async (t) => {
+test('observe without an observable program says so and exits with 3', async (t) => {
   const { code, out, err } = await caduceus(t, ['observe'])
   assert.equal([code, out], [3, ''])
   assert.match(err, /^caduceus: no program of yours can be looked at: .*\n$/)
 })
 
-test('where nobody sees it, it prints the trees once, as text or JSON', async (t) => {
+test('observe without a terminal prints the trees once, as text or JSON', async (t) => {
   const home = newHome(t)
   const { pid, page } = await serve(t, home)
   assert.match(page, /^http:\/\/127\.0\.0\.1:\d+\/\?secret=[\w-]{32}$/)
@@ -55,7 +55,7 @@ test('where nobody sees it, it prints the trees once, as text or JSON', async (t
 
 const inTerminal = withTerminal(test)
 
-inTerminal('in a terminal it shows the trees live, until the program ends', async (t) => {
+inTerminal('observe in a terminal shows the trees live until the program ends', async (t) => {
   const home = newHome(t)
   const served = await serve(t, home)
   const { shows } = openTerminal(t, home, commandLine(process.execPath, program, 'observe'))
@@ -66,7 +66,7 @@ inTerminal('in a terminal it shows the trees live, until the program ends', asyn
   await shows('exit 0')
 })
 
-inTerminal('q ends it, and the terminal is as it was', async (t) => {
+inTerminal('q ends observe and restores the terminal', async (t) => {
   const home = newHome(t)
   await serve(t, home)
   const line = commandLine(process.execPath, program, 'observe')

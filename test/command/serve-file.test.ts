@@ -10,7 +10,7 @@ import { begin, connectTo, servedAt } from './_serve.js'
 
 const test = suite("caduceus serve, of a host's file", { timeout: 30_000 })
 
-test("the servers of a host's file are one, and come and go with the file", async (t) => {
+test('servers of a host file are served as one and follow changes of the file', async (t) => {
   const home = newHome(t)
   const file = join(home, 'mcp.json')
   const entry = { command: process.execPath, args: [serverFile, '--stdio'] }
@@ -51,7 +51,7 @@ test("the servers of a host's file are one, and come and go with the file", asyn
   assert.ok(readFileSync(file, 'utf8').startsWith('{ broken'))
 })
 
-test('an entry that is wrong is told and left out; once the file is mended its server comes', async (t) => {
+test('a wrong entry is reported and left out until the file is mended', async (t) => {
   const home = newHome(t)
   const file = join(home, 'mcp.json')
   const entry = { command: process.execPath, args: [serverFile, '--stdio'] }
@@ -81,7 +81,7 @@ test('an entry that is wrong is told and left out; once the file is mended its s
   assert.is(await stop(), 0)
 })
 
-test('a file that says less than it should changes nothing, and costs no call; one that says none means it', async (t) => {
+test('a broken file changes nothing and fails no call; an empty list ends the servers', async (t) => {
   const home = newHome(t)
   const file = join(home, 'mcp.json')
   const entry = { command: process.execPath, args: [serverFile, '--stdio'] }
@@ -127,7 +127,7 @@ test('a file that says less than it should changes nothing, and costs no call; o
   assert.is(await stop(), 0)
 })
 
-test('SIGHUP has the file read again, and ends nothing', async (t) => {
+test('SIGHUP reads the file again and ends nothing', async (t) => {
   const home = newHome(t)
   const file = join(home, 'mcp.json')
   const entry = { command: process.execPath, args: [serverFile, '--stdio'] }
@@ -144,7 +144,7 @@ test('SIGHUP has the file read again, and ends nothing', async (t) => {
   assert.is(await stop(), 0)
 })
 
-test('with nothing left to serve it says why, and does not start', async (t) => {
+test('serve with no usable server says why and does not start', async (t) => {
   const home = newHome(t)
   const file = join(home, 'mcp.json')
   // biome-ignore lint/suspicious/noTemplateCurlyInString: the form that configurations have

@@ -31,7 +31,7 @@ test('a module is served over HTTP, and SIGTERM ends it with 0', async (t) => {
   assert.is(await stop(), 0)
 })
 
-test('several processes serve a module, and SIGHUP replaces them without losing a session', async (t) => {
+test('several processes serve a module, and SIGHUP replaces them and keeps sessions', async (t) => {
   const home = newHome(t)
   const text = moduleText('').replace('run: () => ""', 'run: () => String(process.pid)')
   writeFileSync(join(home, 'server.mjs'), text)
@@ -48,7 +48,7 @@ test('several processes serve a module, and SIGHUP replaces them without losing 
   assert.is(await stop(), 0)
 })
 
-test('what is no server is told in one line', async (t) => {
+test('a module without a server is reported in one line', async (t) => {
   const home = newHome(t)
   writeFileSync(join(home, 'odd.mjs'), 'export const one = 1\n')
   writeFileSync(join(home, 'broken.mjs'), 'export const = 1\n')
@@ -66,7 +66,7 @@ test('what is no server is told in one line', async (t) => {
   }
 })
 
-test('dev loads a changed module anew, and sessions go on', async (t) => {
+test('dev reloads a changed module and keeps sessions', async (t) => {
   const home = newHome(t)
   const file = join(home, 'server.mjs')
   writeFileSync(file, moduleText('first'))
@@ -95,7 +95,7 @@ test('dev loads a changed module anew, and sessions go on', async (t) => {
 })
 
 for (const command of ['serve', 'dev'])
-  test(`${command} says in one line what is wrong with a module, and where`, async (t) => {
+  test(`${command} reports a broken module in one line with its place`, async (t) => {
     const home = newHome(t)
     writeFileSync(join(home, 'broken.mjs'), 'const a = 1\nexport default {\n')
     const broken = await caduceus(t, [command, 'broken.mjs', '--http', '0'], { home })
@@ -108,7 +108,7 @@ for (const command of ['serve', 'dev'])
     assert.equal([missing.code, missing.err], [2, 'caduceus: missing.mjs is not there\n'])
   })
 
-test('dev follows folders that are made later', async (t) => {
+test('dev watches folders that are created later', async (t) => {
   const home = newHome(t)
   writeFileSync(join(home, 'server.mjs'), moduleText('first'))
   const { line, stop } = begin(t, ['dev', 'server.mjs', '--http', '0'], home)

@@ -8,7 +8,7 @@ import { commandLine, openTerminal, withTerminal } from './_terminal.js'
 
 const test = suite('caduceus shell', { timeout: 30_000 })
 
-test('lines of a pipe are worked off in order, and a mistake ends nothing', async (t) => {
+test('piped lines run in order, and a mistake ends nothing', async (t) => {
   const input =
     'add a=1 b=2\ncall echo {"message":"hi"}\nad a=1\nread note://first\ngreet\nAda\nprompt review language=en\n'
   const { code, out, err } = await caduceus(t, ['shell', ...overStdio], { input })
@@ -20,7 +20,7 @@ test('lines of a pipe are worked off in order, and a mistake ends nothing', asyn
 
 const inTerminal = withTerminal(test)
 
-inTerminal('in a terminal it completes, asks what the server asks, and keeps its history', async (t) => {
+inTerminal('in a terminal the shell completes, relays questions and keeps history', async (t) => {
   const home = newHome(t)
   const { type, shows } = openTerminal(t, home, commandLine(process.execPath, program, 'shell', ...overStdio))
   await shows('help lists')
@@ -37,7 +37,7 @@ inTerminal('in a terminal it completes, asks what the server asks, and keeps its
   assert.is(statSync(join(home, '.local/share/caduceus/history')).mode & 0o777, 0o600)
 })
 
-inTerminal('Ctrl-C gives a call up, and at the prompt ends the shell', async (t) => {
+inTerminal('Ctrl-C aborts a call, and at the prompt ends the shell', async (t) => {
   const home = newHome(t)
   const { type, shows, until } = openTerminal(
     t,
@@ -56,22 +56,15 @@ inTerminal('Ctrl-C gives a call up, and at the prompt ends the shell', async (t)
   await until((screen) => /exit \d/.test(screen))
 })
 
-inTerminal(
-  'an address that the server wants to be opened is shown, and whoever was there says so',
-  async (t) => {
-    const home = newHome(t)
-    const { type, shows } = openTerminal(
-      t,
-      home,
-      commandLine(process.execPath, program, 'shell', ...overStdio),
-    )
-    await shows('help lists')
-    type('visit', 'Enter')
-    await shows('Open this address if you trust it: https://example.com/pay')
-    await shows('Done? [y/N]')
-    type('y', 'Enter')
-    await shows('paid: accept')
-  },
-)
+inTerminal('an address to open is shown, and the user says whether it was visited', async (t) => {
+  const home = newHome(t)
+  const { type, shows } = openTerminal(t, home, commandLine(process.execPath, program, 'shell', ...overStdio))
+  await shows('help lists')
+  type('visit', 'Enter')
+  await shows('Open this address if you trust it: https://example.com/pay')
+  await shows('Done? [y/N]')
+  type('y', 'Enter')
+  await shows('paid: accept')
+})
 
 test.run()

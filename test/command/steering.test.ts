@@ -71,14 +71,14 @@ for (const [line, how, marks, keys] of shown) {
     })
 }
 
-test('standard error is as clean where standard output is a file', async (t) => {
+test('stderr has no control codes when stdout is a file', async (t) => {
   if (!there) return
   const got = await onTerminal(t, `call failed -- ${process.execPath} ${server} > /dev/null`)
   assert.match(got, '<failed>')
   assert.not.match(got, '\x1b[31m<')
 })
 
-test('a pipe gets a result as it is', async (t) => {
+test('a pipe gets the result unchanged', async (t) => {
   const { out } = await caduceus(t, ['call', 'text', '--', process.execPath, server])
   assert.match(out, '\x1b[31m<text>')
 })

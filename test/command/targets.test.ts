@@ -18,7 +18,7 @@ async function address(t: TestContext): Promise<string> {
   return server.url ?? ''
 }
 
-test('a server that is not there is exit code 3, at once', async (t) => {
+test('an unreachable server is exit code 3, at once', async (t) => {
   const { code, err } = await caduceus(t, ['list', 'http://127.0.0.1:9/mcp'])
   assert.is(code, 3, err)
   const dead = await caduceus(t, ['list', '--', process.execPath, '-e', 'process.exit(7)'])
@@ -26,7 +26,7 @@ test('a server that is not there is exit code 3, at once', async (t) => {
   assert.is(dead.err.trim().split('\n').length, 1, dead.err)
 })
 
-test('a name that every object of JavaScript has is one like any other', async (t) => {
+test('names such as constructor and toString are plain names', async (t) => {
   const home = newHome(t)
   const entry = { command: process.execPath, args: [serverFile, '--stdio'] }
   // biome-ignore lint/suspicious/noTemplateCurlyInString: the form that configurations have
@@ -42,7 +42,7 @@ test('a name that every object of JavaScript has is one like any other', async (
   assert.equal([code, out.includes('caduceus help <command>')], [0, true], err)
 })
 
-test('a server that wants a login is exit code 4, and says how', async (t) => {
+test('a server that needs a login is exit code 4 and says how', async (t) => {
   const server = createServer((_request, response) => response.writeHead(401).end())
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   t.after(() => server.close())
@@ -96,7 +96,7 @@ test(
   { timeout: 40_000 },
 )
 
-test('without a terminal the client declares that it answers no questions', async (t) => {
+test('without a terminal the client declares no elicitation', async (t) => {
   assert.is((await caduceus(t, ['call', 'greet', ...overStdio])).out, 'nobody answered\n')
 })
 

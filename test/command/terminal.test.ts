@@ -9,7 +9,7 @@ import { commandLine, openTerminal, withTerminal } from './_terminal.js'
 const test = withTerminal(suite('caduceus in a terminal', { timeout: 30_000 }))
 const ours = [process.execPath, program] as const
 
-test('a call that tells progress has a bar, and Ctrl-C gives it up with 130', async (t) => {
+test('progress shows a bar, and Ctrl-C aborts the call with exit code 130', async (t) => {
   const home = newHome(t)
   const { type, shows } = openTerminal(t, home, commandLine(...ours, 'call', 'wait', ...overStdio))
   await shows('######.................. 25 % waiting')
@@ -17,7 +17,7 @@ test('a call that tells progress has a bar, and Ctrl-C gives it up with 130', as
   await shows('exit 130')
 })
 
-test('a secret that a file asks for is typed unseen', async (t) => {
+test('a secret input of a file is typed without echo', async (t) => {
   const home = newHome(t)
   const file = join(home, 'mcp.json')
   const args = [serverFile, '--stdio']
@@ -33,7 +33,7 @@ test('a secret that a file asks for is typed unseen', async (t) => {
   assert.not.ok(screen().includes('secret'), screen())
 })
 
-test('Ctrl-C ends serve in an orderly way, and what died is told in words', async (t) => {
+test('Ctrl-C stops serve in order, and crashes are shown in words', async (t) => {
   const home = newHome(t)
   const { type, shows } = openTerminal(t, home, commandLine(...ours, 'serve', serverFile, '--http', '0'))
   await shows('sample is served at http://127.0.0.1:')

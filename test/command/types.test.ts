@@ -50,7 +50,7 @@ const client = startClient<${type}>({ transport: http('http://127.0.0.1:1/mcp') 
 ${call}
 `
 
-test('the types of a server of ours are those of its client: wrong arguments do not compile', async (t) => {
+test('server types are the types of its client: wrong arguments do not compile', async (t) => {
   const home = newHome(t)
   const { code, out, err } = await caduceus(t, ['types', '--output', 'server.ts', ...overStdio], { home })
   assert.is(code, 0, err)
@@ -67,7 +67,7 @@ test('the types of a server of ours are those of its client: wrong arguments do 
   assert.match(await compile(t, home, clientOf(name, 'await client.tools.subtract({})')), 'TS2339')
 })
 
-test('a server of others gets its types, too', async (t) => {
+test('typed clients can be generated for foreign servers, too', async (t) => {
   const home = newHome(t)
   symlinkSync(inRoot('node_modules'), join(home, 'servers'))
   const file = join('servers', '@modelcontextprotocol', 'server-filesystem', 'dist', 'index.js')
@@ -82,7 +82,7 @@ console.log(content)`
   assert.is(await compile(t, home, clientOf(name, call)), '')
 })
 
-test('schemas become types; what has none is unknown', () => {
+test('schemas become types, and unsupported ones become unknown', () => {
   const type = (inputSchema: object): string => {
     const text = declarationOf('s', [{ name: 'x', inputSchema }])
     return (/input: ([\s\S]*?)\n {6}readonly output/.exec(text)?.[1] ?? '').replaceAll(/\s+/g, ' ')
@@ -120,7 +120,7 @@ test('schemas become types; what has none is unknown', () => {
   )
 })
 
-test('names and descriptions of strangers stay in their texts and comments', async (t) => {
+test('foreign names and descriptions stay inside strings and comments', async (t) => {
   const home = newHome(t)
   const evil = '*/ }; process.exit(7); /* \' " \\ ` ${1} \u2028 \u0007'
   const text = declarationOf('9 lives; evil', [

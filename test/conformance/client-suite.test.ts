@@ -80,7 +80,7 @@ test('the checks of a scenario are those it wrote', async (t) => {
   assert.is(output, 'check SUCCESS\ncheck SKIPPED\n')
 })
 
-test('a client that fails where it must not is a failed check, with what it said', async (t) => {
+test('a client that fails unexpectedly is a failed check with its output', async (t) => {
   const scenario = `{ one(write) {
     write('SUCCESS')
     console.error('\\nStderr:\\nError: no such tool\\n\\n⚠️  CLIENT EXITED WITH ERROR (code 1) - Test may be incomplete')
@@ -98,7 +98,7 @@ test('a client that takes too long is a failed check', async (t) => {
   assert.match(output, /^check SUCCESS\nclient FAILURE CLIENT TIMED OUT/)
 })
 
-test('a scenario without checks is a failed check, with what was said about it', async (t) => {
+test('a scenario without checks fails with the output of the suite', async (t) => {
   const { output } = await runOn(t, `{ one() { throw new Error('no port') } }`, printChecks)
   assert.match(output, /^finished FAILURE wrote no checks: .*no port/s)
 })
@@ -130,7 +130,7 @@ test('nothing is started after an interruption', async (t) => {
   assert.is(output, 'run FAILURE interrupted\n')
 })
 
-test('what is expected not to pass is told and not counted', async (t) => {
+test('an expected failure is reported and not counted', async (t) => {
   const { code, output } = await runOn(
     t,
     '{}',
@@ -150,7 +150,7 @@ process.exitCode = tally.finish()`,
   assert.is(code, 0)
 })
 
-test('what is expected not to pass and passes is a failure', async (t) => {
+test('an expected failure that passes is a failure', async (t) => {
   const { code, output } = await runOn(
     t,
     '{}',

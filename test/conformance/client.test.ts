@@ -86,7 +86,7 @@ function checkOut(t: TestContext): string {
   return folder
 }
 
-test('without the address of a server it says how it is used', async (t) => {
+test('without a server address it prints its usage', async (t) => {
   for (const args of [[], ['not an address'], ['http://127.0.0.1:1', 'more']]) {
     const { code, output } = await runNode([script, ...args], inRoot(), t.signal)
     assert.match(output, /^usage: npm run --silent conformance:client -- URL, .*\n$/)
@@ -94,7 +94,7 @@ test('without the address of a server it says how it is used', async (t) => {
   }
 })
 
-test('two that start at once in a fresh checkout list, read, get and call all there is', async (t) => {
+test('two suites started at once in a fresh checkout list, read, get and call it all', async (t) => {
   const { url, asked } = await startNoting(t)
   const folder = checkOut(t)
   const one = join(folder, 'scripts', 'conformance-client.mjs')
@@ -104,7 +104,7 @@ test('two that start at once in a fresh checkout list, read, get and call all th
   assert.equal([...asked].sort(), [...each, ...each].sort())
 })
 
-test('a tool that fails is told, and is a failure where the suite wants it called', async (t) => {
+test('a tool error is printed, and fails where the suite needs success', async (t) => {
   const server = await startServer(
     defineServer({
       name: 'failing',

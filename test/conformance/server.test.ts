@@ -13,7 +13,7 @@ const initialize = {
   params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } },
 }
 
-test('the fixture prints its URL first, serves there and ends in order', async (t) => {
+test('the fixture prints its URL, serves and stops in order', async (t) => {
   const fixture = JSON.stringify(pathToFileURL(inRoot('scripts', 'conformance', 'fixture.mjs')).href)
   const project = makeProject(t, {
     'driver.mjs': `import { startFixture } from ${fixture}
@@ -32,7 +32,7 @@ console.log(JSON.stringify(await stop()))
   assert.is(code, 0)
 })
 
-test('a fixture that ends by itself is a failed check', async (t) => {
+test('a fixture that exits early is a failed check', async (t) => {
   const fixture = JSON.stringify(pathToFileURL(inRoot('scripts', 'conformance', 'fixture.mjs')).href)
   const project = makeProject(t, {
     'driver.mjs': `import { startFixture } from ${fixture}

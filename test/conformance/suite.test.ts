@@ -53,7 +53,7 @@ function lastLine(output: string): string | undefined {
   return output.trimEnd().split('\n').at(-1)
 }
 
-test('checks that succeed are a pass; what is skipped or told in passing does not count', async (t) => {
+test('successful checks pass the scenario; skipped and informative ones do not count', async (t) => {
   const what = `begin('a'); write('a', 'INFO', 'SUCCESS', 'SKIPPED'); begin('b-c'); write('b-c', 'SUCCESS')`
   const { code, output } = await runOn(t, what)
   assert.is(lastLine(output), '2 passed, 0 failed')
@@ -73,7 +73,7 @@ test('a failed check fails the run, whatever the exit code of the suite', async 
   assert.is(code, 1)
 })
 
-test('a scenario that throws is a failure, with what was said about it', async (t) => {
+test('a throwing scenario fails with the output of the suite', async (t) => {
   const what = `begin('a'); write('a', 'SUCCESS'); begin('b'); console.error('Failed to run scenario b:', 'no tool')`
   const { code, output } = await runOn(t, what)
   assert.match(output, /^FAIL \[own\] b: finished: Failed to run scenario b: no tool$/m)
@@ -107,7 +107,7 @@ test('a scenario that was announced and did not run is a failure', async (t) => 
   assert.match(output, /^FAIL \[own\] \(run\): run: 2 scenarios announced, 1 run$/m)
 })
 
-test('a suite that runs nothing is a failure', async (t) => {
+test('a suite without scenarios is a failure', async (t) => {
   const { code, output } = await runOn(t, `console.log('no such suite')`)
   assert.match(output, /^FAIL \[own\] \(run\): run: ran nothing: no such suite$/m)
   assert.is(code, 1)

@@ -9,13 +9,13 @@ import { suite, type TestContext } from '../support/suite.js'
 
 const test = suite('README cluster', { timeout: 50_000 })
 
-redisTest(test, 'a session counts on over three nodes, and when one of them is killed', async (t) => {
+redisTest(test, 'a session continues over three nodes, also after a kill', async (t) => {
   const { url } = await startRedis(t)
   const nodes = await Promise.all(
     [1, 2, 3].map(() => start(t, [inRoot('.t', 'test', 'examples', 'cluster', 'node.js')], url)),
   )
   const ports = nodes.map((node) => new URL(node.url).port)
-  const proxy = await start(t, [inRoot('scripts', 'round-robin.mjs'), '0', ...ports], url)
+  const proxy = await start(t, [inRoot('scripts', 'run.mjs'), 'cluster/round-robin', '0', ...ports], url)
   await using client = startClient({ transport: http(proxy.url), logger: false })
   const counts: string[] = []
   for (let calls = 0; calls < 6; calls++) counts.push((await client.callTool('count')).text)

@@ -35,7 +35,7 @@ for (const name of ['their-server.mjs', 'our-server.js']) {
 }
 
 for (const name of ['their-client.mjs', 'our-client.js']) {
-  test(`${name} goes on with a new server when the old one has died`, async (t) => {
+  test(`${name} continues with a new server when the old one has died`, async (t) => {
     const server = inRoot('test', 'support', 'raw-server.mjs')
     const args = [inRoot(...place, name), process.execPath, server]
     const { code, output } = await runNode(args, root, t.signal)

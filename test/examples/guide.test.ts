@@ -30,13 +30,13 @@ for (const page of pages)
       if (prints) assert.is(await printed(root, program, t.signal), said ?? '', `${page}: ${program}`)
   })
 
-test('a program that no page shows is shown nowhere', () => {
+test('every program of the guide is quoted by a page', () => {
   const shown = pages.flatMap((page) => quotedPrograms(read(page)).map(({ program }) => program))
   const lost = programs.filter((path) => path.startsWith('test/examples/guide/') && !shown.includes(path))
   assert.equal(lost, [])
 })
 
-test('every value that the package exports is in a program', async () => {
+test('every exported value is used in a program of the guide', async () => {
   const doors = ['index', ...floors.map((floor) => `${floor}/index`), 'testing', 'otel']
   const text = programs.map(read).join('\n')
   const missing = await Promise.all(

@@ -10,7 +10,7 @@ import { suite } from '../support/suite.js'
 
 const test = suite('the program that may be looked at', { timeout: 20_000 })
 
-test('it tells its page, is found, and ends with 0 at SIGTERM', async (t) => {
+test('the observed example prints its page, is found and exits 0 on SIGTERM', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'observed-'))
   t.after(() => rmSync(folder, { recursive: true, force: true }))
   const program = inRoot('.t', 'test', 'examples', 'observed.js')

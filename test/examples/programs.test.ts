@@ -8,7 +8,7 @@ import { suite } from '../support/suite.js'
 
 const test = suite('README programs', { timeout: 30_000 })
 
-test('the server counts for each session, and the one-off client leaves nothing behind', async (t) => {
+test('the server counts per session, and the one-off client leaves nothing behind', async (t) => {
   const server = spawn(process.execPath, [program('server')], {
     env: { ...process.env, PORT: '0' },
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -29,7 +29,7 @@ test('the long-running client starts its server, lists a folder, and ends by its
   assert.match(output, 'closed')
 })
 
-test('a task is started, and waited for by its id', async () => {
+test('the task example starts a task and awaits it by id', async () => {
   const { code, output } = await run('tasks/later')
   assert.is(code, 0)
   assert.is(output, 'working\nThe report of 2026.\nThe report of 2027.\n')

@@ -19,7 +19,7 @@ const most = (page: string): number => (page.includes('/guide/') ? 900 : 700)
 
 const quoted = /<!-- (test\/examples\/[\w./-]+\.(?:ts|mjs)) -->\n```(?:ts|js)\n([\s\S]*?)```/g
 
-test('programs are quoted as they are tested', () => {
+test('README programs are quoted as tested', () => {
   const counts = pages.map((page) => {
     const programs = [...read(page).matchAll(quoted)]
     for (const [, path = '', program] of programs) assert.is(program, read(path), `${page}: ${path}`)
@@ -29,7 +29,7 @@ test('programs are quoted as they are tested', () => {
   assert.ok(all >= 12, `${all} programs are quoted`)
 })
 
-test('links lead to files and headings that are there', () => {
+test('links lead to existing files and headings', () => {
   const lost = pages.flatMap((page) =>
     [...withoutCode(read(page)).matchAll(/\]\((?!https?:|mailto:)([^)#\s]*)(?:#([^)\s]+))?\)/g)].flatMap(
       ([link, path = '', heading]) => {
@@ -42,7 +42,7 @@ test('links lead to files and headings that are there', () => {
   assert.equal(lost, [])
 })
 
-test("a room's page is no longer than a page, and its floor's page leads to it", () => {
+test('the page of a room is short and linked from the page of its floor', () => {
   for (const page of rooms) {
     const [floor = '', ...rest] = page.split('/')
     assert.ok(read(posix.join(floor, 'README.md')).includes(`](${rest.join('/')}`), `${floor}: ${page}`)

@@ -35,7 +35,7 @@ test('a port that is taken fails the start of the server', async (t) => {
   assert.ok(error instanceof TransportError && error.code === 'LISTEN_FAILED', String(error))
 })
 
-test('a client tells that nobody listens, and that trying again may help', async (t) => {
+test('a client reports that nobody listens as retryable', async (t) => {
   const link = await startLink(t, tcp({ port: 1 }))
   link.open(1)
   const { error, fatal } = await link.closed()
@@ -55,7 +55,7 @@ test('what is no message is answered, and the next one is served', async (t) => 
   assert.equal(JSON.parse(await answers.next()), { jsonrpc: '2.0', id: 1, result: {} })
 })
 
-test('sockets that are cut cost their sessions and nothing else', async (t) => {
+test('cut sockets end their sessions only', async (t) => {
   const server = await startSuiteServer(serveTcp())
   t.after(() => server.stop())
   const client = await connected(t, { connect: () => tcp({ port: Number(server.port) }) })

@@ -5,7 +5,7 @@ import { suite } from '../support/suite.js'
 
 const test = suite('the program that tests supervision', { timeout: 30_000 })
 
-test("tests of a user's own pass with caduceus/testing, and leave nothing that keeps the process", async (t) => {
+test('tests that use caduceus/testing pass and leave nothing that holds the process', async (t) => {
   const program = inRoot('.t', 'test', 'examples', 'testing.js')
   const { code, output } = await runNode(['--test-reporter=tap', program], root, t.signal)
   assert.is(code, 0, output)

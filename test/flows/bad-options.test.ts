@@ -18,7 +18,7 @@ const test = suite('flows/bad-options')
 const project = process.cwd()
 const floors = ['runtime', 'transports', 'server', 'client'] as const
 
-test('each floor makes BAD_OPTION in one place, which takes the field', () => {
+test('each floor creates BAD_OPTION in one place, with the field', () => {
   const makers = [...floors, '.'].flatMap((floor) => {
     const names = readdirSync(join(project, floor), { recursive: floor !== '.', encoding: 'utf8' })
     const sources = names.filter((name) => name.endsWith('.ts')).map((name) => join(floor, name))
@@ -74,7 +74,7 @@ for (const [field, call] of calls) {
   })
 }
 
-test('so is what a handler is told', async (t) => {
+test('a wrong field in a handler context is named in data.field', async (t) => {
   const wrong = defineTool({
     name: 'x',
     async run(_, ctx) {

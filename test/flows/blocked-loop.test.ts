@@ -20,7 +20,7 @@ const spin = defineTool({
 const shop = defineServer({ name: 'shop', version: '1.0.0', tools: [spin] })
 
 for (const era of ['handshake', 'modern'] as const)
-  test(`a tool that holds the loop is told of with its request and its server (${era})`, async (t) => {
+  test(`a tool that blocks the loop is reported with request and server (${era})`, async (t) => {
     using blocked = record('blocked')
     using requests = record('server.request')
     const watched = { onBlocked: 'report', blockedAfter: 100 } as const

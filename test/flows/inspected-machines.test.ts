@@ -28,7 +28,7 @@ function recorder() {
   return { events, values, inspect: (event: InspectionEvent) => void events.push(event) }
 }
 
-test('the machines of a client and of its session are heard, from their beginning to their end', async (t) => {
+test('the machines of client and session are inspected from start to end', async (t) => {
   const [ofClient, ofServer] = [recorder(), recorder()]
   const server = await startServer(definition, {
     transport: serveHttp({ port: 0 }),
@@ -69,7 +69,7 @@ function plain(value: unknown): unknown {
     : value
 }
 
-test('a session that comes back has a machine of its own; an inspector that throws costs nobody anything', async (t) => {
+test('a restored session has its own machine; a throwing inspector harms nothing', async (t) => {
   const { values, inspect } = recorder()
   const warnings: string[] = []
   const warned = ({ message }: Error): void => void warnings.push(message)
@@ -95,7 +95,7 @@ test('a session that comes back has a machine of its own; an inspector that thro
   assert.ok(warnings.some((text) => text.includes('a broken inspector')))
 })
 
-test('both machines can be walked through without a server: no event leads to a state that is not there', () => {
+test('both machines can be explored without a server: each event has a known target', () => {
   for (const machine of [connectionMachine, sessionMachine])
     for (const state of Object.values(machine.states))
       for (const transitions of state.transitions.values())
@@ -103,7 +103,7 @@ test('both machines can be walked through without a server: no event leads to a 
           for (const { key } of target ?? []) assert.ok(Object.hasOwn(machine.states, key), key)
 })
 
-test('what is no inspector is said in the caller', async () => {
+test('a wrong inspector is refused in the caller', async () => {
   const wrong = { next: 5 } as never
   const refused = await startServer(definition, {
     transport: serveHttp({ port: 0 }),

@@ -163,7 +163,7 @@ const mistakes: readonly Mistake[] = [
   ],
 ]
 
-test('a mistake is told as what it is, where it is, and what to do', async (t) => {
+test('a client mistake is reported with kind, place and remedy', async (t) => {
   const server = await startServer(definition, { transport: serveHttp({ port: 0 }), logger })
   t.after(() => server.stop())
   const url = String(server.url)
@@ -181,7 +181,7 @@ test('a mistake is told as what it is, where it is, and what to do', async (t) =
   assert.ok(asked !== undefined && mistakes.length >= 20)
 })
 
-test('a whole configuration of a host is understood, with what else it has', async (t) => {
+test('a whole host configuration is read, with unknown parts', async (t) => {
   const server = await startServer(definition, { transport: serveHttp({ port: 0 }), logger })
   t.after(() => server.stop())
   const url = String(server.url)
@@ -197,7 +197,7 @@ test('a whole configuration of a host is understood, with what else it has', asy
   }
 })
 
-test('a server whose name is that of a field of host files is a server', async () => {
+test('a server named like a field of host files is a server', async () => {
   for (const name of ['mcpServers', 'servers']) {
     const { message } =
       (await errorOf(() => startClients({ [name]: { cmd: 'x' }, other: { url: 7 } } as never))) ??
@@ -210,7 +210,7 @@ test('a server whose name is that of a field of host files is a server', async (
   }
 })
 
-test('PATH is said once of a command that is not there', async () => {
+test('the error of a missing command names PATH once', async () => {
   const transport = stdio({ command: 'no-such-command', env: { PATH: '/here/and/there' } })
   const error = await errorOf(() => once(transport))
   const { inspect: show } = await import('node:util')

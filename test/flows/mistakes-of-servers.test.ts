@@ -7,7 +7,7 @@ import { any, definitions, server, starts } from './_server-mistakes.js'
 const test = suite('flows/mistakes-of-servers')
 
 for (const [name, program, told] of [...definitions, ...starts]) {
-  test(`an author is told at once that ${name}`, async () => {
+  test(`an author learns at once that ${name}`, async () => {
     const message = await Promise.resolve()
       .then(program)
       .then(
@@ -95,7 +95,7 @@ const calls: readonly (readonly [
 ]
 
 for (const [name, work, told] of calls) {
-  test(`an author is told by a test that ${name}`, async () => {
+  test(`an author learns in a test that ${name}`, async () => {
     const wrong = createApp().defineTool({ name: 'x', run: (_, ctx) => work(any(ctx)) as never })
     await using pair = await connect(defineServer({ ...server, tools: [wrong], logging: true }))
     const { text } = await pair.client.callTool('x')
@@ -103,7 +103,7 @@ for (const [name, work, told] of calls) {
   })
 }
 
-test('an author is told by a test which field of an output does not fit', async () => {
+test('an author learns in a test which output field does not fit', async () => {
   const wrong = defineTool({
     name: 'x',
     output: { sum: field.integer(), later: field.string() },
@@ -116,7 +116,7 @@ test('an author is told by a test which field of an output does not fit', async 
   assert.match(text, /later: expected .*got a promise, which wants an await/)
 })
 
-test('a tool that has nothing to say says nothing, and its author is told so once', async (t) => {
+test('a tool without a result sends empty content and warns once', async (t) => {
   const quiet = defineTool({ name: 'x', run: () => undefined })
   const warnings: Error[] = []
   const hear = (warning: Error): void => void warnings.push(warning)
@@ -133,7 +133,7 @@ test('a tool that has nothing to say says nothing, and its author is told so onc
   assert.equal(others, [])
 })
 
-test('a promise in a result names what is to be awaited', async () => {
+test('a promise in a result is an error that names what to await', async () => {
   const hasty = defineTool({
     name: 'x',
     session: true,
@@ -145,7 +145,7 @@ test('a promise in a result names what is to be awaited', async () => {
   assert.match(text, /no JSON text: ctx\.update\(\.\.\.\) is a promise.*await it/)
 })
 
-test('errors of JSON-RPC have names', async () => {
+test('JSON-RPC error codes have names', async () => {
   const table = [
     [McpError.invalidParams, -32602],
     [McpError.invalidRequest, -32600],

@@ -58,13 +58,13 @@ for (const [what, pollute] of [
   ['a number', 'Object.prototype.extra = 1'],
   ['an object that cannot be taken away', `Object.defineProperty(Object.prototype, 'extra', { value: {} })`],
 ] as const)
-  test(`works as any other: ${what}`, async (t) => {
+  test(`works with a polluted Object.prototype: ${what}`, async (t) => {
     const { code, stdout, stderr } = await runProgram(t, program(pollute))
     assert.is(stdout, 'fine\n', stderr)
     assert.is(code, 0)
   })
 
-test('what is on Object.prototype is there again after a schema was read', async (t) => {
+test('reading a schema restores Object.prototype', async (t) => {
   const text = `
 import { toSchema } from ${JSON.stringify(door.replace('index.js', 'protocol/index.js'))}
 Object.prototype.extra = 1

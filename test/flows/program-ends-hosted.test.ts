@@ -34,7 +34,7 @@ const mistakes: readonly Line[] = [
   [later('throw undefined').trim(), /Uncaught undefined\n> $/],
 ]
 
-test('the prompt of node: errors of lines are shown once, and client and prompt live on', async (t) => {
+test('node prompt: errors of typed lines show once, and client and prompt survive', async (t) => {
   const end = await prompt(
     t,
     ['-i'],
@@ -50,7 +50,7 @@ test('the prompt of node: errors of lines are shown once, and client and prompt 
   await childrenGone(t, end)
 })
 
-test('the prompt of node ends with its input, and so does what a client has started', async (t) => {
+test('the node prompt ends with its input and closes its client', async (t) => {
   const end = await prompt(
     t,
     ['-i'],
@@ -63,7 +63,7 @@ test('the prompt of node ends with its input, and so does what a client has star
 })
 
 for (const when of ['before', 'by a line of'] as const)
-  test(`a prompt of the program, and a client started ${when} it: errors of lines end neither`, async (t) => {
+  test(`a prompt with a client started ${when} it survives errors of typed lines`, async (t) => {
     const program = `
       import repl from 'node:repl'
       import { startClient, stdio } from ${JSON.stringify(door)}
@@ -160,7 +160,7 @@ const clientsOfBoth = (body: string): string => `
   for (const client of clients) ${tellChild}
   ${body}`
 
-test('two copies of the library with a client each: a throw of nobody ends the program once', async (t) => {
+test('two library copies with a client each: an unowned throw ends the program once', async (t) => {
   const end = await runNode(t, [twoCopies(t, clientsOfBoth(later(boom)))])
   assert.is(end.code, 1, end.stdout)
   assertToldOnce(end)
@@ -168,7 +168,7 @@ test('two copies of the library with a client each: a throw of nobody ends the p
   await childrenGone(t, end)
 })
 
-test('two copies of the library: when one has ended its client, the other answers as before', async (t) => {
+test('two library copies: after one ends its client, the other still answers', async (t) => {
   const body = `await clients[0].close()
     process.on('exit', (code) => console.log('code', code, process.listenerCount('uncaughtException')))
     ${later(boom)}`
@@ -178,7 +178,7 @@ test('two copies of the library: when one has ended its client, the other answer
   await childrenGone(t, end)
 })
 
-test('two copies of the library, one with a client and one with a tree: the tree keeps the program', async (t) => {
+test('two library copies, one with a tree: the tree keeps the program alive', async (t) => {
   const body = `
     const tree = await copies[1].startServer(copies[1].defineServer({ name: 's', version: '1', tools: [] }), { transport: copies[1].serveHttp(), logger: false })
     await clients[1].close()

@@ -16,7 +16,7 @@ for (const [how, ids] of [
   ['sealed ids', key],
   ['random ids', ''],
 ] as const) {
-  test(`the official client is served in turn by three programs with ${how}, and by the two that are left`, async (t) => {
+  test(`${how}: three programs serve the official client in turn, then the two left`, async (t) => {
     const folder = makeFolder(t)
     const nodes = await Promise.all([0, 1, 2].map(() => startNode(t, folder, ids)))
     const balancer = new Balancer(nodes.map(({ origin }) => origin))

@@ -18,7 +18,7 @@ import { fewDescriptors } from './_descriptors.js'
 const test = suite('without file descriptors', { timeout: 40_000 })
 const programOf = (name: string): string => fileURLToPath(new URL(`./${name}.js`, import.meta.url))
 
-test('a server on HTTP works on, and all is well when they are free again', async (t) => {
+test('without descriptors an HTTP server keeps its clients and recovers', async (t) => {
   const [command, args] = fewDescriptors(programOf('_scarce-server'), 'http')
   const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'] })
   t.after(() => child.kill('SIGKILL'))
@@ -36,7 +36,7 @@ test('a server on HTTP works on, and all is well when they are free again', asyn
   await worksAgain(client, reports)
 })
 
-test('a server on standard input works when they are free again', async (t) => {
+test('without descriptors a stdio server recovers once some are free', async (t) => {
   const [command, args] = fewDescriptors(programOf('_scarce-server'), 'stdio')
   const reports: string[] = []
   const stderr = (line: string): void => void reports.push(`${line}\n`)
@@ -50,7 +50,7 @@ test('a server on standard input works when they are free again', async (t) => {
   await worksAgain(client, reports)
 })
 
-test('clients of every transport that begin without any are connected when they are free again', async (t) => {
+test('clients without descriptors connect once some are free, on every transport', async (t) => {
   const echo = defineTool({
     name: 'echo',
     input: { type: 'object', properties: { text: { type: 'string' } } },
@@ -70,7 +70,7 @@ test('clients of every transport that begin without any are connected when they 
   assert.equal(JSON.parse(line), { early: 0, texts: ['hello', 'hello', 'hello', 'hello'] })
 })
 
-test('a module that could not be loaded is loaded the next time', async (t) => {
+test('without descriptors a failed lazy module loads at the next use', async (t) => {
   const names = lazyNames()
   assert.ok(names.includes('undici/index.js') && names.includes('pino'))
   const [command, args] = fewDescriptors(programOf('_scarce-loads'), ...names)
@@ -84,7 +84,7 @@ test('a module that could not be loaded is loaded the next time', async (t) => {
   assert.equal(third, Object.fromEntries(withAjv.map((name) => [name, 'loaded'])))
 })
 
-test('no module is imported on demand in another way', () => {
+test('every lazy import goes through the retrying loader', () => {
   const others = sources().flatMap(({ path, text }) => {
     const rest = text.replaceAll(/\blazy\((?:\s*'[^']*',)+\s*\(\) =>\s*import\(/g, '')
     return /(?<!typeof |: |<)\bimport\((?!'node:|\))/.test(rest) ? [path] : []

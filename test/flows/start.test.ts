@@ -22,8 +22,8 @@ interface Facts {
   }[]
 }
 
-test('the demonstration survives everything it breaks, in time, and cleans up', async () => {
-  const child = spawn(process.execPath, [inRoot('scripts/start.mjs'), '--json'], {
+test('the demonstration survives each fault it causes and cleans up', async () => {
+  const child = spawn(process.execPath, [inRoot('scripts/run.mjs'), 'start', '--json'], {
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const ended = new Promise<number | null>((resolve) => child.on('exit', resolve))
@@ -51,7 +51,7 @@ test('the demonstration survives everything it breaks, in time, and cleans up', 
 })
 
 test('--step waits for a key before each act', async (t) => {
-  const child = spawn(process.execPath, [inRoot('scripts/start.mjs'), '--step'], {
+  const child = spawn(process.execPath, [inRoot('scripts/run.mjs'), 'start', '--step'], {
     stdio: ['pipe', 'pipe', 'inherit'],
   })
   t.after(() => child.kill('SIGKILL'))
@@ -71,7 +71,7 @@ test('--step waits for a key before each act', async (t) => {
 })
 
 test('--keep leaves the tree up until it is interrupted', async (t) => {
-  const child = spawn(process.execPath, [inRoot('scripts/start.mjs'), '--keep'], {
+  const child = spawn(process.execPath, [inRoot('scripts/run.mjs'), 'start', '--keep'], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   t.after(() => child.kill('SIGKILL'))

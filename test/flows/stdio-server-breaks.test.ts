@@ -22,7 +22,7 @@ function startCounting(t: { after(undo: () => unknown): void }) {
 }
 
 for (const name of ['base', 'transport', 'tasks', 'sessions', 'group']) {
-  test(`its ${name} is killed: the session goes on in the same process`, async (t) => {
+  test(`its ${name} is killed: the session continues in the same process`, async (t) => {
     const { client, phases } = startCounting(t)
     assert.is((await client.callTool('count')).text, '1')
     await client.callTool('break', { name })
@@ -38,7 +38,7 @@ for (const name of ['base', 'transport', 'tasks', 'sessions', 'group']) {
   })
 }
 
-test('what held its session is killed: the program ends, and the client comes back to a new one', async (t) => {
+test('when the holder of sessions is killed, program and client start anew', async (t) => {
   const { client, phases } = startCounting(t)
   assert.is((await client.callTool('count')).text, '1')
   const again = new Promise<void>((resolve) => {

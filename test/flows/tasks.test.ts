@@ -69,13 +69,13 @@ test('a call that is a task asks, is answered, and resolves like any other', asy
   }
 })
 
-test('a task that is seldom looked at is told of (2026-07-28)', async (t) => {
+test('a rarely polled task uses notifications (2026-07-28)', async (t) => {
   const { url = '' } = await startTestServer(t, [works], { tasks: { pollInterval: 600_000 } })
   const caller = client(t, url, { era: 'modern', ...ada })
   assert.is((await caller.callTool('works', { id: 'a' })).text, 'a of Ada')
 })
 
-test('progress reaches the caller all through the task, where the revision has it', async (t) => {
+test('progress reaches the caller throughout the task where the revision allows', async (t) => {
   const gate = heard<void>()
   const counts = defineTool({
     name: 'counts',
@@ -101,7 +101,7 @@ test('progress reaches the caller all through the task, where the revision has i
   assert.ok(told.all.length > 0, 'no progress came')
 })
 
-test('who gives a call up ends the handler of its task', async (t) => {
+test('aborting a call aborts the handler of its task', async (t) => {
   const ended = heard<void>()
   const begun = heard<void>()
   const endless = defineTool({
@@ -127,7 +127,7 @@ test('who gives a call up ends the handler of its task', async (t) => {
   }
 })
 
-test('a server that is killed costs no task of a file store, and its steps are done once', async (t) => {
+test('a killed server loses no task of a file store, and each step runs once', async (t) => {
   for (const era of eras) {
     const folder = makeFolder(t)
     const first = await program(t, 'server', folder, '0', 'tasks')
@@ -160,7 +160,7 @@ test('a server that is killed costs no task of a file store, and its steps are d
   }
 })
 
-test('a server that is killed with its tasks in memory says that they are lost', async (t) => {
+test('a killed server with memory tasks reports them as lost', async (t) => {
   for (const era of eras) {
     const folder = makeFolder(t)
     const first = await program(t, 'server', folder)
@@ -186,7 +186,7 @@ test('a server that is killed with its tasks in memory says that they are lost',
   }
 })
 
-test('a client that is killed leaves its task, and another program goes on with it', async (t) => {
+test('another program continues the task of a killed client', async (t) => {
   const folder = makeFolder(t)
   for (const era of eras) {
     const server = await program(t, 'server', folder, '0', `tasks-${era}`)

@@ -116,7 +116,7 @@ async function open(t: TestContext, era: (typeof eras)[number]): Promise<Connect
 }
 
 for (const era of eras) {
-  test(`${era}: a call is one trace: the caller's span, the client's, the server's, and the handler's own`, async (t) => {
+  test(`${era}: a call is one trace of caller, client, server and handler`, async (t) => {
     const { of, spans } = observed(t)
     const { client } = await open(t, era)
     seen.length = 0
@@ -155,7 +155,7 @@ for (const era of eras) {
     assert.is(called.attributes['mcp.protocol.version'], revision)
   })
 
-  test(`${era}: failures are told as what they are, and a call that is given up ends its span`, async (t) => {
+  test(`${era}: failures have their own status, and an aborted call ends its span`, async (t) => {
     const { of, spans } = observed(t)
     const { client } = await open(t, era)
     await client.callTool('refuse')
@@ -235,7 +235,7 @@ test('durations, sessions and restarts are measured', async (t) => {
   assert.is((await server.sessions()).length, 1)
 })
 
-test('a request carries the context beside what its caller gave; without this, nothing is added', async (t) => {
+test('a request adds trace context to the metadata of its caller, or nothing', async (t) => {
   const { spans, undo } = observed(t)
   const server = scriptedServer({ 'tools/call': { content: [] } })
   const client = startClient({ transport: server.transport, logger: false })
@@ -272,7 +272,7 @@ test('the official client sends its context, and the server goes on with it', as
   assert.is(of(SpanKind.INTERNAL, 'look up').spanContext().traceId, '0af7651916cd43dd8448eb211c80319c')
 })
 
-test('requests that are answered at once have their spans, too: lists, pings, what is not there', async (t) => {
+test('requests answered at once have spans, too: lists, pings, unknown methods', async (t) => {
   for (const era of eras) {
     const { of, undo } = observed(t)
     const { client } = await open(t, era)
@@ -296,7 +296,7 @@ test('requests that are answered at once have their spans, too: lists, pings, wh
   }
 })
 
-test('the processes and their waiting messages are measured when somebody collects, and not after', async (t) => {
+test('processes and waiting messages are measured on collection, and not afterwards', async (t) => {
   const { measured, undo } = observed(t)
   await open(t, 'modern')
   const before = await measured()
@@ -309,7 +309,7 @@ test('the processes and their waiting messages are measured when somebody collec
   assert.is((await measured()).get('caduceus.processes')?.[0]?.value, processes?.value)
 })
 
-test('a client that looks for its server again is a span, and how long it had one is measured', async (t) => {
+test('a reconnect is a span, and the time of each connection is measured', async (t) => {
   const { spans, measured } = observed(t)
   const server = scriptedServer({ 'tools/call': { content: [] } })
   const client = startClient({
@@ -352,7 +352,7 @@ test('how long sessions were open is measured, and what ended them', async (t) =
   ])
 })
 
-test('a span of a client tells where its server is', async (t) => {
+test('a client span has the address of its server', async (t) => {
   const { of } = observed(t)
   const server = await startServer(shop, { transport: serveHttp({ port: 0 }), logger: false })
   t.after(() => server.stop())
@@ -367,7 +367,7 @@ test('a span of a client tells where its server is', async (t) => {
   )
 })
 
-test('names that only clients know are measured together, and spans have them cut', async (t) => {
+test('unknown names share one metric, and span names cut them', async (t) => {
   const { measured, of } = observed(t)
   const { client } = await open(t, 'handshake')
   await client.callTool('price')
@@ -384,7 +384,7 @@ test('names that only clients know are measured together, and spans have them cu
   assert.equal([...names].filter(Boolean).sort(), ['_OTHER', 'price'])
 })
 
-test('what fails in OpenTelemetry costs no call anything, and is told to its diagnostics', async (t) => {
+test('a failure in OpenTelemetry harms no call and goes to its diagnostics', async (t) => {
   const told: string[] = []
   const note = (...words: unknown[]): void => void told.push(words.map(String).join(' '))
   diag.setLogger({ error: note, warn() {}, info() {}, debug() {}, verbose() {} })
@@ -425,7 +425,7 @@ test('what fails in OpenTelemetry costs no call anything, and is told to its dia
   }
 })
 
-test('a propagator that fails costs the parent, and no span', async (t) => {
+test('a failing propagator loses the parent but no span', async (t) => {
   const { of } = observed(t)
   const fails = (): never => {
     throw new Error('it fails')
@@ -442,7 +442,7 @@ test('a propagator that fails costs the parent, and no span', async (t) => {
   assert.is(of(SpanKind.SERVER, 'tools/call price').parentSpanContext, undefined)
 })
 
-test('codes that the other side chooses are measured as far as there are few', async (t) => {
+test('error codes of the other side are metric labels up to a limit', async (t) => {
   const { measured } = observed(t)
   const upset = scriptedServer({
     'tools/call': () => {
@@ -458,7 +458,7 @@ test('codes that the other side chooses are measured as far as there are few', a
   assert.ok(points.length > 400 && points.length <= 502, String(points.length))
 })
 
-test('the exporter of OpenTelemetry tells a collector', async (t) => {
+test('the OpenTelemetry exporter reaches a collector', async (t) => {
   const told = heard<{ resourceSpans: { scopeSpans: { spans: { name: string }[] }[] }[] }>()
   const collector = createServer(async (request, response) => {
     let text = ''

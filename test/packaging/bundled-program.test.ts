@@ -23,7 +23,7 @@ test('an ES module without `require` writes its reports', async (t) => {
   assert.match(output, /"level":50.*"msg":"stray error"/)
 })
 
-test('a peer says that it cannot start from one file', async (t) => {
+test('a peer in a one-file bundle fails and says why', async (t) => {
   const module = pathToFileURL(inRoot('.t', 'test', 'runtime', 'peers', '_counter.js')).href
   const { output } = await runBundled(
     t,
@@ -39,7 +39,7 @@ test('a peer says that it cannot start from one file', async (t) => {
   assert.match(output, /BAD_OPTION module: expected caduceus as an external package .* got "file:/)
 })
 
-test('a server with an isolated handler says that it cannot start from one file, and what to do', async (t) => {
+test('an isolated handler in a one-file bundle fails the start and says what to do', async (t) => {
   const handler = pathToFileURL(inRoot('.t', 'test', 'examples', 'definitions', 'matches.js')).href
   const { output } = await runBundled(
     t,

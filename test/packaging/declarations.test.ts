@@ -20,7 +20,7 @@ test('an empty program loads few files of the package', async (t) => {
   assert.ok(ours.length > 0 && ours.length <= 6, ours.join('\n'))
 })
 
-test('a class is the same type behind all doors', async (t) => {
+test('a class is the same type from every entry point', async (t) => {
   const packed = await packOnce(t.signal)
   const program = `import * as all from 'caduceus'
 import * as client from 'caduceus/client'
@@ -42,13 +42,13 @@ export const other = (given: all.Client): client.Client => given
   await compile(packed, t.signal, { file: 'same.mts' })
 })
 
-test('the declarations keep what is said of them', async (t) => {
+test('the declarations keep their doc comments', async (t) => {
   const packed = await packOnce(t.signal)
   const text = readFileSync(join(installed(packed), 'dist', 'chunks', 'client.d.ts'), 'utf8')
   assert.match(text, /\*\/\n(?:export )?declare class Client\b/)
 })
 
-test('maps name sources that the package has', async (t) => {
+test('source maps name files of the package', async (t) => {
   const packed = await packOnce(t.signal)
   const files = new Set(packed.files)
   const maps = packed.files.filter((path) => path.endsWith('.map'))
@@ -62,7 +62,7 @@ test('maps name sources that the package has', async (t) => {
   assert.equal(lacking, [])
 })
 
-test('a line of the bundle and one of the declarations lead to the line of the source', async (t) => {
+test('bundle and declaration maps lead to the line of the source', async (t) => {
   const packed = await packOnce(t.signal)
   const source = 'client/handle/client.ts'
   const expected = [source, lineOf(packed, source, /^export class Client\b/)]

@@ -32,7 +32,7 @@ async function packWithPeer(signal: AbortSignal) {
   return packed
 }
 
-test('the tarball holds the bundles, the declarations, their sources and the papers, and nothing else', async (t) => {
+test('the tarball holds bundles, declarations, sources and papers only', async (t) => {
   const { files } = await packOnce(t.signal)
   const expected = [
     /^(?:package\.json|README\.md|CHANGELOG\.md|LICENSE)$/,
@@ -58,7 +58,7 @@ test('the tarball holds the bundles, the declarations, their sources and the pap
   }
 })
 
-test('every door declares the names that it promises, and no others', async (t) => {
+test('every entry point declares exactly its promised names', async (t) => {
   const { folder } = await packOnce(t.signal)
   const promised = JSON.parse(readFileSync(inRoot('test', 'packaging', 'names.json'), 'utf8')) as Record<
     string,
@@ -145,7 +145,7 @@ test('every door can be imported and required, and both ways give the same names
     assert.ok(names.length > 0, `${door} exports nothing`)
 })
 
-test('classes are called what they are exported as', async (t) => {
+test('exported classes keep their names', async (t) => {
   const packed = await packWithPeer(t.signal)
   const program = `const modules = await Promise.all(${JSON.stringify(doors)}.map((door) => import(door)))
 const wrong = modules.flatMap((module) => Object.entries(module)).filter(([name, value]) => /^class /.test(String(value)) && value.name !== name)
@@ -188,7 +188,7 @@ await hog.stop()
   assert.equal([code, output.trim()], [0, 'thread 5\nprocess 5\nblocked true'])
 })
 
-test('no door loads a package that only some programs need', async (t) => {
+test('no entry point loads an optional package', async (t) => {
   const packed = await packWithPeer(t.signal)
   for (const door of doors) {
     const program = writeConsumerFile(packed, 'door.mjs', `import ${JSON.stringify(door)}\n`)
@@ -235,14 +235,14 @@ test('fields alone bring little of the library into a bundle, and no package but
   }
 })
 
-test('the list of loaded packages tells what a program loads', async (t) => {
+test('the list of loaded packages names what a program imported', async (t) => {
   const packed = await packOnce(t.signal)
   const program = writeConsumerFile(packed, 'loads.mjs', `await import('undici')\n`)
   const { packages } = await runAndListPackages(packed, [program], t.signal)
   assert.equal(packages, ['undici'])
 })
 
-test('a program of a consumer compiles with TypeScript 5 and 7 under nodenext and bundler', async (t) => {
+test('a consumer compiles with TypeScript 5 and 7 under nodenext and bundler', async (t) => {
   const packed = await packWithPeer(t.signal)
   for (const name of ['@types/node', 'undici-types']) linkDevelopmentPackage(packed, name)
   const imports = doors.map((door, index) => `import * as door${index} from '${door}'`)
@@ -277,7 +277,7 @@ test('a program of a consumer compiles with TypeScript 5 and 7 under nodenext an
   }
 })
 
-test('what a program of a consumer exports can be declared, by TypeScript 5 and 7', async (t) => {
+test('exports of a consumer can be declared by TypeScript 5 and 7', async (t) => {
   const packed = await packOnce(t.signal)
   for (const name of ['@types/node', 'undici-types']) linkDevelopmentPackage(packed, name)
   const text = readFileSync(inRoot('test', 'types', 'declared.ts'), 'utf8')
@@ -312,7 +312,7 @@ test('what a program of a consumer exports can be declared, by TypeScript 5 and 
   }
 })
 
-test('publint has nothing to say', async (t) => {
+test('publint finds no problem', async (t) => {
   const { tarball, folder } = await packOnce(t.signal)
   const { code, output } = await runNode(
     [inRoot('node_modules', 'publint', 'src', 'cli.js'), 'run', tarball, '--strict'],

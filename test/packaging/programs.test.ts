@@ -45,7 +45,7 @@ test('the long-running client of the README runs from the installed package', as
   assert.match(output, '[FILE] package.json')
 })
 
-test('tests of a stranger that use caduceus/testing pass with the installed package', async (t) => {
+test('consumer tests that use caduceus/testing pass with the installed package', async (t) => {
   const packed = await packOnce(t.signal)
   const program = writeProgram(packed, 'test/examples/testing.ts')
   const { code, output } = await runNode(['--test-reporter=tap', program], packed.folder, t.signal)

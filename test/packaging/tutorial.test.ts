@@ -12,7 +12,7 @@ import { suite, type TestContext } from '../support/suite.js'
 
 const test = suite('the tutorial', { timeout: 150_000 })
 
-test('each step of the tutorial does what its page says, to the letter, but for the ports', async (t) => {
+test('each step of the tutorial prints what its page says, except for ports', async (t) => {
   const { folder: packed } = await packOnce(t.signal)
   const folder = join(packed, 'notes')
   mkdirSync(folder)

@@ -15,7 +15,7 @@ import { suite } from '../support/suite.js'
 
 const test = suite('protocol: to the letter')
 
-test('RFC 6570: each operator writes reserved characters as the table of its appendix A says', () => {
+test('RFC 6570: each operator encodes reserved characters as in appendix A', () => {
   const value = '1&admin=1/#?é'
   const encoded = '1%26admin%3D1%2F%23%3F%C3%A9'
   const plain = '1&admin=1/#?%C3%A9'
@@ -60,7 +60,7 @@ test('the codes of errors are those of JSON-RPC and of the specification', () =>
   assert.ok(Object.isFrozen(errorCodes))
 })
 
-test('what a form or a prompt gives as text is read as its kind, and as nothing else', () => {
+test('text values of forms and prompts are parsed strictly to their type', () => {
   for (const [kind, text, value] of [
     [field.boolean(), 'true', true],
     [field.boolean(), 'false', false],
@@ -75,7 +75,7 @@ test('what a form or a prompt gives as text is read as its kind, and as nothing 
     assert.is(kind.fromText(text), value, `${text} as ${JSON.stringify(kind.jsonSchema)}`)
 })
 
-test('lengths, counts and numbers are taken at both of their limits, and refused one beyond', async () => {
+test('lengths, counts and numbers pass at both limits and fail one beyond', async () => {
   const list = (count: number) => Array.from({ length: count }, () => 1)
   for (const [schema, good, bad] of [
     [field.list(field.integer(), { min: 2, max: 3 }), [list(2), list(3)], [list(1), list(4)]],
@@ -89,7 +89,7 @@ test('lengths, counts and numbers are taken at both of their limits, and refused
   }
 })
 
-test('an address of e-mail is one from its first character to its last', () => {
+test('an e-mail address is matched from start to end', () => {
   const label = 'a'.repeat(63)
   const local = 'l'.repeat(320 - `@${label}.example`.length)
   for (const text of [
@@ -117,7 +117,7 @@ test('an address of e-mail is one from its first character to its last', () => {
     assert.is(checkFormat.email(text), false, text)
 })
 
-test('the work of a pattern grows with the places it may be at, not only with the text', () => {
+test('the work of a pattern counts its possible positions, not only the text', () => {
   const spent = (source: string): number => {
     let units = 0
     const pattern = compilePattern(source, (more) => {
@@ -131,7 +131,7 @@ test('the work of a pattern grows with the places it may be at, not only with th
   assert.ok(wide > narrow * 3, `${narrow}, ${wide}`)
 })
 
-test('what has been read of a calendar cannot be changed', () => {
+test('parsed calendar values are frozen', () => {
   const moment = parseZoned('2024-01-15T14:30:00Z')
   const values = [
     parseDate('2024-01-15'),
@@ -147,7 +147,7 @@ test('what has been read of a calendar cannot be changed', () => {
   assert.instance(moment?.local, NaiveDateTime)
 })
 
-test('an issue says what the validator says where there is no better sentence, and names the keyword where nobody says anything', () => {
+test('an issue quotes the validator without a better sentence, or names its keyword', () => {
   const about = { instancePath: '/a', params: {} }
   assert.equal(
     toIssues(
@@ -166,7 +166,7 @@ test('an issue says what the validator says where there is no better sentence, a
   )
 })
 
-test('a reference with a broken escape is refused as one that leads nowhere', () => {
+test('a $ref with a broken escape is refused as unresolved', () => {
   for (const reference of ['#/$defs/%zz', '#/$defs/%ff', '#/$defs/50%25'])
     assert.throws(() => toSchema({ $defs: {}, $ref: reference }), /there is no/, reference)
   const schema = toSchema({ $defs: { '50%': { type: 'string' }, '%ff': {} }, $ref: '#/$defs/50%25' })
@@ -184,7 +184,7 @@ test('a pattern has 10,000 steps and 16 lookarounds at most', () => {
   assert.is(most, 10_000)
 })
 
-test('a pointer to what is wrong is shown up to 200 characters', () => {
+test('a JSON pointer in an error is cut at 200 characters', () => {
   const refusal = (name: string): string => {
     try {
       toDefinedSchema({ type: 'object', properties: { [name]: { type: 'text' } } } as never)
@@ -198,7 +198,7 @@ test('a pointer to what is wrong is shown up to 200 characters', () => {
   assert.ok(refusal('x'.repeat(201 - rest)).includes('x/typ...: '))
 })
 
-test('of the values that may be chosen 20 are listed, and how many others there are', async () => {
+test('an error lists 20 allowed values and counts the others', async () => {
   const message = async (count: number): Promise<string> => {
     const parsed = await toSchema({ enum: Array.from({ length: count }, (_, n) => n) }).parse('x')
     return 'issues' in parsed ? (parsed.issues[0]?.message ?? '') : ''
@@ -207,7 +207,7 @@ test('of the values that may be chosen 20 are listed, and how many others there 
   assert.match(await message(21), /, or 1 more/)
 })
 
-test('a character is one or two code units, by its number', () => {
+test('a character counts as one or two code units by its code point', () => {
   const pattern = compilePattern('^.a$', () => {})
   if (typeof pattern === 'string') throw new Error(pattern)
   for (const text of ['\uffffa', '\u{10000}a', '\u{10ffff}a'])

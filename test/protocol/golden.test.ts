@@ -30,7 +30,7 @@ const golden = [
   ],
 ] as const
 
-test('what is built is written as the specification has it, and read back as it was', () => {
+test('built messages are written as in the specification and read back', () => {
   for (const [message, text] of golden) {
     assert.is(encode(message), text)
     assert.equal(decode(text), message)

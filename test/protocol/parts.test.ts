@@ -28,7 +28,7 @@ test('a question is an object', () => {
     })
 })
 
-test('white space around a header does not count, nor that of each of its lines (trap 53)', () => {
+test('white space around a header and around its lines is ignored (trap 53)', () => {
   assert.is(headerOf({ a: '  ' }, 'a'), '')
   assert.is(headerOf({ a: ['x ', 'y'] }, 'a'), 'x , y')
   assert.is(headerOf({}, 'a'), undefined)

@@ -90,18 +90,18 @@ for (const [before, what, message, route, after, code] of steps) {
   })
 }
 
-test('the envelope of a request comes with its route', () => {
+test('a route carries the envelope of its request', () => {
   assert.equal(pin('none', call), { pinned: 'modern', route: 'modern', envelope: read })
   assert.equal(pin('modern', call), { pinned: 'modern', route: 'modern', envelope: read })
 })
 
-test('a probe and initialize right behind it are both served, and the session wins (trap 18)', () => {
+test('a probe with initialize behind it: both are served, the session wins (trap 18)', () => {
   const [first, second, third] = routes(probe, initialize, notification('notifications/initialized'))
   assert.equal([first?.route, second?.route, third?.route], ['modern', 'handshake', 'handshake'])
   assert.is(third?.pinned, 'handshake')
 })
 
-test('a client that asks several times, gives one up, and goes on in the modern era is served', () => {
+test('a client that probes several times, cancels one and goes modern is served', () => {
   const all = routes(probe, notification('notifications/cancelled', { requestId: 1 }), probe, call, probe)
   assert.equal(
     all.map(({ route }) => route),
@@ -110,13 +110,13 @@ test('a client that asks several times, gives one up, and goes on in the modern 
   assert.is(all.at(-1)?.pinned, 'modern')
 })
 
-test('what was refused settles nothing: the client may try another revision, or a handshake', () => {
+test('a refused revision does not fix the era: another one or initialize may follow', () => {
   const future = modern('tools/call', {}, unknown)
   assert.is(routes(future, call).at(-1)?.pinned, 'modern')
   assert.is(routes(future, initialize).at(-1)?.pinned, 'handshake')
 })
 
-test('initialize after the modern era is told which revisions there are, and the one it named', () => {
+test('initialize after the modern era is refused and told the known revisions', () => {
   const pinning = pin('modern', initialize)
   assert.equal(pinning.route === 'refuse' && pinning.error?.data, {
     supported: ['2026-07-28'],
@@ -126,7 +126,7 @@ test('initialize after the modern era is told which revisions there are, and the
   assert.equal(bare.route === 'refuse' && bare.error?.data, { supported: ['2026-07-28'] })
 })
 
-test('nothing that is pinned is ever pinned to something else', () => {
+test('a pinned connection is never pinned to the other era', () => {
   for (const [before, , message] of steps) {
     if (before !== 'none') assert.is(pin(before, message).pinned, before)
   }

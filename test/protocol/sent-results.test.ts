@@ -29,13 +29,13 @@ test('data of an image is base64', () => {
   assert.is(problem('resources/read', { contents: [{ uri: 'a:b', text: 'A' }] }), undefined)
 })
 
-test('a weight is a number from 0 to 1, both included', () => {
+test('a priority is a number from 0 to 1, both included', () => {
   for (const priority of [0, 0.5, 1, undefined]) assert.is(noted({ priority }), undefined, String(priority))
   for (const priority of [-0.1, 1.1, '1', Number.NaN])
     assert.ok(noted({ priority })?.includes('a number from 0 to 1'), String(priority))
 })
 
-test('a moment has a zone', () => {
+test('lastModified needs a time zone', () => {
   assert.is(noted({ lastModified: '2025-01-12T15:00:58Z' }), undefined)
   for (const lastModified of ['2025-01-12T15:00:58', 'yesterday', 5])
     assert.ok(noted({ lastModified })?.includes('a moment such as'), String(lastModified))

@@ -82,7 +82,7 @@ for (const [name, wait] of Object.entries(waits))
     assert.is(waited, 5_000)
   })
 
-test('a stream of tasks runs 8 at once, in the order of its items, and a task over its time ends it', async (t) => {
+test('a task stream runs 8 at once, in item order, and a task timeout ends it', async (t) => {
   const { tasks, clock } = await scene(t)
   const gates = Array.from({ length: 9 }, () => deferred<number>())
   const stream = asyncStream(tasks, gates, (gate) => gate.promise)

@@ -30,7 +30,7 @@ test('the tasks at once of a stream are a whole number above 0', async (t) => {
     )
 })
 
-test('a word is looked for among the first 2,000, the last of them included', () => {
+test('a likely word is searched among the first 2,000 only', () => {
   const words = (count: number) => Array.from({ length: count }, () => 'xxxxxxxxxx')
   assert.is(nearest('timeouts', [...words(1_999), 'timeout']), 'timeout')
   assert.is(nearest('timeouts', [...words(2_000), 'timeout']), undefined)
@@ -47,7 +47,7 @@ test('a module that is loaded when it is needed leaves no descriptor open', asyn
   assert.is(openDescriptors(), before)
 })
 
-test('the last turns are two of the event loop', async () => {
+test('lastTurns waits two turns of the event loop', async () => {
   const order: string[] = []
   const turn = (name: string, next = (): void => {}): void =>
     void setImmediate(() => {
@@ -63,7 +63,7 @@ class Forgotten extends Deadline {
   expire(): void {}
 }
 
-test('deadlines of ever new lengths leave nothing behind once they are over', async () => {
+test('expired deadlines of many lengths leave nothing', async () => {
   const clock = Object.assign(Object.create(createFakeClock()) as ReturnType<typeof createFakeClock>, {
     grain: 16,
   })
@@ -81,7 +81,7 @@ test('deadlines of ever new lengths leave nothing behind once they are over', as
   assert.ok(deadlines)
 })
 
-test('an actor whose init fails with the error of another start is reported as crashed, as for any other error', async (t) => {
+test('an init that fails with the error of another start is reported as a crash', async (t) => {
   const crashes = hear(t, 'crash')
   const inner = new RuntimeError('START_FAILED', 'another one could not be started')
   const failing = defineActor({

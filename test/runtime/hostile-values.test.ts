@@ -79,7 +79,7 @@ async function startTwo(t: { after(undo: () => unknown): void }) {
 }
 
 for (const [what, make] of Object.entries(hostile)) {
-  test(`${what} costs the actor that throws it, and nobody else`, async (t) => {
+  test(`${what} thrown by an actor crashes that actor only`, async (t) => {
     const { a, b } = await startTwo(t)
     const error = await a.call('throwIt', make()).catch((error) => error)
     assert.is(error.code, 'EXITED')
@@ -87,7 +87,7 @@ for (const [what, make] of Object.entries(hostile)) {
     assert.is(await a.call('ping'), 'pong')
   })
 
-  test(`${what} that strays from a timer costs its owner, and nobody else`, async (t) => {
+  test(`${what} thrown by a timer crashes its owner only`, async (t) => {
     t.expectStray(1)
     const { a, b } = await startTwo(t)
     const ended = new Promise((resolve) => a.current?.onExit(resolve))
@@ -121,7 +121,7 @@ for (const [what, make] of Object.entries(hostile)) {
     assert.is(await b.call('ping'), 'pong')
   })
 
-  test(`${what} can be shown, and is no error of ours`, () => {
+  test(`${what} can be printed and is no error of ours`, () => {
     for (const say of [messageOf, show, stackOf]) assert.type(say(make()), 'string')
     assert.type(isError(make()), 'boolean')
     assert.not(make() instanceof RuntimeError)

@@ -212,7 +212,7 @@ const commands = [
 ]
 
 test(
-  `${runs} random lives of a supervisor go as the model says`,
+  `${runs} random supervisor histories match the model`,
   async () => {
     const strategy = fc.constantFrom<Strategy>('one_for_one', 'one_for_all', 'rest_for_one')
     const kinds = fc.tuple(...ids.map(() => fc.constantFrom<Restart>('permanent', 'transient', 'temporary')))

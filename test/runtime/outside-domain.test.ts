@@ -6,7 +6,7 @@ import { suite } from '../support/suite.js'
 const test = suite('outside of a domain')
 const current = (): unknown => (process as { domain?: unknown }).domain ?? undefined
 
-test('no domain is there meanwhile, and the same one afterwards, also after a throw', () => {
+test('no domain is active inside, and the same one after, also on a throw', () => {
   const own = domain.create()
   const seen: unknown[] = []
   own.run(() => {

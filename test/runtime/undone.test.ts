@@ -23,7 +23,7 @@ const test = suite('what is begun is undone')
 const strategy = 'one_for_one'
 const rounds = 200
 
-test('OTP-23 a child with an infinite shutdown is waited for however long it takes, and is not killed', async (t) => {
+test('OTP-23 a child with infinite shutdown is waited for and not killed', async (t) => {
   const log = new Recorder()
   const leave = gate()
   const clock = createFakeClock()
@@ -39,7 +39,7 @@ test('OTP-23 a child with an infinite shutdown is waited for however long it tak
   await stopping
 })
 
-test('OTP-23 a child that leaves in time leaves no timer, and one that does not is killed at its limit and not before', async (t) => {
+test('OTP-23 a child that ends in time leaves no timer, a late one is killed', async (t) => {
   const log = new Recorder()
   const clock = createFakeClock()
   const slow = { shutdown: 1_000, trapExit: true, terminate: () => new Promise(() => {}) }
@@ -61,7 +61,7 @@ test('OTP-23 a child that leaves in time leaves no timer, and one that does not 
   await stopping
 })
 
-test('a task that was stopped and rejects or throws later is reported as nothing', async (t) => {
+test('a late throw or rejection of a stopped task is not reported', async (t) => {
   const { tasks } = await place(t)
   const crashes = gather(t, 'crash')
   const later = gate<string>()
@@ -76,7 +76,7 @@ test('a task that was stopped and rejects or throws later is reported as nothing
   assert.is(tasks.running, 0)
 })
 
-test('OTP-94 a second idleAfter takes the place of the first, also where both come in one message', async (t) => {
+test('OTP-94 a second idleAfter replaces the first, also within one message', async (t) => {
   const clock = createFakeClock()
   const heard: number[] = []
   const waiter = defineActor({
@@ -99,7 +99,7 @@ test('OTP-94 a second idleAfter takes the place of the first, also where both co
   assert.is(clock.pending, 0)
 })
 
-test('idle times that a message took back, and timers that were called off, are let go of', async () => {
+test('cancelled idle times and timers are released', async () => {
   const clock = countedClock()
   const held: ActorContext[] = []
   const owner = defineActor({
@@ -123,7 +123,7 @@ test('idle times that a message took back, and timers that were called off, are 
   assert.is(clock.cleared - before, 0) // what is still owned is taken back at the end of its owner
 })
 
-test('a wait for a name goes by the clock of its tree, and one that is over waits no more', async (t) => {
+test('a wait for a name uses the clock of its tree and leaves no timer', async (t) => {
   const log = new Recorder()
   const clock = countedClock()
   const registry = new Registry()
@@ -145,7 +145,7 @@ test('a wait for a name goes by the clock of its tree, and one that is over wait
   assert.ok(clock.cleared - before <= 2) // of the start and the last wait: those that are over are not looked at again
 })
 
-test('a wait ends with the reason of its signal, and takes its listener back whatever ends it', async () => {
+test('a wait ends with the reason of its signal and removes its listener', async () => {
   const clock = createFakeClock()
   const { signal, listeners, abort } = countedSignal()
   const recording = new Recording<number>('numbers')
@@ -161,7 +161,7 @@ test('a wait ends with the reason of its signal, and takes its listener back wha
   assert.is(clock.pending, 0)
 })
 
-test('whoever has waited for an actor, or watched it, is kept by nobody afterwards', async (t) => {
+test('an actor retains no former waiter or watcher', async (t) => {
   const clock = createFakeClock()
   const busy = gate()
   const behaviour = defineActor({
@@ -198,7 +198,7 @@ test('whoever has waited for an actor, or watched it, is kept by nobody afterwar
   assert.is(watchers(), before)
 })
 
-test('a watcher keeps nothing of whom it has watched', async (t) => {
+test('a watcher retains nothing of the watched', async (t) => {
   const watcher = await startHost(t)
   const watched = await startHost(t)
   const watching = (): number => processOf(watcher.ref).belongings?.watching.size ?? 0
@@ -213,7 +213,7 @@ test('a watcher keeps nothing of whom it has watched', async (t) => {
   assert.is(watching(), before)
 })
 
-test('a wait for something recorded that was too long takes nothing from the next', async () => {
+test('a timed out wait of a recorder takes nothing from the next', async () => {
   const clock = createFakeClock()
   const recording = new Recording<string>('a test')
   const late = failure(recording.next(() => true, { clock, timeout: 10 }))

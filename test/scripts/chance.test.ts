@@ -89,7 +89,7 @@ const sources: Readonly<Record<string, readonly string[]>> = {
   "import { setTimeout as s } from './other.js'\nfunction f(setTimeout) {}\nsetTimeout(fn)": ['setTimeout'],
 }
 
-test('each source is named, however it is spelled', () => {
+test('every spelling of a source of time or chance is found', () => {
   for (const [text, expected] of Object.entries(sources)) assert.equal(sourcesIn(text), expected, text)
 })
 
@@ -119,11 +119,11 @@ const harmless = [
   'const f = ({ now = systemWorld.now }) => (now ?? systemWorld.date)()',
 ]
 
-test('comments, texts, types, local names and members are no source', () => {
+test('comments, strings, types, local names and members are no source', () => {
   for (const text of harmless) assert.equal(sourcesIn(text), [], text)
 })
 
-test('an exception holds for its file and its sources, and has to be needed', () => {
+test('an exception covers its file and sources, and an unused one is refused', () => {
   const excepted = [
     { at: 'runtime/a.ts', sources: ['Date.now'] },
     { at: 'server/', sources: 'all' as const },
@@ -137,11 +137,11 @@ test('an exception holds for its file and its sources, and has to be needed', ()
   assert.match(unused?.text ?? '', /^Date\.now: allowed in .*, not used$/)
 })
 
-test('each exception is of a file that is there', () => {
+test('each exception names an existing file', () => {
   for (const { at } of exceptions) assert.ok(existsSync(inRoot(at)), at)
 })
 
-test('npm run check names the line and the way out, in the library only', async (t) => {
+test('npm run check names line and remedy, in the library only', async (t) => {
   const text = 'export const a = () =>\n  Date.now()\n'
   const project = makeProject(t, { 'runtime/base/a.ts': text, 'test/a.ts': text })
   const { code, output } = await runNode(

@@ -46,7 +46,7 @@ export const link = (message: Message) => [message, actor, createServer]\n`,
     [],
   ))
 
-test('the target of a request is read in one place', (t) =>
+test('only one place may parse the target of a request', (t) =>
   expectFindings(
     t,
     {
@@ -155,7 +155,7 @@ test('README shows the table of rooms', async () => {
   assert.equal(shown, said)
 })
 
-test('packages and node modules outside of their home are named', (t) =>
+test('packages and node modules outside of their allowed folders are named', (t) =>
   expectFindings(
     t,
     {
@@ -188,7 +188,7 @@ test('a ring of imports is named once, and a ring through types is none', (t) =>
     ['runtime/a.ts:1 import cycle: runtime/a.ts -> runtime/b.ts -> runtime/c.ts -> runtime/a.ts'],
   ))
 
-test('a ring of types is named on a floor that is to be in order, and nowhere else', (t) =>
+test('a ring of type imports is named on ordered floors only', (t) =>
   expectFindings(
     t,
     {
@@ -200,7 +200,7 @@ test('a ring of types is named on a floor that is to be in order, and nowhere el
     ['runtime/a.ts:1 import cycle: runtime/a.ts -> runtime/b.ts -> runtime/a.ts'],
   ))
 
-test('forms that the house does not use are named by line, in code and not in texts', (t) =>
+test('forbidden syntax is named by line, in code and not in strings', (t) =>
   expectFindings(
     t,
     {
@@ -235,7 +235,7 @@ export * from './b.js'
     ],
   ))
 
-test('a test goes through a door, or the README of its room names it, and names nothing else', (t) =>
+test('a test that imports internals is named in the README of its room', (t) =>
   expectFindings(
     t,
     {
@@ -255,6 +255,24 @@ test('a test goes through a door, or the README of its room names it, and names 
       'test/runtime/README.md:8 names test/runtime/gone.test.ts, which does not exist',
     ],
   ))
+
+test('a name of a test that is 80 characters or longer is named', (t) => {
+  const [fits, long] = ['a'.repeat(79), 'b'.repeat(80)]
+  return expectFindings(
+    t,
+    {
+      'test/a.test.ts': `test('${fits}', () => {})
+test('${long}', () => {})
+test.skip('${long}', 'why')
+redisTest(test, \`${long}\`, () => {})
+tell('${long}')
+test(\`${fits}\${1 + 1}\`, () => {})
+test(\`${long}\${1 + 1}\`, () => {})\n`,
+      'runtime/a.ts': `export const a = (test: (name: string) => void) => test('${long}')\n`,
+    },
+    [2, 3, 4, 7].map((line) => `test/a.test.ts:${line} name of a test: 80 characters, at most 79`),
+  )
+})
 
 test('junk names, notes for later and paths of a machine are named', (t) =>
   expectFindings(
@@ -277,14 +295,14 @@ test('junk names, notes for later and paths of a machine are named', (t) =>
     ],
   ))
 
-test('a folder as argument keeps to the problems of that folder', async (t) => {
+test('a folder argument reports the problems of that folder only', async (t) => {
   const files = { 'runtime/a.ts': 'export let a = 1\n', 'server/b.ts': 'export let b = 1\n' }
   const outcome = await check(t, files, '--only', 'house', 'server/')
   assert.not.match(outcome.output, 'runtime/a.ts')
   assert.match(outcome.output, 'server/b.ts:1 let at module level')
 })
 
-test('a type error is named by file and line, and a type test that no longer fails is one', async (t) => {
+test('a type error has file and line, and a stale type test is an error', async (t) => {
   const files = {
     'tsconfig.json': readFileSync(inRoot('tsconfig.json'), 'utf8'),
     'runtime/a.ts': `export const a: string[] = ['a']\nexport const b: string = a[0]\n`,

@@ -15,7 +15,7 @@ const test = suite('clusters under faults', { timeout: 150_000 })
 
 redisTest(test, 'a few clients of three nodes lose nothing when a node is killed', async (t) => {
   const args = ['--minutes', '0.2', '--clients', '10', '--seed', '3', '--faults', 'kill', '--json']
-  const child = spawn(process.execPath, [inRoot('scripts', 'cluster.mjs'), ...args], {
+  const child = spawn(process.execPath, [inRoot('scripts', 'run.mjs'), 'cluster', ...args], {
     cwd: root,
     signal: t.signal,
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -34,7 +34,7 @@ redisTest(test, 'a few clients of three nodes lose nothing when a node is killed
   assert.ok((report.outcomes.ok ?? 0) > 20, JSON.stringify(report.outcomes))
 })
 
-test('what is asked for is read, and a sentence says what is wrong', () => {
+test('options are parsed, and a wrong one is explained in a sentence', () => {
   const read = (...args: string[]) => readClusterOptions(args, faultNames, () => 7)
   assert.equal(read(), { minutes: 1, clients: 300, seed: 7, faults: faultNames, json: false })
   assert.equal(read('--minutes', '10', '--faults', 'kill,cut', '--json', '--seed', '1', '--clients', '5'), {
@@ -50,7 +50,7 @@ test('what is asked for is read, and a sentence says what is wrong', () => {
   assert.match(String(read('--what')), /^cluster: /)
 })
 
-test('clients are of all kinds, in both eras, and faults have names of their own', () => {
+test('a plan has every kind of client in both eras, and distinct fault names', () => {
   const kinds = new Set(placesOf(10).map(({ kind, era }) => `${kind} ${era}`))
   assert.equal([...kinds].sort(), ['ours modern', 'ours session', 'v1 session', 'v2 modern', 'v2 session'])
   assert.is(new Set(placesOf(300).map(({ name }) => name)).size, 300)

@@ -32,7 +32,7 @@ const firstOf = [
   ['startServer', 'startServer'],
 ] as const
 
-test('the site works from a folder: every link leads somewhere, search finds pages, nothing is fetched', async (t) => {
+test('the site works from a folder: links resolve, search works, nothing is fetched', async (t) => {
   const site = mkdtempSync(join(tmpdir(), 'site-'))
   t.after(() => rmSync(site, { recursive: true, force: true }))
   const { stdout } = await promisify(execFile)(

@@ -28,7 +28,7 @@ function checkHouse(t: TestContext, files: Record<string, string>): Promise<Outc
   return runNode([check, '--root', project, '--only', 'house'], project, t.signal)
 }
 
-test('a page that is missing or stale is named, with what makes it anew', async (t) => {
+test('a missing or stale error page is named with the command that makes it', async (t) => {
   const stale =
     'protocol/errors.md:1 is not what the errors.ts of the floors say: run node scripts/error-index.mjs'
   for (const files of [{}, { 'protocol/errors.md': '# Errors by code\n' }]) {
@@ -47,7 +47,7 @@ test('a code without a sentence of its own is named', async (t) => {
   )
 })
 
-test('every code of every class is in the page once, with its class, its file, a sentence and a remedy', () => {
+test('each code of each class is in the page once, with class, file and remedy', () => {
   const page = readFileSync(inRoot('protocol', 'errors.md'), 'utf8')
   const rows = [
     ...page.matchAll(/^\| `([A-Z0-9_]+)` \| \[`(\w+)`\]\(\.\.\/([\w/.]+)\) \| (.+) \| (.*) \|$/gm),
@@ -63,7 +63,7 @@ test('every code of every class is in the page once, with its class, its file, a
   }
 })
 
-test('no remedy is for a code that there is not', async () => {
+test('every remedy belongs to an existing code', async () => {
   const { remedies } = (await import(inRoot('scripts', 'house', 'error-remedies.mjs'))) as {
     remedies: object
   }

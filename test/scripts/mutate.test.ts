@@ -108,7 +108,7 @@ async function judgeMutant(t: TestContext, tests: Record<string, string>): Promi
 const urlOf = (...path: string[]): string => pathToFileURL(inRoot('scripts', ...path)).href
 const holds = file("test('holds', () => {})")
 
-test('a test that fails once does not kill a mutant, and is not told of by the next run', async (t) => {
+test('a flaky failure does not kill a mutant and is forgotten by the next run', async (t) => {
   const flaky = file(`import { existsSync, writeFileSync } from 'node:fs'
     test('holds the second time', () => {
       const isFirst = !existsSync('seen')
@@ -119,7 +119,7 @@ test('a test that fails once does not kill a mutant, and is not told of by the n
   assert.equal(await judgeMutant(t, tests), { outcome: 'survived', files: 2, of: 2 })
 })
 
-test('a file that ends before any of its tests kills a mutant, also after a file that passed', async (t) => {
+test('a file that ends before its tests kills a mutant, also after one that passed', async (t) => {
   const dies = "import { one } from '../../runtime/one.mjs'\nif (one !== 1) process.exit(0)\n"
   const tests = { 'test/runtime/a.test.ts': holds, 'test/runtime/b.test.ts': dies }
   assert.equal(await judgeMutant(t, tests), {
@@ -130,7 +130,7 @@ test('a file that ends before any of its tests kills a mutant, also after a file
   })
 })
 
-test('a mutant that a test notices each time is killed by it', async (t) => {
+test('a mutant that fails a test each time is killed by it', async (t) => {
   const notices = file(`import { one } from '../../runtime/one.mjs'
     test('is one', () => { if (one !== 1) throw new Error('it is ' + one) })`)
   const tests = { 'test/runtime/a.test.ts': holds, 'test/runtime/b.test.ts': notices }
@@ -142,7 +142,7 @@ test('a mutant that a test notices each time is killed by it', async (t) => {
   })
 })
 
-test('what is judged to change nothing stands where the list says', () => {
+test('listed equivalent mutants still stand where the list says', () => {
   const text = readFileSync(inRoot('scripts', 'mutate', 'equivalent.json'), 'utf8')
   const judged = JSON.parse(text) as readonly { readonly path: string; readonly line: string }[]
   const stale = judged.filter(({ path, line }) => {

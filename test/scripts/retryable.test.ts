@@ -174,7 +174,7 @@ function argumentsFrom(text: string, start: number): string {
   return text.slice(start, at)
 }
 
-test('every code has a row, and no row is left over', () => {
+test('every error code has a row, and every row a code', () => {
   const page = readFileSync(inRoot('protocol', 'errors.md'), 'utf8')
   const rows = [...page.matchAll(/^\| `([A-Z_\d]+)` \| \[`(\w+)`\]/gm)]
   assert.ok(rows.length > 80)
@@ -182,7 +182,7 @@ test('every code has a row, and no row is left over', () => {
   assert.equal(listed.sort(), Object.keys(table).sort())
 })
 
-test('no error says otherwise than its row', () => {
+test('every error agrees with its row on retryable', () => {
   let looked = 0
   for (const { key, said, at } of sites()) {
     const row = table[key]

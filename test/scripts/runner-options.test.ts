@@ -36,7 +36,7 @@ test('a file without a test, without run(), or with a broken import is a failure
   assert.is(lastLine(outcome), '0 passed, 4 failed')
 })
 
-test('a source that does not parse fails what imports it, and the run as a whole', async (t) => {
+test('a broken source fails its importers and the whole run', async (t) => {
   const files = {
     'runtime/broken.ts': 'const = 1\n',
     'test/a/one.test.ts': file(`test('holds', () => {})`),
@@ -76,7 +76,7 @@ test('a skipped test is printed with its reason and counts as nothing', async (t
   assert.is(lastLine(outcome), '1 passed, 0 failed')
 })
 
-test('--coverage tells the lines of the sources that no test reached', async (t) => {
+test('--coverage lists the lines that no test reached', async (t) => {
   const half =
     'type Text = string\nexport function used(): Text {\n  return "a"\n}\nexport function unused(): Text {\n  return "b"\n}\n'
   const files = {
@@ -174,7 +174,7 @@ test('--within fails a run that takes longer, and --slowest names where the time
   assert.is(lastLine(outcome), '2 passed, 1 failed')
 })
 
-test('--check adds the checks of the house, and a problem there is a failure of the run', async (t) => {
+test('--check runs the checks of the house, whose problems fail the run', async (t) => {
   const files = {
     'tsconfig.json': '{ "include": ["runtime/a.ts"] }\n',
     'runtime/a.ts': 'export let a = 1\n',

@@ -22,7 +22,7 @@ test('a failing test is named and its message shown, and the other tests still r
   assert.is(lastLine(outcome), '1 passed, 2 failed')
 })
 
-test('a test that never settles fails at its own timeout, with its signal aborted and its cleanups run', async (t) => {
+test('a hanging test fails at its timeout, aborts its signal and runs its cleanups', async (t) => {
   const body = `test('waits', (t) => {
     t.signal.addEventListener('abort', () => console.log('signal aborted'))
     t.after(() => console.log('cleanup one'))
@@ -55,7 +55,7 @@ test('a file that blocks is killed at its time limit and named', async (t) => {
   assert.is(lastLine(outcome), '1 passed, 1 failed')
 })
 
-test('a killed file takes the processes it started with it, also those in a group of their own', async (t) => {
+test('a killed file ends the processes it started, also those in own groups', async (t) => {
   const body = `test('spins', async () => {
     const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { detached: true, stdio: 'ignore' })
     await new Promise((resolve) => child.once('spawn', resolve))
@@ -128,7 +128,7 @@ test('a floating rejection and a throw from a timer fail the test they arrive in
   assert.is(lastLine(outcome), '1 passed, 2 failed')
 })
 
-test('declared stray errors are part of the test, and must come', async (t) => {
+test('declared stray errors are expected, and must come', async (t) => {
   const outcome = await runTests(t, {
     'test/a/one.test.ts': file(`
       test('expects one', (t) => { t.expectStray(1); void Promise.reject(new Error('expected')) })
@@ -148,7 +148,7 @@ test('a stray error after the last test fails the file', async (t) => {
   assert.is(lastLine(outcome), '1 passed, 1 failed')
 })
 
-test('a test that ends the process does not pass for the tests after it', async (t) => {
+test('a test that exits the process fails the tests after it', async (t) => {
   const outcome = await runTests(t, {
     'test/a/one.test.ts': file(
       `test('holds', () => {})\ntest('leaves', () => process.exit(0))\ntest('never runs', () => {})`,

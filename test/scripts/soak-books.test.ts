@@ -32,7 +32,7 @@ function books() {
   return { ledger, begin, kinds, violations, freed }
 }
 
-test('a call that is answered with what it asked for, in time, is right', () => {
+test('the right answer in time is accepted', () => {
   const { ledger, begin, kinds } = books()
   begin(1)
   ledger.settle(1, { code: 'ok', answer: 'token 1' }, 1_000)
@@ -41,7 +41,7 @@ test('a call that is answered with what it asked for, in time, is right', () => 
   assert.equal([ledger.open, ledger.calls, ledger.codes.get('ok')], [0, 1, 1])
 })
 
-test('two outcomes of one call are told', () => {
+test('two outcomes of one call are reported', () => {
   const { ledger, begin, kinds } = books()
   begin(1)
   ledger.settle(1, { code: 'ok', answer: 'token 1' }, 1)
@@ -49,7 +49,7 @@ test('two outcomes of one call are told', () => {
   assert.equal(kinds(), ['double outcome'])
 })
 
-test('a call without an outcome is told once its time is over', () => {
+test('a call without an outcome is reported after its time', () => {
   const { ledger, begin, kinds } = books()
   begin(1)
   ledger.overdue(1_000)
@@ -60,14 +60,14 @@ test('a call without an outcome is told once its time is over', () => {
   assert.is(ledger.open, 0)
 })
 
-test('an answer after the deadline is told', () => {
+test('an answer after the deadline is reported', () => {
   const { ledger, begin, kinds } = books()
   begin(1)
   ledger.settle(1, { code: 'ok', answer: 'token 1' }, 1_001)
   assert.equal(kinds(), ['late'])
 })
 
-test('the answer of another call is told', () => {
+test('the answer of another call is reported', () => {
   const { ledger, begin, kinds, violations } = books()
   begin(1)
   ledger.settle(1, { code: 'ok', answer: 'token 2' }, 1)
@@ -75,7 +75,7 @@ test('the answer of another call is told', () => {
   assert.match(violations.list[0] ?? '', 'token 2')
 })
 
-test('a loss is told unless the way of that client was cut shortly before', () => {
+test('a loss is reported unless that client was cut off shortly before', () => {
   const { ledger, begin, kinds } = books()
   for (const id of [1, 2, 3]) begin(id)
   begin(4, 'echo', 'b')
@@ -90,7 +90,7 @@ test('a loss is told unless the way of that client was cut shortly before', () =
   assert.is(ledger.told.length, 2)
 })
 
-test('what one client loses is no excuse for another', () => {
+test('a fault of one client does not excuse another', () => {
   const { ledger, begin, kinds } = books()
   begin(1, 'echo', 'b')
   ledger.mark(['a'], 1)
@@ -98,7 +98,7 @@ test('what one client loses is no excuse for another', () => {
   assert.equal(kinds(), ['loss without a cut'])
 })
 
-test('an end that was asked for is right, and no cut excuses one that was not', () => {
+test('a requested end is accepted, and no fault excuses a wrong one', () => {
   const { ledger, begin, kinds } = books()
   begin(1, 'timeout')
   begin(2, 'abort')
@@ -143,14 +143,14 @@ const ran = (token: string, run = token, session = 's'): Event => ({
   session,
 })
 
-test('what servers did agrees with what clients were told', () => {
+test('records of servers agree with those of clients', () => {
   const [a, b] = ['a-1-append-1', 'b-2-append-2']
   const clients = { 'a-1': [asked('a-1', a), ok(a, [a])], 'b-2': [asked('b-2', b), failed(b, true)] }
   assert.equal(judged(clients, ran(a)), [])
   assert.equal(judged(clients, ran(a), ran(b, b, 't')), [])
 })
 
-test('an append that was done twice, or not at all, or that nobody asked for, or that had not been sent, is told', () => {
+test('a double, lost, unasked or unsent append is reported', () => {
   const a = 'a-1-append-1'
   const done = { 'a-1': [asked('a-1', a), ok(a, [a])] }
   assert.equal(judged(done, ran(a), ran(a, 'again')), ['truth: ran too often'])
@@ -162,7 +162,7 @@ test('an append that was done twice, or not at all, or that nobody asked for, or
   ])
 })
 
-test('a session of two clients is told, and one that was to last and did not', () => {
+test('a session of two clients, or one that did not last, is reported', () => {
   const [a, b, c] = ['a-1-append-1', 'b-2-append-2', 'a-1-append-3']
   const shared = { 'a-1': [asked('a-1', a), failed(a, true)], 'b-2': [asked('b-2', b), failed(b, true)] }
   assert.equal(judged(shared, ran(a), ran(b)), ['one session of two clients'])
@@ -179,7 +179,7 @@ test('a session of two clients is told, and one that was to last and did not', (
   assert.equal(judged(anew('b-2', b, d), ran(b), ran(d, d, 't')), [], 'its sessions are in memory')
 })
 
-test('a history is kept in files by clients, and a line that a kill cut short is no event', (t) => {
+test('clients write history files, and a line cut by a kill is no event', (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'soak-books-'))
   t.after(() => rmSync(folder, { recursive: true }))
   let now = 0
@@ -204,7 +204,7 @@ function recovery() {
   return { watched, kinds: () => [...violations.byKind.entries()] }
 }
 
-test('a client that is ready again in time is right, and its time is counted from when its server was back', () => {
+test('a client ready in time passes, measured from the return of its server', () => {
   const { watched, kinds } = recovery()
   watched.block(['a'])
   watched.changed('a', 'disconnected', 10)
@@ -215,7 +215,7 @@ test('a client that is ready again in time is right, and its time is counted fro
   assert.equal(kinds(), [])
 })
 
-test('a client that is not ready in time is told once, and so is one that failed', () => {
+test('a client late or failed is reported once', () => {
   const { watched, kinds } = recovery()
   watched.changed('a', 'disconnected', 10)
   assert.is(watched.ready, 0)
@@ -249,7 +249,7 @@ test('arguments are checked, and what is wrong is said in a sentence', () => {
   assert.match(String(read('now')), 'now')
 })
 
-test('a plan has as many clients as were wanted, of every transport, and some that nothing happens to', () => {
+test('a plan has all clients, every transport, and some clients without faults', () => {
   for (const clients of [fewestClients, 40, 200]) {
     const { places } = planOf(clients)
     assert.is(places.length, clients)
@@ -266,7 +266,7 @@ test('a plan has as many clients as were wanted, of every transport, and some th
     assert.ok(types.has(one), one)
 })
 
-test('the same seed gives the same numbers, and weights are heeded', () => {
+test('a seed gives the same numbers, and weights are respected', () => {
   const five = (seed: number): number[] => Array.from({ length: 5 }, createRandom(seed).next)
   assert.equal(five(7), five(7))
   assert.not.equal(five(7), five(8))
@@ -280,7 +280,7 @@ test('the same seed gives the same numbers, and weights are heeded', () => {
   assert.equal([...drawn].sort(), [1, 2, 3])
 })
 
-test('a slope and a spread are what they are', () => {
+test('slope and spread are computed right', () => {
   assert.is(
     slope([
       [0, 1],
@@ -294,7 +294,7 @@ test('a slope and a spread are what they are', () => {
   assert.equal(spreadOf([]), { count: 0, p50: 0, p99: 0, most: 0 })
 })
 
-test('a call that was overdue and is settled after all has one outcome, not two', () => {
+test('an overdue call that settles later has one outcome', () => {
   const { ledger, begin, kinds } = books()
   begin(1)
   ledger.overdue(1_001)
@@ -304,7 +304,7 @@ test('a call that was overdue and is settled after all has one outcome, not two'
   assert.equal(kinds(), ['no outcome', 'double outcome'])
 })
 
-test('a call may run out of time while its server is away, or has only just come back, and at no other time', () => {
+test('a call may time out only while its server is away or just back', () => {
   const { ledger, begin, kinds, freed } = books()
   begin(1)
   freed(Number.POSITIVE_INFINITY)
@@ -319,7 +319,7 @@ test('a call may run out of time while its server is away, or has only just come
   assert.equal(kinds(), ['unexpected TIMEOUT'])
 })
 
-test('the first answer to a call that waited for its server is measured from the return, and told when it is late', () => {
+test('the first call answered after a return is timed, and reported when late', () => {
   const { ledger, begin, kinds } = books()
   const settle = (id: number, at: number): void =>
     ledger.settle(id, { code: 'ok', answer: `token ${id}` }, at)

@@ -5,7 +5,7 @@ import { suite } from '../support/suite.js'
 
 const test = suite('the pace of the soak, and what it finds wrong')
 
-test('what is wrong in more than its time is always described, and first', () => {
+test('violations other than lateness are described in full and first', () => {
   const violations = new Violations()
   for (let i = 0; i < 5_000; i++) violations.add('late', `call ${i}`)
   for (let i = 0; i < 79; i++) violations.add('loss without a cut', `call ${i}`)
@@ -16,7 +16,7 @@ test('what is wrong in more than its time is always described, and first', () =>
   assert.is(violations.list.length, 99)
 })
 
-test('time passes as fast as the machine has it for us: not while the loop is late, and slowly while others work, too', () => {
+test('time passes at the pace of the machine: slower for a late loop and other load', () => {
   const meter = new PaceMeter(0)
   meter.tick(50, 50)
   assert.is(meter.at(50, 50), 50)
@@ -31,7 +31,7 @@ test('time passes as fast as the machine has it for us: not while the loop is la
   assert.is(meter.at(1_130, 50), 126.5)
 })
 
-test('time never goes back, whatever is measured, and whenever', () => {
+test('time never goes back', () => {
   const meter = new PaceMeter(0)
   let last = 0
   for (let now = 1; now < 2_000; now += 7) {
@@ -43,7 +43,7 @@ test('time never goes back, whatever is measured, and whenever', () => {
   }
 })
 
-test('programs that wait for a processor slow it down; whoever is new or has gone does not count', () => {
+test('programs waiting for a processor slow time down; new and gone ones do not', () => {
   const before = new Map([
     [1, { ran: 100, waited: 0 }],
     [2, { ran: 50, waited: 20 }],
@@ -56,7 +56,7 @@ test('programs that wait for a processor slow it down; whoever is new or has gon
   assert.is(speedOf(before, before), 1)
 })
 
-test('a program that is no more is passed over', async () => {
+test('an ended program is skipped', async () => {
   const pace = startPace(() => [process.pid, 2 ** 30])
   const first = pace.now()
   while (pace.now() - first < 300) await new Promise((resolve) => setTimeout(resolve, 20))

@@ -10,7 +10,7 @@ import { suite, type TestContext } from '../support/suite.js'
 const test = suite('soak', { timeout: 80_000 })
 
 function run(t: TestContext, ...args: string[]) {
-  const child = spawn(process.execPath, [inRoot('scripts', 'soak.mjs'), ...args], {
+  const child = spawn(process.execPath, [inRoot('scripts', 'run.mjs'), 'soak', ...args], {
     cwd: root,
     signal: t.signal,
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -29,7 +29,7 @@ function reportOf(stdout: string): SoakReport {
   return JSON.parse(stdout.trimEnd().split('\n').at(-1) ?? '') as SoakReport
 }
 
-test('a few clients under a few faults lose nothing that is not told, and leave nothing', async (t) => {
+test('a small soak loses nothing unreported and leaves nothing', async (t) => {
   const { code, stdout, stderr } = await run(
     t,
     ...['--minutes', '0.2', '--clients', '14', '--seed', '3', '--json'],

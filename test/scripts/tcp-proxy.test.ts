@@ -47,7 +47,7 @@ for (const [side, other] of [
   ['client', 'server'],
   ['server', 'client'],
 ] as const)
-  test(`what a ${side} says waits for the end of a one-way cut, and what it hears does not`, async (t) => {
+  test(`in a one-way cut what a ${side} sends waits, and what it receives arrives`, async (t) => {
     const { proxy, join } = await connected(t)
     const before = await join()
     proxy.silence(side)
@@ -66,7 +66,7 @@ for (const [side, other] of [
     }
   })
 
-test('a one-way cut holds where the silent side had more to say than was read', async (t) => {
+test('a one-way cut holds when the silent side had unread data', async (t) => {
   const { proxy, join } = await connected(t)
   const { client, server, heard } = await join()
   client.pause()
@@ -92,7 +92,7 @@ test('a one-way cut holds where the silent side had more to say than was read', 
   while (heard.client.length < much.length) await once(client, 'data')
 })
 
-test('a full cut ends what there is, and refuses what comes, until it is mended', async (t) => {
+test('a full cut ends connections and refuses new ones until mended', async (t) => {
   const { proxy, join } = await connected(t)
   const { client, server } = await join()
   const ends = [client, server].map(closed)
@@ -109,7 +109,7 @@ test('a full cut ends what there is, and refuses what comes, until it is mended'
   assert.is(heard.server, 'hello')
 })
 
-test('while it is held nothing passes, and all is there; then everything does', async (t) => {
+test('a hold stops all data and delivers it afterwards', async (t) => {
   const { proxy, join } = await connected(t)
   const one = await join()
   proxy.hold()
@@ -126,7 +126,7 @@ test('while it is held nothing passes, and all is there; then everything does', 
   assert.equal([one.heard, other.heard], [passed(), passed()])
 })
 
-test('what is late comes in its order', async (t) => {
+test('delayed data arrives in order', async (t) => {
   const { proxy, join } = await connected(t)
   const { client, server, heard } = await join()
   proxy.delay(200)
@@ -138,7 +138,7 @@ test('what is late comes in its order', async (t) => {
   while (heard.server !== 'ab') await once(server, 'data')
 })
 
-test('it can be aimed at another port, for those that come', async (t) => {
+test('the proxy can be retargeted for new connections', async (t) => {
   const { proxy, join } = await connected(t)
   const before = await join()
   const other = await listening(t)

@@ -88,7 +88,7 @@ function signatureOf(token: string): string {
   return token.slice(token.lastIndexOf('.') + 1)
 }
 
-test('no token is in events, logs, reports, records, trees or answers: good, bad and unknown ones', async (t) => {
+test('no token appears in events, logs, reports, records, trees or answers', async (t) => {
   const { issuer, told, use } = await start(t, () => undefined)
   const tokens = [
     await issuer.issue({ scope: 'read' }),
@@ -104,7 +104,7 @@ test('no token is in events, logs, reports, records, trees or answers: good, bad
   for (const token of tokens) assert.not.ok(all.includes(signatureOf(token)), token)
 })
 
-test('nor is a token or the secret of the client when the authorization server fails', async (t) => {
+test('no token or client secret appears when the issuer fails', async (t) => {
   const client = { id: 'server', secret: 'canary-secret' }
   const { issuer, told, use } = await start(t, (name) =>
     introspection({ issuer: name, endpoint: `${name}/introspect`, client, cacheTime: 0 }),

@@ -18,7 +18,7 @@ function behindProxy(t: TestContext, { url }: Server, address: string): RawClien
   return client
 }
 
-test('an address at its limit of sessions opens no more, all others do, and so does it once one has ended', async (t) => {
+test('an address at its session limit is refused until one ends; others are served', async (t) => {
   const http = { trustProxy: true }
   const server = await startTestServer(t, [count], { maxSessionsPerClient: 3, http })
   const opened: RawClient[] = []
@@ -33,7 +33,7 @@ test('an address at its limit of sessions opens no more, all others do, and so d
   await fourth.open()
 })
 
-test('somebody at their limit of sessions costs nobody else any, also not at the same address', async (t) => {
+test('a user at their session limit limits no other, even at the same address', async (t) => {
   const server = await startTestServer(t, [count], {
     maxSessionsPerClient: 2,
     http: { authenticate: byName },
@@ -49,7 +49,7 @@ test('somebody at their limit of sessions costs nobody else any, also not at the
   await clientOf('bob').open()
 })
 
-test('sessions that died are counted once they are brought back', async (t) => {
+test('dead sessions count again once restored', async (t) => {
   const server = await startTestServer(t, [count], { maxSessionsPerClient: 1 })
   const first = await new RawClient(t, server.url).open()
   server.registry.whereis(`test/session ${first.sessionId}`)?.kill()
@@ -60,7 +60,7 @@ test('sessions that died are counted once they are brought back', async (t) => {
   assert.is(await first.text('count'), '1')
 })
 
-test('a flood of sessions is stopped at the limit of its client; at that of the server those of silence make room', async (t) => {
+test('a session flood stops at the client limit; a full server evicts silent sessions', async (t) => {
   const server = await startTestServer(t, [count], {
     maxSessions: 50,
     maxSessionsPerClient: 20,
@@ -81,7 +81,7 @@ test('a flood of sessions is stopped at the limit of its client; at that of the 
   assert.is((await server.sessions()).length, 50)
 })
 
-test('a client at its limit of requests is answered 429, all others are served, and it is again once there is room', async (t) => {
+test('a client at its request limit gets 429 until one ends; others are served', async (t) => {
   const waiting = heard<() => void>()
   const wait = defineTool({
     name: 'wait',
@@ -104,7 +104,7 @@ test('a client at its limit of requests is answered 429, all others are served, 
   stream.close()
 })
 
-test('somebody at their limit of requests is answered 429 wherever they come from', async (t) => {
+test('a principal at its request limit gets 429 from every address', async (t) => {
   const http = { authenticate: byName, trustProxy: true, maxRequestsPerClient: 1 }
   const server = await startTestServer(t, [count], { http })
   const clientOf = (name: string, address: string) => {
@@ -119,7 +119,7 @@ test('somebody at their limit of requests is answered 429 wherever they come fro
   stream.close()
 })
 
-test('connections of one address beyond the limit are closed, those of others are taken', async (t) => {
+test('connections of an address beyond its limit are closed, others are accepted', async (t) => {
   const server = await startTestServer(t, [count], { http: { maxConnectionsPerClient: 2 } })
   const idle = [await open(t, server, '127.0.0.1'), await open(t, server, '127.0.0.1')]
   const third = await open(t, server, '127.0.0.1')
@@ -130,7 +130,7 @@ test('connections of one address beyond the limit are closed, those of others ar
   assert.match(String(await other.said), /^HTTP\/1\.1 403 /)
 })
 
-test('HTTP+SSE: a client at its limit of streams is answered 429, and all others are served', async (t) => {
+test('HTTP+SSE: a client at its stream limit gets 429, and others are served', async (t) => {
   const transport = serveSse({ trustProxy: true, maxConnectionsPerClient: 1 })
   const server = await startTestServer(t, [count], { transport })
   const get = async (address: string) => {
@@ -148,7 +148,7 @@ test('HTTP+SSE: a client at its limit of streams is answered 429, and all others
   while ((await get('203.0.113.1')).status !== 200) await new Promise((resolve) => setImmediate(resolve))
 })
 
-test('WebSocket: a client at its limit of sockets is answered 429, and all others are served', async (t) => {
+test('WebSocket: a client at its socket limit gets 429, and others are served', async (t) => {
   const options = { trustProxy: true, maxConnectionsPerClient: 1, authenticate: byName }
   const server = await startTestServer(t, [count], { transport: serveWebSocket(options) })
   const held = connect(Number(server.port), '127.0.0.1')
@@ -163,7 +163,7 @@ test('WebSocket: a client at its limit of sockets is answered 429, and all other
   assert.is(await upgrade(server, { 'x-forwarded-for': '203.0.113.2' }), 101)
 })
 
-test('limits that are none are refused at once', async (t) => {
+test('wrong limits are refused at once', async (t) => {
   await assertRejects(startTestServer(t, [count], { maxSessionsPerClient: 0 }), /maxSessionsPerClient/)
   assert.throws(() => serveSse({ maxConnectionsPerClient: 0.5 }), /maxConnectionsPerClient/)
   assert.throws(() => serveWebSocket({ maxConnectionsPerClient: -1 }), /maxConnectionsPerClient/)

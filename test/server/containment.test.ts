@@ -51,7 +51,7 @@ const crashes = {
 }
 
 for (const [how, run] of Object.entries(crashes)) {
-  test(`a tool that ${how} fails that call with isError and the number of the report, and nothing else`, async (t) => {
+  test(`a tool that ${how} fails its call with isError and a report number, no other`, async (t) => {
     if (/leaves|timer|nextTick|listener/.test(how)) t.expectStray(1)
     const { logger, reports } = reportLog()
     const server = await startTestServer(t, [count, defineTool({ name: 'crash', run })], { logger })
@@ -76,7 +76,7 @@ for (const [how, run] of Object.entries(crashes)) {
   })
 }
 
-test('the answer shows the message of a crash only where the server says so', async (t) => {
+test('a crash message is in the answer only with exposeErrors', async (t) => {
   const crash = defineTool({ name: 'crash', run: () => Promise.reject(new Error('no such table')) })
   const server = await startTestServer(t, [crash], { exposeErrors: true })
   const client = await new RawClient(t, server.url).open()
@@ -91,7 +91,7 @@ test('the answer shows the message of a crash only where the server says so', as
 })
 
 for (const spoken of ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25', '2026-07-28'])
-  test(`${spoken}: what a tool does wrong is a result for the model, and anything else is an error`, async (t) => {
+  test(`${spoken}: tool mistakes are results for the model, others are errors`, async (t) => {
     const tools = [
       defineTool({ name: 'crash', run: () => Promise.reject(new Error('secret')) }),
       defineTool({ name: 'misfit', output: { n: field.integer() }, run: () => ({ n: 'secret' }) as never }),
@@ -133,7 +133,7 @@ test('what handleRequest throws in place of a tool is answered as of that tool',
   for (const name of ['own', 'crash']) assert.equal((await client.call(name)).result, answer)
 })
 
-test('a report is named only where it is written', async (t) => {
+test('an answer names a report only if reports are logged', async (t) => {
   const { logger, reports } = reportLog()
   const crash = defineTool({ name: 'crash', run: () => Promise.reject(new Error('secret')) })
   for (const [options, isTold] of [
@@ -191,7 +191,7 @@ test('ToolError is for the model, McpError for the client', async (t) => {
   })
 })
 
-test('a ToolError with something else than a text says what that says', async (t) => {
+test('a ToolError with a non-text message says what it was', async (t) => {
   const odd = new ToolError('x')
   Object.defineProperty(odd, 'message', {
     get() {
@@ -214,7 +214,7 @@ test('a ToolError with something else than a text says what that says', async (t
   assert.equal(await read('odd'), [true, 'a value that cannot be shown'])
 })
 
-test('a tool that never settles is stopped at its timeout, told so, and answered for the model', async (t) => {
+test('a hanging tool is aborted at its timeout, and the model gets an answer', async (t) => {
   let aborted = false
   const slow = defineTool({
     name: 'slow',
@@ -236,7 +236,7 @@ test('a tool that never settles is stopped at its timeout, told so, and answered
   assert.ok(aborted)
 })
 
-test('what a stopped tool still does has no effect', async (t) => {
+test('late actions of a stopped tool have no effect', async (t) => {
   let outcome: Promise<unknown> = never
   const zombie = defineTool({
     name: 'zombie',
@@ -258,7 +258,7 @@ test('what a stopped tool still does has no effect', async (t) => {
   assert.is(await client.text('count'), '1')
 })
 
-test('a store that throws costs the request it was asked for', async (t) => {
+test('a throwing store fails its request only', async (t) => {
   let broken = false
   const fail = () => {
     if (broken) throw new Error('disk full')

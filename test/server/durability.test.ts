@@ -63,7 +63,7 @@ test('sessions of a server that was stopped go on in the next one', async (t) =>
   )
 })
 
-test('the log level and the subscriptions of a client go on as well', async (t) => {
+test('log level and subscriptions of a client survive a restart', async (t) => {
   const folder = makeFolder(t)
   const resource = defineResource({ name: 'news', uri: 'news://today', read: () => 'nothing new' })
   const speak = defineTool({
@@ -111,7 +111,7 @@ test('the log level and the subscriptions of a client go on as well', async (t) 
   stream.close()
 })
 
-test('a client hears that the next program may offer something else', async (t) => {
+test('a client is told that the lists of the next program may differ', async (t) => {
   const folder = makeFolder(t)
   const first = await startNext(t, folder)
   const client = await new RawClient(t, first.url).open()
@@ -124,7 +124,7 @@ test('a client hears that the next program may offer something else', async (t) 
   stream.close()
 })
 
-test('a session that was ended is 404 in the next program, by DELETE or by its idle time', async (t) => {
+test('a session ended by DELETE or by idle time is 404 in the next program', async (t) => {
   const folder = makeFolder(t)
   const first = await startNext(t, folder, { idleTimeout: 50 })
   const [deleted, idle] = await Promise.all([
@@ -143,7 +143,7 @@ test('a session that was ended is 404 in the next program, by DELETE or by its i
   )
 })
 
-test('a session whose file is torn is 404, and the others go on', async (t) => {
+test('a session with a torn file is 404, and others continue', async (t) => {
   const folder = makeFolder(t)
   const first = await startNext(t, folder)
   const torn = await new RawClient(t, first.url).open('torn')
@@ -157,7 +157,7 @@ test('a session whose file is torn is 404, and the others go on', async (t) => {
   assert.is(await elsewhere(t, other, second).text('count'), '2')
 })
 
-test('a folder that was cleared away is made again by what has to be saved', async (t) => {
+test('a removed store folder is created again by the next save', async (t) => {
   const folder = makeFolder(t)
   const server = await startNext(t, folder)
   const client = await new RawClient(t, server.url).open()
@@ -167,7 +167,7 @@ test('a folder that was cleared away is made again by what has to be saved', asy
   await new RawClient(t, server.url).open()
 })
 
-test('a folder that cannot be there fails what has to be saved, and nothing else', async (t) => {
+test('an impossible store folder fails saves only', async (t) => {
   const folder = makeFolder(t)
   t.expectStray(0)
   const server = await startNext(t, folder)
@@ -179,7 +179,7 @@ test('a folder that cannot be there fails what has to be saved, and nothing else
   assert.is((await new RawClient(t, server.url).post({ jsonrpc: '2.0', id: 1, method: 'x' })).status, 400)
 })
 
-test('a session that is only listened to is saved now and then, so that no store forgets it', async (t) => {
+test('a session that only listens is saved now and then, so it is not forgotten', async (t) => {
   const saved: SessionRecord[] = []
   let heard = (): void => {}
   const store: SessionStore = {

@@ -57,7 +57,7 @@ async function probe(port = 0): Promise<{ port: number; free(): Promise<void> }>
 }
 
 for (const fixed of [false, true])
-  test(`a server that is killed with ${fixed ? 'a port of its own' : 'port 0'} is started again where it was, with its sessions`, async (t) => {
+  test(`a killed server with ${fixed ? 'a port of its own' : 'port 0'} restarts in place with its sessions`, async (t) => {
     const some = await probe()
     await some.free()
     const { server } = await embed(t, { port: fixed ? some.port : 0, store: createMemoryStore() })
@@ -77,7 +77,7 @@ for (const fixed of [false, true])
     if (fixed) assert.is(port, some.port)
   })
 
-test('a handle goes on with the server that was started again: it shows, changes and stops that one', async (t) => {
+test('a handle follows its restarted server: show, change and stop work', async (t) => {
   const { tree, server } = await embed(t)
   const first = server.ref
   await restart(server, () => first.kill())
@@ -93,7 +93,7 @@ test('a handle goes on with the server that was started again: it shows, changes
   assert.equal(await server.sessions(), [])
 })
 
-test('a server that gives up is started again on its port; what it had in memory is gone: 404', async (t) => {
+test('a server that gives up restarts on its port; memory sessions are 404', async (t) => {
   const { server } = await embed(t)
   const { url } = server
   const client = await new RawClient(t, url).open()
@@ -109,7 +109,7 @@ test('a server that gives up is started again on its port; what it had in memory
   assert.is(await (await new RawClient(t, url).open()).text('count'), '1')
 })
 
-test('a sibling whose crash restarts all brings the server back to its port, with its sessions', async (t) => {
+test('a one_for_all restart brings the server back to its port with its sessions', async (t) => {
   const sibling = defineActor({ name: 'sibling', init: () => 0 })
   const { tree, server } = await embed(t, {
     strategy: 'one_for_all',
@@ -127,7 +127,7 @@ test('a sibling whose crash restarts all brings the server back to its port, wit
   assert.is(await again(t, client).text('count'), '2')
 })
 
-test('a port that somebody else has taken meanwhile is given up where any would do, and waited for where it was asked for', async (t) => {
+test('a lost port is replaced if it was any, and waited for if it was chosen', async (t) => {
   const any = await embed(t)
   await any.tree.terminateChild('embedded')
   const other = await probe(any.server.port)
@@ -148,7 +148,7 @@ test('a port that somebody else has taken meanwhile is given up where any would 
   assert.is(asked.server.port, some.port)
 })
 
-test('one spec serves two trees, each on a port of its own, and each comes back to it', async (t) => {
+test('one spec runs in two trees, each with its own stable port', async (t) => {
   const spec = serverSpec(definition, { transport: serveHttp() })
   const servers = await Promise.all(
     [1, 2].map(async () => {

@@ -43,7 +43,7 @@ const expected = {
   'x-request-id': found['x-request-id'].slice(0, 200),
 }
 
-test('the line of a crash says which request it was, whose, and how others call it', async (t) => {
+test('a crash line names the request, its client and the id others use', async (t) => {
   const { url, of, lines } = await start(t)
   const client = await new RawClient(t, url).open()
   const params = { name: 'crash', arguments: { secret: 'canary' } }
@@ -80,7 +80,7 @@ test('a request without a session says the same, with the trace of its _meta fir
   assert.is(of('server.request')[0]?.about.trace, own)
 })
 
-test('a refusal says by what it is found, and not what its client has made up', async (t) => {
+test('a refusal line has an id to find it by, and no client text', async (t) => {
   const { url, of } = await start(t)
   const { body, headers } = posted('tools/call', { name: 'canary' }, { 'x-request-id': 'proxy-8' })
   await new RawClient(t, url).post(body, headers)

@@ -67,7 +67,7 @@ const greet = definePrompt({
   complete: { who: () => ['Ada', 'Bob'] },
 })
 
-test('the official client answers questions, and uses resources, prompts, completions, logs and subscriptions', async (t) => {
+test('the official client uses questions, resources, prompts, logs and subscriptions', async (t) => {
   const { server } = await startParts(t, {
     tools: [asking],
     resources: [page],

@@ -17,7 +17,7 @@ for (const mode of modes) {
   for (const kind of ['HTTP', 'standard input']) {
     const how = `over ${kind} (${JSON.stringify(mode)})`
 
-    test(`it learns what there is, and uses it, ${how}`, async (t) => {
+    test(`the official client discovers the server and uses it, ${how}`, async (t) => {
       const { client } = await connect(t, kind, mode)
       assert.equal(client.getServerVersion(), { name: 'interop', version: '1.2.3' })
       assert.is(client.getInstructions(), 'Be kind.')
@@ -42,7 +42,7 @@ for (const mode of modes) {
       assert.is(await textOf(client, 'echo', { text: 'žluťoučký 🐍' }), 'žluťoučký 🐍')
     })
 
-    test(`what goes wrong is what it expects, ${how}`, async (t) => {
+    test(`the official client gets the errors it expects, ${how}`, async (t) => {
       const { client } = await connect(t, kind, mode)
       const wrong = await client.callTool({ name: 'echo', arguments: {} })
       assert.is(wrong.isError, true)
@@ -52,7 +52,7 @@ for (const mode of modes) {
       assert.is(await client.getPrompt({ name: 'greet', arguments: {} }).catch(codeOf), -32602)
     })
 
-    test(`it sees progress, and cancels, ${how}`, async (t) => {
+    test(`the official client sees progress and cancels, ${how}`, async (t) => {
       const { client } = await connect(t, kind, mode)
       const progress: number[] = []
       const onprogress = (news: { progress: number }) => {
@@ -68,7 +68,7 @@ for (const mode of modes) {
       assert.is(await textOf(client, 'aborted'), 'aborted')
     })
 
-    test(`it hears of changes on two streams until it closes them, ${how}`, async (t) => {
+    test(`the official client hears of changes on two streams until it closes them, ${how}`, async (t) => {
       const { client } = await connect(t, kind, mode)
       const news = heard<string>()
       client.setNotificationHandler('notifications/tools/list_changed', () => news.add('tools'))
@@ -96,7 +96,7 @@ for (const mode of modes) {
   })
 }
 
-test('a client that does not say so is served as before', async (t) => {
+test('a client without the modern era is served as before', async (t) => {
   for (const kind of ['HTTP', 'standard input']) {
     const { client } = await connect(t, kind, 'legacy', '2025-11-25')
     assert.is(await textOf(client, 'echo', { text: 'hi' }), 'hi')

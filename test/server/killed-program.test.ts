@@ -38,7 +38,7 @@ for (const [name, key] of [
   ['random', ''],
   ['sealed', 'a secret of the tests, and of nobody else'],
 ] as const)
-  test(`with ${name} ids and a file store, log level and subscriptions are what they were when it was killed`, async (t) => {
+  test(`${name} ids and file store: log level and subscriptions survive a kill`, async (t) => {
     const folder = makeFolder(t)
     const first = await startProgram(t, folder, key)
     const client = await new RawClient(t, first.url).open('raw', '2025-06-18')

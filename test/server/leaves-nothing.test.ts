@@ -15,7 +15,7 @@ for (const [name, serve, connect] of [
   ['sse', serveSse, sse],
   ['websocket', serveWebSocket, websocket],
 ] as const)
-  test(`nothing that keeps Node alive, right when it is told that it has stopped: ${name}`, async () => {
+  test(`a stopped server leaves nothing that keeps Node alive: ${name}`, async () => {
     const use = async (): Promise<string[]> => {
       const server = await startServer(greeter, { transport: serve(), logger: false, signals: false })
       const transport = connect(server.url ?? '')

@@ -20,7 +20,7 @@ for (const way of ['stdio', 'http', 'sse', 'websocket'] as const) {
     // by HTTP the clients of others take their time with each connection
     const isSlow = make !== 'ours' && (way === 'http' || way === 'sse')
     for (const count of isSlow ? [100] : [100, 2_000]) {
-      test(`${count} calls at once are all answered, 64 at work and in their order: ${make} over ${way}`, async (t) => {
+      test(`${count} calls at once run 64 at a time, in order: ${make} over ${way}`, async (t) => {
         const client = await connectCaller(t, make, { way, place: await placeOf(t, way) })
         const places = await callAtOnce(client, count)
         assert.is(places.length, count)
@@ -37,7 +37,7 @@ for (const way of ['stdio', 'http', 'sse', 'websocket'] as const) {
   }
 }
 
-test('on standard input what there is no room for is read later, and nothing is refused', async (t) => {
+test('stdio reads a request beyond the limit later and refuses none', async (t) => {
   const limits = JSON.stringify({ maxRequests: 2, maxWaiting: 3 })
   for (const make of makes) {
     const place = { args: [program, '2', limits] }

@@ -35,7 +35,7 @@ test('a tool tells the model that a path is outside of the roots', async (t) => 
   assert.is(result?.content?.[0]?.text, 'path: expected a file inside the roots, got "../../etc/passwd"')
 })
 
-test('a resource outside of the roots is not there', async (t) => {
+test('a resource outside of the roots is not found', async (t) => {
   const client = await start(t)
   const { result } = await client.ask('resources/read', { uri: 'files:///a.txt' })
   assert.is((result?.contents as { text: string }[] | undefined)?.[0]?.text, 'inside')
@@ -43,7 +43,7 @@ test('a resource outside of the roots is not there', async (t) => {
   assert.equal([error?.code, error?.message], [-32002, 'Resource not found'])
 })
 
-test('a prompt refuses such an argument', async (t) => {
+test('a prompt refuses a path argument outside of the roots', async (t) => {
   const client = await start(t)
   const { error } = await client.ask('prompts/get', { name: 'sum', arguments: { path: '/etc/passwd' } })
   assert.equal(

@@ -103,7 +103,7 @@ test('a wrong option is named', () => {
   assert.throws(() => readTasks(7, [greet], 'here'), /tasks: expected an object/)
 })
 
-test('where several programs serve, optional tools are calls, and a required one is refused', () => {
+test('with several programs optional tasks are calls, required ones are refused', () => {
   assert.is(readTasks(undefined, [greet], 'nowhere'), undefined)
   assert.throws(() => readTasks(undefined, [greet, fail], 'nowhere'), /tool "fail" has task: 'required'/)
   assert.throws(() => readTasks({}, [greet], 'nowhere'), /nothing where several programs/)

@@ -52,7 +52,7 @@ function close(stream: Stream): number {
   return stream.status
 }
 
-test('a session is not there for anybody else, on any road, and goes on for whom it belongs to', async (t) => {
+test('a session is 404 for other principals on every route, and works for its own', async (t) => {
   const server = await startIdentifying(t)
   const ada = await clientOf(t, server, 'ada').open()
   assert.is(await ada.text('count'), '1')
@@ -66,7 +66,7 @@ test('a session is not there for anybody else, on any road, and goes on for whom
   assert.is((await ada.send('DELETE', undefined, ada.headers())).status, 204)
 })
 
-test('a session that nobody in particular opened is not taken over by somebody', async (t) => {
+test('an anonymous session is not taken over by a principal', async (t) => {
   const server = await startIdentifying(t)
   const nobody = await clientOf(t, server).open()
   assert.is(await nobody.text('count'), '1')
@@ -75,7 +75,7 @@ test('a session that nobody in particular opened is not taken over by somebody',
   assert.is(await nobody.text('count'), '2')
 })
 
-test('what strangers send does not keep a session from ending', async (t) => {
+test('requests of strangers do not keep a session alive', async (t) => {
   const clock = createFakeClock()
   const server = await startIdentifying(t, { clock, idleTimeout: 1_000 })
   const ended = heard<void>()
@@ -88,7 +88,7 @@ test('what strangers send does not keep a session from ending', async (t) => {
   assert.equal(await server.sessions(), [])
 })
 
-test('a tool is told who calls', async (t) => {
+test('a tool sees the principal', async (t) => {
   const server = await startIdentifying(t)
   const ada = await clientOf(t, server, 'ada').open()
   assert.equal(JSON.parse(await ada.text('whoami')), {
@@ -107,7 +107,7 @@ for (const how of [
   'sealed ids',
   'sealed ids and the file store',
 ] as const) {
-  test(`another program with ${how} still knows whom a session belongs to`, async (t) => {
+  test(`another program with ${how} knows the owner of a session`, async (t) => {
     const folder = makeFolder(t)
     const options = () => ({
       ...(how !== 'sealed ids' && {
@@ -140,7 +140,7 @@ for (const how of [
   })
 }
 
-test('neither the file of a session nor its sealed id says who it belongs to', async (t) => {
+test('session files and sealed ids do not show the principal', async (t) => {
   const saved: object[] = []
   const store = { load: () => undefined, delete: () => {}, save: (record: object) => saved.push(record) }
   const server = await startIdentifying(t, { store, sessionIds: sealedIds({ keys }) })
@@ -153,7 +153,7 @@ test('neither the file of a session nor its sealed id says who it belongs to', a
   }
 })
 
-test('a check may be given any time, also more than a timer of Node can be set to', async (t) => {
+test('authenticateTimeout may exceed the longest timer of Node', async (t) => {
   for (const authenticateTimeout of [Number.POSITIVE_INFINITY, 2 ** 31]) {
     // longer than the 1 ms that such a timer has
     const authenticate: Authenticate = async (peer, how) => setTimeout(20, byName(peer, how))
@@ -163,7 +163,7 @@ test('a check may be given any time, also more than a timer of Node can be set t
   }
 })
 
-test('who is not let in is answered 401 with a challenge, a broken check costs its own request', async (t) => {
+test('an unidentified request is 401 with a challenge; a broken check fails alone', async (t) => {
   const server = await startIdentifying(t, {}, { authenticateTimeout: 50 })
   const good = await clientOf(t, server, 'ada').open()
   const answers = ['refused', 'expired', 'thrower', 'wrong', 'never'].map(async (name) => {
@@ -183,7 +183,7 @@ test('who is not let in is answered 401 with a challenge, a broken check costs i
   assert.is((await server.sessions()).length, 1)
 })
 
-test('a hundred checks that throw cost their own requests and nothing else', async (t) => {
+test('a hundred throwing checks fail their own requests only', async (t) => {
   const server = await startIdentifying(t)
   const good = await clientOf(t, server, 'ada').open()
   const failing = Array.from({ length: 100 }, () =>
@@ -194,7 +194,7 @@ test('a hundred checks that throw cost their own requests and nothing else', asy
   assert.is(await good.text('count'), '2')
 })
 
-test('who sends a request is asked before its body is read, and after the guard', async (t) => {
+test('authentication runs after the guard and before the body', async (t) => {
   const asked: string[] = []
   const server = await startIdentifying(
     t,
@@ -217,7 +217,7 @@ test('who sends a request is asked before its body is read, and after the guard'
   assert.equal(asked, ['Bearer ada'])
 })
 
-test('a web framework says who it is, by itself or through assigns', async (t) => {
+test('a web framework passes the principal, directly or in assigns', async (t) => {
   const mcp = mount({ authenticate: ({ assigns }) => assigns?.user as never })
   await startTestServer(t, [whoami, count], { transport: mcp })
   const user = { issuer: 'accounts', subject: 'ada' }

@@ -75,7 +75,7 @@ for (const part of parts) {
   }
 }
 
-test('the crash of one session restarts neither the group nor another session, and it comes back itself', async (t) => {
+test('a crashed session restarts alone and comes back itself', async (t) => {
   const { tool, entered } = makeGate()
   const server = await startTestServer(t, [count, tool])
   const [a, b] = await Promise.all([
@@ -97,7 +97,7 @@ test('the crash of one session restarts neither the group nor another session, a
   assert.ok(transport?.alive)
 })
 
-test('the third crash of a session within five seconds ends it: 404', async (t) => {
+test('the third crash within five seconds ends a session: 404', async (t) => {
   const server = await startTestServer(t, [count])
   const client = await new RawClient(t, server.url).open()
   const crashSession = async () => {
@@ -115,7 +115,7 @@ test('the third crash of a session within five seconds ends it: 404', async (t) 
   assert.is(await another.text('count'), '1')
 })
 
-test('restarts of the group do not use up what a session may crash itself', async (t) => {
+test('group restarts do not count as crashes of a session', async (t) => {
   const server = await startTestServer(t, [count])
   const client = await new RawClient(t, server.url).open()
   for (const expected of ['1', '2', '3']) {
@@ -125,7 +125,7 @@ test('restarts of the group do not use up what a session may crash itself', asyn
   assert.is(await client.text('count'), '4')
 })
 
-test('a call in flight while the group dies gets an error, in its stream if it has one', async (t) => {
+test('a call in flight when the group dies gets an error, in its stream if it has one', async (t) => {
   const { tool, entered } = makeGate()
   const server = await startTestServer(t, [tool, echo])
   const client = await new RawClient(t, server.url).open()
@@ -141,7 +141,7 @@ test('a call in flight while the group dies gets an error, in its stream if it h
   )
 })
 
-test('a call in flight without a stream is answered 503 and may be tried once more', async (t) => {
+test('an open call without a stream is answered 503 with Retry-After', async (t) => {
   const { tool, entered } = makeGate()
   const server = await startTestServer(t, [tool, count])
   const client = await new RawClient(t, server.url).open()
@@ -163,7 +163,7 @@ test('requests that come while nobody listens wait for the next listener', async
   assert.equal(answers.sort(), ['1', '2', '3'])
 })
 
-test('a GET stream ends with the group, and another one takes up where it was', async (t) => {
+test('a GET stream ends with the group, and the next one resumes it', async (t) => {
   const server = await startTestServer(t, [count])
   const client = await new RawClient(t, server.url).open()
   const first = await client.listen()
@@ -195,7 +195,7 @@ test('a group that gives up is started again by the server, still on the same po
   assert.is(await client.text('count'), '7')
 })
 
-test('holdings that die lose the sessions, but come back to the same port', async (t) => {
+test('dead holdings lose the sessions and come back on the port', async (t) => {
   const server = await startTestServer(t, [count])
   const { url } = server
   const client = await new RawClient(t, url).open()
@@ -208,7 +208,7 @@ test('holdings that die lose the sessions, but come back to the same port', asyn
   assert.is(await (await new RawClient(t, url).open()).text('count'), '1')
 })
 
-test('a request that finds no task supervisor is answered all the same', async (t) => {
+test('a request without a task supervisor is still answered', async (t) => {
   const server = await startTestServer(t, [count])
   const client = await new RawClient(t, server.url).open()
   const [session] = await server.sessions()

@@ -12,7 +12,7 @@ const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'cou
 
 for (const revision of revisions)
   for (const other of revisions.filter((one) => one !== revision && one !== '2025-03-26'))
-    test(`a request that says ${other} in a session of ${revision} is refused with 400 and changes nothing`, async (t) => {
+    test(`${other} in a session of ${revision} is refused with 400 and changes nothing`, async (t) => {
       const server = await startTestServer(t, [count])
       const client = await new RawClient(t, server.url).open('raw', revision)
       for (const message of [
@@ -32,7 +32,7 @@ for (const revision of revisions)
       assert.is(await client.text('count'), '1')
     })
 
-test('2025-03-26 counts as no header, in a session of whatever revision', async (t) => {
+test('header 2025-03-26 counts as absent in every session', async (t) => {
   const server = await startTestServer(t, [count])
   for (const revision of revisions) {
     const client = await new RawClient(t, server.url).open('raw', revision)
@@ -44,7 +44,7 @@ test('2025-03-26 counts as no header, in a session of whatever revision', async 
   }
 })
 
-test('a batch that says another revision than its session is refused, also when nothing in it is good', async (t) => {
+test('a batch with another revision than its session is refused, even an invalid one', async (t) => {
   const server = await startTestServer(t, [count])
   const client = await new RawClient(t, server.url).open('raw', '2025-03-26')
   for (const batch of [[call], [{ jsonrpc: '2.0' }]]) {
@@ -59,7 +59,7 @@ test('a batch that says another revision than its session is refused, also when 
   assert.is(await client.text('count'), '2')
 })
 
-test('what is said of the revision is held against a session that has to be brought back, too', async (t) => {
+test('the revision header is checked against a restored session, too', async (t) => {
   const server = await startTestServer(t, [count])
   const client = await new RawClient(t, server.url).open('raw', '2025-06-18')
   const remove = (revision: string) =>
@@ -70,14 +70,14 @@ test('what is said of the revision is held against a session that has to be brou
   assert.is((await client.post(call)).status, 404)
 })
 
-test('initialize says its revision in the body: the header is not compared', async (t) => {
+test('the revision header of initialize is ignored', async (t) => {
   const server = await startTestServer(t, [count])
   const client = new RawClient(t, server.url)
   const { status } = await client.post(initialize('raw', '2024-11-05'), header('2025-11-25'))
   assert.is(status, 200)
 })
 
-test('whether a stream begins with an event without data depends on the session, not on the header', async (t) => {
+test('the priming event of a stream depends on the session, not on the header', async (t) => {
   const release = defineTool({ name: 'release', run: (_args, ctx) => String(ctx.releaseStream()) })
   const server = await startTestServer(t, [release])
   const primes = async (revision: string): Promise<boolean> => {

@@ -73,7 +73,7 @@ const fields = {
 } as const
 
 for (const revision of revisions) {
-  test(`${revision} is answered with itself, and with the fields it knows`, async (t) => {
+  test(`${revision} is negotiated and gets the fields it knows`, async (t) => {
     const client = new RawClient(t, await start(t))
     const answer = await client.post({
       jsonrpc: '2.0',
@@ -95,7 +95,7 @@ for (const revision of revisions) {
     assert.equal(keys(prompts[0]), fields[revision].prompt)
   })
 
-  test(`${revision} gets content it knows`, async (t) => {
+  test(`${revision} gets only content types it knows`, async (t) => {
     const client = await new RawClient(t, await start(t)).open('raw', revision)
     const { result } = await client.call('rich')
     const types = ((result ?? {}).content as unknown as { type: string }[]).map(({ type }) => type)
@@ -162,7 +162,7 @@ test('a batch of 2025-03-26 without requests is taken with 202', async (t) => {
   assert.equal([status, body], [202, ''])
 })
 
-test('what comes before the answers of a batch makes it a stream', async (t) => {
+test('a notification before batch answers makes the response a stream', async (t) => {
   const client = await new RawClient(t, await start(t)).open('raw', '2025-03-26')
   const answer = await client.post([
     ask(1, 'tools/call', { name: 'step', _meta: { progressToken: 1 } }),

@@ -45,7 +45,7 @@ async function inFrontOf(t: TestContext, urls: readonly URL[]): Promise<URL> {
   return new URL(`http://127.0.0.1:${(proxy.address() as AddressInfo).port}/mcp`)
 }
 
-test('an unmodified client behind a round robin is asked by the program that did not hear that it is ready', async (t) => {
+test('behind round robin, a program that missed initialized asks the client, too', async (t) => {
   const folder = makeFolder(t)
   const programs = await Promise.all([startProgram(t, folder), startProgram(t, folder)])
   const url = await inFrontOf(
@@ -73,7 +73,7 @@ test('an unmodified client behind a round robin is asked by the program that did
   assert.equal([...askers].sort(), programs.map(({ pid }) => `accept at ${pid}`).sort())
 })
 
-test('the store knows that the client is ready once it was heard', async (t) => {
+test('the store records that the client is ready', async (t) => {
   const store = { ...createMemoryStore(), shared: true }
   const client = new RawClient(t, (await startTestServer(t, [echo], { store })).url)
   const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'c', version: '1' } }
@@ -84,7 +84,7 @@ test('the store knows that the client is ready once it was heard', async (t) => 
   assert.is((await store.load(client.sessionId))?.initialized, true)
 })
 
-test('a stream at the program that opened the session hears of changes, although another one heard that the client is ready', async (t) => {
+test('a stream of the opening program gets changes when another got initialized', async (t) => {
   const store = { ...createMemoryStore(), shared: true }
   const start = () => startTestServer(t, [echo], { store })
   const [opener, other] = [await start(), await start()]

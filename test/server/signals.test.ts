@@ -46,7 +46,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const)
     assert.ok(lines.includes('session ended'), lines.join(', '))
   })
 
-test('what a tool has left running does not spoil the end: exit code 0', async (t) => {
+test('work left by a tool does not change exit code 0', async (t) => {
   const { child, call, ended } = await start(t, 'on', 'careless')
   assert.match(await call.then(({ text }) => text, String), /done|report/)
   child.kill('SIGTERM')
@@ -54,7 +54,7 @@ test('what a tool has left running does not spoil the end: exit code 0', async (
   assert.equal([code, signal], [0, null])
 })
 
-test('each stop is called once, also one that fails, and then nobody listens', async (t) => {
+test('signal handlers stop each server once, failures too, then unregister', async (t) => {
   const own = () => {}
   process.on('SIGTERM', own) // the signal is its own affair: the program goes on
   t.after(() => process.off('SIGTERM', own))
@@ -85,7 +85,7 @@ test('a second signal ends the program at once', async (t) => {
   assert.ok(code === 130 || code === 143, String(code))
 })
 
-test('a host program that listens for the signal decides itself how to end', async (t) => {
+test('a host that handles the signal decides when to exit', async (t) => {
   const { child, call, ended } = await start(t, 'host', 'slow')
   child.kill('SIGTERM')
   assert.is((await call).text, 'done')
@@ -110,7 +110,7 @@ test('many servers of one program listen once for each signal', (t) => {
   assert.is(reloads.all.length, 12)
 })
 
-test('SIGHUP ends no program that has no terminal: calls go on, and the log says that nothing is reloaded', async (t) => {
+test('without a terminal SIGHUP ends no program, and the log says no reload happens', async (t) => {
   const { child, call, logged } = await start(t, 'on', 'slow')
   child.kill('SIGHUP')
   assert.is((await call).text, 'done')
@@ -118,7 +118,7 @@ test('SIGHUP ends no program that has no terminal: calls go on, and the log says
   assert.is(child.exitCode ?? child.signalCode, null)
 })
 
-test('with a terminal SIGHUP says that it is gone: calls finish, hooks run, and the program ends with 0', async (t) => {
+test('with a terminal SIGHUP stops the server in order and exits with 0', async (t) => {
   const { child, call, ended } = await start(t, 'terminal', 'slow')
   child.kill('SIGHUP')
   assert.is((await call).text, 'done')
@@ -127,7 +127,7 @@ test('with a terminal SIGHUP says that it is gone: calls finish, hooks run, and 
   assert.ok(lines.includes('session ended'), lines.join(', '))
 })
 
-test('a program with a terminal that listens for SIGHUP itself goes on', async (t) => {
+test('a terminal program with its own SIGHUP handler goes on', async (t) => {
   const own = (): void => {}
   process.on('SIGHUP', own)
   t.after(() => process.off('SIGHUP', own))
@@ -146,13 +146,13 @@ test('a program with a terminal that listens for SIGHUP itself goes on', async (
   assert.equal(process.listeners('SIGHUP'), [own])
 })
 
-test('with signals: false a signal is none of our business', async (t) => {
+test('with signals: false signals are ignored', async (t) => {
   const { child, ended } = await start(t, 'off', 'endless')
   child.kill('SIGTERM')
   assert.is((await ended).signal, 'SIGTERM')
 })
 
-test('a server that is stopped listens for no signal any more', async (t) => {
+test('a stopped server removes its signal handlers', async (t) => {
   const before = process.listenerCount('SIGTERM')
   const definition = defineServer({ name: 'short', version: '1.0.0' })
   const servers = await Promise.all(

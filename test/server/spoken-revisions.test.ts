@@ -46,7 +46,7 @@ async function start(
 }
 
 for (const way of ['stdio', 'http', 'sse', 'websocket'] as const) {
-  test(`a client that could do without sessions falls back to one for a tool that needs it, over ${way}`, async (t) => {
+  test(`a dual client falls back to a session for a tool that needs it, over ${way}`, async (t) => {
     for (const make of makes) {
       const place = await placeOf(t, way)
       const mode = way === 'sse' ? 'legacy' : 'auto'
@@ -64,7 +64,7 @@ async function placeOf(t: TestContext, way: Way): Promise<Place> {
   return { url: String(url) }
 }
 
-test('a probe is told which revisions there are, and the handshake that follows on the same address is served', async (t) => {
+test('a refused probe lists the revisions, and the handshake that follows is served', async (t) => {
   const { url } = await start(t, { tools: [count, echo] })
   const client = new RawClient(t, url)
   for (const method of ['server/discover', 'tools/list', 'tools/call']) {
@@ -83,7 +83,7 @@ test('a probe is told which revisions there are, and the handshake that follows 
   assert.is(client.revision, '2025-11-25')
 })
 
-test('a client that speaks both eras is served without sessions where nothing needs one', async (t) => {
+test('a dual client is served without sessions where nothing needs one', async (t) => {
   const { url } = await start(t, { tools: [echo] })
   for (const make of ['ours', 'sdk2'] as const) {
     const client = await connectCaller(
@@ -104,7 +104,7 @@ const needy = {
   methods: { 'acme/sum': defineMethod({ session: true, run: () => ({}) }) },
 }
 
-test('named on purpose, 2026-07-28 is served without what needs a session, and says why when it is asked for', async (t) => {
+test('2026-07-28 by option is served without what needs a session, with a reason', async (t) => {
   const { url } = await start(t, needy, { revisions: allRevisions })
   const client = new RawClient(t, url)
   const ask = async (method: string, params: object = {}) => {
@@ -138,7 +138,7 @@ test('named on purpose, 2026-07-28 is served without what needs a session, and s
   assert.is(await client.text('count'), '1')
 })
 
-test('a tool that keeps session state without having said so tells the client and its author what to do', async (t) => {
+test('undeclared use of session state tells client and author what to do', async (t) => {
   const warnings: (Error & { code?: string })[] = []
   const onWarning = (warning: Error) => warnings.push(warning)
   process.on('warning', onWarning)
@@ -159,7 +159,7 @@ test('a tool that keeps session state without having said so tells the client an
   assert.is(warnings.filter(({ code }) => code === 'CADUCEUS_NO_SESSION').length, 1)
 })
 
-test('without handshakes an older client is told so, on every transport', async (t) => {
+test('without handshake revisions an older client is refused on each transport', async (t) => {
   const revisions: Revision[] = [modern]
   for (const [way, listen] of Object.entries(listeners)) {
     const { url } = await start(t, { tools: [echo] }, { transport: listen(), revisions })
@@ -190,7 +190,7 @@ test('without handshakes an older client is told so, on every transport', async 
   assert.equal((await client.post(body, headers)).messages[0]?.result?.supportedVersions, [modern])
 })
 
-test('of the handshakes only those that are named are agreed on, kept, and taken in headers', async (t) => {
+test('only the named handshake revisions are negotiated, kept and accepted in headers', async (t) => {
   const { url } = await start(t, { tools: [echo] }, { revisions: ['2024-11-05', '2025-06-18'] })
   const client = new RawClient(t, url)
   const ask = async (protocolVersion: string) => {
@@ -220,7 +220,7 @@ test('a pair in memory speaks what the test asks for', async (t) => {
   }
 })
 
-test('revisions that nobody speaks, and needs that are no word, are refused where they are written', async () => {
+test('unknown revisions and needs are refused in the options', async () => {
   const definition = defineServer({ name: 'x', version: '1', tools: [] })
   for (const revisions of [[], ['2025-01-01'], 'all', {}] as never[]) {
     const failed = await startServer(definition, { transport: serveHttp(), revisions }).catch(

@@ -33,7 +33,7 @@ async function start(t: TestContext, drainTimeout: number, { comesBack = true } 
   return { server, sent, leave, kept }
 }
 
-test('a call whose client has gone, and might have come back, has its time as well', async (t) => {
+test('a call of an absent resumable client keeps its drain time', async (t) => {
   const { server, sent, leave, kept } = await start(t, 10_000)
   assert.equal((await sent).messages, [])
   let isStopped = false
@@ -49,14 +49,14 @@ test('a call whose client has gone, and might have come back, has its time as we
   assert.equal(kept(), { done: true })
 })
 
-test('its time is the drain timeout, like that of every call', async (t) => {
+test('an absent client call drains within drainTimeout', async (t) => {
   const { server, sent, kept } = await start(t, 50)
   await sent
   await server.stop()
   assert.equal(kept(), {})
 })
 
-test('a call that ended with its group is not waited for', async (t) => {
+test('a call that ended with its group delays no stop', async (t) => {
   const { server, sent } = await start(t, 60_000)
   await sent
   const gone = new Promise((resolve) => server.registry.whereis('test/transport')?.onExit(resolve))

@@ -36,7 +36,7 @@ test('with a drainTimeout of 0 nothing is waited for', async (t) => {
   assert.is((await call).messages[0]?.error?.code, -32603)
 })
 
-test('stop does not wait longer than drainTimeout: what is left gets an error', async (t) => {
+test('stop waits up to drainTimeout and then answers errors', async (t) => {
   const { tool, entered } = makeGate()
   const server = await startTestServer(t, [tool], { drainTimeout: 30 })
   const client = await new RawClient(t, server.url).open()
@@ -60,7 +60,7 @@ test('stop can be called again and again, and await using stops too', async (t) 
   await listenOnce(other.port)
 })
 
-test('a port in use fails the start with LISTEN_FAILED, at once and without a crash loop', async (t) => {
+test('a port in use fails the start with LISTEN_FAILED at once', async (t) => {
   const first = await startTestServer(t, [count])
   const definition = defineServer({ name: 'second', version: '1', tools: [] })
   const start = startServer(definition, { transport: serveHttp({ port: first.port ?? 0 }), logger: false })
@@ -72,7 +72,7 @@ test('a port in use fails the start with LISTEN_FAILED, at once and without a cr
   assert.is(error.data.code, 'EADDRINUSE')
 })
 
-test('the tree is the one that is written down', async (t) => {
+test('the supervision tree is the documented one', async (t) => {
   const server = await startTestServer(t, [count])
   await new RawClient(t, server.url).open()
   const show = ({ id, kind, strategy, children }: ReturnType<Server['inspect']>): unknown => [
@@ -95,7 +95,7 @@ test('the tree is the one that is written down', async (t) => {
   ])
 })
 
-test('a server lives below a supervisor of its user, and stops with it in order', async (t) => {
+test('a server runs below a user supervisor and stops with it in order', async (t) => {
   const { tool, entered, leave } = makeGate()
   const definition = defineServer({ name: 'embedded', version: '1', tools: [tool] })
   const supervisor = await startSupervisor({ strategy: 'one_for_one', logger: false })
@@ -123,7 +123,7 @@ test('two servers of one name in one tree are refused', async (t) => {
   assert.is((other.extra as Server).name, 'other')
 })
 
-test('a session without a message, a request or a reader ends after its idle time', async (t) => {
+test('a session without messages, requests or readers idles out', async (t) => {
   const clock = createFakeClock()
   const server = await startTestServer(t, [count, echo], { idleTimeout: 60_000, clock })
   const clients = await Promise.all(

@@ -13,7 +13,7 @@ const call = (name: string, args: object = {}) => ({
   params: { name, arguments: args, _meta: { progressToken: 'p' } },
 })
 
-test('what a tool tells before it returns at once comes before its answer', async (t) => {
+test('notifications of a synchronous tool precede its answer', async (t) => {
   const tell = defineTool({
     name: 'tell',
     run(_args, ctx) {
@@ -30,7 +30,7 @@ test('what a tool tells before it returns at once comes before its answer', asyn
   assert.equal(answer?.result, { content: [{ type: 'text', text: 'told' }] })
 })
 
-test('a synchronous tool that fails by name is answered with isError, and its request is told of with a duration', async (t) => {
+test('a synchronous tool that fails by name is isError and emits a duration', async (t) => {
   const fail = defineTool({
     name: 'fail',
     run() {
@@ -53,7 +53,7 @@ test('a synchronous tool that fails by name is answered with isError, and its re
   )
 })
 
-test('a schema that waits and a tool that does not, a thenable that is no promise: both are answered', async (t) => {
+test('a tool with an async schema, or a thenable result, is answered', async (t) => {
   const input = z.object({ text: z.string().refine(async (value) => value !== 'bad', 'must not be bad') })
   const late = defineTool({ name: 'late', input, run: ({ text }) => text })
   const foreign = defineTool({

@@ -28,7 +28,7 @@ function memoryLogger(): { lines: Line[]; logger: Logger } {
   return { lines, logger: { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') } }
 }
 
-test('an operator chooses for each category from which level on it is written', async (t) => {
+test('each log category has its own level', async (t) => {
   const { lines, logger } = memoryLogger()
   const logLevels: LogLevels = {
     'server.session': 'debug',
@@ -75,7 +75,7 @@ test('without a logger of the program the lines go to standard error, as JSON', 
   )
 })
 
-test('what nobody asked for is neither written nor made', async (t) => {
+test('unwanted categories are neither built nor written', async (t) => {
   const { lines, logger } = memoryLogger()
   const server = await startTestServer(t, [count], {
     logger,
@@ -87,7 +87,7 @@ test('what nobody asked for is neither written nor made', async (t) => {
   assert.equal(lines, [])
 })
 
-test('a server over HTTP whose sessions end with its program says so, once, and what to do', async (t) => {
+test('an HTTP server with memory sessions says once that they end with the program', async (t) => {
   const sessionIds = sealedIds({ keys: ['a key of these tests, and of no other'] })
   const store = createMemoryStore()
   for (const [options, times] of [
@@ -114,7 +114,7 @@ test('a server over HTTP whose sessions end with its program says so, once, and 
   }
 })
 
-test('levels that are none are refused at once, and so are categories', async (t) => {
+test('wrong log levels and categories are refused at once', async (t) => {
   for (const logLevels of [{ crash: 'loud' }, { nothing: 'debug' }, 'debug'])
     try {
       await startTestServer(t, [count], { logLevels: logLevels as never })
@@ -125,7 +125,7 @@ test('levels that are none are refused at once, and so are categories', async (t
 })
 
 for (const ids of ['random', 'sealed'] as const) {
-  test(`no event and no line has in it what may be secret, with ${ids} ids`, async (t) => {
+  test(`events and log lines contain no secret, with ${ids} ids`, async (t) => {
     const { lines, logger } = memoryLogger()
     const told: unknown[] = []
     for (const name of [...upper, ...lower, 'crash', 'supervisor', 'progress', 'stray', 'notice']) {

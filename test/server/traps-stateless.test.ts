@@ -95,14 +95,14 @@ test('trap 8 and 9: an envelope needs capabilities, and no clientInfo', async (t
   assert.equal((await send(posted('tools/list'))).status, 200)
 })
 
-test('trap 10: what one request declares is not known to the next', async (t) => {
+test('trap 10: capabilities of one request do not carry over to the next', async (t) => {
   const { send } = await start(t)
   const asks = { name: 'asks', _meta: { [metaKeys.clientCapabilities]: { elicitation: {} } } }
   assert.is((await send(posted('tools/call', asks))).messages[0]?.result?.resultType, 'input_required')
   assert.equal(told(await send(call('asks'))), [400, -32021, undefined])
 })
 
-test('trap 11, 12 and 13: header and body have to say the same, and something that is spoken', async (t) => {
+test('trap 11, 12 and 13: header and body agree on a supported revision', async (t) => {
   const { send } = await start(t)
   const other = { [metaKeys.protocolVersion]: '2025-11-25' }
   assert.equal(told(await send(withMeta('tools/list', other))), [400, -32020, undefined])
@@ -179,7 +179,7 @@ test('trap 61: headers of sessions are ignored and never sent back', async (t) =
   assert.equal([answer.status, answer.headers['mcp-session-id']], [200, undefined])
 })
 
-test('trap 63a and 72: a capability that the client lacks is 400, or in the stream once that is open', async (t) => {
+test('trap 63a and 72: a missing capability is 400, or in the stream once it is open', async (t) => {
   const { send } = await start(t)
   const early = await send(call('asks'))
   assert.equal(told(early), [400, -32021, undefined])
@@ -202,7 +202,7 @@ test('trap 78: nothing is logged that the request has not asked for', async (t) 
   ])
 })
 
-test('what 2026-07-28 does not have is told to nobody', async (t) => {
+test('2026-07-28 clients get no notification that it lacks', async (t) => {
   const { send } = await start(t)
   assert.equal(told(await send(call('chatty'))), [200, undefined, 'false'])
 })
@@ -213,14 +213,14 @@ test('trap 79: bad arguments are for the model', async (t) => {
   assert.equal([status, messages[0]?.result?.isError, messages[0]?.error], [200, true, undefined])
 })
 
-test('trap 84: a resource that is not there is -32602 with its uri', async (t) => {
+test('trap 84: a missing resource is -32602 with its uri', async (t) => {
   const { send } = await start(t)
   const answer = await send(posted('resources/read', { uri: 'x:none' }))
   assert.equal(told(answer), [200, -32602, undefined])
   assert.equal(answer.messages[0]?.error?.data, { uri: 'x:none' })
 })
 
-test('trap 92: 150 suggestions become 100 and word of more', async (t) => {
+test('trap 92: 150 suggestions become 100 with hasMore', async (t) => {
   const { send } = await start(t)
   const params = { ref: { type: 'ref/prompt', name: 'p' }, argument: { name: 'a', value: '' } }
   const { completion } = ((await send(posted('completion/complete', params))).messages[0]?.result ?? {}) as {
@@ -229,7 +229,7 @@ test('trap 92: 150 suggestions become 100 and word of more', async (t) => {
   assert.equal([completion.values.length, completion.hasMore], [100, true])
 })
 
-test('every result says that it is complete and whose it is', async (t) => {
+test('every result is complete and names its server', async (t) => {
   const { send } = await start(t)
   const ref = { type: 'ref/prompt', name: 'p' }
   const requests: [method: string, params?: object][] = [
@@ -253,7 +253,7 @@ test('every result says that it is complete and whose it is', async (t) => {
   }
 })
 
-test('an initialize beside it opens a session of an older revision', async (t) => {
+test('initialize on the same server opens a handshake session', async (t) => {
   const { send, server } = await start(t)
   const answer = await send({ body: initialize(), headers: {} })
   assert.equal([answer.status, answer.messages[0]?.result?.protocolVersion], [200, '2025-11-25'])

@@ -21,7 +21,7 @@ function forEach(
       check(await (await startTrapped(t)).open('raw', revision, all), revision))
 }
 
-test('trap 1: a version nobody knows is answered with one that the server speaks', async (t) => {
+test('trap 1: an unknown version gets one that the server speaks', async (t) => {
   const client = await startTrapped(t)
   for (const asked of ['2099-01-01', '1.0', '', '2026-07-28']) {
     const { status, messages } = await client.post(initialize('raw', asked))
@@ -30,7 +30,7 @@ test('trap 1: a version nobody knows is answered with one that the server speaks
 })
 
 for (const revision of revisions)
-  test(`trap 3 and 4, ${revision}: lists and ping are answered before notifications/initialized`, async (t) => {
+  test(`trap 3 and 4, ${revision}: lists and ping are answered before initialized`, async (t) => {
     const client = await startTrapped(t)
     const answer = await client.post(initialize('raw', revision, all))
     client.sessionId = String(answer.headers['mcp-session-id'])
@@ -254,7 +254,7 @@ forEach(6, 'a revision has its own methods, and no others', revisions, async (cl
   for (const [method, code] of names) assert.is((await client.ask(method)).error?.code, code, method)
 })
 
-test('the demand for a page to be visited has the code that the revision knows', async (t) => {
+test('a URL elicitation error has the code of the revision', async (t) => {
   const client = await startTrapped(t)
   for (const revision of revisions) {
     client.sessionId = undefined

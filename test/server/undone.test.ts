@@ -24,7 +24,7 @@ async function start(t: TestContext, options: object): Promise<Server> {
   return server
 }
 
-test('a session whose hooks are over is remembered by nobody', async (t) => {
+test('a session is forgotten once its hooks have run', async (t) => {
   const ended = heard<string>()
   const session = {
     init: () => {},
@@ -41,7 +41,7 @@ test('a session whose hooks are over is remembered by nobody', async (t) => {
   while (hooks() !== '0 sessions, 0 ending') await new Promise((resolve) => setImmediate(resolve))
 })
 
-test('a save ends when what is too many is off the disk, and what was saved again meanwhile stays', async (t) => {
+test('a save ends once excess records are deleted, and a newer save stays', async (t) => {
   const folder = makeFolder(t)
   const store = createFileStore({ folder, maxSessions: 2 })
   for (let round = 1; round <= 30; round++) {
@@ -56,7 +56,7 @@ test('a save ends when what is too many is off the disk, and what was saved agai
   }
 })
 
-test('an unfinished file is removed when it was not touched for more than a minute, and not before', async (t) => {
+test('a temporary file is removed after a minute without writes, not before', async (t) => {
   const folder = makeFolder(t)
   const now = 1_000_000_000
   const names = {
@@ -77,7 +77,7 @@ test('an unfinished file is removed when it was not touched for more than a minu
   )
 })
 
-test('64 handlers of notifications run at once in a session, the next one is dropped, and each that ends makes room', async (t) => {
+test('a session runs 64 notification handlers; the next is dropped until one ends', async (t) => {
   const news = heard<number>()
   const leave: (() => void)[] = []
   const ping = defineTool({ name: 'ping', run: () => 'pong' })
@@ -102,7 +102,7 @@ test('64 handlers of notifications run at once in a session, the next one is dro
   for (const go of leave.splice(0)) go()
 })
 
-test('what a handler logs is JSON: nothing is null', async (t) => {
+test('a log of undefined is sent as null', async (t) => {
   const tool = defineTool({ name: 'odd', run: (_args, ctx) => String(ctx.log('error', undefined)) })
   const server = await start(t, { tools: [tool], logging: true })
   const client = await new RawClient(t, server.url).open()

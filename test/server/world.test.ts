@@ -34,7 +34,7 @@ const visit = defineTool({
 })
 const definition = defineServer({ name: 'test', version: '1', tools: [count, visit] })
 
-test('session ids, the date of the lists, cursors and ids of questions come from it', async (t) => {
+test('session ids, list dates, cursors and question ids use the world', async (t) => {
   const world = drawnWorld()
   const saved: SessionRecord[] = []
   const store = { load: () => undefined, save: (one: SessionRecord) => saved.push(one), delete: () => {} }
@@ -50,7 +50,7 @@ test('session ids, the date of the lists, cursors and ids of questions come from
 })
 
 for (const era of ['handshake', 'modern'] as const)
-  test(`a page to visit and the state of a call come from it (${era})`, async (t) => {
+  test(`URL elicitations and request state use the world (${era})`, async (t) => {
     const world = drawnWorld()
     const server = await startServer(definition, { transport: serveHttp(), logger: false, clock: world })
     t.after(() => server.stop())
@@ -91,7 +91,7 @@ test('a server in the tree of another has its world', async (t) => {
   assert.match(String(session?.id), /^drawn-id-/)
 })
 
-test('sealed ids that were made before the server end by its date', async (t) => {
+test('earlier sealed ids expire by the date of the server world', async (t) => {
   const world = drawnWorld()
   const sessionIds = sealedIds({ keys })
   const server = await startTestServer(t, [count], { clock: world, sessionIds })
@@ -104,7 +104,7 @@ test('sealed ids that were made before the server end by its date', async (t) =>
   assert.is(own.now(world), 1_000)
 })
 
-test('a store that was made before its server has the time of the first one that opens it', async (t) => {
+test('a store made before its server uses the time of the first that opens it', async (t) => {
   const store = createMemoryStore({ idleTimeout: 10 })
   const time = { now: 0 }
   openStore(store, { ...worldAt(0), now: () => time.now })
@@ -125,7 +125,7 @@ test('a store that was made before its server has the time of the first one that
   assert.is((await stat(join(folder, String(names[0])))).mtimeMs, drawn.date)
 })
 
-test('the keys that the processes of a server share come from it', async (t) => {
+test('keys shared by server processes come from the world', async (t) => {
   const module = new URL('./processes/_server.js', import.meta.url)
   const world = drawnWorld()
   const { server } = readProcessesOptions(module, { transport: serveHttp() }, world)

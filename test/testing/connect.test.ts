@@ -26,7 +26,7 @@ test('a connected client calls the tools of the server, and both end with the pa
   assert.equal(ended, ['closed', 'shutdown'])
 })
 
-test('closing twice is closing once, and what fails to start leaves nothing', async () => {
+test('close can be repeated, and a failed start leaves nothing', async () => {
   const pair = await connect(counting)
   await Promise.all([pair.close(), pair.close()])
   await pair.close()
@@ -58,7 +58,7 @@ test('options of the server, the client and both reach them, and more clients jo
   await until(() => lines.length > 0)
 })
 
-test('a client is the user that the test says, and others may join; scopes are checked', async () => {
+test('a test names the user of a client, adds other clients and has scopes checked', async () => {
   const who = defineTool({ name: 'who', run: (_, ctx) => String(ctx.principal?.subject) })
   const admin = defineTool({ name: 'admin', scopes: ['admin'], run: () => 'done' })
   const definition = defineServer({ name: 'users', version: '1', tools: [who, admin, count] })
@@ -89,7 +89,7 @@ test('a client is the user that the test says, and others may join; scopes are c
   )
 })
 
-test('a logger of one side is that of this side alone', async () => {
+test('a logger for one side is used by that side only', async () => {
   const lines: string[] = []
   const write = (_: object, line: string): void => void lines.push(line)
   const logger = { debug: write, info: write, warn: write, error: write }
@@ -102,7 +102,7 @@ test('a logger of one side is that of this side alone', async () => {
   assert.not.ok(lines.some((line) => line.startsWith('server.')))
 })
 
-test('a fake clock is the clock of both, and a pair that waits for time can be closed', async () => {
+test('both sides share the fake clock, and a waiting pair can close', async () => {
   const clock = fakeClock()
   const entered = heard<AbortSignal>()
   const wait = defineTool({
@@ -130,7 +130,7 @@ test('a fake clock is the clock of both, and a pair that waits for time can be c
   await entered.next()
 })
 
-test('who calls what crashes is told the message and the stack, with the causes', async () => {
+test('a test client gets message, stack and causes of a crash', async () => {
   const refused = new TypeError('no route to host')
   const lookUp = (): never => {
     throw new RangeError('DB down', { cause: refused })
@@ -180,7 +180,7 @@ test('who calls what crashes is told the message and the stack, with the causes'
   assert.equal([text, cause], ['Internal error', undefined])
 })
 
-test('a server of a test starts whatever the environment says of servers', async (t) => {
+test('a test server starts whatever the environment says', async (t) => {
   const before = process.env.CADUCEUS_SERVER
   process.env.CADUCEUS_SERVER = '0'
   t.after(() => {

@@ -10,7 +10,7 @@ const test = suite('testing: crash')
 
 const counting = defineServer({ name: 'counting', version: '1', tools: [count] })
 
-test('a session that crashes is reported like a bug of its own, and comes back with its state', async (t) => {
+test('a crashed session is reported like a bug and restored with its state', async (t) => {
   const { client, server, close } = await connect(counting)
   t.after(close)
   await client.callTool('count')
@@ -55,7 +55,7 @@ test('a supervisor that has to restart too often gives up, as with real bugs', a
   assert.is((await rejection(crash(client))).code, 'NOPROC')
 })
 
-test('what cannot crash is named', async (t) => {
+test('crash() refuses what cannot crash by name', async (t) => {
   const registry = new Registry()
   const tree = await startSupervisor({ strategy: 'one_for_one', registry, logger: false })
   t.after(() => tree[Symbol.asyncDispose]())

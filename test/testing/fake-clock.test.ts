@@ -23,7 +23,7 @@ function outcomeOf(call: Promise<unknown>): { now: string } {
 }
 
 for (const ms of lengths)
-  test(`a call that may take ${ms} ms has timed out after advance(${ms}), and not before`, async () => {
+  test(`a call timeout of ${ms} ms ends exactly after advance(${ms})`, async () => {
     const clock = fakeClock()
     const server = scriptedServer({ 'tools/call': () => undefined })
     const client = startClient({ transport: server.transport, clock, logger: false })
@@ -36,7 +36,7 @@ for (const ms of lengths)
     await client.close()
   })
 
-test('calls that wait for a connection, progress, and calls that are made again are as exact', async () => {
+test('waits for a connection, progress and retries are exact on the fake clock', async () => {
   const clock = fakeClock()
   let tries = 0
   const server = scriptedServer({
@@ -59,7 +59,7 @@ test('calls that wait for a connection, progress, and calls that are made again 
   await client.close()
 })
 
-test('calls of an actor are as exact', async () => {
+test('actor calls time out exactly on the fake clock', async () => {
   for (const ms of lengths) {
     const clock = createFakeClock()
     const behaviour = defineActor({
@@ -75,7 +75,7 @@ test('calls of an actor are as exact', async () => {
   }
 })
 
-test('the timeout of a tool is as exact', async () => {
+test('a tool times out exactly on the fake clock', async () => {
   const clock = fakeClock()
   let begun = (): void => {}
   const started = new Promise<void>((resolve) => {

@@ -26,7 +26,7 @@ async function serve(t: TestContext) {
   return { server, connect: pair.connect }
 }
 
-test('it shakes hands when it is told to, and answers the questions of the server', async (t) => {
+test('a scripted client shakes hands on demand and answers questions', async (t) => {
   const { server, connect } = await serve(t)
   await using client = await scriptedClient(connect, { 'roots/list': { roots: [{ uri: 'file:///a' }] } })
   assert.equal(await server.sessions(), [])
@@ -39,7 +39,7 @@ test('it shakes hands when it is told to, and answers the questions of the serve
   assert.equal(session?.capabilities, { roots: { listChanged: true } })
 })
 
-test('it breaks rules when it is told to, and hears what the server says to that', async (t) => {
+test('a scripted client can break rules and see the reaction', async (t) => {
   const { connect } = await serve(t)
   await using client = await scriptedClient(connect)
   const early = await rejection(client.request('tools/list'))
@@ -55,7 +55,7 @@ test('it breaks rules when it is told to, and hears what the server says to that
   assert.ok(isObject(error) && error.code === -32601)
 })
 
-test('it never comes back by itself: what it asked and its end are told', async (t) => {
+test('a scripted client does not reconnect and reports its end', async (t) => {
   const { server, connect } = await serve(t)
   const client = await scriptedClient(connect)
   t.after(() => client.close())
@@ -73,7 +73,7 @@ test('it never comes back by itself: what it asked and its end are told', async 
   assert.is((await rejection(scriptedClient(connect))).code, 'CONNECT_FAILED')
 })
 
-test('a question that is not answered in time rejects, and the script decides whether one is answered at all', async (t) => {
+test('an unanswered question rejects at its timeout, and scripts may stay silent', async (t) => {
   const { connect } = await serve(t)
   await using client = await scriptedClient(connect, { 'roots/list': () => undefined })
   await client.initialize()
@@ -84,7 +84,7 @@ test('a question that is not answered in time rejects, and the script decides wh
   assert.is((await call).code, 'SEND_FAILED')
 })
 
-test('it goes over any transport, HTTP too', async (t) => {
+test('a scripted client uses any transport, HTTP included', async (t) => {
   const server = await startServer(definition, { transport: serveHttp(), logger: false })
   t.after(() => server.stop())
   await using client = await scriptedClient(http(String(server.url)))

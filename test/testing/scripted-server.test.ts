@@ -19,7 +19,7 @@ function play(t: TestContext, script: Script<ScriptedServer>, options: Partial<S
   return { server, client }
 }
 
-test('it shakes hands, answers what its script says, and says what it has not', async (t) => {
+test('a scripted server shakes hands and answers by its script', async (t) => {
   const { server, client } = play(t, {
     'tools/list': { tools: [] },
     'tools/call': done,
@@ -38,7 +38,7 @@ test('it shakes hands, answers what its script says, and says what it has not', 
   )
 })
 
-test('answers may be errors, functions, late or missing, and one for each request', async (t) => {
+test('scripted answers may be errors, functions, late, missing or queued', async (t) => {
   const { client } = play(t, {
     'tools/call': [
       new McpError(-32000, 'not yet', { data: { wait: 1 } }),
@@ -62,7 +62,7 @@ test('answers may be errors, functions, late or missing, and one for each reques
   for (let i = 0; i < 2; i++) assert.is((await client.callTool('a')).text, 'done')
 })
 
-test('a handshake that goes wrong is written down like anything else', async (t) => {
+test('a failed handshake is recorded like other messages', async (t) => {
   const initialize = {
     protocolVersion: '1999-01-01',
     capabilities: {},
@@ -87,7 +87,7 @@ test('a dropped connection is a new one soon, and refused ones are tried again',
   assert.is((await client.callTool('a')).text, 'done')
 })
 
-test('it notifies and asks by itself, and what it asks is answered', async (t) => {
+test('a scripted server can notify and ask, and gets the answers', async (t) => {
   const { server, client } = play(t, {})
   const news = heard<object>()
   client.onNotification('custom/news', news.add)
@@ -101,7 +101,7 @@ test('it notifies and asks by itself, and what it asks is answered', async (t) =
   assert.is(refused.code, -32601)
 })
 
-test('what is no message can be sent as it stands, and the client counts it', async (t) => {
+test('a scripted server can send junk, which the client counts', async (t) => {
   const { server, client } = play(t, {
     'tools/call': (_, server) => {
       server.send('no JSON at all')
@@ -114,7 +114,7 @@ test('what is no message can be sent as it stands, and the client counts it', as
   assert.equal([junk, unknown, server.connections], [1, 1, 1])
 })
 
-test('a script that is none, and a number of refusals that is none, are refused', () => {
+test('a wrong script or number of refusals is refused', () => {
   assert.throws(() => scriptedServer([] as never), /script: expected an object of answers by method/)
   assert.throws(() => scriptedServer({}, { refuse: -1 }), /refuse: expected a number of 0 or more, got -1/)
 })

@@ -9,7 +9,7 @@ const test = suite('testing: until')
 
 const counting = defineServer({ name: 'counting', version: '1', tools: [count] })
 
-test('an event is waited for by its name, on every floor', async (t) => {
+test('until() waits for an event by name, on every floor', async (t) => {
   const listening = until('transport.listener', ({ server }) => server === 'counting')
   const opened = until('server.session', ({ type }) => type === 'opened')
   const called = until('server.request', ({ type, method }) => type === 'stop' && method === 'tools/call')
@@ -24,7 +24,7 @@ test('an event is waited for by its name, on every floor', async (t) => {
   assert.is((await restarted).supervisor, 'client client')
 })
 
-test('a condition is looked at after events until it holds, also where the look takes time', async (t) => {
+test('until checks its condition after events, also if the check is async', async (t) => {
   const { client, server, close } = await connect(counting)
   t.after(close)
   await until(async () => (await server.sessions()).length === 1)
@@ -40,7 +40,7 @@ test('a condition is looked at after events until it holds, also where the look 
   assert.is(thrown.message, 'a bug in the test')
 })
 
-test('the states of a client are waited for, the present one first', async (t) => {
+test('until() waits for client states, from the present one on', async (t) => {
   const { client, server, close } = await connect(counting, { client: { backoff: { base: 1, cap: 1 } } })
   t.after(close)
   const ready = await until(client, ({ phase }) => phase === 'ready')
@@ -50,7 +50,7 @@ test('the states of a client are waited for, the present one first', async (t) =
   assert.ok((await lost).reason instanceof Error)
 })
 
-test('what does not come in time says what came instead', async (t) => {
+test('a timed out until() names what came instead', async (t) => {
   const clock = fakeClock()
   const { client, close } = await connect(counting)
   t.after(close)
@@ -75,7 +75,7 @@ test('what does not come in time says what came instead', async (t) => {
   assert.is((await rejection(until('crash', undefined, { signal: controller.signal }))).message, 'enough')
 })
 
-test('a recording has every event from its beginning to its end, and hands out each once', async (t) => {
+test('a recording has each event between start and end, and gives it once', async (t) => {
   const { client, close } = await connect(counting)
   t.after(close)
   const requests = record('server.request')
@@ -97,7 +97,7 @@ test('a recording has every event from its beginning to its end, and hands out e
   )
 })
 
-test('a name that no event has, and options that are none, are refused', async () => {
+test('unknown event names and wrong options are refused', async () => {
   assert.throws(() => record('nothing' as 'crash'), /event: expected one of crash, supervisor/)
   assert.is((await rejection(until('nothing' as 'crash'))).code, 'BAD_OPTION')
   assert.is((await rejection(until('crash', 1 as never))).code, 'BAD_OPTION')

@@ -59,7 +59,7 @@ const all = [
 export function transportSuite(name: string, start: StartCarrier): Suite {
   const test = suite(`${name}: every transport`, { timeout: 15_000 })
 
-  test('a client initializes, and hears who the server is', async (t) => {
+  test('a client initializes and learns who the server is', async (t) => {
     const client = await connected(t, await start(t))
     assert.equal(client.server?.info, { name: 'suite', version: '1.0.0' })
     assert.is(client.server?.instructions, 'Be kind.')
@@ -67,7 +67,7 @@ export function transportSuite(name: string, start: StartCarrier): Suite {
     await client.ping()
   })
 
-  test('tools are listed and called, whatever characters there are', async (t) => {
+  test('tools are listed and called with any characters', async (t) => {
     const client = await connected(t, await start(t))
     const { tools } = await client.listTools()
     assert.equal(
@@ -87,7 +87,7 @@ export function transportSuite(name: string, start: StartCarrier): Suite {
     assert.is(result.text, 'stepped')
   })
 
-  test('a call that is given up is cancelled on the server, and others go on', async (t) => {
+  test('an aborted call is cancelled at the server, and others go on', async (t) => {
     const client = await connected(t, await start(t))
     const controller = new AbortController()
     const entered = heard<number>()
@@ -101,7 +101,7 @@ export function transportSuite(name: string, start: StartCarrier): Suite {
     while ((await text(client, 'aborted')) !== '1');
   })
 
-  test('errors are told as what they are, and end nothing', async (t) => {
+  test('errors keep their kind and end nothing', async (t) => {
     const client = await connected(t, await start(t))
     const unknown = await settled(client, 'nowhere')
     assert.ok(unknown instanceof McpError && unknown.code === -32602, String(unknown))
@@ -115,12 +115,12 @@ export function transportSuite(name: string, start: StartCarrier): Suite {
     assert.is(await text(client, 'count'), '1')
   })
 
-  test('a question of the server in the middle of a call reaches the client, and its answer the call', async (t) => {
+  test('a question during a call reaches the client, and its answer the call', async (t) => {
     const client = await connected(t, await start(t))
     assert.is(await text(client, 'ask'), 'the client is there')
   })
 
-  test('a message of two mebibytes arrives whole, both ways', async (t) => {
+  test('a 2 MiB message arrives whole, both ways', async (t) => {
     const client = await connected(t, await start(t))
     const big = 'mögen täte '.repeat(180_000)
     assert.is(await text(client, 'echo', { text: big }), big)
@@ -146,7 +146,7 @@ export function transportSuite(name: string, start: StartCarrier): Suite {
     assert.is(await text(b, 'count'), '2')
   })
 
-  test('a change of the list of tools reaches the client without being asked for', async (t) => {
+  test('a change of the tool list is sent to the client', async (t) => {
     const client = await connected(t, await start(t))
     const changes = heard<unknown>()
     client.onNotification('notifications/tools/list_changed', changes.add)
@@ -156,7 +156,7 @@ export function transportSuite(name: string, start: StartCarrier): Suite {
     assert.is(tools.at(-1)?.name, 'grown')
   })
 
-  test('a session whose process is killed fails what it was working on, and goes on with its state', async (t) => {
+  test('a killed session fails its calls and returns with its state', async (t) => {
     const client = await connected(t, await start(t))
     assert.is(await text(client, 'count'), '1')
     const waiting = await entered(client)
@@ -167,7 +167,7 @@ export function transportSuite(name: string, start: StartCarrier): Suite {
     assert.is(client.inspect().counts.sessions, 1)
   })
 
-  test('a killed group of the server comes back, with the session and its state', async (t) => {
+  test('a killed server group returns with the session and its state', async (t) => {
     const client = await connected(t, await start(t))
     assert.is(await text(client, 'count'), '1')
     const waiting = await entered(client)
@@ -178,7 +178,7 @@ export function transportSuite(name: string, start: StartCarrier): Suite {
     assert.is(client.inspect().counts.sessions, 1)
   })
 
-  test('a server that was stopped and started again has its clients back, in new sessions', async (t) => {
+  test('clients return with new sessions to a server that was restarted', async (t) => {
     const carrier = await start(t)
     const client = await connected(t, carrier)
     await text(client, 'count')
@@ -188,7 +188,7 @@ export function transportSuite(name: string, start: StartCarrier): Suite {
     assert.is(client.inspect().counts.sessions, 2)
   })
 
-  test('what outlives the group comes back, too, at the same place, when it is killed', async (t) => {
+  test('killed holdings return at the same address, with new sessions', async (t) => {
     const carrier = await start(t)
     if (carrier.sessions === undefined) return // the pipes of a process cannot be taken twice
     const client = await connected(t, carrier)
@@ -197,7 +197,7 @@ export function transportSuite(name: string, start: StartCarrier): Suite {
     assert.is(await text(client, 'count'), '1')
   })
 
-  test('a client that closes ends its session, and what it was waiting for', async (t) => {
+  test('a closing client ends its session and rejects its waiting calls', async (t) => {
     const carrier = await start(t)
     const client = await connected(t, carrier)
     const waiting = await entered(client)

@@ -39,12 +39,12 @@ for (const [name, make] of Object.entries(makers)) {
     })
   }
 
-  test(`${name}: times as long as you like are taken`, () => {
+  test(`${name}: times of any length are accepted`, () => {
     for (const field of times)
       for (const ms of [0.5, 2 ** 31, 1e15, Number.POSITIVE_INFINITY]) make({ [field]: ms })
   })
 
-  test(`${name}: an option that there is not is refused, and so is what is no object`, () => {
+  test(`${name}: unknown options and non-objects are refused`, () => {
     refuses(() => make({ timeoutMs: 1 }), 'timeoutMs')
     if (name !== 'stdio') refuses(() => make(null as never), 'options')
   })
@@ -60,7 +60,7 @@ for (const [field, options] of [
 }
 
 for (const name of ['http', 'sse', 'websocket'] as const) {
-  test(`${name}: headers, tls and auth that cannot be are refused, and no secret is shown`, () => {
+  test(`${name}: wrong headers, tls and auth are refused without showing secrets`, () => {
     const make = makers[name] as Make
     for (const [field, options] of [
       ['headers', { headers: 'secret' }],

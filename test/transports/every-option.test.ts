@@ -232,30 +232,30 @@ for (const [name, { make, options }] of Object.entries(factories)) {
       for (const value of kinds[kind].wrong) refuses(() => make({ [option]: value }), option, value)
     })
 
-    test(`${name}: a right ${option} is taken, and undefined is the default`, () => {
+    test(`${name}: a valid ${option} is accepted, and undefined is the default`, () => {
       for (const value of [...kinds[kind].right, undefined])
         if (option !== 'auth' || value === undefined) make({ [option]: value })
     })
   }
 
-  test(`${name}: what bounds a message has one name; the former ones say which`, () => {
+  test(`${name}: maxMessageBytes is named by its former names`, () => {
     for (const former of ['maxBodyBytes', 'maxLineBytes']) {
       const error = refuses(() => make({ [former]: 1_000 }), former, 1_000)
       assert.match(error.message, 'did you mean "maxMessageBytes"?')
     }
   })
 
-  test(`${name}: an option that there is not is refused`, () => {
+  test(`${name}: an unknown option is refused`, () => {
     refuses(() => make({ timeoutMs: 1 }), 'timeoutMs', 1)
   })
 }
 
-test('mount: options of a port are refused, for it has none', () => {
+test('mount: port options are refused, as it has no port', () => {
   for (const option of ['port', 'host', 'path', 'tls', 'server', 'health', 'maxConnections', 'bodyTimeout'])
     refuses(() => mount({ [option]: 1 } as object), option, 1)
 })
 
-test('shareClients: the former name of maxMessageBytes says which it is now', async () => {
+test('shareClients: the former name of maxMessageBytes is explained', async () => {
   const options = { path: '/tmp/x', maxLineBytes: 1_000 } as never
   const error = await Promise.resolve()
     .then(() => shareClients([], options))
@@ -266,7 +266,7 @@ test('shareClients: the former name of maxMessageBytes says which it is now', as
   assert.match(String(error), 'did you mean "maxMessageBytes"?')
 })
 
-test('an option of options that there is not is refused with its place', () => {
+test('an unknown nested option is refused with its path', () => {
   const issuer = 'https://as.example'
   const auth = { resource: 'https://h/mcp', authorizationServers: [issuer], timeoutMs: 1 } as never
   const placed: Readonly<Record<string, () => unknown>> = {

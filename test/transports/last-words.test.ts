@@ -18,7 +18,7 @@ test('the last answer of a server that ends without a newline is read', async (t
   assert.equal((await link.closed()).error?.data, { exitCode: 3, signal: null, stderr: [] })
 })
 
-test('what is sent on a connection that is over, or that was never made, is told as lost', async (t) => {
+test('messages on an ended or never opened connection are reported as lost', async (t) => {
   const made: LinkEvents[] = []
   const sent: string[] = []
   const transport: ClientTransport = {
@@ -46,7 +46,7 @@ test('what is sent on a connection that is over, or that was never made, is told
   )
 })
 
-test('a WebSocket that is closed while it is being opened is closed in order, and was never open', async (t) => {
+test('a WebSocket closed while it opens closes in order and was never open', async (t) => {
   const server = new WebSocketServer({ port: 0, host: '127.0.0.1', handleProtocols: () => 'mcp' })
   if (server.address() === null) await new Promise((resolve) => server.once('listening', resolve))
   t.after(() => {

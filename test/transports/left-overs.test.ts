@@ -25,7 +25,7 @@ const plain = (body: Readable): HttpResponse => ({
   text: async () => '',
 })
 
-test('a stream that is opened again and again keeps one listener of its connection, and no timer', async () => {
+test('a stream reopened again and again keeps one listener and no timer', async () => {
   const clock = createFakeClock()
   const controller = new AbortController()
   const { signal } = controller
@@ -60,7 +60,7 @@ test('a stream that is opened again and again keeps one listener of its connecti
   assert.equal([clock.pending, getEventListeners(signal, 'abort').length], [0, 0])
 })
 
-test('of a body that nobody wants 128 KiB are read, and not a byte more', async () => {
+test('128 KiB of an unwanted body are read, and not a byte more', async () => {
   for (const [bytes, isCut] of [
     [128 * 1024, false],
     [128 * 1024 + 1, true],
@@ -74,7 +74,7 @@ test('of a body that nobody wants 128 KiB are read, and not a byte more', async 
   }
 })
 
-test('a request that was given up before it is sent is refused with the reason', async () => {
+test('a request aborted before it is sent rejects with the reason', async () => {
   const reason = new Error('given up')
   const dispatcher = { dispatch: () => true } as unknown as UndiciDispatcher
   const request = { path: '/', method: 'GET', headers: {}, signal: AbortSignal.abort(reason) } as const
@@ -82,7 +82,7 @@ test('a request that was given up before it is sent is refused with the reason',
   assert.is(await failed, reason)
 })
 
-test('an answer of 16 KiB needs no room, and one with a byte more all that it has', () => {
+test('an answer up to 16 KiB needs no budget, a longer one all its bytes', () => {
   const asked: number[] = []
   const room = {
     add: (bytes: number) => {
@@ -99,7 +99,7 @@ test('an answer of 16 KiB needs no room, and one with a byte more all that it ha
   assert.equal(asked, [16 * 1024 + 2])
 })
 
-test('a stream whose reader is behind is cut when it is closed, and any other is ended', () => {
+test('closing a stream cuts it if its reader is behind, and else ends it', () => {
   for (const [left, done] of [
     [0, 'ended'],
     [2_000, 'cut'],

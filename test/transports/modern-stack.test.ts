@@ -73,7 +73,7 @@ for (const [transport, connect] of Object.entries(connections)) {
     })
   }
 
-  test('the server tells what it is, without a session', async (t) => {
+  test('server/discover works without a session', async (t) => {
     const { server, ask } = await start(t)
     const { result } = await ask(request('d', 'server/discover')).next()
     assert.equal([result?.resultType, result?.supportedVersions], ['complete', [modern]])
@@ -91,7 +91,7 @@ for (const [transport, connect] of Object.entries(connections)) {
     assert.equal([id, result?.content], [1, [{ type: 'text', text: 'stepped' }]])
   })
 
-  test('what is cancelled ends in the server', async (t) => {
+  test('a cancelled call ends at the server', async (t) => {
     const { ask } = await start(t)
     const meta = { ...(request(0, 'x').params?._meta as object), progressToken: 'p' }
     const asked = ask(request(1, 'tools/call', { name: 'wait' }, meta))
@@ -103,7 +103,7 @@ for (const [transport, connect] of Object.entries(connections)) {
     }
   })
 
-  test('a server that starts again says so to what is in flight, and serves on', async (t) => {
+  test('a restarting server tells open requests, and serves on', async (t) => {
     const { server, ask } = await start(t)
     const meta = { ...(request(0, 'x').params?._meta as object), progressToken: 'p' }
     const asked = ask(request(1, 'tools/call', { name: 'wait' }, meta))

@@ -30,7 +30,7 @@ async function start(t: TestContext, transport: ServerTransport): Promise<Server
   return server
 }
 
-test('HTTP+SSE: posts are taken from whom the stream belongs to, and the stream of nobody else ends', async (t) => {
+test('HTTP+SSE: a post of another principal is refused, and the stream goes on', async (t) => {
   const server = await start(t, serveSse(options))
   const { endpoint, messages } = await openStream(t, server, as('ada'))
   const post = async (message: object, headers: Record<string, string>) =>
@@ -51,7 +51,7 @@ test('HTTP+SSE: posts are taken from whom the stream belongs to, and the stream 
   assert.equal((await messages.next()).result?.content, [{ type: 'text', text: 'ada' }])
 })
 
-test('HTTP+SSE: who is not let in gets no stream, and a broken check costs its own request', async (t) => {
+test('HTTP+SSE: an unidentified client gets no stream; a broken check fails alone', async (t) => {
   const server = await start(t, serveSse(options))
   const { messages } = await openStream(t, server, as('ada'))
   const answers = ['refused', 'thrower', 'never'].map(async (name) => {
@@ -70,7 +70,7 @@ test('HTTP+SSE: who is not let in gets no stream, and a broken check costs its o
 
 for (const [name, serve] of Object.entries({ http: serveHttp, 'HTTP+SSE': serveSse }))
   for (const why of ['the client has left', 'the server has stopped'])
-    test(`${name}: who is asked who sends a request is told that ${why}`, async (t) => {
+    test(`${name}: authenticate is aborted when ${why}`, async (t) => {
       const asked = heard<AbortSignal>()
       const authenticate = (_: Peer, { signal }: { readonly signal: AbortSignal }) => {
         asked.add(signal)
@@ -91,7 +91,7 @@ for (const [name, serve] of Object.entries({ http: serveHttp, 'HTTP+SSE': serveS
       await answer
     })
 
-test('WebSocket: who is not let in gets no socket, and a broken check costs its own upgrade', async (t) => {
+test('WebSocket: an unidentified client gets no socket; a broken check fails alone', async (t) => {
   const errors: unknown[] = []
   t.after(subscribe('stray', ({ error }) => void errors.push(error)))
   const server = await start(t, serveWebSocket(options))
@@ -107,7 +107,7 @@ test('WebSocket: who is not let in gets no socket, and a broken check costs its 
   ])
 })
 
-test('a stranger who opens streams in a session costs it none of its own', async (t) => {
+test('streams opened by a stranger evict none of the session', async (t) => {
   const attach: ServerPort['attach'] = async (_id, outlet, peer) => {
     if (peer?.headers.authorization !== 'ada') throw new TransportError('SESSION_NOT_FOUND', 'not theirs')
     outlet.negotiated?.('2025-11-25')

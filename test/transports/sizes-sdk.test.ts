@@ -41,7 +41,7 @@ async function theirClient(t: TestContext, make: Make, way: Way, maxMessageBytes
 
 for (const make of ['sdk1', 'sdk2'] as const) {
   for (const way of ['stdio', 'http', 'sse', 'websocket'] as const) {
-    test(`the client of ${make} over ${way}: requests and answers of 5 MiB arrive, several at once`, async (t) => {
+    test(`${make} client over ${way}: several 5 MiB requests and answers arrive`, async (t) => {
       const client = await theirClient(t, make, way)
       const text = 'x'.repeat(fiveMiB)
       const measured = await Promise.all([1, 2, 3].map(() => client.call('measure', { text })))
@@ -53,7 +53,7 @@ for (const make of ['sdk1', 'sdk2'] as const) {
       for (const answer of made) assert.ok(answer === 'é'.repeat(fiveMiB / 2))
     })
 
-    test(`the client of ${make} over ${way}: an answer that our server does not send fails its call alone`, async (t) => {
+    test(`${make} client over ${way}: an answer too big to send fails its call alone`, async (t) => {
       const client = await theirClient(t, make, way, limit)
       const waiting = client.call('later')
       const error = await failureOf(client.call('make', { length: 2 * limit }))
@@ -64,7 +64,7 @@ for (const make of ['sdk1', 'sdk2'] as const) {
 
     // a socket is closed with 1009, and their client has no other
     if (way === 'websocket') continue
-    test(`the client of ${make} over ${way}: a request that our server does not take fails alone, and says why`, async (t) => {
+    test(`${make} client over ${way}: a request too big fails alone with a reason`, async (t) => {
       const client = await theirClient(t, make, way, limit)
       const waiting = client.call('later')
       const error = await failureOf(client.call('measure', long))
@@ -128,7 +128,7 @@ for (const { name, start, refusal } of servers) {
     for (const result of made) assert.ok(result.text === 'é'.repeat(fiveMiB / 2))
   })
 
-  test(`a server of ${name}: an answer that our client does not take fails its call alone, for good`, async (t) => {
+  test(`${name} server: an answer too big for our client fails its call alone`, async (t) => {
     const client = await reach(t, (await start(t, true))({ maxMessageBytes: limit }))
     const waiting = client.callTool('later')
     const error = await failureOf(client.callTool('make', { length: 2 * limit }, { retry: 'safe' }))
@@ -140,7 +140,7 @@ for (const { name, start, refusal } of servers) {
   })
 
   if (refusal !== undefined)
-    test(`a server of ${name}: a request that it does not take fails alone, for good, with its words`, async (t) => {
+    test(`${name} server: a request too big for it fails alone in its words`, async (t) => {
       const client = await reach(t, (await start(t, false))({}))
       const waiting = client.callTool('later')
       const text = 'x'.repeat(fiveMiB)

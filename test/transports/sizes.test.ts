@@ -22,7 +22,7 @@ for (const way of ways) {
     for (const result of made) assert.is(result.text, 'é'.repeat(fiveMiB / 2))
   })
 
-  test(`${way.name}: an answer that the client does not take fails its call alone, for good`, async (t) => {
+  test(`${way.name}: an answer too big for the client fails its call alone, for good`, async (t) => {
     const client = await reach(t, way, { client: limit })
     const [long, other] = await Promise.allSettled([
       client.callTool('make', { length: 2 * limit }, { retry: 'safe' }),
@@ -36,7 +36,7 @@ for (const way of ways) {
     assert.is((await client.callTool('make', { length: 1_000 })).text.length, 500)
   })
 
-  test(`${way.name}: an answer that the server does not send fails its call alone, for good`, async (t) => {
+  test(`${way.name}: an answer too big for the server fails its call alone, for good`, async (t) => {
     const client = await reach(t, way, { server: limit })
     const [long, other] = await Promise.allSettled([
       client.callTool('make', { length: 2 * limit }, { retry: 'safe' }),
@@ -49,7 +49,7 @@ for (const way of ways) {
     assert.is((await client.callTool('measure', { text: 'abc' })).text, '3')
   })
 
-  test(`${way.name}: a request that the server does not take is refused, and says why`, async (t) => {
+  test(`${way.name}: a request too big for the server is refused with a reason`, async (t) => {
     const client = await reach(t, way, { server: limit })
     const waiting = client.callTool('later')
     const refused = client.callTool('measure', { text: 'x'.repeat(2 * limit) }, { retry: 'safe' }).then(
@@ -66,7 +66,7 @@ for (const way of ways) {
     assert.is((await client.callTool('measure', { text: 'abc' })).text, '3')
   })
 
-  test(`${way.name}: a request that the client does not send is refused in the caller`, async (t) => {
+  test(`${way.name}: a request too big to send rejects in the caller`, async (t) => {
     const client = await reach(t, way, { client: limit })
     const error = await client.callTool('measure', { text: 'x'.repeat(2 * limit) }, { retry: 'safe' }).then(
       () => assert.unreachable('it was sent') as never,

@@ -53,7 +53,7 @@ for (const [name, start] of Object.entries(carriers)) {
     assert.is(result.text, 'stepped')
   })
 
-  test('a call that is given up is cancelled on the server, and others go on', async (t) => {
+  test('an aborted call is cancelled at the server, and others go on', async (t) => {
     const client = await connected(t, await start(t))
     const controller = new AbortController()
     const entered = heard<number>()
@@ -65,7 +65,7 @@ for (const [name, start] of Object.entries(carriers)) {
     while ((await text(client, 'aborted')) !== '1');
   })
 
-  test('errors are told as what they are, and end nothing', async (t) => {
+  test('errors keep their kind and end nothing', async (t) => {
     const client = await connected(t, await start(t))
     const unknown = await settled(client, 'nowhere')
     assert.ok(unknown instanceof McpError && unknown.code === -32602, String(unknown))
@@ -75,7 +75,7 @@ for (const [name, start] of Object.entries(carriers)) {
     await client.ping()
   })
 
-  test('a message of two mebibytes arrives whole, both ways', async (t) => {
+  test('a 2 MiB message arrives whole, both ways', async (t) => {
     const client = await connected(t, await start(t))
     const big = 'mögen täte '.repeat(180_000)
     assert.is(await text(client, 'echo', { text: big }), big)
@@ -87,7 +87,7 @@ for (const [name, start] of Object.entries(carriers)) {
     assert.equal(await Promise.all(texts.map((one) => text(client, 'echo', { text: one }))), texts)
   })
 
-  test('a killed group of the server costs the call in flight, and the next one is served', async (t) => {
+  test('a killed server group fails the call in flight, and the next one is served', async (t) => {
     const client = await connected(t, await start(t))
     const entered = heard<number>()
     const waiting = settled(client, 'wait', { onProgress: () => entered.add(1) })
@@ -97,7 +97,7 @@ for (const [name, start] of Object.entries(carriers)) {
     while ((await text(client, 'echo', { text: 'there?' }).catch(String)) !== 'there?');
   })
 
-  test('a server that was stopped and started again has its clients back', async (t) => {
+  test('clients return to a server that was stopped and restarted', async (t) => {
     const carrier = await start(t)
     const client = await connected(t, carrier)
     await text(client, 'echo', { text: 'a' })
@@ -106,7 +106,7 @@ for (const [name, start] of Object.entries(carriers)) {
     assert.is(client.server?.revision, '2026-07-28')
   })
 
-  test('a client that closes ends what it was waiting for', async (t) => {
+  test('a closing client rejects its waiting calls', async (t) => {
     const carrier = await start(t)
     const client = await connected(t, carrier)
     const entered = heard<number>()

@@ -95,7 +95,7 @@ async function told(
   return JSON.parse(text) as { type: string; value: unknown }
 }
 
-test('the AI SDK of Vercel shows the model the tools, calls them, and tells it what came of it', async (t) => {
+test('the Vercel AI SDK lists the tools, calls them and gets their results', async (t) => {
   const tools = await toAiTools(await servers(t))
   assert.equal(Object.keys(tools), [
     ...['one__divide', 'one__draw', 'one__hang', 'one__odd_name'],
@@ -117,7 +117,7 @@ test('the AI SDK of Vercel shows the model the tools, calls them, and tells it w
   assert.match(JSON.stringify(drawn.value), new RegExp(pixel))
 })
 
-test('a server that is away costs the others nothing, and is told', async (t) => {
+test('an unreachable server is reported and does not affect the others', async (t) => {
   const { one } = await servers(t)
   const away = startClient({ name: 'away', transport: http('http://127.0.0.1:9/mcp'), logger: false })
   t.after(() => away.close())
@@ -133,7 +133,7 @@ test('a server that is away costs the others nothing, and is told', async (t) =>
   )
 })
 
-test('a call is given up with the request of the SDK', async (t) => {
+test('aborting the SDK request aborts the call', async (t) => {
   let begin: () => void = () => {}
   const begun = new Promise<void>((resolve) => {
     begin = resolve
@@ -172,7 +172,7 @@ test('LangChain calls them as tools of its own', async (t) => {
   assert.is(error, 'Cannot divide by zero.')
 })
 
-test('functions of OpenAI are answered with the message that belongs to the call', async (t) => {
+test('OpenAI function calls are answered with the message of the same call id', async (t) => {
   const functions = await toOpenAiTools(await servers(t))
   const tools: OpenAI.Chat.Completions.ChatCompletionTool[] = [...functions.tools]
   assert.is(tools.length, 8)
@@ -188,7 +188,7 @@ test('functions of OpenAI are answered with the message that belongs to the call
   assert.is(message.content, 'odd')
 })
 
-test('what is no source is said', async () => {
+test('a wrong source of tools is refused with what was expected', async () => {
   const error = await toAiTools({ files: 5 } as never).catch((reason) => reason)
   assert.match(error.message, /^source: expected a client, what startClients returns, or clients by name/)
 })

@@ -30,7 +30,7 @@ const kinds: readonly (readonly [string, FormField, NonNullable<FormField['defau
 ]
 
 for (const [kind, field, value, wrong] of kinds) {
-  test(`a field of the kind ${kind} that was left out gets its default, and only then`, async () => {
+  test(`a left out ${kind} field gets its default, and only if it has one`, async () => {
     const params = { message: 'm', requestedSchema: { type: 'object' as const, properties: { field } } }
     const answer = (content?: Record<string, unknown>) =>
       completeForm(params, { action: 'accept', ...(content && { content: content as never }) })
@@ -43,7 +43,7 @@ for (const [kind, field, value, wrong] of kinds) {
   })
 }
 
-test('a field without a default that has to be there is not made up, and names that objects have are names', async () => {
+test('a required field without a default is not invented; "__proto__" is a plain name', async () => {
   const properties = JSON.parse('{"__proto__":{"type":"string","default":"x"},"toString":{"type":"string"}}')
   const requestedSchema = { type: 'object' as const, properties, required: ['toString'] }
   const accept = { action: 'accept' as const }

@@ -36,7 +36,7 @@ async function asking(
   return { client, server, begin, of }
 }
 
-test('what there is a handler for is declared, and nothing else', async (t) => {
+test('only task capabilities with a handler are declared', async (t) => {
   const list = { list: {}, cancel: {} }
   const both = { sampling: { createMessage: {} }, elicitation: { create: {} } }
   const onSample = () => ({ role: 'assistant', content: { type: 'text', text: 'hi' }, model: 'm' }) as const
@@ -54,7 +54,7 @@ test('what there is a handler for is declared, and nothing else', async (t) => {
   }
 })
 
-test('a question that is a task is answered at once, and its result waits for the server', async (t) => {
+test('a question sent as a task gets a task at once; its result waits to be fetched', async (t) => {
   const answers = heard<typeof ada>()
   const { begin, of, server } = await asking(t, { onElicit: () => answers.next() })
   const task = await begin({ ttl: 60_000 })
@@ -73,7 +73,7 @@ test('a question that is a task is answered at once, and its result waits for th
   )
 })
 
-test('sampling may be a task, and names the task of the server that it belongs to', async (t) => {
+test('sampling may be a task, and names the server task it belongs to', async (t) => {
   const answer = { role: 'assistant', content: { type: 'text', text: 'hello' }, model: 'm1' } as const
   const { server, of } = await asking(t, {
     onSample: (params) => {
@@ -89,7 +89,7 @@ test('sampling may be a task, and names the task of the server that it belongs t
   assert.is(model, 'm1')
 })
 
-test('a task goes on when the connection is lost, and is there in the next session', async (t) => {
+test('a task survives a lost connection and is there in the next session', async (t) => {
   const answers = heard<typeof ada>()
   const { begin, of, server, client } = await asking(t, { onElicit: () => answers.next() })
   const task = await begin()
@@ -100,7 +100,7 @@ test('a task goes on when the connection is lost, and is there in the next sessi
   assert.equal((await of('result', task)).content, { name: 'Ada' })
 })
 
-test('a handler that fails fails its task, with what the server may hear', async (t) => {
+test('a failing handler fails its task, with a message that is safe to send', async (t) => {
   const { begin, of } = await asking(t, {
     onElicit: () => {
       throw new McpError(-1, 'User refused')
@@ -113,7 +113,7 @@ test('a handler that fails fails its task, with what the server may hear', async
   assert.is((await of('get', task)).status, 'failed')
 })
 
-test('a server that cancels a task ends its handler; nothing else can be done with it then', async (t) => {
+test('a cancelled task aborts its handler, and later requests for it are refused', async (t) => {
   const ended = heard<void>()
   const { begin, of } = await asking(t, {
     onElicit: (_params, { signal }) => {
@@ -130,7 +130,7 @@ test('a server that cancels a task ends its handler; nothing else can be done wi
   assert.is((await of('get', task)).status, 'cancelled')
 })
 
-test('a task is forgotten when its time is over, and its handler ends', async (t) => {
+test('an expired task is forgotten and its handler aborted', async (t) => {
   const clock = createFakeClock()
   const ended = heard<void>()
   const { begin, of } = await asking(t, {
@@ -148,7 +148,7 @@ test('a task is forgotten when its time is over, and its handler ends', async (t
   assert.is((await begin({ ttl: 'long' })).ttl, 600_000)
 })
 
-test('handlers end with their client', async (t) => {
+test('closing a client aborts its question handlers', async (t) => {
   const ended = heard<void>()
   const { begin, client } = await asking(t, {
     onElicit: (_params, { signal }) => {
@@ -161,7 +161,7 @@ test('handlers end with their client', async (t) => {
   await ended.next()
 })
 
-test('tasks are bounded, and what was not declared is refused', async (t) => {
+test('the number of tasks is bounded, and undeclared questions are refused', async (t) => {
   const { begin, server } = await asking(t, { onElicit: forever })
   for (let count = 0; count < 100; count++) await begin()
   assert.is((await rejection(begin())).code, -32603)

@@ -52,7 +52,7 @@ const everything: Partial<StartClientOptions> = {
   roots: [{ uri: 'file:///r' }],
 }
 
-test('all questions of a round are answered together, by the same handlers, and the call is made again with an id of its own', async (t) => {
+test('the handlers answer all questions of a round; the retry has a new request id', async (t) => {
   const inputRequests = { a: form, b: page, c: model, d: { method: 'roots/list' } }
   const { client, calls } = await asking(t, [{ inputRequests, requestState: 'sealed ✓' }], everything)
   assert.is((await client.callTool('any', { x: 1 })).text, 'done')
@@ -80,7 +80,7 @@ test('each round answers the latest questions only, and brings the latest state 
   assert.not.ok(last !== undefined && 'requestState' in last)
 })
 
-test('a server that only wants its state back gets it without a question', async (t) => {
+test('a server that asks only for its state gets it without a question', async (t) => {
   const { client, calls } = await asking(t, [{ requestState: 'again' }])
   assert.is((await client.callTool('any')).text, 'done')
   const params = calls()[1]?.message.params
@@ -88,7 +88,7 @@ test('a server that only wants its state back gets it without a question', async
   assert.not.ok(params !== undefined && 'inputResponses' in params)
 })
 
-test('a server that asked something hears the answers at once, one that did not gets its state back after a pause', async (t) => {
+test('answers are sent at once; a bare requestState is sent back after a pause', async (t) => {
   const clock = createFakeClock()
   const rounds = [{ inputRequests: { a: form } }, { requestState: 'again' }]
   const { client, calls } = await asking(t, rounds, { ...everything, clock })
@@ -100,7 +100,7 @@ test('a server that asked something hears the answers at once, one that did not 
   assert.is((await call).text, 'done')
 })
 
-test('resources and prompts may ask, too', async (t) => {
+test('reading a resource and getting a prompt may ask questions, too', async (t) => {
   let asked = 0
   const { url } = await listen(
     t,
@@ -128,7 +128,7 @@ test('resources and prompts may ask, too', async (t) => {
   assert.is((await client.getPrompt('p')).text, 'p')
 })
 
-test('a server that asks for ever is given up after ten rounds', async (t) => {
+test('a server that keeps asking fails the call after ten rounds', async (t) => {
   const { client, calls } = await asking(
     t,
     Array.from({ length: 20 }, () => ({ inputRequests: { a: form } })),
@@ -139,7 +139,7 @@ test('a server that asks for ever is given up after ten rounds', async (t) => {
   assert.is(calls().length, 11)
 })
 
-test('a server that asks more at once than anybody could answer is told nothing, and no handler hears of it', async (t) => {
+test('a round of more than 100 questions is INVALID_RESPONSE and reaches no handler', async (t) => {
   let heard = 0
   const ask = (count: number) =>
     Object.fromEntries(Array.from({ length: count }, (_, at) => [`q${at}`, { method: 'roots/list' }]))
@@ -156,7 +156,7 @@ test('a server that asks more at once than anybody could answer is told nothing,
   assert.is(heard, 100)
 })
 
-test('a question that was not declared is the mistake of the server, and the call is not made again', async (t) => {
+test('an undeclared question fails the call as INVALID_RESPONSE, without a retry', async (t) => {
   const { client, calls } = await asking(t, [{ inputRequests: { a: form, b: page } }], {
     onElicit: () => ({ action: 'accept' }),
   })
@@ -165,7 +165,7 @@ test('a question that was not declared is the mistake of the server, and the cal
   assert.is(calls().length, 1)
 })
 
-test('a handler that refuses ends the call, and what else was asked', async (t) => {
+test('a refusing handler fails the call and aborts the other questions', async (t) => {
   const aborted = heard<unknown>()
   const { client, calls } = await asking(t, [{ inputRequests: { a: form, b: model } }], {
     onElicit: (_, { signal }) =>
@@ -186,7 +186,7 @@ test('a handler that refuses ends the call, and what else was asked', async (t) 
   assert.is(calls().length, 1)
 })
 
-test('a caller that gives up while the user is asked ends the question', async (t) => {
+test('aborting a call while the user is asked aborts the question', async (t) => {
   const [shown, aborted] = [heard<void>(), heard<unknown>()]
   const { client } = await asking(t, [{ inputRequests: { a: form } }], {
     onElicit: (_, { signal }) => {
@@ -202,7 +202,7 @@ test('a caller that gives up while the user is asked ends the question', async (
   await aborted.next()
 })
 
-test('the time of a call is one for all of its rounds, the handlers included', async (t) => {
+test('the timeout of a call covers all its rounds and handlers', async (t) => {
   const { client } = await asking(t, [{ inputRequests: { a: form } }], {
     onElicit: () => new Promise(() => {}),
   })
@@ -210,7 +210,7 @@ test('the time of a call is one for all of its rounds, the handlers included', a
   assert.is(error.code, 'TIMEOUT')
 })
 
-test('a call that the server has asked about was sent, also when the answers never leave', async (t) => {
+test('a call that the server has answered with questions counts as sent', async (t) => {
   const { server, url } = await listen(
     t,
     stateless((one) => json(one, result(one, { resultType: 'input_required', inputRequests: { a: form } }))),

@@ -41,14 +41,14 @@ async function ready(
   return { ...watched, shown }
 }
 
-test('without a handler for addresses the caller hears at once what is to be visited', async (t) => {
+test('without a URL handler the call rejects at once with the pages to visit', async (t) => {
   const { client } = await ready(t)
   const error = await rejection(client.callTool('visit', one))
   assert.is(error.code, -32042)
   assert.equal(urlElicitations(error), [page('e1')])
 })
 
-test('no pages are read from other errors, nor from a list that holds anything else', () => {
+test('other errors, and lists with other entries, give no pages', () => {
   const data = (elicitations: unknown) => new McpError(-32042, 'x', { data: { elicitations } })
   assert.equal(urlElicitations(new McpError(-32602, 'x', { data: one })), [])
   for (const wrong of [undefined, 'x', {}, [null], [page('a'), { mode: 'form' }], [{ ...page('a'), url: 7 }]])
@@ -58,7 +58,7 @@ test('no pages are read from other errors, nor from a list that holds anything e
   for (const error of [undefined, null, 'x', new Error('x')]) assert.equal(urlElicitations(error), [])
 })
 
-test('all pages are shown, and the call is made once more when the server says that each is done', async (t) => {
+test('the call is retried once, after every page is reported as complete', async (t) => {
   const { client, shown } = await ready(t, () => undefined)
   const call = client.callTool('visit', { elicitations: [page('e1'), page('e2')] })
   for (const id of ['e1', 'e2']) await shown.next((name) => name === id)
@@ -70,7 +70,7 @@ test('all pages are shown, and the call is made once more when the server says t
   assert.is((await call).text, 'visited 3')
 })
 
-test('a server that says so while the user is still asked is heard, and a raw request is answered, too', async (t) => {
+test('a completion that arrives while the user decides counts; so do raw requests', async (t) => {
   const { client } = await ready(t, async ({ elicitationId = '' }, own) => {
     await complete(own, elicitationId)
     return { action: 'accept' }
@@ -80,7 +80,7 @@ test('a server that says so while the user is still asked is heard, and a raw re
 })
 
 for (const end of ['is closed', 'fails for good'] as const)
-  test(`a client that ${end} waits for no page: the caller hears at once what was to be visited`, async (t) => {
+  test(`a client that ${end} rejects at once with the pages to be visited`, async (t) => {
     const { transport, cut } = near(() => ({ error: { code: -32042, message: 'visit', data: one } }))
     const shown = heard<void>()
     const url = (): Said => {
@@ -98,7 +98,7 @@ for (const end of ['is closed', 'fails for good'] as const)
     assert.is((await call).code, -32042)
   })
 
-test('it is made again once: a server that asks a second time is told to the caller', async (t) => {
+test('a call is retried once for pages: a second demand rejects', async (t) => {
   const { client, shown } = await ready(t, async (_, own) => {
     await complete(own, 'e1')
     return { action: 'accept' }
@@ -108,7 +108,7 @@ test('it is made again once: a server that asks a second time is told to the cal
   assert.is((await client.callTool('count')).text, '3')
 })
 
-test('a user who does not want to is the end of it, whatever the server says', async (t) => {
+test('a user who declines rejects the call, whatever the server says', async (t) => {
   for (const action of ['decline', 'cancel'] as const) {
     const { client } = await ready(t, async (_, own) => {
       await complete(own, 'e1')
@@ -119,14 +119,14 @@ test('a user who does not want to is the end of it, whatever the server says', a
   }
 })
 
-test('without word of the server the caller hears of the refusal when the time of the call is over', async (t) => {
+test('without a completion notice the call rejects with -32042 at its timeout', async (t) => {
   const { client } = await ready(t, () => undefined)
   const error = await rejection(client.callTool('visit', one, { timeout: 200 }))
   assert.equal(urlElicitations(error), [page('e1')])
   assert.is((await client.callTool('count')).text, '2')
 })
 
-test('a caller who gives up, and a client that is closed, do not wait for the user', async (t) => {
+test('an aborted call and a closed client do not wait for the user', async (t) => {
   const { client, shown } = await ready(t, () => undefined)
   const controller = new AbortController()
   const given = rejection(client.callTool('visit', one, { signal: controller.signal }))
@@ -139,7 +139,7 @@ test('a caller who gives up, and a client that is closed, do not wait for the us
   assert.is((await closed).code, -32042)
 })
 
-test('a handler that fails is told to the caller', async (t) => {
+test('an error of the URL handler rejects the call', async (t) => {
   const { client } = await ready(t, () => {
     throw new Error('no browser')
   })
@@ -148,7 +148,7 @@ test('a handler that fails is told to the caller', async (t) => {
   assert.match(error.message, 'no browser')
 })
 
-test('nobody is asked where the list is wrong or too long, or the revision has no addresses', async (t) => {
+test('a wrong or too long list of pages, or an older revision, asks no user', async (t) => {
   const { client, shown } = await ready(t, () => undefined)
   const many = Array.from({ length: 101 }, (_, at) => page(`e${at}`))
   for (const elicitations of [[], 'x', [{ mode: 'form' }], many])

@@ -33,7 +33,7 @@ function grants(issuer: OAuthServer): (string | undefined)[] {
   return issuer.of('/token').map(({ form }) => form.grant_type)
 }
 
-test('a server that wants a sign-in is discovered, registered with and signed in at, with resource and PKCE', async (t) => {
+test('sign-in runs discovery, registration and authorization with resource and PKCE', async (t) => {
   const { issuer, server } = await setup(t)
   const { client, signIn } = connect(t, server)
   assert.is((await client.callTool('x')).text, 'in')
@@ -47,7 +47,7 @@ test('a server that wants a sign-in is discovered, registered with and signed in
   assert.is(issuer.of('/token')[0]?.form.resource, server.url)
 })
 
-test('a hundred calls that are refused at once cause one refresh of a rotating token', async (t) => {
+test('a hundred calls refused with 401 at once refresh a rotating token once', async (t) => {
   const { issuer, server } = await setup(t)
   const { client } = connect(t, server)
   await client.callTool('x')
@@ -70,7 +70,7 @@ test('clients that share a storage share tokens, and refresh them once', async (
   assert.is(issuer.reuses, 0)
 })
 
-test('tokens are had in time, also when the client that asked first has ended', async (t) => {
+test('tokens arrive even if the client that asked first has closed', async (t) => {
   const { issuer, server } = await setup(t)
   const auth = oauth({ signIn: quickSignIn(), requestTimeout: 300 })
   t.after(() => auth.close())
@@ -86,7 +86,7 @@ test('tokens are had in time, also when the client that asked first has ended', 
   assert.is((error.cause as { code?: unknown }).code, 'AUTHORIZATION_UNAVAILABLE')
 })
 
-test('a failed sign-in fails all that wait, once, and says why', async (t) => {
+test('a failed sign-in rejects all waiting calls with the reason', async (t) => {
   const { issuer, server } = await setup(t)
   issuer.redirect = ({ state, iss }) => ({
     state,
@@ -100,7 +100,7 @@ test('a failed sign-in fails all that wait, once, and says why', async (t) => {
   assert.is(signIn.opened.length, 1)
 })
 
-test('a refresh token that is not taken any more leads to a sign-in', async (t) => {
+test('a rejected refresh token leads to a new sign-in', async (t) => {
   const { issuer, server } = await setup(t)
   const { client } = connect(t, server)
   await client.callTool('x')
@@ -136,7 +136,7 @@ test('a token that lives for seconds is not renewed for each request', async (t)
   assert.equal(grants(issuer), ['authorization_code'])
 })
 
-test('a token that ends soon goes on while no other one can be had', async (t) => {
+test('an expiring token stays in use while no other can be had', async (t) => {
   const { issuer, server } = await setup(t)
   issuer.expiresIn = 100
   const { client, pass } = connectLater(t, server)
@@ -161,7 +161,7 @@ test('a token that has ended is refreshed before it is sent', async (t) => {
   assert.ok(grants(issuer).includes('refresh_token'))
 })
 
-test('more scopes are asked for together with those before, and once only', async (t) => {
+test('a step-up asks for old and new scopes together, and only once', async (t) => {
   const { server } = await setup(t)
   server.metadata = { scopes_supported: ['read'] }
   server.wants.set('write it', 'write')
@@ -179,7 +179,7 @@ test('more scopes are asked for together with those before, and once only', asyn
   assert.is((await client.callTool('x')).text, 'in')
 })
 
-test('what an issuer gave is never sent to another: the server moves, and the client registers anew', async (t) => {
+test('credentials stay with their issuer; a new issuer means a new registration', async (t) => {
   const { issuer, server } = await setup(t)
   const second = await startOAuthServer(t)
   const { client } = connect(t, server)
@@ -247,7 +247,7 @@ for (const [what, redirect] of Object.entries(redirects))
     assert.is(issuer.of('/token').length, 0)
   })
 
-test('a token endpoint that knows the client no more, and says so with a challenge, is registered at anew', async (t) => {
+test('a token endpoint that answers 401 with a challenge leads to a new registration', async (t) => {
   const { issuer, server } = await setup(t)
   let refused = 0
   issuer.instead = () => {
@@ -268,7 +268,7 @@ test('metadata without a token endpoint say that there is none', async (t) => {
   assert.match((await rejection(client.callTool('x'))).message, 'expected https addresses, got none')
 })
 
-test('a sign-in is closed when it is over, however it ends', async (t) => {
+test('a sign-in is closed when it ends, in success or failure', async (t) => {
   const { issuer, server } = await setup(t)
   let closed = 0
   let fails = true
@@ -304,7 +304,7 @@ test('a sign-in that never ends fails after its time', async (t) => {
 })
 
 test(
-  'an authorization server that is out of order is tried again',
+  'a failing authorization server is tried again',
   async (t) => {
     const { issuer, server } = await setup(t)
     let broken = 0
@@ -318,7 +318,7 @@ test(
 
 for (const place of ['/.well-known/oauth-authorization-server', '/register', '/token'])
   test(
-    `half of an answer at ${place} is no reason to give up`,
+    `a broken answer at ${place} is retried`,
     async (t) => {
       const { issuer, server } = await setup(t)
       issuer.tears.add(place)
@@ -329,7 +329,7 @@ for (const place of ['/.well-known/oauth-authorization-server', '/register', '/t
     { timeout: 20_000 },
   )
 
-test('without a way to ask anybody, the error says what to do', async (t) => {
+test('without a way to ask the user, the error says what to configure', async (t) => {
   const { server } = await setup(t)
   const auth = oauth()
   t.after(() => auth.close())
@@ -338,7 +338,7 @@ test('without a way to ask anybody, the error says what to do', async (t) => {
   assert.match(error.message, /somebody has to sign in .* option signIn/)
 })
 
-test('nothing secret is in errors, states or inspections', async (t) => {
+test('errors, states and inspections contain no secret', async (t) => {
   const { issuer, server } = await setup(t)
   const { client } = connect(t, server, { client: { id: 'me', secret: 'canary-secret' } })
   await client.callTool('x')

@@ -48,7 +48,7 @@ test('a refresh keeps the key, and scopes are asked for with another one', async
   assert.equal(server.problems, [])
 })
 
-test('nonces of both servers are kept and sent, also when they change', async (t) => {
+test('nonces of both servers are stored, sent and renewed', async (t) => {
   const { issuer, server } = await setup(t)
   issuer.nonce = 'of-the-issuer'
   server.nonce = 'first'
@@ -64,7 +64,7 @@ test('nonces of both servers are kept and sent, also when they change', async (t
   assert.is(signIn.opened.length, 1)
 })
 
-test('a server that wants another nonce each time is not asked for ever', async (t) => {
+test('a server that always demands a new nonce is not asked for ever', async (t) => {
   const { server } = await setup(t)
   const { client, signIn } = connect(t, server)
   await client.callTool('x')
@@ -76,7 +76,7 @@ test('a server that wants another nonce each time is not asked for ever', async 
   assert.ok(server.problems.length <= 3)
 })
 
-test('a proof that the server refuses fails the request, and asks no person', async (t) => {
+test('a refused proof fails the request without a new sign-in', async (t) => {
   const { issuer, server } = await setup(t)
   const { client, signIn } = connect(t, server)
   await client.callTool('x')
@@ -85,14 +85,14 @@ test('a proof that the server refuses fails the request, and asks no person', as
   assert.is(signIn.opened.length, 1)
 })
 
-test('a bearer token in place of a bound one is not taken', async (t) => {
+test('a bearer token in place of a DPoP token is refused', async (t) => {
   const { issuer, server } = await setup(t)
   issuer.instead = () => ({ status: 200, body: { access_token: 'free', token_type: 'Bearer' } })
   const { client } = connect(t, server)
   assert.match((await rejection(client.callTool('x'))).message, /not bound to our key/)
 })
 
-test('where one side does not know DPoP, or not our algorithms, no token is asked for', async (t) => {
+test('without a common DPoP algorithm no token is requested', async (t) => {
   const { issuer, server } = await setup(t)
   for (const values of [undefined, [], ['RS512'], 'ES256']) {
     issuer.metadata.dpop_signing_alg_values_supported = values
@@ -125,7 +125,7 @@ test('a server that takes bound tokens only tells what option is missing', async
   assert.match((await rejection(client.callTool('x'))).message, /the option dpop/)
 })
 
-test('key and tokens outlive the program together; a key that is lost is a new sign-in', async (t) => {
+test('key and tokens survive a restart together; a lost key means a new sign-in', async (t) => {
   const { server } = await setup(t)
   const folder = await mkdtemp(join(tmpdir(), 'caduceus-dpop-'))
   t.after(() => rm(folder, { recursive: true, force: true }))
@@ -144,7 +144,7 @@ test('key and tokens outlive the program together; a key that is lost is a new s
   assert.equal(server.problems, [])
 })
 
-test('a provider with the option takes no bearer token of the storage, and one without no bound token', async (t) => {
+test('a DPoP provider ignores stored bearer tokens, and a bearer provider bound ones', async (t) => {
   const { server } = await setup(t)
   const storage = memoryAuthStorage()
   for (const dpop of [false, true, false]) {

@@ -87,7 +87,7 @@ for (const [kind, open] of Object.entries(kinds)) {
   })
 }
 
-test('file: only the user may read, nothing else is left, and a broken file counts as none', async (t) => {
+test('file storage: owner-only mode, no temporary files, a broken file reads as empty', async (t) => {
   const path = await folder(t)
   const storage = fileAuthStorage(path)
   await storage.exclusive('k', () => storage.write('k', { token: 'x' }), t.signal)
@@ -117,11 +117,11 @@ test('file: the lock of a process that died is taken over', async (t) => {
   assert.equal(await readdir(path), [])
 })
 
-test('file: a folder that is none is an error of the caller', () => {
+test('file: a wrong folder is an error of the caller', () => {
   assert.throws(() => fileAuthStorage(''), /folder: expected a non-empty string/)
 })
 
-test('many that find a dead lock at once bury it together, and have theirs one after the other', async (t) => {
+test('concurrent waiters on a dead lock remove it and then take it one by one', async (t) => {
   const path = await folder(t)
   const storages = Array.from({ length: 8 }, () => fileAuthStorage(path))
   const [first] = storages as [AuthStorage]

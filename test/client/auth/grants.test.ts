@@ -27,7 +27,7 @@ async function start(t: TestContext, options: OAuthOptions) {
   return { issuer, server, auth, call }
 }
 
-test('client_credentials with a secret: no person, no registration, and again when the token is refused', async (t) => {
+test('client_credentials with a secret needs no user and renews a refused token', async (t) => {
   const { issuer, server, call } = await start(t, {
     grant: 'client_credentials',
     client: { id: 'me', secret: 's' },
@@ -45,7 +45,7 @@ test('client_credentials with a secret: no person, no registration, and again wh
   )
 })
 
-test('client_credentials with a key: an assertion for the issuer, signed, and nothing else that says who it is', async (t) => {
+test('client_credentials with a key sends only a signed assertion for the issuer', async (t) => {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   for (const type of ['pkcs8', 'sec1'] as const) {
     const pem = privateKey.export({ format: 'pem', type }) as string
@@ -61,7 +61,7 @@ test('client_credentials with a key: an assertion for the issuer, signed, and no
   }
 })
 
-test('enterprise: an ID token is exchanged at the company, and the assertion at the server', async (t) => {
+test('enterprise: the ID token is exchanged at the IdP, the assertion at the server', async (t) => {
   const idp = await startOAuthServer(t)
   idp.instead = () => ({
     status: 200,
@@ -85,7 +85,7 @@ test('enterprise: an ID token is exchanged at the company, and the assertion at 
   assert.is(issuer.of('/token')[0]?.form.assertion, 'id-jag')
 })
 
-test('programs that share a folder share tokens, and a rotating refresh token is used once', async (t) => {
+test('programs that share a folder share tokens and use a rotating refresh token once', async (t) => {
   const parent = await mkdtemp(join(tmpdir(), 'caduceus-auth-'))
   t.after(() => rm(parent, { recursive: true, force: true }))
   const folder = join(parent, 'tokens')
@@ -131,7 +131,7 @@ test('signing out forgets the tokens, and a closed provider gives none', async (
   assert.match(String(await call().catch((error: Error) => error)), /closed/)
 })
 
-test('options that cannot work are refused before anything is asked, and secrets are not shown', () => {
+test('unusable options are refused before any request, without showing secrets', () => {
   const bad: [object, RegExp][] = [
     [{ grant: 'client_credentials' }, /client: expected a registered client/],
     [{ grant: 'client_credentials', client: { id: 'me' } }, /client: expected a secret or a privateKey/],

@@ -8,7 +8,7 @@ import { rejection } from '../_raw.js'
 const test = suite('sign-in with the browser of this machine')
 const place = new URL('https://as.example/authorize?state=s')
 
-test('the address is shown, and the redirect that belongs to it is received', async (t) => {
+test('the address is shown, and the matching redirect is received', async (t) => {
   const shown: URL[] = []
   const session = await loopbackSignIn({ open: (url) => shown.push(url) }).begin(undefined)
   t.after(() => session.close?.())
@@ -22,7 +22,7 @@ test('the address is shown, and the redirect that belongs to it is received', as
   assert.equal(shown, [place])
 })
 
-test('a redirect of a stranger is refused, and the sign-in goes on', async (t) => {
+test('a redirect with a foreign state is refused, and the sign-in goes on', async (t) => {
   const session = await loopbackSignIn({ open: () => {} }).begin(undefined)
   t.after(() => session.close?.())
   const answer = session.authorize(place, t.signal)
@@ -49,7 +49,7 @@ test('a redirect of a stranger is refused, and the sign-in goes on', async (t) =
   assert.is(await statusOf(t, port, '/callback?code=d&state=s', host), '400')
 })
 
-test('a browser that is back before the address has been shown is heard', async (t) => {
+test('a redirect that arrives before the address was shown is accepted', async (t) => {
   let back: Response | undefined
   const signIn = loopbackSignIn({
     async open(url) {
@@ -64,7 +64,7 @@ test('a browser that is back before the address has been shown is heard', async 
   assert.is(back?.status, 200)
 })
 
-test('the port that is registered already is taken again, and another when it is not free', async (t) => {
+test('a registered callback port is reused if free, else another one is taken', async (t) => {
   const signIn = loopbackSignIn({ open: () => {} })
   const first = await signIn.begin(undefined)
   const other = await signIn.begin(first.redirectUri)
@@ -76,7 +76,7 @@ test('the port that is registered already is taken again, and another when it is
   assert.is(again.redirectUri, first.redirectUri)
 })
 
-test('whoever waits can give up, and an address that cannot be shown says what to do', async (t) => {
+test('waiting can be aborted, and a failed display says what to do', async (t) => {
   const controller = new AbortController()
   const session = await loopbackSignIn({ open: () => {} }).begin(undefined)
   t.after(() => session.close?.())
@@ -100,7 +100,7 @@ test('a sign-in opens no file', async (t) => {
   assert.is((await rejection(session.authorize(file, t.signal))).code, 'BAD_OPTION')
 })
 
-test('options that are none are refused', () => {
+test('wrong options are refused', () => {
   assert.throws(() => loopbackSignIn({ port: 70_000 }), /port: expected a port/)
   assert.throws(() => loopbackSignIn({ path: 'callback' }), /path: expected a path/)
   assert.throws(() => loopbackSignIn({ open: 1 as never }), /open: expected a function/)

@@ -32,7 +32,7 @@ test('metadata of an issuer is looked for as OAuth, then as OpenID Connect, both
   assert.equal(places('https://as/t/'), [`${oauth}/t`, `${openid}/t`, `/t${openid}`])
 })
 
-test('metadata of an issuer is looked for at its own host, whatever its path begins with', () => {
+test('issuer metadata is looked up at the host of the issuer, whatever its path is', () => {
   for (const path of ['//evil.example/t', '//', '//[']) {
     const found = serverMetadataUrls(new URL(`https://as${path}`))
     assert.equal(new Set(found.map(({ origin }) => origin)), new Set(['https://as']))
@@ -90,7 +90,7 @@ test('a hostile challenge is read in linear time', () => {
   assert.ok(process.cpuUsage(undefined).user - began < 500_000)
 })
 
-test('scopes: the challenge, or the wish, or all of the resource; none is named when none is known', () => {
+test('scopes come from the challenge, the option or the resource metadata, if any', () => {
   const none = {
     challenged: undefined,
     wanted: undefined,

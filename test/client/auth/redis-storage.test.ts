@@ -53,7 +53,7 @@ redisTest(test, 'ten programs that share a token make one refresh', async (t) =>
   )
 })
 
-redisTest(test, 'who was taken for dead writes nothing, and the lock of the next one stays', async (t) => {
+redisTest(test, 'a holder that lost its lock writes nothing and leaves the next lock alone', async (t) => {
   const redis = await startRedis(t)
   const { url } = redis
   const [one, other] = [redisAuthStorage({ url }), redisAuthStorage({ url })]
@@ -91,7 +91,7 @@ redisTest(test, 'who was taken for dead writes nothing, and the lock of the next
   assert.is(redis.cli('exists', lock)[0], '0')
 })
 
-redisTest(test, 'a lock has an end by itself, and its holder puts that off', async (t) => {
+redisTest(test, 'a lock expires by itself, and its holder extends it', async (t) => {
   const redis = await startRedis(t)
   const { url } = redis
   const storage = redisAuthStorage({ url, prefix: 'mine' })
@@ -113,7 +113,7 @@ redisTest(test, 'a lock has an end by itself, and its holder puts that off', asy
   await held
 })
 
-redisTest(test, 'while Redis is away everything is refused, and may be tried again', async (t) => {
+redisTest(test, 'without Redis everything is refused as retryable', async (t) => {
   const redis = await startRedis(t)
   const proxy = await TcpProxy.start(redis.port)
   t.after(() => proxy.close())
@@ -132,7 +132,7 @@ redisTest(test, 'while Redis is away everything is refused, and may be tried aga
   await until(t, async () => (await storage.read('k').catch(() => undefined)) !== undefined)
 })
 
-redisTest(test, 'what was renewed while Redis went away is written once it is back', async (t) => {
+redisTest(test, 'a token renewed without Redis is written once it is back', async (t) => {
   const redis = await startRedis(t)
   const proxy = await TcpProxy.start(redis.port)
   t.after(() => proxy.close())

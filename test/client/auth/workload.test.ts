@@ -31,7 +31,7 @@ function identity(
   return jwt.setProtectedHeader({ alg: 'HS256' }).setExpirationTime('5 min').sign(new Uint8Array(32))
 }
 
-test('the JWT of the platform is traded for a token, without a client and without a person', async (t) => {
+test('the platform JWT is exchanged for a token without a client and without a user', async (t) => {
   const { issuer, server } = await setup(t)
   server.metadata = { scopes_supported: ['read'] }
   const asked: WorkloadRequest[] = []
@@ -74,7 +74,7 @@ test('the file of the platform is read anew for each token', async (t) => {
   assert.is(new Set(sent).size, 2)
 })
 
-test('a refused token is replaced by another, for which there is another JWT', async (t) => {
+test('a refused token is replaced by one from a new JWT', async (t) => {
   const { issuer, server } = await setup(t)
   let count = 0
   const token = ({ audience }: WorkloadRequest) => identity([audience, 'other'], `agent ${count++}`)
@@ -85,7 +85,7 @@ test('a refused token is replaced by another, for which there is another JWT', a
   assert.is(count, 2)
 })
 
-test('a JWT goes to the server that it is for, and to no other that a resource may name', async (t) => {
+test('a JWT goes only to its own issuer, whatever issuer a resource names', async (t) => {
   const { issuer, server } = await setup(t)
   const foreign = connect(t, server, { token: () => identity('https://login.example') })
   assert.match((await rejection(foreign.callTool('x'))).message, /not for .*\/token.* \(aud\)/)
@@ -96,7 +96,7 @@ test('a JWT goes to the server that it is for, and to no other that a resource m
   assert.is((await trusted.callTool('x')).text, 'in')
 })
 
-test('what is no JWT is not sent, and is in no error', async (t) => {
+test('a file without a JWT is not sent and not quoted in errors', async (t) => {
   const { issuer, server } = await setup(t)
   const bad = ['', 'canary', 'canary.b.c', 'canary.W10.c', 'canary.e30.c d', `canary.${btoa('{}')}.c.d`]
   for (const text of bad) {
@@ -109,7 +109,7 @@ test('what is no JWT is not sent, and is in no error', async (t) => {
   assert.equal(issuer.of('/token'), [])
 })
 
-test('a refusal of the authorization server is told, and falls back to nothing else', async (t) => {
+test('a refusal of the authorization server rejects without a fallback', async (t) => {
   const { issuer, server } = await setup(t)
   issuer.instead = () => ({ status: 400, body: { error: 'invalid_grant', error_description: 'who is it' } })
   const client = connect(t, server, { token: ({ audience }) => identity(audience) })
@@ -117,7 +117,7 @@ test('a refusal of the authorization server is told, and falls back to nothing e
   assert.equal([issuer.of('/register').length, issuer.of('/authorize').length], [0, 0])
 })
 
-test('a token of a workload is bound to a key, and its JWT is sent once also where a nonce is wanted', async (t) => {
+test('a workload token is bound to a key; with a nonce retry its JWT is sent once', async (t) => {
   const { issuer, server } = await setup(t)
   issuer.metadata.dpop_signing_alg_values_supported = ['ES256']
   issuer.nonce = 'n'

@@ -14,7 +14,7 @@ function counted() {
   return { controller, signal, count: () => getEventListeners(signal, 'abort').length }
 }
 
-test('a thousand calls of one client listen once, and leave nothing behind', async (t) => {
+test('a thousand calls of one client share one abort listener', async (t) => {
   const { client } = watch(t)
   const { signal, count } = counted()
   const calls = Array.from({ length: 1_000 }, () => client.callTool('count', {}, { signal }))
@@ -23,7 +23,7 @@ test('a thousand calls of one client listen once, and leave nothing behind', asy
   assert.is(count(), 0)
 })
 
-test('all of them are given up when it aborts, and one that comes later', async (t) => {
+test('a shared signal aborts all its calls, and later ones at once', async (t) => {
   const { client } = watch(t)
   const { controller, signal } = counted()
   const calls = Array.from({ length: 20 }, () => client.callTool('never', {}, { signal }))
@@ -34,7 +34,7 @@ test('all of them are given up when it aborts, and one that comes later', async 
   }
 })
 
-test('a thousand that wait for a member of a pool listen once', async (t) => {
+test('a thousand waits for a pool member share one abort listener', async (t) => {
   const { pool } = await startPool(t, { size: 1 })
   const { controller, signal, count } = counted()
   const lease = await pool.checkout()
@@ -45,7 +45,7 @@ test('a thousand that wait for a member of a pool listen once', async (t) => {
   lease.release()
 })
 
-test('many clients that share a signal are no leak to warn of', async (t) => {
+test('many clients on one signal cause no leak warning', async (t) => {
   const { signal, count } = counted()
   const warned: Error[] = []
   const note = (warning: Error) => warned.push(warning)
@@ -60,7 +60,7 @@ test('many clients that share a signal are no leak to warn of', async (t) => {
   assert.equal(warned, [])
 })
 
-test('who leaves is not called, who listens again is', () => {
+test('a removed listener is not called, and one added again is', () => {
   const signals = new SharedSignals()
   const { controller, signal, count } = counted()
   const called: string[] = []

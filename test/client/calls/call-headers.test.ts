@@ -25,7 +25,7 @@ test('S050: headers of the transport are on every request: POST, GET and DELETE'
   for (const { headers } of seen.all) assert.equal(pick(headers), always)
 })
 
-test('a call has headers of its own, over those of the transport, and no other request has them', async (t) => {
+test('headers of a call override those of the transport, for that call only', async (t) => {
   const { url, seen } = await listen(
     t,
     polite((call) => json(call, result(call, { content: [], tools: [] }))),
@@ -45,7 +45,7 @@ test('a call has headers of its own, over those of the transport, and no other r
   )
 })
 
-test('what is asked for again in the course of a call has its headers, too', async (t) => {
+test('retries within a call keep its headers', async (t) => {
   let asked: Seen | undefined
   const { url, seen } = await listen(t, (one) => {
     if (one.method === 'GET')
@@ -88,7 +88,7 @@ test('over HTTP+SSE a call has headers of its own, too', async (t) => {
   )
 })
 
-test('what one call was answered is not kept for another that has headers of its own, nor the other way round', async (t) => {
+test('a cached answer is not shared between calls with and without own headers', async (t) => {
   const { url, seen } = await listen(t, (one) => {
     const { method } = one.message
     if (method === 'server/discover')
@@ -124,7 +124,7 @@ for (const [field, headers] of [
   ['headers.Host', { Host: 'evil.example' }],
   ['headers.Mcp-Session-Id', { 'Mcp-Session-Id': 'secret' }],
 ] as const) {
-  test(`a wrong option of a call is refused in the caller: ${field} of ${JSON.stringify(headers)}`, async (t) => {
+  test(`a call rejects a wrong option: ${field} of ${JSON.stringify(headers)}`, async (t) => {
     const { url, seen } = await listen(t, polite())
     const { client } = watch(t, { transport: http(url, { stream: false }) })
     await client.ready()
@@ -144,7 +144,7 @@ function pick(headers: Seen['headers']): Record<string, unknown> {
   )
 }
 
-test('what a getter of the caller throws is passed on as it is', async (t) => {
+test('a throwing getter in the options throws to the caller unchanged', async (t) => {
   const { client } = watch(t)
   const own = new Error('mine')
   const headers = {

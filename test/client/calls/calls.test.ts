@@ -43,7 +43,7 @@ async function progressing(t: Parameters<typeof watch>[0], options: object) {
   return { clock, call, report }
 }
 
-test('progress starts the time of a call anew, if that is wanted, up to the time that it may take in all', async (t) => {
+test('progress restarts the timeout of a call on request, up to its total limit', async (t) => {
   const { clock, call, report } = await progressing(t, { resetOnProgress: true, totalTimeout: 2_500 })
   let over = false
   void call.then(() => {
@@ -58,7 +58,7 @@ test('progress starts the time of a call anew, if that is wanted, up to the time
   assert.is((await call).code, 'TIMEOUT')
 })
 
-test('progress alone changes nothing about the time of a call', async (t) => {
+test('progress alone does not extend the timeout of a call', async (t) => {
   const { clock, call, report } = await progressing(t, {})
   await clock.advance(800)
   await report()
@@ -66,7 +66,7 @@ test('progress alone changes nothing about the time of a call', async (t) => {
   assert.is((await call).code, 'TIMEOUT')
 })
 
-test('a call whose caller says that it may be made twice is made again, once, when its answer got lost', async (t) => {
+test('a repeatable call is retried once when its answer got lost', async (t) => {
   let breaks = 1
   const { url, seen } = await listen(
     t,
@@ -85,7 +85,7 @@ test('a call whose caller says that it may be made twice is made again, once, wh
   assert.is(client.inspect().counts.repeated, 2)
 })
 
-test('a call that may be made twice is made again on the next process, when the server dies of it once', async (t) => {
+test('a repeatable call is retried on the next process when the server dies once', async (t) => {
   const { client, said } = watch(t)
   const first = Number((await client.callTool('pid')).text)
   const call = client.callTool('hang', {}, { retry: 'safe' })
@@ -98,7 +98,7 @@ test('a call that may be made twice is made again on the next process, when the 
   assert.is((await rejection(call)).code, 'CONNECTION_LOST')
 })
 
-test('a call that was refused for its session is made again in the next one, unless it must never be', async (t) => {
+test('a call refused for its session is retried in the next one, unless told never', async (t) => {
   let session = 1
   const { url, seen } = await listen(t, (one) => {
     const { message, headers, method } = one
@@ -145,7 +145,7 @@ test('a call that was refused for its session is made again in the next one, unl
   assert.ok(seen.all.length > 0)
 })
 
-test('a busy server is asked again after the time it names, as often as the budget allows', async (t) => {
+test('a busy server is retried after its Retry-After, within the retry budget', async (t) => {
   const clock = createFakeClock()
   let busy = 1
   const { url, seen } = await listen(
@@ -174,7 +174,7 @@ test('a busy server is asked again after the time it names, as often as the budg
   assert.is((error.data as { status: number }).status, 429)
 })
 
-test('a busy server that names no time, or one beyond that of the call, is not asked again', async (t) => {
+test('no retry without Retry-After, or with one beyond the deadline of the call', async (t) => {
   const headers = [{}, { 'retry-after': '3600' }, { 'retry-after': 'soon' }]
   const { url, seen } = await listen(
     t,
@@ -185,7 +185,7 @@ test('a busy server that names no time, or one beyond that of the call, is not a
   assert.is(seen.all.filter(called).length, 3)
 })
 
-test('a server that does not give a sign of life is given up, and started again; what was in flight is told why', async (t) => {
+test('a server without pongs is restarted, and its calls reject with the reason', async (t) => {
   const { client, states, phase } = watch(t, { health: { every: 200, misses: 3 } })
   const pid = Number((await client.callTool('pid')).text)
   process.kill(pid, 'SIGSTOP')
@@ -199,7 +199,7 @@ test('a server that does not give a sign of life is given up, and started again;
   assert.is.not(Number((await client.callTool('pid')).text), pid)
 })
 
-test('questions of the client that were answered are not taken back when their time is over', async (t) => {
+test('the timeout of an answered question sends no cancellation', async (t) => {
   const clock = createFakeClock()
   const { transport, said, cut } = near(undefined, { logging: {} })
   const options = { transport, clock, timeout: 5_000, health: { every: 1_000, misses: 1 } }
@@ -215,7 +215,7 @@ test('questions of the client that were answered are not taken back when their t
   assert.not.ok(said.includes('notifications/cancelled'))
 })
 
-test('a transport that ends a connection without a reason has lost it', async (t) => {
+test('a connection that ends without a reason is CONNECTION_LOST', async (t) => {
   const { transport, cut } = near(({ method }) => (method === 'ping' ? { result: {} } : undefined))
   const { client } = watch(t, { transport })
   await client.ready()
@@ -227,14 +227,14 @@ test('a transport that ends a connection without a reason has lost it', async (t
   assert.is((cause as Error).message, 'the connection ended')
 })
 
-test('a server that gives signs of life stays', async (t) => {
+test('a server that answers pings is kept', async (t) => {
   const { client, said } = watch(t, { health: { every: 200, misses: 5 } })
   const pid = (await client.callTool('pid')).text
   for (let i = 0; i < 3; i++) await said.next((line) => line === 'got ping')
   assert.is((await client.callTool('pid')).text, pid)
 })
 
-test('the level and the subscriptions of a client are said again in the next session, before calls that waited', async (t) => {
+test('level and subscriptions are restored in a new session before waiting calls', async (t) => {
   const { client, said, phase } = watch(t)
   await client.setLevel('warning')
   await client.subscribe('a:1')
@@ -250,7 +250,7 @@ test('the level and the subscriptions of a client are said again in the next ses
   assert.equal(told, ['told logging/setLevel warning', 'told resources/subscribe a:2', 'got tools/call echo'])
 })
 
-test('a level that is none is refused in the caller', async (t) => {
+test('an unknown log level is refused in the caller', async (t) => {
   const { client } = watch(t)
   assert.is((await rejection(client.setLevel('loud' as never))).code, 'BAD_OPTION')
   assert.is((await rejection(client.subscribe(''))).code, 'BAD_OPTION')

@@ -43,7 +43,7 @@ function shuffling(count: number): ClientTransport {
   }
 }
 
-test('S064, S065: of 1,000 calls at once, answered in any order, each gets its own answer, and nothing of them is left', async (t) => {
+test('S064, S065: 1,000 concurrent calls each get their own answer and leave nothing', async (t) => {
   const clock = createFakeClock()
   const client = startClient({ transport: shuffling(1_000), clock, logger: false })
   t.after(() => closeWith(client, clock))
@@ -91,7 +91,7 @@ function away(count: number, seen: number[]): ClientTransport {
   }
 }
 
-test('10,000 calls that come back unsent one by one are sent again in their order, and soon', async (t) => {
+test('10,000 calls returned unsent one by one are resent soon and in order', async (t) => {
   const count = 10_000
   const seen: number[] = []
   const { client } = watch(t, { transport: away(count, seen), backoff: { random: () => 0 } })
@@ -101,7 +101,7 @@ test('10,000 calls that come back unsent one by one are sent again in their orde
   assert.equal(seen, order)
 })
 
-test('S059, S068: of ten servers one dies of a segmentation fault: its call is told, the others notice nothing', async (t) => {
+test('S059, S068: a segmentation fault of one server fails its call only', async (t) => {
   const names = Array.from({ length: 10 }, (_, i) => `s${i}`)
   const entries = Object.fromEntries(names.map((name) => [name, { transport: raw() }]))
   const clients = await startClients(entries, {

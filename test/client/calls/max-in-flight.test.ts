@@ -79,7 +79,7 @@ async function meet(t: TestContext, options: Partial<Parameters<typeof startClie
 /** The next time that this is sent. */
 const until = (got: Heard<string>, method: string): Promise<string> => got.next((one) => one === method)
 
-test('no more than that many are under way at the server, and all are served in order', async (t) => {
+test('maxInFlight bounds the calls at the server, served in order', async (t) => {
   const served: number[] = []
   const facts = { underWay: 0, most: 0 }
   const work = defineTool({
@@ -114,7 +114,7 @@ test('no more than that many are under way at the server, and all are served in 
   assert.equal([client.inspect().waiting, client.inspect().inFlight], [0, 0])
 })
 
-test('an answer, also a bad one or an error, is what sends the next call', async (t) => {
+test('any answer, also a bad one or an error, lets the next call leave', async (t) => {
   const { client, line, got } = await meet(t)
   const calls = ['a', 'b', 'c', 'd', 'e', 'f'].map((name) => client.request(`x/${name}`))
   await client.ping()
@@ -137,7 +137,7 @@ test('an answer, also a bad one or an error, is what sends the next call', async
   )
 })
 
-test('pings and notifications wait for nobody, and take no place', async (t) => {
+test('pings and notifications do not wait and take no slot', async (t) => {
   const { client, line } = await meet(t, { maxInFlight: 1 })
   const calls = [client.request('x/a'), client.request('x/b')]
   const pings = [client.ping(), client.ping()]
@@ -152,7 +152,7 @@ test('pings and notifications wait for nobody, and take no place', async (t) => 
   await calls[1]
 })
 
-test('those that were made before there was a connection keep their order, and only calls wait for a place', async (t) => {
+test('calls made before the connection keep their order, and only calls need a slot', async (t) => {
   const { transport, lines, got } = desk()
   const { client } = watch(t, { transport, maxInFlight: 1 })
   const first = client.request('x/a')
@@ -167,7 +167,7 @@ test('those that were made before there was a connection keep their order, and o
   await second
 })
 
-test('a call that is given up while it waits never leaves, and one that is given up in flight makes room', async (t) => {
+test('a waiting call that is aborted is not sent; one in flight frees its slot', async (t) => {
   const { client, line, got } = await meet(t, { maxInFlight: 1 })
   const controllers = ['a', 'b', 'c'].map(() => new AbortController())
   const [a, b, c] = controllers.map(({ signal }, index) =>
@@ -186,7 +186,7 @@ test('a call that is given up while it waits never leaves, and one that is given
   await c
 })
 
-test('a call whose time is over while it waits was not sent, and says why; one in flight makes room', async (t) => {
+test('a waiting call that times out was not sent; one in flight frees its slot', async (t) => {
   const clock = createFakeClock()
   const { client, line, got } = await meet(t, { maxInFlight: 1, clock })
   const first = rejection(client.request('x/a', {}, { timeout: 2_000 }))
@@ -208,7 +208,7 @@ test('a call whose time is over while it waits was not sent, and says why; one i
   await third
 })
 
-test('progress prolongs a call that keeps its place', async (t) => {
+test('progress extends a call, which keeps its slot', async (t) => {
   const clock = createFakeClock()
   const { client, line, got } = await meet(t, { maxInFlight: 1, clock })
   const options = { timeout: 1_000, totalTimeout: 9_000, resetOnProgress: true }
@@ -229,7 +229,7 @@ test('progress prolongs a call that keeps its place', async (t) => {
   await second
 })
 
-test('nothing is sent while a connection ends; the next one has what was in flight, then what waited, within the bound', async (t) => {
+test('nothing is sent while closing; the next connection resends in order, in bounds', async (t) => {
   const { client, line, lines, got } = await meet(t)
   const told = rejection(client.request('x/a'))
   const again = client.listTools()
@@ -257,7 +257,7 @@ test('nothing is sent while a connection ends; the next one has what was in flig
   assert.is(lines.length, 2)
 })
 
-test('nothing is sent to a server that cannot be reached for now, or that has forgotten the session', async (t) => {
+test('nothing is sent while the server is unreachable or has forgotten the session', async (t) => {
   for (const code of ['CONNECT_FAILED', 'SESSION_NOT_FOUND', 'NOT_OPEN'] as const) {
     const { client, line, lines, got } = await meet(t, {
       maxInFlight: 1,
@@ -291,7 +291,7 @@ test('nothing is sent to a server that cannot be reached for now, or that has fo
   }
 })
 
-test('a busy server: the call gives its place to the next, and waits for one when it is made again', async (t) => {
+test('a call that waits for a busy server gives up its slot and queues again to retry', async (t) => {
   const clock = createFakeClock()
   const { client, line, got } = await meet(t, { maxInFlight: 1, clock, retryBudget: { perMinute: 9 } })
   const first = client.request('x/a')
@@ -309,7 +309,7 @@ test('a busy server: the call gives its place to the next, and waits for one whe
   await first
 })
 
-test('a member of a pool that is busy is not taken for one that is silent, and its calls go elsewhere when it goes', async (t) => {
+test('a busy member passes its health check; when it dies, its calls move elsewhere', async (t) => {
   const one = desk()
   const two = desk()
   const clock = createFakeClock()

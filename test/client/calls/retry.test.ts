@@ -24,7 +24,7 @@ async function refusing(t: Parameters<typeof watch>[0], refusals: number, header
   return { made, transport: http(url, { stream: false }) }
 }
 
-test('a call that changes nothing is made again after 503, as often and after as long as its policy says', async (t) => {
+test('a read-only call is retried after 503 as often and as long as its policy says', async (t) => {
   const { made, transport } = await refusing(t, 2)
   const { client } = watch(t, { transport })
   const failed: number[] = []
@@ -39,7 +39,7 @@ test('a call that changes nothing is made again after 503, as often and after as
   assert.equal([error.code, error.retryable, made.length], ['REQUEST_FAILED', true, 2])
 })
 
-test('a tool is called again only where it is listed as harmless, or its caller says so', async (t) => {
+test('a tool is retried only if it is listed as safe or its caller allows it', async (t) => {
   const { made, transport } = await refusing(t, 100)
   const retry = { attempts: 3, backoff: () => 0 }
   const { client } = watch(t, { transport, retry })
@@ -58,14 +58,14 @@ test('a tool is called again only where it is listed as harmless, or its caller 
   assert.equal(counts, [1, 3, 1, 3, 1])
 })
 
-test('what would be refused again is not asked again', async (t) => {
+test('an error that a retry cannot change is not retried', async (t) => {
   const { made, transport } = await refusing(t, 100, {}, 403)
   const { client } = watch(t, { transport })
   await rejection(client.callTool('any', {}, { retry: { safe: true, backoff: () => 0 } }))
   assert.is(made.length, 1)
 })
 
-test('a retry waits as long as the server asks for, within the time of the call', async (t) => {
+test('a retry waits for Retry-After within the deadline of the call', async (t) => {
   const { made, transport } = await refusing(t, 1, { 'retry-after': '2' })
   const clock = createFakeClock()
   const { client } = watch(t, { transport, clock })
@@ -82,7 +82,7 @@ test('a retry waits as long as the server asks for, within the time of the call'
   assert.equal([error.code, made.length], ['REQUEST_FAILED', 1])
 })
 
-test('retries of all calls take from one budget, and a call that waits for its retry can be given up', async (t) => {
+test('all retries share one budget, and a call that waits to retry can be aborted', async (t) => {
   const { made, transport } = await refusing(t, 100)
   const clock = createFakeClock()
   const { client } = watch(t, { transport, clock, retryBudget: { perMinute: 2 } })
@@ -99,7 +99,7 @@ test('retries of all calls take from one budget, and a call that waits for its r
   assert.equal([error.code, error.data], ['CANCELLED', { sent: true }])
 })
 
-test('a call that waits for its retry is told at once that its client was closed', async (t) => {
+test('closing the client rejects a call that waits for its retry at once', async (t) => {
   const { transport } = await refusing(t, 1)
   const { client } = watch(t, { transport })
   let isAsked = (): void => {}
@@ -116,7 +116,7 @@ test('a call that waits for its retry is told at once that its client was closed
   assert.is((await failed).code, 'CLOSED')
 })
 
-test('a wrong policy is told in the caller, before anything is sent', async (t) => {
+test('a wrong retry policy is refused in the caller, before anything is sent', async (t) => {
   const { transport } = await refusing(t, 0)
   const { client } = watch(t, { transport })
   for (const [retry, field] of [

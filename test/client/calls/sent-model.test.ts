@@ -90,7 +90,7 @@ function make(client: Client, { kind, retry, timeout, wait }: Made, key: string,
 }
 
 test(
-  'no call is told unsent that the server saw, settles twice or never, or is done twice without leave',
+  'property: each call settles once, its sent flag is true, no retry without leave',
   async (t) => {
     const property = fc.asyncProperty(
       fc.constantFrom('handshake' as const, 'modern' as const),
@@ -166,7 +166,7 @@ const realCall = fc.record({
 })
 
 test(
-  'the same holds for processes that die of their calls',
+  'property: the same holds for servers killed by their calls',
   async (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'ledger-'))
     t.after(() => rmSync(folder, { recursive: true }))

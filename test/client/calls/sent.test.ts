@@ -35,7 +35,7 @@ async function repeating(t: Parameters<typeof watch>[0], options: object = {}) {
   return { ...watched, clock, call }
 }
 
-test('a call that was lost stays sent when its repetition waits, and its time is over', async (t) => {
+test('a lost call stays sent when it times out while it waits for its retry', async (t) => {
   const { clock, call } = await repeating(t, { timeout: 5_000 })
   await clock.advance(5_000)
   const error = await call
@@ -43,7 +43,7 @@ test('a call that was lost stays sent when its repetition waits, and its time is
   assert.match(error.message, /its answer got lost, and it was not sent again within 5000 ms/)
 })
 
-test('a call that was lost stays sent when its repetition waits, and its caller gives it up', async (t) => {
+test('a lost call stays sent when it is aborted while it waits for its retry', async (t) => {
   const controller = new AbortController()
   const { call } = await repeating(t, { signal: controller.signal })
   controller.abort()
@@ -51,14 +51,14 @@ test('a call that was lost stays sent when its repetition waits, and its caller 
   assert.equal([error.code, error.data], ['CANCELLED', { sent: true }])
 })
 
-test('a call that was lost stays sent when its repetition waits, and the client is closed', async (t) => {
+test('a lost call stays sent when the client closes while it waits for its retry', async (t) => {
   const { client, call } = await repeating(t)
   await client.close()
   const error = await call
   assert.equal([error.code, error.data], ['CLOSED', { sent: true }])
 })
 
-test('a call that was lost stays sent when its repetition waits, and the client dies of crashes', async (t) => {
+test('a lost call stays sent when the client crashes while it waits for its retry', async (t) => {
   const { call, client, kill } = await repeating(t)
   const over = rejection(client.closed)
   while (client.state.reason?.message.includes('too often') !== true && client.state.phase !== 'failed') {
@@ -69,7 +69,7 @@ test('a call that was lost stays sent when its repetition waits, and the client 
   assert.equal([(await call).code, ((await call).data as { sent: boolean }).sent], ['GAVE_UP', true])
 })
 
-test('a call that may be made twice is made again after a crash of its client, too', async (t) => {
+test('a repeatable call is retried after a crash of its client, too', async (t) => {
   const { client, said, kill } = watch(t)
   await client.ready()
   const call = client.callTool('hang', {}, { retry: 'safe' })
@@ -83,7 +83,7 @@ test('a call that may be made twice is made again after a crash of its client, t
   assert.is(client.inspect().counts.repeated, 1)
 })
 
-test('a call was sent that is to be made again after the tools were listed, when the list does not come', async (t) => {
+test('a call refused for its headers counts as sent when the tool list fails', async (t) => {
   const { url } = await listen(
     t,
     stateless((one) => (called(one) ? refuse(one, -32020) : status(one, 429))),
@@ -93,7 +93,7 @@ test('a call was sent that is to be made again after the tools were listed, when
   assert.equal([error.code, (error.data as { sent: boolean }).sent], ['REQUEST_FAILED', true])
 })
 
-test('a call that a redirect led to nobody was sent', async (t) => {
+test('a call redirected to an unreachable host counts as sent', async (t) => {
   const { url: nowhere, server } = await listen(t, () => {})
   await end(server)
   const { url } = await listen(
@@ -109,7 +109,7 @@ test('a call that a redirect led to nobody was sent', async (t) => {
   assert.equal([error.code, (error.data as { sent: boolean }).sent], ['REQUEST_FAILED', true])
 })
 
-test('a call whose token cannot be had was not sent', async (t) => {
+test('a call without a token to be had counts as unsent', async (t) => {
   let asks = 0
   const { url, seen } = await listen(
     t,
@@ -128,7 +128,7 @@ test('a call whose token cannot be had was not sent', async (t) => {
   assert.not.ok(seen.all.some(called))
 })
 
-test('calls that wait for one of the connections when the session ends are made in the next one', async (t) => {
+test('calls that wait for a free connection when the session ends use the next one', async (t) => {
   let session = 1
   const { url, seen } = await listen(t, (one) => {
     if (one.message.method === 'initialize') return greet(one, `session-${session}`)
@@ -150,7 +150,7 @@ test('calls that wait for one of the connections when the session ends are made 
   )
 })
 
-test('a post over HTTP+SSE that finds nobody was not sent', async (t) => {
+test('an HTTP+SSE post that cannot connect counts as unsent', async (t) => {
   const said = heard<string>()
   let writes: (text: string) => void = () => {}
   const { url, server } = await listen(t, (one) => {
@@ -181,7 +181,7 @@ test('a post over HTTP+SSE that finds nobody was not sent', async (t) => {
   assert.equal([error.code, (error.data as { sent: boolean }).sent], ['TIMEOUT', false])
 })
 
-test('a call that is given up at any moment on its way out never leaves once its caller was told that it did not', async (t) => {
+test('an aborted call that rejects as unsent never reaches the server', async (t) => {
   const { transport, said } = near(({ method }) => (method === 'ping' ? { result: {} } : undefined))
   const { client } = watch(t, { transport })
   await client.ready()

@@ -18,13 +18,13 @@ test('is an error with the name, message, stack and causes of the one that there
   )
 })
 
-test('is none where there is no message, no stack, or no object', () => {
+test('is absent without a message, a stack or an object', () => {
   for (const given of [undefined, null, 'text', {}, []]) assert.is(toldCause(given), undefined)
   for (const field of ['message', 'stack'])
     for (const value of [undefined, 7]) assert.is(toldCause({ ...told, [field]: value }), undefined)
 })
 
-test('five errors of a chain are believed', () => {
+test('keeps at most five causes of a chain', () => {
   let error: object = { ...told, message: '6' }
   for (const message of ['5', '4', '3', '2', '1']) error = { ...told, message, cause: error }
   const chain: string[] = []

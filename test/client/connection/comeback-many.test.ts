@@ -9,7 +9,7 @@ const test = suite('clients that are looked after and somebody waits for', { tim
 /** Milliseconds, by the clock. */
 const atMost = 1_000
 
-test('members of a pool hurry while a call waits for one, or ready() does', async (t) => {
+test('pool members reconnect sooner while a call or ready() waits', async (t) => {
   for (const wait of ['call', 'ready'] as const) {
     const clock = createFakeClock()
     const server = outage(clock)
@@ -69,7 +69,7 @@ function hopeless(clock: FakeClock) {
   }
 }
 
-test('a member of a pool that could not be ready is started again, sooner when somebody waits', async (t) => {
+test('a pool member that is not ready restarts, and sooner when a call waits', async (t) => {
   const clock = createFakeClock()
   const { transport, attempts, mend } = hopeless(clock)
   const backoff = { base: 60_000, cap: 60_000, random: () => 1 }
@@ -99,7 +99,7 @@ test('a member of a pool that could not be ready is started again, sooner when s
   assert.is(pool.members()[0]?.status, 'ready')
 })
 
-test('a client of many that gave up is started again sooner when somebody waits', async (t) => {
+test('a client of a set that gave up restarts sooner when somebody waits', async (t) => {
   const clock = createFakeClock()
   const server = outage(clock)
   const backoff = { base: 60_000, cap: 60_000, random: () => 1 }

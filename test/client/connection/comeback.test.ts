@@ -34,7 +34,7 @@ function begin(t: TestContext, { transport, clock, name = 'one', backoff = {} }:
   return client
 }
 
-test('is back soon for a call that waits, after a short outage and a long one, and after a row of them', async (t) => {
+test('a client with a waiting call is back soon after outages of any length', async (t) => {
   const clock = createFakeClock()
   const server = outage(clock)
   const random = seeded(7)
@@ -56,7 +56,7 @@ test('is back soon for a call that waits, after a short outage and a long one, a
   assert.ok(quantile(served, 0.5) <= usually, `half of them after ${quantile(served, 0.5)} ms`)
 })
 
-test('is left alone longer and longer while nobody waits', async (t) => {
+test('backs off more and more while nobody waits', async (t) => {
   const clock = createFakeClock()
   const server = outage(clock)
   const client = begin(t, { transport: server.transport, clock })
@@ -106,7 +106,7 @@ test('goes back to long pauses once nobody waits any more', async (t) => {
   assert.is(client.state.delay, 30_000)
 })
 
-test('is left alone again for long after a call that waited for a client that had crashed', async (t) => {
+test('the backoff is long again after a waiting call met a crashed client', async (t) => {
   const clock = createFakeClock()
   const server = { isDown: false, cut: (): void => {} }
   const serverInfo = { name: 'weak', version: '1' }
@@ -141,7 +141,7 @@ test('is left alone again for long after a call that waited for a client that ha
   assert.ok(delays.includes(4_000), String(delays))
 })
 
-test('is not asked before the time that it named (Retry-After), however many calls wait', async (t) => {
+test('Retry-After is honoured, however many calls wait', async (t) => {
   const clock = createFakeClock()
   const attempts: number[] = []
   const data = { status: 503, retryAfter: '7' }
@@ -162,7 +162,7 @@ test('is not asked before the time that it named (Retry-After), however many cal
   assert.ok(Math.max(...gaps) <= 8_000, gaps.join())
 })
 
-test('a program that ends at every start is started again a fraction of the time, also while calls wait', async (t) => {
+test('a program that exits at each start runs little, even while calls wait', async (t) => {
   const clock = createFakeClock()
   const takes = 400
   const server = outage(clock, { spawns: true, takes })
@@ -178,7 +178,7 @@ test('a program that ends at every start is started again a fraction of the time
   assert.is(client.state.phase, 'ready')
 })
 
-test('awaitedCap is the highest ceiling while somebody waits, cap is one for all', async (t) => {
+test('awaitedCap bounds the backoff while a call waits, cap in every case', async (t) => {
   for (const [backoff, expected] of [
     [{ awaitedCap: 5_000 }, 5_000],
     [{ awaitedCap: 5_000, cap: 300 }, 300],
@@ -194,7 +194,7 @@ test('awaitedCap is the highest ceiling while somebody waits, cap is one for all
   }
 })
 
-test('a thousand clients that all have a call waiting are spread over time, before the server is back and after', async (t) => {
+test('reconnects of a thousand clients with waiting calls are spread over time', async (t) => {
   const clock = createFakeClock()
   const server = outage(clock)
   const random = seeded(3)

@@ -40,7 +40,7 @@ function closing(takes: (connection: number) => boolean) {
 
 const serverInfo = { name: 'closing', version: '1' }
 
-test('a call that it takes no more is made on the next one', async (t) => {
+test('a call refused by an ending connection is made on the next one', async (t) => {
   const { transport, end } = closing((connection) => connection > 1)
   const { client } = watch(t, { transport })
   await client.ready()
@@ -64,7 +64,7 @@ test('a call of a pool is made on another member', async (t) => {
   assert.ok(Number(served()['pool-1']) > 0)
 })
 
-test('a server process that reads no more: what comes then is told as never sent', async (t) => {
+test('a call to a server that has closed its input is unsent', async (t) => {
   const program = "require('node:fs').closeSync(0); setInterval(() => {}, 1000)"
   const link = await startLink(t, stdio({ command: process.execPath, args: ['-e', program], stopTimeout: 1 }))
   link.open(1)

@@ -36,7 +36,7 @@ for (const [what, refusal] of [
   ],
   ['-32022 without a list', (seen: Seen) => refuse(seen, -32022, 400, {})],
 ] as const) {
-  test(`a probe refused with ${what} is followed by a handshake, and by no probe in the next session`, async (t) => {
+  test(`after a probe refused with ${what}: a handshake, and no probe in the next session`, async (t) => {
     const { url, seen } = await listen(t, (one) => {
       if (one.message.method === 'server/discover') return refusal(one)
       return polite((other) => json(other, result(other, {})))(one)
@@ -63,7 +63,7 @@ for (const [what, outage] of [
   ['429 with a JSON-RPC error', (seen: Seen) => refuse(seen, -32000, 429)],
   ['a connection that breaks', (seen: Seen) => seen.response.destroy()],
 ] as const) {
-  test(`an outage during the probe (${what}) says nothing of the era: the client waits and asks again`, async (t) => {
+  test(`an outage during the probe (${what}) leaves the era open: it is probed again`, async (t) => {
     let broken = true
     const { url, seen } = await listen(t, (one) => (broken ? outage(one) : stateless()(one)))
     const { client, states } = watch(t, { transport: http(url), era: 'auto', backoff: { base: 50, cap: 50 } })
@@ -75,7 +75,7 @@ for (const [what, outage] of [
   })
 }
 
-test('a probe that is not answered in time is an outage, too, and names what was waited for', async (t) => {
+test('a probe that times out counts as an outage, and the error names it', async (t) => {
   const { url, seen } = await listen(t, () => {})
   const { states } = watch(t, { transport: http(url), era: 'auto', handshakeTimeout: 100, backoff: slow })
   const { reason } = await states.next((state) => state.reason !== undefined)
@@ -84,7 +84,7 @@ test('a probe that is not answered in time is an outage, too, and names what was
 })
 
 for (const code of [401, 403]) {
-  test(`a probe refused with ${code} asks for authorization, and is no verdict`, async (t) => {
+  test(`a probe refused with ${code} asks for authorization and leaves the era open`, async (t) => {
     const { url, seen } = await listen(t, (one) => status(one, code))
     const { client } = watch(t, { transport: http(url), era: 'auto' })
     const error = await rejection(client.ready())
@@ -93,7 +93,7 @@ for (const code of [401, 403]) {
   })
 }
 
-test('a server that speaks the newer era is spoken to without a session: envelope, headers, no stream, no end', async (t) => {
+test('a modern server gets envelope and headers, no session, stream or DELETE', async (t) => {
   const { url, seen } = await listen(
     t,
     stateless((one) => tool(one, 'hello')),
@@ -113,7 +113,7 @@ test('a server that speaks the newer era is spoken to without a session: envelop
   )
 })
 
-test('the answer to the second probe decides when the first was refused for its revision', async (t) => {
+test('a probe refused for its revision is repeated, and the second answer decides', async (t) => {
   let probes = 0
   const { url, seen } = await listen(t, (one) => {
     if (one.message.method !== 'server/discover') return
@@ -143,7 +143,7 @@ test('a call refused for its revision is made again, once', async (t) => {
   assert.is(new Set(ids).size, 2)
 })
 
-test('a server that does not speak the revision any more is asked anew, and gone on with in the other era', async (t) => {
+test('a server that drops the revision is probed again and used in the other era', async (t) => {
   let updated = false
   const { url } = await listen(t, (one) => {
     if (!updated) {
@@ -165,7 +165,7 @@ for (const [what, refusal] of [
   ['names the newer revision (-32022)', (seen: Seen) => refuse(seen, -32022, 400, { supported: [modern] })],
   ['does not know the method (-32601)', (seen: Seen) => refuse(seen, -32601, 404)],
 ] as const)
-  test(`by default, a server that refuses a handshake and ${what} is spoken to without one, and by then on at once`, async (t) => {
+  test(`handshake refused, ${what}: modern by default, and at once next time`, async (t) => {
     const { url, seen } = await listen(t, (one) =>
       one.message.method === 'initialize' ? refusal(one) : stateless((call) => tool(call, 'newer'))(one),
     )
@@ -181,7 +181,7 @@ for (const [what, refusal] of [
     ])
   })
 
-test('a server that has changed from the newer era to handshakes is followed, by default, too', async (t) => {
+test('by default, a server that moves from the modern era to handshakes is followed', async (t) => {
   let older = false
   const { url } = await listen(t, (one) => {
     const { method } = one.message
@@ -198,7 +198,7 @@ test('a server that has changed from the newer era to handshakes is followed, by
   assert.is(client.server?.revision, '2025-11-25')
 })
 
-test('a client given to handshakes does not probe a server that has one', async (t) => {
+test('a client set to handshakes does not probe a server that has one', async (t) => {
   const { url, seen } = await listen(
     t,
     polite((one) => json(one, result(one, {}))),
@@ -209,7 +209,7 @@ test('a client given to handshakes does not probe a server that has one', async 
 })
 
 for (const how of ['json', 'stream'] as const) {
-  test(`a call that is given up closes its response (${how}), and sends no notification`, async (t) => {
+  test(`an aborted call closes its response (${how}) without a notification`, async (t) => {
     const { url, seen } = await listen(
       t,
       stateless((one) => (how === 'stream' ? stream(one) : undefined)),
@@ -227,7 +227,7 @@ for (const how of ['json', 'stream'] as const) {
   })
 }
 
-test('a server that cannot be reached for a while is asked for a sign of life in its own era', async (t) => {
+test('an unreachable server is pinged in its own era', async (t) => {
   const first = await listen(
     t,
     stateless((one) => tool(one, 'one')),
@@ -256,7 +256,7 @@ for (const [what, value, message] of [
   ['a task without an id', { resultType: 'task', content: [] }, /taskId/],
   ['questions without anything in them', { resultType: 'input_required' }, /inputRequests or requestState/],
 ] as const) {
-  test(`${what} is no answer in the newer era`, async (t) => {
+  test(`${what} is an invalid answer in the modern era`, async (t) => {
     const { url } = await listen(
       t,
       stateless((one) => json(one, result(one, value))),
@@ -268,7 +268,7 @@ for (const [what, value, message] of [
   })
 }
 
-test('a list must not be answered with questions; a result without a type is complete', async (t) => {
+test('a list with questions is invalid; a result without a type is complete', async (t) => {
   const { url } = await listen(
     t,
     stateless((one) => {
@@ -282,7 +282,7 @@ test('a list must not be answered with questions; a result without a type is com
   assert.equal((await client.callTool('any')).content, [])
 })
 
-test('in an older revision the type of a result means nothing', async (t) => {
+test('resultType is ignored in handshake revisions', async (t) => {
   const { url } = await listen(t, (one) => {
     if (one.message.method === 'initialize') return greet(one)
     return polite((call) => tool(call, 'fine', { resultType: 'weird' }))(one)

@@ -18,7 +18,7 @@ for (const [how, expected] of [
   ['ping', ['server/discover', 'initialize']],
   ['hang', ['server/discover', 'notifications/cancelled', 'initialize']],
 ] as const) {
-  test(`a server that answers the probe with '${how}' is gone on with in the right era, on the same process`, async (t) => {
+  test(`stdio probe answered with '${how}' leads to the right era on the same process`, async (t) => {
     const { client, said } = watch(t, { era: 'auto', probeTimeout: how === 'hang' ? 100 : 60_000 }, [
       '--discover',
       how,
@@ -38,7 +38,7 @@ for (const [how, expected] of [
   })
 }
 
-test('a server with revisions of the newer era only, and none of ours, fails the client at once', async (t) => {
+test('a server with only unknown modern revisions fails the client at once', async (t) => {
   const { client, said } = watch(t, { era: 'auto' }, ['--discover', 'later'])
   const error = await rejection(client.ready())
   assert.is(error.code, 'NO_COMMON_REVISION')
@@ -46,7 +46,7 @@ test('a server with revisions of the newer era only, and none of ours, fails the
   assert.not.ok(said.all.includes('got initialize'))
 })
 
-test('a server that exits at the probe is started again at once, with initialize, and is not probed again', async (t) => {
+test('a server that exits at the probe restarts at once with initialize and no probe', async (t) => {
   const { client, said, kill, phase } = watch(
     t,
     { era: 'auto', backoff: { base: 60_000, cap: 60_000, random: () => 1, stable: 1 } },
@@ -64,7 +64,7 @@ test('a server that exits at the probe is started again at once, with initialize
   assert.is(said.all.filter((line) => line === 'got server/discover').length, 1)
 })
 
-test('a server that dies whatever it is asked is tried again with backoff, and probed anew', async (t) => {
+test('a server that dies at any request is retried with backoff and probed again', async (t) => {
   const { client, said } = watch(t, { era: 'auto', backoff: { base: 1, cap: 1 } }, [
     '--discover',
     'die',
@@ -78,7 +78,7 @@ test('a server that dies whatever it is asked is tried again with backoff, and p
   assert.is((await error).code, 'CLOSED')
 })
 
-test('by default, a server that has no handshake is spoken to without one, on the same process', async (t) => {
+test('by default, a server without a handshake is used without one, same process', async (t) => {
   const { client, said } = watch(t, {}, ['--discover', 'modern', '--init', 'modern-only'])
   await client.ready()
   assert.is(client.server?.revision, '2026-07-28')
@@ -87,7 +87,7 @@ test('by default, a server that has no handshake is spoken to without one, on th
   assert.equal(methods, ['got initialize', 'got server/discover'])
 })
 
-test('a client that wants the newer era only says so to a server that has none', async (t) => {
+test('a modern-only client says so to a server without the modern era', async (t) => {
   const { client, said } = watch(t, { era: 'modern' }, ['--discover', 'error'])
   const error = await rejection(client.ready())
   assert.is(error.code, 'NO_COMMON_REVISION')
@@ -95,7 +95,7 @@ test('a client that wants the newer era only says so to a server that has none',
   assert.not.ok(said.all.includes('got initialize'))
 })
 
-test('every request of the newer era carries the envelope, also beside a _meta of the caller; ping is said as server/discover', async (t) => {
+test('every modern request has the envelope beside _meta; ping is server/discover', async (t) => {
   const clientInfo = { name: 'tester', version: '7' }
   const { client } = watch(t, { era: 'modern', clientInfo }, ['--discover', 'modern'])
   for (const params of [undefined, {}, { x: 1 }, { x: 1, _meta: { own: 'yes' } }]) {
@@ -113,14 +113,14 @@ test('every request of the newer era carries the envelope, also beside a _meta o
   await client.callTool('progress', {}, { onProgress: () => {} })
 })
 
-test('a call that is given up is cancelled with a notification on a pipe, in the newer era, too', async (t) => {
+test('an aborted call on stdio sends a cancellation in the modern era, too', async (t) => {
   const { client, said } = watch(t, { era: 'modern' }, ['--discover', 'modern'])
   await client.ready()
   assert.is((await rejection(client.callTool('hang', {}, { timeout: 100 }))).code, 'TIMEOUT')
   await said.next((line) => line === 'got notifications/cancelled')
 })
 
-test('an established server of the newer era that dies of a probe is not taken for an older one', async (t) => {
+test('a modern server that dies at a probe is not taken for an older one', async (t) => {
   let how = 'modern'
   const said = heard<string>()
   const transport = {
@@ -138,7 +138,7 @@ test('an established server of the newer era that dies of a probe is not taken f
   assert.not.ok(said.all.includes('got initialize'))
 })
 
-test('a server that was too slow for the probe, and refuses the handshake, is asked again on the same process', async (t) => {
+test('a server too slow for the probe that refuses initialize is probed again', async (t) => {
   const { client, said } = watch(t, { era: 'auto', probeTimeout: 1 }, [
     '--discover',
     'modern',

@@ -9,7 +9,7 @@ import { raw, rejection, watch } from '../_raw.js'
 
 const test = suite('clients given up or embedded')
 
-test('a client that crashes too often is given up: calls fail at once, closed rejects, and nobody need look', async (t) => {
+test('a client beyond its restart intensity gives up: calls and closed reject at once', async (t) => {
   const { client, kill, said, phase } = watch(t, { intensity: 1 })
   await client.ready()
   kill('client')
@@ -31,7 +31,7 @@ test('a client that crashes too often is given up: calls fail at once, closed re
   await client.close()
 })
 
-test('a client whose transport crashes too often has given up, too, and is not taken for closed', async (t) => {
+test('a client whose transport crashes too often has given up and is not closed', async (t) => {
   const { client, kill, phase } = watch(t, { intensity: 1 })
   await client.ready()
   kill('transport')
@@ -44,7 +44,7 @@ test('a client whose transport crashes too often has given up, too, and is not t
   assert.is(client.state.phase, 'failed')
 })
 
-test('an embedded client that gave up, and that its parent does not start again, is not taken for closed', async (t) => {
+test('an embedded client that gave up rejects closed unless its parent restarts it', async (t) => {
   const registry = new Registry()
   const tree = await startSupervisor({ strategy: 'one_for_one', registry, logger: false })
   t.after(() => tree[Symbol.asyncDispose]())
@@ -56,7 +56,7 @@ test('an embedded client that gave up, and that its parent does not start again,
   assert.is((await rejection(client.ping())).code, 'GAVE_UP')
 })
 
-test("a transport of one's own that throws what has no text loses the call, which may have left, and is no crash", async (t) => {
+test('a send that throws a value without text fails its call and does not crash', async (t) => {
   const { transport } = flaky(0)
   const weird: ClientTransport = {
     name: 'weird',
@@ -79,7 +79,7 @@ test("a transport of one's own that throws what has no text loses the call, whic
   )
 })
 
-test("a transport of one's own that throws is a failure to connect, and no crash", async (t) => {
+test('a custom transport that throws in connect is a failed connection', async (t) => {
   const transport: ClientTransport = {
     name: 'broken',
     connect: () => {
@@ -96,7 +96,7 @@ test("a transport of one's own that throws is a failure to connect, and no crash
   )
 })
 
-test('a client lives in a tree of yours, is found by name, and ends with it', async (t) => {
+test('an embedded client is found by name and ends with its tree', async (t) => {
   const registry = new Registry()
   const tree = await startSupervisor({ strategy: 'one_for_one', registry, logger: false })
   t.after(() => tree[Symbol.asyncDispose]())
@@ -111,7 +111,7 @@ test('a client lives in a tree of yours, is found by name, and ends with it', as
   assert.is((await rejection(found.ping())).code, 'CLOSED')
 })
 
-test('an embedded client that gave up is started again by its parent, behind the same handle', async (t) => {
+test('an embedded client that gave up restarts under its parent, with the same handle', async (t) => {
   const registry = new Registry()
   const tree = await startSupervisor({ strategy: 'one_for_one', registry, logger: false })
   t.after(() => tree[Symbol.asyncDispose]())

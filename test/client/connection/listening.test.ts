@@ -36,7 +36,7 @@ function closed({ response }: Stream): Promise<unknown> {
   return new Promise((resolve) => response.once('close', resolve))
 }
 
-test('whoever has a handler for changes is told of them, on one stream for all kinds that are heard', async (t) => {
+test('change handlers share one stream that covers every kind they listen to', async (t) => {
   const { client, streams } = await server(t)
   await client.ready()
   const news = heard<object>()
@@ -48,7 +48,7 @@ test('whoever has a handler for changes is told of them, on one stream for all k
   assert.is(streams.all.length, 1)
 })
 
-test('a client that wants to hear nothing opens no stream', async (t) => {
+test('a client without change handlers opens no stream', async (t) => {
   const { client, streams } = await server(t)
   await client.callTool('any')
   client.onNotification('notifications/progress', () => {})
@@ -56,7 +56,7 @@ test('a client that wants to hear nothing opens no stream', async (t) => {
   assert.is(streams.all.length, 0)
 })
 
-test('a subscription resolves once the server agrees; another one replaces the stream, the new one first', async (t) => {
+test('a subscription resolves when acknowledged; the old stream ends after that', async (t) => {
   const { client, streams, seen } = await server(t)
   const news = heard<{ uri: string }>()
   client.onNotification(updated, news.add)
@@ -82,7 +82,7 @@ test('a subscription resolves once the server agrees; another one replaces the s
   assert.not.ok(seen.all.some(({ message }) => message.method === 'notifications/cancelled'))
 })
 
-test('a change told on another stream, or before the server agreed, is not told', async (t) => {
+test('a change on another stream, or before the acknowledgement, is ignored', async (t) => {
   const { client, streams } = await server(t, false)
   await client.ready()
   const news = heard<object>()
@@ -100,7 +100,7 @@ test('a change told on another stream, or before the server agreed, is not told'
 })
 
 for (const how of ['end', 'break', 'fail'] as const) {
-  test(`a stream that the server ${how}s is opened anew, with all wishes`, async (t) => {
+  test(`a stream that the server ${how}s is reopened with every subscription`, async (t) => {
     const { client, streams } = await server(t)
     await client.subscribe('a:1')
     const first = await streams.next()
@@ -112,7 +112,7 @@ for (const how of ['end', 'break', 'fail'] as const) {
   })
 }
 
-test('a server that cannot begin a stream now, and says that it may be asked again, is asked again', async (t) => {
+test('a stream refused for now, as retryable, is asked for again', async (t) => {
   const { client, streams } = await server(t, false)
   const refused = rejection(client.subscribe('a:1'))
   const first = await streams.next()
@@ -126,7 +126,7 @@ test('a server that cannot begin a stream now, and says that it may be asked aga
   assert.equal(third.filter, second.filter)
 })
 
-test('a server that comes back after long is listened to within about a second', async (t) => {
+test('the stream reopens within about a second after a long outage', async (t) => {
   const clock = createFakeClock()
   const { client, streams } = await server(t, false, { clock, backoff: { random: () => 1 } })
   await client.ready()
@@ -144,7 +144,7 @@ test('a server that comes back after long is listened to within about a second',
   await news.next()
 })
 
-test('a stream on a pipe is given up once, when another takes its place, and no time of its own is left', async (t) => {
+test('a replaced stdio stream is cancelled once and leaves no timer', async (t) => {
   const clock = createFakeClock()
   const opened = heard<{ id: string | number; filter: object }>()
   const cancelled: unknown[] = []
@@ -185,7 +185,7 @@ test('a stream on a pipe is given up once, when another takes its place, and no 
   assert.equal(cancelled, [dropped.id])
 })
 
-test('a busy server is listened to no sooner than it says', async (t) => {
+test('the stream of a busy server reopens after its Retry-After', async (t) => {
   const clock = createFakeClock()
   const asked = heard<number>()
   const { url } = await listen(
@@ -203,12 +203,12 @@ test('a busy server is listened to no sooner than it says', async (t) => {
   assert.ok((asked.all[1] as number) >= 5_000)
 })
 
-test('subscriptions made side by side are all agreed to', async (t) => {
+test('concurrent subscriptions are all acknowledged', async (t) => {
   const { client } = await server(t)
   await Promise.all(['a:1', 'a:2', 'a:3'].map((uri) => client.subscribe(uri)))
 })
 
-test('a server that does not agree to a subscription, or has none, refuses it', async (t) => {
+test('a subscription without acknowledgement or support rejects', async (t) => {
   const streams = heard<Stream>()
   let offered: object = { resources: { subscribe: true } }
   const { url } = await listen(t, (one) => {
@@ -225,7 +225,7 @@ test('a server that does not agree to a subscription, or has none, refuses it', 
   assert.is(streams.all.length, 1)
 })
 
-test('a server that refuses to be listened to says so to whoever subscribes', async (t) => {
+test('a refused stream rejects the subscription with the server error', async (t) => {
   const { url } = await listen(
     t,
     stateless((one) => refuse(one, -32602, 200)),
@@ -243,7 +243,7 @@ test('a client that is closed closes its stream', async (t) => {
   await end
 })
 
-test('the level of log messages goes with every request', async (t) => {
+test('the log level is sent with every modern request', async (t) => {
   const { client, seen } = await server(t)
   await client.callTool('any')
   await client.setLevel('warning')
@@ -255,7 +255,7 @@ test('the level of log messages goes with every request', async (t) => {
   assert.equal(levels, [undefined, undefined, 'warning'])
 })
 
-test('a list that may be kept is asked for again once a change was told, or may have been missed', async (t) => {
+test('a cached list is fetched again after a change, or a gap that may hide one', async (t) => {
   let lists = 0
   const streams = heard<Stream>()
   const { url } = await listen(

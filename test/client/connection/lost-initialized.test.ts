@@ -18,7 +18,7 @@ for (const [cut, greetings] of [
     ].slice(0, 6),
   ],
 ] as const)
-  test(`http: cut off ${cut} times it is said again, then the client begins anew, and its calls wait for that`, async (t) => {
+  test(`http: initialized is repeated after ${cut} cuts, then a new session begins`, async (t) => {
     let cuts = 0
     const answer = polite((seen) => json(seen, result(seen, {})))
     const server = await listen(t, (seen) => {
@@ -32,7 +32,7 @@ for (const [cut, greetings] of [
     assert.equal(said, [...greetings, 'ping'])
   })
 
-test('http: one that is refused, or not acknowledged, is left at that', async (t) => {
+test('http: a refused or unacknowledged initialized is not repeated', async (t) => {
   for (const answerNotice of [(seen: Seen) => status(seen, 400), () => {}]) {
     const answer = polite((seen) => json(seen, result(seen, {})))
     const server = await listen(t, (seen) =>

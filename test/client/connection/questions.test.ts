@@ -37,7 +37,7 @@ async function ready(t: TestContext, options: Partial<StartClientOptions>, args:
   return watched
 }
 
-test('the handlers are declared, each part of its own', async (t) => {
+test('each question handler declares its own capability', async (t) => {
   for (const [options, capabilities] of [
     [{}, {}],
     [{ onElicit: () => ({ action: 'cancel' }) }, { elicitation: { form: {} } }],
@@ -63,7 +63,7 @@ test('the handlers are declared, each part of its own', async (t) => {
   }
 })
 
-test('a form is answered by its handler, what is left out by the defaults of the form', async (t) => {
+test('a form is answered by its handler, with the defaults of the form', async (t) => {
   const { client } = await ready(t, {
     onElicit: ({ message }, ctx) => {
       assert.is(message, 'Who are you?')
@@ -81,7 +81,7 @@ test('a form that is declined has no content', async (t) => {
   assert.equal((await asked(client, 'elicitation/create', form)).result, { action: 'decline' })
 })
 
-test('an answer that does not fit the form never leaves, and is told as the mistake of the handler', async (t) => {
+test('an answer that does not fit its form is not sent; its handler is blamed', async (t) => {
   const strays = heard<unknown>()
   t.after(subscribe('stray', ({ error }) => strays.add(error)))
   const { client } = await ready(t, { onElicit: () => ({ action: 'accept', content: { age: -1 } }) })
@@ -90,14 +90,14 @@ test('an answer that does not fit the form never leaves, and is told as the mist
   assert.match(String(await strays.next()), 'does not fit the form')
 })
 
-test('a form that no schema can be made of is refused', async (t) => {
+test('a form with an invalid schema is refused', async (t) => {
   const { client } = await ready(t, { onElicit: () => ({ action: 'accept' }) })
   const requestedSchema = { type: 'object', properties: { x: { $ref: 'https://example.com/x' } } }
   const { error } = await asked(client, 'elicitation/create', { message: 'x', requestedSchema })
   assert.is(error?.code, -32602)
 })
 
-test('a page is shown by its own handler; a mode that was not declared is refused with -32602', async (t) => {
+test('URL elicitation has its own handler; an undeclared mode is refused with -32602', async (t) => {
   const url = { mode: 'url', message: 'sign in', url: 'https://example.com/', elicitationId: 'e1' }
   const { client } = await ready(t, {
     onElicit: { url: (params) => ({ action: params.url === 'https://example.com/' ? 'accept' : 'cancel' }) },
@@ -106,7 +106,7 @@ test('a page is shown by its own handler; a mode that was not declared is refuse
   assert.is((await asked(client, 'elicitation/create', form)).error?.code, -32602)
 })
 
-test('what was not declared, or does not exist, is no method; wrong params are refused', async (t) => {
+test('undeclared and unknown methods are refused, and so are wrong params', async (t) => {
   const { client } = await ready(t, { onSample: () => answer })
   for (const [method, params, code] of [
     ['elicitation/create', form, -32601],
@@ -123,7 +123,7 @@ test('what was not declared, or does not exist, is no method; wrong params are r
   }
 })
 
-test('a model is asked; a user who does not want it is an error of the handler, as it is', async (t) => {
+test('a sampling handler is called, and its refusal is sent as the error it throws', async (t) => {
   let rejects = false
   const { client } = await ready(t, {
     onSample: ({ maxTokens }) => {
@@ -138,7 +138,7 @@ test('a model is asked; a user who does not want it is an error of the handler, 
   assert.equal(error, { code: -1, message: 'User rejected sampling request' })
 })
 
-test('a handler that throws stops nobody, and nothing of it leaks to the server', async (t) => {
+test('a throwing handler affects no other and leaks nothing to the server', async (t) => {
   const strays = heard<unknown>()
   t.after(subscribe('stray', ({ error }) => strays.add(error)))
   const { client } = await ready(t, {
@@ -152,12 +152,12 @@ test('a handler that throws stops nobody, and nothing of it leaks to the server'
   await client.ping()
 })
 
-test('an older revision is answered in its own words', async (t) => {
+test('an older revision gets the answer in its own format', async (t) => {
   const { client } = await ready(t, { onElicit: () => ({ action: 'cancel' }) }, ['--init', '2025-03-26'])
   assert.is((await asked(client, 'elicitation/create', form)).error?.code, -32601)
 })
 
-test('roots come from the options, and from setRoots after that, of which the server is told', async (t) => {
+test('roots come from the options, then from setRoots, which notifies the server', async (t) => {
   const { client, said } = await ready(t, { roots: () => [{ uri: 'file:///one' }] })
   assert.equal((await asked(client, 'roots/list')).result, { roots: [{ uri: 'file:///one' }] })
   client.setRoots([{ uri: 'file:///two', name: 'Two' }])
@@ -182,7 +182,7 @@ test('wrong handlers and roots are refused in the caller, which names the field'
   assert.is(error.code, 'BAD_OPTION')
 })
 
-test('handlers run in the scope of whoever gave them, and end with it', async (t) => {
+test('handlers run in the owner scope of their registrant and end with it', async (t) => {
   const seen = heard<string | undefined>()
   const host = await startActor(
     defineActor({
@@ -214,7 +214,7 @@ test('handlers run in the scope of whoever gave them, and end with it', async (t
   assert.is(error?.message, 'whoever would answer has ended')
 })
 
-test('a question that the server takes back ends its handler, and is not answered', async (t) => {
+test('a cancelled question aborts its handler and is not answered', async (t) => {
   const [asking, aborted] = [heard<void>(), heard<unknown>()]
   const { client } = await ready(t, {
     onElicit: (_, { signal }) => {
@@ -228,7 +228,7 @@ test('a question that the server takes back ends its handler, and is not answere
   assert.match(String(await aborted.next()), 'nobody waits')
 })
 
-test('an answer that comes after its question was taken back is not sent, also when the id was used again', async (t) => {
+test('an answer to a cancelled question is not sent, even if its id was reused', async (t) => {
   const serverInfo = { name: 'asks', version: '1' }
   const capabilities = {}
   const greeting = { protocolVersion: '2025-11-25', capabilities, serverInfo }
@@ -267,7 +267,7 @@ test('an answer that comes after its question was taken back is not sent, also w
   assert.equal(answers, [{ jsonrpc: '2.0', id: 'q', result: { action: 'cancel' } }])
 })
 
-test('a hundred questions are put at once, and one more is refused', async (t) => {
+test('a hundred questions may be open, and one more is refused', async (t) => {
   const asking = heard<void>()
   const onElicit = () => {
     asking.add()
@@ -282,7 +282,7 @@ test('a hundred questions are put at once, and one more is refused', async (t) =
   assert.match(error?.message ?? '', '100 questions of the server are open already')
 })
 
-test('a question that is open when the connection is lost ends its handler', async (t) => {
+test('a lost connection aborts the handlers of open questions', async (t) => {
   const [asking, aborted] = [heard<void>(), heard<unknown>()]
   const { client, kill } = await ready(t, {
     onElicit: (_, { signal }) => {
@@ -297,7 +297,7 @@ test('a question that is open when the connection is lost ends its handler', asy
   assert.is((await call).code, 'CONNECTION_LOST')
 })
 
-test('a handler that takes too long is given up, and the server is told', async (t) => {
+test('a question handler is aborted at its timeout, and the server is told', async (t) => {
   const clock = createFakeClock()
   const asking = heard<void>()
   const { client } = watch(t, {
@@ -314,7 +314,7 @@ test('a handler that takes too long is given up, and the server is told', async 
   assert.is((await call).error?.code, -32603)
 })
 
-test('a batch is taken apart, whatever the revision', async (t) => {
+test('a batch from the server is split in every revision', async (t) => {
   const news = heard<object>()
   const { client } = await ready(t, {}, ['--init', '2025-03-26'])
   client.onNotification('notifications/tools/list_changed', news.add)

@@ -10,7 +10,7 @@ import { end, json, listen, polite, result } from '../../transports/_http.js'
 const test = suite('a reconnect storm', { timeout: 50_000 })
 const many = 1_000
 
-test('a thousand clients of a server that was restarted come back, spread over time, and none waits 30 s', async (t) => {
+test('a thousand clients reconnect to a restarted server spread out, within 30 s', async (t) => {
   const answer = polite((seen) => json(seen, result(seen, {})))
   const first = await listen(t, answer)
   const { port } = first.server.address() as AddressInfo

@@ -12,7 +12,7 @@ import { rawServer, rejection, watch } from '../_raw.js'
 
 const test = suite('a client that is told to try again')
 
-test('a command that is installed later: reconnect() finds it, behind the same handle', async (t) => {
+test('reconnect() finds a command installed later, behind the same handle', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'installed-'))
   t.after(() => rm(folder, { recursive: true }))
   const command = join(folder, 'server')
@@ -27,7 +27,7 @@ test('a command that is installed later: reconnect() finds it, behind the same h
   assert.is(client.inspect().tree?.restarts, 0)
 })
 
-test('a 401 that is mended: reconnect() makes a new session', async (t) => {
+test('reconnect() after a mended 401 makes a new session', async (t) => {
   let open = false
   const { url } = await listen(t, (seen) => (open ? polite()(seen) : status(seen, 401)))
   const { client } = watch(t, { transport: http(url, { stream: false }) })
@@ -37,7 +37,7 @@ test('a 401 that is mended: reconnect() makes a new session', async (t) => {
   assert.is(client.state.phase, 'ready')
 })
 
-test('a client that waits for its next attempt makes it now, and keeps count of those that failed', async (t) => {
+test('reconnect() retries at once and keeps the count of failed attempts', async (t) => {
   const clock = createFakeClock()
   const { transport } = flaky(2)
   const { client, states } = watch(t, { transport, clock, backoff: { base: 20_000, random: () => 1 } })
@@ -58,7 +58,7 @@ for (const [retryAfter, delay] of [
   ['soon', 20],
   [undefined, 20],
 ] as const) {
-  test(`a busy server that says Retry-After: ${retryAfter} is left alone for ${delay} ms`, async (t) => {
+  test(`Retry-After: ${retryAfter} of a busy server delays the retry by ${delay} ms`, async (t) => {
     const clock = createFakeClock()
     const data = { status: 503, retryAfter }
     const error = new TransportError('HTTP_STATUS', 'busy', { retryable: true, data })
@@ -74,7 +74,7 @@ for (const [retryAfter, delay] of [
   })
 }
 
-test('a connection that there is stays; a closed client is refused; a timeout that is none is named', async (t) => {
+test('reconnect() keeps an open connection and rejects a closed client or bad timeout', async (t) => {
   const { client } = watch(t)
   await client.ready()
   const { sessions } = client.inspect().counts
@@ -108,7 +108,7 @@ function hopeless() {
   }
 }
 
-test('retryFailed tries again what was of no use, at its pace and no faster; calls fail at once meanwhile', async (t) => {
+test('retryFailed retries a permanent failure at its pace; calls fail at once', async (t) => {
   const clock = createFakeClock()
   const { transport, attempts, mend } = hopeless()
   const { client } = watch(t, { transport, clock, retryFailed: 1_000, backoff: { random: () => 1 } })
@@ -134,7 +134,7 @@ test('retryFailed tries again what was of no use, at its pace and no faster; cal
   assert.is(clock.pending, 0)
 })
 
-test('without retryFailed a client that failed for good waits for somebody, and has no timer', async (t) => {
+test('without retryFailed a failed client waits for reconnect() and holds no timer', async (t) => {
   const clock = createFakeClock()
   const { transport, attempts } = hopeless()
   const { client } = watch(t, { transport, clock })
@@ -144,7 +144,7 @@ test('without retryFailed a client that failed for good waits for somebody, and 
   await closeWith(client, clock)
 })
 
-test('events, iterator and snapshot tell the same states in the same order, through kill and restart', async (t) => {
+test('events, iterator and snapshot agree on states through a kill and a restart', async (t) => {
   const { client, states, kill, phase } = watch(t)
   const followed: ClientState[] = []
   const snapshots: ClientState[] = []
@@ -174,7 +174,7 @@ test('events, iterator and snapshot tell the same states in the same order, thro
   }
 })
 
-test('a reader of states that is slow holds the newest hundred', async (t) => {
+test('a slow reader of states keeps the newest hundred', async (t) => {
   const clock = createFakeClock()
   const { transport, mend } = hopeless()
   const { client, states } = watch(t, { transport, clock })

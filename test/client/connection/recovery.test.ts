@@ -9,7 +9,7 @@ import { rejection, watch } from '../_raw.js'
 
 const test = suite('client recovery')
 
-test('a server that is killed in the middle of a call: the caller is told at once, and the client is ready again', async (t) => {
+test('a server killed during a call rejects it at once, and the client is ready again', async (t) => {
   const { client, said, phase } = watch(t)
   const pid = Number((await client.callTool('pid')).text)
   const call = client.callTool('hang', {}, { timeout: 60_000 })
@@ -28,7 +28,7 @@ test('a server that is killed in the middle of a call: the caller is told at onc
   assert.is.not(next, pid)
 })
 
-test('a crash of the client: the same handle, a new process, a new handshake; what was in flight is told at once', async (t) => {
+test('a crashed client keeps its handle, gets a new process and rejects its calls', async (t) => {
   const { client, said, kill, phase } = watch(t)
   const pid = Number((await client.callTool('pid')).text)
   const call = client.callTool('hang')
@@ -58,7 +58,7 @@ test('a crash of the transport is a crash of the client, too', async (t) => {
   assert.is((await client.callTool('count')).text, '1')
 })
 
-test('a call that never left when the client crashed is made again, under its own deadline', async (t) => {
+test('a call unsent when the client crashed is resent under its own deadline', async (t) => {
   const puppet = flaky(0, 1)
   const { client, kill } = watch(t, { transport: puppet.transport })
   const call = client.request('custom/one', {}, { timeout: 4_000 })
@@ -94,7 +94,7 @@ test('calls that wait while a server cannot be started go on when it can', async
   )
 })
 
-test('a call that does not want to wait is told at once that there is no connection, and was not sent', async (t) => {
+test('a call that does not wait rejects at once as unsent without a connection', async (t) => {
   const puppet = flaky(1)
   const backoff = { base: 60_000, random: () => 1 }
   const { client, phase } = watch(t, { transport: puppet.transport, backoff })
@@ -106,7 +106,7 @@ test('a call that does not want to wait is told at once that there is no connect
   assert.is((await rejection(client.ping({ wait: 1 as never }))).code, 'BAD_OPTION')
 })
 
-test('waits between attempts double up to the cap, with full jitter, and start anew after a stable connection', async (t) => {
+test('backoff doubles up to its cap with full jitter and resets once stable', async (t) => {
   const clock = createFakeClock()
   const puppet = flaky(7)
   const { client, states } = watch(t, {
@@ -131,7 +131,7 @@ test('waits between attempts double up to the cap, with full jitter, and start a
   await closeWith(client, clock)
 })
 
-test('a call that could not be sent in time says what stood in the way', async (t) => {
+test('a call that times out unsent names the last connection error', async (t) => {
   const clock = createFakeClock()
   const { client } = watch(t, {
     clock,
@@ -158,7 +158,7 @@ test('a call that waited for a server that does not answer initialize says so', 
   assert.is(message, 'ping: not sent within 10 ms (initializing: the server has not answered yet)')
 })
 
-test('a command that is not found fails ready and every waiting call at once, and the tree stays until it is closed', async (t) => {
+test('an unknown command rejects ready and waiting calls at once; the tree stays', async (t) => {
   const { client, phase } = watch(t, {
     transport: stdio({ command: 'no-such-server', env: { PATH: '/nowhere' } }),
   })
@@ -177,7 +177,7 @@ test('a command that is not found fails ready and every waiting call at once, an
   await client.closed
 })
 
-test('a server that speaks no revision of ours is a fatal matter', async (t) => {
+test('a server without a common revision is a permanent failure', async (t) => {
   const { client } = watch(t, {}, ['--init', '1999-01-01'])
   const error = await rejection(client.ready())
   assert.is(error.code, 'NO_COMMON_REVISION')
@@ -199,7 +199,7 @@ test('a server that refuses to initialize, answers junk or dies is tried again',
   }
 })
 
-test('a server that does not answer initialize is given up after the handshake timeout, and tried again', async (t) => {
+test('a server without an answer to initialize is retried after the handshake timeout', async (t) => {
   const { client, states, said } = watch(t, { handshakeTimeout: 300 }, ['--init', 'hang'])
   const lost = await states.next(({ phase }) => phase === 'disconnected')
   assert.match(lost.reason?.message ?? '', 'the answer to initialize did not come within 300 ms')
@@ -212,7 +212,7 @@ test('a server that does not answer initialize is given up after the handshake t
   )
 })
 
-test('a server that writes its log on standard output, and no answer: the reason says what came', async (t) => {
+test('a server that logs to stdout and never answers is quoted in the reason', async (t) => {
   const program = "console.log('Starting.'); console.log('Listening.'); process.stdin.resume()"
   const transport = stdio({ command: process.execPath, args: ['-e', program], stopTimeout: 100 })
   const { states } = watch(t, { handshakeTimeout: 500, transport })
@@ -224,7 +224,7 @@ test('a server that writes its log on standard output, and no answer: the reason
 })
 
 test(
-  'a server that floods has to wait: what it writes is counted, and the connection goes on',
+  'a flooding server is throttled and counted, and the connection stays',
   async (t) => {
     const { client } = watch(t)
     const controller = new AbortController()
@@ -238,7 +238,7 @@ test(
   { timeout: 20_000 },
 )
 
-test('a transport that does not let a flooding server wait loses its connection, and the client comes back', async (t) => {
+test('a flood through a transport without backpressure costs the connection only', async (t) => {
   const puppet = flaky(0)
   const { client, phase } = watch(t, { transport: puppet.transport })
   await client.ready()

@@ -17,7 +17,7 @@ for (const [code, data] of [
   ]),
   ...[-32603, -32000, 503].map((code): [number, object] => [code, { retryable: false }]),
 ] as const)
-  test(`an error ${code} to initialize fails the client at once, in the words of the server`, async (t) => {
+  test(`an error ${code} to initialize fails the client at once with its message`, async (t) => {
     const server = scriptedServer({ initialize: new McpError(code, 'not you', { data }) })
     const { client } = watch(t, { transport: server.transport })
     const call = rejection(client.callTool('any'))
@@ -41,7 +41,7 @@ for (const [code, data] of [
   [503, undefined],
   [-32050, { retryable: true }],
 ] as const)
-  test(`an error ${code}${data === undefined ? '' : ' that says so'} to initialize may pass, and is waited for`, async (t) => {
+  test(`an error ${code}${data === undefined ? '' : ' that says so'} to initialize is temporary and retried`, async (t) => {
     const refusal = new McpError(code, 'not yet', { data })
     const agreed = (request: { readonly params?: Record<string, unknown> }): object => ({
       protocolVersion: request.params?.protocolVersion,
@@ -57,7 +57,7 @@ for (const [code, data] of [
     assert.is(server.connections, 3)
   })
 
-test('a client for one task is refused at once', async () => {
+test('withClient rejects at once when the server refuses', async () => {
   const server = scriptedServer({ initialize: new McpError(-32050, 'not you') })
   const error = await rejection(
     withClient({ transport: server.transport, logger: false }, () => assert.unreachable()),
@@ -74,7 +74,7 @@ test('a required server that refuses lets the start of many reject with its word
   assert.match(error.message, 'not you (-32050)')
 })
 
-test('a client that was refused tries again when it is told to, and by itself where it was allowed', async (t) => {
+test('a refused client retries after reconnect(), or by itself with retryFailed', async (t) => {
   const server = scriptedServer({
     initialize: [
       new McpError(-32050, 'not you'),
@@ -91,7 +91,7 @@ test('a client that was refused tries again when it is told to, and by itself wh
 })
 
 for (const status of [503, 429])
-  test(`what comes with ${status} is an outage, whatever its code`, async (t) => {
+  test(`status ${status} is an outage, whatever the error code`, async (t) => {
     let refusals = 2
     const answer = polite()
     const { url } = await listen(t, (seen) => {
@@ -103,7 +103,7 @@ for (const status of [503, 429])
     await client.ready()
   })
 
-test('a client of 2026-07-28 alone hears the words of a server that refuses to be discovered, and waits for one that is out of order', async (t) => {
+test('modern only: a refusal fails with its message, and -32603 is retried', async (t) => {
   let refusals: number[] = [-32603, -32603]
   const answer = stateless()
   const { url } = await listen(t, (seen) => {

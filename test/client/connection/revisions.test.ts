@@ -5,7 +5,7 @@ import { rejection, watch } from '../_raw.js'
 const test = suite('client revisions')
 
 for (const revision of ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25']) {
-  test(`a server that answers ${revision} is spoken to in it`, async (t) => {
+  test(`a server that answers ${revision} is used in that revision`, async (t) => {
     const { client } = watch(t, {}, ['--init', revision])
     await client.ready({ timeout: 60_000 })
     assert.is(client.inspect().server?.revision, revision)
@@ -13,7 +13,7 @@ for (const revision of ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'])
   })
 }
 
-test('a server that answers a revision nobody knows is left', async (t) => {
+test('a server that answers an unknown revision is disconnected', async (t) => {
   const { client } = watch(t, {}, ['--init', '2099-01-01'])
   assert.is((await rejection(client.ready({ timeout: 60_000 }))).code, 'NO_COMMON_REVISION')
 })

@@ -10,7 +10,7 @@ import { watch } from '../_raw.js'
 const test = suite('the connection machine of a client')
 const name = 'expects the unexpected'
 
-test('what cannot happen in a state changes nothing, is counted, and is told in a sentence', async (t) => {
+test('an impossible event changes no state, is counted and is reported in a sentence', async (t) => {
   const warnings = heard<WarningEvent>()
   t.after(subscribeClient('warning', warnings.add))
   const { transport: inner } = flaky(0)
@@ -32,7 +32,7 @@ test('what cannot happen in a state changes nothing, is counted, and is told in 
   await client.ping()
 })
 
-test('what may come late or twice is none of it: reconnect(), waits and calls in any state', async (t) => {
+test('late or repeated reconnects, waits and calls are expected in every state', async (t) => {
   const clock = createFakeClock()
   const { transport, drop } = flaky(1)
   const { client, phase } = watch(t, { transport, clock, backoff: { base: 500, random: () => 1 } })

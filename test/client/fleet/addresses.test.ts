@@ -30,7 +30,7 @@ for (const [name, connect] of [
     assert.not.match(render(error, { depth: 9 }), secret)
   })
 
-  test(`${name}: so does an outage`, async (t) => {
+  test(`${name}: an outage names the address without the key in its query`, async (t) => {
     const { url, server } = await listen(t, (seen) => status(seen, 404))
     await new Promise((resolve) => server.close(resolve))
     const { keyed, shown } = addresses(url)
@@ -40,7 +40,7 @@ for (const [name, connect] of [
   })
 }
 
-test('our own server says where MCP is to whoever forgot the path, and to nobody from elsewhere', async (t) => {
+test('our server names the MCP path to local clients that miss it, and to no other', async (t) => {
   const definition = defineServer({ name: 'somewhere', version: '1' })
   for (const [serve, said] of [
     [serveHttp({ path: '/here' }), 'MCP is served at /here'],
@@ -55,7 +55,7 @@ test('our own server says where MCP is to whoever forgot the path, and to nobody
   }
 })
 
-test('nor is it in what people look at while the connection stands', async (t) => {
+test('inspection of an open connection shows no key of the address', async (t) => {
   const { url } = await listen(t, polite())
   const { keyed, shown } = addresses(url)
   const { client } = watch(t, { transport: http(keyed, { stream: false }) })
@@ -65,7 +65,7 @@ test('nor is it in what people look at while the connection stands', async (t) =
   assert.not.match(seen, secret)
 })
 
-test('a page instead of an answer is named for what it is', async (t) => {
+test('an HTML page instead of an answer is reported as a page', async (t) => {
   const page = ({ response }: Seen) =>
     void response.writeHead(200, { 'content-type': 'text/html' }).end('<p>hi')
   const { url } = await listen(t, page)

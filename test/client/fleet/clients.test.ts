@@ -38,7 +38,7 @@ async function text(clients: Clients, name: string, tool: string): Promise<strin
   return (await clients.get(name).callTool(tool))?.text
 }
 
-test('a configuration of a desktop host: a client for each entry, by its name, with env and headers', async (t) => {
+test('a desktop host configuration makes a client per entry, with env and headers', async (t) => {
   const server = await listen(t, polite(echo))
   const config = JSON.parse(
     JSON.stringify({
@@ -85,7 +85,7 @@ test('a slow, a missing and a refusing server delay neither the start nor the ot
   assert.is(states.get('missing')?.phase, 'failed')
 })
 
-test('a required server that never will be ready rejects the start at once, and nothing is left', async () => {
+test('a required server that cannot start rejects the start and leaves nothing', async () => {
   const servers = { good: rawEntry(), missing: { command: '/no/such/command' } }
   const ready = heard<string>()
   const error = await rejection(
@@ -102,7 +102,7 @@ test('a required server that never will be ready rejects the start at once, and 
   assert.is((error.data as { client: string }).client, 'missing')
 })
 
-test('a required server that is not ready in time rejects the start, and nothing is left', async () => {
+test('a required server not ready in time rejects the start and leaves nothing', async () => {
   const pids = heard<string>()
   const error = await rejection(
     startClients(
@@ -113,7 +113,7 @@ test('a required server that is not ready in time rejects the start, and nothing
   assert.equal([error.code, (error.data as { client: string }).client], ['NOT_READY', 'slow'])
 })
 
-test('variables stand in command, args, env, cwd, url and headers, with defaults, if they are given', async (t) => {
+test('variables with defaults expand in command, args, env, cwd, url and headers', async (t) => {
   const server = await listen(t, polite(echo))
   const variables = {
     NODE: process.execPath,
@@ -149,7 +149,7 @@ test('variables stand in command, args, env, cwd, url and headers, with defaults
   // biome-ignore-end lint/suspicious/noTemplateCurlyInString: the form that configurations have
 })
 
-test('a variable that nothing stands for is refused before anything is started, with its server', async () => {
+test('an unset variable is refused before any start, and names its server', async () => {
   // biome-ignore lint/suspicious/noTemplateCurlyInString: the form that configurations have
   const servers = { files: rawEntry([], { env: { TOKEN: '${NOPE}' } }) }
   for (const [options, words] of [
@@ -187,7 +187,7 @@ test('clients are added and removed while others work; a name is taken once', as
   assert.is(await text(clients, 'first', 'count'), '1')
 })
 
-test('a client that crashes again and again costs no other, and comes back behind the same handle', async (t) => {
+test('a client in a crash loop affects no other and returns behind the same handle', async (t) => {
   const clients = await start(t, { bad: rawEntry(), good: rawEntry() })
   const [bad, good] = [clients.get('bad'), clients.get('good')]
   if (bad === undefined || good === undefined) throw new Error('expected two clients')
@@ -245,7 +245,7 @@ test('pauses grow while a client keeps crashing, and the end does not wait for o
   await client?.closed
 })
 
-test('close ends every child process, also the ones that are slow to connect, and may be called again', async () => {
+test('close ends every child process, slow starters too, and may be called again', async () => {
   const pids = heard<string>()
   const clients = await startClients(
     { one: rawEntry(), two: rawEntry(['--init', 'hang', '--say', 'up']) },
@@ -292,14 +292,14 @@ for (const [field, servers, options] of [
   ['registry', {}, { registry: {} }],
   ['retries', {}, { retries: 1 }],
 ] as const) {
-  test(`a wrong argument is named: ${field} of ${JSON.stringify(servers)}, ${JSON.stringify(options)}`, async () => {
+  test(`a wrong argument is refused: ${field} of ${JSON.stringify(servers)}, ${JSON.stringify(options)}`, async () => {
     const error = await rejection(startClients(servers as never, options as never))
     assert.is(error.code, 'BAD_OPTION')
     assert.is((error.data as { field: string }).field, field)
   })
 }
 
-test('what other programs call transport is the type where it is a word', async (t) => {
+test('transport is read as type in host files where it is a word', async (t) => {
   const { url } = await listen(t, polite(echo))
   const servers = { older: { url, transport: 'sse' }, newer: { url, transport: 'streamable-http' } }
   const clients = await start(t, servers as never)
@@ -317,7 +317,7 @@ test('no value of env, headers or variables is shown in an error', async () => {
   assert.not.match(error.message, 'hush')
 })
 
-test('what a getter of the caller throws is passed on as it is', async () => {
+test('a throwing getter in the options throws to the caller unchanged', async () => {
   const own = new Error('mine')
   const client = {
     get timeout(): number {
@@ -327,7 +327,7 @@ test('what a getter of the caller throws is passed on as it is', async () => {
   assert.is(await rejection(startClients({}, { client })), own)
 })
 
-test('whoever watches the states hears of a client that is ready before it is watched', async (t) => {
+test('a watcher of states also hears of clients that were ready before', async (t) => {
   const server = await connect(defineServer({ name: 'here', version: '1' }))
   t.after(() => server.close())
   const clients = await start(t, {})

@@ -5,7 +5,7 @@ import { rejection, watch } from '../_raw.js'
 
 const test = suite('client in a crash loop', { timeout: 10_000 })
 
-test('fault 36: a client that crashes again and again is restarted as often as its intensity allows, then given up and reported once', async (t) => {
+test('fault 36: a client in a crash loop restarts up to its intensity, then gives up', async (t) => {
   const reports: string[] = []
   const note = (level: string) => (fields: object, text?: string) =>
     void reports.push(`${level} ${text ?? ''} ${JSON.stringify(fields)}`)

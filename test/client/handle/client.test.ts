@@ -8,7 +8,7 @@ import { rejection, watch } from '../_raw.js'
 
 const test = suite('client')
 
-test('a handle is there at once, calls made before the connection wait for it, and phases follow in order', async (t) => {
+test('a handle is ready to use at once: calls wait, and phases follow in order', async (t) => {
   const { client, states } = watch(t)
   assert.is(client.state.phase, 'disconnected')
   assert.is((await client.callTool('echo', { text: 'early' })).text, 'early')
@@ -21,14 +21,14 @@ test('a handle is there at once, calls made before the connection wait for it, a
   assert.is(client.server?.capabilities.tools?.listChanged, true)
 })
 
-test('initialize names our revision, this library and no capabilities, and initialized comes before any call', async (t) => {
+test('initialize sends revision, name and no capabilities; initialized precedes calls', async (t) => {
   const { client, said } = watch(t)
   await client.ping()
   await said.next((line) => line === 'got ping')
   assert.equal(said.all.slice(0, 3), ['got initialize', 'got notifications/initialized', 'got ping'])
 })
 
-test('a tool answers with content and its text; an error of the server arrives as McpError', async (t) => {
+test('a tool returns content and text; an error of the server rejects as McpError', async (t) => {
   const { client } = watch(t)
   const result = await client.callTool('echo', { text: 'hello' })
   assert.is(result.text, 'hello')
@@ -40,7 +40,7 @@ test('a tool answers with content and its text; an error of the server arrives a
   assert.is(error.retryable, true)
 })
 
-test('a result that is none rejects with INVALID_RESPONSE and names the field', async (t) => {
+test('a malformed result rejects with INVALID_RESPONSE and names the field', async (t) => {
   const { client } = watch(t)
   const error = await rejection(client.callTool('badResult'))
   assert.is(error.code, 'INVALID_RESPONSE')
@@ -56,7 +56,7 @@ for (const [what, fields] of [
   ['neither of both', {}],
   ['another version of JSON-RPC', { jsonrpc: '1.0', result: {} }],
 ] as const) {
-  test(`what should be an answer and is none rejects at once: ${what}`, async (t) => {
+  test(`a malformed answer rejects at once: ${what}`, async (t) => {
     const { client } = watch(t, {
       transport: answering(({ method }) => (method === 'ping' ? { result: {} } : fields)),
     })
@@ -70,7 +70,7 @@ for (const [what, fields] of [
   })
 }
 
-test('an answer to initialize that is none is told at once, and tried again', async (t) => {
+test('a malformed answer to initialize is reported at once and retried', async (t) => {
   const transport = answering(() => ({}), { result: null })
   const { states } = watch(t, { transport, handshakeTimeout: 60_000 })
   const lost = await states.next(({ phase, attempt }) => phase === 'disconnected' && attempt === 2)
@@ -113,7 +113,7 @@ test('any request and notification can be sent', async (t) => {
   await said.next((line) => line === 'got custom/news')
 })
 
-test('params are taken as they are when the call is made', async (t) => {
+test('params are copied when the call is made', async (t) => {
   const { client } = watch(t)
   const params = { list: [1] }
   const answer = client.request('custom/echo', params)
@@ -121,7 +121,7 @@ test('params are taken as they are when the call is made', async (t) => {
   assert.equal(await answer, { params: { list: [1] } })
 })
 
-test('a call that takes too long rejects with TIMEOUT, the server is told, and a late answer is dropped', async (t) => {
+test('a call that times out cancels at the server, and a late answer is dropped', async (t) => {
   const { client, said } = watch(t)
   await client.ready()
   const error = await rejection(client.callTool('late', { after: 150 }, { timeout: 50 }))
@@ -133,7 +133,7 @@ test('a call that takes too long rejects with TIMEOUT, the server is told, and a
   assert.is(client.inspect().counts.unknown, 0)
 })
 
-test('a call that could not be sent in time says so', async (t) => {
+test('a call that times out unsent says so', async (t) => {
   const { client } = watch(t, {}, ['--init', 'hang'])
   const error = await rejection(client.ping({ timeout: 100 }))
   assert.is(error.code, 'TIMEOUT')
@@ -154,7 +154,7 @@ test('an aborted call rejects with CANCELLED, and the server is told', async (t)
   assert.is(client.inspect().inFlight, 0)
 })
 
-test('a call that is aborted before it was sent is never sent', async (t) => {
+test('a call aborted before it was sent is never sent', async (t) => {
   const { client, said } = watch(t)
   const controller = new AbortController()
   const call = client.callTool('hang', {}, { signal: controller.signal })
@@ -170,7 +170,7 @@ test('a call that is aborted before it was sent is never sent', async (t) => {
   )
 })
 
-test('answers that come twice, to nobody, or are junk cost nothing but a count', async (t) => {
+test('duplicate, unknown and junk answers are only counted', async (t) => {
   const { client } = watch(t)
   assert.is((await client.callTool('twice')).text, 'first')
   assert.is((await client.callTool('wrongId')).text, 'right')
@@ -190,7 +190,7 @@ test('calls beyond the limit are refused, and the others go on', async (t) => {
   await client.ping()
 })
 
-test('ready() resolves when it is, and says what it waits for when it is not in time', async (t) => {
+test('ready() resolves when ready, and its timeout says what it waits for', async (t) => {
   const { client } = watch(t, {}, ['--init', 'hang'])
   const error = await rejection(client.ready({ timeout: 50 }))
   assert.is(error.code, 'NOT_READY')
@@ -211,7 +211,7 @@ test('inspect shows the state, the counters and the tree', async (t) => {
   )
 })
 
-test('close ends calls, the connection and the tree; it can be called again, and calls after it are refused', async (t) => {
+test('close ends calls, connection and tree, can be repeated and refuses later calls', async (t) => {
   const { client, said, states } = watch(t)
   const call = client.callTool('hang')
   await said.next((line) => line === 'got tools/call hang')
@@ -233,7 +233,7 @@ test('close works before the first connection, and disposal is close', async (t)
   assert.is(client.state.phase, 'closed')
 })
 
-test("a rejection that nobody awaits is nobody's trouble", async (t) => {
+test('an unawaited rejection is no unhandled rejection', async (t) => {
   const { client } = watch(t, { maxCalls: 1 })
   void client.callTool('refuse')
   void client.ping()

@@ -9,7 +9,7 @@ const test = suite('a client that nobody closes')
 const terminal = ['TTYWrap', 'TTYWrap']
 const network = [...terminal, 'TCPSocketWrap', 'Timeout', 'Timeout']
 
-test('what one client needs is told from what a program does besides', () => {
+test('resources of clients are distinct from other work of the program', () => {
   const pipes = [...terminal, 'ProcessWrap', 'PipeWrap', 'PipeWrap', 'PipeWrap', 'Timeout']
   for (const alone of [network, pipes, []]) assert.ok(seemsAlone(alone), alone.join())
   for (const more of [
@@ -40,7 +40,7 @@ function watch(t: TestContext, isTerminal = true, resources: () => readonly stri
   return { clock, holdings, told }
 }
 
-test('it is told once, 10 s after the last message, to a person at a terminal', async (t) => {
+test('the hint comes once, 10 s after the last message, on a terminal', async (t) => {
   const { clock, holdings, told } = watch(t)
   await clock.advance(6_000)
   holdings.gauge.received += 1
@@ -52,7 +52,7 @@ test('it is told once, 10 s after the last message, to a person at a terminal', 
   assert.equal([told, clock.pending], [['forgotten'], 0])
 })
 
-test('nothing is told without a terminal, while calls wait, where somebody listens, or beside other work', async (t) => {
+test('no hint without a terminal, with open calls, with a listener or with other work', async (t) => {
   const blind = watch(t, false)
   const busy = watch(t)
   busy.holdings.load = () => ({ waiting: 0, inFlight: 1 })
@@ -66,7 +66,7 @@ test('nothing is told without a terminal, while calls wait, where somebody liste
   assert.is(blind.clock.pending, 0)
 })
 
-test('a client that is closed is not watched any more', async (t) => {
+test('a closed client gets no hint', async (t) => {
   const { clock, holdings } = watch(t)
   assert.is(clock.pending, 1)
   holdings.end({ phase: 'closed', reason: undefined, attempt: 0, delay: undefined })

@@ -20,7 +20,7 @@ function thrownBy(fn: () => unknown): Error & { readonly code: string } {
 const test = suite('client: the form of handles')
 const definition = defineServer({ name: 'empty', version: '1' })
 
-test('methods of clients, leases, pools and servers work on their own', async (t) => {
+test('methods of clients, leases, pools and servers work unbound', async (t) => {
   const tools = { greet: defineTool({ input: {}, run: () => 'hello' }) }
   const { client, server, transport, close } = await connect(
     defineServer({ name: 'own', version: '1', tools }),
@@ -54,7 +54,7 @@ test('methods of clients, leases, pools and servers work on their own', async (t
   await stop()
 })
 
-test('a method of a handle may be replaced, as by node:test, and is none of its fields', async (t) => {
+test('a method of a handle can be mocked, as by node:test, and is no own field', async (t) => {
   const { client, close } = await connect(definition)
   t.after(close)
   mock.method(client, 'callTool', async () => 'replaced')
@@ -94,7 +94,7 @@ test('a page of a list takes its cursor and the options of its call in one objec
   assert.is((await given).code, 'CANCELLED')
 })
 
-test('whoever waits for clients may set a time and give up, and is told of the old form', async (t) => {
+test('waits for clients take a timeout and a signal, and refuse the old form', async (t) => {
   const clock = createFakeClock()
   const transport = scriptedServer({}, { refuse: Number.POSITIVE_INFINITY }).transport
   const client = startClient({ transport, clock, logger: false })
@@ -155,7 +155,7 @@ test('a handle of any kind can be inspected', async (t) => {
   assert.match(thrownBy(() => formatTree(pair.server as never)).message, 'expected what inspect() answers')
 })
 
-test('what a server does not offer is told before it is asked for', async (t) => {
+test('a capability that the server lacks is refused before sending', async (t) => {
   const server = scriptedServer({ 'tools/list': () => ({ tools: [] }) })
   const client = startClient({ transport: server.transport, logger: false })
   t.after(() => client.close())

@@ -28,7 +28,7 @@ function source() {
   }
 }
 
-test('the client is listened to as long as somebody listens, however a listener goes', () => {
+test('the client is subscribed to as long as a listener is left', () => {
   const one = source()
   const target = new NotificationTarget(one)
   const events: unknown[] = []
@@ -58,7 +58,7 @@ test('the client is listened to as long as somebody listens, however a listener 
   assert.is(one.heard.size, 0)
 })
 
-test('a signal that outlives its listeners keeps no more of them than one of the platform does', () => {
+test('a signal with many short-lived listeners holds no more of them than AbortSignal', () => {
   const one = source()
   const target = new NotificationTarget(one)
   const { signal } = new AbortController()
@@ -76,7 +76,7 @@ test('a signal that outlives its listeners keeps no more of them than one of the
   assert.is(one.heard.size, 0)
 })
 
-test('handlers of one notification are told in the order they came, and one that throws or is undone stops no other', async (t) => {
+test('notification handlers run in order, and a throw or removal stops no other', async (t) => {
   const server = scriptedServer({ 'tools/list': () => ({ tools: [] }) })
   t.expectStray(1)
   const errors: string[] = []

@@ -4,7 +4,7 @@ import { watch } from '../_raw.js'
 
 const test = suite('streams of a client')
 
-test('states can be followed in a loop, from the present one to the end, and left early', async (t) => {
+test('states iterate from the present one to the end, and the loop can stop early', async (t) => {
   const { client } = watch(t)
   const early: string[] = []
   for await (const { phase } of client.states()) {
@@ -21,7 +21,7 @@ test('states can be followed in a loop, from the present one to the end, and lef
   assert.equal(rest, ['ready', 'closed'])
 })
 
-test('whoever asks for several states at once gets them in order, and the end for what is asked beyond it', async (t) => {
+test('concurrent next() calls get states in order, then the end', async (t) => {
   const { client } = watch(t)
   const states = client.states()
   const first = Promise.all([states.next(), states.next(), states.next(), states.next(), states.next()])

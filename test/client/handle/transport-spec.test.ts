@@ -53,13 +53,13 @@ async function plant(
 }
 
 for (const order of ['client first', 'transport first']) {
-  test(`${order}: they find each other, and the client is found by name`, async (t) => {
+  test(`${order}: client and transport find each other by name`, async (t) => {
     const { client } = await plant(t, { order })
     assert.is((await client.callTool('count')).text, '1')
   })
 }
 
-test('a transport that dies is started alone: the client keeps its identity and shakes hands again', async (t) => {
+test('a transport that dies restarts alone; the client repeats the handshake', async (t) => {
   const { client, states, said, actors } = await plant(t)
   const pid = Number((await client.callTool('pid')).text)
   const [before, transport] = [actors.client(), actors.transport()]
@@ -76,7 +76,7 @@ test('a transport that dies is started alone: the client keeps its identity and 
   assert.is(client.inspect().counts.sessions, 2)
 })
 
-test('a client that dies is started alone: the transport stays, and gives it a connection of its own', async (t) => {
+test('a client that dies restarts alone; the transport stays and reconnects it', async (t) => {
   const { client, states, said, actors } = await plant(t)
   const pid = Number((await client.callTool('pid')).text)
   const [before, transport] = [actors.client(), actors.transport()]
@@ -104,7 +104,7 @@ test('the client ends with the tree it is in', async (t) => {
   assert.is((await rejection(client.ping())).code, 'CLOSED')
 })
 
-test('a client whose supervisor gave up has given up', async (t) => {
+test('a client whose parent supervisor gave up has given up, too', async (t) => {
   const { client, actors } = await plant(t, { intensity: 0 })
   await client.ready()
   actors.transport().kill()
@@ -112,7 +112,7 @@ test('a client whose supervisor gave up has given up', async (t) => {
   assert.is((await rejection(client.ping())).code, 'GAVE_UP')
 })
 
-test('a spec that is started again after it was terminated is another client, by the same name', async (t) => {
+test('restartChild after terminateChild gives a new client of the same name', async (t) => {
   const { client, tree, registry } = await plant(t)
   await client.ready()
   const id = 'client pair'
@@ -133,7 +133,7 @@ for (const make of [clientActorSpec, transportSpec]) {
   })
 }
 
-test('a transport whose client never comes says so, and what it needs', async (t) => {
+test('a transport without its client says what it needs', async (t) => {
   const clock = createFakeClock()
   const notices = hear(t, 'notice')
   const made: ClientOptions = { name: 'lonely', transport: raw([]) }

@@ -25,7 +25,7 @@ const definition = defineServer({
 })
 
 for (const era of ['handshake', 'modern'] as const)
-  test(`${era}: a tool is a function of its name, with its arguments, options and result`, async (t) => {
+  test(`${era}: a tool is a function with typed arguments, options and result`, async (t) => {
     const { client, close } = await connect(definition, { client: { era } })
     t.after(() => close())
     const { structuredContent, text } = await client.tools.divide({ a: 6 })
@@ -42,7 +42,7 @@ for (const era of ['handshake', 'modern'] as const)
     assert.is(wrong.isError, true)
   })
 
-test('it is no promise, it is a list, and a tool of any name may be tried', async (t) => {
+test('the typed tools are an iterable, no thenable, and allow any name', async (t) => {
   const { client, close } = await connect(definition)
   t.after(() => close())
   assert.is(await Promise.resolve(client.tools).then((tools) => tools === client.tools), true)
@@ -55,7 +55,7 @@ test('it is no promise, it is a list, and a tool of any name may be tried', asyn
   assert.match(String((error as Error).message), /nope/)
 })
 
-test('names are the same for compilers and for servers', () => {
+test('typed tools keep the names of the server', () => {
   const names: readonly (readonly [string, string])[] = [
     ['addNumbers', 'add_numbers' satisfies SnakeCase<'addNumbers'>],
     ['AddNumbers', 'add_numbers' satisfies SnakeCase<'AddNumbers'>],

@@ -8,7 +8,7 @@ import { rejection } from '../_raw.js'
 const test = suite('a client for one task')
 
 for (const status of [400, 403, 404, 405, 410])
-  test(`a server that answers ${status} to the greeting is not waited for`, async (t) => {
+  test(`withClient rejects at once when initialize gets ${status}`, async (t) => {
     const server = await listen(t, ({ response }) => void response.writeHead(status).end('no'))
     const transport = http(server.url, { sseFallback: false })
     const error = await rejection(withClient({ transport, logger: false }, () => assert.unreachable()))
@@ -19,7 +19,7 @@ for (const status of [400, 403, 404, 405, 410])
   })
 
 for (const status of [408, 425, 429, 500, 503])
-  test(`a server that answers ${status} at first is tried again`, async (t) => {
+  test(`withClient retries when initialize gets ${status} at first`, async (t) => {
     let refusals = 0
     const answer = polite((seen) => json(seen, result(seen, {})))
     const server = await listen(t, (seen) => {
@@ -32,7 +32,7 @@ for (const status of [408, 425, 429, 500, 503])
     assert.is(refusals, 2)
   })
 
-test('a server that is broken is given up at its third 500 in a row', async (t) => {
+test('withClient gives up at the third 500 in a row', async (t) => {
   let asked = 0
   const statuses = [500, 500, 503, 500, 500, 500]
   const server = await listen(t, ({ response }) => void response.writeHead(statuses[asked++] ?? 418).end())

@@ -13,14 +13,14 @@ const page = (text: string) => ({ ...kept, contents: [{ uri: 'a:1', text }] })
 const read = (cache: Cache, uri: string) => cache.find('resources/read', { uri }, 0)
 const keep = (cache: Cache, uri: string, text: string) => cache.keep('resources/read', { uri }, page(text), 0)
 
-test('the oldest go when there are too many bytes, and no more than that', () => {
+test('the cache evicts the oldest entries beyond its bytes, and no more', () => {
   const cache = new Cache({ cacheSize: 100, cacheBytes: 1_000 })
   for (const uri of ['a:1', 'a:2', 'a:3']) keep(cache, uri, 'x'.repeat(300))
   assert.is(read(cache, 'a:1'), undefined)
   assert.ok(read(cache, 'a:2') && read(cache, 'a:3'))
 })
 
-test('as many bytes as there may be are kept, and not one more', () => {
+test('the cache holds exactly its limit of bytes, and not one more', () => {
   const text = 'x'.repeat(300)
   const bytes = JSON.stringify(page(text)).length + 'resources/read [["uri","a:1"]]'.length
   for (const [cacheBytes, first] of [
@@ -34,13 +34,13 @@ test('as many bytes as there may be are kept, and not one more', () => {
   }
 })
 
-test('bytes count, not characters', () => {
+test('the cache counts bytes, not characters', () => {
   const cache = new Cache({ cacheSize: 100, cacheBytes: 1_000 })
   keep(cache, 'a:1', '€'.repeat(400))
   assert.ok(cache.isEmpty)
 })
 
-test('an answer that is larger than all may be is not kept, replaces what it was asked for anew, and costs no other', () => {
+test('an entry beyond the whole cache replaces its old value and evicts no other', () => {
   const cache = new Cache({ cacheSize: 100, cacheBytes: 1_000 })
   keep(cache, 'a:1', 'small')
   keep(cache, 'a:2', 'small')
@@ -49,7 +49,7 @@ test('an answer that is larger than all may be is not kept, replaces what it was
   assert.ok(read(cache, 'a:2'))
 })
 
-test('what was replaced, dropped or told to have changed does not count any more', () => {
+test('replaced, dropped and invalidated entries no longer count', () => {
   const cache = new Cache({ cacheSize: 100, cacheBytes: 1_000 })
   keep(cache, 'a:1', 'x'.repeat(800))
   keep(cache, 'a:1', 'y'.repeat(800))
@@ -62,7 +62,7 @@ test('what was replaced, dropped or told to have changed does not count any more
   assert.ok(read(cache, 'a:3'))
 })
 
-test('whoever asks gets a copy, with every key that JSON can hold', () => {
+test('a cached answer is returned as a copy with every JSON key', () => {
   const cache = new Cache({ cacheSize: 2, cacheBytes: 1_000 })
   const odd = JSON.parse('{"ttlMs":1000,"cacheScope":"public","contents":[],"__proto__":{"x":1}}')
   cache.keep('resources/read', { uri: 'a:1' }, odd, 0)
@@ -71,7 +71,7 @@ test('whoever asks gets a copy, with every key that JSON can hold', () => {
   assert.ok(one !== two && one?.contents !== two?.contents)
 })
 
-test('a server whose lists are larger than may be kept is asked for them each time', async (t) => {
+test('lists larger than the cache are fetched each time', async (t) => {
   let asked = 0
   const tools = [{ name: 'big', description: 'x'.repeat(5_000), inputSchema: { type: 'object' } }]
   const { url } = await listen(
@@ -94,7 +94,7 @@ test('a server whose lists are larger than may be kept is asked for them each ti
   }
 })
 
-test('the bytes are a whole number above 0', async (t) => {
+test('cacheBytes must be a whole number above 0', async (t) => {
   for (const cacheBytes of [0, -1, 1.5, '1']) {
     const start = async () => watch(t, { cacheBytes: cacheBytes as number })
     const error = await rejection(start())

@@ -45,7 +45,7 @@ async function talk(t: TestContext, logLevels = {}) {
   return { client: pair.client, told }
 }
 
-test('what a server logs is written to our logger, by level, with client and logger, and bounded', async (t) => {
+test('server logs go to our logger by level, with client and logger names, bounded', async (t) => {
   const { client, told } = await talk(t)
   await client.callTool('talk')
   assert.equal(
@@ -63,7 +63,7 @@ test('what a server logs is written to our logger, by level, with client and log
   )
 })
 
-test('whoever has a handler for what a server logs gets it instead of the log, as long as the handler is there', async (t) => {
+test('a log handler receives server logs instead of our logger while it is registered', async (t) => {
   const { client, told } = await talk(t)
   const mine = heard<unknown>()
   const undo = client.onNotification('notifications/message', ({ data }) => mine.add(data))
@@ -75,7 +75,7 @@ test('whoever has a handler for what a server logs gets it instead of the log, a
   assert.is(told().length, 4)
 })
 
-test('logLevels chooses what of it is written, or nothing', async (t) => {
+test('logLevels chooses which server logs are written, if any', async (t) => {
   for (const [level, count] of [
     ['warn', 2],
     ['error', 1],
@@ -87,14 +87,14 @@ test('logLevels chooses what of it is written, or nothing', async (t) => {
   }
 })
 
-test('a flood of one level is cut, and hides no other', async (t) => {
+test('a flood of one log level is cut and hides no other level', async (t) => {
   const { client, told } = await talk(t)
   await client.callTool('flood')
   const levels = told().map(({ level }) => level)
   assert.equal(levels, [...Array<string>(100).fill('info'), 'error'])
 })
 
-test('a server that is not there is told by one warning with the reason, and not again with the next attempts', async (t) => {
+test('an unreachable server causes one warning with its reason, not one per attempt', async (t) => {
   const { all, logger } = lines()
   const { states, client } = watch(
     t,
@@ -115,7 +115,7 @@ test('a server that is not there is told by one warning with the reason, and not
   await client.close()
 })
 
-test('a call that waits 2 s for a slow server is told once; without a call nobody waits, and nothing is told', async (t) => {
+test('a call that waits 2 s for a slow server warns once; no call, no warning', async (t) => {
   const clock = fakeClock()
   const server = scriptedServer({ initialize: () => undefined })
   const { all, logger } = lines()
@@ -146,7 +146,7 @@ test('a call that waits 2 s for a slow server is told once; without a call nobod
   await Promise.all(calls)
 })
 
-test('where trying again is of no use, the log says so', async (t) => {
+test('the log of a permanent failure says that it is not retried', async (t) => {
   const { all, logger } = lines()
   const { client } = watch(t, { logger, transport: stdio({ command: 'no-such-program-anywhere' }) })
   await rejection(client.ready())

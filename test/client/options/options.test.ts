@@ -65,19 +65,19 @@ for (const [field, options] of [
   })
 }
 
-test('the options of an embedded client are checked when its spec is made, and those of the tree are not its own', () => {
+test('options of an embedded client are checked in its spec; tree options are refused', () => {
   assert.is(thrownBy(() => clientSpec({ transport, timeout: -1 })).code, 'BAD_OPTION')
   assert.is(thrownBy(() => clientSpec({ transport, logger: false } as never)).code, 'BAD_OPTION')
 })
 
-test('a name that another client of the registry has is refused', async (t) => {
+test('a client name taken in the registry is refused', async (t) => {
   const registry = new Registry()
   const client = startClient({ transport, registry, logger: false })
   t.after(() => client.close())
   assert.is(thrownBy(() => startClient({ transport, registry, logger: false })).code, 'BAD_OPTION')
 })
 
-test('findClient rejects with a ClientError: for what it is given wrongly, for nobody, and for one that has ended', async (t) => {
+test('findClient rejects for bad input, unknown names and ended clients', async (t) => {
   const registry = new Registry()
   const stranger = await startActor(defineActor({ name: 'stranger', init: () => ({}) }), undefined, {
     registry,
@@ -105,7 +105,7 @@ test('findClient rejects with a ClientError: for what it is given wrongly, for n
   }
 })
 
-test('what keeps a tree from being started is told by calls, ready and closed', async (t) => {
+test('a failed start of the tree rejects calls, ready and closed', async (t) => {
   const registry = new Registry()
   const squatter = await startActor(defineActor({ name: 'squatter', init: () => ({}) }), undefined, {
     registry,
@@ -136,7 +136,7 @@ test('a name may be used again when its client is closed', async () => {
   }
 })
 
-test('wrong arguments of calls reject with BAD_OPTION and name the field, and nothing is sent', async (t) => {
+test('a wrong argument rejects with BAD_OPTION and its field; nothing is sent', async (t) => {
   const { client, said } = watch(t)
   await client.ready()
   const calls: [string, () => Promise<unknown>][] = [

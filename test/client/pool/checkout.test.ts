@@ -19,7 +19,7 @@ test('a member that is checked out serves nobody else; calls go to the others', 
   assert.is(seen.size, 2)
 })
 
-test('all busy: a checkout rejects with TIMEOUT when its time is over, and was never sent', async (t) => {
+test('with all members busy a checkout rejects with TIMEOUT, unsent', async (t) => {
   const { pool } = await startPool(t)
   const leases = [await pool.checkout(), await pool.checkout()]
   const error = await rejection(pool.checkout({ timeout: 30 }))
@@ -32,7 +32,7 @@ test('all busy: a checkout rejects with TIMEOUT when its time is over, and was n
   ;(await pool.checkout({ timeout: 30 })).release()
 })
 
-test('those who wait get a member in the order they came', async (t) => {
+test('waiting checkouts get members in order', async (t) => {
   const { pool } = await startPool(t, { size: 1 })
   const lease = await pool.checkout()
   const order: string[] = []
@@ -50,7 +50,7 @@ test('those who wait get a member in the order they came', async (t) => {
   assert.equal(order, ['checkout', 'call', 'transaction'])
 })
 
-test('a checkout waits for the calls that its member has under way, and nobody new gets that', async (t) => {
+test('a checkout waits for the open calls of its member, which takes no new ones', async (t) => {
   const { pool, said } = await startPool(t, { size: 1 })
   const late = pool.callTool('late', { after: 50 })
   await said.next((line) => line === 'got tools/call late')
@@ -65,7 +65,7 @@ test('a checkout waits for the calls that its member has under way, and nobody n
   assert.equal(done, ['late', 'checkout', 'call'])
 })
 
-test('a checkout that gives up while its member is still in use lets others have that again', async (t) => {
+test('a checkout that gives up while its member is busy returns the member to others', async (t) => {
   const { pool, said } = await startPool(t, { size: 1 })
   const hang = pool.callTool('hang', {}, { timeout: 60_000 })
   await said.next((line) => line === 'got tools/call hang')
@@ -87,7 +87,7 @@ test('a checkout that waits for a member which is lost gets another', async (t) 
   lease.release()
 })
 
-test('a member that dies while it is checked out is not given to others before the release', async (t) => {
+test('a member that dies while checked out is not lent again before its release', async (t) => {
   const { pool, event } = await startPool(t, { size: 1 })
   const lease = await pool.checkout()
   const pid = Number((await lease.client.callTool('pid')).text)
@@ -101,7 +101,7 @@ test('a member that dies while it is checked out is not given to others before t
   assert.is.not(Number((await waits).text), pid)
 })
 
-test('a shared checkout leaves the member to others, too, and counts as one call under way', async (t) => {
+test('a shared checkout leaves its member to others and counts as one open call', async (t) => {
   const { pool } = await startPool(t, { size: 1 })
   const lease = await pool.checkout({ exclusive: false })
   assert.is(pool.members()[0]?.pending, 1)
@@ -141,7 +141,7 @@ test('a signal ends the wait of a checkout, and of a call', async (t) => {
   assert.is((await pool.callTool('count')).text, '1')
 })
 
-test('no more wait than may', async (t) => {
+test('the number of waiting calls is bounded', async (t) => {
   const { pool } = await startPool(t, { size: 1, maxWaiting: 1 })
   const lease = await pool.checkout()
   const first = pool.checkout()
@@ -164,7 +164,7 @@ for (const [field, options] of [
   })
 }
 
-test('a call that does not want to wait is told at once that no member is free', async (t) => {
+test('a call that does not wait rejects at once if no member is free', async (t) => {
   const { pool } = await startPool(t, { size: 1 })
   const lease = await pool.checkout()
   const error = await rejection(pool.callTool('count', {}, { wait: false }))

@@ -10,7 +10,7 @@ import { startPool } from './_pool.js'
 const test = suite('health of a pool')
 
 test(
-  'a server that is frozen gets no more calls, and does again when it goes on',
+  'a frozen server gets no calls until it answers again',
   async (t) => {
     const { pool, event } = await startPool(t, { size: 2, health: { every: 300, misses: 2 } })
     const frozen = await pool.transaction(async (client) => ({
@@ -63,7 +63,7 @@ function quiet() {
   return { transport, facts, pings }
 }
 
-test('every member is asked every so many ms, and is out after that many misses in a row, not before', async (t) => {
+test('a member is out after so many missed health checks in a row, and not before', async (t) => {
   const clock = createFakeClock()
   const { transport, facts, pings } = quiet()
   const starting = startClientPool({
@@ -102,7 +102,7 @@ test('every member is asked every so many ms, and is out after that many misses 
   await closed
 })
 
-test('a server that knows no ping is alive', async (t) => {
+test('a server that refuses ping counts as alive', async (t) => {
   const clock = createFakeClock()
   const { transport, facts, pings } = quiet()
   facts.refuses = true

@@ -7,7 +7,7 @@ import { rejection } from '../_raw.js'
 
 const test = suite('leases of a pool that end')
 
-test('S073: a member that is not released in time is taken back: what is in flight is told, the server too, and the next gets it', async (t) => {
+test('S073: a lease past its time is taken back: calls cancelled, next holder served', async (t) => {
   const { pool, said, event } = await startPool(t, { size: 1, maxLease: 200 })
   const lease = await pool.checkout()
   const next = pool.checkout({ timeout: 60_000, maxLease: Number.POSITIVE_INFINITY })
@@ -46,7 +46,7 @@ test('a lease that is released in time leaves no timer and is not taken back lat
   assert.not(events.all.some(({ type }) => type === 'expired'))
 })
 
-test('a signal of the holder still means CANCELLED, and a wrong option still names itself', async (t) => {
+test('within a lease, the signal gives CANCELLED and a wrong option is named', async (t) => {
   const { pool, said } = await startPool(t, { size: 1, maxLease: 60_000 })
   await pool.transaction(async (client) => {
     const controller = new AbortController()

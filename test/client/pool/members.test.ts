@@ -38,7 +38,7 @@ test('members come and go under load without a lost call', async (t) => {
   )
 })
 
-test('a removed member finishes what it has under way; after its time that is told as lost', async (t) => {
+test('a removed member finishes its calls; beyond the time limit they are lost', async (t) => {
   const { pool, said } = await startPool(t)
   const done = pool.callTool('late', { after: 50 })
   await said.next((line) => line === 'got tools/call late')
@@ -92,7 +92,7 @@ test('members are removed and added while the actor of the pool is down', async 
   await pool.callTool('count')
 })
 
-test('a member that is removed while it is started, and the actor of the pool ends, leaves no client behind', async (t) => {
+test('a member removed during its start leaves no client when the pool actor ends', async (t) => {
   const { pool, event } = await startPool(t, { size: 1 })
   const name = pool.add()
   await Promise.resolve()

@@ -35,7 +35,7 @@ for (const [field, options] of [
   })
 }
 
-test('a name that another pool of the registry has is refused', async (t) => {
+test('a pool name taken in the registry is refused', async (t) => {
   const { pool } = await startPool(t, { size: 1 })
   const error = await rejection(startClientPool({ transport: raw(), registry: pool.registry, logger: false }))
   assert.equal([error.code, (error.data as { field: string }).field], ['BAD_OPTION', 'name'])

@@ -71,7 +71,7 @@ test('random goes by chance', async (t) => {
   assert.equal(Object.values(served()).sort(), [1, 4])
 })
 
-test('the start resolves when as many as `min` are ready, without the slow ones, and the first call finds a connection', async (t) => {
+test('start resolves with `min` ready members, and the first call finds a connection', async (t) => {
   const { pool, served, said } = await startPool(t, {
     size: 3,
     min: 2,
@@ -95,7 +95,7 @@ test('a pool that is not ready in time rejects with the reasons, and leaves noth
   assert.match(error.message, 'pool-1 connecting')
 })
 
-test('a pool that never will be ready rejects at once, and leaves nothing', async () => {
+test('a pool that cannot become ready rejects at once and leaves nothing', async () => {
   const transport = (member: number): ClientTransport =>
     member === 1 ? raw() : stdio({ command: '/no/such/command' })
   const readyTimeout = Number.POSITIVE_INFINITY
@@ -104,7 +104,7 @@ test('a pool that never will be ready rejects at once, and leaves nothing', asyn
   assert.match(error.message, '/no/such/command')
 })
 
-test('a server that dies is out until it is back; the others serve, and what was in flight is told at once', async (t) => {
+test('a dead server is out until it is back; its calls reject at once, others serve', async (t) => {
   const { pool, event, served, said } = await startPool(t, { size: 3 })
   const all = await pids(pool, 3)
   const hanging = [1, 2, 3].map(() => pool.callTool('hang').catch((error: Error) => error))
@@ -120,7 +120,7 @@ test('a server that dies is out until it is back; the others serve, and what was
   assert.is((await pids(pool, 3)).includes(all[0] ?? 0), false)
 })
 
-test('a member that crashes again and again is started again with pauses, and costs no other', async (t) => {
+test('a member in a crash loop restarts with pauses and affects no other', async (t) => {
   const registry = new Registry()
   const { pool, event } = await startPool(t, {
     registry,
@@ -141,7 +141,7 @@ test('a member that crashes again and again is started again with pauses, and co
   assert.is((await (await findClient(registry, 'pool-2')).callTool('pid')).text, other)
 })
 
-test('a member that cannot be started is tried again with pauses, and served calls when it can', async (t) => {
+test('a member that cannot start is retried with pauses and serves once it can', async (t) => {
   const puppet = flaky(0)
   let broken = true
   const transport: ClientTransport = {
@@ -163,7 +163,7 @@ test('a member that cannot be started is tried again with pauses, and served cal
   assert.ok(puppet.asked.includes('custom/late'))
 })
 
-test('a crash of its own actor costs the pool no member and no call', async (t) => {
+test('a crash of the pool actor loses no member and no call', async (t) => {
   const registry = new Registry()
   const { pool, event } = await startPool(t, {
     registry,
@@ -181,7 +181,7 @@ test('a crash of its own actor costs the pool no member and no call', async (t) 
   await event('ready', 'pool-2')
 })
 
-test('the end of all its clients costs the pool the calls in flight', async (t) => {
+test('when all clients of a pool end, only calls in flight are lost', async (t) => {
   const registry = new Registry()
   const { pool, event } = await startPool(t, { registry })
   registry.whereis('clients of pool pool')?.kill()
@@ -190,7 +190,7 @@ test('the end of all its clients costs the pool the calls in flight', async (t) 
   assert.is((await pool.callTool('count')).text, '1')
 })
 
-test('a call does not stay with a member whose server cannot be reached: another serves it', async (t) => {
+test('a call leaves a member whose server is unreachable, and another one serves it', async (t) => {
   const answer = polite((seen) => json(seen, result(seen, { content: [{ type: 'text', text: 'here' }] })))
   const [gone, good] = [await listen(t, answer), await listen(t, answer)]
   const { pool, served, event } = await startPool(t, {
@@ -210,7 +210,7 @@ test('a call does not stay with a member whose server cannot be reached: another
   assert.is(served()['pool-1'], before)
 })
 
-test('a call that leaves from no member is made as often as there are members, and once more', async (t) => {
+test('an unsent call is tried once per member and once more, then rejects', async (t) => {
   const made: string[] = []
   const serverInfo = { name: 'shy', version: '1' }
   const greeting = { protocolVersion: '2025-11-25', capabilities: {}, serverInfo }
@@ -245,7 +245,7 @@ test('ready() of a pool leaves no listener on the signal of its caller', async (
   assert.equal(getEventListeners(signal, 'abort'), [])
 })
 
-test('a wait for a pool that was given up, or took too long, is forgotten by the pool', async (t) => {
+test('an aborted or timed out wait for a pool is forgotten', async (t) => {
   const { pool } = await startPool(t)
   const wait = async (): Promise<Record<string, WeakRef<object>>> => {
     const controller = new AbortController()
@@ -259,7 +259,7 @@ test('a wait for a pool that was given up, or took too long, is forgotten by the
   assert.equal(await stillThere(await wait()), [])
 })
 
-test('a call whose client is closed under it, before it left, is made on another member', async (t) => {
+test('an unsent call of a client that closes moves to another member', async (t) => {
   const registry = new Registry()
   const { pool, event } = await startPool(t, { registry })
   const first = await findClient(registry, 'pool-1')
@@ -274,7 +274,7 @@ test('a call whose client is closed under it, before it left, is made on another
   await event('ready', 'pool-1')
 })
 
-test('close ends every member at once; calls that wait are told, later ones are refused, and no process is left', async (t) => {
+test('close ends all members and processes at once; waiting and later calls reject', async (t) => {
   const { pool } = await startPool(t)
   const found = await pids(pool, 2)
   const leases = [await pool.checkout(), await pool.checkout()]

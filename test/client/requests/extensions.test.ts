@@ -29,7 +29,7 @@ async function start(t: TestContext, options: Partial<StartClientOptions> = {}) 
 
 const taking: CallOptions = { resultTypes: ['task'] }
 
-test('a result of a type that nobody asked for is invalid, whatever the method', async (t) => {
+test('a result of an unrequested type is invalid for every method', async (t) => {
   const { client } = await start(t)
   for (const method of ['custom/any', 'tools/call'])
     for (const options of [{}, { resultTypes: ['other'] }]) {
@@ -41,27 +41,27 @@ test('a result of a type that nobody asked for is invalid, whatever the method',
     }
 })
 
-test('a caller that takes a type gets its result as it is, of methods of the protocol and of others', async (t) => {
+test('a result type of the caller types standard and custom methods', async (t) => {
   const { client } = await start(t)
   for (const method of ['custom/any', 'tools/call'])
     assert.equal(await client.request<string>(method, { name: 'any' }, taking), task)
   assert.equal((await client.request('custom/plain', {}, taking)).resultType, 'complete')
 })
 
-test('a result that was taken is not kept for others', async (t) => {
+test('a result read with a custom type is not cached for others', async (t) => {
   const { client, calls } = await start(t)
   for (const _ of [1, 2]) assert.is((await client.request<string>('tools/list', {}, taking)).taskId, 't 1')
   assert.is(calls().length, 2)
 })
 
-test('what callTool answers is always the result of a tool', async (t) => {
+test('callTool always resolves with a tool result', async (t) => {
   const { client, calls } = await start(t)
   assert.is((await rejection(client.callTool('any', {}, taking))).code, 'BAD_OPTION')
   assert.is((await rejection(client.callTool('any'))).code, 'INVALID_RESPONSE')
   assert.is(calls().length, 1)
 })
 
-test('extensions are declared with every request, and those of the server can be asked for', async (t) => {
+test('extensions are declared with each request, and those of the server can be read', async (t) => {
   const { client, calls } = await start(t, { extensions: { [tasks]: {}, 'com.example/x': { a: [1] } } })
   await client.request('custom/plain')
   const meta = calls()[0]?.message.params?._meta as Record<string, unknown>
@@ -83,7 +83,7 @@ test('the requests of the tasks extension name their task in a header', async (t
   )
 })
 
-test('what is no extension, and no type, is refused in the caller', async (t) => {
+test('a wrong extension or result type is refused in the caller', async (t) => {
   for (const extensions of [[], 'x', { tasks: {} }, { 'com.example/': {} }, { 'com.example/x': true }]) {
     const begin = async () => watch(t, { extensions: extensions as never })
     const error = await rejection(begin())

@@ -35,7 +35,7 @@ async function all<T>(list: AsyncIterable<T>): Promise<T[]> {
 
 for (const where of ['memory', 'http', 'websocket'] as const) {
   for (const era of ['auto', 'handshake'] as const) {
-    test(`every method of a server is there over ${where} in the era ${era}`, async (t) => {
+    test(`every method works over ${where} in era ${era}`, async (t) => {
       const client = await start(t, where, era)
       await client.ready()
       const modern = era === 'auto'
@@ -71,7 +71,7 @@ for (const where of ['memory', 'http', 'websocket'] as const) {
       assert.not.ok(client.supports('elicitation/create') || client.supports('no.such'))
     })
 
-    test(`changes are heard over ${where} in the era ${era}, by handlers, loops and events`, async (t) => {
+    test(`changes over ${where}, era ${era}, reach handlers, loops and events`, async (t) => {
       const client = await start(t, where, era)
       await client.ready()
       const tools = heard<object>()
@@ -101,7 +101,7 @@ test('a loop over notifications ends with the client', async (t) => {
   assert.equal(await loop, [])
 })
 
-test('a call over the newer era is cancelled at the server when its caller gives up', async (t) => {
+test('aborting a call in the modern era cancels it at the server', async (t) => {
   for (const where of ['memory', 'http'] as const) {
     const client = await start(t, where, 'modern')
     const controller = new AbortController()

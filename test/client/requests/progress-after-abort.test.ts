@@ -5,7 +5,7 @@ import { suite } from '../../support/suite.js'
 
 const test = suite('progress of a call that was given up')
 
-test('is told to nobody, also what was under way', async (t) => {
+test('progress after an abort reaches no handler', async (t) => {
   const server = scriptedServer({ 'tools/call': () => undefined })
   const client = startClient({ transport: server.transport, logger: false })
   t.after(() => client.close())

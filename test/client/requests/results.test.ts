@@ -33,7 +33,7 @@ async function answering(
   return watch(t, { transport: http(url, { stream: false }), ...options }).client
 }
 
-test('structured content that does not fit what the tool was listed with is no result, and the error says where', async (t) => {
+test('structured content that breaks the output schema rejects, with its path', async (t) => {
   let structured: object = { structuredContent: { n: 1 } }
   const client = await answering(t, { outputSchema }, () => ({ content: [], ...structured }))
   structured = { structuredContent: { n: 'one' } }
@@ -55,7 +55,7 @@ test('structured content that does not fit what the tool was listed with is no r
   assert.equal((await client.callTool('it')).json, { n: 2 })
 })
 
-test('the check can be switched off', async (t) => {
+test('checking structured results can be switched off', async (t) => {
   const client = await answering(t, { outputSchema }, () => ({ content: [] }), { checkOutput: false })
   await client.listTools()
   assert.equal((await client.callTool('it')).content, [])
@@ -188,7 +188,7 @@ const wrongResults: readonly [
   ],
 ]
 
-test('a result that is not what its method promises is INVALID_RESPONSE, and says where', async (t) => {
+test('a result that breaks its method rejects with INVALID_RESPONSE and its path', async (t) => {
   let answer: object = {}
   const script = Object.fromEntries(wrongResults.map(([method]) => [method, () => answer]))
   const server = scriptedServer(script)
@@ -202,7 +202,7 @@ test('a result that is not what its method promises is INVALID_RESPONSE, and say
   assert.is(client.state.phase, 'ready')
 })
 
-test('what nobody knows, and what only newer revisions have, is let through', async (t) => {
+test('unknown and newer fields of results pass unchanged', async (t) => {
   const tools = [{ name: 'old', inputSchema: { type: 'object' }, invented: { a: 1 } }]
   const content = [
     { type: 'hologram', bytes: 1 },

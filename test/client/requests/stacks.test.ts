@@ -25,7 +25,7 @@ async function stackOf(failing: () => Promise<unknown>): Promise<string> {
   throw new Error('it did not fail')
 }
 
-test('whoever awaits a call is in the stack of its error, and the actor that had the answer is not', async (t) => {
+test('the stack of an error names who awaits the call, and not the actor', async (t) => {
   const { client } = await open(t)
   async function orderPizza(): Promise<unknown> {
     return await client.callTool('bom')
@@ -41,7 +41,7 @@ test('whoever awaits a call is in the stack of its error, and the actor that had
   assert.match(await stackOf(readMenu), /at async readMenu/)
 })
 
-test('so is it where the caller has a signal, given up or not', async (t) => {
+test('the stack names the caller with a signal, too, aborted or not', async (t) => {
   const { client } = await open(t)
   async function patiently(): Promise<unknown> {
     return await client.callTool('bom', {}, { signal: new AbortController().signal })
@@ -53,7 +53,7 @@ test('so is it where the caller has a signal, given up or not', async (t) => {
   assert.match(await stackOf(given), /given/)
 })
 
-test('a rejection that nobody awaits ends nothing', async (t) => {
+test('an unawaited rejected call ends nothing', async (t) => {
   const { client } = await open(t)
   void client.callTool('bom')
   void client.listTools({ cursor: 'no cursor' })

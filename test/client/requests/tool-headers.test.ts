@@ -37,7 +37,7 @@ function paramHeaders({ headers }: Seen): object {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => name.startsWith('mcp-param-')))
 }
 
-test('the arguments of a listed tool are repeated in headers, at any depth; of one never listed, none', async (t) => {
+test('arguments of a listed tool are mirrored in headers; of others, none', async (t) => {
   const { url, seen } = await listen(t, withTools([good]))
   const { client } = watch(t, { transport: http(url), era: 'modern' })
   const call = async (args: Record<string, unknown>): Promise<object> => {
@@ -69,7 +69,7 @@ test('a tool that breaks the rules is left out with a warning, and the others st
   assert.match(warning?.reason ?? '', 'x-mcp-header')
 })
 
-test('a call refused for missing headers is made again once, after the tools were listed', async (t) => {
+test('a call refused for missing headers is retried once after tools/list', async (t) => {
   const { url, seen } = await listen(
     t,
     withTools([good], (one) => {
@@ -90,7 +90,7 @@ test('a call refused for missing headers is made again once, after the tools wer
   }
 })
 
-test('the call that is made again tells of its progress, and the listing in between does not', async (t) => {
+test('a retried call reports its progress, and the tools/list in between does not', async (t) => {
   const { url, seen } = await listen(
     t,
     withTools([good], (one) => {
@@ -120,7 +120,7 @@ test('the call that is made again tells of its progress, and the listing in betw
   ])
 })
 
-test('a call that is refused for its headers again is the answer of the server', async (t) => {
+test('a second refusal for headers is the answer of the call', async (t) => {
   const { url, seen } = await listen(
     t,
     withTools([good], (one) => refuse(one, -32020)),

@@ -19,7 +19,7 @@ const script = {
 }
 
 for (const [name, wish] of Object.entries(wishes)) {
-  test(`${name} that waits for a connection is given up at once, and need not wait`, async (t) => {
+  test(`${name} rejects at once when aborted, and need not wait to connect`, async (t) => {
     const clock = createFakeClock()
     const { transport } = scriptedServer(script, { refuse: Number.POSITIVE_INFINITY })
     const client = startClient({ transport, clock, logger: false })
@@ -37,7 +37,7 @@ for (const [name, wish] of Object.entries(wishes)) {
     assert.is((await late).code, 'NOT_READY')
   })
 
-  test(`the time of ${name} begins before there is a connection`, async (t) => {
+  test(`the timeout of ${name} starts before there is a connection`, async (t) => {
     const clock = createFakeClock()
     const server = scriptedServer(script, { refuse: Number.POSITIVE_INFINITY })
     const client = startClient({
@@ -66,7 +66,7 @@ for (const [name, wish] of Object.entries(wishes)) {
   })
 }
 
-test('a subscription that waits for the stream of changes is given up at once', async (t) => {
+test('an aborted subscription stops waiting for its stream at once', async (t) => {
   const server = scriptedServer({
     'server/discover': () => ({
       resultType: 'complete',

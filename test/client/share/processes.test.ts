@@ -63,7 +63,7 @@ async function owner(t: TestContext, path: string): Promise<Program & { readonly
   return { ...program, pid }
 }
 
-test('S026: a client is called by its name from another process, and both end by themselves', async (t) => {
+test('S026: another process calls a client by name, and both processes exit', async (t) => {
   const path = socketPath(t)
   const { pid, process: first, ended } = await owner(t, path)
   const peer = run(t, peerProgram, path)
@@ -76,7 +76,7 @@ test('S026: a client is called by its name from another process, and both end by
   assert.not(existsSync(path))
 })
 
-test('a hundred calls of two processes at once get their own answers and progress, from one server', async (t) => {
+test('100 concurrent calls of two processes get their own answers and progress', async (t) => {
   const path = socketPath(t)
   const peers = [run(t, peerProgram, path), run(t, peerProgram, path)]
   await owner(t, path) // it comes last: the others wait for it
@@ -98,7 +98,7 @@ test('a hundred calls of two processes at once get their own answers and progres
   }
 })
 
-test('a program that is killed in the middle of a call costs that call, and nobody else', async (t) => {
+test('a program killed during a call loses that call and disturbs no other', async (t) => {
   const path = socketPath(t)
   const { news } = await owner(t, path)
   const [victim, other] = [run(t, peerProgram, path), run(t, peerProgram, path)]
@@ -111,7 +111,7 @@ test('a program that is killed in the middle of a call costs that call, and nobo
   assert.is((await other.answer(1)).text, 'too late')
 })
 
-test('when the owner is killed, calls in flight are told at once, and programs come back with the next one', async (t) => {
+test('a killed owner rejects calls at once, and programs reconnect to the next owner', async (t) => {
   const path = socketPath(t)
   const first = await owner(t, path)
   const peers = [run(t, peerProgram, path), run(t, peerProgram, path)]
@@ -131,7 +131,7 @@ test('when the owner is killed, calls in flight are told at once, and programs c
   for (const peer of peers) assert.is((await peer.answer(2)).text, String(pid))
 })
 
-test('of four processes that find the socket of a dead one, one gets it', async (t) => {
+test('one of four processes takes over the socket of a dead one', async (t) => {
   const path = socketPath(t)
   const dead = await owner(t, path)
   dead.process.kill('SIGKILL')
@@ -156,7 +156,7 @@ test('a worker uses the client of its own process, or of another', async (t) => 
   assert.equal(await ended, [0])
 })
 
-test('a process that is stopped does not keep others waiting, and goes on where it was', async (t) => {
+test('a stopped process delays no other and continues where it was', async (t) => {
   const path = socketPath(t)
   const { news } = await owner(t, path)
   const stopped = run(t, peerProgram, path)

@@ -7,7 +7,7 @@ import { own, socketPath, usePeer } from './_share.js'
 
 const test = suite('shared clients', { timeout: 20_000 })
 
-test('S026: a client is used by its name, and what it is told of its server is what the server said', async (t) => {
+test('S026: a shared client is found by name and shows the facts of its server', async (t) => {
   const { client, path } = await own(t)
   const peer = usePeer(t, path)
   assert.is((await peer.client.callTool('echo', { text: 'over a socket' })).text, 'over a socket')
@@ -66,7 +66,7 @@ test('a call that is given up is given up at the server', async (t) => {
   await said.next((line) => line === 'got notifications/cancelled')
 })
 
-test('a resource is subscribed to as long as anybody wants it, and told to those who do', async (t) => {
+test('a resource stays subscribed while anyone wants it, and only they hear of it', async (t) => {
   const { client, path, said } = await own(t)
   const [a, b] = [usePeer(t, path).client, usePeer(t, path).client]
   const [toA, toB, toOwner] = [heard<string>(), heard<string>(), heard<string>()]
@@ -94,7 +94,7 @@ test('a resource is subscribed to as long as anybody wants it, and told to those
   assert.is(said.all.filter((line) => line.startsWith('told resources/unsubscribe')).length, 1)
 })
 
-test('a program that comes back has its subscriptions again, and so has a server that does', async (t) => {
+test('subscriptions are restored for a returning program and a restarted server', async (t) => {
   const { path, said, client, kill, phase } = await own(t)
   const peer = usePeer(t, path)
   const told = heard<string>()
@@ -116,7 +116,7 @@ test('a program that comes back has its subscriptions again, and so has a server
   assert.is(peer.states.all.filter(({ phase: now }) => now === 'ready').length, 1)
 })
 
-test('each program hears the log messages of its own level, and the server is asked for the least of them', async (t) => {
+test('each program gets logs of its level; the server is set to the lowest of them', async (t) => {
   const { client, path, said } = await own(t)
   const [a, b] = [usePeer(t, path).client, usePeer(t, path).client]
   const [toA, toB] = [heard<unknown>(), heard<unknown>()]
@@ -136,7 +136,7 @@ test('each program hears the log messages of its own level, and the server is as
   await said.next((line) => line === 'told logging/setLevel error')
 })
 
-test('a name that nobody shares fails at once, and says which there are', async (t) => {
+test('an unknown shared name rejects at once and lists the known ones', async (t) => {
   const { path } = await own(t)
   const { client } = usePeer(t, path, { shares: 'filse' })
   const error = await rejection(client.ready())
@@ -146,7 +146,7 @@ test('a name that nobody shares fails at once, and says which there are', async 
   assert.is(client.state.phase, 'failed')
 })
 
-test('an owner that is not there is waited for', async (t) => {
+test('a program waits for a missing owner', async (t) => {
   const path = socketPath(t)
   const peer = usePeer(t, path)
   const { reason } = await peer.states.next(({ phase }) => phase === 'disconnected')
@@ -156,7 +156,7 @@ test('an owner that is not there is waited for', async (t) => {
   assert.is((await call).text, 'waited')
 })
 
-test('a call is told when the server dies under it, with what is known, and the next one is made', async (t) => {
+test('a call whose server dies rejects with what is known, and the next one works', async (t) => {
   const { path } = await own(t)
   const peer = usePeer(t, path)
   const error = await rejection(peer.client.callTool('die', { code: 9, last: 'oh no' }))
@@ -172,7 +172,7 @@ test('a call is told when the server dies under it, with what is known, and the 
   assert.is(text, 'last words')
 })
 
-test('a call that is given up with its connection may be made twice if its caller says so', async (t) => {
+test('a repeatable call is retried when the shared connection breaks', async (t) => {
   const { path } = await own(t)
   const peer = usePeer(t, path)
   const error = await rejection(peer.client.callTool('die', {}, { retry: 'safe' }))
@@ -180,7 +180,7 @@ test('a call that is given up with its connection may be made twice if its calle
   assert.is(peer.client.inspect().counts.repeated, 1)
 })
 
-test('a server that comes back as another one is met with another handshake', async (t) => {
+test('a changed server gets a new handshake', async (t) => {
   let connections = 0
   const transport: ClientTransport = {
     name: 'two servers',

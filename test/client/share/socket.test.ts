@@ -89,7 +89,7 @@ test('of ten that find the socket of a dead process at once, one gets it', async
   assert.equal(readdirSync(dirname(path)), ['s'])
 })
 
-test('what is no program of ours is answered and sent away, and costs nobody anything', async (t) => {
+test('a foreign program on the socket is refused and affects nobody', async (t) => {
   const { path } = await own(t, { maxMessageBytes: 100_000 })
   const peer = usePeer(t, path)
   await peer.client.ready()
@@ -125,7 +125,7 @@ test('what is no program of ours is answered and sent away, and costs nobody any
   assert.is((await peer.client.callTool('echo', { text: 'fine' })).text, 'fine')
 })
 
-test('a program that does not read for a while has its answers when it reads on, and the others are served meanwhile', async (t) => {
+test('a program that pauses reading gets its answers later and delays no other', async (t) => {
   const { path } = await own(t, { maxBufferedBytes: 65_536 })
   const peer = usePeer(t, path)
   const lazy = bare(t, path)
@@ -143,7 +143,7 @@ test('a program that does not read for a while has its answers when it reads on,
   while (answered.size < 60) answered.add((await lazy.lines.next(({ id }) => Number(id) > 1)).id)
 })
 
-test('whatever crashes in the tree, programs come back and clients do not notice', async (t) => {
+test('any crash in the share tree reconnects programs without client effects', async (t) => {
   const registry = new Registry()
   const { path, share, client, states } = await own(t, { registry })
   const peer = usePeer(t, path)
@@ -167,7 +167,7 @@ test('whatever crashes in the tree, programs come back and clients do not notice
   assert.is(states.all.filter(({ phase }) => phase === 'ready').length, 1)
 })
 
-test('whatever ends meanwhile, each of many calls has one outcome: its own answer, or an error that says so', async (t) => {
+test('property: each call has one outcome whatever ends, its answer or a true error', async (t) => {
   const registry = new Registry()
   const { path, said, kill } = await own(t, { registry })
   const peers = [usePeer(t, path), usePeer(t, path), usePeer(t, path)]
@@ -206,7 +206,7 @@ test('whatever ends meanwhile, each of many calls has one outcome: its own answe
   )
 })
 
-test('a share belongs into a tree as its clients do', async (t) => {
+test('a share can run in a tree, like its clients', async (t) => {
   const path = socketPath(t)
   const supervisor = await startSupervisor({
     name: 'app',
@@ -221,7 +221,7 @@ test('a share belongs into a tree as its clients do', async (t) => {
   assert.not(existsSync(path))
 })
 
-test('an orderly end lets calls finish, and takes no new programs', async (t) => {
+test('an orderly stop finishes calls and accepts no new programs', async (t) => {
   const { path, share, said } = await own(t)
   const peer = usePeer(t, path)
   const call = peer.client.callTool('late', { after: 200 })
@@ -231,7 +231,7 @@ test('an orderly end lets calls finish, and takes no new programs', async (t) =>
   assert.is((await rejection(sharedClients({ path }))).code, 'CONNECT_FAILED')
 })
 
-test('withClient leaves nothing at the owner', async (t) => {
+test('withClient over a share leaves nothing at the owner', async (t) => {
   const { path, share, said } = await own(t)
   const use = async (client: Client): Promise<string> => {
     await client.subscribe('x://one')

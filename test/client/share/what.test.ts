@@ -36,7 +36,7 @@ test('clients that are added later are shared, and removed ones are not any more
   assert.is((await rejection(usePeer(t, path, { shares: 'secret' }).client.ready())).code, 'CONNECT_FAILED')
 })
 
-test('a list says what is shared, and how it is', async (t) => {
+test('a list of the share names its clients and their states', async (t) => {
   const { path, client } = await own(t)
   await client.ready()
   assert.equal(await sharedClients({ path }), [
@@ -46,7 +46,7 @@ test('a list says what is shared, and how it is', async (t) => {
   assert.is(nobody.code, 'CONNECT_FAILED')
 })
 
-test('a program that has as many calls under way as it may is refused one more, which never left', async (t) => {
+test('a program beyond its limit of open calls gets the next one refused, unsent', async (t) => {
   const { path, said } = await own(t, { maxCalls: 1 })
   const peer = usePeer(t, path)
   const other = usePeer(t, path)
@@ -63,14 +63,14 @@ test('a program that has as many calls under way as it may is refused one more, 
   await hanging
 })
 
-test('what is shared has given up once its tree has ended without a word', async (t) => {
+test('shared clients have given up once the tree of the owner is gone', async (t) => {
   const { share } = await own(t)
   share.ref.kill()
   const error = await rejection(share.closed)
   assert.equal([error.code, error.data, error.retryable], ['GAVE_UP', { sent: false }, false])
 })
 
-test('one program more than there may be waits until there is room', async (t) => {
+test('a program beyond the limit waits until one leaves', async (t) => {
   const { path, share } = await own(t, { maxPeers: 1 })
   const first = usePeer(t, path, { clientInfo: { name: 'first', version: '1' } })
   await first.client.ready()
@@ -93,7 +93,7 @@ test('questions of the server are answered by the owner', async (t) => {
   })
 })
 
-test('a client that cannot be connected is told to those who wait for it', async (t) => {
+test('a client that cannot connect rejects those who wait for it', async (t) => {
   const { path } = await own(t, {}, { transport: raw([], { command: '/does/not/exist' }) })
   const peer = usePeer(t, path)
   const { reason } = await peer.states.next((state) => state.reason !== undefined)
@@ -111,7 +111,7 @@ test('a client that is closed is not shared any more', async (t) => {
   assert.is((await rejection(peer.client.callTool('echo'))).retryable, false)
 })
 
-test('a server of 2026-07-28 is used as one with sessions', async (t) => {
+test('a shared 2026-07-28 server is used through sessions', async (t) => {
   const streams = heard<ReturnType<typeof listening>>()
   let refusals = 1
   const { url, seen } = await listen(
@@ -160,7 +160,7 @@ test('a pool may have all of its members at one shared client', async (t) => {
   assert.is(new Set(texts).size, 1)
 })
 
-test('several clients are shared at one path, and none is more than once', async (t) => {
+test('several clients share one path, and each name is unique', async (t) => {
   const path = socketPath(t)
   const [a, b] = [watch(t, { name: 'a' }).client, watch(t, { name: 'b' }).client]
   await startShare(t, [a, b], { path })

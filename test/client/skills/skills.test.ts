@@ -46,7 +46,7 @@ async function all<T>(values: AsyncIterable<T>): Promise<T[]> {
 }
 
 for (const era of eras) {
-  test(`${era}: skills are listed without reading a file, and read when they are asked for`, async (t) => {
+  test(`${era}: skills are listed without reading a file and read on demand`, async (t) => {
     const { client, read } = await start(t, era)
     const skills = await all(client.skills())
     assert.equal(
@@ -71,7 +71,7 @@ for (const era of eras) {
     assert.throws(() => Object.assign(skill.frontmatter, { name: 'x' }))
   })
 
-  test(`${era}: what is not in the entry is not asked for`, async (t) => {
+  test(`${era}: a file that is not in the skill entry is not requested`, async (t) => {
     const { client, read } = await start(t, era)
     const skill = await client.getSkill('skill://git-workflow/SKILL.md')
     const outside = [
@@ -95,7 +95,7 @@ for (const era of eras) {
     assert.equal(read, [])
   })
 
-  test(`${era}: a skill that is not there, and folders`, async (t) => {
+  test(`${era}: missing skills are refused, and folders can be listed`, async (t) => {
     const { client } = await start(t, era)
     assert.is((await rejection(client.getSkill('skill://other/SKILL.md'))).code, -32602 as never)
     const folder = await all(client.readDirectory('skill://git-workflow'))
@@ -114,7 +114,7 @@ for (const era of eras) {
     assert.is((await rejection(all(client.skills({ maxPages: 1 })))).code, 'TOO_MANY_PAGES')
   })
 
-  test(`${era}: nothing is asked of a server that has not declared it`, async (t) => {
+  test(`${era}: a server without the skills extension is not asked`, async (t) => {
     const { client } = await start(t, era, false)
     assert.is((await rejection(all(client.readDirectory('skill://git-workflow')))).code, 'NOT_SUPPORTED')
     assert.is(client.supports('resources/directory/read'), false)
@@ -191,7 +191,7 @@ async function lying(t: TestContext, { entry = {}, files = {}, got }: Lie) {
   return { client, reads }
 }
 
-test('an honest server is believed', async (t) => {
+test('a skill with correct digests is read', async (t) => {
   const { client } = await lying(t, {})
   const skill = await client.getSkill(main)
   assert.is(await skill.load(), body)
@@ -232,7 +232,7 @@ const lies: Readonly<Record<string, Lie & { readonly says: string }>> = {
 }
 
 for (const [what, { says, ...lie }] of Object.entries(lies)) {
-  test(`a lie is told by the name of the file: ${what}`, async (t) => {
+  test(`a skill that breaks its digest is refused by file name: ${what}`, async (t) => {
     const { client } = await lying(t, lie)
     const [skill] = await all(client.skills())
     const error = await rejection(skill?.load() ?? Promise.resolve())
@@ -267,7 +267,7 @@ const badEntries: Readonly<Record<string, object>> = {
 }
 
 for (const [what, entry] of Object.entries(badEntries)) {
-  test(`a wrong entry is told, never read, and costs no other skill: ${what}`, async (t) => {
+  test(`a wrong skill entry is reported, not read, and affects no other: ${what}`, async (t) => {
     const { client, reads } = await lying(t, { entry })
     const [bad, good] = await all(client.skills())
     assert.ok(bad?.problem)
@@ -294,7 +294,7 @@ test(
   { timeout: 20_000 },
 )
 
-test('a server that answers with another skill than was asked for is refused', async (t) => {
+test('an answer for another skill is refused', async (t) => {
   const { client } = await lying(t, { got: { ...honest, uri: 'skill://other/SKILL.md' } })
   assert.is((await rejection(client.getSkill(main))).code, 'INVALID_RESPONSE')
   for (const got of [{}, { uri: main }, { uri: 5, frontmatter: {}, resources: [] }]) {
@@ -303,7 +303,7 @@ test('a server that answers with another skill than was asked for is refused', a
   }
 })
 
-test('an answer that was kept is asked for again when the entry is newer', async (t) => {
+test('a cached skill is fetched again when its entry is newer', async (t) => {
   let version = 1
   const text = () => skillText('pdf', `Version ${version}.`)
   const { url, seen } = await listen(t, (one) => {

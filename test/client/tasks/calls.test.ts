@@ -10,7 +10,7 @@ import { core, count, extension, modern, said } from './_tasks.js'
 
 const test = suite('calls that are run as tasks')
 
-test('a tool that has to be a task is called as one, and answers like any other', async (t) => {
+test('a tool that requires a task runs as one and answers like any other', async (t) => {
   const { client, server, shelf } = core(t, { taskSupport: 'required' })
   await client.listTools()
   const call = client.callTool('slow', { a: 1 })
@@ -23,7 +23,7 @@ test('a tool that has to be a task is called as one, and answers like any other'
   assert.is(count(server, 'tasks/result'), 1)
 })
 
-test('a tool that was not listed, and has to be a task, is found out', async (t) => {
+test('an unlisted tool that requires a task is detected by its refusal', async (t) => {
   const { client, server, shelf } = core(t, { taskSupport: 'required' })
   const call = client.callTool('slow')
   await server.next('tasks/get')
@@ -32,7 +32,7 @@ test('a tool that was not listed, and has to be a task, is found out', async (t)
   assert.is(count(server, 'tools/call'), 2)
 })
 
-test('of calls at once each finds out that it has to be a task, whichever lists the tools', async (t) => {
+test('each concurrent call becomes a task when refused, with one tools/list', async (t) => {
   const refusals: (() => void)[] = []
   const script: Script<ScriptedServer> = {
     'tools/call': async ({ params }) => {
@@ -55,7 +55,7 @@ test('of calls at once each finds out that it has to be a task, whichever lists 
   assert.is(count(server, 'tools/list'), 1)
 })
 
-test('a refusal that is a result is found out, too, and any other result is one', async (t) => {
+test('a refusal in an error result is detected, too; other results are answers', async (t) => {
   const text = "MCP error -32601: Tool slow requires task augmentation (taskSupport: 'required')"
   for (const taskSupport of ['required', 'optional']) {
     const { client, server, shelf } = core(t, {
@@ -74,7 +74,7 @@ test('a refusal that is a result is found out, too, and any other result is one'
   }
 })
 
-test('a tool that may be a task is one when the call wants it', async (t) => {
+test('an optional task tool runs as a task if the call asks for it', async (t) => {
   const { client, server, shelf } = core(t)
   assert.is((await client.callTool('slow')).text, 'plain')
   await server.next('tools/call')
@@ -86,7 +86,7 @@ test('a tool that may be a task is one when the call wants it', async (t) => {
   assert.is((await call).text, 'as a task')
 })
 
-test('where tools may not be tasks, a call that wants one is made plainly', async (t) => {
+test('on a server without tool tasks a call that asks for one runs plainly', async (t) => {
   const forbidden = core(t, { taskSupport: 'forbidden' })
   assert.is((await forbidden.client.callTool('slow', {}, { task: true })).text, 'plain')
   const without = core(t, { capabilities: {} })
@@ -94,7 +94,7 @@ test('where tools may not be tasks, a call that wants one is made plainly', asyn
   assert.is(count(without.server, 'tools/list'), 0)
 })
 
-test('the server of 2026-07-28 decides, and the client says with each request that it may', async (t) => {
+test('2026-07-28: the server decides on a task, and each request allows it', async (t) => {
   const { client, server, shelf } = modern(t)
   const call = client.callTool('slow', { a: 1 })
   const { params } = await server.next('tools/call')
@@ -117,7 +117,7 @@ test('request() of a tool resolves with the result, too', async (t) => {
   assert.equal((await call).content, [{ type: 'text', text: 'done' }])
 })
 
-test('a task that has failed rejects with the error of the call, in both revisions', async (t) => {
+test('a failed task rejects with the error of the call, in both revisions', async (t) => {
   for (const start of [core, modern]) {
     const { client, server, shelf } = start(t, start === core ? { taskSupport: 'required' } : {})
     const call = rejection(client.callTool('slow'))
@@ -146,7 +146,7 @@ test('the result of a failed tool is its result (2025-11-25)', async (t) => {
   assert.is(result.text, 'no such file')
 })
 
-test('a task that somebody else cancelled says so', async (t) => {
+test('a task cancelled elsewhere rejects and says so', async (t) => {
   for (const start of [core, modern]) {
     const { client, server, shelf } = start(t, start === core ? { taskSupport: 'required' } : {})
     const call = rejection(client.callTool('slow'))
@@ -160,7 +160,7 @@ test('a task that somebody else cancelled says so', async (t) => {
   }
 })
 
-test('a task that the server has forgotten is lost, and the call may be made again', async (t) => {
+test('a forgotten task rejects as lost, and the call may be retried', async (t) => {
   for (const start of [core, modern]) {
     const { client, server, shelf } = start(t, start === core ? { taskSupport: 'required' } : {})
     const call = rejection(client.callTool('slow'))
@@ -174,7 +174,7 @@ test('a task that the server has forgotten is lost, and the call may be made aga
   }
 })
 
-test('who gives a call up is told at once, and the task is cancelled', async (t) => {
+test('aborting a call rejects at once and cancels the task', async (t) => {
   for (const start of [core, modern]) {
     const { client, server } = start(t, start === core ? { taskSupport: 'required' } : {})
     const controller = new AbortController()
@@ -188,7 +188,7 @@ test('who gives a call up is told at once, and the task is cancelled', async (t)
   }
 })
 
-test('a call that is given up before its task has an id cancels the task when the id comes (2025-11-25)', async (t) => {
+test('a call aborted before its task has an id cancels that task later (2025-11-25)', async (t) => {
   const gate = heard<void>()
   const { client, server, shelf } = core(t, {
     script: { 'tools/call': () => gate.next().then(() => ({ task: shelf.core(shelf.make()) })) },
@@ -204,7 +204,7 @@ test('a call that is given up before its task has an id cancels the task when th
   assert.is(count(server, 'notifications/cancelled'), 0)
 })
 
-test('a call whose time is over is told at once, and the task is cancelled', async (t) => {
+test('a call that times out rejects at once and cancels the task', async (t) => {
   for (const start of [core, modern]) {
     const { client, server } = start(t, start === core ? { taskSupport: 'required' } : {})
     const error = await rejection(client.callTool('slow', {}, { timeout: 200 }))
@@ -215,7 +215,7 @@ test('a call whose time is over is told at once, and the task is cancelled', asy
   }
 })
 
-test('a lost connection costs no task', async (t) => {
+test('a task survives a lost connection', async (t) => {
   for (const start of [core, modern]) {
     const { client, server, shelf } = start(t, start === core ? { taskSupport: 'required' } : {})
     const call = client.callTool('slow')
@@ -230,7 +230,7 @@ test('a lost connection costs no task', async (t) => {
   }
 })
 
-test('a crash of the client costs no task', async (t) => {
+test('a task survives a crash of the client', async (t) => {
   for (const start of [core, modern]) {
     const { client, server, shelf, kill } = start(t, start === core ? { taskSupport: 'required' } : {})
     const call = client.callTool('slow')
@@ -243,7 +243,7 @@ test('a crash of the client costs no task', async (t) => {
   }
 })
 
-test('a client that is closed leaves its tasks, and names them', async (t) => {
+test('a closed client leaves its tasks running and names them', async (t) => {
   const { client, server } = core(t, { taskSupport: 'required' })
   const call = rejection(client.callTool('slow'))
   await server.next('tasks/get')

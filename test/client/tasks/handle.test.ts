@@ -7,7 +7,7 @@ import { core, count, modern, said } from './_tasks.js'
 
 const test = suite('client.tasks')
 
-test('a task is started, looked at, waited for and cancelled by its id', async (t) => {
+test('a task is started, polled, awaited and cancelled by its id', async (t) => {
   for (const start of [core, modern]) {
     const { client, server, shelf } = start(t)
     const { start: begin, get, result, cancel } = client.tasks
@@ -27,7 +27,7 @@ test('a task is started, looked at, waited for and cancelled by its id', async (
   }
 })
 
-test('who gives the wait for a result up leaves the task; who adopts it cancels it', async (t) => {
+test('a timed out result() leaves the task, and a timed out adopt() cancels it', async (t) => {
   for (const start of [core, modern]) {
     const { client, server } = start(t)
     await client.tasks.start('slow')
@@ -40,7 +40,7 @@ test('who gives the wait for a result up leaves the task; who adopts it cancels 
   }
 })
 
-test('another client goes on with a task by its id', async (t) => {
+test('another client continues a task by its id', async (t) => {
   const { client, server, shelf } = core(t)
   await client.tasks.start('slow')
   await client.close()
@@ -51,7 +51,7 @@ test('another client goes on with a task by its id', async (t) => {
   assert.is(count(server, 'tasks/cancel'), 0)
 })
 
-test('an id that the server does not know is an error that stays', async (t) => {
+test('an unknown task id is a permanent error', async (t) => {
   for (const start of [core, modern]) {
     const { client } = start(t)
     for (const method of ['get', 'result', 'adopt'] as const) {
@@ -71,14 +71,14 @@ test('tasks are listed where the revision has such a list', async (t) => {
   assert.is((await rejection(second.client.tasks.list())).code, 'NOT_SUPPORTED')
 })
 
-test('a server that answers at once has made no task (2026-07-28)', async (t) => {
+test('an immediate answer makes no task (2026-07-28)', async (t) => {
   const { client } = modern(t, { script: { 'tools/call': { resultType: 'complete', ...said('at once') } } })
   const { task, result } = await client.tasks.start('slow')
   assert.is(task, undefined)
   assert.is(result?.text, 'at once')
 })
 
-test('a server without tasks, and a tool that may not be one, are told apart from failures', async (t) => {
+test('a server without tasks, and a tool without them, are distinct from failures', async (t) => {
   const without = core(t, { capabilities: {} }).client.tasks
   for (const made of [without.start('slow'), without.get('a'), without.result('a'), without.cancel('a')]) {
     const error = await rejection(made)
@@ -91,7 +91,7 @@ test('a server without tasks, and a tool that may not be one, are told apart fro
   assert.match(forbidden.message, 'slow may not be run as a task')
 })
 
-test('what is no option, and no id, is refused in the caller', async (t) => {
+test('wrong options and task ids are refused in the caller', async (t) => {
   const { client } = core(t)
   for (const task of [1, 'x', { ttl: 0 }, { tll: 1 }])
     assert.is((await rejection(client.callTool('slow', {}, { task: task as never }))).code, 'BAD_OPTION')
@@ -102,7 +102,7 @@ test('what is no option, and no id, is refused in the caller', async (t) => {
   assert.is((await rejection(client.request('ping', {}, { task: true } as never))).code, 'BAD_OPTION')
 })
 
-test('the pause between two looks is what the server says, within bounds, and no timer stays', async (t) => {
+test('the poll interval is that of the server, within bounds, and leaves no timer', async (t) => {
   const clock = createFakeClock()
   for (const [said_, pause] of [
     [undefined, 1_000],

@@ -35,7 +35,7 @@ async function server(t: TestContext, pollInterval: number, answer: (seen: Seen)
   return { client, shelf, looks, asked }
 }
 
-test('a task that is seldom looked at is told of, and the stream ends with it', async (t) => {
+test('a rarely polled task uses notifications, and its stream ends with it', async (t) => {
   const streams = heard<ReturnType<typeof listening>>()
   const { client, shelf, looks } = await server(t, 60_000, (seen) => {
     const stream = listening(seen)
@@ -55,7 +55,7 @@ test('a task that is seldom looked at is told of, and the stream ends with it', 
   await gone
 })
 
-test('tasks that begin later come into the same stream, those that end go', async (t) => {
+test('later tasks join the same stream, and ended ones leave it', async (t) => {
   const { client, shelf, asked } = await server(t, 60_000, (seen) => {
     const stream = listening(seen)
     stream.acknowledge()
@@ -71,7 +71,7 @@ test('tasks that begin later come into the same stream, those that end go', asyn
   assert.equal(await asked.next(), { taskIds: ['task 2'] })
 })
 
-test('where servers do not tell of tasks they are asked once, and tasks are looked at', async (t) => {
+test('without task notifications a server is asked once, then tasks are polled', async (t) => {
   const answers = [
     (seen: Seen): void => refuse(seen, -32602),
     (seen: Seen): void => listening(seen).acknowledge({}),
@@ -91,7 +91,7 @@ test('where servers do not tell of tasks they are asked once, and tasks are look
   }
 })
 
-test('a stream that breaks is opened again, and begins with what was not told', async (t) => {
+test('a broken task stream is reopened and starts with what was missed', async (t) => {
   const { client, shelf, asked } = await server(t, 60_000, (seen) => {
     const stream = listening(seen)
     stream.acknowledge()

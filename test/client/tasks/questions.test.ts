@@ -14,7 +14,7 @@ const form = (message: string) => ({
   params: { message, requestedSchema: { type: 'object', properties: { name: { type: 'string' } } } },
 })
 
-test('each question is answered once, as soon as its handler has answered (2026-07-28)', async (t) => {
+test('each question of a task is answered once, when its handler is done (2026-07-28)', async (t) => {
   const asked = heard<string>()
   let answerSecond = (): void => {}
   const onElicit = ({ message }: { message: string }) => {
@@ -67,7 +67,7 @@ test('answers outlive a lost connection (2026-07-28)', async (t) => {
   assert.is(count(server, 'tasks/update'), 2)
 })
 
-test('a question that nobody answers ends the call, and the task is cancelled (2026-07-28)', async (t) => {
+test('an unanswered question fails the call and cancels the task (2026-07-28)', async (t) => {
   const cases = [
     [{}, 'INVALID_RESPONSE'],
     [
@@ -91,7 +91,7 @@ test('a question that nobody answers ends the call, and the task is cancelled (2
   }
 })
 
-test('handlers hear when the task needs no answer any more (2026-07-28)', async (t) => {
+test('handlers are aborted when the task needs no answer (2026-07-28)', async (t) => {
   const aborted = heard<boolean>()
   const onElicit = (_: object, { signal }: { signal: AbortSignal }) =>
     new Promise<never>(() => signal.addEventListener('abort', () => aborted.add(true)))
@@ -108,7 +108,7 @@ test('handlers hear when the task needs no answer any more (2026-07-28)', async 
   assert.is(count(server, 'tasks/update'), 0)
 })
 
-test('questions are requests, asked beside tasks/result, and answered with the name of the task (2025-11-25)', async (t) => {
+test('task questions are requests beside tasks/result and name the task (2025-11-25)', async (t) => {
   const related = { 'io.modelcontextprotocol/related-task': { taskId: 'task 1' } }
   const { client, server, shelf } = core(t, {
     taskSupport: 'required',
@@ -144,7 +144,7 @@ test('a lost connection while tasks/result waits costs no task (2025-11-25)', as
   assert.is((await call).text, 'after all')
 })
 
-test('progress is told all through the task, and only forwards (2025-11-25)', async (t) => {
+test('progress covers the whole task and only increases (2025-11-25)', async (t) => {
   const gate = heard<void>()
   const script = { 'tasks/result': () => gate.next().then(() => said('done')) }
   const { client, server } = core(t, { taskSupport: 'required', script })
@@ -164,7 +164,7 @@ test('progress is told all through the task, and only forwards (2025-11-25)', as
   assert.equal(told.all, [1, 2])
 })
 
-test('progress gives a task more time, where the call says so (2025-11-25)', async (t) => {
+test('progress extends the time of a task if the call says so (2025-11-25)', async (t) => {
   const gate = heard<void>()
   const script = { 'tasks/result': () => gate.next().then(() => said('done')) }
   const { client, server } = core(t, { taskSupport: 'required', script })
@@ -182,7 +182,7 @@ test('progress gives a task more time, where the call says so (2025-11-25)', asy
   assert.is((await call).text, 'done')
 })
 
-test('news of a task make the next look come sooner', async (t) => {
+test('a task notification makes the next poll come sooner', async (t) => {
   const cases = [
     [core, 'notifications/tasks/status'],
     [modern, 'notifications/tasks'],

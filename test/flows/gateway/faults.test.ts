@@ -26,7 +26,7 @@ const child = (): ReturnType<typeof stdio> =>
     args: [inRoot('.t', 'test', 'flows', 'gateway', '_upstream-program.js')],
   })
 
-test('a server that is killed costs the calls in flight in it; the next call works, in the same session', async (t) => {
+test('a killed server fails its calls in flight; the next call works in the session', async (t) => {
   const client = await startClient({ name: 'raw', transport: child(), logger: false })
   t.after(() => client.close())
   const other = await connect(
@@ -53,7 +53,7 @@ test('a server that is killed costs the calls in flight in it; the next call wor
   assert.ok(tools.some(({ name }) => name === 'raw__pid'))
 })
 
-test('a server that cannot be reached keeps no other from being offered', async (t) => {
+test('an unreachable server does not keep others from being offered', async (t) => {
   const client = await startClient({ name: 'gone', transport: http('http://127.0.0.1:9/mcp'), logger: false })
   t.after(() => client.close())
   const other = await connect(
@@ -72,7 +72,7 @@ for (const [what, script] of [
   ['mute', 'setInterval(() => {}, 60_000)'],
   ['in a loop of crashes', 'process.exit(1)'],
 ] as const)
-  test(`while a server is ${what}, clients are answered at once; lists grow when others come`, async (t) => {
+  test(`while a server is ${what}, clients get answers; lists grow as others come`, async (t) => {
     const bad = startClient({
       name: 'bad',
       transport: stdio({ command: process.execPath, args: ['-e', script], stopTimeout: 200 }),
@@ -115,7 +115,7 @@ for (const [what, script] of [
     await starting
   })
 
-test('a server whose start takes longer than others wait comes into the lists later', async (t) => {
+test('a slow server joins the lists once it has started', async (t) => {
   const late = await connect(
     defineServer({ name: 'late', version: '1', tools: { b: defineTool({ run: () => 'b' }) } }),
   )
@@ -137,7 +137,7 @@ test('a server whose start takes longer than others wait comes into the lists la
   )
 })
 
-test('an answer that is longer than the client of its server takes is told with the limit', async (t) => {
+test('an answer too long for the client of its server is reported with the limit', async (t) => {
   const script = `const answer = (id, result) => console.log(JSON.stringify({ jsonrpc: '2.0', id, result }))
 const results = {
   initialize: { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 'long', version: '1' } },
@@ -157,7 +157,7 @@ require('node:readline').createInterface({ input: process.stdin }).on('line', (l
   assert.match(failed.message, /4000/)
 })
 
-test('a server that is hidden while it is away comes back with its tools', async (t) => {
+test('a hidden server returns with its tools', async (t) => {
   const client = await startClient({ name: 'raw', transport: child(), logger: false })
   t.after(() => client.close())
   const pair = await through(t, { raw: client }, { servers: { raw: { whileAway: 'hide' } } })
@@ -209,7 +209,7 @@ test('servers come and go while clients are connected', async (t) => {
   assert.ok(gone instanceof McpError && gone.code === -32602)
 })
 
-test('a client that takes the place of another one under its name is the one that is called', async (t) => {
+test('a client that replaces another of its name receives the calls', async (t) => {
   const say = (word: string) =>
     connect(defineServer({ name: 'say', version: '1', tools: { say: defineTool({ run: () => word }) } }))
   const [one, two] = await Promise.all([say('first'), say('second')])
@@ -229,7 +229,7 @@ test('a client that takes the place of another one under its name is the one tha
   )
 })
 
-test('nothing of the credentials of a caller reaches a server; each principal has a client of its own', async (t) => {
+test('credentials never reach a server, and each principal has its own client', async (t) => {
   const seen: (string | undefined)[] = []
   const upstream = await startServer(
     defineServer({
@@ -289,7 +289,7 @@ const times: Readonly<Record<string, { options?: GatewayOptions; requestTimeout?
   },
 }
 for (const [what, { options = {}, requestTimeout }] of Object.entries(times))
-  test(`calls that the ${what} ends are -32603, and open the breaker of their tool`, async (t) => {
+  test(`calls ended by the ${what} are -32603 and open the breaker of their tool`, async (t) => {
     let began = 0
     const upstream = await connect(
       defineServer({
@@ -324,7 +324,7 @@ for (const [what, { options = {}, requestTimeout }] of Object.entries(times))
   })
 
 for (const options of [{}, { prefix: false }, { toolSearch: true }] as readonly GatewayOptions[])
-  test(`what a server may have that has never been there is not unknown: NOT_STARTED (${JSON.stringify(options)})`, async (t) => {
+  test(`names of a server never reached give NOT_STARTED (${JSON.stringify(options)})`, async (t) => {
     const gone = await startClient({ name: 'gone', transport: http('http://127.0.0.1:9/mcp'), logger: false })
     t.after(() => gone.close())
     const other = await connect(
@@ -402,7 +402,7 @@ function byHand(tools: string[], failure?: Error) {
   return { client, tell }
 }
 
-test('what a client tells of itself that has been replaced says nothing of its server', async (t) => {
+test('late state of a replaced client does not affect its server', async (t) => {
   const former = byHand(['one'])
   const tools = ['one']
   const next = byHand(tools)
@@ -436,7 +436,7 @@ for (const [code, words, data] of [
   ['TIMEOUT', /^up: tools\/call: the server did not answer in time$/, {}],
   ['SEND_FAILED', /^up: tools\/call: failed \(SEND_FAILED\)$/, { sent: true }],
 ] as const)
-  test(`a failure of the client (${code}) is told with its code; its words are told of a broken answer alone`, async (t) => {
+  test(`a client failure (${code}) is reported by code; only bad answers quote it`, async (t) => {
     const failure = new CaduceusError(code, 'canary', { data, retryable: true })
     const { client } = await through(t, { up: byHand(['one'], failure).client })
     const error = await client.callTool('up__one', {}, { retry: 'never' }).catch((lost: unknown) => lost)
@@ -445,7 +445,7 @@ for (const [code, words, data] of [
     assert.equal(error.data, { code, retryable: true, sent: code !== 'INVALID_RESPONSE' })
   })
 
-test('results pass as they came, with fields that nobody knows', async (t) => {
+test('results pass unchanged, with unknown fields', async (t) => {
   const result = {
     zeta: 1,
     content: [{ type: 'text', text: 'x', odd: { b: 1, a: [2] } }],
@@ -471,7 +471,7 @@ test('results pass as they came, with fields that nobody knows', async (t) => {
   assert.is(direct, JSON.stringify(result))
 })
 
-test('a tool that fails again and again rests, and the others go on', async (t) => {
+test('the breaker opens for a failing tool, and the others go on', async (t) => {
   const upstream = await connect(
     defineServer({
       name: 'slow',

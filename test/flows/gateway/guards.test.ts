@@ -19,7 +19,7 @@ import { through } from './_pairs.js'
 
 const test = suite('gateway: guards', { timeout: 15_000 })
 
-test('a question is never asked of another client, whose request has the same id and comes from the same address', async (t) => {
+test('a question goes to its own client only, even if ids and addresses are equal', async (t) => {
   let both: () => void = () => {}
   const underWay = new Promise<void>((resolve) => {
     both = resolve
@@ -62,7 +62,7 @@ test('a question is never asked of another client, whose request has the same id
   assert.ok(asked <= 1)
 })
 
-test('a resource that is in no list is read from servers whose scopes the caller has, and from no other', async (t) => {
+test('an unlisted resource is read only from servers whose scopes the caller has', async (t) => {
   const reads: string[] = []
   const notes = (name: string) =>
     defineServer({
@@ -100,7 +100,7 @@ test('a resource that is in no list is read from servers whose scopes the caller
   await client.subscribe('note://x').catch(() => {})
 })
 
-test('who may see and use what is decided for each principal, and a decision that fails is a no', async (t) => {
+test('visibility and use are decided per principal, and a failed decision denies', async (t) => {
   const definition = defineServer({
     name: 'tools',
     version: '1.0.0',
@@ -176,7 +176,7 @@ for (const [what, options] of Object.entries({
   allow: { allow: ['file:///open', 'file:///also*'] },
   permits: { permits: (_who: unknown, name: string) => !['file:///secret', 'hidden://{x}'].includes(name) },
 }))
-  test(`${what} covers addresses however they are written, templates and what fits them`, async (t) => {
+  test(`${what} covers every spelling, templates and their matches`, async (t) => {
     const definition = defineServer({
       name: 'files',
       version: '1.0.0',
@@ -217,7 +217,7 @@ for (const [what, options] of Object.entries({
     }
   })
 
-test('when the actor of the gateway crashes, all keep their names, and calls go on', async (t) => {
+test('a crash of the gateway actor keeps names, and calls go on', async (t) => {
   const definition = defineServer({
     name: 'files',
     version: '1.0.0',
@@ -271,7 +271,7 @@ test('a client of one session ends with it, and others go on', async (t) => {
   assert.is(closed.all.length, 1)
 })
 
-test('who hears of no progress asks for none, and the time of a server is the time of its calls', async (t) => {
+test('a caller without progress asks for none; the server timeout bounds its calls', async (t) => {
   const tokens: unknown[] = []
   const definition = defineServer({
     name: 'slow',
@@ -297,7 +297,7 @@ test('who hears of no progress asks for none, and the time of a server is the ti
   )
 })
 
-test('a page that the user is done with is told of, by its id', async (t) => {
+test('a completed URL page is reported by its id', async (t) => {
   const definition = defineServer({
     name: 'pages',
     version: '1.0.0',

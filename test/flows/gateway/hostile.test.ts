@@ -9,7 +9,7 @@ import { suite, type TestContext } from '../../support/suite.js'
 const test = suite('gateway: servers that keep no rule', { timeout: 10_000 })
 const schema = { type: 'object' }
 
-test('a list without an end is given up, and what it had is offered', async (t) => {
+test('an endless list is cut off, and its known part is offered', async (t) => {
   const pages: unknown[] = []
   const server = scriptedServer({
     'tools/list': ({ params }) => {
@@ -25,7 +25,7 @@ test('a list without an end is given up, and what it had is offered', async (t) 
   assert.ok(pages.length <= 1_000, String(pages.length))
 })
 
-test('a server that cannot tell what it has is asked again', async (t) => {
+test('a server whose list fails is asked again', async (t) => {
   const busy = new McpError(-32_603, 'busy')
   const server = scriptedServer({ 'tools/list': [busy, { tools: [{ name: 'a', inputSchema: schema }] }] })
   const { client } = await through(t, server)
@@ -37,7 +37,7 @@ test('a server that cannot tell what it has is asked again', async (t) => {
   assert.equal((await names(client)).sort(), ['bad__a', 'good__ok'])
 })
 
-test('a cursor that comes again ends a list', async (t) => {
+test('a repeated cursor ends a list', async (t) => {
   let pages = 0
   const server = scriptedServer({
     'tools/list': () => {
@@ -49,7 +49,7 @@ test('a cursor that comes again ends a list', async (t) => {
   assert.equal((await names(client)).sort(), ['bad__a1', 'bad__a2', 'good__ok'])
 })
 
-test('a server that tells of changes without end is asked less and less, and its last change is offered', async (t) => {
+test('a server with endless changes is polled less and less; its last change arrives', async (t) => {
   let version = 0
   let asked = 0
   const server = scriptedServer({
@@ -87,7 +87,7 @@ test('a server that tells of changes without end is asked less and less, and its
   assert.equal(await names(below.client), [`bad__v${version}`])
 })
 
-test('a server whose lists cannot be had is asked for them in vain no more often when it tells of changes', async (t) => {
+test('a server whose lists fail is not polled more often when it reports changes', async (t) => {
   let asked = 0
   const server = scriptedServer({
     'tools/list': () => {
@@ -109,7 +109,7 @@ test('a server whose lists cannot be had is asked for them in vain no more often
   assert.ok(asked >= 3 && asked <= 5, `${asked} times in 20 s`)
 })
 
-test('broken entries, results and notifications cost that server alone', async (t) => {
+test('broken entries, results and notifications affect their server only', async (t) => {
   const server: ScriptedServer = scriptedServer({
     'tools/list': {
       tools: [

@@ -22,7 +22,7 @@ import { suite, type TestContext } from '../../support/suite.js'
 
 const test = suite('gateway: the lives of clients', { timeout: 30_000 })
 
-test('a lazy server is started by the first list, and its tools stay listed when it goes for idleness', async (t) => {
+test('the first list starts a lazy server; its tools stay listed when it idles out', async (t) => {
   const starts = new Starts()
   const { client } = await through(t, { raw: { start: starts.program, lazy: true, idle: 500 } })
   await client.ping()
@@ -36,7 +36,7 @@ test('a lazy server is started by the first list, and its tools stay listed when
   assert.is(starts.all.length, 2)
 })
 
-test('what a gateway waits for when it ends costs nothing, and clients that come too late are closed', async (t) => {
+test('an ending gateway waits at no cost, and clients that come late are closed', async (t) => {
   // lists that never come: what ends them is the end of the gateway
   const mute = scriptedServer({ 'tools/list': () => undefined })
   const upstream = startClient({ name: 'mute', transport: mute.transport, logger: false })
@@ -68,7 +68,7 @@ test('what a gateway waits for when it ends costs nothing, and clients that come
   await wasClosed
 })
 
-test('a call whose tool nobody has listed yet starts lazy servers; fifty calls at once start one client', async (t) => {
+test('a call of an unlisted tool starts lazy servers, once for fifty calls at once', async (t) => {
   const starts = new Starts()
   const { client } = await through(t, { raw: { start: starts.program, lazy: true } })
   const calls = Array.from({ length: 50 }, () => client.callTool('raw__pid'))
@@ -78,7 +78,7 @@ test('a call whose tool nobody has listed yet starts lazy servers; fifty calls a
   assert.ok(unknown instanceof McpError && unknown.code === -32602)
 })
 
-test('a lazy server that is killed costs its calls, and what it offers stays listed', async (t) => {
+test('a killed lazy server fails its calls and stays listed', async (t) => {
   const starts = new Starts()
   const { client } = await through(
     t,
@@ -95,7 +95,7 @@ test('a lazy server that is killed costs its calls, and what it offers stays lis
   assert.is.not(Number((await client.callTool('raw__pid')).text), pid)
 })
 
-test('a start that fails is told with its kind, and the next call starts again', async (t) => {
+test('a failed start is reported by kind, and the next call starts again', async (t) => {
   const starts = new Starts()
   let isBroken = false
   const start = (seat: Seat): Upstream => {
@@ -117,7 +117,7 @@ test('a start that fails is told with its kind, and the next call starts again',
   assert.is(starts.all.length, 3)
 })
 
-test('resources and completions of a lazy server are there before it is known', async (t) => {
+test('resources and completions of an unstarted lazy server work', async (t) => {
   const upstream = await connect(
     defineServer({
       name: 'notes',
@@ -150,14 +150,14 @@ test('resources and completions of a lazy server are there before it is known', 
   assert.is(starts, 2)
 })
 
-test('a list waits for a lazy server that does not come no longer than for a start', async (t) => {
+test('a list waits for a missing lazy server no longer than startTimeout', async (t) => {
   const start = (): Promise<Upstream> => new Promise(() => {})
   const { client } = await through(t, { never: { start, lazy: true } }, { startTimeout: 200 })
   assert.equal(await names(client), [])
   assert.equal(await names(client), [])
 })
 
-test('what is known of lazy servers outlives the process that watches them', async (t) => {
+test('lists of lazy servers survive a crash of the gateway actor', async (t) => {
   const starts = new Starts()
   const pair = await through(t, { raw: { start: starts.program, lazy: true } }, { toolSearch: true })
   const { client } = pair
@@ -174,7 +174,7 @@ test('what is known of lazy servers outlives the process that watches them', asy
   assert.is(starts.all.length, 2)
 })
 
-test('a client that has failed for good is started again', async (t) => {
+test('a permanently failed client is started again', async (t) => {
   const starts = new Starts()
   const { client } = await through(t, { raw: { start: starts.program, lazy: true } })
   assert.is((await client.callTool('raw__echo', { text: 'a' })).text, 'a')
@@ -183,7 +183,7 @@ test('a client that has failed for good is started again', async (t) => {
   assert.is(starts.all.length, 2)
 })
 
-test('with a client for each session, a lazy server is looked at again when one is started', async (t) => {
+test('with a client per session, a started lazy server is listed again', async (t) => {
   const upstream = await connect(
     defineServer({ name: 'say', version: '1', tools: { one: defineTool({ run: () => 'one' }) } }),
   )
@@ -209,7 +209,7 @@ test('with a client for each session, a lazy server is looked at again when one 
   assert.is(tellers.length, 2)
 })
 
-test('how clients live is checked where it is said', () => {
+test('options on the lives of clients are checked in the caller', () => {
   const start = (): Upstream => assert.unreachable() as never
   const wrong = [{ lazy: 'yes' }, { idle: -1 }, { max: 0 }, { keepAlive: true }]
   for (const how of wrong)
@@ -220,7 +220,7 @@ test('how clients live is checked where it is said', () => {
     )
 })
 
-test('calls are divided among the clients of a server; another one is started when all are at work', async (t) => {
+test('calls are spread over the clients of a server, and one more starts if all work', async (t) => {
   const starts = new Starts()
   const { client } = await through(t, { raw: { start: starts.program, max: 3 } })
   assert.is(starts.all.length, 1)
@@ -240,7 +240,7 @@ test('calls are divided among the clients of a server; another one is started wh
   await Promise.all(hanging)
 })
 
-test('servers of a set may be started by their first call; another entry is another server', async (t) => {
+test('the first call may start a server of a set; a new entry is a new server', async (t) => {
   const say = (word: string) =>
     connect(defineServer({ name: 'say', version: '1', tools: { say: defineTool({ run: () => word }) } }))
   const [one, two] = await Promise.all([say('first'), say('second')])
@@ -277,7 +277,7 @@ test('servers of a set may be started by their first call; another entry is anot
   assert.equal(started, ['one', 'two'])
 })
 
-test('a subscription is taken back when the last one that wants it goes, in both eras', async (t) => {
+test('the last unsubscribe unsubscribes at the server, in both eras', async (t) => {
   const asked: string[] = []
   const upstream = await connect(
     defineServer({

@@ -32,7 +32,7 @@ function isBadOption(error: Error & { code?: unknown; data?: unknown }): boolean
   return error.message.includes('did you mean "mail"')
 }
 
-test('options of a server that there is not are BAD_OPTION, with the one that was meant', async (t) => {
+test('options for an unknown server are BAD_OPTION and suggest the likely name', async (t) => {
   const { client, transport } = await pair(t)
   assert.throws(() => gateway({ mail: client }, options), isBadOption)
   assert.throws(() => gateway({ mail: () => client }, options), isBadOption)
@@ -41,7 +41,7 @@ test('options of a server that there is not are BAD_OPTION, with the one that wa
   assert.throws(() => gateway(set, options), isBadOption)
 })
 
-test('a set that comes later, without a server of the options, is not offered, and that is told', async (t) => {
+test('a late set without a server named in the options is not offered, with a warning', async (t) => {
   const { client } = await pair(t)
   const told = listen(t)
   let closed: () => void = () => {}
@@ -63,7 +63,7 @@ test('a set that comes later, without a server of the options, is not offered, a
   assert.is(called, 'refused')
 })
 
-test('names that a server turns out not to have are warned of once, and others are not', async (t) => {
+test('names in the options that a server does not have are warned of once', async (t) => {
   const { client, server } = await pair(t)
   const told = listen(t)
   const of = {

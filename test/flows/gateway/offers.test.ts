@@ -62,7 +62,7 @@ const mail = defineServer({
   resources: [defineResource({ uri: 'note://one', name: 'other', read: () => 'of mail' })],
 })
 
-test('tools of two servers have names of their own, and are called where they are', async (t) => {
+test('tools of two servers have distinct names and reach their server', async (t) => {
   const { client } = await through(t, { files, mail })
   const { tools } = await client.listTools()
   assert.equal(
@@ -77,7 +77,7 @@ test('tools of two servers have names of their own, and are called where they ar
   assert.ok(unknown instanceof McpError && unknown.code === -32602)
 })
 
-test('progress, resources, templates, prompts and completions pass', async (t) => {
+test('the gateway passes progress, resources, templates, prompts, completions', async (t) => {
   const { client } = await through(t, { files, mail })
   const told: number[] = []
   await client.callTool('files__steps', {}, { onProgress: ({ progress }) => void told.push(progress) })
@@ -114,7 +114,7 @@ test('instructions are joined, below the names of their servers', async (t) => {
   assert.is(client.server?.instructions, 'All in one.\n\n# files\n\nRead before you write.')
 })
 
-test('allow, deny and rename choose what is offered', async (t) => {
+test('allow, deny and rename decide what is offered', async (t) => {
   const servers = { files: { deny: ['st*'], rename: { read: 'open' } }, mail: { allow: ['send*'] } }
   const { client } = await through(t, { files, mail }, { servers })
   const { tools } = await client.listTools()
@@ -123,7 +123,7 @@ test('allow, deny and rename choose what is offered', async (t) => {
   assert.is((await client.callTool('open', { path: 'x' })).text, 'content of x')
 })
 
-test('tools that come and go in a server come and go here, and clients are told', async (t) => {
+test('added and removed tools of a server are forwarded to clients', async (t) => {
   const upstream = await pair(t, mail)
   const { client } = await pair(t, gateway({ mail: upstream.client }))
   const changed = new Promise<void>((resolve) => {
@@ -153,7 +153,7 @@ test('changes of a resource reach those who asked for them', async (t) => {
   assert.is(told[0], 'note://one')
 })
 
-test('instead of all tools, two find and call them', async (t) => {
+test('in search mode two tools find and call all others', async (t) => {
   const { client } = await through(t, { files, mail }, { toolSearch: { pinned: ['mail__read'] } })
   const { tools } = await client.listTools()
   assert.equal(

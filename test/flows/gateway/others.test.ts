@@ -26,7 +26,7 @@ interface Official {
 }
 
 for (const era of eras) {
-  test(`${era}: everything, filesystem, memory and sequential-thinking are used through one address, and are killed`, async (t) => {
+  test(`${era}: four official servers work through one address and survive kills`, async (t) => {
     const folder = await realpath(mkdtempSync(join(tmpdir(), 'gateway-')))
     t.after(() => rmSync(folder, { recursive: true, force: true }))
     const taken = heard<string>()
@@ -143,7 +143,7 @@ for (const [name, open] of Object.entries(official)) {
   })
 }
 
-test('a server that is frozen in the middle of calls costs no other anything, and is replaced', async (t) => {
+test('a server frozen during calls delays no other and is replaced', async (t) => {
   const [frozen, other] = ['frozen', 'other'].map((name) => child(t, name))
   assert.ok(frozen && other)
   const server = await startServer(gateway({ frozen, other }), { transport: serveHttp(), logger: false })

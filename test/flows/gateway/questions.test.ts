@@ -57,7 +57,7 @@ for (const up of ['2026-07-28', ...handshakes] as Revision[])
       assert.is((await client.callTool('asking__roots')).text, 'file:///home')
     })
 
-test('a client that cannot be asked is not, and its call says so', async (t) => {
+test('a client without elicitation is not asked, and its call says so', async (t) => {
   const upstream = await connect(asking(), { server: { revisions: ['2025-11-25'] } })
   t.after(() => upstream.close())
   const plan = gateway({
@@ -69,7 +69,7 @@ test('a client that cannot be asked is not, and its call says so', async (t) => 
   assert.ok(asked instanceof McpError || (asked as { isError?: boolean }).isError === true, String(asked))
 })
 
-test('while calls of several clients are under way, a server that they share asks nobody', async (t) => {
+test('a shared server cannot elicit while calls of several clients are open', async (t) => {
   let release: () => void = () => {}
   const both = new Promise<void>((resolve) => {
     release = resolve

@@ -94,7 +94,7 @@ const asksForms = (revision: string): boolean => revision >= '2025-06-18'
 for (const up of revisions)
   for (const down of revisions) {
     const pair = { up, down }
-    test(`a server of ${up} serves a client of ${down}: lists, calls, reads, prompts, completions, errors`, async (t) => {
+    test(`server ${up}, client ${down}: lists, calls, reads, prompts, completions, errors`, async (t) => {
       const { definition } = whole()
       const { below, upstream } = await through(t, definition, pair)
       const { client } = below
@@ -124,7 +124,7 @@ for (const up of revisions)
       assert.is(missing.code, down === '2026-07-28' ? -32_602 : -32_002)
     })
 
-    test(`a server of ${up} and a client of ${down} tell each other: progress, logs, cancels, changes`, async (t) => {
+    test(`server ${up}, client ${down}: progress, logs, cancellations and changes pass`, async (t) => {
       const { definition, cancelled } = whole()
       const { below, upstream } = await through(t, definition, pair)
       const { client } = below
@@ -169,7 +169,7 @@ for (const up of revisions)
       await told
     })
 
-    test(`a server of ${up} asks a client of ${down}: forms, models, roots`, async (t) => {
+    test(`server ${up}, client ${down}: forms, sampling and roots are asked`, async (t) => {
       const { definition } = whole()
       const { below } = await through(t, definition, pair, {
         client: {

@@ -39,7 +39,7 @@ function working() {
 
 for (const up of revisions)
   for (const down of revisions) {
-    test(`a task of a client of ${down} waits for a server of ${up}, in whose tasks it may run`, async (t) => {
+    test(`a task of a ${down} client waits for a ${up} server, as its own task if it can`, async (t) => {
       const { definition, began, cancelled } = working()
       const onElicit = () => ({ action: 'accept' as const, content: {} })
       const { below } = await through(
@@ -68,7 +68,7 @@ for (const up of revisions)
       await cancelled.next()
     })
 
-    test(`without tasks of its own, a gateway waits for those of a server of ${up} itself (client of ${down})`, async (t) => {
+    test(`a gateway without tasks waits for those of a ${up} server (client ${down})`, async (t) => {
       const { definition } = working()
       const { below } = await through(t, definition, { up, down })
       const { tools } = await below.client.listTools()
@@ -77,7 +77,7 @@ for (const up of revisions)
     })
   }
 
-test('a client that knows no tasks calls a tool that must be one, where the gateway has none', async (t) => {
+test('a client without tasks calls a task-only tool through a gateway without tasks', async (t) => {
   const { definition } = working()
   const { below } = await through(t, definition, { up: '2025-11-25', down: '2025-06-18' })
   const other = startClient({ name: 'old', transport: below.transport, logger: false })

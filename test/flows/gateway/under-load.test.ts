@@ -105,7 +105,7 @@ const faults = {
   },
 } as const
 
-test('each fault of a server costs calls in it, each told as what it is; nothing is done twice, nobody else notices', async (t) => {
+test('each fault fails calls in that server only, with its cause, and repeats none', async (t) => {
   const load = await begin(t)
   const before = (await load.server.sessions()).map(({ id }) => id).sort()
   const windows: { name: Name; from: number; to: number }[] = []

@@ -49,7 +49,7 @@ test('initialize is refused inside a batch, and a batch before initialize (trap 
   assert.match(refusalOf(() => openBatch(read([ping]), undefined)).message, 'a batch before initialize')
 })
 
-test('a broken element costs only itself, and is answered unless it was an answer or a notification', () => {
+test('a broken batch element fails alone, and is answered if it may be a request', () => {
   const batch = read([
     1,
     ping,

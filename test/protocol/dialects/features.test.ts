@@ -18,7 +18,7 @@ import { elicitUrl, samples } from '../_samples.js'
 
 const test = suite('protocol/dialects/features')
 
-test('every sample of a message is read as it is', () => {
+test('every sample message is read unchanged', () => {
   for (const [method, params] of Object.entries(samples.params)) {
     const given = params as unknown as JsonObject
     assert.is(readParams(method as Method, given), given)
@@ -181,7 +181,7 @@ const badResults: readonly [Method, JsonObject, string][] = [
 ]
 
 for (const [method, value, problem] of badResults) {
-  test(`the result ${JSON.stringify(value)} of ${method} is the far side's fault`, () => {
+  test(`${method} result ${JSON.stringify(value)} is invalid`, () => {
     assert.throws(
       () => readResult(method, value),
       (error: unknown) =>

@@ -28,7 +28,7 @@ import { elicitForm, elicitUrl, samples } from '../_samples.js'
 const test = suite('protocol/dialects/fit')
 const older = [dialect20250618, dialect20250326, dialect20241105]
 
-test('a message for a peer of the newest revision is the very object that was given', () => {
+test('a message for the newest revision is the same object', () => {
   for (const [method, result] of Object.entries(samples.results)) {
     assert.is(fitResult(dialect20251125, method as Method, result as Result<Method>), result)
   }
@@ -42,7 +42,7 @@ test('a message for a peer of the newest revision is the very object that was gi
   assert.is(fitError(dialect20251125, error), error)
 })
 
-test('a message with nothing to leave out is the very object that was given, in every revision', () => {
+test('a message that needs no change is returned as the same object in each revision', () => {
   const tools = { tools: [{ name: 'a', description: 'd', inputSchema: { type: 'object' as const } }] }
   const called = {
     content: [{ type: 'text' as const, text: 'a', annotations: { priority: 1 } }],
@@ -60,7 +60,7 @@ test('a message with nothing to leave out is the very object that was given, in 
   }
 })
 
-test('fields that no revision knows are sent on, except inside what is left out', () => {
+test('unknown fields are sent on, except inside removed parts', () => {
   const tool = {
     name: 'a',
     inputSchema: { type: 'object' as const, $schema: 'x', additionalProperties: false },
@@ -119,7 +119,7 @@ for (const [promise, dialect, given, expected] of blocks) {
   })
 }
 
-test('what only the structured part said is said as text where there is no such part', () => {
+test('structured content becomes text where a revision lacks it', () => {
   const result = { content: [], structuredContent: { sum: 3 } }
   assert.is(fitResult(dialect20250618, 'tools/call', result), result)
   for (const dialect of [dialect20250326, dialect20241105]) {
@@ -127,7 +127,7 @@ test('what only the structured part said is said as text where there is no such 
   }
 })
 
-test('a result that is no object, and its schema, are left out before 2026-07-28, and said as text (trap 80)', () => {
+test('a non-object result and its schema become text before 2026-07-28 (trap 80)', () => {
   const tool = { name: 't', inputSchema: { type: 'object' as const }, outputSchema: { type: 'array' } }
   for (const structuredContent of [null, [], 'x', 0]) {
     const result = { content: [], structuredContent }
@@ -143,7 +143,7 @@ test('a result that is no object, and its schema, are left out before 2026-07-28
   assert.equal(fitResult(dialect20260728, 'tools/list', { tools: [tool] }), { tools: [tool] })
 })
 
-test('a form for 2025-06-18 has its enums by name and no mode (trap 86)', () => {
+test('a form for 2025-06-18 has enumNames and no mode (trap 86)', () => {
   const params = fitParams(dialect20250618, 'elicitation/create', elicitForm) as ElicitFormParams
   assert.is('mode' in params, false)
   assert.equal(params.requestedSchema.properties.titled, {
@@ -227,7 +227,7 @@ const unsayable: readonly [string, readonly Dialect[], (dialect: Dialect) => unk
 
 for (const [what, dialects, fit, part] of unsayable) {
   for (const dialect of dialects) {
-    test(`${what} cannot be said in ${dialect.revision}, and is refused rather than changed`, () => {
+    test(`${what} is refused in ${dialect.revision}, and is not changed to fit`, () => {
       assert.throws(
         () => fit(dialect),
         (error: unknown) =>
@@ -240,7 +240,7 @@ for (const [what, dialects, fit, part] of unsayable) {
   }
 }
 
-test('a list of content is split into messages for a revision with one block each (trap 87)', () => {
+test('a content list is split into messages for one-block revisions (trap 87)', () => {
   const params: CreateMessageParams = {
     messages: [
       { role: 'user', content: [text('a'), text('b')] },
@@ -270,7 +270,7 @@ const elicitations: readonly [string, object | undefined, object | undefined][] 
 ]
 
 for (const [what, declared, expected] of elicitations) {
-  test(`a client that can ask by ${what} promises 2025-06-18 no more than that`, () => {
+  test(`a client with ${what} elicitation declares the plain one to 2025-06-18`, () => {
     const capabilities = declared === undefined ? {} : { elicitation: declared }
     const params = { protocolVersion: '2025-06-18', capabilities, clientInfo: { name: 'c', version: '1' } }
     const fitted = fitParams(dialect20250618, 'initialize', params)
@@ -279,7 +279,7 @@ for (const [what, declared, expected] of elicitations) {
   })
 }
 
-test('a missing resource has the code of the revision, and a page to visit only where it is known (trap 84)', () => {
+test('a missing resource and a URL page have the code of the revision (trap 84)', () => {
   const missing = { code: -32002, message: 'no such resource', data: { uri: 'a:b' } }
   const visit = { code: -32042, message: 'visit', data: { elicitations: [] } }
   for (const dialect of older) {
@@ -309,7 +309,7 @@ test('a question that names no mode is a form', () => {
   )
 })
 
-test('the text beside a structured value is what is left where a revision has no such value', () => {
+test('a revision without structuredContent keeps the text beside it', () => {
   const content = [{ type: 'text', text: 'in words' }] as const
   const result = fitResult(dialect20250326, 'tools/call', { content, structuredContent: { a: 1 } } as never)
   assert.equal(result, { content })

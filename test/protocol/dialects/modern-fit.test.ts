@@ -18,7 +18,7 @@ import { samples } from '../_samples.js'
 const test = suite('protocol/dialects/modern-fit')
 const modern = dialect20260728
 
-test('a missing resource is told as bad params, and understood as what it is (trap 84)', () => {
+test('a missing resource is -32602 and is read back as not found (trap 84)', () => {
   const missing = { code: -32002, message: 'Resource not found', data: { uri: 'a:b' } }
   const fitted = fitError(modern, missing)
   assert.equal(fitted, { ...missing, code: -32602 })
@@ -26,19 +26,19 @@ test('a missing resource is told as bad params, and understood as what it is (tr
   assert.is(fitError(dialect20251125, missing), missing)
 })
 
-test('the error that demands a visit does not exist any more', () => {
+test('the error -32042 does not exist in 2026-07-28', () => {
   const visit = { code: -32042, message: 'm', data: { elicitations: [] } }
   assert.is(fitError(modern, visit).code, -32600)
 })
 
-test('no code of an error of ours lies where the older ones were (C7)', () => {
+test('no error code of ours is in the range of the older ones (C7)', () => {
   for (const code of [-32002, -32042, -32602, -32601, -32020, -32021, -32022]) {
     const told = fitError(modern, { code, message: 'm' }).code
     assert.not(told <= -32000 && told >= -32019, String(told))
   }
 })
 
-test('tools are listed without how they are run as tasks', () => {
+test('tools are listed without taskSupport', () => {
   const { tools, ...rest } = fitResult(modern, 'tools/list', samples.results['tools/list'])
   const [tool] = samples.results['tools/list'].tools
   const { execution, ...bare } = tool ?? nothing()
@@ -48,7 +48,7 @@ test('tools are listed without how they are run as tasks', () => {
   assert.equal(rest, { nextCursor: '', _meta: samples.results['tools/list']._meta })
 })
 
-test('what a server declares is told without tasks, and with what nobody knows', () => {
+test('server capabilities lose tasks and keep unknown ones', () => {
   const capabilities = { tools: {}, tasks: { list: {} }, extensions: { 'a.b/c': {} }, x: {} }
   const result = { supportedVersions: ['2026-07-28'], capabilities }
   assert.equal(fitResult(modern, 'server/discover', result).capabilities, {
@@ -58,7 +58,7 @@ test('what a server declares is told without tasks, and with what nobody knows',
   })
 })
 
-test('every other result is sent as it is, at no cost', () => {
+test('every other result is sent as the same object', () => {
   for (const [method, result] of Object.entries(samples.results)) {
     if (method === 'tools/list') continue
     assert.is(fitResult(modern, method as Method, result as Result<Method>), result, method)
@@ -101,7 +101,7 @@ const blocks: readonly [string, ContentBlock, object | undefined][] = [
 ]
 
 for (const [where, block, expected] of blocks) {
-  test(`hints ${where} are found (C9)`, () => {
+  test(`cache hints ${where} are found (C9)`, () => {
     const [found] = readResult('tools/call', { content: [block] }).content
     assert.equal(found && annotationsOf(found), expected)
   })

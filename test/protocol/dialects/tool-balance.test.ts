@@ -30,7 +30,7 @@ const balanced: readonly [string, readonly object[]][] = [
 ]
 
 for (const [what, messages] of balanced) {
-  test(`a conversation may have ${what}`, () =>
+  test(`a sampling conversation may have ${what}`, () =>
     readParams('sampling/createMessage', { messages, maxTokens: 1 }))
 }
 
@@ -72,7 +72,7 @@ const unbalanced: readonly [string, readonly object[], string][] = [
 ]
 
 for (const [what, messages, problem] of unbalanced) {
-  test(`a conversation with ${what} is refused with -32602 (trap 88)`, () => {
+  test(`a sampling conversation with ${what} is -32602 (trap 88)`, () => {
     assert.throws(
       () => readParams('sampling/createMessage', { messages, maxTokens: 1 }),
       (error: unknown) =>
@@ -83,7 +83,7 @@ for (const [what, messages, problem] of unbalanced) {
   })
 }
 
-test('a conversation of 100,000 tool uses is judged in linear time', () => {
+test('100,000 tool uses in a conversation are checked in linear time', () => {
   const ids = Array.from({ length: 100_000 }, (_, index) => String(index))
   const messages = [assistant(...ids.map(use)), user(...ids.reverse().map(result))]
   readParams('sampling/createMessage', { messages, maxTokens: 1 })

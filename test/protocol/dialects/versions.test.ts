@@ -32,7 +32,7 @@ import { suite } from '../../support/suite.js'
 const test = suite('protocol/dialects/versions')
 const sides: readonly Side[] = ['client', 'server']
 
-test('a revision we speak is answered with itself, any other with our newest (trap 1)', () => {
+test('a supported revision is answered, any other gets our newest (trap 1)', () => {
   for (const { revision } of allHandshakeDialects) assert.is(negotiate(revision).revision, revision)
   for (const unknown of ['2099-01-01', '', '2025-11-25 ', 'constructor']) {
     assert.is(negotiate(unknown), latestHandshake)
@@ -41,7 +41,7 @@ test('a revision we speak is answered with itself, any other with our newest (tr
   }
 })
 
-test('a revision without a handshake is never negotiated, and one with a handshake is never named by discovery (C10)', () => {
+test('a revision is negotiated or discovered, never both (C10)', () => {
   assert.is(negotiate('2026-07-28'), latestHandshake)
   assert.is(dialectOf('2026-07-28'), undefined)
   assert.is(isSupported('2026-07-28'), false)
@@ -56,7 +56,7 @@ test('a revision without a handshake is never negotiated, and one with a handsha
   for (const { handshake } of modernDialects) assert.is(handshake, false)
 })
 
-test('S090: a revision is data: one that is added in a test is negotiated, gated and fitted, and no other changes', () => {
+test('S090: a revision added in a test is negotiated, gated and fitted alone', () => {
   const next: Dialect = {
     ...dialect20251125,
     revision: '2026-01-15' as Dialect['revision'],
@@ -91,7 +91,7 @@ test('S090: a revision is data: one that is added in a test is negotiated, gated
   assert.is(content[0]?.type, 'text')
 })
 
-test('a revision is modern by its date, be it one that is not known yet', () => {
+test('a revision is modern by its date, even an unknown one', () => {
   for (const revision of ['2026-07-28', '2026-12-01', '2099-01-01']) assert.ok(isModernRevision(revision))
   for (const other of [
     '2026-07-27',
@@ -120,7 +120,7 @@ for (const method of [
   })
 }
 
-test('discovery, and the opening of a stream of changes, exist in 2026-07-28 only, and need no capability (trap 7)', () => {
+test('discovery and change streams are 2026-07-28 only, without capability (trap 7)', () => {
   for (const method of ['server/discover', 'subscriptions/listen'] as const) {
     assert.ok(acceptsRequest(dialect20260728, 'server', method))
     assert.is(missingCapability(method, {}, dialect20260728), undefined)
@@ -128,7 +128,7 @@ test('discovery, and the opening of a stream of changes, exist in 2026-07-28 onl
   }
 })
 
-test('in 2026-07-28 a client tells nothing but that it cancels', () => {
+test('2026-07-28 has one client notification, the cancellation', () => {
   assert.equal(dialect20260728.notifications.server, ['notifications/cancelled'])
   assert.is(acceptsNotification(dialect20260728, 'client', 'notifications/subscriptions/acknowledged'), true)
   assert.is(acceptsNotification(dialect20260728, 'client', 'notifications/elicitation/complete'), false)
@@ -147,7 +147,7 @@ test('a client accepts every revision with a handshake', () => {
   }
 })
 
-test('a client refuses an answer in a revision it does not speak (trap 2)', () => {
+test('a client refuses an unsupported revision from the server (trap 2)', () => {
   assert.is(acceptRevision('2025-11-25'), dialect20251125)
   assert.throws(
     () => acceptRevision('2099-01-01'),
@@ -159,7 +159,7 @@ test('a client refuses an answer in a revision it does not speak (trap 2)', () =
   )
 })
 
-test('a dialect lets through what the revision has, in its direction only', () => {
+test('a dialect passes the messages of its revision in their direction', () => {
   assert.is(acceptsRequest(dialect20251125, 'server', 'tools/call'), true)
   assert.is(acceptsRequest(dialect20251125, 'client', 'tools/call'), false)
   assert.is(acceptsRequest(dialect20251125, 'client', 'ping'), true)
@@ -169,7 +169,7 @@ test('a dialect lets through what the revision has, in its direction only', () =
   assert.is(acceptsNotification(dialect20251125, 'client', 'notifications/message'), true)
 })
 
-test('no dialect sends a method against its direction in the table', () => {
+test('no dialect sends a method against the direction of the table', () => {
   for (const dialect of [...allHandshakeDialects, ...modernDialects]) {
     for (const side of sides) {
       const rows = [
@@ -181,7 +181,7 @@ test('no dialect sends a method against its direction in the table', () => {
   }
 })
 
-test('the newest dialects of both eras have every method and notification of the tables', () => {
+test('the newest dialects of both eras have every method and notification', () => {
   const listed = [latestHandshake, dialect20260728].flatMap(({ requests, notifications: told }) =>
     sides.flatMap((side): string[] => [...requests[side], ...told[side]]),
   )
@@ -206,7 +206,7 @@ for (const [side, name, having] of came) {
   })
 }
 
-test('all else is in every revision, in the same direction', () => {
+test('all other methods are in every revision, in the same direction', () => {
   const later = came.map(([, name]) => name)
   for (const { requests, notifications: told } of allHandshakeDialects) {
     for (const side of sides) {
@@ -223,7 +223,7 @@ test('all else is in every revision, in the same direction', () => {
   }
 })
 
-test('an unknown notification is taken by nobody (trap 23)', () => {
+test('an unknown notification is ignored (trap 23)', () => {
   for (const dialect of allHandshakeDialects) {
     for (const side of sides) {
       for (const name of ['notifications/invented', 'constructor', 'notifications/tasks/status', '']) {
@@ -241,12 +241,12 @@ const facts: readonly [Dialect, Partial<Dialect>][] = [
 ]
 
 for (const [dialect, expected] of facts) {
-  test(`${dialect.revision} has ${JSON.stringify(expected)}`, () => {
+  test(`${dialect.revision} features are ${JSON.stringify(expected)}`, () => {
     for (const [name, value] of Object.entries(expected)) assert.is(Reflect.get(dialect, name), value, name)
   })
 }
 
-test('the error codes of a revision are its own', () => {
+test('each revision has its own error codes', () => {
   for (const { revision, errors } of allHandshakeDialects) {
     assert.is(errors.resourceNotFound, -32002)
     const known = revision === '2025-11-25'
@@ -255,7 +255,7 @@ test('the error codes of a revision are its own', () => {
   assert.equal(dialect20260728.errors, { resourceNotFound: -32602, urlElicitationRequired: -32600 })
 })
 
-test('without a version header and a session, 2025-03-26 is spoken (trap 46)', () => {
+test('without version header and session the revision is 2025-03-26 (trap 46)', () => {
   assert.is(revisionWithoutHeader, '2025-03-26')
   assert.is(dialectOf(revisionWithoutHeader)?.versionHeader, false)
 })

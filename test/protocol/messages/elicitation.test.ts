@@ -5,7 +5,7 @@ import { suite } from '../../support/suite.js'
 const test = suite('protocol/messages/elicitation')
 const page = { mode: 'url', elicitationId: '1', url: 'https://example.com/', message: 'Please sign in.' }
 
-test('the pages that an error -32042 wants are those of its list', () => {
+test('an error -32042 gives the pages of its list', () => {
   assert.equal(urlElicitations({ code: -32042, message: '', data: { elicitations: [page, page] } }), [
     page,
     page,
@@ -13,7 +13,7 @@ test('the pages that an error -32042 wants are those of its list', () => {
   assert.equal(urlElicitations({ code: -32042, message: '', data: { elicitations: [] } }), [])
 })
 
-test('any other error, and a list of anything else, wants no page', () => {
+test('other errors and lists give no pages', () => {
   for (const error of [
     undefined,
     -32042,

@@ -4,7 +4,7 @@ import { suite } from '../../support/suite.js'
 
 const test = suite('protocol/messages/logging')
 
-test('a message is wanted from the level on that was asked for', () => {
+test('a log message is wanted from the requested level on', () => {
   const wanted = (level: (typeof loggingLevels)[number]) =>
     loggingLevels.filter((other) => isWantedLevel(other, level))
   assert.equal(wanted('debug'), loggingLevels)
@@ -12,7 +12,7 @@ test('a message is wanted from the level on that was asked for', () => {
   assert.equal(wanted('emergency'), ['emergency'])
 })
 
-test('who has asked for nothing wants no message, however severe (trap 78)', () => {
+test('without a requested level no log message is wanted (trap 78)', () => {
   for (const level of loggingLevels) assert.is(isWantedLevel(level, undefined), false)
 })
 

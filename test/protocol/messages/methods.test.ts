@@ -20,7 +20,7 @@ import { suite } from '../../support/suite.js'
 const test = suite('protocol/messages/methods')
 const clientInfo = { name: 'c', version: '1' }
 
-test('only names of the tables are known, not those every object has', () => {
+test('only methods of the tables are known, not names of Object.prototype', () => {
   assert.is(isMethod('tools/call'), true)
   assert.is(isNotificationMethod('notifications/progress'), true)
   for (const name of ['toString', '__proto__', 'constructor', 'Tools/Call', 'notifications/progress', '']) {
@@ -145,14 +145,14 @@ const badResults: readonly [Method, JsonObject, string][] = [
 ]
 
 for (const [method, result, problem] of badResults) {
-  test(`the result ${JSON.stringify(result)} of ${method} is the far side's fault`, () => {
+  test(`${method} result ${JSON.stringify(result)} is invalid`, () => {
     const error = errorOf(ProtocolError, () => readResult(method, result))
     assert.is(error.code, 'BAD_RESULT')
     assert.is(error.message, `${method}: ${problem}`)
   })
 }
 
-test('good results are read as they are, unknown fields and kinds of content included (trap 35)', () => {
+test('good results keep unknown fields and kinds of content (trap 35)', () => {
   const results: readonly [Method, JsonObject][] = [
     ['initialize', { protocolVersion: 'x', capabilities: { new: {} }, serverInfo: clientInfo, extra: 1 }],
     ['ping', { anything: 1 }],
@@ -168,13 +168,13 @@ test('good results are read as they are, unknown fields and kinds of content inc
   assert.equal(readResult('tools/call', called), called)
 })
 
-test('a call result that has its value elsewhere needs no content', () => {
+test('a tool result with a structured value needs no content', () => {
   const result = Object.freeze({ structuredContent: { a: 1 } })
   assert.equal(readResult('tools/call', result), { structuredContent: { a: 1 }, content: [] })
   assert.equal(readResult('tools/call', { task: {} }), { task: {}, content: [] })
 })
 
-test('any value is structured content, also none that is there (trap 80)', () => {
+test('any value is structured content, null included (trap 80)', () => {
   for (const structuredContent of [null, [], 0, false, 'x']) {
     const result = { content: [], structuredContent }
     assert.equal(readResult('tools/call', result), result)
@@ -207,7 +207,7 @@ const badNotifications: readonly [NotificationMethod, JsonObject | undefined, st
 ]
 
 for (const [method, params, problem] of badNotifications) {
-  test(`${method} with ${JSON.stringify(params)} is reported, not answered`, () => {
+  test(`notification ${method} with ${JSON.stringify(params)} is reported`, () => {
     const error = errorOf(ProtocolError, () => readNotificationParams(method, params))
     assert.is(error.code, 'BAD_PARAMS')
     assert.is(error.message, `${method}: ${problem}`)
@@ -224,7 +224,7 @@ test('good notifications are read as they are', () => {
   })
 })
 
-test('a capability is on by being there, a setting by being true', () => {
+test('a capability is on if present, a setting if true', () => {
   assert.is(hasCapability({ tools: {} }, 'tools'), true)
   assert.is(hasCapability({ tools: { listChanged: true } }, 'tools.listChanged'), true)
   assert.is(

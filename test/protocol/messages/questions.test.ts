@@ -73,7 +73,7 @@ for (const [dialect, params, capabilities, expected] of samplings) {
   })
 }
 
-test('roots need their capability and nothing else', () => {
+test('a roots question needs the roots capability only', () => {
   assert.is(missingForQuestion(dialect20241105, 'roots/list', {}, {}), 'roots')
   assert.is(missingForQuestion(dialect20241105, 'roots/list', {}, { roots: {} }), undefined)
 })
@@ -87,7 +87,7 @@ test('2024-11-05 has completions without a capability, later revisions only with
   assert.is(missingCapability('tools/list', {}, dialect20241105), 'tools')
 })
 
-test('150 suggestions become the first 100, and the rest is counted (trap 92)', () => {
+test('150 suggestions become the first 100 with a total (trap 92)', () => {
   const values = Array.from({ length: 150 }, (_, index) => `v${index}`)
   assert.equal(limitCompletion({ values }), { values: values.slice(0, 100), total: 150, hasMore: true })
   assert.is(limitCompletion({ values, total: 1000, hasMore: false }).total, 1000)

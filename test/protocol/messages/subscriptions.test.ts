@@ -14,7 +14,7 @@ const filters: readonly JsonObject[] = [
 ]
 
 for (const notifications of filters) {
-  test(`a filter may be ${JSON.stringify(notifications)}, and so may what is acknowledged`, () => {
+  test(`filter ${JSON.stringify(notifications)} is valid, also acknowledged`, () => {
     const params = { notifications }
     assert.is(readParams('subscriptions/listen', params), params)
     assert.is(readNotificationParams('notifications/subscriptions/acknowledged', params), params)
@@ -50,12 +50,12 @@ for (const [params, problem] of bad) {
   })
 }
 
-test('the end of a stream is a result with nothing but its type and its id', () => {
+test('the result of a stream has a type and an id only', () => {
   const result = { resultType: 'complete', _meta: { 'io.modelcontextprotocol/subscriptionId': 7 } }
   assert.is(readResult('subscriptions/listen', result), result)
 })
 
-test('server/discover takes no params but the envelope, and tells revisions and capabilities (trap 7)', () => {
+test('server/discover takes an envelope only and tells revisions (trap 7)', () => {
   assert.equal(readParams('server/discover', undefined), {})
   const result = { supportedVersions: ['2026-07-28'], capabilities: {}, ttlMs: 0, cacheScope: 'private' }
   assert.is(readResult('server/discover', result), result)

@@ -18,7 +18,7 @@ function problem(input: unknown): string {
   }
 }
 
-test('what is no schema is refused with what to write in its place', () => {
+test('a value that is no schema is refused with what to write', () => {
   const expected = 'expected a field, a schema of a library, or a JSON Schema'
   for (const [input, message] of [
     ['string', `${expected}, got "string": write field.string()`],
@@ -37,7 +37,7 @@ test('what is no schema is refused with what to write in its place', () => {
     assert.is(problem(input), message)
 })
 
-test('schemas of libraries that show no JSON Schema are refused with their name', () => {
+test('library schemas without a JSON Schema are refused by name', () => {
   const method = (): void => {}
   class Decoder {
     decode = method
@@ -128,7 +128,7 @@ const keywords: Readonly<Record<string, readonly [good: readonly unknown[], bad:
   ],
 }
 
-test('each keyword has a value which it can have, or is refused with its place and what was expected', () => {
+test('each schema keyword takes valid values and refuses others with place and reason', () => {
   for (const [keyword, [good, bad]] of Object.entries(keywords)) {
     for (const value of good)
       assert.is(problem({ description: 'all', [keyword]: value }), '', `${keyword}: ${JSON.stringify(value)}`)
@@ -144,7 +144,7 @@ test('each keyword has a value which it can have, or is refused with its place a
   assert.match(problem({ $schema: draft, items: [1] }), /at \/items: expected a schema/)
 })
 
-test('what a keyword got is shown where it is short', () => {
+test('the refused value of a keyword is shown if short', () => {
   for (const [schema, got] of [
     [{ type: 'text' }, 'got "text"'],
     [{ type: 'x'.repeat(40) }, `got "${'x'.repeat(40)}"`],
@@ -163,7 +163,7 @@ test('what a keyword got is shown where it is short', () => {
     )
 })
 
-test('keywords that only hold together are looked at together', () => {
+test('keywords that depend on each other are checked together', () => {
   assert.match(problem({ nullable: true }), /at \/nullable: expected a type beside it/)
   assert.is(problem({ nullable: true, type: 'string' }), '')
   assert.match(
@@ -173,7 +173,7 @@ test('keywords that only hold together are looked at together', () => {
   assert.is(problem({ type: 'object', properties: { a: {}, b: { 'x-mine': {} }, c: { not: {} } } }), '')
 })
 
-test('wrong notes of a field are told with their names, all at once', () => {
+test('wrong annotations of a field are all reported by name', () => {
   const problems = (notes: JsonObject) => field.string(notes).problems.map(({ message }) => message)
   assert.equal(problems({ title: 1, description: null, header: {} }), [
     'title: expected a string',
@@ -188,7 +188,7 @@ test('wrong notes of a field are told with their names, all at once', () => {
   assert.equal(problems({ default: 5 }), ['default: expected a string, got an integer'])
 })
 
-test('the notes of a field are in its JSON Schema, and no others', () => {
+test('the annotations of a field are in its JSON Schema, and no others', () => {
   assert.equal(field.string({ title: 't', examples: ['a'], header: 'X-A', meta: { b: 1 } }).jsonSchema, {
     type: 'string',
     title: 't',
@@ -199,7 +199,7 @@ test('the notes of a field are in its JSON Schema, and no others', () => {
   assert.equal(Object.keys(field.string().jsonSchema), ['type'])
 })
 
-test('two limits are limits each, and the lower one comes first', () => {
+test('a range is two numbers, the lower one first', () => {
   const problems = (range: unknown) =>
     field.integer({ range } as object).problems.map(({ message }) => message)
   assert.equal(problems([1, 1]), [])
@@ -208,7 +208,7 @@ test('two limits are limits each, and the lower one comes first', () => {
   assert.equal(problems([2, 1]).length, 1)
 })
 
-test('what is prepared has loaded what the first value needs', async () => {
+test('a prepared schema has loaded what its first value needs', async () => {
   const isLoaded = (): boolean =>
     Object.keys(createRequire(import.meta.url).cache).some((path) => path.endsWith('/ajv/dist/2019.js'))
   const schema = toSchema({ $schema: 'https://json-schema.org/draft/2019-09/schema', type: 'number' })
@@ -217,7 +217,7 @@ test('what is prepared has loaded what the first value needs', async () => {
   assert.ok(isLoaded())
 })
 
-test('a schema of a library shows the side that a definition takes, unless told otherwise', () => {
+test('a library schema shows its input side by default, its output side if asked', () => {
   const seen: string[] = []
   const standard = {
     '~standard': {
@@ -235,7 +235,7 @@ test('a schema of a library shows the side that a definition takes, unless told 
   assert.equal(seen, ['input', 'output'])
 })
 
-test('an object is told to be fields by their names, one JSON Schema, or either', () => {
+test('an object is recognised as named fields, one JSON Schema, or either', () => {
   class Plain {
     a = { type: 'string' }
   }
@@ -257,7 +257,7 @@ test('an object is told to be fields by their names, one JSON Schema, or either'
     assert.is(describedAs(input as JsonObject), expected, JSON.stringify(input))
 })
 
-test('a keyword that no draft has any more is refused with what stands in its place', () => {
+test('an obsolete keyword is refused with its replacement', () => {
   assert.match(problem({ type: 'object', properties: { a: { id: 'Foo', type: 'string' } } }), 'its $id')
   assert.is(problem({ type: 'object', properties: { id: { type: 'string' } } }), '')
 })

@@ -69,7 +69,7 @@ const requests: readonly [type: string, Method, JsonObject][] = [
 ]
 
 for (const [type, method, params] of requests) {
-  test(`a request of ${method} is a ${type} of the official schema: ${Object.keys(params)}`, async () => {
+  test(`a ${method} request is a ${type} of the official schema: ${Object.keys(params)}`, async () => {
     const fitted = fitParams(dialect, method, { ...params, _meta: meta } as never)
     await conforms(type, buildRequest(1, method, fitted))
   })
@@ -93,14 +93,14 @@ const results: readonly [type: string, Method, object][] = [
 ]
 
 for (const [type, method, result] of results) {
-  test(`a result of ${method} is a ${type} of the official schema, and is not one before it is stamped`, async () => {
+  test(`a ${method} result is a ${type} of the official schema, once stamped`, async () => {
     const fitted = fitResult(dialect, method, result as never)
     await conforms(type, stampResult(method, fitted, { serverInfo }))
     assert.ok((await issuesOf(type, fitted)).length > 0)
   })
 }
 
-test('what asks for input is an InputRequiredResult of the official schema', async () => {
+test('a result that asks for input is an official InputRequiredResult', async () => {
   const inputRequests = {
     form: embedQuestion(dialect, 'elicitation/create', elicitForm),
     page: embedQuestion(dialect, 'elicitation/create', elicitUrl),
@@ -162,7 +162,7 @@ test('a field of another revision is found', async () => {
 // These belong to the extension io.modelcontextprotocol/skills: the official schema has no types for them.
 const ofExtensions: readonly Method[] = ['skills/list', 'skills/get', 'resources/directory/read']
 
-test('every request that the dialect has was shown, or belongs to an extension', () => {
+test('every request of the dialect is covered or of an extension', () => {
   const shown = new Set([...requests, ...results].map(([, method]) => method).concat(ofExtensions))
   for (const method of dialect.requests.server) assert.ok(shown.has(method), method)
   for (const method of shown) assert.ok(acceptsRequest(dialect, 'server', method), method)

@@ -16,13 +16,13 @@ const person = {
   additionalProperties: false,
 }
 
-test('a good value comes back as it is', async () => {
+test('a valid value is returned unchanged', async () => {
   const schema = toSchema(person)
   const value = { name: 'Ann', age: 3, tags: ['a', 'b'], code: 'ABC' }
   assert.equal(await schema.parse(value), { value })
 })
 
-test('the first value is waited for, later ones are not', async () => {
+test('the first value is checked async, later ones sync', async () => {
   const schema = toSchema(person)
   const first = schema.parse({})
   assert.instance(first, Promise)
@@ -39,7 +39,7 @@ test('values that come while the schema is compiled are all read', async () => {
   )
 })
 
-test('everything wrong is told at once, with paths, in words', async () => {
+test('all schema violations are reported at once in words', async () => {
   const value = { name: 'x', age: 151, address: {}, tags: ['a', 'c', 'a', 'b'], code: 'abc', 'other one': 1 }
   const issues = await issuesOf(toSchema(person), value)
   assert.equal(
@@ -100,7 +100,7 @@ for (const [schema, value, issue] of sentences) {
   })
 }
 
-test('a value that fits none of several forms is told why not', async () => {
+test('a value that fits no alternative is told why', async () => {
   const schema = toSchema({ anyOf: [{ type: 'string' }, { type: 'object', required: ['k'] }] })
   const issues = await issuesOf(schema, {})
   assert.equal(
@@ -109,13 +109,13 @@ test('a value that fits none of several forms is told why not', async () => {
   )
 })
 
-test('hundreds of faults are told as the first twenty, hundreds of thousands as one', async () => {
+test('hundreds of violations become twenty, hundreds of thousands one', async () => {
   const schema = toSchema({ type: 'array', items: { type: 'string' } })
   assert.is((await issuesOf(schema, Array(500).fill(1))).length, 20)
   assert.is((await issuesOf(schema, Array(500_000).fill(1))).length, 1)
 })
 
-test('fields every object has are neither given nor known', async () => {
+test('inherited fields are neither present nor known', async () => {
   assert.equal(await issuesOf(toSchema({ required: ['constructor', 'toString'] }), {}), [
     { path: 'constructor', message: 'is required' },
     { path: 'toString', message: 'is required' },
@@ -143,7 +143,7 @@ test('items are compared by value, and a text never equals a structure', async (
   assert.equal(await schema.parse(different), { value: different })
 })
 
-test('the dialect that a schema declares is the one it is checked in (trap 83)', async () => {
+test('a schema is checked in its declared dialect (trap 83)', async () => {
   const tuple = { items: [{ type: 'string' }] }
   const draft07 = toSchema({ ...tuple, $schema: 'http://json-schema.org/draft-07/schema#' })
   assert.equal(await issuesOf(draft07, [1]), [{ path: '[0]', message: 'expected a string, got an integer' }])
@@ -162,7 +162,7 @@ test('the dialect that a schema declares is the one it is checked in (trap 83)',
   assert.equal(await issuesOf(draft2020, { v: 1, next: {} }), [{ path: 'next.v', message: 'is required' }])
 })
 
-test('keywords and formats nobody knows are let through', async () => {
+test('unknown keywords and formats are ignored', async () => {
   const schema = toSchema({
     type: 'string',
     format: 'email',
@@ -173,12 +173,12 @@ test('keywords and formats nobody knows are let through', async () => {
   assert.equal(await schema.parse('no mail'), { value: 'no mail' })
 })
 
-test('a keyword that would make the check a promise is dropped', async () => {
+test('a keyword that makes the check async is dropped', async () => {
   const schema = toSchema({ $async: true, type: 'string' })
   assert.equal(await issuesOf(schema, 5), [{ path: '', message: 'expected a string, got an integer' }])
 })
 
-test('what only shows when it is compiled rejects the first value with BAD_SCHEMA', async () => {
+test('a schema that fails to compile rejects its first value with BAD_SCHEMA', async () => {
   for (const broken of [{ type: 'strng' }, { minimum: '5' }, { properties: { a: { required: 'b' } } }]) {
     const schema = toSchema(broken)
     for (let time = 0; time < 2; time++) {
@@ -200,7 +200,7 @@ test('the JSON Schema is a frozen copy', () => {
   assert.is(Object.isFrozen(jsonSchema) && Object.isFrozen(jsonSchema.properties), true)
 })
 
-test('a Standard Schema reads values its own way and shows the side that is asked for', async () => {
+test('a Standard Schema parses values and shows the requested side', async () => {
   const schema = toSchema(trimmed())
   const parsed: Parsed<number> = await schema.parse(' 12 ')
   assert.equal(parsed, { value: 12 })
@@ -224,14 +224,14 @@ test('issues of a Standard Schema get paths in our form', async () => {
   })
 })
 
-test('a Standard Schema may wait, and may be a function', async () => {
+test('a Standard Schema may be async, and may be a function', async () => {
   const waiting = trimmed(() => Promise.resolve({ value: 1 }))
   const callable = Object.assign(() => undefined, waiting)
   assert.instance(toSchema(callable).parse('x'), Promise)
   assert.equal(await toSchema(callable).parse('x'), { value: 1 })
 })
 
-test('a Standard Schema that cannot show itself is refused with what to do', () => {
+test('a Standard Schema without JSON Schema is refused with advice', () => {
   const old = { '~standard': { version: 1, vendor: 'oldlib', validate: () => ({ value: 1 }) } }
   assert.throws(
     () => toSchema(old),

@@ -18,7 +18,7 @@ function problem(...lines: readonly string[]): string {
   throw new Error(`was read: ${lines.join('\n')}`)
 }
 
-test('fields, texts, numbers and truth values of the core schema', () => {
+test('front matter reads strings, numbers and booleans of the core schema', () => {
   const fields = [
     ...['name: a-b', "description: It's a text, see https://example.com:80/#x # and a comment"],
     ...['license: "Apache-2.0"', "quoted: 'it''s'", 'escaped: "a\\tb\\u00e9\\x41\\\\"'],
@@ -34,7 +34,7 @@ test('fields, texts, numbers and truth values of the core schema', () => {
   })
 })
 
-test('texts over several lines', () => {
+test('front matter reads block scalars', () => {
   const lines = [
     ...['plain: one', '  two', '', '  three'],
     ...['literal: |', '  a', '    b', '', '  c', ''],
@@ -51,7 +51,7 @@ test('texts over several lines', () => {
   })
 })
 
-test('lists and mappings, as blocks and in brackets', () => {
+test('front matter reads block and flow lists and mappings', () => {
   const lines = [
     ...[
       'left:',
@@ -83,7 +83,7 @@ test('lists and mappings, as blocks and in brackets', () => {
   assert.equal(value.empty, [])
 })
 
-test('what could be read in two ways is refused, with its line', () => {
+test('ambiguous front matter is refused with its line', () => {
   assert.is(problem('name: a', 'name: b'), 'line 3: the field "name" stands twice')
   assert.match(
     problem('x: 1', 'description: Use when: asked'),
@@ -141,7 +141,7 @@ test('a text without front matter, or one without an end, is refused', () => {
   })
 })
 
-test('hostile texts cost no more than their length', () => {
+test('hostile front matter is read in linear time', () => {
   const hostile = [
     `a: "${' '.repeat(65_000)}"`,
     `a: ${'['.repeat(65_000)}`,

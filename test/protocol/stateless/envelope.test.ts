@@ -13,11 +13,11 @@ import { envelope, modern, notification, plain, read, refusalOf } from '../_mode
 const test = suite('protocol/stateless/envelope')
 const { protocolVersion, clientCapabilities, clientInfo, logLevel } = metaKeys
 
-test('an envelope with what has to be there is read, without knowing who the client is (trap 9)', () => {
+test('a complete envelope is read, even without client info (trap 9)', () => {
   assert.equal(readEnvelope(modern('tools/list')), read)
 })
 
-test('an envelope is read whole, and again for every request (trap 10)', () => {
+test('an envelope is read anew for every request (trap 10)', () => {
   const info = { name: 'c', version: '1', title: 'C', icons: [{ src: 'data:,' }] }
   const whole = modern(
     'tools/call',
@@ -39,7 +39,7 @@ test('an envelope is read whole, and again for every request (trap 10)', () => {
   assert.equal(readEnvelope(modern('tools/call', { name: 't' })).clientCapabilities, {})
 })
 
-test('the revision is read as it is: whether it is supported is asked later', () => {
+test('an envelope accepts any revision, which is checked later', () => {
   assert.is(
     readEnvelope(modern('tools/list', {}, { [protocolVersion]: '1900-01-01' })).revision,
     '1900-01-01',
@@ -72,7 +72,7 @@ const broken: readonly [JsonObject, readonly string[], readonly string[]][] = [
 ]
 
 for (const [meta, missing, malformed] of broken) {
-  test(`an envelope with ${JSON.stringify(meta)} is refused with -32602 that names ${[...missing, ...malformed]}`, () => {
+  test(`envelope ${JSON.stringify(meta)} is -32602 for ${[...missing, ...malformed]}`, () => {
     const error = refusalOf(() => readEnvelope(modern('tools/list', {}, meta)))
     assert.is(error.code, -32602)
     assert.equal(error.data, { envelope: { missing, malformed } })
@@ -81,7 +81,7 @@ for (const [meta, missing, malformed] of broken) {
   })
 }
 
-test('a refusal says what was expected, and never what was sent', () => {
+test('an envelope error names what was expected and never quotes', () => {
   const { message } = refusalOf(() =>
     readEnvelope(modern('tools/list', {}, { [protocolVersion]: ['secret'], [logLevel]: 'secret' })),
   )
@@ -123,14 +123,14 @@ for (const [message, claim] of claims) {
   })
 }
 
-test('an envelope that is inherited is none', () => {
+test('an inherited envelope is ignored', () => {
   const text = JSON.stringify({ _meta: { inherited: envelope } }).replace('inherited', '__proto__')
   const request = plain('tools/list', JSON.parse(text))
   assert.is(claimsEnvelope(request), false)
   assert.is(refusalOf(() => readEnvelope(request)).code, -32602)
 })
 
-test('what a client writes is what a server reads', () => {
+test('a server reads the envelope that a client writes', () => {
   const whole = {
     revision: '2026-07-28',
     clientCapabilities: { elicitation: { url: {} } },

@@ -92,7 +92,7 @@ test('the envelope comes with the era', () => {
   assert.equal(eraOfHttp(modern('tools/list'), {}), { era: 'modern', envelope: read })
 })
 
-test('a modern notification has no envelope that counts, and needs no headers', () => {
+test('a modern notification needs no headers and no envelope', () => {
   const claiming = notification(cancelled, { _meta: { ...envelope } })
   const nothing = { era: 'modern', envelope: undefined }
   assert.equal(eraOfHttp(claiming, {}), nothing)
@@ -172,14 +172,14 @@ for (const [what, message, headers, code] of refused) {
   })
 }
 
-test('a modern header never upgrades a request: what is missing is named (trap 13)', () => {
+test('a modern header alone is refused with what is missing (trap 13)', () => {
   const error = refusalOf(() => eraOfHttp(plain('tools/list', { _meta: {} }), header('2026-07-28')))
   assert.equal(error.data, {
     envelope: { missing: [protocolVersion, clientCapabilities], malformed: [] },
   })
 })
 
-test('a batch is of the older era unless an element claims an envelope, be it a broken one', () => {
+test('a batch is handshake era unless an element has an envelope, even a broken one', () => {
   const text = (...messages: unknown[]) => decode(JSON.stringify(messages))
   const ping = plain('ping')
   assert.is(eraOfHttp(text(ping, notification(cancelled)), header('2026-07-28')).era, 'handshake')
@@ -204,20 +204,20 @@ const statuses: readonly [number, number, number][] = [
 ]
 
 for (const [code, byServer, byLadder] of statuses) {
-  test(`the status of ${code} is ${byServer}, and ${byLadder} before a server sees the request (C2, 3.5)`, () => {
+  test(`the status of ${code} is ${byServer}, and ${byLadder} before routing (C2, 3.5)`, () => {
     assert.is(modernStatusOf(code), byServer)
     assert.is(modernStatusOf(code, 'ladder'), byLadder)
   })
 }
 
-test('the codes of the schema are used, not those of the proposals (C5), and none of -32000 to -32019 (C7)', () => {
+test('codes are those of the schema (C5), and none is from -32000 to -32019 (C7)', () => {
   assert.equal(
     [errorCodes.headerMismatch, errorCodes.missingClientCapability, errorCodes.unsupportedProtocolVersion],
     [-32020, -32021, -32022],
   )
 })
 
-test('an unsupported revision is told by what is supported; what was not named is not made up', () => {
+test('an unsupported revision error lists the supported ones and cuts the named one', () => {
   assert.equal(unsupported(undefined).data, { supported: ['2026-07-28'] })
   assert.match(unsupported('x'.repeat(1000)).message, /^Unsupported protocol version: .{0,120}$/)
 })

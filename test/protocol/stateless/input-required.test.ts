@@ -42,17 +42,17 @@ test('a question inside a result has no id, no envelope, no task and no elicitat
   )
 })
 
-test('a question for roots needs no params, and may keep those it has', () => {
+test('a roots question needs no params and keeps given ones', () => {
   assert.equal(embedQuestion(dialect20260728, 'roots/list', {}), { method: 'roots/list' })
   const free = { _meta: { 'example.com/a': 1 } }
   assert.equal(embedQuestion(dialect20260728, 'roots/list', free), { method: 'roots/list', params: free })
 })
 
-test('the same question goes to a session whole', () => {
+test('in a session the same question keeps all its fields', () => {
   assert.is(fitParams(dialect20251125, 'elicitation/create', elicitUrl), elicitUrl)
 })
 
-test('an empty elicitation capability means a form and no page, in both newest revisions (trap 85)', () => {
+test('empty elicitation means forms only, in both newest revisions (trap 85)', () => {
   for (const dialect of [dialect20251125, dialect20260728]) {
     const missing = (params: typeof form | typeof elicitUrl, elicitation: object) =>
       missingForQuestion(dialect, 'elicitation/create', params, { elicitation })
@@ -63,7 +63,7 @@ test('an empty elicitation capability means a form and no page, in both newest r
   }
 })
 
-test('what a request did not declare, it is not asked, whatever another one declared (trap 10)', () => {
+test('a request is not asked what it did not declare (trap 10)', () => {
   const ask = (capabilities: object) =>
     missingForQuestion(dialect20260728, 'elicitation/create', form, capabilities)
   assert.is(ask({ elicitation: { form: {} } }), undefined)
@@ -91,7 +91,7 @@ for (const [missing, requiredCapabilities] of required) {
   })
 }
 
-test('a result without a type is complete, as an older server makes it (trap 19)', () => {
+test('a result without resultType is complete (trap 19)', () => {
   assert.equal(readOutcome('tools/list', { tools: [] }), { type: 'complete', result: { tools: [] } })
   const typed = { tools: [], resultType: 'complete' }
   assert.equal(readOutcome('tools/list', typed), { type: 'complete', result: typed })
@@ -161,7 +161,7 @@ for (const [what, method, result] of invalid) {
   })
 }
 
-test('a retry has the answers and the state of the last round only', () => {
+test('a retry carries answers and state of the last round only', () => {
   const first = { name: 't', arguments: { a: 1 } }
   const second = retryParams(first, { a: { action: 'accept' } }, 's1')
   assert.equal(second, { ...first, inputResponses: { a: { action: 'accept' } }, requestState: 's1' })
@@ -193,7 +193,7 @@ const badRetries: readonly [JsonObject, string][] = [
 ]
 
 for (const [method, params] of retried) {
-  test(`${method} takes answers and a state as they are, also those that nobody asked for`, () => {
+  test(`${method} accepts any answers and state, asked for or not`, () => {
     const whole = { ...params, inputResponses: { a: answer, unknown: {} }, requestState: '' }
     assert.is(readParams(method, whole), whole)
   })
@@ -207,7 +207,7 @@ for (const [method, params] of retried) {
   })
 }
 
-test('other methods have no retries: such fields are unknown ones, and let through (trap 35)', () => {
+test('other methods ignore retry fields as unknown ones (trap 35)', () => {
   const params = { uri: 'a:b', inputResponses: 5, requestState: 5 }
   assert.is(readParams('resources/subscribe', params), params)
 })

@@ -46,7 +46,7 @@ for (const [value, header] of values) {
 const undecodable = ['x', 'SGVsbG8', 'SGVs bG8=', 'SGVsbG8=\n', 'SGVsbG8-', '====', '/w==', '7aCA']
 
 for (const inner of undecodable) {
-  test(`${JSON.stringify(inner)} between the markers stands for nothing`, () => {
+  test(`${JSON.stringify(inner)} between the markers is refused`, () => {
     assert.is(decodeHeaderValue(`=?base64?${inner}?=`), undefined)
   })
 }
@@ -58,7 +58,7 @@ test('white space around a header does not count, inside it does (trap 53)', () 
   assert.is(decodeHeaderValue('\u00a0a'), '\u00a0a')
 })
 
-test('a million characters of white space are read in linear time, or this test would not end', () => {
+test('a million spaces in a header are read in linear time', () => {
   const spaces = ' '.repeat(1_000_000)
   assert.is(decodeHeaderValue(`a${spaces}b`), `a${spaces}b`)
   assert.is(decodeHeaderValue(`${spaces}a${spaces}`), 'a')
@@ -72,7 +72,7 @@ const schema = (properties: JsonObject, more: JsonObject = {}): JsonObject => ({
 })
 const marked = (name: unknown, type: unknown = 'string') => ({ type, 'x-mcp-header': name })
 
-test('a tool without x-mcp-header has nothing to repeat', () => {
+test('a tool without x-mcp-header mirrors nothing', () => {
   assert.equal(headerParams(schema({ a: { type: 'string' } })), [])
   assert.equal(headerParams({ type: 'object' }), [])
   assert.is(headerParams({ type: 'object' }), headerParams(schema({})))
@@ -96,13 +96,13 @@ test('properties of every allowed type are found at every depth (C4)', () => {
   assert.ok(Object.isFrozen(plan))
 })
 
-test('an argument may be called as the keyword is, and a header as the method is (trap 59)', () => {
+test('arguments may be named like keywords, and headers like methods (trap 59)', () => {
   assert.equal(headerParams(schema({ 'x-mcp-header': { type: 'string' } })), [])
   const [method] = headerParams(schema({ verb: marked('Method') }))
   assert.is(method?.header, 'mcp-param-method')
 })
 
-test('what only looks like a schema is not looked into', () => {
+test('x-mcp-header outside of schemas is ignored', () => {
   const data = { 'x-mcp-header': 5 }
   assert.equal(
     headerParams(schema({ a: { type: 'object', default: data, enum: [data], examples: [data] } })),
@@ -159,7 +159,7 @@ test('more headers than a server takes are refused', () => {
   assert.throws(() => headerParams(many(65)), /expected at most 64 of them, got 65/)
 })
 
-test('a reader may let numbers pass, as official software sends them (C3)', () => {
+test('a lenient reader accepts number headers of the official SDK (C3)', () => {
   const plan = headerParams(schema({ a: marked('a', 'number') }), { allowNumber: true })
   assert.equal(plan, [{ path: ['a'], header: 'mcp-param-a', type: 'number' }])
   checkParamHeaders(plan, { a: 1.5 }, { 'mcp-param-a': '1.50' })
@@ -201,7 +201,7 @@ const sent: readonly [JsonObject | undefined, JsonObject][] = [
 ]
 
 for (const [args, headers] of sent) {
-  test(`the arguments ${JSON.stringify(args)} are sent as ${JSON.stringify(headers)}, which a server takes`, () => {
+  test(`arguments ${JSON.stringify(args)} mirror to ${JSON.stringify(headers)} and pass`, () => {
     assert.equal(paramHeaders(plan, args), headers)
     checkParamHeaders(plan, args, paramHeaders(plan, args))
   })
@@ -238,13 +238,13 @@ for (const [args, headers, passes] of compared) {
   })
 }
 
-test('a refusal never quotes the argument', () => {
+test('a header refusal never quotes the argument', () => {
   const error = refusalOf(() => checkParamHeaders(plan, { s: 'secret' }, { 'mcp-param-s': 'other-secret' }))
   assert.not.match(error.message, 'secret')
   assert.equal(error.data, { header: 'mcp-param-s' })
 })
 
-test('a client repeats revision and method, and the name where there is one', () => {
+test('a client mirrors revision and method, and the name if any', () => {
   const headers = (method: string, params: JsonObject) =>
     mirroredHeaders(modern(method, params), '2026-07-28')
   const base = { 'mcp-protocol-version': '2026-07-28' }

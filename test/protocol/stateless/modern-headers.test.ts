@@ -16,7 +16,7 @@ test('a request with all headers passes', () => {
   checkModernHeaders(modern('tools/list'), read, header('2026-07-28', { 'mcp-method': 'tools/list' }))
 })
 
-test('a revision that is not supported is refused before any header is missed (trap 12)', () => {
+test('an unsupported revision is refused before missing headers (trap 12)', () => {
   const error = refusalOf(() => checkModernHeaders(call, { ...read, revision: '1900-01-01' }, {}))
   assert.is(error.code, -32022)
   assert.equal(error.data, { supported: ['2026-07-28'], requested: '1900-01-01' })
@@ -81,7 +81,7 @@ for (const [what, method, params, name, passes] of names) {
   })
 }
 
-test('params without a name need no mcp-name: they are refused for themselves', () => {
+test('params without a name need no mcp-name header', () => {
   checkModernHeaders(modern('tools/call'), read, without('mcp-name'))
 })
 

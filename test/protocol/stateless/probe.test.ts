@@ -100,7 +100,7 @@ for (const [code, verdict] of statuses) {
   })
 }
 
-test('a probe is sent again in the revision that was offered, and only once', () => {
+test('a probe is repeated once in the offered revision', () => {
   const offered: ProbeOutcome = { type: 'error', error: toJsonRpcError(unsupported('2099-01-01')) }
   assert.equal(judgeProbe(offered, { over: 'http', isSecond: false }), {
     verdict: 'again',
@@ -114,7 +114,7 @@ test('a probe is sent again in the revision that was offered, and only once', ()
   assert.is(both.verdict, 'handshake')
 })
 
-test('only a child that ended has to be started again (trap 17)', () => {
+test('only an ended child is restarted after a probe (trap 17)', () => {
   const verdicts = [{ type: 'ended' }, { type: 'timeout' }] as const
   assert.equal(
     verdicts.map((outcome) => judgeProbe(outcome, { over: 'pipe', isSecond: false })),

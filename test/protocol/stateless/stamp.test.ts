@@ -26,7 +26,7 @@ const keepable: readonly string[] = [
 
 for (const method of dialect20260728.requests.server) {
   const isKept = keepable.includes(method)
-  test(`the result of ${method} says that it is complete, who made it${isKept ? ', and how long it may be kept' : ''}`, () => {
+  test(`a ${method} result is complete and names its maker${isKept ? ', and how long it may be kept' : ''}`, () => {
     assert.is(cacheableMethods.has(method), isKept)
     assert.equal(stampResult(method, { a: 1 }, { serverInfo, cache }), {
       a: 1,
@@ -37,7 +37,7 @@ for (const method of dialect20260728.requests.server) {
   })
 }
 
-test('without hints a result is not kept, and private (trap 7)', () => {
+test('without hints a result is private and not cached (trap 7)', () => {
   assert.equal(stampResult('server/discover', { supportedVersions: [], capabilities: {} }, { serverInfo }), {
     supportedVersions: [],
     capabilities: {},
@@ -48,7 +48,7 @@ test('without hints a result is not kept, and private (trap 7)', () => {
   })
 })
 
-test('the given result stays as it is, and what is in its _meta is kept', () => {
+test('stamping copies the result and keeps its _meta', () => {
   const result = Object.freeze({ content: [], _meta: Object.freeze({ 'example.com/a': 1 }) })
   assert.equal(stampResult('tools/call', result, { serverInfo })._meta, { 'example.com/a': 1, ...meta })
   assert.equal(result, { content: [], _meta: { 'example.com/a': 1 } })
@@ -66,12 +66,12 @@ test('a field that is there and undefined counts as absent', () => {
   assert.equal(stamped, { content: [], resultType: 'complete', _meta: meta, ...cache })
 })
 
-test('nobody but the server says who it is', () => {
+test('only the server stamps its name', () => {
   const forged = { _meta: { [metaKeys.serverInfo]: { name: 'other', version: '0' } } }
   assert.equal(stampResult('tools/call', forged, { serverInfo })._meta, meta)
 })
 
-test("a result's own hints win, each for itself, and what is no hint counts for none", () => {
+test('own hints of a result win one by one, invalid ones are ignored', () => {
   const hints = (own: object) => {
     const { ttlMs, cacheScope } = stampResult('resources/read', own, {
       serverInfo,
@@ -113,7 +113,7 @@ const read: readonly [object, CacheHints][] = [
 ]
 
 for (const [result, hints] of read) {
-  test(`a client reads ${JSON.stringify(result)} as ${JSON.stringify(hints)} (trap 77)`, () => {
+  test(`result ${JSON.stringify(result)} has hints ${JSON.stringify(hints)} (trap 77)`, () => {
     assert.equal(readCacheHints(result), hints)
   })
 }

@@ -69,7 +69,7 @@ for (const template of [
   'x:{__proto__}',
   `x:{a}${'y'.repeat(2_000)}`,
 ]) {
-  test(`${template.slice(0, 20)} is no template that can be matched`, () => {
+  test(`${template.slice(0, 20)} is an invalid template for matching`, () => {
     assert.throws(
       () => parseUriTemplate(template),
       (error: unknown) => error instanceof ProtocolError && error.code === 'BAD_TEMPLATE',
@@ -164,7 +164,7 @@ test('expansions are those of RFC 6570', () => {
     assert.is(parseUriTemplate(template).expand(values), uri, template)
 })
 
-test('what is expanded is found again', () => {
+test('an expanded template matches its own values', () => {
   for (const [template, given] of [
     ['x:{a}/{+b}!{/c*}{?d,e}{#f}', { a: 'ä/b', b: '1/2', c: ['x', 'y z'], d: '&', e: '', f: 'end' }],
     ['x:{a}{;b,c}/{d:3}', { a: '1', b: '2', c: '3', d: 'äöü' }],
@@ -182,7 +182,7 @@ test('a value that cannot be written is refused with its name', () => {
     )
 })
 
-test('the time to match grows with the length of the uri, and no faster', () => {
+test('matching a URI takes linear time', () => {
   const template = parseUriTemplate('x:{+a}/{+b}/{+c}/{+d}!')
   const time = (length: number): number => {
     const uri = `x:${'/a'.repeat(length / 2)}`
@@ -197,7 +197,7 @@ test('the time to match grows with the length of the uri, and no faster', () => 
   assert.ok(long < short * 40, `${long / short}`)
 })
 
-test('64 KiB of hostile text are told from each of the known traps in a few milliseconds', () => {
+test('64 KiB of hostile text do not match any trap and take a few milliseconds', () => {
   const traps = [
     ['x://{+a}-{+b}-{+c}-{+d}z', '-'],
     ['x:{+a}{+b}{+c}z', 'a'],
@@ -228,7 +228,7 @@ test('fields that are undefined or null are left out', () => {
   assert.is(parseUriTemplate('x:{?a}').expand({ a: { x: undefined } as never }), 'x:')
 })
 
-test('what is no template, and what it cannot take, is refused with BAD_TEMPLATE', () => {
+test('a wrong template or value is refused with BAD_TEMPLATE', () => {
   const isBad = (error: unknown): boolean => error instanceof ProtocolError && error.code === 'BAD_TEMPLATE'
   for (const template of [
     'x:{a',

@@ -5,7 +5,7 @@ import { suite } from '../../support/suite.js'
 
 const test = suite('protocol: what is kept is bounded', { timeout: 20_000 })
 
-test('a line or an event that is too long is told by its code, once, and its bytes are let go of', async () => {
+test('a too long line or event is reported once by code, and its bytes are freed', async () => {
   await heapInUse()
   const before = process.memoryUsage().arrayBuffers
   const chunk = new Uint8Array(1024 * 1024).fill(0x61)

@@ -18,7 +18,7 @@ test('an encoded message is one line', () => {
   assert.is(/[\r\n]/.test(text), false)
 })
 
-test('what has no JSON text is refused by name', () => {
+test('a value without JSON text is refused by name', () => {
   const circle: Record<string, unknown> = {}
   circle.self = circle
   for (const result of [{ big: 1n }, circle, nest(100_000)]) {
@@ -38,7 +38,7 @@ test('a text that is not JSON fails without quoting it', () => {
   }
 })
 
-test('numbers, keys and duplicates at the edge of JSON are read as JSON.parse reads them', () => {
+test('edge cases of numbers, keys and duplicates parse as JSON.parse does', () => {
   const message = decode(
     '{"jsonrpc":"2.0","id":1,"id":-0,"method":"a","params":{"big":1e400,"constructor":1,"a":1,"a":2}}',
   )
@@ -59,7 +59,7 @@ test('a key __proto__ is data and changes no prototype', () => {
   assert.is(Reflect.get(params, 'polluted'), undefined)
 })
 
-test('nesting is allowed to the limit and refused beyond it, with the id for the answer', () => {
+test('nesting passes at the limit and fails beyond it, with the id for the answer', () => {
   const text = (levels: number) =>
     `{"jsonrpc":"2.0","id":7,"method":"a","params":{"x":${'['.repeat(levels)}${']'.repeat(levels)}}}`
   assert.is('method' in decode(text(62)), true)
@@ -80,7 +80,7 @@ test('brackets beside each other, and brackets in strings, are not nesting', () 
   assert.equal(decode(encode(quoted)), quoted)
 })
 
-test('depth is measured the same wherever strings and escapes stand before the brackets', () => {
+test('depth is measured right after any strings and escapes before the brackets', () => {
   for (const before of ['"', '\\', '\\"', '\\\\"', '"]]]}}}', '\\u0022[', '[[[{{{']) {
     const quoted = JSON.stringify(before)
     const list = (levels: number) => '['.repeat(levels) + ']'.repeat(levels)
@@ -95,7 +95,7 @@ test('depth is measured the same wherever strings and escapes stand before the b
   }
 })
 
-test('bottomless texts are refused in time linear in their length', () => {
+test('deeply nested texts are refused in linear time', () => {
   for (const text of ['['.repeat(4_000_000), '{"a":'.repeat(800_000), '"'.concat('\\"'.repeat(2_000_000))]) {
     const start = cpuTime()
     assert.is.not(
@@ -106,7 +106,7 @@ test('bottomless texts are refused in time linear in their length', () => {
   }
 })
 
-test('an array is read as a batch whose broken elements are told one by one', () => {
+test('an array is a batch whose broken elements are reported one by one', () => {
   const batch = decode('[{"jsonrpc":"2.0","method":"a"},{"id":3,"method":"b"},1]')
   assert.ok(Array.isArray(batch))
   const [first, second, third] = batch

@@ -4,7 +4,7 @@ import { suite } from '../../support/suite.js'
 
 const test = suite('protocol/wire/errors')
 
-test('both classes carry the brand of the error family, code, retryable, data and cause', () => {
+test('both error classes carry brand, code, retryable, data and cause', () => {
   const cause = new Error('why')
   for (const error of [
     new ProtocolError('BAD_RESULT', 'what', { cause, data: { a: 1 }, retryable: true }),
@@ -43,7 +43,7 @@ test('messages that could not be read are answered by their kind', () => {
   assert.equal(codes, [-32700, -32700, -32600, -32600, -32600])
 })
 
-test('nothing of the inside leaks in the answer to any other error', () => {
+test('the answer to any other error leaks nothing', () => {
   const secret = 'password123'
   for (const error of [
     new Error(secret),
@@ -56,7 +56,7 @@ test('nothing of the inside leaks in the answer to any other error', () => {
   }
 })
 
-test('a missing resource is understood in the code of any revision (trap 84)', () => {
+test('a missing resource is recognised by the code of any revision (trap 84)', () => {
   const found: readonly [number, unknown, boolean][] = [
     [-32002, undefined, true],
     [-32002, { uri: 'a:b' }, true],

@@ -34,7 +34,7 @@ test('every builder makes a message that is read back as itself', () => {
   assert.equal(messages.map(isResponse), [false, false, false, false, true, true, true])
 })
 
-test('0 and the empty string are ids, null and fractions are none (trap 21)', () => {
+test('ids may be 0 and empty, but not null or fractions (trap 21)', () => {
   for (const id of [0, '', -1, 'a', Number.MAX_SAFE_INTEGER]) {
     assert.is(isRequest(readMessage({ jsonrpc: '2.0', id, method: 'ping' })), true)
   }
@@ -51,13 +51,13 @@ test('an id keeps its type (trap 22)', () => {
   assert.is('id' in one && one.id, '1')
 })
 
-test('an error without an id, or with null for one, belongs to no request (trap 24)', () => {
+test('an error without id, or with null, belongs to no request (trap 24)', () => {
   const error = { code: -32700, message: 'x' }
   assert.is('id' in readMessage({ jsonrpc: '2.0', error }), false)
   assert.equal(readMessage({ jsonrpc: '2.0', id: null, error }), { jsonrpc: '2.0', error })
 })
 
-test('fields nobody knows are kept', () => {
+test('unknown fields are kept', () => {
   const message = { jsonrpc: '2.0', id: 1, method: 'a', params: { x: { y: 1 } }, extra: true }
   assert.is(readMessage(message), message)
 })
@@ -114,7 +114,7 @@ const broken: readonly [value: unknown, message: RegExp, about: string, id?: unk
 ]
 
 for (const [value, message, about, id] of broken) {
-  test(`refuses ${JSON.stringify(value)} and tells what it was about`, () => {
+  test(`refuses ${JSON.stringify(value)} and names its kind and id`, () => {
     const error = refusalOf(value)
     assert.is(error.code, 'INVALID_MESSAGE')
     assert.match(error.message, message)
@@ -122,7 +122,7 @@ for (const [value, message, about, id] of broken) {
   })
 }
 
-test('a broken request is answered with its id, a broken answer or notification never', () => {
+test('a broken request is answered by id, a broken response never', () => {
   const answerTo = (value: unknown) => answerInvalid(refusalOf(value))
   assert.is(answerTo({ jsonrpc: '2.0', id: 'a', method: 5 })?.id, 'a')
   assert.is(answerTo({ jsonrpc: '2.0', id: 'a', method: 5 })?.error.code, -32600)
@@ -130,13 +130,13 @@ test('a broken request is answered with its id, a broken answer or notification 
   assert.is(answerTo({ jsonrpc: '2.0', method: 'a', params: 5 }), undefined)
 })
 
-test('what might have been an answer is never answered with its id, which could be one of the far side', () => {
+test('a malformed message that may be a response is answered without its id', () => {
   const answer = answerInvalid(refusalOf({ jsonrpc: '2.0', id: 1 }))
   assert.is(answer?.error.code, -32600)
   assert.is(answer !== undefined && 'id' in answer, false)
 })
 
-test('a text that is no JSON is answered with -32700 and no id, an error of our own not at all', () => {
+test('bad JSON is answered with -32700 and no id, an internal error not at all', () => {
   assert.equal(answerInvalid(new ProtocolError('PARSE_FAILED', 'x')), {
     jsonrpc: '2.0',
     error: { code: -32700, message: 'x' },

@@ -38,14 +38,14 @@ test('lines are the same for every size of chunk, and when the chunk is reused',
   }
 })
 
-test('what went through is counted', () => {
+test('bytes and lines are counted', () => {
   const decoder = createLineDecoder()
   decoder.push(stream)
   decoder.push(Uint8Array.of(0xff, 0x0a))
   assert.equal({ ...decoder.stats }, { bytes: stream.length + 2, lines: 3, errors: 1 })
 })
 
-test('a line that is no UTF-8 is told in its place, and the lines around it are read', () => {
+test('an invalid UTF-8 line is reported in place, and others are read', () => {
   const bad = [[0xff], [0xc3], [0xe2, 0x82], [0xed, 0xa0, 0x80], [0xc0, 0x80], [0xf8, 0x88, 0x80, 0x80, 0x80]]
   for (const line of bad) {
     const decoder = createLineDecoder()
@@ -56,7 +56,7 @@ test('a line that is no UTF-8 is told in its place, and the lines around it are 
   }
 })
 
-test('a NUL is left to the reader of the line, and a byte order mark is dropped', () => {
+test('a NUL stays in the line, and a byte order mark is dropped', () => {
   assert.equal(textsOf(createLineDecoder().push(bytes('a\0b\n\ufeff{}\n'))), ['a\0b', '{}'])
 })
 
@@ -91,7 +91,7 @@ test('a line beyond the limit is skipped, and those before and after it are read
   assert.equal(decoder.end(), [])
 })
 
-test('of a line that is too long it is said what message it was', () => {
+test('a too long line is reported with its message id or method', () => {
   const text = 'x'.repeat(5_000)
   const deep = { id: 9, method: 'no', a: [{ id: 8 }] }
   for (const [message, told] of [

@@ -22,7 +22,7 @@ test('data is split at CR, LF and CRLF, so that it cannot end its own event', ()
   ])
 })
 
-test('what is written is read back, also data that is empty or begins with a space or colon', () => {
+test('written events read back, also with empty data or a leading space or colon', () => {
   for (const data of ['', ' a', ':a', 'data: x', '\u{1F600}', '{"a":1}', 'a\n', '\n']) {
     assert.equal(read(encodeEvent({ event: 'e', id: 'i', data })), [
       { type: 'event', event: 'e', id: 'i', data },
@@ -35,7 +35,7 @@ test('empty data is a real event that carries its id (trap 43)', () => {
   assert.equal(read('id: x\ndata\n\n'), [{ type: 'event', id: 'x', data: '' }])
 })
 
-test('fields that would break the stream are refused', () => {
+test('SSE fields that would break the stream are refused', () => {
   for (const event of [
     { data: '', event: 'a\nb' },
     { data: '', id: 'a\rb' },
@@ -51,7 +51,7 @@ test('fields that would break the stream are refused', () => {
   }
 })
 
-test('comments are written so that nothing in them is read', () => {
+test('comments are written so that their text is not parsed as fields', () => {
   assert.is(comment(), ':\n\n')
   assert.is(comment('a\ndata: b'), ': a\n: data: b\n\n')
   assert.equal(read(comment('a\r\rdata: b') + comment()), [])
@@ -93,11 +93,11 @@ test('events are the same for every size of chunk', () => {
   }
 })
 
-test('an event that the stream cuts off is not told, nor is its id', () => {
+test('an event cut off by the end is dropped, and so is its id', () => {
   assert.equal(read('id: 1\ndata: a\n\nid: 2\ndata: b\n'), [{ type: 'event', id: '1', data: 'a' }])
 })
 
-test('an event beyond the limit is skipped, whole or in pieces, and those before and after it are told', () => {
+test('an event beyond the limit is skipped, whole or split, and its neighbours arrive', () => {
   for (const long of [
     'data: 0123456789012345678901234567890',
     'data: 0\n'.repeat(7),
@@ -116,7 +116,7 @@ test('an event beyond the limit is skipped, whole or in pieces, and those before
   }
 })
 
-test('of an event that is skipped its id is told, and which message it was', () => {
+test('a skipped event is reported with its id and message', () => {
   const message = { result: { text: 'x'.repeat(5_000) }, jsonrpc: '2.0', id: 'seven' }
   for (const data of [
     JSON.stringify(message),
@@ -138,7 +138,7 @@ test('of an event that is skipped its id is told, and which message it was', () 
   }
 })
 
-test('an event without an end costs no more than the limit, however much comes', () => {
+test('an endless event holds no more than the limit', () => {
   const decoder = createEventDecoder({ maxMessageBytes: 100_000 })
   const chunk = bytes('x'.repeat(65_536))
   assert.equal(decoder.push(bytes('data: ')), [])

@@ -5,7 +5,7 @@ import { suite } from '../../support/suite.js'
 const test = suite('entries')
 const path = 'runtime/peers/boot.js'
 
-test('an entry is found beside the sources and in the built package, wherever that stands', () => {
+test('an entry is found beside the sources and in any built package', () => {
   for (const [here, root] of [
     ['file:///a/.t/runtime/base/entries.js', 'file:///a/.t/'],
     ['file:///a/node_modules/caduceus/dist/chunks/shared-1.js', 'file:///a/node_modules/caduceus/dist/'],

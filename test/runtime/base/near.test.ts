@@ -26,7 +26,7 @@ for (const [word, near] of meant) {
   })
 }
 
-test('an alias is what it stands for, where that is known', () => {
+test('an alias resolves to its known word', () => {
   assert.is(nearest('handler', options, { handler: 'run' }), 'run')
   assert.is(nearest('handler', ['get'], { handler: 'run' }), undefined)
 })
@@ -35,7 +35,7 @@ test('of several words the nearest is meant', () => {
   assert.is(nearest('onCloses', ['onOpens', 'onClose', 'onClosed']), 'onClose')
 })
 
-test('a message names what is known, and what was meant where something is near', () => {
+test('a suggestion lists the known words and the likely one', () => {
   assert.is(
     among('an option', ['retry', 'timeout'], 'retyr'),
     'an option among retry, timeout (did you mean "retry"?)',

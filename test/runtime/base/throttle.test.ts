@@ -4,7 +4,7 @@ import { suite } from '../../support/suite.js'
 
 const test = suite('throttle')
 
-test('so many pass within the interval, and the next one says how many did not', () => {
+test('a throttle passes so many per interval and counts the rest', () => {
   let time = 0
   const pass = throttle(() => time, 2, 100)
   assert.equal([pass(), pass(), pass(), pass()], [0, 0, undefined, undefined])

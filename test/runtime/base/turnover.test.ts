@@ -16,7 +16,7 @@ test('a set keeps what it is given, in order, through any number of deletions', 
   assert.equal([set.has(3), set.has(999), set.delete(-1)], [plain.has(3), plain.has(999), false])
 })
 
-test('an iteration of a set skips what is deleted meanwhile, also when the set has gone over into a fresh one', () => {
+test('set iteration skips deletions, also when the set moves to a fresh one', () => {
   const set = new TurnoverSet<number>()
   for (let i = 0; i < 100; i++) set.add(i)
   const seen: number[] = []
@@ -28,7 +28,7 @@ test('an iteration of a set skips what is deleted meanwhile, also when the set h
   assert.is(set.size, 0)
 })
 
-test('a map keeps the newest value of each key, in order, through any number of deletions', () => {
+test('a map keeps the newest value per key, in order, through many deletions', () => {
   const map = new TurnoverMap<string, number>()
   for (let i = 0; i < 1_000; i++) {
     map.set(`${i}`, i)
@@ -42,7 +42,7 @@ test('a map keeps the newest value of each key, in order, through any number of 
   )
 })
 
-test('an iteration of a map skips what is deleted meanwhile, also when the map has gone over into a fresh one', () => {
+test('map iteration skips deletions, also when the map moves to a fresh one', () => {
   const map = new TurnoverMap<number, number>()
   for (let i = 0; i < 100; i++) map.set(i, i)
   const seen: number[] = []

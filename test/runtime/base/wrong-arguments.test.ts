@@ -61,7 +61,7 @@ async function tasksOf(t: TestContext) {
   return { tree, tasks, endless: tasks.start(() => new Promise<void>(() => {})) }
 }
 
-test('waiting for a task is refused for a timeout that is none, and never goes on for ever', async (t) => {
+test('awaiting a task refuses an invalid timeout', async (t) => {
   const { endless } = await tasksOf(t)
   for (const timeout of times) {
     await rejection(awaitTask(endless, timeout), 'BAD_OPTION')
@@ -70,7 +70,7 @@ test('waiting for a task is refused for a timeout that is none, and never goes o
   assert.ok(endless.ref.alive)
 })
 
-test('waiting for what is no task is refused', async () => {
+test('awaiting a value that is no task is refused', async () => {
   for (const nothing of [null, undefined, {}, 7] as unknown as never[]) {
     await rejection(awaitTask(nothing), 'BAD_OPTION')
     await rejection(yieldTask(nothing), 'BAD_OPTION')
@@ -79,7 +79,7 @@ test('waiting for what is no task is refused', async () => {
   }
 })
 
-test('a look at a state is refused for a timeout or a function that is none', async (t) => {
+test('getState and replaceState refuse a wrong timeout or function', async (t) => {
   const ref = await start(t, echo)
   for (const timeout of times) {
     await rejection(
@@ -95,7 +95,7 @@ test('a look at a state is refused for a timeout or a function that is none', as
   await rejection(untyped(replaceState)(ref, 'next'), 'BAD_OPTION')
 })
 
-test('an unknown option of a call is refused and named, whether the callee is up, named or not up yet', async (t) => {
+test('an unknown option of a call is refused for actors, names and pending names', async (t) => {
   const registry = new Registry()
   const ref = await start(t, echo, undefined, { name: 'echo', registry })
   const named = registry.named<typeof echo>('echo')
@@ -161,7 +161,7 @@ test('wrong options of partitions are refused and named', () => {
   names('partitions', () => untyped(partitionsOf)(new Registry(), 'p', 0))
 })
 
-test('messages to many are refused when one of them is no actor, before any is sent', async (t) => {
+test('multi-messages are refused before sending if one target is no actor', async (t) => {
   const ref = await start(t, echo)
   for (const wrong of [null, 7, [ref, null], [{}]]) {
     await rejection(untyped(multiCall)(wrong, 'ping'), 'BAD_OPTION')
@@ -170,7 +170,7 @@ test('messages to many are refused when one of them is no actor, before any is s
   assert.is(multiCast([ref], 'go'), 1)
 })
 
-test('what is to be called later must be a function', async (t) => {
+test('a callback must be a function', async (t) => {
   const { ref, ctx } = await startHost(t)
   const { tree } = await tasksOf(t)
   const topics = new TopicRegistry()
@@ -189,7 +189,7 @@ test('what is to be called later must be a function', async (t) => {
   assert.ok(ref.alive)
 })
 
-test('a fake clock refuses to go back, or nowhere', async () => {
+test('a fake clock refuses negative and non-finite times', async () => {
   const clock = createFakeClock(10)
   for (const ms of [...times, Number.POSITIVE_INFINITY]) await rejection(clock.advance(ms), 'BAD_OPTION')
   assert.is(clock.now(), 10)

@@ -114,7 +114,7 @@ async function web(t: TestContext, options = { fence: true }): Promise<Web> {
 const strayPaths = ['/timer', '/timer-after-data', '/tick', '/rejection', '/async']
 
 for (const path of ['/callback', '/data', '/end', ...strayPaths]) {
-  test(`${path.slice(1)}: the error costs that exchange, which answers 500, and the same connection goes on`, async (t) => {
+  test(`${path.slice(1)}: the error is a 500 of that exchange, and the connection goes on`, async (t) => {
     if (strayPaths.includes(path)) t.expectStray(1)
     const at = await web(t)
     assert.is(await at.post('/good'), 200)
@@ -129,7 +129,7 @@ for (const path of ['/callback', '/data', '/end', ...strayPaths]) {
   })
 }
 
-test('an exchange that ends with an error of its response, or after its answer, costs no other', async (t) => {
+test('an exchange that fails in its response, or after it, affects no other', async (t) => {
   const at = await web(t)
   assert.is(await at.post('/response-error'), 'ECONNRESET')
   assert.is(await at.post('/good'), 200)
@@ -143,7 +143,7 @@ test('an exchange that ends with an error of its response, or after its answer, 
   await at.untouched()
 })
 
-test('limit: a tick that throws before the body has come ends the parsing of its connection, and of no other', async (t) => {
+test('limit: a tick that throws before the body ends parsing of its connection only', async (t) => {
   t.expectStray(1)
   const at = await web(t)
   assert.is(await at.post('/early-tick'), 500)
@@ -154,7 +154,7 @@ test('limit: a tick that throws before the body has come ends the parsing of its
   await at.untouched()
 })
 
-test('twenty exchanges at once: the faulty ones fail, each by itself, the good ones are served', async (t) => {
+test('of twenty concurrent exchanges, the faulty ones fail alone', async (t) => {
   t.expectStray(5)
   const at = await web(t)
   const paths = Array.from({ length: 20 }, (_, i) => ['/timer', '/good', '/data', '/good'][i % 4] ?? '')
@@ -168,7 +168,7 @@ test('twenty exchanges at once: the faulty ones fail, each by itself, the good o
   await at.untouched()
 })
 
-test('why exchanges are adopted: without it a body callback belongs to whoever listens, who ends with it', async (t) => {
+test('without adoption a body callback belongs to the listener, which ends with it', async (t) => {
   t.expectStray(1)
   const at = await web(t, { fence: false })
   const ended = ending(at.listener)

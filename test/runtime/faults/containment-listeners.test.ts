@@ -13,7 +13,7 @@ function throws(): never {
   throw error
 }
 
-test('a subscriber of events that throws is nobody’s crash: Node warns, and there is no end of it in sight', async (t) => {
+test('a throw of a diagnostics subscriber crashes no actor, and Node warns', async (t) => {
   const at = await scene(t)
   const warnings: Error[] = []
   const onWarning = (warning: Error): number => warnings.push(warning)
@@ -41,7 +41,7 @@ test('a subscriber of events that throws is nobody’s crash: Node warns, and th
   await at.untouched()
 })
 
-test('what a subscriber starts is nobody’s crash either', async (t) => {
+test('work started by a subscriber belongs to no actor', async (t) => {
   t.expectStray(2)
   const at = await scene(t)
   const warned = gate<Error>()
@@ -58,7 +58,7 @@ test('what a subscriber starts is nobody’s crash either', async (t) => {
   await at.untouched()
 })
 
-test('a watcher of an exit that throws costs its owner; the others are told all the same', async (t) => {
+test('a throwing exit watcher crashes its owner, and the other watchers are called', async (t) => {
   const at = await scene(t)
   const told: string[] = []
   const watched = at.tasks.start(() => never)
@@ -83,7 +83,7 @@ test('a watcher of an exit that throws costs its owner; the others are told all 
   assert.is(await at.neighbour.call('id'), 'neighbour')
 })
 
-test('the listeners of the process are taken back with the last tree', async (t) => {
+test('process listeners are removed with the last tree', async (t) => {
   const count = (): number[] => [
     process.listenerCount('uncaughtException'),
     process.listenerCount('unhandledRejection'),

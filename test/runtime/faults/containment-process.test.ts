@@ -28,7 +28,7 @@ function lines(text: string): string[] {
   return text.split('\n').filter((line) => line !== '')
 }
 
-test('with a tree alive an error without owner does not end Node, whether the host has a handler or not', async (t) => {
+test('with a live tree an unowned error does not end Node, with or without a handler', async (t) => {
   const program = `${opening}
     told(async ({ owner, outcome, error }) => {
       console.log(String(owner), outcome, error.message)
@@ -42,7 +42,7 @@ test('with a tree alive an error without owner does not end Node, whether the ho
   assert.equal([end.code, end.stderr], [0, ''])
 })
 
-test('an error without owner that nobody hears of is a warning of Node, one for all trees, and nothing where the host listens', async (t) => {
+test('an unowned error unheard by the host is one Node warning for all trees', async (t) => {
   const program = `${opening}
     const other = await startSupervisor({ strategy: 'one_for_one', logger: false })
     process.on('warning', ({ code, message }) => console.log(code, message.split('\\n')[0]))
@@ -64,7 +64,7 @@ test('an error without owner that nobody hears of is a warning of Node, one for 
 })
 
 for (const mode of ['throw', 'strict', 'warn']) {
-  test(`a main module that fails is told as an error without owner, once, and ends Node: --unhandled-rejections=${mode}`, async (t) => {
+  test(`an unowned error of the main module is told once and ends Node: ${mode}`, async (t) => {
     const program = `${opening}
       told(({ kind, owner, outcome, error }) => console.log(kind, String(owner), outcome, error.message))
       throw new Error('of main')
@@ -76,7 +76,7 @@ for (const mode of ['throw', 'strict', 'warn']) {
   })
 }
 
-test('a main module that fails when its last tree has just ended ends Node', async (t) => {
+test('a main module that fails right after its last tree makes Node fail', async (t) => {
   const program = `${opening}
     await tree.stop()
     throw new Error('of main')
@@ -86,7 +86,7 @@ test('a main module that fails when its last tree has just ended ends Node', asy
   assert.match(end.stderr, 'of main')
 })
 
-test('a listener of the host that is there for one error is told one rejection', async (t) => {
+test('a once-listener of the host gets one rejection', async (t) => {
   const program = `${opening}
     told(({ error }) => console.log('told', error.message))
     process.once('uncaughtException', (error) => console.log('host', error.message))
@@ -100,7 +100,7 @@ test('a listener of the host that is there for one error is told one rejection',
   assert.equal(lines(end.stdout).sort(), ['host one', 'told one', 'told two'])
 })
 
-test("a host's own handlers hear of errors as well, also of those with an owner", async (t) => {
+test('host handlers receive errors too, also owned ones', async (t) => {
   const program = `${opening}
     process.on('uncaughtException', (error) => console.log('host, thrown:', error.message))
     process.on('unhandledRejection', (error) => console.log('host, rejected:', error.message))
@@ -131,7 +131,7 @@ for (const [what, logger, expected] of [
   ['as warnings of Node', 'logger: false,', /an error that belongs to nobody/],
 ] as const)
   test(
-    `a flood of errors of nobody is told in part, ${what}`,
+    `a flood of unowned errors is reported in part, ${what}`,
     async (t) => {
       const program = `
       import { startSupervisor } from ${JSON.stringify(runtimeUrl)}
@@ -154,7 +154,7 @@ for (const [what, logger, expected] of [
   )
 
 test(
-  'a flood of errors of subscribers is told in part',
+  'a flood of subscriber errors is reported in part',
   async (t) => {
     const program = `${opening}
     told(throws('subscriber'))
@@ -168,7 +168,7 @@ test(
   patient,
 )
 
-test('a host whose handler ends the process has its way', async (t) => {
+test('a host handler may end the process', async (t) => {
   const program = `${opening}
     process.on('uncaughtException', () => process.exit(3))
     tasks.start(() => void setTimeout(throws('mine'), 1))
@@ -176,7 +176,7 @@ test('a host whose handler ends the process has its way', async (t) => {
   assert.is((await runProgram(t, program)).code, 3)
 })
 
-test('after the last tree has ended Node is as strict as without us', async (t) => {
+test('after the last tree Node handles errors by default again', async (t) => {
   for (const last of [`setTimeout(throws('late throw'), 1)`, `Promise.reject(new Error('late rejection'))`]) {
     const end = await runProgram(t, `${opening}\nawait tree.stop()\nawait turn()\nawait turn()\n${last}`)
     assert.is(end.code, 1)
@@ -184,7 +184,7 @@ test('after the last tree has ended Node is as strict as without us', async (t) 
   }
 })
 
-test('with --unhandled-rejections=strict a floating rejection costs its task, once', async (t) => {
+test('with --unhandled-rejections=strict a rejection fails its task once', async (t) => {
   const program = `${opening}
     told(({ owner, kind, outcome }) => console.log(owner, kind, outcome))
     const task = tasks.start(() => (Promise.reject(new Error('stray')), new Promise(() => {})))
@@ -198,7 +198,7 @@ test('with --unhandled-rejections=strict a floating rejection costs its task, on
   assert.is(end.code, 0)
 })
 
-test('a subscriber that throws on every event does not keep the process busy', async (t) => {
+test('a subscriber that always throws does not keep the process alive', async (t) => {
   const program = `${opening}
     told(throws('subscriber'))
     await tasks.start(() => (Promise.reject(new Error('stray')), new Promise(() => {}))).result.catch(() => {})
@@ -234,7 +234,7 @@ async function copies(t: TestContext): Promise<string[]> {
 }
 
 test(
-  'two copies of the library share one registration, and each error costs its owner in its own copy',
+  'two library copies share one registration and attribute errors to owners',
   async (t) => {
     const [one, two] = await copies(t)
     const program = `

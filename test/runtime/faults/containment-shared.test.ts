@@ -13,7 +13,7 @@ function throws(): never {
   throw error
 }
 
-test('a listener on a shared emitter costs the one who emits, unless ctx.bind carries its owner', async (t) => {
+test('a shared listener fails the emitter, unless ctx.bind carries its owner', async (t) => {
   t.expectStray(1)
   const at = await scene(t)
   const shared = new EventEmitter()
@@ -50,7 +50,7 @@ test('a listener on a shared emitter costs the one who emits, unless ctx.bind ca
   await at.untouched()
 })
 
-test('a bound listener that floats a rejection costs its owner, not the one who emits', async (t) => {
+test('an unawaited rejection of a bound listener crashes its owner', async (t) => {
   t.expectStray(1)
   const at = await scene(t)
   const shared = new EventEmitter()
@@ -77,7 +77,7 @@ test('a bound listener that floats a rejection costs its owner, not the one who 
   await at.untouched()
 })
 
-test('a bound listener of an ended owner is only reported when it throws', async (t) => {
+test('a throw of a bound listener of an ended owner is reported only', async (t) => {
   const at = await scene(t)
   const shared = new EventEmitter()
   await at.tasks.start((ctx) => void shared.on('event', ctx.bind(throws)), { name: 'gone' }).result
@@ -89,7 +89,7 @@ test('a bound listener of an ended owner is only reported when it throws', async
   await at.untouched()
 })
 
-test('an abort listener that throws is reported and costs nobody', async (t) => {
+test('a throwing abort listener is reported and crashes nobody', async (t) => {
   t.expectStray(2)
   const at = await scene(t)
   const heard: string[] = []
@@ -127,7 +127,7 @@ test('an abort listener that throws is reported and costs nobody', async (t) => 
   await at.untouched()
 })
 
-test('a promise made by A and rejected by B costs one of the two: A, since Node 24 B', async (t) => {
+test('a promise of A rejected by B crashes A, or B since Node 24', async (t) => {
   t.expectStray(1)
   const at = await scene(t)
   const parts: { reject?: (error: unknown) => void } = {}
@@ -151,7 +151,7 @@ test('a promise made by A and rejected by B costs one of the two: A, since Node 
   await at.untouched()
 })
 
-test('a promise of A that B awaits and A rejects is nobody’s stray', async (t) => {
+test('a promise of A that B awaits is no stray when A rejects it', async (t) => {
   const at = await scene(t)
   const parts: { reject?: (error: unknown) => void; promise?: Promise<never> } = {}
   const a = at.tasks.start(() => {
@@ -167,7 +167,7 @@ test('a promise of A that B awaits and A rejects is nobody’s stray', async (t)
   assert.equal(at.strays, [])
 })
 
-test('an error of an owner that has ended is only reported, as is one of a task that was cancelled', async (t) => {
+test('an error of an ended owner or a cancelled task is only reported', async (t) => {
   t.expectStray(2)
   const at = await scene(t)
   await at.tasks.start(() => void setTimeout(throws, 1), { name: 'done' }).result
@@ -190,7 +190,7 @@ test('an error of an owner that has ended is only reported, as is one of a task 
   await at.untouched()
 })
 
-test('two trees in one process: an error costs its owner in its own tree, the other hears nothing', async (t) => {
+test('two trees in one process: an error affects its owner in its own tree only', async (t) => {
   t.expectStray(1)
   const started = gather(t, 'progress')
   const one = await scene(t)
@@ -215,7 +215,7 @@ test('an actor that awaits the answer of another tree keeps its own scope', asyn
   await other.untouched()
 })
 
-test('an error without an owner is reported to every tree, marks them degraded, and everything goes on', async (t) => {
+test('an unowned error is reported to every tree, marks it degraded, and ends nothing', async (t) => {
   t.expectStray(2)
   const [one, other] = [await scene(t), await scene(t)]
   void Promise.reject(error)
@@ -251,7 +251,7 @@ test("unowned: 'stop' ends the tree in order, with the error as the reason", asy
   assert.is(await staying.neighbour.call('id'), 'neighbour')
 })
 
-test("unowned: 'stop' spares the tree an error that has an owner", async (t) => {
+test("unowned: 'stop' does not stop the tree for an owned error", async (t) => {
   t.expectStray(1)
   const at = await scene(t, { unowned: 'stop' })
   assert.is(await straysInTask(at, () => Promise.reject(error)), error)

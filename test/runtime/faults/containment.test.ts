@@ -74,7 +74,7 @@ for (const [name, [kind, code]] of Object.entries(cases)) {
   })
 }
 
-test('an error of the system in a stream that nobody listens to ends that task only', async (t) => {
+test('a system error of a stream without listeners ends that task only', async (t) => {
   t.expectStray(1)
   const at = await scene(t)
   const failed = await straysInTask(at, () => createReadStream('./no such file').resume())
@@ -82,7 +82,7 @@ test('an error of the system in a stream that nobody listens to ends that task o
   await at.untouched()
 })
 
-test('errors that are no Error, also undefined, end that task only', async (t) => {
+test('thrown non-Errors, undefined too, end that task only', async (t) => {
   t.expectStray(3)
   const at = await scene(t)
   for (const value of [undefined, null, 'text']) {
@@ -110,7 +110,7 @@ test('a second error of a task that ended by its first is only reported', async 
   await at.untouched()
 })
 
-test('a hundred requests that stray at once each end by their own error', async (t) => {
+test('a hundred simultaneous strays each end their own request', async (t) => {
   t.expectStray(100)
   const at = await scene(t)
   const errors = Array.from({ length: 100 }, (_, i) => new Error(`stray ${i}`))
@@ -127,7 +127,7 @@ test('a hundred requests that stray at once each end by their own error', async 
   await at.untouched()
 })
 
-test('a raw microtask that throws is attributed by Node 24 and later, before that it is nobody’s', async (t) => {
+test('a throwing raw microtask is attributed since Node 24, and unowned before', async (t) => {
   t.expectStray(1)
   const at = await scene(t)
   if (contextInV8) {
@@ -147,7 +147,7 @@ test('a raw microtask that throws is attributed by Node 24 and later, before tha
   assert.is(await at.neighbour.call('id'), 'neighbour')
 })
 
-test('an actor is ended by its strays as by any crash, and its supervisor restarts it', async (t) => {
+test('a stray error crashes its actor, and its supervisor restarts it', async (t) => {
   t.expectStray(2)
   const at = await scene(t, {})
   const crashing = defineActor({
@@ -165,7 +165,7 @@ test('an actor is ended by its strays as by any crash, and its supervisor restar
   await at.untouched()
 })
 
-test('a handler that strays in a call fails its caller at once', async (t) => {
+test('a stray error during a call rejects its caller at once', async (t) => {
   t.expectStray(1)
   const at = await scene(t)
   const slow = defineActor({
@@ -186,7 +186,7 @@ test('a handler that strays in a call fails its caller at once', async (t) => {
   await at.untouched()
 })
 
-test("an actor with stray: 'report' survives the strays of code it ran", async (t) => {
+test("an actor with stray: 'report' survives its stray errors", async (t) => {
   t.expectStray(3)
   const at = await scene(t)
   const host = defineActor({
@@ -210,7 +210,7 @@ test("an actor with stray: 'report' survives the strays of code it ran", async (
   await at.untouched()
 })
 
-test('a supervisor survives the strays of start functions', async (t) => {
+test('a supervisor survives stray errors of start functions', async (t) => {
   t.expectStray(1)
   const at = await scene(t)
   const idle = defineActor({ name: 'idle', init: () => 0 })

@@ -30,7 +30,7 @@ function listen(t: TestContext): { name: keyof RuntimeEvents; event: RuntimeEven
   return heard
 }
 
-test('OTP-115 a crash yields a crash report, then the report of the supervisor, then progress', async (t) => {
+test('OTP-115 a crash yields the crash, supervisor and progress reports, in order', async (t) => {
   const log = new Recorder()
   const heard = listen(t)
   const inner = supervisorSpec({ name: 'inner', strategy, children: [worker(log, 'a')] })
@@ -74,7 +74,7 @@ test('OTP-115 a crash yields a crash report, then the report of the supervisor, 
   ])
 })
 
-test('OTP-115 a supervisor reports start_error, child_terminated, shutdown_error and shutdown', async (t) => {
+test('OTP-115 a supervisor reports failed starts, child ends, bad shutdowns and stops', async (t) => {
   const log = new Recorder()
   const reports = gather(t, 'supervisor')
   const health = { broken: false }
@@ -102,7 +102,7 @@ test('OTP-115 a supervisor reports start_error, child_terminated, shutdown_error
   )
 })
 
-test('OTP-116 normal and shutdown ends produce no crash report, and none of a supervisor that expects them', async (t) => {
+test('OTP-116 normal and shutdown exits produce no crash or supervisor reports', async (t) => {
   const log = new Recorder()
   const heard = listen(t)
   for (const reason of [undefined, shutdown, shutdownWith('moved')]) {
@@ -116,7 +116,7 @@ test('OTP-116 normal and shutdown ends produce no crash report, and none of a su
   assert.ok(heard.every(({ name }) => name === 'progress'))
 })
 
-test('OTP-117 progress tells of each successful start, and whether it was a restart', async (t) => {
+test('OTP-117 progress reports each successful start and restart', async (t) => {
   const log = new Recorder()
   const progress = gather(t, 'progress')
   const tree = await startTree(t, { name: 'top', strategy, children: [worker(log, 'a')] })
@@ -176,7 +176,7 @@ test('a crash report says during what: init, a handler, terminate, or a stray er
   )
 })
 
-test('a resource that cannot be released is a notice, whether it throws or rejects, and the others are released', async (t) => {
+test('a resource that throws or rejects on release is a notice; others are released', async (t) => {
   const log = new Recorder()
   const notices = gather(t, 'notice')
   const tree = await startTree(t, { strategy })
@@ -204,7 +204,7 @@ test('a resource that cannot be released is a notice, whether it throws or rejec
   )
 })
 
-test('the payload of an event is made only when somebody listens, and outside of any owner that could be blamed', async (t) => {
+test('an event payload is built only for listeners, and outside of any owner', async (t) => {
   const made: string[] = []
   const payload = (): RuntimeEvents['notice'] => {
     made.push(currentOwner()?.name ?? 'nobody')
@@ -223,7 +223,7 @@ test('the payload of an event is made only when somebody listens, and outside of
   assert.is(heard.length, 1)
 })
 
-test('the returned function takes a subscription back', () => {
+test('the returned function unsubscribes', () => {
   const heard: unknown[] = []
   const event = { tree: 0, id: 0, name: 'x', notice: 'mailbox_full', detail: 1 } as const
   const undo = subscribe('notice', (notice) => heard.push(notice))

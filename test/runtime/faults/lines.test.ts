@@ -9,7 +9,7 @@ function failed(): Error {
   return new TypeError('bad order')
 }
 
-test('a crash is told with its reason, the first own frame, and what is lost', () => {
+test('a crash line has reason, first own frame and what is lost', () => {
   const facts = {
     category: 'crash',
     tree: 1,
@@ -28,7 +28,7 @@ test('a crash is told with its reason, the first own frame, and what is lost', (
   assert.is(task, 'worker crashed: a text; whoever called it is told (report 1.24)')
 })
 
-test('frames of Node, of packages and of this library are none of its own', () => {
+test('frames of Node, packages and this library are not own frames', () => {
   const err = new Error('x')
   err.stack = `Error: x
     at read (node:fs:12:3)
@@ -40,7 +40,7 @@ test('frames of Node, of packages and of this library are none of its own', () =
   )
 })
 
-test('what its supervisor does is told once', () => {
+test('lines of a supervisor do not repeat the crash of a child', () => {
   const child = { id: 'worker', process: 2, restart: 'permanent' }
   const of = (facts: object) => lineOf({ category: 'supervisor', supervisor: 'top', child, ...facts }, '')
   assert.is(of({ context: 'child_terminated', reason: 'crash: boom' }), undefined)
@@ -54,7 +54,7 @@ test('what its supervisor does is told once', () => {
   assert.is(lineOf(progress, ''), 'worker runs again, below top')
 })
 
-test('stray errors, warnings, clients and the rest', () => {
+test('strays, warnings, client and other events have lines of their own', () => {
   const stray = { category: 'stray', owner: undefined, err: new Error('late'), outcome: 'reported' }
   assert.match(
     lineOf(stray, '') ?? '',

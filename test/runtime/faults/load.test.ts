@@ -35,7 +35,7 @@ async function load(errors: readonly Error[]) {
   return { outcome, loads, pending: clock.pending }
 }
 
-test('want of file descriptors is waited for', async () => {
+test('an import waits for file descriptors', async () => {
   const unread = Object.assign(new Error('Invalid package config'), { code: 'ERR_INVALID_PACKAGE_CONFIG' })
   assert.equal(await load([shortage(), unread, shortage()]), {
     outcome: 'loaded',
@@ -44,7 +44,7 @@ test('want of file descriptors is waited for', async () => {
   })
 })
 
-test('what could not be imported is imported again when it is asked for again, and then never more', async () => {
+test('a failed lazy import is retried at the next use, and a loaded one is kept', async () => {
   let imports = 0
   const module = lazy('no-such-package', async () => {
     imports += 1
@@ -57,7 +57,7 @@ test('what could not be imported is imported again when it is asked for again, a
   assert.is(imports, 2)
 })
 
-test('a module that is not there, or is broken, is told at once', async () => {
+test('a missing or broken module fails its import at once', async () => {
   for (const error of [
     Object.assign(new Error('Cannot find module'), { code: 'ERR_MODULE_NOT_FOUND' }),
     new SyntaxError('Unexpected token'),
@@ -65,12 +65,12 @@ test('a module that is not there, or is broken, is told at once', async () => {
     assert.equal(await load([error]), { outcome: error, loads: [0], pending: 0 })
 })
 
-test('an error that Node has kept is not waited for', async () => {
+test('a cached import error is not retried', async () => {
   const kept = shortage()
   assert.equal(await load([kept, kept]), { outcome: kept, loads: [0, 250], pending: 0 })
 })
 
-test('files of ours are required by the name that they have from here', () => {
+test('a lazy module names the same file for require and for import', () => {
   let found = 0
   for (const floor of ['transports', 'server', 'client'])
     for (const name of readdirSync(inRoot(floor), { recursive: true, encoding: 'utf8' })) {

@@ -62,7 +62,7 @@ test('a category is written from the level on that was chosen for it', async (t)
   )
 })
 
-test('events of the floors above are written at their own level, from the one on that was chosen', async (t) => {
+test('events of upper floors are logged at their level, from the chosen one on', async (t) => {
   const { lines, logger } = memoryLogger()
   const logLevels = { 'server.request': 'info', 'client.log': 'silent' } as const
   const tree = await startTree(t, { strategy, logger, logLevels })
@@ -87,7 +87,7 @@ test('events of the floors above are written at their own level, from the one on
   ])
 })
 
-test('logger: false writes nothing, and another tree’s logger hears nothing of this one', async (t) => {
+test('logger: false writes nothing, and loggers of other trees hear nothing', async (t) => {
   const { lines, logger } = memoryLogger()
   const other = await startTree(t, { strategy, logger })
   const crashes = gather(t, 'crash')
@@ -97,7 +97,7 @@ test('logger: false writes nothing, and another tree’s logger hears nothing of
   await other.stop()
 })
 
-test('nothing is written after a tree has ended, and a start that failed leaves no subscription', async () => {
+test('an ended tree logs nothing, and a failed start leaves no subscription', async () => {
   const { lines, logger } = memoryLogger()
   const log = new Recorder()
   const fails = worker(log, 'a', {
@@ -132,7 +132,7 @@ test('a logger that throws is nobody’s crash', async (t) => {
   await tree.stop()
 })
 
-test('what is no logger is refused with BAD_OPTION, and nothing is left behind', async () => {
+test('a wrong logger is refused with BAD_OPTION and leaves nothing', async () => {
   const listeners = process.listenerCount('uncaughtException')
   const behaviour = defineActor({ name: 'a', init: () => 0 })
   for (const logger of [true, 'console', null, { error: () => {} }]) {
@@ -157,7 +157,7 @@ const counting = `
   const tree = await startSupervisor({ strategy: 'one_for_one', children: [childSpec(fragile)] })
 `
 
-test('by default reports go to standard error as JSON lines, and pino is loaded for the first of them', async (t) => {
+test('by default reports are JSON lines on stderr, and pino loads with the first', async (t) => {
   const program = `${counting}
     tell('started')
     const ref = (await tree.children())[0].ref
@@ -193,7 +193,7 @@ test('by default reports go to standard error as JSON lines, and pino is loaded 
   assert.equal(lines.at(-1), { told: 'stopped', loaded: true })
 })
 
-test('a reader that closed our standard error costs its lines only', async (t) => {
+test('a closed stderr loses its lines only', async (t) => {
   const program = `${counting}
     import { closeSync } from 'node:fs'
     process.stderr.on('error', () => {})

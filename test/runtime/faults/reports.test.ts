@@ -45,7 +45,7 @@ async function superviseWorker(t: TestContext) {
 
 type Caster = { readonly id: number; cast(name: 'fail' | 'stop', input: unknown): boolean }
 
-test('OTP-115 OTP-117 a crash tells, in this order: the crash, the end of the child, the start of the next', async (t) => {
+test('OTP-115 OTP-117 crash, end of the child and start of the next report in order', async (t) => {
   const { ref } = await superviseWorker(t)
   const told = new Notes<object>()
   t.after(
@@ -72,7 +72,7 @@ test('OTP-115 OTP-117 a crash tells, in this order: the crash, the end of the ch
   assert.equal(third, { supervisor: 'top', child: { id: 'worker', process: ref.id + 1 }, restarted: true })
 })
 
-test('OTP-116 normal ends and shutdowns are no crashes, nor is a kill', async (t) => {
+test('OTP-116 normal exits, shutdowns and kills are no crashes', async (t) => {
   const crashes = hear(t, 'crash')
   const host = await startHost(t, { trapExit: true })
   for (const reason of [{ type: 'normal' }, { type: 'shutdown' }, shutdownWith('detail')] as const) {
@@ -84,7 +84,7 @@ test('OTP-116 normal ends and shutdowns are no crashes, nor is a kill', async (t
   assert.equal(crashes, [])
 })
 
-test('OTP-48 a restart is immediate: no time has to pass', async (t) => {
+test('OTP-48 a restart is immediate, without a delay', async (t) => {
   const { ref, tree, clock } = await superviseWorker(t)
   const before = clock.now()
   ref.cast('fail', new Error('broken'))
@@ -111,7 +111,7 @@ test('OTP-81 the crash of a task names its ancestors up to the root', async (t) 
   )
 })
 
-test('OTP-118 reports carry neither state nor messages, so that there is nothing to hide in them', async (t) => {
+test('OTP-118 reports carry neither state nor messages', async (t) => {
   const crashes = hear(t, 'crash')
   const host = await startHost(t, { trapExit: true })
   const secretive = defineActor({

@@ -6,7 +6,7 @@ import { deferred, rejection, startHost, thrown, turn } from '../_actors.js'
 const test = suite('locks of a topic registry')
 const never = (): Promise<void> => new Promise(() => {})
 
-test('a lock asked for with wrong arguments is refused and stays free for others', async (t) => {
+test('a lock with wrong arguments is refused and stays free', async (t) => {
   const topics = new TopicRegistry()
   const { ref } = await startHost(t)
   await rejection(
@@ -21,7 +21,7 @@ test('a lock asked for with wrong arguments is refused and stays free for others
   assert.is(await topics.lock('k', ref, () => 'mine'), 'mine')
 })
 
-test('a lock whose holder ends rejects with EXITED and goes to the next, though its function never comes back', async (t) => {
+test('a lock whose holder ends rejects with EXITED and passes to the next in line', async (t) => {
   const topics = new TopicRegistry()
   const holder = await startHost(t)
   const other = await startHost(t)
@@ -38,7 +38,7 @@ test('a lock whose holder ends rejects with EXITED and goes to the next, though 
   assert.is(await next, 'next')
 })
 
-test('a holder that ends while it stands in line is told at once and never gets its turn', async (t) => {
+test('a waiter that ends is told at once and never gets the lock', async (t) => {
   const topics = new TopicRegistry()
   const first = await startHost(t)
   const second = await startHost(t)

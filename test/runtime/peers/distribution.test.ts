@@ -24,7 +24,7 @@ type Kind = 'thread' | 'process'
 type Partner = RefOf<typeof partner>
 
 for (const kind of ['thread', 'process'] as const) {
-  test(`OTP-119 ${kind}: a peer is started when its actor is up; why it is not is told`, async (t) => {
+  test(`OTP-119 ${kind}: a peer starts with its actor, or rejects with the reason`, async (t) => {
     const thrown = await rejection(start(t, kind, 'fragile', { args: { init: 'throw' } }))
     assert.equal([thrown.code, (thrown.cause as Error).message], ['START_FAILED', 'no start'])
     const stopped = await rejection(start(t, kind, 'fragile', { args: { init: 'stop' } }))
@@ -37,7 +37,7 @@ for (const kind of ['thread', 'process'] as const) {
     assert.is(slow.code, 'START_TIMEOUT')
   })
 
-  test(`OTP-121 ${kind}: one that is gone ends with noconnection, and says how it went`, async (t) => {
+  test(`OTP-121 ${kind}: a lost peer ends with noconnection and its exit`, async (t) => {
     const peer = await start(t, kind, 'trapper')
     const ended = reasonOf(peer)
     peer.cast('block', 60_000)
@@ -55,7 +55,7 @@ for (const kind of ['thread', 'process'] as const) {
     )
   })
 
-  test(`${kind}: an actor that tells of itself before it is up is known by that reference, too`, async (t) => {
+  test(`${kind}: a reference sent during init is the reference of the started actor`, async (t) => {
     const greeted: ActorRef<never, never>[] = []
     const host = defineActor({
       name: 'host',
@@ -73,7 +73,7 @@ for (const kind of ['thread', 'process'] as const) {
     assert.is((await ended).type, 'killed')
   })
 
-  test(`OTP-122 ${kind}: an actor elsewhere has a name here, and takes messages like any other`, async (t) => {
+  test(`OTP-122 ${kind}: a remote actor has a local name and takes messages`, async (t) => {
     const peer = await start(t, kind, 'trapper', {}, { name: 'partner' })
     const host = await startActor(defineActor({ name: 'host', init: () => ({}) }))
     t.after(() => host.stop())
@@ -84,7 +84,7 @@ for (const kind of ['thread', 'process'] as const) {
     assert.is(self, peer)
   })
 
-  test(`OTP-123 ${kind}: what one sends to another arrives in order: messages, calls and signals`, async (t) => {
+  test(`OTP-123 ${kind}: messages, calls and signals of one sender arrive in order`, async (t) => {
     const peer = await start(t, kind, 'trapper')
     const some = 3_000 // more than may be on their way at once
     const helper = await startActor(
@@ -109,7 +109,7 @@ for (const kind of ['thread', 'process'] as const) {
     assert.equal(heard, expected)
   })
 
-  test(`OTP-123 ${kind}: a stop comes after what was sent before it, and before what was sent after it`, async (t) => {
+  test(`OTP-123 ${kind}: a stop keeps its place between earlier and later messages`, async (t) => {
     const { listener, heard } = await listen(t)
     const peer = await start(t, kind, 'trapper', { args: { listener } })
     const before = peer.call('wait', 100)
@@ -151,7 +151,7 @@ for (const kind of ['thread', 'process'] as const) {
     assert.is(((await end) as { error: Error }).error.message, 'out of order')
   })
 
-  test(`OTP-124 ${kind}: a link is gone when it is taken back by the side that made it; a normal end disturbs nobody`, async (t) => {
+  test(`OTP-124 ${kind}: unlink by the linking side removes a link; a normal end is quiet`, async (t) => {
     const peer = await start(t, kind, 'fragile')
     const mortal = await startMortal(t)
     await mortal.call('link', peer)
@@ -167,7 +167,7 @@ for (const kind of ['thread', 'process'] as const) {
     assert.is(await peer.call('echo', 'still here'), 'still here')
   })
 
-  test(`OTP-125 ${kind}: links and monitors of a peer that is lost get noconnection, also those to others in it`, async (t) => {
+  test(`OTP-125 ${kind}: a lost peer gives noconnection to all its links and monitors`, async (t) => {
     const { listener, heard } = await listen(t)
     const peer = await start(t, kind, 'fragile', { blockedTimeout: 300 })
     const child = (await peer.call('child')) as ProcessRef
@@ -181,7 +181,7 @@ for (const kind of ['thread', 'process'] as const) {
     assert.equal(types, ['down noconnection', 'down noconnection', 'exit noconnection', 'exit noconnection'])
   })
 
-  test(`OTP-126 ${kind}: a link or monitor to one that is gone tells noproc at once`, async (t) => {
+  test(`OTP-126 ${kind}: a link or monitor to a dead process gives noproc`, async (t) => {
     const { listener, heard } = await listen(t)
     const peer = await start(t, kind, 'fragile')
     const child = (await peer.call('child')) as ActorRef
@@ -198,14 +198,14 @@ for (const kind of ['thread', 'process'] as const) {
     ])
   })
 
-  test(`OTP-127 ${kind}: whether the peer was lost, or its actor ended, is told by the reason`, async (t) => {
+  test(`OTP-127 ${kind}: the reason tells a lost peer from an ended actor`, async (t) => {
     const peer = await start(t, kind, 'trapper')
     const ended = reasonOf(peer)
     peer.cast('end', { type: 'shutdown', detail: { at: [1] } })
     assert.equal(await ended, { type: 'shutdown', detail: { at: [1] } })
   })
 
-  test(`OTP-128 ${kind}: kill cannot be trapped on either side, and others see killed`, async (t) => {
+  test(`OTP-128 ${kind}: kill cannot be trapped remotely; links see killed`, async (t) => {
     const { listener, heard } = await listen(t)
     const peer = await start(t, kind, 'trapper')
     const mortal = await startMortal(t)
@@ -222,7 +222,7 @@ for (const kind of ['thread', 'process'] as const) {
     assert.equal(heard, [['exit', 'killed', undefined]])
   })
 
-  test(`OTP-129 ${kind}: nothing is sent to one that is gone: a cast is refused, a call fails at once`, async (t) => {
+  test(`OTP-129 ${kind}: a cast to a dead actor is refused, and a call fails at once`, async (t) => {
     const peer = await start(t, kind, 'fragile')
     await peer.stop()
     assert.not(peer.cast('note', 1))
@@ -231,7 +231,7 @@ for (const kind of ['thread', 'process'] as const) {
     assert.equal([error.code, (error.data as { sent: boolean }).sent], ['NOPROC', false])
   })
 
-  test(`OTP-130 ${kind}: a crash of the other side, its loss and the deadline are told apart, with class, code and stack`, async (t) => {
+  test(`OTP-130 ${kind}: remote crash, loss and timeout differ, with class, code and stack`, async (t) => {
     const peer = await start(t, kind, 'fragile')
     const waiting = rejection(peer.call('wait', 60_000, { timeout: 60_000 }))
     const late = await rejection(peer.call('wait', 60_000, { timeout: 30 }))
@@ -246,7 +246,7 @@ for (const kind of ['thread', 'process'] as const) {
     assert.match(error.stack ?? '', '_partner')
   })
 
-  test(`OTP-131 OTP-132 ${kind}: a reply after the deadline is dropped; a call that is lost may have run`, async (t) => {
+  test(`OTP-131 OTP-132 ${kind}: late replies are dropped; a lost call may have run`, async (t) => {
     const peer = await start(t, kind, 'fragile', { blockedTimeout: 300 })
     const late = await rejection(peer.call('wait', 200, { timeout: 50 }))
     assert.is(late.code, 'TIMEOUT')
@@ -256,7 +256,7 @@ for (const kind of ['thread', 'process'] as const) {
     assert.equal([lost.code, (lost.data as { sent: boolean }).sent], ['NOCONNECTION', true])
   })
 
-  test(`OTP-136 ${kind}: references mean the same process everywhere: at home, there, and in another peer`, async (t) => {
+  test(`OTP-136 ${kind}: a reference means the same process in every place`, async (t) => {
     const peer = await start(t, kind, 'fragile')
     const other = await start(t, kind === 'thread' ? 'process' : 'thread', 'fragile')
     assert.is(await other.call('relay', { to: peer, what: 'through two' } as never), 'through two')
@@ -269,7 +269,7 @@ for (const kind of ['thread', 'process'] as const) {
   })
 }
 
-test('OTP-133 a pause of this program is none of its peers', async (t) => {
+test('OTP-133 a pause of this program does not count for its peers', async (t) => {
   const peer = await start(t, 'thread', 'fragile', { blockedTimeout: 300 })
   for (let i = 0; i < 3; i++) {
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 700)
@@ -277,7 +277,7 @@ test('OTP-133 a pause of this program is none of its peers', async (t) => {
   }
 })
 
-test('OTP-140 a peer has a name here like any other, which is free when it has ended', async (t) => {
+test('OTP-140 a peer has a local name, free once it has ended', async (t) => {
   const registry = new Registry()
   const supervisor = await startSupervisor({
     registry,

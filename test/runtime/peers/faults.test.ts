@@ -53,7 +53,7 @@ for (const [kind, how, expected, options = { blockedTimeout: 500 }] of ends) {
   })
 }
 
-test('OTP-121 a process of a peer that is killed by the system says by which signal', async (t) => {
+test('OTP-121 a peer process killed by the system names the signal', async (t) => {
   const peer = await start<typeof glutton>(t, {
     kind: 'process',
     module: new URL('./_glutton.js', import.meta.url),
@@ -75,7 +75,7 @@ test('OTP-121 a process of a peer that is killed by the system says by which sig
 for (const kind of ['thread', 'process'] as const) {
   const module = new URL('./_trapper.js', import.meta.url)
 
-  test(`OTP-138 ${kind}: shutdown times of a supervisor are those of its peers`, async (t) => {
+  test(`OTP-138 ${kind}: supervisor shutdown times hold for peers`, async (t) => {
     const heard: unknown[] = []
     const listener = await listen(t, heard)
     const spec = (id: string, ending: number, shutdown: 'brutal_kill' | 'infinity' | number) =>
@@ -95,7 +95,7 @@ for (const kind of ['thread', 'process'] as const) {
     await tree.stop()
   })
 
-  test(`OTP-138 ${kind}: restart types and intensity hold, and one for all takes a peer along`, async (t) => {
+  test(`OTP-138 ${kind}: restart types and intensity hold, and one_for_all takes peers`, async (t) => {
     const fragile = new URL('./_fragile.js', import.meta.url)
     const tree = await startSupervisor({
       strategy: 'one_for_all',

@@ -10,7 +10,7 @@ import type porter from './_porter.js'
 const test = suite('sockets for peers', { timeout: 20_000 })
 const module = new URL('./_porter.js', import.meta.url)
 
-test('a connection is served in the process that it is given to', async (t) => {
+test('a socket is served by the process it is given to', async (t) => {
   const peer = await start(t, 'process')
   const pid = await peer.call('pid')
   const { port } = await listen(t, (socket) => assert.ok(giveSocket(peer, 'serve', socket)))
@@ -33,7 +33,7 @@ test('messages and sockets keep their order', async (t) => {
   assert.equal(await Promise.all(counts), [1, 2, 3, 4, 5])
 })
 
-test('a socket that is not taken is still the caller’s: a thread, a peer that is gone', async (t) => {
+test('a refused socket stays with the caller: thread, or dead peer', async (t) => {
   const thread = await start(t, 'thread')
   const gone = await start(t, 'process')
   await gone.stop()
@@ -45,13 +45,13 @@ test('a socket that is not taken is still the caller’s: a thread, a peer that 
   assert.is(await say(port, 'hello'), 'mine')
 })
 
-test('a socket that cannot be delivered is closed: no such cast, or the process dies before', async (t) => {
+test('a socket that cannot be delivered is closed: unknown cast, or dead process', async (t) => {
   const peer = await start(t, 'process')
   const { port } = await listen(t, (socket) => assert.ok(giveSocket(peer, 'nonsense', socket)))
   assert.is(await say(port, 'hello'), '')
 })
 
-test('sockets for a process that dies before it takes them are closed, and their server can close', async (t) => {
+test('sockets for a process that dies first are closed, and their server can close', async (t) => {
   const peer = await start(t, 'process')
   const blocked = peer.call('block', 60_000, { timeout: 60_000 }).catch(() => {})
   let given = 0

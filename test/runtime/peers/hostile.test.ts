@@ -19,7 +19,7 @@ import type villain from './_villain.js'
 const test = suite('hostile peers and values', { timeout: 30_000 })
 
 for (const kind of ['thread', 'process'] as const) {
-  test(`${kind}: what cannot cross is refused on the side that sends it, and every caller is answered`, async (t) => {
+  test(`${kind}: a value that cannot be cloned is refused at its sender, with an answer`, async (t) => {
     const peer = await start<typeof villain>(t, { kind, module: at('villain') })
     for (const [name, value] of Object.entries(hostile())) {
       const error = await rejection(peer.call('echo', value))
@@ -40,7 +40,7 @@ for (const kind of ['thread', 'process'] as const) {
     assert.is(await peer.call('echo', 'well'), 'well')
   })
 
-  test(`${kind}: what can cross is the same there: rings, depth, size, odd keys, thousands of references`, async (t) => {
+  test(`${kind}: rings, depth, size, odd keys and many references arrive unchanged`, async (t) => {
     const peer = await start<typeof villain>(t, { kind, module: at('villain') })
     for (const [name, value] of Object.entries(harmless()))
       deepStrictEqual(await peer.call('echo', value), value, name)
@@ -53,7 +53,7 @@ for (const kind of ['thread', 'process'] as const) {
     assert.is(await peer.call('echo', 'well'), 'well')
   })
 
-  test(`${kind}: what can be transferred is copied, or refused; shared memory is shared with a thread alone`, async (t) => {
+  test(`${kind}: transferables are copied or refused; only threads share memory`, async (t) => {
     const peer = await start<typeof villain>(t, { kind, module: at('villain') })
     const buffer = new ArrayBuffer(8)
     assert.is(((await peer.call('echo', buffer)) as ArrayBuffer).byteLength, 8)
@@ -67,7 +67,7 @@ for (const kind of ['thread', 'process'] as const) {
     else assert.is((await rejection(shared)).code, 'NOT_CLONEABLE')
   })
 
-  test(`${kind}: what cannot cross is found while it waits its turn, too`, async (t) => {
+  test(`${kind}: a queued message that cannot be cloned is refused`, async (t) => {
     const peer = await start<typeof villain>(t, { kind, module: at('villain') })
     const before = Array.from({ length: 1_500 }, (_, i) => peer.call('echo', i, { timeout: 20_000 }))
     const refused = kind === 'process' ? new SharedArrayBuffer(8) : new WeakMap()
@@ -80,14 +80,14 @@ for (const kind of ['thread', 'process'] as const) {
     assert.is((await Promise.all(before)).length, 1_500)
   })
 
-  test(`${kind}: messages that its code sends by itself disturb nobody`, async (t) => {
+  test(`${kind}: raw messages of peer code are ignored`, async (t) => {
     const peer = await start<typeof villain>(t, { kind, module: at('villain') })
     for (const message of [null, 'hello', 7, {}, { type: 'nonsense' }, { type: 'taken', count: 0 }])
       await peer.call('post', message)
     assert.is(await peer.call('echo', 'well'), 'well')
   })
 
-  test(`${kind}: many callers at once, of whom none hangs when it ends in the middle`, async (t) => {
+  test(`${kind}: none of many callers hangs when the peer dies`, async (t) => {
     const peer = await start<typeof villain>(t, { kind, module: at('villain') })
     const callers = await Promise.all(Array.from({ length: 50 }, () => startActor(caller)))
     t.after(() => Promise.all(callers.map((each) => each.stop())))
@@ -101,7 +101,7 @@ for (const kind of ['thread', 'process'] as const) {
     for (const code of codes) assert.ok(['EXITED', 'NOPROC', 'MAILBOX_FULL'].includes(code), code)
   })
 
-  test(`${kind}: a stop or a kill while it starts leaves nothing, and whoever starts it is told`, async (t) => {
+  test(`${kind}: a stop or kill during start leaves nothing, and the start rejects`, async (t) => {
     for (const how of ['kill', 'stop'] as const) {
       const supervisor = await startSupervisor({ strategy: 'one_for_one', logger: false })
       t.after(() => supervisor.ref.alive && supervisor.ref.kill())
@@ -116,7 +116,7 @@ for (const kind of ['thread', 'process'] as const) {
     }
   })
 
-  test(`${kind}: an end while it starts is told with its cause`, async (t) => {
+  test(`${kind}: an exit during start rejects with its cause`, async (t) => {
     for (const [at_, cause] of [
       ['exits', /ended with exit code 3/],
       ['throws', /no module/],
@@ -136,7 +136,7 @@ for (const kind of ['thread', 'process'] as const) {
     assert.ok(performance.now() - since < 3_500, 'nobody waits for what was never started')
   })
 
-  test(`${kind}: a storm of restarts ends with its supervisor, and leaves nothing`, async (t) => {
+  test(`${kind}: a restart storm ends its supervisor and leaves nothing`, async (t) => {
     const supervisor = await startSupervisor({
       strategy: 'one_for_one',
       logger: false,
@@ -152,7 +152,7 @@ for (const kind of ['thread', 'process'] as const) {
   })
 }
 
-test('peers in peers: a thread in a process, a process in a thread; references cross both borders', async (t) => {
+test('peers nest, thread in process and process in thread, and references cross both', async (t) => {
   for (const [outer, inner] of [
     ['process', 'thread'],
     ['thread', 'process'],

@@ -27,7 +27,7 @@ for (const kind of ['thread', 'process'] as const) {
     })
 }
 
-test('a thread that gives way is asked, whatever Node can tell', async (t) => {
+test('a responsive thread over its memory is killed, whatever Node can tell', async (t) => {
   const peer = await startActor(
     definePeer<typeof glutton>({ kind: 'thread', module: new URL('./_hoarder.js', import.meta.url), memory }),
     undefined,

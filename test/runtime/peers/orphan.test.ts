@@ -9,7 +9,7 @@ const test = suite('orphans', { timeout: 30_000 })
 const module = new URL('./_glutton.js', import.meta.url).href
 
 for (const what of ['spin', 'nothing'] as const) {
-  test(`OTP-120 a process of a program that is killed ends with it (${what})`, async (t) => {
+  test(`OTP-120 a peer process ends with its killed parent (${what})`, async (t) => {
     const text = `
       import { definePeer, startActor } from ${JSON.stringify(runtimeUrl)}
       const options = { kind: 'process', module: ${JSON.stringify(module)}, blockedTimeout: Infinity }

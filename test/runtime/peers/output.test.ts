@@ -10,7 +10,7 @@ const lines = 5_000
 
 for (const kind of ['thread', 'process'] as const) {
   for (const then of ['exit', 'spin', 'nothing'] as const) {
-    test(`OTP-137 ${kind}: goes to standard error to the last line, also when it is over (${then})`, async (t) => {
+    test(`OTP-137 ${kind}: output goes to stderr to the last line (${then})`, async (t) => {
       const program = `
         import { definePeer, startActor } from ${JSON.stringify(runtimeUrl)}
         const options = { kind: '${kind}', module: ${JSON.stringify(module)}, blockedTimeout: 2000 }
@@ -30,7 +30,7 @@ for (const kind of ['thread', 'process'] as const) {
 }
 
 for (const kind of ['thread', 'process'] as const) {
-  test(`${kind}: what is logged of it is what is logged of its parent's tree`, async (t) => {
+  test(`${kind}: peer logs go to the logger of the parent tree`, async (t) => {
     const program = (options: string): string => `
       import { definePeer, startActor } from ${JSON.stringify(runtimeUrl)}
       const options = { kind: '${kind}', module: ${JSON.stringify(fragile)} }

@@ -21,7 +21,7 @@ const module = new URL('./_counter.js', import.meta.url)
 type Kind = 'thread' | 'process'
 
 for (const kind of ['thread', 'process'] as const) {
-  test(`${kind}: an actor elsewhere is called, cast to and stopped like any other`, async (t) => {
+  test(`${kind}: a remote actor takes calls, casts and stop`, async (t) => {
     const peer = await start(t, kind, { args: { from: 5 } })
     assert.is(await peer.call('add', 2), 7)
     assert.is(await peer.call('add', 1), 8)
@@ -29,7 +29,7 @@ for (const kind of ['thread', 'process'] as const) {
     assert.equal(await peer.stop(), { type: 'normal' })
   })
 
-  test(`OTP-135 ${kind}: values are copied, whatever they hold`, async (t) => {
+  test(`OTP-135 ${kind}: all kinds of values are copied`, async (t) => {
     const peer = await start(t, kind)
     const ring: Record<string, unknown> = { list: [1n, new Date(0), new Map([[1, new Set([2])]])] }
     ring.self = ring
@@ -63,7 +63,7 @@ for (const kind of ['thread', 'process'] as const) {
     assert.is(((several as unknown as AggregateError).errors[0] as RuntimeError).code, 'MAX_CHILDREN')
   })
 
-  test(`${kind}: errors of a class that both sides know are of that class`, async (t) => {
+  test(`${kind}: errors of a shared class keep their class`, async (t) => {
     const peer = await start(t, kind, { errors })
     class More extends Overdrawn {}
     for (const error of [new Overdrawn(7), new More(7)]) {
@@ -78,7 +78,7 @@ for (const kind of ['thread', 'process'] as const) {
     assert.is(caught.message, 'overdrawn by 7')
   })
 
-  test(`OTP-135 ${kind}: what cannot be copied is told to whoever sends it, with its path`, async (t) => {
+  test(`OTP-135 ${kind}: a value that cannot be cloned rejects at the sender with its path`, async (t) => {
     const peer = await start(t, kind)
     const there = await rejection(peer.call('echo', { a: [{ fn() {} }] }))
     assert.is(there.code, 'NOT_CLONEABLE')
@@ -91,7 +91,7 @@ for (const kind of ['thread', 'process'] as const) {
     assert.is(await peer.call('add', 1), 1)
   })
 
-  test(`OTP-136 ${kind}: references work on the other side, and come home as what they were`, async (t) => {
+  test(`OTP-136 ${kind}: references work remotely and come back as what they were`, async (t) => {
     const peer = await start(t, kind)
     const told: unknown[] = []
     const here = defineActor({
@@ -116,7 +116,7 @@ for (const kind of ['thread', 'process'] as const) {
     await ended
   })
 
-  test(`${kind}: a call that takes too long is over at its deadline`, async (t) => {
+  test(`${kind}: a call times out at its deadline`, async (t) => {
     const peer = await start(t, kind)
     const error = await rejection(peer.call('never', undefined, { timeout: 50 }))
     assert.is(error.code, 'TIMEOUT')
@@ -128,7 +128,7 @@ for (const kind of ['thread', 'process'] as const) {
     assert.is(error.code, 'BAD_MESSAGE')
   })
 
-  test(`${kind}: a crash over there is the crash of the peer`, async (t) => {
+  test(`${kind}: a remote crash is the crash of the peer`, async (t) => {
     const peer = await start(t, kind)
     const ended = reasonOf(peer)
     const error = await rejection(peer.call('throw', 'boom'))
@@ -147,14 +147,14 @@ for (const kind of ['thread', 'process'] as const) {
     assert.is((await ended).type, 'noconnection')
   })
 
-  test(`OTP-133 ${kind}: a loop that is blocked is killed`, async (t) => {
+  test(`OTP-133 ${kind}: a peer with a blocked loop is killed`, async (t) => {
     const peer = await start(t, kind, { blockedTimeout: 400 })
     const error = await rejection(peer.call('spin'))
     assert.is(error.code, 'NOCONNECTION')
     assert.match(error.message, /event loop was blocked for more than 400 ms/)
   })
 
-  test(`${kind}: one that goes on sending while its loop is blocked is killed, too, later`, async (t) => {
+  test(`${kind}: a peer that sends while its loop is blocked is killed, only later`, async (t) => {
     const heard: number[] = []
     const host = defineActor({ name: 'host', init: () => ({}), cast: { heard: () => void heard.push(1) } })
     const listener = await startActor(host)
@@ -165,7 +165,7 @@ for (const kind of ['thread', 'process'] as const) {
     assert.ok(heard.length > 0)
   })
 
-  test(`OTP-138 ${kind}: a supervisor brings it back`, async (t) => {
+  test(`OTP-138 ${kind}: a supervisor restarts a peer`, async (t) => {
     const supervisor = await startSupervisor({
       strategy: 'one_for_one',
       children: [peerSpec({ kind, module }, { id: 'it' })],
@@ -188,7 +188,7 @@ for (const kind of ['thread', 'process'] as const) {
   })
 }
 
-test('what crosses is counted on both sides: neither many stops nor many peers leave anything behind', async (t) => {
+test('messages are counted on both sides, and stops and peers leave nothing behind', async (t) => {
   const here = await startActor(defineActor({ name: 'here', init: () => ({}), call: { name: () => 'here' } }))
   t.after(() => here.stop())
   const watches = (): number => processOf(here).monitors?.size ?? 0
@@ -201,7 +201,7 @@ test('what crosses is counted on both sides: neither many stops nor many peers l
   assert.is(watches(), before)
 })
 
-test('OTP-134 calls beyond what may be on its way wait in order, and are refused beyond that', async (t) => {
+test('OTP-134 calls beyond the send limit wait in order, then are refused', async (t) => {
   const peer = await start(t, 'thread')
   const calls = Array.from({ length: 12_000 }, () => peer.call('add', 1, { timeout: 60_000 }))
   const outcomes = await Promise.allSettled(calls)
@@ -215,7 +215,7 @@ test('OTP-134 calls beyond what may be on its way wait in order, and are refused
   assert.ok(sums.length >= 10_000 && refused.every((code) => code === 'MAILBOX_FULL'))
 })
 
-test('a module that is not there, or has no behaviour, is told where the peer is defined or started', async () => {
+test('a missing module fails the definition of a peer, and a wrong one its start', async () => {
   const missing = new URL('./none.js', import.meta.url)
   assert.throws(
     () => definePeer({ kind: 'thread', module: missing }),

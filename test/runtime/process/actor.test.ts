@@ -20,7 +20,7 @@ function counter() {
   })
 }
 
-test('OTP-88 JS-1 one message is handled at a time, also while a handler waits', async (t) => {
+test('OTP-88 JS-1 messages are handled one at a time, async handlers too', async (t) => {
   const notes = new Notes<string>()
   const worker = defineActor({
     name: 'worker',
@@ -41,14 +41,14 @@ test('OTP-88 JS-1 one message is handled at a time, also while a handler waits',
   assert.equal(await notes.next(6), expected)
 })
 
-test('OTP-88 the state is what the last handler left', async (t) => {
+test('OTP-88 a handler sees the state of the handler before', async (t) => {
   const ref = await start(t, counter(), 5)
   ref.cast('add', 2)
   ref.cast('add', 3)
   assert.is(await ref.call('read'), 10)
 })
 
-test('synchronous handlers are run in one go, without a promise for each', async (t) => {
+test('synchronous handlers run in one turn without promises', async (t) => {
   const read = { count: -1 }
   // Where another process takes the processor in the middle, the actor's share of time is over: that proves nothing.
   for (let tries = 0; tries < 50 && read.count !== 500; tries++) {
@@ -66,7 +66,7 @@ test('synchronous handlers are run in one go, without a promise for each', async
   assert.is(read.count, 500)
 })
 
-test('a message that an actor sends itself waits behind those that are there', async (t) => {
+test('a message to itself waits behind earlier ones', async (t) => {
   const notes = new Notes<string>()
   const behaviour = defineActor({
     name: 'echo',
@@ -85,7 +85,7 @@ test('a message that an actor sends itself waits behind those that are there', a
   assert.equal(await notes.next(2), ['from outside', 'to myself'])
 })
 
-test('OTP-86 JS-2 messages of one sender arrive in the order they were sent, whatever their kind', async (t) => {
+test('OTP-86 JS-2 messages of one sender arrive in order, whatever their kind', async (t) => {
   const notes = new Notes<number>()
   const behaviour = defineActor({
     name: 'log',
@@ -107,7 +107,7 @@ test('OTP-86 JS-2 messages of one sender arrive in the order they were sent, wha
   assert.equal(notes.seen, [...Array(90).keys(), 100])
 })
 
-test('OTP-39 a handler that throws ends the actor with that error, and a rejected one does, too', async (t) => {
+test('OTP-39 a handler that throws or rejects ends the actor with that error', async (t) => {
   const crashes = hear(t, 'crash')
   const behaviour = defineActor({
     name: 'fragile',
@@ -132,7 +132,7 @@ test('OTP-39 a handler that throws ends the actor with that error, and a rejecte
   assert.is(crashes.length, 2)
 })
 
-test('an actor that throws what is no error dies like any other', async (t) => {
+test('an actor that throws a non-Error crashes like any other', async (t) => {
   const behaviour = defineActor({
     name: 'odd',
     init: () => ({}),
@@ -157,7 +157,7 @@ test('an actor that throws what is no error dies like any other', async (t) => {
   }
 })
 
-test('OTP-39 ctx.stop ends the actor after its handler, with that reason, and what waits is not handled', async (t) => {
+test('OTP-39 ctx.stop ends the actor after its handler, and drops waiting messages', async (t) => {
   const notes = new Notes<string>()
   const behaviour = defineActor({
     name: 'stopper',

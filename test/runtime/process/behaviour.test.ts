@@ -7,7 +7,7 @@ const test = suite('behaviour')
 
 const good = { name: 'good', init: () => ({}) }
 
-test('a definition that cannot work is refused, naming the field, what was expected and what came', () => {
+test('an invalid definition is refused with the field, the expected and the given', () => {
   const wrong: [unknown, string][] = [
     [undefined, 'definition: expected an object, got undefined'],
     [[], 'definition: expected an object, got an array of 0'],
@@ -43,7 +43,7 @@ test('an unknown field is refused and the known ones are listed', () => {
   )
 })
 
-test('a definition is data: changing it later changes nothing, and many actors start from it', async (t) => {
+test('a definition is copied data, from which many actors start', async (t) => {
   const definition = {
     name: 'counter',
     init: (count: number) => ({ count }),
@@ -57,7 +57,7 @@ test('a definition is data: changing it later changes nothing, and many actors s
   assert.equal([await a.call('read'), await b.call('read')], [1, 2])
 })
 
-test('a stray error ends the actor, or is only told when the behaviour says so', async (t) => {
+test('a stray error crashes the actor, or is reported if so defined', async (t) => {
   t.expectStray(2)
   const strays = hear(t, 'stray')
   const straying = (stray: 'crash' | 'report') =>
@@ -103,14 +103,14 @@ test('every error of the family is one, and keeps code, cause and data', () => {
   assert.is((null as unknown) instanceof CaduceusError, false)
 })
 
-test('an error of another copy of the library is of the family, too', () => {
+test('an error of another library copy is of the family, too', () => {
   const brand = Symbol.for('caduceus.error')
   const foreign = Object.assign(Object.create({ [brand]: true }), { code: 'TIMEOUT' })
   assert.ok(foreign instanceof CaduceusError)
   assert.is(foreign instanceof RuntimeError, false)
 })
 
-test('what a definition leaves out is as documented', () => {
+test('omitted fields of a definition have their documented defaults', () => {
   const { trapExit, mailboxLimit, stray, terminateTimeout } = defineActor({ name: 'x', init: () => ({}) })
   assert.equal([trapExit, mailboxLimit, stray, terminateTimeout], [false, 100_000, 'crash', 5_000])
 })

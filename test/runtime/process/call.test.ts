@@ -51,7 +51,7 @@ function server() {
   return { behaviour, gates, handled }
 }
 
-test('OTP-89 a call answers with what the handler returns, or with what its promise gives', async (t) => {
+test('OTP-89 a call answers with what the handler returns or its promise gives', async (t) => {
   const { behaviour, gates } = server()
   const ref = await start(t, behaviour)
   assert.equal(await ref.call('echo', { any: 'value' }), { any: 'value' })
@@ -61,7 +61,7 @@ test('OTP-89 a call answers with what the handler returns, or with what its prom
   assert.is(await slow, 'slowly')
 })
 
-test('OTP-89 a call rejects with TIMEOUT after 5000 ms, or after its own time, and says who was asked for what', async (t) => {
+test('OTP-89 a call rejects with TIMEOUT after 5000 ms or its own time, with details', async (t) => {
   const clock = createFakeClock()
   const { behaviour, gates } = server()
   const ref = await start(t, behaviour, undefined, { clock })
@@ -87,7 +87,7 @@ test('OTP-89 a call rejects with TIMEOUT after 5000 ms, or after its own time, a
   gates[0]?.resolve('late')
 })
 
-test('OTP-90 after a timeout the server works on, and its late reply reaches nobody', async (t) => {
+test('OTP-90 after a timeout the server works on, and its reply is dropped', async (t) => {
   const clock = createFakeClock()
   const { behaviour, gates } = server()
   const ref = await start(t, behaviour, undefined, { clock })
@@ -100,7 +100,7 @@ test('OTP-90 after a timeout the server works on, and its late reply reaches nob
   await rejection(call, 'TIMEOUT')
 })
 
-test('OTP-90 a call whose caller gave up before it was begun is not begun', async (t) => {
+test('OTP-90 a call aborted before it begins is not handled', async (t) => {
   const clock = createFakeClock()
   const { behaviour, gates, handled } = server()
   const ref = await start(t, behaviour, undefined, { clock })
@@ -114,7 +114,7 @@ test('OTP-90 a call whose caller gave up before it was begun is not begun', asyn
   assert.equal(handled.seen, ['first'])
 })
 
-test('OTP-89 a call to a dead actor rejects with NOPROC, was not sent, and may be tried again', async (t) => {
+test('OTP-89 a call to a dead actor rejects with NOPROC, unsent and retryable', async (t) => {
   const ref = await start(t, server().behaviour)
   ref.exit(shutdown)
   const error = await rejection(ref.call('echo', 1), 'NOPROC')
@@ -122,7 +122,7 @@ test('OTP-89 a call to a dead actor rejects with NOPROC, was not sent, and may b
   assert.equal(error.data, { actor: 'server', call: 'echo', reason: shutdown, sent: false })
 })
 
-test('OTP-99 JS-7 all callers get the reason at once when the server dies: handled, deferred, still waiting', async (t) => {
+test('OTP-99 JS-7 all pending callers get the reason at once when the server dies', async (t) => {
   const clock = createFakeClock()
   const { behaviour } = server()
   const host = await startHost(t, { trapExit: true, clock })
@@ -140,7 +140,7 @@ test('OTP-99 JS-7 all callers get the reason at once when the server dies: handl
   assert.is(clock.pending, 0)
 })
 
-test('OTP-99 a caller gets the error of the crash it caused as the cause, also through terminate', async (t) => {
+test('OTP-99 the caller gets the crash it caused as the cause, also by terminate', async (t) => {
   const cause = new Error('broken')
   const { behaviour } = server()
   const host = await startHost(t, { trapExit: true })
@@ -153,7 +153,7 @@ test('OTP-99 a caller gets the error of the crash it caused as the cause, also t
   }
 })
 
-test('OTP-89 an actor that calls itself from a handler, or from init, is refused with CALLING_SELF', async (t) => {
+test('OTP-89 an actor that calls itself in a handler or init gets CALLING_SELF', async (t) => {
   const behaviour = defineActor({
     name: 'narcissus',
     async init(_: undefined, ctx) {
@@ -187,7 +187,7 @@ test('an actor may call itself from a callback between two messages', async (t) 
   assert.equal(await replies.next(1), ['echo'])
 })
 
-test('a call that is refused by the handler rejects with that very error, and the server goes on', async (t) => {
+test('a call rejected by the handler rejects with that error, and the actor goes on', async (t) => {
   const ref = await start(t, server().behaviour)
   const error = new Error('no such account')
   assert.is(await ref.call('no', error).catch((reason: unknown) => reason), error)
@@ -197,7 +197,7 @@ test('a call that is refused by the handler rejects with that very error, and th
   assert.is(await ref.call('echo', 'alive'), 'alive')
 })
 
-test('OTP-101 a call is a promise: many can be made at once and be waited for later, in any order', async (t) => {
+test('OTP-101 calls are promises: many run at once and are awaited in any order', async (t) => {
   const { behaviour, gates } = server()
   const ref = await start(t, behaviour)
   const [slow, quick] = [ref.call('slow', 1), ref.call('echo', 2)]
@@ -207,7 +207,7 @@ test('OTP-101 a call is a promise: many can be made at once and be waited for la
   assert.is(await slow, 'first')
 })
 
-test('wrong names and options are refused before anything is sent, saying what was expected', async (t) => {
+test('wrong names and options of calls and casts are refused before sending', async (t) => {
   const ref = await start(t, server().behaviour)
   const untyped = ref as unknown as {
     call(name: unknown, input?: unknown, options?: unknown): Promise<unknown>
@@ -228,7 +228,7 @@ test('wrong names and options are refused before anything is sent, saying what w
   assert.is(await ref.call('echo', 'alive'), 'alive')
 })
 
-test('calls without a limit wait as long as it takes', async (t) => {
+test('a call with an infinite timeout waits as long as it takes', async (t) => {
   const clock = createFakeClock()
   const { behaviour, gates } = server()
   const ref = await start(t, behaviour, undefined, { clock })
@@ -239,7 +239,7 @@ test('calls without a limit wait as long as it takes', async (t) => {
   assert.is(await call, 'at last')
 })
 
-test('no rejection of a promise that the runtime handed out is ever unhandled', async (t) => {
+test('no promise of the runtime causes an unhandled rejection', async (t) => {
   const clock = createFakeClock()
   const { behaviour } = server()
   const host = await startHost(t, { trapExit: true, clock })

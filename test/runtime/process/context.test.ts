@@ -8,7 +8,7 @@ import { zombie } from '../_zombie.js'
 
 const test = suite('context')
 
-test('JS-6 every method of the context of a dead incarnation is refused with ACTOR_DEAD, and that is counted', async (t) => {
+test('JS-6 each ctx method of a dead incarnation throws ACTOR_DEAD and is counted', async (t) => {
   const host = await startHost(t)
   const other = await startHost(t)
   const monitor = host.ctx.monitor(other.ref)
@@ -35,7 +35,7 @@ test('JS-6 every method of the context of a dead incarnation is refused with ACT
   assert.is(other.ref.alive, true)
 })
 
-test('JS-6 what a handler of a dead incarnation sends, stops or names has no effect on others', async (t) => {
+test('JS-6 sends, stops and names of a dead incarnation have no effect', async (t) => {
   const host = await startHost(t, { trapExit: true })
   const other = await startHost(t, { registry: host.ctx.registry })
   const { registry } = host.ctx
@@ -70,7 +70,7 @@ test('JS-6 what a handler of a dead incarnation sends, stops or names has no eff
   assert.equal([registry.whereis('mine'), target.alive], [undefined, true])
 })
 
-test('a handler of a dead incarnation that rejects is of no consequence', async (t) => {
+test('a late rejection of a dead incarnation is ignored', async (t) => {
   const crashes = hear(t, 'crash')
   const { behaviour, die } = zombie(() => 'done')
   const gate = deferred<never>()
@@ -85,7 +85,7 @@ test('a handler of a dead incarnation that rejects is of no consequence', async 
   assert.equal([failed.reason?.type, crashes.length], ['killed', 0])
 })
 
-test('what an actor owns is released when it ends, newest first, whether that takes time or not', async (t) => {
+test('resources of an actor are released at its end, newest first, async ones too', async (t) => {
   const notes = new Notes<string>()
   const host = await startHost(t)
   const { ctx } = host
@@ -117,7 +117,7 @@ test('what an actor owns is released when it ends, newest first, whether that ta
   ])
 })
 
-test('a resource that cannot be released is reported, and the others are still released', async (t) => {
+test('a resource that fails to release is reported, and the others are released', async (t) => {
   const notices = hear(t, 'notice')
   const host = await startHost(t)
   const notes = new Notes<string>()
@@ -139,7 +139,7 @@ test('a resource that cannot be released is reported, and the others are still r
   )
 })
 
-test('releasing is waited for at most 5 s, and what took longer is reported', async (t) => {
+test('a release has at most 5 s, and a slower one is reported', async (t) => {
   const clock = createFakeClock()
   const notices = hear(t, 'notice')
   const host = await startHost(t, { clock })
@@ -156,7 +156,7 @@ test('releasing is waited for at most 5 s, and what took longer is reported', as
   )
 })
 
-test('what owns may still send while it is released, as a last will', async (t) => {
+test('a resource may send messages while it is released', async (t) => {
   const other = await startHost(t)
   const host = await startHost(t)
   const child = await startHost(t, { under: other.ctx })
@@ -194,7 +194,7 @@ test('own refuses what cannot be released', async (t) => {
   }
 })
 
-test('ctx.signal is one signal, aborted when the actor ends, with why', async (t) => {
+test('ctx.signal is aborted once with the exit reason', async (t) => {
   const host = await startHost(t)
   const { signal } = host.ctx
   assert.is(host.ctx.signal, signal)
@@ -228,7 +228,7 @@ test('a throw in a listener of ctx.signal is reported, and harms nobody', async 
   )
 })
 
-test('ctx.bind carries the actor into a listener: its throw is the crash of the actor, not of the emitter', async (t) => {
+test('ctx.bind makes a throw in a listener a crash of the actor, not of the emitter', async (t) => {
   const shared = new EventEmitter()
   const host = await startHost(t)
   const error = new Error('in a listener')
@@ -246,7 +246,7 @@ test('ctx.bind carries the actor into a listener: its throw is the crash of the 
   assert.equal(heard.seen, [1, -1])
 })
 
-test('ctx.self and ctx.registry stay readable, so that a dead incarnation can say who it was', async (t) => {
+test('ctx.self and ctx.registry stay readable in a dead incarnation', async (t) => {
   const host = await startHost(t)
   const { registry } = host.ctx
   host.ref.kill()

@@ -5,7 +5,7 @@ import { deferred, Notes, start, turn } from '../_actors.js'
 
 const test = suite('continue')
 
-test('OTP-93 what init continues with runs before messages that came meanwhile', async (t) => {
+test('OTP-93 continuations of init run before waiting messages', async (t) => {
   const gate = deferred()
   const notes = new Notes<string>()
   const behaviour = defineActor({
@@ -28,7 +28,7 @@ test('OTP-93 what init continues with runs before messages that came meanwhile',
   assert.equal(await notes.next(3), ['continued', 'early', 'late'])
 })
 
-test('OTP-93 what a handler continues with runs right after it, in order, and may continue again', async (t) => {
+test('OTP-93 continuations run right after their handler, in order, and may nest', async (t) => {
   const notes = new Notes<string>()
   const behaviour = defineActor({
     name: 'steps',
@@ -54,7 +54,7 @@ test('OTP-93 what a handler continues with runs right after it, in order, and ma
   assert.equal(await notes.next(5), ['zero', 'one', 'two', 'three', 'queued'])
 })
 
-test('a hundred thousand continuations in a row neither overflow the stack nor starve the event loop', async (t) => {
+test('a hundred thousand continuations neither overflow the stack nor starve the loop', async (t) => {
   const done = deferred<number>()
   const behaviour = defineActor({
     name: 'chain',
@@ -79,7 +79,7 @@ test('a hundred thousand continuations in a row neither overflow the stack nor s
   assert.ok((await done.promise) > 0)
 })
 
-test('a continuation asked for by a timer between two messages runs without waiting for a message', async (t) => {
+test('a continuation requested by a timer runs without waiting for a message', async (t) => {
   const notes = new Notes<string>()
   const behaviour = defineActor({
     name: 'timed',

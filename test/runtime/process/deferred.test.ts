@@ -30,7 +30,7 @@ test('OTP-91 a reply may be given later, while the server handles other messages
   assert.is(await reply, 42)
 })
 
-test('OTP-91 a second reply is dropped, in whatever order they come', async (t) => {
+test('OTP-91 a second reply is dropped, in either order', async (t) => {
   const given = new Notes<Deferred<number>>()
   const behaviour = defineActor({
     name: 'twice',
@@ -60,7 +60,7 @@ test('OTP-91 a second reply is dropped, in whatever order they come', async (t) 
   assert.is(await ref.call('atOnce'), 1)
 })
 
-test('OTP-91 JS-6 a reply given after the actor has died, or after the caller gave up, is dropped', async (t) => {
+test('OTP-91 JS-6 a reply after the death of the actor or the timeout is dropped', async (t) => {
   const clock = createFakeClock()
   const given = new Notes<Deferred<number>>()
   const behaviour = defineActor({

@@ -38,7 +38,7 @@ for (const [how, kill] of [
   ['stopped', false],
   ['killed', true],
 ] as const) {
-  test(`a timer that outlives its tree keeps no hold on it: ${how}`, async (t) => {
+  test(`a timer that outlives its tree does not retain it: ${how}`, async (t) => {
     const timers: NodeJS.Timeout[] = []
     const hold = (): unknown => timers.push(setTimeout(noop, 1_000_000))
     t.after(() => timers.forEach(clearTimeout))
@@ -49,7 +49,7 @@ for (const [how, kill] of [
   })
 }
 
-test('a promise that is never settled keeps no hold on the tree it was made in', async () => {
+test('a pending promise does not retain the tree it was made in', async () => {
   const promises: Promise<void>[] = []
   const weak = await startAndStop(() => promises.push(new Promise<void>(noop).then()), false)
   assert.equal(await stillThere(weak), [])

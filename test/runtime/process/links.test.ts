@@ -6,7 +6,7 @@ import { ended, Notes, startHost, thrown, turn } from '../_actors.js'
 
 const test = suite('links')
 
-test('OTP-82 a link is symmetric: either end takes the other along', async (t) => {
+test('OTP-82 a link is symmetric: either exit reaches the other', async (t) => {
   for (const first of [0, 1]) {
     const hosts = [await startHost(t), await startHost(t)] as const
     hosts[0].ctx.link(hosts[1].ref)
@@ -17,7 +17,7 @@ test('OTP-82 a link is symmetric: either end takes the other along', async (t) =
   }
 })
 
-test('OTP-82 a link is idempotent: linked twice, one exit arrives, and one unlink takes it away', async (t) => {
+test('OTP-82 a link is idempotent: one exit arrives, and one unlink removes it', async (t) => {
   const watcher = await startHost(t, { trapExit: true })
   const once = await startHost(t)
   watcher.ctx.link(once.ref)
@@ -35,7 +35,7 @@ test('OTP-82 a link is idempotent: linked twice, one exit arrives, and one unlin
   assert.is(watcher.exits.seen.length, 1)
 })
 
-test('OTP-82 whoever outlives a link keeps nothing of the one who has ended', async (t) => {
+test('OTP-82 the survivor of a link retains nothing of the other', async (t) => {
   const watcher = await startHost(t, { trapExit: true })
   for (let round = 0; round < 3; round++) {
     const other = await startHost(t)
@@ -63,7 +63,7 @@ test('OTP-82 after unlink no exit comes through that link, either way', async (t
   assert.equal(b.ref.reason, shutdown)
 })
 
-test('OTP-82 linking to a dead process is noproc: an exit message when trapping, the end otherwise', async (t) => {
+test('OTP-82 linking to a dead process is noproc: a message if trapping, else an exit', async (t) => {
   const dead = await startHost(t)
   dead.ref.kill()
   const trapping = await startHost(t, { trapExit: true })
@@ -75,7 +75,7 @@ test('OTP-82 linking to a dead process is noproc: an exit message when trapping,
   assert.equal(plain.ref.reason, noproc)
 })
 
-test('OTP-83 an abnormal end goes through links unchanged, shutdown as well; normal does not', async (t) => {
+test('OTP-83 abnormal exits and shutdown cross links unchanged; normal does not', async (t) => {
   const [a, b, c] = [await startHost(t), await startHost(t), await startHost(t)]
   a.ctx.link(b.ref)
   b.ctx.link(c.ref)
@@ -127,7 +127,7 @@ test('OTP-84 the exit of the parent is never a message: it ends the actor', asyn
   }
 })
 
-test('OTP-86 JS-2 what a process sent before it died is seen before its exit', async (t) => {
+test('OTP-86 JS-2 messages of a process arrive before its exit signal', async (t) => {
   const order = new Notes<unknown>()
   const receiver = defineActor({
     name: 'receiver',
@@ -155,7 +155,7 @@ test('OTP-86 JS-2 what a process sent before it died is seen before its exit', a
   assert.equal(await order.next(3), ['first', 'second', 'crash'])
 })
 
-test('an exit goes through a chain of 20,000 linked actors without overflowing the stack', async (t) => {
+test('an exit passes a chain of 20,000 linked actors without a stack overflow', async (t) => {
   const host = await startHost(t, { trapExit: true })
   const link = defineActor({
     name: 'link',
@@ -176,7 +176,7 @@ test('an exit goes through a chain of 20,000 linked actors without overflowing t
   assert.is(exits.length, 20_000)
 })
 
-test('what is no reference is refused, naming what came', async (t) => {
+test('a wrong reference is refused with what was given', async (t) => {
   const host = await startHost(t)
   const wrong = { id: 1 } as never
   const message = 'expected a reference to a process, got an object with keys [id]'

@@ -60,7 +60,7 @@ test('OTP-100 multiCast tells how many took the message', async (t) => {
   assert.is(await refs[1]?.call('read'), 7)
 })
 
-test('OTP-77 a partition supervisor runs equal children and a key always finds the same one', async (t) => {
+test('OTP-77 a partition supervisor maps a key to the same one of equal children', async (t) => {
   const registry = new Registry()
   const spec = partitionSupervisorSpec({
     name: 'counters',
@@ -161,7 +161,7 @@ test('OTP-105 match, unregister by value and meta', async (t) => {
   assert.is(topics.getMeta('owner'), 'ops')
 })
 
-test('OTP-109 a topic is no name: nothing under it is found by the registry of names', async (t) => {
+test('OTP-109 topics are not found by the registry of names', async (t) => {
   const [a] = await startCounters(t, 1)
   if (a === undefined) throw new Error('one was started')
   const registry = new Registry()
@@ -171,7 +171,7 @@ test('OTP-109 a topic is no name: nothing under it is found by the registry of n
   for (const way of ['named', 'send', 'cast', 'call', 'whereis']) assert.not(way in topics, way)
 })
 
-test('OTP-106 dispatch hands out everybody at once and is silent for nobody', async (t) => {
+test('OTP-106 dispatch gives all members at once and skips an empty topic', async (t) => {
   const [a, b] = await startCounters(t, 1, 2)
   if (a === undefined || b === undefined) throw new Error('two were started')
   const topics = new TopicRegistry()
@@ -195,7 +195,7 @@ test('OTP-107 listeners hear of registrations and of deaths', async (t) => {
   assert.equal(heard, ['register', 'unregister'])
 })
 
-test('OTP-108 a lock lets one in at a time, and is given back on a throw and on death', async (t) => {
+test('OTP-108 a lock admits one at a time and is released on throw and death', async (t) => {
   const [a, b] = await startCounters(t, 1, 2)
   if (a === undefined || b === undefined) throw new Error('two were started')
   const topics = new TopicRegistry()

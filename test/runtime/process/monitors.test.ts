@@ -5,7 +5,7 @@ import { hear, Notes, startHost, turn } from '../_actors.js'
 
 const test = suite('monitors')
 
-test('OTP-85 JS-3 each monitor gives its own DOWN exactly once, with process and reason', async (t) => {
+test('OTP-85 JS-3 each monitor gives one DOWN with process and reason', async (t) => {
   const [watcher, target] = [await startHost(t), await startHost(t)]
   const monitors = [watcher.ctx.monitor(target.ref), watcher.ctx.monitor(target.ref)]
   const reason = crash(new Error('broken'))
@@ -21,7 +21,7 @@ test('OTP-85 JS-3 each monitor gives its own DOWN exactly once, with process and
   assert.ok(downs.every((down) => down.process === target.ref && down.reason === reason))
 })
 
-test('OTP-85 a monitor is one-way: the end of the watcher is nothing to the watched', async (t) => {
+test('OTP-85 a monitor is one-way: the watched ignores the watcher', async (t) => {
   const [watcher, target] = [await startHost(t), await startHost(t)]
   watcher.ctx.monitor(target.ref)
   watcher.ref.kill()
@@ -39,7 +39,7 @@ test('OTP-85 monitoring a dead process gives noproc at once', async (t) => {
   assert.equal([down?.monitor === monitor, down?.reason], [true, noproc])
 })
 
-test('OTP-85 after demonitor no DOWN comes, not even one that is already in the mailbox', async (t) => {
+test('OTP-85 after demonitor no DOWN comes, not even one in the mailbox', async (t) => {
   const [watcher, target] = [await startHost(t), await startHost(t)]
   const early = watcher.ctx.monitor(target.ref)
   watcher.ctx.demonitor(early)
@@ -55,7 +55,7 @@ test('OTP-85 after demonitor no DOWN comes, not even one that is already in the 
   assert.equal([down?.monitor === kept, watcher.downs.seen.length], [true, 1])
 })
 
-test('OTP-86 JS-2 what a process sent before it died is seen before its DOWN', async (t) => {
+test('OTP-86 JS-2 messages of a process arrive before its DOWN', async (t) => {
   const order = new Notes<unknown>()
   const host = await startHost(t, { trapExit: true })
   const receiver = defineActor({
@@ -105,7 +105,7 @@ test('a DOWN that nobody handles is reported and the actor goes on', async (t) =
   )
 })
 
-test('OTP-85 onExit calls back exactly once, with noproc if the process had ended, and not after it was taken back', async (t) => {
+test('OTP-85 onExit calls back once, with noproc for an ended process, unless undone', async (t) => {
   const target = await startHost(t)
   const reasons = new Notes<[string, unknown]>()
   target.ref.onExit((reason) => reasons.add(['first', reason]))
@@ -122,7 +122,7 @@ test('OTP-85 onExit calls back exactly once, with noproc if the process had ende
   ])
 })
 
-test('a callback of onExit that throws fails whoever watches, and all others are still told', async (t) => {
+test('a throwing onExit callback fails its owner, and all others are called', async (t) => {
   const strays = hear(t, 'stray')
   const [watcher, target, friend] = [await startHost(t), await startHost(t), await startHost(t)]
   const error = new Error('in the callback')
@@ -145,7 +145,7 @@ test('a callback of onExit that throws fails whoever watches, and all others are
   )
 })
 
-test('a monitor of somebody who has died is given up by the watched process', async (t) => {
+test('the monitor of a dead watcher is removed', async (t) => {
   const target = await startHost(t)
   const fired: Monitor[] = []
   for (let i = 0; i < 3; i++) {

@@ -63,7 +63,7 @@ async function supervise(t: TestContext, behaviour: ReturnType<typeof service>['
   return { clock, registry, tree, named, crashIt }
 }
 
-test('OTP-102 a name finds each new incarnation, where a reference stays dead', async (t) => {
+test('OTP-102 a name finds each new incarnation, a reference does not', async (t) => {
   const { behaviour, starts } = service()
   const { named, crashIt } = await supervise(t, behaviour)
   const first = named.current
@@ -75,7 +75,7 @@ test('OTP-102 a name finds each new incarnation, where a reference stays dead', 
   await rejection(first?.call('which') ?? Promise.resolve(), 'NOPROC')
 })
 
-test('a call by name that finds the name between two incarnations waits for the next, through failed starts', async (t) => {
+test('a call by name waits between incarnations, also through failed starts', async (t) => {
   const { behaviour, starts } = service()
   const { named, registry, crashIt } = await supervise(t, behaviour)
   await crashIt()
@@ -90,7 +90,7 @@ test('a call by name that finds the name between two incarnations waits for the 
   assert.is(await up, named.current)
 })
 
-test('a name held below a supervised actor waits through the restart of that actor, whoever of the two crashed', async (t) => {
+test('a name held below a supervised actor waits through a restart of either', async (t) => {
   const gates = new Notes<() => void>()
   const helper = defineActor({
     name: 'helper',
@@ -125,7 +125,7 @@ test('a name held below a supervised actor waits through the restart of that act
   await rejection(named.call('which'), 'GAVE_UP')
 })
 
-test('one deadline covers waiting for the name and for the reply, by the clock of the tree', async (t) => {
+test('one deadline on the clock of the tree covers waiting for name and reply', async (t) => {
   const { behaviour, starts } = service()
   const { named, registry, clock, crashIt } = await supervise(t, behaviour)
   await crashIt()
@@ -157,7 +157,7 @@ test('a call by name whose name does not come up in time was not sent', async (t
   assert.equal(error.data, { name: 'service', ms: 50, sent: false })
 })
 
-test('a call by name that has reached its actor fails with EXITED when that dies: it is not sent twice', async (t) => {
+test('a call by name that reached its actor fails with EXITED and is not resent', async (t) => {
   const { behaviour, starts } = service()
   const { named, crashIt } = await supervise(t, behaviour)
   const call = named.call('later')
@@ -167,7 +167,7 @@ test('a call by name that has reached its actor fails with EXITED when that dies
   assert.equal([error.retryable, (error.data as { sent: boolean }).sent], [true, true])
 })
 
-test('once the supervisor has given up, waiting and new calls fail with GAVE_UP and the reason', async (t) => {
+test('after the supervisor gave up, calls by name fail with GAVE_UP and the reason', async (t) => {
   const { behaviour, starts } = service()
   const { named, registry, tree, crashIt } = await supervise(t, behaviour, 1)
   await crashIt()
@@ -183,7 +183,7 @@ test('once the supervisor has given up, waiting and new calls fail with GAVE_UP 
   assert.equal([named.current, named.cast('fail')], [undefined, false])
 })
 
-test('OTP-92 a name nobody ever had: calls reject with NOPROC, casts are dropped, send throws', async () => {
+test('OTP-92 unknown name: calls reject with NOPROC, casts drop, send throws', async () => {
   const { behaviour } = service()
   const named = new Registry().named<typeof behaviour>('nobody')
   await rejection(named.call('which'), 'NOPROC')
@@ -191,7 +191,7 @@ test('OTP-92 a name nobody ever had: calls reject with NOPROC, casts are dropped
   thrown(() => named.send('hello'), 'NOPROC')
 })
 
-test('OTP-89 an actor that calls itself by name is refused, in a handler as well as in init', async (t) => {
+test('OTP-89 an actor that calls itself by name is refused, in init too', async (t) => {
   const registry = new Registry()
   const behaviour = defineActor({
     name: 'narcissus',

@@ -31,7 +31,7 @@ test('OTP-102 a name is starting, then up, then ended with the reason', async (t
   assert.equal([registry.whereis('slow'), registry.names()], [undefined, []])
 })
 
-test('OTP-103 a name that a living process holds is refused with ALREADY_STARTED, also to the holder', async (t) => {
+test('OTP-103 a name of a living process is refused with ALREADY_STARTED', async (t) => {
   const host = await startHost(t)
   const other = await startHost(t)
   const { registry } = host.ctx
@@ -44,7 +44,7 @@ test('OTP-103 a name that a living process holds is refused with ALREADY_STARTED
   assert.equal(registry.names(), ['one', 'two'])
 })
 
-test('OTP-87 a name can be taken again once its holder is dead, and all its names are free', async (t) => {
+test('OTP-87 all names of a dead process are free', async (t) => {
   const [host, other] = [await startHost(t), await startHost(t)]
   const { registry } = host.ctx
   registry.register('one', host.ref)
@@ -55,7 +55,7 @@ test('OTP-87 a name can be taken again once its holder is dead, and all its name
   assert.equal([registry.whereis('one') === other.ref, registry.state('two').state], [true, 'ended'])
 })
 
-test('OTP-87 OTP-104 a name is free by the time a DOWN or an EXIT is seen', async (t) => {
+test('OTP-87 OTP-104 a name is free when DOWN or EXIT arrives', async (t) => {
   const registry = new Registry()
   const holder = await startHost(t, { registry })
   registry.register('one', holder.ref)
@@ -79,7 +79,7 @@ test('OTP-87 OTP-104 a name is free by the time a DOWN or an EXIT is seen', asyn
   assert.equal(await seen.next(3), ['ended', 'ended', 'ended'])
 })
 
-test('OTP-105 a name that is taken back is unknown again, and can be given anew', async (t) => {
+test('OTP-105 an unregistered name is unknown and can be reused', async (t) => {
   const host = await startHost(t)
   const { registry } = host.ctx
   registry.register('one', host.ref)
@@ -93,7 +93,7 @@ test('OTP-105 a name that is taken back is unknown again, and can be given anew'
   assert.is(registry.state('one').state, 'ended')
 })
 
-test('a name that an actor takes in its init is up when that init is done', async (t) => {
+test('a name registered in init is up when init is done', async (t) => {
   const host = await startHost(t)
   const { registry } = host.ctx
   const gate = deferred()

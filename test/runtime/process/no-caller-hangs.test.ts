@@ -81,7 +81,7 @@ const step = fc.oneof(
 )
 
 test(
-  `in ${runs} random lives every call, task and watch settles exactly once`,
+  `in ${runs} random runs every call, task and watch settles once`,
   async () => {
     await fc.assert(
       fc.asyncProperty(fc.boolean(), fc.integer({ min: 0, max: 4 }), fc.array(step, { maxLength: 30 }), live),

@@ -32,7 +32,7 @@ function listener(t: TestContext): { init(ctx: ActorContext): Promise<void>; con
   }
 }
 
-test('OTP-87 a crash frees the port before the next incarnation listens on it, open connections or not', async (t) => {
+test('OTP-87 a crash frees the port before the next incarnation listens', async (t) => {
   const log = new Recorder()
   const crashes = gather(t, 'crash')
   const { init, connected } = listener(t)
@@ -52,7 +52,7 @@ test('OTP-87 a crash frees the port before the next incarnation listens on it, o
   await tree.stop()
 })
 
-test('OTP-87 the kill of a supervisor frees the ports of its children before it starts again', async (t) => {
+test('OTP-87 a killed supervisor frees the ports of its children before it restarts', async (t) => {
   const log = new Recorder()
   const reports = gather(t, 'supervisor')
   const { init, connected } = listener(t)

@@ -5,7 +5,7 @@ import { rejection, start } from '../_actors.js'
 
 const test = suite('starts with thenables')
 
-test('an init whose thenable throws, or rejects and then throws, leads to one end of the start', async (t) => {
+test('an init thenable that throws, or rejects and throws, fails the start once', async (t) => {
   const thenables: PromiseLike<object>[] = [
     {
       // biome-ignore lint/suspicious/noThenProperty: such objects are what this is about.

@@ -30,7 +30,7 @@ function starting(init: (ctx: ActorContext) => unknown, terminate?: () => void) 
   })
 }
 
-test('OTP-11 OTP-12 a start resolves with the reference once init is done, at once or later', async (t) => {
+test('OTP-11 OTP-12 a start resolves with the reference once init is done', async (t) => {
   const gate = deferred()
   const soon = await start(
     t,
@@ -56,7 +56,7 @@ test('OTP-11 OTP-12 a start resolves with the reference once init is done, at on
   assert.is(await (await later).call('ping'), 'pong')
 })
 
-test('OTP-12 OTP-16 an init that throws or rejects fails the start with what it threw as the cause', async (t) => {
+test('OTP-12 OTP-16 an init that throws or rejects fails the start with that cause', async (t) => {
   const crashes = hear(t, 'crash')
   const host = await startHost(t, { trapExit: true })
   const cause = new Error('no configuration')
@@ -84,7 +84,7 @@ test('OTP-12 OTP-16 an init that throws or rejects fails the start with what it 
   )
 })
 
-test('OTP-14 OTP-16 an init that answers ignore declines the start, and the process ends with normal', async (t) => {
+test('OTP-14 OTP-16 an init that ignores declines the start and exits normally', async (t) => {
   const host = await startHost(t, { trapExit: true })
   for (const init of [() => ignore, async () => ignore])
     await rejection(host.ctx.start(starting(init)), 'IGNORED')
@@ -95,7 +95,7 @@ test('OTP-14 OTP-16 an init that answers ignore declines the start, and the proc
   )
 })
 
-test('an init that fails because a child of it declined has failed, and leaves nothing behind', async (t) => {
+test('an init that fails because its child declined has failed and leaves nothing', async (t) => {
   const host = await startHost(t, { trapExit: true })
   const behaviour = starting((ctx) => ctx.start(starting(() => ignore)))
   const error = await rejection(host.ctx.start(behaviour), 'START_FAILED')
@@ -104,7 +104,7 @@ test('an init that fails because a child of it declined has failed, and leaves n
   assert.is(exit?.reason.type, 'crash')
 })
 
-test('OTP-16 an init that stops fails the start with that reason, without terminate', async (t) => {
+test('OTP-16 ctx.stop in init fails the start with that reason', async (t) => {
   const host = await startHost(t, { trapExit: true })
   const notes = new Notes<string>()
   const behaviour = starting(
@@ -121,7 +121,7 @@ test('OTP-16 an init that stops fails the start with that reason, without termin
   assert.equal(notes.seen, [])
 })
 
-test('OTP-17 an init that takes too long is killed and the start fails with START_TIMEOUT', async (t) => {
+test('OTP-17 an init that takes too long is killed with START_TIMEOUT', async (t) => {
   const clock = createFakeClock()
   const host = await startHost(t, { clock })
   const started: ActorRef[] = []
@@ -145,7 +145,7 @@ test('OTP-17 an init that takes too long is killed and the start fails with STAR
   assert.is(clock.pending, 0)
 })
 
-test('an init that finishes after its start has failed changes nothing', async () => {
+test('an init that finishes after a failed start changes nothing', async () => {
   const clock = createFakeClock()
   const gates = [deferred<object>(), deferred<object>()]
   const refs: ActorRef[] = []
@@ -167,7 +167,7 @@ test('an init that finishes after its start has failed changes nothing', async (
   )
 })
 
-test('an actor that is ended during init fails the start at once, with the reason', async (t) => {
+test('an actor killed during init fails the start with the reason', async (t) => {
   const host = await startHost(t, { trapExit: true })
   const refs = new Notes<ActorRef>()
   const hanging = starting((ctx) => {
@@ -190,7 +190,7 @@ test('an actor that is ended during init fails the start at once, with the reaso
   }
 })
 
-test('a failed start has released what init had taken before it rejects', async (t) => {
+test('a failed start releases resources of init before it rejects', async (t) => {
   const host = await startHost(t, { trapExit: true })
   const notes = new Notes<string>()
   const takes = (then: (ctx: ActorContext) => unknown) =>
@@ -216,7 +216,7 @@ test('a failed start has released what init had taken before it rejects', async 
   )
 })
 
-test('JS-4 a supervisor starts its children one after the other, in order, and stops them in reverse order', async () => {
+test('JS-4 children start one by one in order and stop in reverse order', async () => {
   const notes = new Notes<string>()
   const child = (id: string) => {
     const behaviour = defineActor({
@@ -243,7 +243,7 @@ test('JS-4 a supervisor starts its children one after the other, in order, and s
   assert.equal(notes.seen, [...up, 'b stops', 'b is gone', 'a stops', 'a is gone'])
 })
 
-test('OTP-19 a name that is taken refuses the newcomer and leaves the holder alone', async (t) => {
+test('OTP-19 a taken name fails the newcomer and spares the holder', async (t) => {
   const host = await startHost(t)
   const inits = new Notes<string>()
   const behaviour = starting(() => {
@@ -270,7 +270,7 @@ test('a child ends with its parent, however the parent ends', async (t) => {
   }
 })
 
-test('wrong behaviours and options are refused, naming the field, what was expected and what came', async (t) => {
+test('invalid behaviours and options are refused with field, expected and given', async (t) => {
   const host = await startHost(t)
   const good = starting(() => ({}))
   const attempt = (behaviour: unknown, options?: unknown) =>
@@ -299,7 +299,7 @@ test('wrong behaviours and options are refused, naming the field, what was expec
   assert.is(host.ref.alive, true)
 })
 
-test('an actor whose init fails as the start of another one does is reported itself', async (t) => {
+test('an init that throws START_FAILED is reported as its own crash', async (t) => {
   const crashes = hear(t, 'crash')
   const behaviour = defineActor({
     name: 'starter',

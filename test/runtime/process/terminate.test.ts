@@ -53,7 +53,7 @@ test('OTP-96 terminate runs on a stop that the actor asks for, and on an error',
   assert.equal(notes.seen, ['shutdown', 'crash: broken'])
 })
 
-test('OTP-96 terminate runs on the end of the parent only when exits are trapped', async (t) => {
+test('OTP-96 terminate runs on parent exit only when trapping exits', async (t) => {
   const notes = new Notes<string>()
   const host = await startHost(t)
   const plain = await host.ctx.start(mortal(new Notes()))
@@ -79,7 +79,7 @@ test('OTP-96 OTP-38 terminate is never run on a kill, which cannot be trapped', 
   assert.equal(notes.seen, [])
 })
 
-test('OTP-97 stop waits for the messages before it and for terminate, and answers the reason', async (t) => {
+test('OTP-97 stop waits for earlier messages and terminate, and answers the reason', async (t) => {
   const gate = deferred()
   const notes = new Notes<string>()
   const ref = await start(
@@ -99,7 +99,7 @@ test('OTP-97 stop ends an actor with the reason normal unless told otherwise', a
   assert.equal(await ref.stop(), normal)
 })
 
-test('OTP-97 stopping a child with the default reason leaves its parent alone', async (t) => {
+test('OTP-97 a child stopped as normal does not stop its parent', async (t) => {
   const host = await startHost(t)
   const child = await host.ctx.start(mortal(new Notes()))
   await child.stop()
@@ -112,7 +112,7 @@ test('OTP-97 stop of a dead actor rejects with NOPROC', async (t) => {
   await rejection(ref.stop(), 'NOPROC')
 })
 
-test('OTP-97 stop answers the reason it really ended with when that is another one', async (t) => {
+test('OTP-97 stop resolves with the actual exit reason', async (t) => {
   const error = new Error('in terminate')
   const behaviour = mortal(new Notes(), {}, () => {
     throw error
@@ -135,7 +135,7 @@ test('OTP-97 stop gives up waiting after its timeout while the actor goes on end
   assert.equal(await ended(ref), normal)
 })
 
-test('OTP-97 a stop that finds the actor in a long handler waits for that handler', async (t) => {
+test('OTP-97 a stop waits for the handler that is running', async (t) => {
   const gate = deferred()
   const notes = new Notes<string>()
   const behaviour = defineActor({
@@ -177,7 +177,7 @@ test('an error in terminate is reported and becomes the reason', async (t) => {
   )
 })
 
-test('JS-8 a terminate that hangs is cut off after terminateTimeout, and that is reported', async (t) => {
+test('JS-8 a hanging terminate is cut off after terminateTimeout and reported', async (t) => {
   const clock = createFakeClock()
   const notices = hear(t, 'notice')
   const behaviour = mortal(new Notes(), { terminateTimeout: 300 }, () => new Promise(() => {}))
@@ -194,7 +194,7 @@ test('JS-8 a terminate that hangs is cut off after terminateTimeout, and that is
   assert.is(clock.pending, 0)
 })
 
-test('JS-8 a child that traps exits gets terminateTimeout to end when its parent is gone, also in a handler that hangs', async (t) => {
+test('JS-8 a trapping child has terminateTimeout to end after its parent is gone', async (t) => {
   const clock = createFakeClock()
   const host = await startHost(t, { clock })
   const behaviour = defineActor({
@@ -214,7 +214,7 @@ test('JS-8 a child that traps exits gets terminateTimeout to end when its parent
   assert.equal(child.reason, { type: 'killed' })
 })
 
-test('OTP-37 normal from another process does nothing to an actor that does not trap, and is a message to one that does', async (t) => {
+test('OTP-37 exit normal from another process is ignored, or a message if trapping', async (t) => {
   const sender = await startHost(t)
   const plain = await startHost(t)
   const trapping = await startHost(t, { trapExit: true })
@@ -225,7 +225,7 @@ test('OTP-37 normal from another process does nothing to an actor that does not 
   assert.is(plain.ref.alive, true)
 })
 
-test('OTP-37 exit with normal to oneself ends oneself', async (t) => {
+test('OTP-37 an exit with normal to itself ends an actor', async (t) => {
   const host = await startHost(t)
   host.ctx.exit(host.ref, normal)
   assert.equal(host.ref.reason, normal)
@@ -247,7 +247,7 @@ test('an exit signal ends an actor in the middle of an asynchronous handler at o
   gate.resolve()
 })
 
-test('a reason that is none is refused, with what was expected and what came', async (t) => {
+test('a wrong exit reason is refused with what was expected', async (t) => {
   const host = await startHost(t)
   const wrong = 'normal' as unknown as ExitReason
   const message = /expected \{ type \} with a type among normal, .*, got "normal"/

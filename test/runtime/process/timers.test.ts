@@ -6,7 +6,7 @@ import { Notes, startHost, thrown } from '../_actors.js'
 
 const test = suite('timers')
 
-test('OTP-110 sendAfter delivers its payload once, after that time and in the order of the times', async (t) => {
+test('OTP-110 sendAfter delivers its payload once, after its time and in time order', async (t) => {
   const clock = createFakeClock()
   const host = await startHost(t, { clock })
   host.ctx.sendAfter(30, 'late')
@@ -22,7 +22,7 @@ test('OTP-110 sendAfter delivers its payload once, after that time and in the or
   assert.equal(host.messages.seen, ['at once', 'early', 'late'])
 })
 
-test('OTP-110 cancel answers the time that was left, and false once the timer has fired or was cancelled', async (t) => {
+test('OTP-110 cancel answers the time left, or false if fired or cancelled', async (t) => {
   const clock = createFakeClock()
   const host = await startHost(t, { clock })
   const timer = host.ctx.sendAfter(100, 'never')
@@ -51,7 +51,7 @@ test('OTP-110 the timer of a dead actor delivers nothing and is given back', asy
   assert.equal([host.messages.seen, fired.seen], [[], []])
 })
 
-test('the clock of a context runs its callbacks in the scope of the actor: a throw in one is its crash', async (t) => {
+test('a throw in a ctx.clock callback is a crash of the actor', async (t) => {
   const clock = createFakeClock()
   const host = await startHost(t, { clock })
   const error = new Error('in a timer')
@@ -63,7 +63,7 @@ test('the clock of a context runs its callbacks in the scope of the actor: a thr
   assert.equal(host.ref.reason, crash(error))
 })
 
-test('a timer of the clock of a context can be taken back, once or twice, and anything else is ignored', async (t) => {
+test('a ctx.clock timer can be cleared once or twice; other values are ignored', async (t) => {
   const clock = createFakeClock()
   const host = await startHost(t, { clock })
   const fired = new Notes<string>()
@@ -77,7 +77,7 @@ test('a timer of the clock of a context can be taken back, once or twice, and an
   assert.equal([fired.seen, clock.pending, host.ref.alive], [[], 0, true])
 })
 
-test('the clock of a dead context arms nothing, and that is counted as refused', async (t) => {
+test('the clock of a dead context sets no timer and counts a refusal', async (t) => {
   const clock = createFakeClock()
   const host = await startHost(t, { clock })
   const timers = host.ctx.clock
@@ -90,7 +90,7 @@ test('the clock of a dead context arms nothing, and that is counted as refused',
   assert.is(processOf(host.ref).tree.afterlife.refused, 2)
 })
 
-test('sendAfter refuses what is no time', async (t) => {
+test('sendAfter refuses a wrong time', async (t) => {
   const host = await startHost(t)
   for (const ms of [-1, Number.NaN, '10' as unknown as number]) {
     const { message } = thrown(() => host.ctx.sendAfter(ms), 'BAD_OPTION')
@@ -98,7 +98,7 @@ test('sendAfter refuses what is no time', async (t) => {
   }
 })
 
-test('a timer of ctx.clock that has fired is not cleared when its actor ends, one that has not is', async (t) => {
+test('a fired ctx.clock timer is not cleared when its actor ends, a pending one is', async (t) => {
   const clock = createFakeClock()
   const cleared: unknown[] = []
   const watched = Object.assign(Object.create(clock) as typeof clock, {
@@ -117,7 +117,7 @@ test('a timer of ctx.clock that has fired is not cleared when its actor ends, on
   assert.is(clock.pending, 0)
 })
 
-test('ctx.clock has the grain of the clock of its tree, and none where that says nothing', async (t) => {
+test('ctx.clock has the grain of the clock of its tree, if any', async (t) => {
   const { now, setTimeout, clearTimeout } = createFakeClock()
   for (const [grain, expected] of [
     [16, 16],

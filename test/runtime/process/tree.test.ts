@@ -4,7 +4,7 @@ import { suite } from '../../support/suite.js'
 
 const test = suite('tree')
 
-test('an exit that cannot be passed on to one process still reaches the others, and is told', (t) => {
+test('an exit that throws at one process still reaches the others and is thrown', (t) => {
   const tree = new Tree(undefined, undefined)
   t.after(() => tree.fell())
   const reached: string[] = []

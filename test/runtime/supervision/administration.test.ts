@@ -29,7 +29,7 @@ import {
 const test = suite('administration')
 const strategy = 'one_for_one'
 
-test('OTP-63 a child started at run time comes last in the order', async (t) => {
+test('OTP-63 a child started at run time is last in start order', async (t) => {
   const log = new Recorder()
   const tree = await startTree(t, { strategy: 'one_for_all', children: [worker(log, 'a'), worker(log, 'b')] })
   const { ref } = await tree.startChild(worker(log, 'c'))
@@ -41,7 +41,7 @@ test('OTP-63 a child started at run time comes last in the order', async (t) => 
   assert.equal(log.rest(), ['end c', 'end b', 'end a'])
 })
 
-test('OTP-63 an id that runs is ALREADY_STARTED, one that is known but stopped ALREADY_PRESENT', async (t) => {
+test('OTP-63 a running id is ALREADY_STARTED, a stopped one ALREADY_PRESENT', async (t) => {
   const log = new Recorder()
   const tree = await startTree(t, { strategy, children: [worker(log, 'a')] })
   const running = await failure(tree.startChild(worker(log, 'a')))
@@ -52,7 +52,7 @@ test('OTP-63 an id that runs is ALREADY_STARTED, one that is known but stopped A
   assert.equal(log.rest(), ['start a', 'end a'])
 })
 
-test('a child whose start fails at run time is not kept, and the error says why', async (t) => {
+test('startChild with a failing start keeps no spec and rejects', async (t) => {
   const boom = new Error('boom')
   const fails = (): never => {
     throw boom
@@ -67,7 +67,7 @@ test('a child whose start fails at run time is not kept, and the error says why'
   await tree.startChild(worker(log, 'b'))
 })
 
-test('OTP-64 terminateChild stops a child and keeps its spec; stopped already is fine; unknown is NOT_FOUND', async (t) => {
+test('OTP-64 terminateChild keeps the spec; stopped is fine; unknown is NOT_FOUND', async (t) => {
   const log = new Recorder()
   const children = [
     worker(log, 'a'),
@@ -107,7 +107,7 @@ test('OTP-64 terminateChild takes a child out of the restart loop', async (t) =>
   assert.equal(await statuses(tree), { a: 'stopped' })
 })
 
-test('OTP-65 OTP-66 restartChild and deleteChild want a stopped child', async (t) => {
+test('OTP-65 OTP-66 restartChild and deleteChild need a stopped child', async (t) => {
   const log = new Recorder()
   const health = { broken: false }
   const init = (): void => {
@@ -167,7 +167,7 @@ test('OTP-68 childSpec shows a spec with all defaults filled in', async (t) => {
   assert.is((await failure(tree.childSpec('b'))).code, 'NOT_FOUND')
 })
 
-test('OTP-70 requests are served one at a time: a slow init holds up those behind it', async (t) => {
+test('OTP-70 requests are served one by one behind a slow init', async (t) => {
   const log = new Recorder()
   const ready = gate()
   const tree = await startTree(t, { strategy })
@@ -180,7 +180,7 @@ test('OTP-70 requests are served one at a time: a slow init holds up those behin
   assert.equal(log.rest(), ['start slow', 'counted 1'])
 })
 
-test('OTP-71 a child that calls its own supervisor from init waits until its start times out, not for ever', async (t) => {
+test('OTP-71 a child that calls its supervisor from init waits for its start timeout', async (t) => {
   const log = new Recorder()
   const parts: { tree?: Supervisor } = {}
   const tree = await startTree(t, { strategy, children: [worker(log, 'a')] })
@@ -191,7 +191,7 @@ test('OTP-71 a child that calls its own supervisor from init waits until its sta
   assert.equal(await statuses(tree), { a: 'running' })
 })
 
-test('OTP-71 a start function that asks its own supervisor is refused at once', async (t) => {
+test('OTP-71 a start function that calls its supervisor is refused', async (t) => {
   const parts: { tree?: Supervisor } = {}
   const tree = await startTree(t, { strategy })
   parts.tree = tree
@@ -204,7 +204,7 @@ test('OTP-71 a start function that asks its own supervisor is refused at once', 
   assert.is((error.cause as { code: string }).code, 'CALLING_SELF')
 })
 
-test('a handle stands for one incarnation: after its end every request is NOPROC', async (t) => {
+test('a supervisor handle is one incarnation: after its end NOPROC', async (t) => {
   const log = new Recorder()
   const tree = await startTree(t, {
     strategy,
@@ -228,7 +228,7 @@ test('a handle stands for one incarnation: after its end every request is NOPROC
   assert.equal(await statuses(tree), { inner: 'running' })
 })
 
-test('supervisorAt refuses what is no supervisor, and a dynamic one', async (t) => {
+test('supervisorAt refuses other actors and dynamic supervisors', async (t) => {
   const log = new Recorder()
   const tree = await startTree(t, { strategy, children: [worker(log, 'a')] })
   const dynamic = await startDynamicSupervisor({ logger: false })
@@ -254,7 +254,7 @@ test('a rejected request that nobody awaits is never fatal', async (t) => {
   assert.is(pending.length, 3)
 })
 
-test('messages that are none of its own do not disturb a supervisor', async (t) => {
+test('foreign messages do not disturb a supervisor', async (t) => {
   const log = new Recorder()
   const tree = await startTree(t, { strategy, children: [worker(log, 'a')] })
   for (const message of ['hello', undefined, { type: 'retry' }]) tree.ref.send(message)
@@ -263,7 +263,7 @@ test('messages that are none of its own do not disturb a supervisor', async (t) 
   assert.equal(await statuses(tree), { a: 'running' })
 })
 
-test('a request that ends a slow child does not lose the exits that come meanwhile', async (t) => {
+test('exits that arrive during a slow terminateChild are not lost', async (t) => {
   const log = new Recorder()
   const leave = gate()
   const slow = {

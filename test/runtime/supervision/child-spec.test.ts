@@ -97,7 +97,7 @@ test('OTP-4 OTP-18 an unknown option of a supervisor is refused and named', asyn
   assert.equal(thrown(() => taskSupervisorSpec(wrong({ intensity: 1 }))).data, { field: 'intensity' })
 })
 
-test('OTP-5 an invalid value is refused: the error names the field, what was expected and what came', () => {
+test('OTP-5 an invalid child spec is refused with field, expected and given', () => {
   const cases: [string, unknown, RegExp][] = [
     ['id', '', /id: expected a non-empty string, got ""/],
     ['id', 7, /id: expected a non-empty string, got 7/],
@@ -150,7 +150,7 @@ test('OTP-20 a supervisor has no default strategy', async () => {
   assert.match(error.message, 'strategy: expected one_for_one, one_for_all or rest_for_one, got undefined')
 })
 
-test('OTP-18 wrong supervisor options reject with the field, what was expected and what came', async () => {
+test('OTP-18 invalid supervisor options reject with field, expected and given', async () => {
   const cases: [string, Record<string, unknown>, RegExp][] = [
     ['strategy', { strategy: 'simple' }, /one_for_one, one_for_all or rest_for_one, got "simple"/],
     ['intensity', { intensity: -1 }, /0 or more, or Infinity, got -1/],
@@ -187,7 +187,7 @@ test('wrong options of dynamic and task supervisors are refused with the field',
   })
 })
 
-test('a wrong spec given at run time rejects in the caller and leaves the supervisor untouched', async (t) => {
+test('an invalid spec at run time rejects in the caller, not in the supervisor', async (t) => {
   const tree = await startTree(t, { strategy: 'one_for_one', children: [worker(log, 'a')] })
   assert.is((await failure(tree.startChild(wrong({ id: 'b' })))).code, 'BAD_SPEC')
   assert.is((await failure(tree.startChild(wrong(null)))).code, 'BAD_SPEC')
@@ -201,7 +201,7 @@ test('a rejection of a start that nobody awaits is never fatal', async () => {
   await new Promise((resolve) => setImmediate(resolve))
 })
 
-test('childSpec refuses what defineActor did not make', () => {
+test('childSpec refuses a behaviour not made by defineActor', () => {
   const error = thrown(() => childSpec(wrong<ReturnType<typeof defineActor>>({ name: 'a' }), undefined))
   assert.is(error.code, 'BAD_BEHAVIOUR')
 })

@@ -37,7 +37,7 @@ function living(chain: readonly ActorRef[]): number {
   return chain.filter((ref) => ref.alive).length
 }
 
-test('killing the root of a chain of thousands ends every one of them, at once', async (t) => {
+test('killing the root ends every actor of a long chain at once', async (t) => {
   const chain = await startChain(t)
   chain[0]?.kill()
   assert.is(living(chain), 0)
@@ -52,7 +52,7 @@ test('a crash at the end of a chain of thousands ends every one of them', async 
   assert.is(living(chain), 0)
 })
 
-test('what the whole chain owned is released before its root counts as stopped', async (t) => {
+test('a long chain releases everything before its root counts as stopped', async (t) => {
   const released: number[] = []
   let innermost: ActorContext | undefined
   const owner = defineActor({
@@ -72,7 +72,7 @@ test('what the whole chain owned is released before its root counts as stopped',
   assert.is(released.length, 200)
 })
 
-test('a tree of thousands of levels can be inspected and written down', async (t) => {
+test('a tree of thousands of levels can be inspected and printed', async (t) => {
   const chain = await startChain(t)
   const [root] = chain
   if (root === undefined) throw new Error('one was started')

@@ -12,7 +12,7 @@ import { add, breakable, startPool } from '../_pool.js'
 
 const test = suite('dynamic supervisor restart')
 
-test('OTP-72 it is one_for_one: a crash restarts that child only, others are untouched', async (t) => {
+test('OTP-72 a dynamic supervisor is one_for_one: a crash restarts that child only', async (t) => {
   const log = new Recorder()
   const pool = await startPool(t)
   const [a] = [await add(pool, worker(log, 'a')), await add(pool, worker(log, 'b'))]
@@ -22,7 +22,7 @@ test('OTP-72 it is one_for_one: a crash restarts that child only, others are unt
   assert.equal(restarts.sort(), ['a 1', 'b 0'])
 })
 
-test('OTP-35 OTP-36 temporary children, and transient ones that end normally, are forgotten', async (t) => {
+test('OTP-35 OTP-36 temporary and normally ended transient children are forgotten', async (t) => {
   const log = new Recorder()
   const reports = gather(t, 'supervisor')
   const pool = await startPool(t, { intensity: 0 })
@@ -39,7 +39,7 @@ test('OTP-35 OTP-36 temporary children, and transient ones that end normally, ar
   )
 })
 
-test('OTP-75 a restart that is ignored removes the child, one that fails keeps it restarting', async (t) => {
+test('OTP-75 an ignored restart removes the child, a failed one keeps restarting', async (t) => {
   const log = new Recorder()
   const pool = await startPool(t, { intensity: Number.POSITIVE_INFINITY })
   const { plan, spec } = breakable(log, 'a')
@@ -55,7 +55,7 @@ test('OTP-75 a restart that is ignored removes the child, one that fails keeps i
   while ((await pool.count()).specs > 0) await turn()
 })
 
-test('OTP-49 OTP-55 restarts of all children count together, and one too many ends it with shutdown', async (t) => {
+test('OTP-49 OTP-55 restarts of all children count together and end it with shutdown', async (t) => {
   const log = new Recorder()
   const reports = gather(t, 'supervisor')
   const pool = await startPool(t, { intensity: 1, clock: createFakeClock() })
@@ -70,7 +70,7 @@ test('OTP-49 OTP-55 restarts of all children count together, and one too many en
   assert.is(reports.at(-1)?.child.id, 'b')
 })
 
-test('OTP-56 one that was restarted by its parent has no children', async (t) => {
+test('OTP-56 a dynamic supervisor restarted by its parent has no children', async (t) => {
   const log = new Recorder()
   const tree = await startTree(t, {
     strategy: 'one_for_one',
@@ -86,7 +86,7 @@ test('OTP-56 one that was restarted by its parent has no children', async (t) =>
   assert.is((await dynamicSupervisorAt(second).count()).specs, 0)
 })
 
-test('others are served while a dead child lets go of what it owned', async (t) => {
+test('requests are served while a dead child releases resources', async (t) => {
   const log = new Recorder()
   const released = gate()
   const pool = await startPool(t)
@@ -101,7 +101,7 @@ test('others are served while a dead child lets go of what it owned', async (t) 
   assert.equal(await log.next(1), ['start slow'])
 })
 
-test('a stop waits for a dead child that still lets go, and does not start it again', async (t) => {
+test('a stop waits for releases of a dead child and does not restart it', async (t) => {
   const log = new Recorder()
   const released = gate()
   const pool = await startPool(t)

@@ -26,7 +26,7 @@ test('OTP-72 children come and go, and ids need not be unique', async (t) => {
   assert.is(await second.call('id'), 'a')
 })
 
-test('OTP-73 maxChildren refuses one more without calling its start, restarting children included', async (t) => {
+test('OTP-73 maxChildren counts restarting children and refuses before start runs', async (t) => {
   const log = new Recorder()
   const pool = await startPool(t, { maxChildren: 2, intensity: Number.POSITIVE_INFINITY })
   const { plan, spec } = breakable(log, 'a')
@@ -50,7 +50,7 @@ test('OTP-73 maxChildren refuses one more without calling its start, restarting 
   )
 })
 
-test('OTP-73 starts that failed or were ignored take no place', async (t) => {
+test('OTP-73 failed and ignored starts do not count for maxChildren', async (t) => {
   const log = new Recorder()
   const pool = await startPool(t, { maxChildren: 1 })
   const { plan, spec } = breakable(log, 'a')
@@ -65,7 +65,7 @@ test('OTP-73 starts that failed or were ignored take no place', async (t) => {
   await add(pool, worker(log, 'b'))
 })
 
-test('OTP-76 terminateChild takes a reference, also the old one of a restarting child', async (t) => {
+test('OTP-76 terminateChild takes also the old reference of a restarting child', async (t) => {
   const log = new Recorder()
   const pool = await startPool(t, { intensity: Number.POSITIVE_INFINITY })
   const { plan, spec } = breakable(log, 'a')
@@ -80,7 +80,7 @@ test('OTP-76 terminateChild takes a reference, also the old one of a restarting 
   assert.equal(log.rest(), [])
 })
 
-test('OTP-76 references of others, of the ended and of earlier incarnations are NOT_FOUND', async (t) => {
+test('OTP-76 foreign, ended and earlier references are NOT_FOUND', async (t) => {
   const log = new Recorder()
   const pool = await startPool(t)
   const tree = await startTree(t, { strategy: 'one_for_one', children: [worker(log, 'other')] })
@@ -95,7 +95,7 @@ test('OTP-76 references of others, of the ended and of earlier incarnations are 
   assert.is((await failure(pool.terminateChild(second))).code, 'NOT_FOUND')
 })
 
-test('OTP-27 children stop all at once: the time is that of the slowest', async (t) => {
+test('OTP-27 children stop concurrently, within the slowest shutdown', async (t) => {
   const log = new Recorder()
   const clock = createFakeClock()
   const pool = await startPool(t, { clock })
@@ -125,7 +125,7 @@ test('OTP-27 children stop all at once: the time is that of the slowest', async 
   assert.equal(await stopping, shutdown)
 })
 
-test('OTP-28 told to stop with normal it ends normal, its children with shutdown', async (t) => {
+test('OTP-28 stop with normal exits normal, its children with shutdown', async (t) => {
   const log = new Recorder()
   const pool = await startPool(t)
   const child = ending(await add(pool, worker(log, 'a')))
@@ -133,7 +133,7 @@ test('OTP-28 told to stop with normal it ends normal, its children with shutdown
   assert.equal(await child, shutdown)
 })
 
-test('wrong references and specs reject in the caller, and the supervisor is untouched', async (t) => {
+test('invalid references and specs reject in the caller, not in the supervisor', async (t) => {
   const log = new Recorder()
   const pool = await startPool(t)
   for (const ref of ['a', undefined, {}, null]) {
@@ -156,7 +156,7 @@ test('a thousand children are started, listed and stopped', async (t) => {
   assert.is(log.rest().length, 2_000)
 })
 
-test('OTP-76 terminateChild resolves when the child has ended, and what it owned is released', async (t) => {
+test('OTP-76 terminateChild resolves after the child ended and released its resources', async (t) => {
   const log = new Recorder()
   const pool = await startPool(t)
   const left = gate()

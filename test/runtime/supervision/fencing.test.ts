@@ -17,7 +17,7 @@ import { zombie } from '../_zombie.js'
 
 const test = suite('fencing')
 
-test('JS-6 a dead incarnation changes, watches and starts nothing, and each attempt is counted', async (t) => {
+test('JS-6 a dead incarnation changes, watches and starts nothing, and is counted', async (t) => {
   const host = await startHost(t, { trapExit: true })
   const other = await startHost(t)
   const topics = new TopicRegistry()

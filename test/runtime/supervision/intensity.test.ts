@@ -43,7 +43,7 @@ async function survives(tree: Supervisor, id = 'a'): Promise<boolean> {
   return tree.ref.alive && (await statuses(tree))[id] === 'running'
 }
 
-test('OTP-49 intensity N means that N restarts in the window are fine and one more is not', async (t) => {
+test('OTP-49 intensity N allows N restarts in the window, and not one more', async (t) => {
   for (const intensity of [0, 1, 3]) {
     const { tree } = await pair(t, { intensity })
     for (let i = 0; i < intensity; i++) assert.ok(await survives(tree))
@@ -51,14 +51,14 @@ test('OTP-49 intensity N means that N restarts in the window are fine and one mo
   }
 })
 
-test('OTP-48 a restart is immediate: no time has to pass', async (t) => {
+test('OTP-48 a restart is immediate, without a delay', async (t) => {
   const { tree, clock, log } = await pair(t, {})
   ;(await workerOf(tree, 'a')).kill()
   assert.equal(await log.next(2), ['end a', 'start a'])
   assert.equal([clock.now(), clock.pending], [1_000_000, 0])
 })
 
-test('OTP-50 the window is exact in ms: a restart as old as the period counts, an older one does not', async (t) => {
+test('OTP-50 the window is exact: a restart as old as the period counts, no older', async (t) => {
   for (const [after, survived] of [
     [1_000, false],
     [1_001, true],
@@ -111,7 +111,7 @@ test('OTP-52 restarts of all children count together', async (t) => {
   assert.not(await survives(tree, 'b'))
 })
 
-test('OTP-53 what is done by hand, and ends that restart nobody, do not count', async (t) => {
+test('OTP-53 manual restarts and ends without restart do not count', async (t) => {
   const { tree, log } = await pair(t, { intensity: 0 })
   for (let i = 0; i < 3; i++) {
     await tree.terminateChild('a')
@@ -138,7 +138,7 @@ test('OTP-54 the default is 3 restarts in 5 s (as Elixir)', async (t) => {
   assert.not(await survives(tree))
 })
 
-test('OTP-55 giving up is reported, the others stop in reverse order, the supervisor exits with shutdown', async (t) => {
+test('OTP-55 giving up is reported, siblings stop in reverse, exit is shutdown', async (t) => {
   const log = new Recorder()
   const reports = gather(t, 'supervisor')
   const children = ['a', 'b', 'c', 'd'].map((id) => worker(log, id))
@@ -176,7 +176,7 @@ async function innerOf(tree: Supervisor): Promise<{ supervisor: Supervisor; ref:
   return { supervisor: supervisorAt(ref), ref }
 }
 
-test('OTP-56 the parent of a supervisor that gave up starts a fresh one, with its static children only', async (t) => {
+test('OTP-56 a parent restarts a supervisor that gave up with its static children', async (t) => {
   const log = new Recorder()
   const tree = await nested(t, 'permanent', log)
   const { supervisor, ref } = await innerOf(tree)
@@ -192,7 +192,7 @@ test('OTP-56 the parent of a supervisor that gave up starts a fresh one, with it
   assert.is(inspect(tree.ref).restartsLeft, 0)
 })
 
-test('OTP-56 giving up goes up level by level until somebody may still restart, or the root ends', async (t) => {
+test('OTP-56 giving up climbs until a level may restart, or the root ends', async (t) => {
   const log = new Recorder()
   const tree = await nested(t, 'permanent', log)
   const ended = ending(tree.ref)
@@ -206,7 +206,7 @@ test('OTP-56 giving up goes up level by level until somebody may still restart, 
   assert.equal(log.rest(), ['start a', 'start x', 'end x', 'start x', 'end x', 'end a'])
 })
 
-test('OTP-57 a transient supervisor that gives up ends with a normal reason and stays dead', async (t) => {
+test('OTP-57 a transient supervisor that gives up exits normally and stays dead', async (t) => {
   const log = new Recorder()
   const tree = await nested(t, 'transient', log)
   const { supervisor, ref } = await innerOf(tree)

@@ -17,7 +17,7 @@ test('OTP-49 intensity N allows N restarts within the period and not one more', 
   assert.equal(allowed(3, 1_000, [0, 1, 2, 3]), [true, true, true, false])
 })
 
-test('OTP-49 OTP-58 a restart leaves the window when it is older than the period, whatever happened since', () => {
+test('OTP-49 OTP-58 a restart leaves the window once older than the period', () => {
   assert.equal(allowed(2, 1_000, [0, 600, 1_001, 1_500]), [true, true, true, false])
   assert.equal(allowed(1, 1_000, [0, 1_001, 2_002, 3_003]), [true, true, true, true])
 })
@@ -27,7 +27,7 @@ test('OTP-50 the period is counted in milliseconds, both ends included', () => {
   assert.equal(allowed(1, 1_000, [0, 1_000.5]), [true, true])
 })
 
-test('OTP-49 JS-5 the window agrees with the plain rule of OTP over many random histories', () => {
+test('OTP-49 JS-5 the window agrees with the OTP rule over many random histories', () => {
   let seed = 7
   const random = (below: number): number => {
     seed = (seed * 48_271) % 2_147_483_647

@@ -55,7 +55,7 @@ async function startTree(
   return { tree, registry, ended, cast }
 }
 
-test('OTP-60 any_significant: the first significant child that ends by itself takes the supervisor along', async (t) => {
+test('OTP-60 any_significant: the first significant child to end stops the supervisor', async (t) => {
   const { ended, cast, registry } = await startTree(
     t,
     'any_significant',
@@ -78,7 +78,7 @@ test('OTP-60 a temporary significant child counts however it ends', async (t) =>
   assert.equal(await ended, { type: 'shutdown' })
 })
 
-test('OTP-60 an end that leads to a restart does not count, nor that of a child that is not significant', async (t) => {
+test('OTP-60 an end before a restart, or of a plain child, does not count', async (t) => {
   const { tree, cast, registry } = await startTree(
     t,
     'any_significant',
@@ -94,7 +94,7 @@ test('OTP-60 an end that leads to a restart does not count, nor that of a child 
   assert.ok(tree.ref.alive)
 })
 
-test('OTP-61 all_significant: the last active one takes the supervisor along', async (t) => {
+test('OTP-61 all_significant: the last significant end stops the supervisor', async (t) => {
   const significant = { significant: true } as const
   const { tree, ended, cast } = await startTree(
     t,
@@ -116,7 +116,7 @@ test('OTP-62 a stop by hand never counts', async (t) => {
   assert.ok(tree.ref.alive)
 })
 
-test("OTP-62 a stop by a sibling's restart does not count either", async (t) => {
+test('OTP-62 a stop for the restart of a sibling never counts', async (t) => {
   const temporary = { significant: true, restart: 'temporary' } as const
   const { tree, cast, registry } = await startTree(t, 'any_significant', child('a'), child('b', temporary))
   await cast('a', 'crash')
@@ -128,7 +128,7 @@ test("OTP-62 a stop by a sibling's restart does not count either", async (t) => 
   assert.ok(tree.ref.alive)
 })
 
-test('OTP-8 a significant child must not be permanent, and needs a supervisor that takes notice', async (t) => {
+test('OTP-8 a significant child must not be permanent and needs auto shutdown', async (t) => {
   const start = (autoShutdown: AutoShutdown, spec: ChildSpec) =>
     startSupervisor({ strategy: 'one_for_one', autoShutdown, children: [spec], logger: false }).catch(
       (error) => error,
@@ -158,7 +158,7 @@ test('OTP-9 a dynamic supervisor refuses significant children', async (t) => {
   assert.match(error.message, 'under a dynamic supervisor')
 })
 
-test('OTP-57 a supervisor that would stay dead without a word is pointed out when it is started', async (t) => {
+test('OTP-57 a supervisor that may stay dead silently is warned of at its start', async (t) => {
   const warned: unknown[] = []
   t.after(subscribe('notice', ({ notice, detail }) => warned.push([notice, detail])))
   const branch = (restart: 'permanent' | 'transient') =>

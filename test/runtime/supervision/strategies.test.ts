@@ -66,7 +66,7 @@ test('OTP-41 one_for_all stops the others in reverse order and starts all in ord
   assert.equal(await crash('c'), ['end c', 'end b', 'end a', 'start a', 'start b', 'start c'])
 })
 
-test('OTP-42 rest_for_one stops those after the dead child in reverse order and leaves the earlier ones alone', async (t) => {
+test('OTP-42 rest_for_one stops later children in reverse and leaves earlier ones', async (t) => {
   const { tree, crash } = await family(t, 'rest_for_one', four)
   const a = await workerOf(tree, 'a')
   assert.equal(await crash('b'), ['end b', 'end d', 'end c', 'start b', 'start c', 'start d'])
@@ -101,7 +101,7 @@ test('OTP-43 OTP-35 temporary siblings that a group restart stopped are dropped'
   }
 })
 
-test('OTP-44 a transient sibling that had ended normally is started again with the group', async (t) => {
+test('OTP-44 a transient sibling that ended normally restarts with the group', async (t) => {
   for (const [strategy, dead] of [
     ['one_for_all', 'c'],
     ['rest_for_one', 'a'],
@@ -115,13 +115,13 @@ test('OTP-44 a transient sibling that had ended normally is started again with t
   }
 })
 
-test('OTP-44 so is one that was stopped by hand', async (t) => {
+test('OTP-44 a manually stopped sibling is started again with the group', async (t) => {
   const { tree, crash } = await family(t, 'one_for_all', three)
   await tree.terminateChild('b')
   assert.equal(await crash('a'), ['end b', 'end a', 'end c', 'start a', 'start b', 'start c'])
 })
 
-test('OTP-45 a transient child that ends normally, and a temporary one that crashes, disturb nobody', async (t) => {
+test('OTP-45 a normal end of a transient or a crash of a temporary child is ignored', async (t) => {
   for (const strategy of ['one_for_one', 'one_for_all', 'rest_for_one'] as const) {
     const { tree, log } = await family(t, strategy, { a: 'transient', b: 'temporary', c: permanent })
     ;(await workerOf(tree, 'a')).cast('stop')
@@ -132,7 +132,7 @@ test('OTP-45 a transient child that ends normally, and a temporary one that cras
   }
 })
 
-test('OTP-46 one_for_all: when a start of the group fails, the retry first stops those restarted meanwhile', async (t) => {
+test('OTP-46 one_for_all: after a failed start, the retry stops restarted ones first', async (t) => {
   const { tree, failures, crash } = await family(t, 'one_for_all', four)
   failures.set('c', 1)
   assert.equal(await crash('b'), [
@@ -142,7 +142,7 @@ test('OTP-46 one_for_all: when a start of the group fails, the retry first stops
   assert.equal(await statuses(tree), { a: 'running', b: 'running', c: 'running', d: 'running' })
 })
 
-test('OTP-46 rest_for_one: the retry goes on from the failed child and touches no earlier one', async (t) => {
+test('OTP-46 rest_for_one: the retry goes on from the failed child', async (t) => {
   const { failures, crash } = await family(t, 'rest_for_one', four)
   failures.set('c', 2)
   assert.equal(await crash('b'), [
@@ -151,7 +151,7 @@ test('OTP-46 rest_for_one: the retry goes on from the failed child and touches n
   ])
 })
 
-test('OTP-46 between the attempts the failed child is restarting and those after it are stopped', async (t) => {
+test('OTP-46 between retries the failed child is restarting, later ones stopped', async (t) => {
   const { tree, log, failures } = await family(t, 'rest_for_one', four, Number.POSITIVE_INFINITY)
   failures.set('c', 1_000_000)
   ;(await workerOf(tree, 'b')).kill()
@@ -176,7 +176,7 @@ test('OTP-46 each attempt counts as a restart', async (t) => {
   )
 })
 
-test('a sibling that dies while the group waits for its retry is restarted with the group', async (t) => {
+test('a sibling that dies while the group waits to retry restarts with the group', async (t) => {
   const log = new Recorder()
   const plan = { failures: 0 }
   const init = (ctx: ActorContext): void => {
@@ -199,7 +199,7 @@ test('a sibling that dies while the group waits for its retry is restarted with 
   ])
 })
 
-test('a child taken out of the restart loop by hand stays down, and so do those that were to follow it', async (t) => {
+test('terminateChild of a restarting child leaves it and later children down', async (t) => {
   const { tree, log, failures } = await family(t, 'rest_for_one', four, Number.POSITIVE_INFINITY)
   failures.set('c', 1_000_000)
   ;(await workerOf(tree, 'b')).kill()
@@ -213,7 +213,7 @@ test('a child taken out of the restart loop by hand stays down, and so do those 
   assert.equal(await statuses(tree), { a: 'running', b: 'running', c: 'running', d: 'running' })
 })
 
-test('the child that crashed is down, and can be started by hand, when one before it cannot start', async (t) => {
+test('a crashed child behind one that cannot start is down and can be restarted', async (t) => {
   const { tree, failures } = await family(t, 'one_for_all', four, Number.POSITIVE_INFINITY)
   failures.set('a', 1_000_000)
   ;(await workerOf(tree, 'd')).kill()

@@ -8,15 +8,15 @@ const test = suite('strategy')
 const ends = [normal, shutdown, shutdownWith('detail'), killed, noproc, crash(new Error('broken'))]
 const order = ['a', 'b', 'c', 'd']
 
-test('OTP-32 normal, shutdown and shutdown with a detail are normal ends; everything else is not', () => {
+test('OTP-32 normal and shutdown, with or without detail, are the normal exits', () => {
   assert.equal(ends.map(isNormal), [true, true, true, false, false, false])
 })
 
-test('OTP-33 a permanent child is restarted whatever its end', () => {
+test('OTP-33 a permanent child is restarted after every exit', () => {
   assert.ok(ends.every((reason) => shouldRestart('permanent', reason)))
 })
 
-test('OTP-34 JS-5 a transient child is restarted after an abnormal end only', () => {
+test('OTP-34 JS-5 a transient child is restarted only after abnormal exits', () => {
   assert.equal(
     ends.map((reason) => shouldRestart('transient', reason)),
     [false, false, false, true, true, true],
@@ -35,7 +35,7 @@ test('OTP-41 one_for_all stops the others in reverse order and starts all in ord
   assert.equal(restartPlan('one_for_all', order, 'b'), { stop: ['d', 'c', 'a'], start: order })
 })
 
-test('OTP-42 rest_for_one stops those after the dead one in reverse order and starts it and them in order', () => {
+test('OTP-42 rest_for_one plan: stop later ones in reverse, start all in order', () => {
   assert.equal(restartPlan('rest_for_one', order, 'b'), { stop: ['d', 'c'], start: ['b', 'c', 'd'] })
   assert.equal(restartPlan('rest_for_one', order, 'd'), { stop: [], start: ['d'] })
   assert.equal(restartPlan('rest_for_one', order, 'a'), { stop: ['d', 'c', 'b'], start: order })

@@ -78,7 +78,7 @@ test('a name ends when the supervisor above it gives up and is not restarted', a
   }
 })
 
-test('a name ends when giving up went all the way to the root', async (t) => {
+test('a name ends when the root supervisor has given up', async (t) => {
   const { plan, registry, tree } = await nested(t, 'permanent')
   const ended = ending(tree.ref)
   plan.failures = 1_000
@@ -88,7 +88,7 @@ test('a name ends when giving up went all the way to the root', async (t) => {
   assert.is((await ended).type, 'shutdown')
 })
 
-test('a killed supervisor leaves the names of its children waiting until its parent has restarted it', async (t) => {
+test('a killed supervisor keeps names of children pending until it is restarted', async (t) => {
   const { registry, tree } = await nested(t, 'permanent')
   const inner = await innerOf(tree)
   inner.ref.kill()
@@ -97,7 +97,7 @@ test('a killed supervisor leaves the names of its children waiting until its par
   assert.is(state(registry, 'x'), 'up')
 })
 
-test('the name of a child that was added at run time ends when its supervisor comes back without it', async (t) => {
+test('the name of a dynamic child ends when its supervisor restarts without it', async (t) => {
   const { log, registry, tree } = await nested(t, 'permanent')
   const inner = await innerOf(tree)
   await inner.startChild(worker(log, 'added', { name: 'added' }))

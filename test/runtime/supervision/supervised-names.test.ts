@@ -18,7 +18,7 @@ const counter = defineActor({
   },
 })
 
-test('OTP-102 a name finds the next incarnation, a reference stays dead', async (t) => {
+test('OTP-102 a name finds the next incarnation, a reference does not', async (t) => {
   const registry = new Registry()
   await startTree(t, { strategy, registry, children: [childSpec(counter, undefined, { name: 'hits' })] })
   const hits = registry.named<typeof counter>('hits')
@@ -32,7 +32,7 @@ test('OTP-102 a name finds the next incarnation, a reference stays dead', async 
   assert.is((await failure(first.call('next'))).code, 'NOPROC')
 })
 
-test('a name is starting between two incarnations, and who calls then waits for the next', async (t) => {
+test('a name is starting between incarnations, and callers wait for the next', async (t) => {
   const log = new Recorder()
   const registry = new Registry()
   const { plan, spec } = gated(log, 'a')
@@ -156,7 +156,7 @@ test('names of siblings that a group restart stopped wait with the group', async
   await up
 })
 
-test('names of a group end when its failing child is taken out of the restart loop by hand', async (t) => {
+test('names of a group end when its failing child is terminated by hand', async (t) => {
   const log = new Recorder()
   const registry = new Registry()
   const [a, b] = [gated(log, 'a'), gated(log, 'b')]

@@ -6,7 +6,7 @@ import { ending, Recorder, startTree, worker, workerOf } from '../_family.js'
 const test = suite('supervisor kill')
 const strategy = 'one_for_one'
 
-test('OTP-30 the kill of a supervisor ends its children, the trapping ones with their terminate', async (t) => {
+test('OTP-30 a killed supervisor ends its children, trapping ones by terminate', async (t) => {
   const log = new Recorder()
   const trapping = {
     trapExit: true,
@@ -32,7 +32,7 @@ test('OTP-30 the kill of a supervisor ends its children, the trapping ones with 
   ])
 })
 
-test('OTP-30 a trapping child of a killed supervisor is bounded by its own terminateTimeout', async (t) => {
+test('OTP-30 a trapping child of a killed supervisor has its terminateTimeout', async (t) => {
   const log = new Recorder()
   const clock = createFakeClock()
   const stuck = defineActor({

@@ -64,7 +64,7 @@ test('OTP-35 a temporary child is never started again', async (t) => {
   assert.equal(await restartedAfter(t, 'temporary'), [])
 })
 
-test('OTP-34 a transient child that ended normally keeps its place and can be started by hand', async (t) => {
+test('OTP-34 a normally ended transient child keeps its spec and can be restarted', async (t) => {
   const log = new Recorder()
   const tree = await startTree(t, { strategy, children: [worker(log, 'a', { restart: 'transient' })] })
   ;(await workerOf(tree, 'a')).cast('stop')
@@ -75,7 +75,7 @@ test('OTP-34 a transient child that ended normally keeps its place and can be st
   assert.equal(log.rest(), ['start a'])
 })
 
-test('OTP-35 the spec of a temporary child is forgotten whatever ended it, and its id is free', async (t) => {
+test('OTP-35 the spec of an ended temporary child is forgotten, and its id is free', async (t) => {
   const log = new Recorder()
   const tree = await startTree(t, { strategy, children: [worker(log, 'a', { restart: 'temporary' })] })
   for (const reason of Object.values(reasons)) {
@@ -89,7 +89,7 @@ test('OTP-35 the spec of a temporary child is forgotten whatever ended it, and i
   }
 })
 
-test('OTP-36 child_terminated is reported unless a child that is not permanent ended normally', async (t) => {
+test('OTP-36 normal ends of non-permanent children report no child_terminated', async (t) => {
   const told: Record<string, string[]> = {}
   for (const restart of ['permanent', 'transient', 'temporary'] as const) {
     const log = new Recorder()
@@ -126,7 +126,7 @@ test('OTP-37 an exit with normal from another process does nothing to a child', 
   assert.equal(await log.next(4), ['start a', 'start b', 'end a', 'start a'])
 })
 
-test('OTP-38 OTP-99 whoever waits for a killed child gets its reason at once', async (t) => {
+test('OTP-38 OTP-99 callers of a killed child get the reason at once', async (t) => {
   const log = new Recorder()
   const tree = await startTree(t, { strategy, children: [worker(log, 'a')] })
   const a = await workerOf(tree, 'a')
@@ -151,7 +151,7 @@ test('OTP-39 a throw is a crash with the error, a stop keeps its reason', async 
   assert.equal(await ends, [crash(boom), shutdownWith('moved')])
 })
 
-test('OTP-47 a restart that fails is tried again, and what is asked meanwhile gets in between', async (t) => {
+test('OTP-47 a failed restart is retried, and requests are served in between', async (t) => {
   const log = new Recorder()
   const health = { broken: false }
   const init = (): void => {
@@ -182,7 +182,7 @@ test('OTP-47 a restart that fails is tried again, and what is asked meanwhile ge
   assert.ok(contexts.length > 2 && contexts.slice(1).every((context) => context === 'start_error'))
 })
 
-test('OTP-47 a stop gets in between failing restarts', async (t) => {
+test('OTP-47 a stop is served between failing restarts', async (t) => {
   const log = new Recorder()
   const health = { broken: false }
   const init = (): void => {
@@ -197,7 +197,7 @@ test('OTP-47 a stop gets in between failing restarts', async (t) => {
   assert.equal(log.rest(), ['start a', 'start b', 'end b', 'end a'])
 })
 
-test('OTP-87 the next incarnation starts only after what the last one owned is released', async (t) => {
+test('OTP-87 the next incarnation starts after the resources of the last are released', async (t) => {
   const log = new Recorder()
   const released = gate()
   const parts = { first: true }
@@ -214,7 +214,7 @@ test('OTP-87 the next incarnation starts only after what the last one owned is r
   assert.equal(await log.next(2), ['released', 'start a'])
 })
 
-test('OTP-87 the next incarnation waits 5 s at most, and then the failure to let go is told', async (t) => {
+test('OTP-87 the next incarnation waits for releases 5 s at most, then reports it', async (t) => {
   const log = new Recorder()
   const clock = createFakeClock()
   const notices = gather(t, 'notice')
@@ -231,7 +231,7 @@ test('OTP-87 the next incarnation waits 5 s at most, and then the failure to let
   )
 })
 
-test('OTP-87 the next incarnation of a supervisor starts after its children have let go', async (t) => {
+test('OTP-87 a supervisor restarts after its children have released everything', async (t) => {
   const log = new Recorder()
   const leave = gate()
   const owner = (ctx: ActorContext): void => void ctx.own(() => leave.opened.then(() => log.note('released')))

@@ -63,7 +63,7 @@ test('OTP-11 children start in order, each after the init of the one before is d
   assert.equal(log.rest(), ['start a', 'start b', 'start c'])
 })
 
-test('OTP-12 a start may answer a reference, a reference with something extra, or ignore', async (t) => {
+test('OTP-12 a start may answer a reference, one with an extra value, or ignore', async (t) => {
   const log = new Recorder()
   const plain = worker(log, 'a')
   const children = [
@@ -93,7 +93,7 @@ test('OTP-12 any other answer, a throw and a rejection are a failed start', asyn
   }
 })
 
-test('a start that answers a process of somebody else is refused', async (t) => {
+test('a start that returns a foreign process is refused', async (t) => {
   const log = new Recorder()
   const other = await startActor(defineActor({ name: 'other', init: () => 0 }), undefined, { logger: false })
   t.after(() => other.kill())
@@ -103,7 +103,7 @@ test('a start that answers a process of somebody else is refused', async (t) => 
   assert.ok(other.alive)
 })
 
-test('OTP-13 what a start hands over besides goes to who asked for the child', async (t) => {
+test('OTP-13 the extra value of a start is returned by startChild', async (t) => {
   const log = new Recorder()
   const tree = await startTree(t, { strategy: 'one_for_one' })
   const withExtra = startedBy('a', async (ctx) => ({
@@ -116,7 +116,7 @@ test('OTP-13 what a start hands over besides goes to who asked for the child', a
   assert.is((await tree.startChild(worker(log, 'b'))).extra, undefined)
 })
 
-test('OTP-14 a child that ignores keeps its place without a process; a temporary one is not kept', async (t) => {
+test('OTP-14 an ignored child keeps its spec without a process, unless temporary', async (t) => {
   const log = new Recorder()
   const children = [
     worker(log, 'a', { init: () => log.note('asked') }),
@@ -131,7 +131,7 @@ test('OTP-14 a child that ignores keeps its place without a process; a temporary
   assert.equal(await statuses(tree), { a: 'running', b: 'stopped', d: 'stopped' })
 })
 
-test('OTP-15 when an init fails, the children before it stop in reverse order and later ones are never tried', async (t) => {
+test('OTP-15 a failed init stops earlier children in reverse and tries no later ones', async (t) => {
   const log = new Recorder()
   const reports = gather(t, 'supervisor')
   const children = [worker(log, 'a'), worker(log, 'b'), worker(log, 'c', { init: fails }), worker(log, 'd')]
@@ -146,7 +146,7 @@ test('OTP-15 when an init fails, the children before it stop in reverse order an
   )
 })
 
-test('OTP-15 a nested supervisor that cannot start names its child, and ends with shutdown', async (t) => {
+test('OTP-15 a nested supervisor that cannot start names its child and exits shutdown', async (t) => {
   const log = new Recorder()
   const crashes = gather(t, 'crash')
   const ends: unknown[] = []
@@ -177,7 +177,7 @@ test('OTP-15 a nested supervisor that cannot start names its child, and ends wit
   )
 })
 
-test('OTP-15 a failed start takes back everything: names, timers and the containment of the tree', async () => {
+test('OTP-15 a failed start takes back names, timers and containment', async () => {
   const log = new Recorder()
   const clock = createFakeClock()
   const registry = new Registry()
@@ -191,7 +191,7 @@ test('OTP-15 a failed start takes back everything: names, timers and the contain
   assert.is(process.listenerCount('uncaughtException'), listeners)
 })
 
-test('OTP-16 an init that ignores ends its process as normal, and the child counts as ignored', async (t) => {
+test('OTP-16 an init that ignores exits normally, and the child counts as ignored', async (t) => {
   const log = new Recorder()
   const idle = defineActor({
     name: 'idle',
@@ -207,7 +207,7 @@ test('OTP-16 an init that ignores ends its process as normal, and the child coun
   assert.equal(crashes, [])
 })
 
-test('OTP-16 an init that asks to stop is a failed start, with the reason it gave', async () => {
+test('OTP-16 ctx.stop in init is a failed start with that reason', async () => {
   const log = new Recorder()
   const children = [worker(log, 'a', { init: (ctx) => ctx.stop({ type: 'shutdown', detail: 'no licence' }) })]
   const error = await failure(startSupervisor({ strategy: 'one_for_one', logger: false, children }))
@@ -215,7 +215,7 @@ test('OTP-16 an init that asks to stop is a failed start, with the reason it gav
   assert.equal(error.data, { id: 'a' })
 })
 
-test('OTP-17 an init that takes too long is killed and the start fails with START_TIMEOUT', async (t) => {
+test('OTP-17 an init that takes too long is killed with START_TIMEOUT', async (t) => {
   const log = new Recorder()
   const clock = createFakeClock()
   const never = new Promise(() => {})
@@ -242,7 +242,7 @@ test('OTP-17 an init that takes too long is killed and the start fails with STAR
   assert.equal(log.rest(), ['b is gone', 'end a'])
 })
 
-test('OTP-19 a name that is taken fails the newcomer with the holder named, and the holder is untouched', async (t) => {
+test('OTP-19 a taken name fails the newcomer, names the holder and spares it', async (t) => {
   const log = new Recorder()
   const tree = await startTree(t, { strategy: 'one_for_one', children: [worker(log, 'a', { name: 'only' })] })
   const holder = await workerOf(tree, 'a')
@@ -255,7 +255,7 @@ test('OTP-19 a name that is taken fails the newcomer with the holder named, and 
   assert.equal(await statuses(tree), { a: 'running' })
 })
 
-test('a child that ends right after its start has started, and its end is handled like any other', async (t) => {
+test('a child that ends right after its start counts as started, then ended', async (t) => {
   const log = new Recorder()
   const once = defineActor({
     name: 'once',
@@ -272,7 +272,7 @@ test('a child that ends right after its start has started, and its end is handle
   assert.equal(await statuses(tree), { once: 'stopped', b: 'running' })
 })
 
-test('a supervisor that is killed while a child starts takes the half-started child along', async () => {
+test('a supervisor killed while a child starts takes that child along', async () => {
   const log = new Recorder()
   const never = new Promise(() => {})
   const parts: { ctx?: ActorContext } = {}
@@ -298,7 +298,7 @@ test('a supervisor that is killed while a child starts takes the half-started ch
   assert.is((await failure(starting)).code, 'START_FAILED')
 })
 
-test('OTP-12 when a child cannot start, those before it stop one after the other, the last one first, before that is told', async (t) => {
+test('OTP-12 a failed start rejects after the earlier children stopped in reverse', async (t) => {
   const log = new Recorder()
   const [stopA, stopB] = [gate(), gate()]
   const slow = (id: string, { opened }: { readonly opened: Promise<void> }): ChildSpec =>
@@ -323,7 +323,7 @@ test('OTP-12 when a child cannot start, those before it stop one after the other
   assert.equal(log.rest(), ['end a', 'told'])
 })
 
-test('OTP-13 what a supervisor starts after a child was ignored is not taken for that child', async (t) => {
+test('OTP-13 what starts after an ignored child is not taken for that child', async (t) => {
   const held: ActorContext[] = []
   const registry = new Registry()
   const child = startedBy('a', (ctx) => {

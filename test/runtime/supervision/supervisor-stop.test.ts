@@ -37,7 +37,7 @@ test('OTP-21 children stop in reverse order, one at a time, each asked with shut
   assert.equal(log.rest(), ['end b', 'end a'])
 })
 
-test('OTP-21 a child counts as stopped when what it owned is released', async (t) => {
+test('OTP-21 a child counts as stopped once its resources are released', async (t) => {
   const log = new Recorder()
   const released = gate()
   const init = (ctx: ActorContext): void =>
@@ -53,7 +53,7 @@ test('OTP-21 a child counts as stopped when what it owned is released', async (t
   assert.equal(log.rest(), ['released', 'end a'])
 })
 
-test('OTP-22 brutal_kill ends a child at once, without its terminate, and the reason is killed', async (t) => {
+test('OTP-22 brutal_kill ends a child at once as killed, without terminate', async (t) => {
   const log = new Recorder()
   const reports = gather(t, 'supervisor')
   const trapping = {
@@ -69,7 +69,7 @@ test('OTP-22 brutal_kill ends a child at once, without its terminate, and the re
   assert.equal(reports, [])
 })
 
-test('OTP-23 infinity waits as long as it takes, for a worker, too', async (t) => {
+test('OTP-23 shutdown infinity waits as long as it takes, for workers too', async (t) => {
   const log = new Recorder()
   const clock = createFakeClock()
   const leave = gate()
@@ -83,7 +83,7 @@ test('OTP-23 infinity waits as long as it takes, for a worker, too', async (t) =
   assert.equal(log.rest(), ['end a'])
 })
 
-test('OTP-24 a child that outlives its shutdown time is killed then, and its terminate has no further effect', async (t) => {
+test('OTP-24 a child beyond its shutdown time is killed, and terminate is ignored', async (t) => {
   const log = new Recorder()
   const clock = createFakeClock()
   const leave = gate()
@@ -112,7 +112,7 @@ test('OTP-24 a child that outlives its shutdown time is killed then, and its ter
   assert.is(clock.pending, 0)
 })
 
-test('OTP-6 a shutdown of 0 ms asks, and kills at once if the child is not gone', async (t) => {
+test('OTP-6 a shutdown of 0 ms asks and then kills at once', async (t) => {
   const log = new Recorder()
   const clock = createFakeClock()
   const never = new Promise(() => {})
@@ -133,7 +133,7 @@ test('OTP-6 a shutdown of 0 ms asks, and kills at once if the child is not gone'
   assert.equal(log.rest(), ['start a', 'asked', 'end a'])
 })
 
-test('OTP-25 a child that unlinked itself is stopped and waited for all the same', async (t) => {
+test('OTP-25 a child that unlinked itself is still stopped and awaited', async (t) => {
   const log = new Recorder()
   const tree = await startTree(t, { strategy, children: [worker(log, 'a')] })
   await tree.startChild(worker(log, 'b', { trapExit: true, init: (ctx) => ctx.unlink(tree.ref) }))
@@ -180,7 +180,7 @@ test('OTP-26 a normal end while stopping is expected of a child that is not perm
   )
 })
 
-test('OTP-28 a supervisor ends with the reason it was told to stop with, its children with shutdown', async (t) => {
+test('OTP-28 a supervisor exits with the stop reason, its children with shutdown', async (t) => {
   const log = new Recorder()
   for (const reason of [
     { type: 'normal' as const },
@@ -194,7 +194,7 @@ test('OTP-28 a supervisor ends with the reason it was told to stop with, its chi
   }
 })
 
-test('OTP-29 the exit of its parent stops a supervisor with that reason, children first', async (t) => {
+test('OTP-29 the exit of its parent stops a supervisor, children first', async (t) => {
   const log = new Recorder()
   const inner = supervisorSpec({ name: 'inner', strategy, children: [worker(log, 'x'), worker(log, 'y')] })
   const outer = await startTree(t, { strategy, children: [inner] })
@@ -204,7 +204,7 @@ test('OTP-29 the exit of its parent stops a supervisor with that reason, childre
   assert.equal(log.rest(), ['start x', 'start y', 'end y', 'end x'])
 })
 
-test('OTP-29 exit signals of anybody else do nothing to a supervisor', async (t) => {
+test('OTP-29 exit signals of other processes do not stop a supervisor', async (t) => {
   const log = new Recorder()
   const inner = supervisorSpec({ name: 'inner', strategy, children: [worker(log, 'x')] })
   const outer = await startTree(t, { strategy, children: [inner, worker(log, 'b')] })
@@ -217,7 +217,7 @@ test('OTP-29 exit signals of anybody else do nothing to a supervisor', async (t)
   assert.equal(await supervisorAt(target).count(), { specs: 1, active: 1, supervisors: 0, workers: 1 })
 })
 
-test('OTP-31 while a supervisor stops nothing is restarted, and requests behind the stop fail at once', async (t) => {
+test('OTP-31 a stopping supervisor restarts nothing and refuses later requests', async (t) => {
   const log = new Recorder()
   const leave = gate()
   const slow = { trapExit: true, terminate: () => leave.opened }
@@ -237,7 +237,7 @@ test('OTP-31 while a supervisor stops nothing is restarted, and requests behind 
   assert.is((await failure(tree.count())).code, 'NOPROC')
 })
 
-test('a stop that is given a time rejects with TIMEOUT, and the supervisor goes on stopping', async (t) => {
+test('a stop with a timeout rejects with TIMEOUT while the supervisor still stops', async (t) => {
   const log = new Recorder()
   const clock = createFakeClock()
   const leave = gate()

@@ -361,13 +361,11 @@ async function hold(seed: number): Promise<void> {
   })
 }
 
-test(
-  `${runs} known lives of trees keep what supervisors promise: one incarnation at a time, no orphan, no hang`,
-  () => hold(424_242),
-  { timeout: 110_000 },
-)
+test(`${runs} known tree lives: one incarnation at a time, no orphan, no hang`, () => hold(424_242), {
+  timeout: 110_000,
+})
 
-test(`${runs} lives that nobody has seen keep it, too (TREES_SEED=${fresh})`, () => hold(fresh), {
+test(`${runs} new tree lives keep the promises, too (TREES_SEED=${fresh})`, () => hold(fresh), {
   timeout: 110_000,
 })
 

@@ -38,7 +38,7 @@ test('OTP-79 await rejects with what the task threw', async (t) => {
   assert.is(error.message, 'no luck')
 })
 
-test('OTP-79 an await that times out takes the task with it, and a later value is dropped', async (t) => {
+test('OTP-79 an await that times out ends the task and drops a later value', async (t) => {
   const { tasks, clock } = await startTasks(t)
   const task = tasks.start(never)
   const waiting = awaitTask(task, 100).catch((error) => error)
@@ -59,7 +59,7 @@ test('OTP-79 yield answers undefined while the task runs and may be asked again'
   assert.equal(await yieldTask(task, 10), { type: 'ok', value: 3 })
 })
 
-test('OTP-79 shutdown ends a running task, and answers what had arrived of an ended one', async (t) => {
+test('OTP-79 shutdown ends a running task and answers the result of an ended one', async (t) => {
   const { tasks } = await startTasks(t)
   const running = tasks.start(never)
   assert.is(await shutdownTask(running), undefined)
@@ -91,7 +91,7 @@ test('shutdown refuses an unknown way in the caller', async (t) => {
   assert.match(error.message, 'brutal_kill')
 })
 
-test('OTP-80 async_stream keeps the order of the items and runs no more at once than told', async (t) => {
+test('OTP-80 async_stream keeps item order and its concurrency limit', async (t) => {
   const { tasks } = await startTasks(t)
   let atOnce = 0
   let most = 0
@@ -109,7 +109,7 @@ test('OTP-80 async_stream keeps the order of the items and runs no more at once 
   assert.is(most, 2)
 })
 
-test('OTP-80 async_stream hands out outcomes as they are ready when the order does not matter', async (t) => {
+test('OTP-80 unordered async_stream yields outcomes as they are ready', async (t) => {
   const { tasks } = await startTasks(t)
   const gates = new Map<string, () => void>()
   const wait = (item: string) => new Promise<string>((resolve) => gates.set(item, () => resolve(item)))
@@ -123,7 +123,7 @@ test('OTP-80 async_stream hands out outcomes as they are ready when the order do
   assert.ok((await stream.next()).done)
 })
 
-test('OTP-80 a task over its time ends the stream, or only itself, and nothing is left running', async (t) => {
+test('OTP-80 a task timeout ends the stream, or with kill_task the task only', async (t) => {
   const { tasks, clock } = await startTasks(t)
   const hang = (item: number) => (item === 1 ? never() : item)
   const strict = asyncStream(tasks, [1, 2], hang, { timeout: 50 }).next()
@@ -159,7 +159,7 @@ test('OTP-80 a consumer that stops early leaves no task behind', async (t) => {
   assert.ok(signals.slice(1).every((signal) => signal.aborted))
 })
 
-test('OTP-80 a crash costs its own item', async (t) => {
+test('OTP-80 a crash fails its own item only', async (t) => {
   const { tasks } = await startTasks(t)
   const outcomes: string[] = []
   const work = (item: number) => {
@@ -178,7 +178,7 @@ test('outcomeOf never rejects', async (t) => {
   assert.ok(outcome.type === 'exit' && outcome.error instanceof RuntimeError)
 })
 
-test('a task supervisor that has ended refuses tasks in the caller', async () => {
+test('an ended task supervisor refuses tasks in the caller', async () => {
   const tree = await startSupervisor({ strategy: 'one_for_one', logger: false })
   const { extra, ref } = await tree.startChild(taskSupervisorSpec())
   await tree.stop()

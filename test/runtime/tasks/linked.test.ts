@@ -60,7 +60,7 @@ test('OTP-78 a task without a link crashes nobody', async (t) => {
   assert.is(await neighbour.call('id'), 'neighbour')
 })
 
-test('a linked task ends with the process it works for, however that ends (differs: also when it ends normally)', async (t) => {
+test('a linked task ends with its process (differs: also when that ends normally)', async (t) => {
   for (const reason of [normal, shutdown, crash(boom)]) {
     const { tasks, ref } = await linked(t, false)
     const task = tasks.start(
@@ -90,7 +90,7 @@ test('a task linked with a process that is gone does not run, and its result rej
   assert.is(tasks.running, 0)
 })
 
-test('tasks end with their supervisor, and what they own is released before it starts again', async (t) => {
+test('tasks end with their supervisor and release before it restarts', async (t) => {
   const { tree, tasks, log } = await place(t)
   const released = gate()
   const task = tasks.start((ctx) => {

@@ -34,7 +34,7 @@ test('OTP-78 a task runs at once, gives its value and ends normally', async (t) 
   assert.is(tasks.running, 0)
 })
 
-test('a result is the same whenever it is asked for: before the end, long after it, and twice', async (t) => {
+test('a result is the same before the end of the task, long after it and twice', async (t) => {
   const { tasks } = await place(t)
   const go = gate<string>()
   const waiting = tasks.start(() => go.opened)
@@ -74,7 +74,7 @@ test('OTP-78 what the function throws rejects the result and is the reason of it
   assert.ok(tree.ref.alive)
 })
 
-test('a task that was asked not to report its errors does not, and a result nobody awaits is not fatal', async (t) => {
+test('a silenced task does not report errors, and an unawaited result is not fatal', async (t) => {
   const { tasks } = await place(t)
   const crashes = gather(t, 'crash')
   tasks.start(() => Promise.reject(boom), { report: false })
@@ -86,7 +86,7 @@ test('a task that was asked not to report its errors does not, and a result nobo
   )
 })
 
-test('OTP-78 tasks are never restarted and cost their supervisor nothing: no message, no restart', async (t) => {
+test('OTP-78 tasks are never restarted and send their supervisor nothing', async (t) => {
   const { tasks, tree } = await place(t)
   const sent: unknown[] = []
   const notices = gather(t, 'notice')
@@ -99,7 +99,7 @@ test('OTP-78 tasks are never restarted and cost their supervisor nothing: no mes
   assert.is((await tree.count()).active, 2)
 })
 
-test('cancel ends a task: its signal aborts, what it owns is released, the result rejects with EXITED', async (t) => {
+test('cancel aborts the signal, releases resources and rejects with EXITED', async (t) => {
   const { tasks, log } = await place(t)
   const task = tasks.start((ctx) => {
     ctx.own(() => log.note('released'))
@@ -116,7 +116,7 @@ test('cancel ends a task: its signal aborts, what it owns is released, the resul
   task.cancel()
 })
 
-test('what a cancelled task still does is refused and counted', async (t) => {
+test('late actions of a cancelled task are refused and counted', async (t) => {
   const { tasks, tree, neighbour } = await place(t)
   const go = gate()
   const seen = gate<string[]>()
@@ -146,14 +146,14 @@ test('what a cancelled task still does is refused and counted', async (t) => {
   assert.is((await tree.count()).active, 2)
 })
 
-test('a task that ended normally may still send: it was not cut off', async (t) => {
+test('a task that ended normally may still send messages', async (t) => {
   const { tasks, neighbour } = await place(t)
   const later = gate<string>()
   await tasks.start(() => void setImmediate(() => neighbour.call('id').then(later.open))).result
   assert.is(await later.opened, 'neighbour')
 })
 
-test('a task over its time is killed', async (t) => {
+test('a task beyond its timeout is killed', async (t) => {
   const clock = createFakeClock()
   const { tasks, log } = await place(t, {}, { clock })
   await tasks.start(() => turn(), { timeout: 100 }).result
@@ -190,7 +190,7 @@ test('OTP-78 more tasks than maxChildren are refused at once, and places come fr
   assert.is(tasks.running, 2)
 })
 
-test('taskSupervisorAt finds a task supervisor by its reference, with its limit, and refuses what is none', async (t) => {
+test('taskSupervisorAt finds a task supervisor by reference and refuses others', async (t) => {
   const { tree, tasks, neighbour } = await place(t, { maxChildren: 1 })
   const ref = (await tree.children()).find(({ id }) => id === 'task_supervisor')?.ref
   const same = taskSupervisorAt(ref)

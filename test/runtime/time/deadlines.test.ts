@@ -34,7 +34,7 @@ function coarseClock(): FakeClock {
   return Object.assign(Object.create(createFakeClock()) as FakeClock, { grain: 16 })
 }
 
-test('on a clock with a grain a deadline fires once, never early and at most that late', async () => {
+test('with clock grain a deadline fires once, never early, at most a grain late', async () => {
   const clock = coarseClock()
   const { fired, arm } = probes(clock)
   const times: [string, number][] = []
@@ -58,7 +58,7 @@ test('on a clock with a grain a deadline fires once, never early and at most tha
   }
 })
 
-test('on a clock with a grain the timer goes on while something waits, and at the end of the tree only then', async () => {
+test('with clock grain the timer is cleared only when the tree ends and nothing waits', async () => {
   const clock = coarseClock()
   const { deadlines, fired, arm } = probes(clock)
   const [first, second] = [arm('first', 100), arm('second', 200)]
@@ -72,7 +72,7 @@ test('on a clock with a grain the timer goes on while something waits, and at th
   assert.equal(fired, [])
 })
 
-test('on an exact clock a deadline has fired once its time has come, and not before', async () => {
+test('on an exact clock a deadline fires exactly at its time', async () => {
   const clock = createFakeClock()
   const { fired, arm } = probes(clock)
   const lengths = [60_000, 2_000, 1_000, 5_000, 100, 1, 0, 17, 33.3, 1_000]
@@ -100,7 +100,7 @@ test('on an exact clock a deadline has fired once its time has come, and not bef
   assert.is(clock.pending, 0)
 })
 
-test('on an exact clock the timer is gone with the last deadline, and set anew for an earlier one', async () => {
+test('with an exact clock the timer goes with the last deadline and moves forward', async () => {
   const clock = createFakeClock()
   const { deadlines, fired, arm } = probes(clock)
   const late = arm('late', 1_000)
@@ -129,7 +129,7 @@ test('on an exact clock the timer is gone with the last deadline, and set anew f
   )
 })
 
-test('what is left of a wait is exact on an exact clock, and rounded up on another', async () => {
+test('remaining times are exact on an exact clock, else rounded up', async () => {
   for (const [clock, due] of [
     [createFakeClock(), 123],
     [coarseClock(), 208],
@@ -142,7 +142,7 @@ test('what is left of a wait is exact on an exact clock, and rounded up on anoth
   }
 })
 
-test('what was disarmed does not fire, in the middle of its lane, at its ends, and twice is harmless', async () => {
+test('a disarmed deadline does not fire, and disarming twice is harmless', async () => {
   const clock = createFakeClock()
   const { deadlines, fired, arm } = probes(clock)
   const armed = ['a', 'b', 'c', 'd'].map((name) => arm(name, 50))
@@ -173,7 +173,7 @@ test('an expiry may disarm others and arm new ones', async () => {
   )
 })
 
-test('one timer serves all, and only while something waits', async () => {
+test('one timer serves all deadlines, and only while one is pending', async () => {
   const clock = coarseClock()
   const { deadlines, arm } = probes(clock)
   assert.is(clock.pending, 0)
@@ -198,7 +198,7 @@ test('an infinite deadline never fires and needs no timer', async () => {
   assert.equal([fired, clock.pending], [[], 0])
 })
 
-test('a clock that says nothing of a grain is exact', async () => {
+test('a clock without a grain is exact', async () => {
   const exact = createFakeClock()
   const clock = { now: exact.now, setTimeout: exact.setTimeout, clearTimeout: exact.clearTimeout }
   const deadlines = new Deadlines(clock)

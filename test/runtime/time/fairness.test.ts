@@ -89,7 +89,7 @@ test('heavy handlers leave the event loop its share: time counts, not only messa
   assert.ok(seen().turns >= 4, `${seen().turns} turns of the event loop`)
 })
 
-test('heavy asynchronous handlers, and many actors with one message each, leave the event loop its share', async (t) => {
+test('heavy async handlers and many busy actors leave turns to the event loop', async (t) => {
   const { behaviour, done } = sink(100, async () => burn(1))
   const ref = await start(t, behaviour)
   const seen = watchLoop()
@@ -123,7 +123,7 @@ test('heavy asynchronous handlers, and many actors with one message each, leave 
   assert.ok(many().turns >= 4, `${many().turns} turns of the event loop`)
 })
 
-test('actors take turns: one with a long mailbox does not hold up one with a single message', async (t) => {
+test('actors take turns: a long mailbox does not delay a single message', async (t) => {
   const order: string[] = []
   const { behaviour, done } = sink(50_000, () => undefined)
   const quick = defineActor({ name: 'quick', init: () => ({}), call: { ask: () => order.push('quick') } })

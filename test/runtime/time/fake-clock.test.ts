@@ -39,7 +39,7 @@ test('a timer set by a timer fires in the same advance when it falls due', async
   assert.equal(fired, [10, 20, 30])
 })
 
-test('what a timer sets off in promises is done before the next timer fires', async () => {
+test('promises of a timer settle before the next timer fires', async () => {
   const clock = createFakeClock()
   const order: string[] = []
   const work = async (): Promise<void> => {
@@ -52,7 +52,7 @@ test('what a timer sets off in promises is done before the next timer fires', as
   assert.equal(order, ['promises', 'next timer'])
 })
 
-test('a timer that was cleared does not fire, also when an earlier one of the same moment clears it', async () => {
+test('a cleared timer does not fire, even if cleared in the same moment', async () => {
   const clock = createFakeClock()
   const fired: string[] = []
   const timers: unknown[] = []

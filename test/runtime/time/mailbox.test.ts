@@ -60,7 +60,7 @@ function clogged(mailboxLimit: number) {
   return { behaviour, open: gate.resolve }
 }
 
-test('a full mailbox refuses calls with MAILBOX_FULL and casts with false, and says so once', async (t) => {
+test('a full mailbox gives MAILBOX_FULL to calls, false to casts, and one notice', async (t) => {
   const notices = hear(t, 'notice')
   const { behaviour, open } = clogged(3)
   const ref = await start(t, behaviour)
@@ -83,7 +83,7 @@ test('a full mailbox refuses calls with MAILBOX_FULL and casts with false, and s
   assert.is(await ref.call('read'), 111)
 })
 
-test('a mailbox that has been emptied takes messages again, and a second jam is reported again', async (t) => {
+test('an emptied mailbox takes messages again, and a second jam is reported again', async (t) => {
   const notices = hear(t, 'notice')
   const { behaviour, open } = clogged(2)
   const ref = await start(t, behaviour)
@@ -121,7 +121,7 @@ test('the limit also holds while init is running', async (t) => {
   assert.is(await (await starting).call('read'), 3)
 })
 
-test('messages of the runtime are never refused: timers, exits, a stop', async (t) => {
+test('runtime messages are never refused: timers, exits, stop', async (t) => {
   const { behaviour, open } = clogged(1)
   const behaviourWithTimer = defineActor({
     ...behaviour.definition,
@@ -155,7 +155,7 @@ test('a mailbox takes 100,000 messages unless told otherwise', async (t) => {
   gate.resolve()
 })
 
-test('a jam is over once half of the room is free', async (t) => {
+test('a mailbox jam ends once half of the room is free', async (t) => {
   const notices = hear(t, 'notice')
   const gates = [deferred(), deferred(), deferred()]
   let at = 0

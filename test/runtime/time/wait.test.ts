@@ -23,7 +23,7 @@ function wait({ ms = 100, signal }: { ms?: number; signal?: AbortSignal } = {}) 
   return { clock, notes, over, settle, fail }
 }
 
-test('a wait settles once, is undone once before that, and leaves no timer', async () => {
+test('a wait settles once, after its undo, and leaves no timer', async () => {
   const { clock, notes, over, settle, fail } = wait()
   assert.is(clock.pending, 1)
   settle('first')
@@ -34,7 +34,7 @@ test('a wait settles once, is undone once before that, and leaves no timer', asy
   assert.is(clock.pending, 0)
 })
 
-test('at its deadline a wait comes to what `late` says; a promise is waited for without a deadline', async () => {
+test('a wait settles with `late` at its deadline; a promise has no deadline', async () => {
   const first = wait()
   await first.clock.advance(99)
   assert.equal(first.notes, [])
@@ -47,7 +47,7 @@ test('at its deadline a wait comes to what `late` says; a promise is waited for 
   assert.equal(second.notes, ['undone', 'much later'])
 })
 
-test('what `late` brings about does not settle the wait, and it sees what the undo takes away', async () => {
+test('`late` runs before the undo, and settling inside it has no effect', async () => {
   const clock = createFakeClock()
   const waiting = new Set(['one'])
   let settle: Settle<string> = () => {}
@@ -71,7 +71,7 @@ test('a wait of Infinity sets no timer', async () => {
   assert.equal(notes, ['undone', 'failed: given up'])
 })
 
-test('a signal ends a wait, before or after it began, and is listened to no longer than that', async () => {
+test('a signal aborts a wait before or after it began, and its listener is removed', async () => {
   const controller = new AbortController()
   const { signal } = controller
   const many = Array.from({ length: 20 }, () => wait({ signal })) // more than Node would warn of
@@ -89,7 +89,7 @@ test('a signal ends a wait, before or after it began, and is listened to no long
   assert.equal(late.notes, ['failed: aborted']) // it was never begun
 })
 
-test('what settles a wait, or throws, while it begins needs no timer, and is undone all the same', async () => {
+test('a wait that settles or throws at once needs no timer and is undone', async () => {
   const clock = createFakeClock()
   const notes: string[] = []
   const limits = { clock, ms: 100, late: () => 'late' }
@@ -127,7 +127,7 @@ test('a pause ends after its time, or with the first of its signals', async () =
   assert.is(getEventListeners(first.signal, 'abort').length, 0)
 })
 
-test('work is told when its time is over; its timer is gone when it is done, and does not hold the program', async () => {
+test('work gets a TimeoutError at its deadline; its timer is cleared and unrefed', async () => {
   const clock = createFakeClock()
   const told = withDeadline(
     1_000,

@@ -81,7 +81,7 @@ for (const [how, more] of [
       assert.ok(asked[name] > 0, name)
   })
 
-test('whoever uses another source is found', async () => {
+test('use of a source outside of the world is detected', async () => {
   const uses: readonly (() => unknown)[] = [
     () => Date.now(),
     () => new Date(),

@@ -38,7 +38,7 @@ async function open(t: TestContext, kind: 'thread' | 'process', args: { deep?: b
 }
 
 for (const kind of ['thread', 'process'] as const) {
-  test(`${kind}: what runs in a peer is below it, and comes back red and green as anything`, async (t) => {
+  test(`${kind}: actors of a peer appear below it, and their restarts are seen`, async (t) => {
     const { lookout, timeline, named, seen } = await open(t, kind)
     await seen(() => named('b') !== undefined)
     const [far, family, a] = [named('far'), named('family'), named('a')]
@@ -59,7 +59,7 @@ for (const kind of ['thread', 'process'] as const) {
     )
   })
 
-  test(`${kind}: what is told of once is not told again to those who look later`, async (t) => {
+  test(`${kind}: a past event is not repeated to later observers`, async (t) => {
     const { lookout, timeline, named, seen } = await open(t, kind)
     await seen(() => named('b') !== undefined)
     lookout.end(named('a')?.key ?? 0, 'restart')
@@ -83,7 +83,7 @@ test('a peer of a peer is seen, too', async (t) => {
   assert.ok(deep?.tree !== top?.tree)
 })
 
-test('who does not answer is asked once, and answers nobody who has left', () => {
+test('a silent peer is asked once, and its late answer is dropped', () => {
   const asked: Question['what'][] = []
   const there = new Elsewhere({ ask: ({ what }) => asked.push(what) > 0 })
   for (let now = 0; now < 10_000; now += 250) there.look(now)
@@ -100,7 +100,7 @@ test('who does not answer is asked once, and answers nobody who has left', () =>
   assert.is(there.health, '0 MB, 0 % busy')
 })
 
-test('who needs long to look is asked less often', () => {
+test('a slow peer is inspected less often', () => {
   let asked = 0
   const there = new Elsewhere({ ask: () => ++asked > 0 })
   there.look(0)

@@ -26,7 +26,7 @@ function child(node: TreeNode, id: string): TreeNode {
   return found
 }
 
-test('OTP-113 OTP-114 a tree is read as data: what runs, under which name, since when, with what waiting', async (t) => {
+test('OTP-113 OTP-114 a tree is read as data: children, names, times and mailboxes', async (t) => {
   const log = new Recorder()
   const clock = createFakeClock()
   const inner = supervisorSpec({
@@ -94,7 +94,7 @@ test('OTP-114 children are listed in start order, also those that do not run now
   assert.equal([b.status, b.restarts, inspect(tree.ref).restartsLeft], ['running', 1, 2])
 })
 
-test('dynamic children and tasks are part of the picture', async (t) => {
+test('the tree shows dynamic children and tasks', async (t) => {
   const log = new Recorder()
   const tree = await startTree(t, { strategy, children: [dynamicSupervisorSpec({ name: 'pool' })] })
   const tasks = (await tree.startChild(taskSupervisorSpec({ name: 'tasks' }))).extra as TaskSupervisor
@@ -115,7 +115,7 @@ test('dynamic children and tasks are part of the picture', async (t) => {
   assert.is(child(child(inspect(tree.ref), 'tasks'), 'request 1').kind, 'task')
 })
 
-test('an actor may say in a few words how it is', async (t) => {
+test('an actor may describe its state in a few words', async (t) => {
   class State {
     hits = 2;
     [describe](): string {
@@ -128,7 +128,7 @@ test('an actor may say in a few words how it is', async (t) => {
   assert.match(formatTree(inspect(tree.ref)), '└─ counter  2 hits')
 })
 
-test('a describe of the user’s that throws, or is none, does not break the look at the tree', async (t) => {
+test('a user describe that throws or is invalid does not break inspection', async (t) => {
   const states: Record<string, unknown> = {
     throwing: {
       [describe]() {
@@ -158,7 +158,7 @@ test('a describe of the user’s that throws, or is none, does not break the loo
   assert.is(formatTree(inspect(tree.ref)).split('\n').length, 7)
 })
 
-test('a process that has ended is shown with its reason, and starting ones as such', async (t) => {
+test('ended processes show their reason, and starting ones their phase', async (t) => {
   const log = new Recorder()
   const ready = gate()
   const tree = await startTree(t, { strategy })

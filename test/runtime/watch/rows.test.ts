@@ -20,7 +20,7 @@ function named(rows: Rows, id: string): Row {
   return found
 }
 
-test('a child keeps its row through a restart, and only what is other is told', async (t) => {
+test('a child keeps its row through a restart, and changes only are sent', async (t) => {
   const tree = await startTree(t, { name: 'top', strategy: 'one_for_one', children: many(3) })
   const places = new Places()
   const look = (): Rows => readRows(places, { most: 100, leaveOut: none })
@@ -49,14 +49,14 @@ test('a child keeps its row through a restart, and only what is other is told', 
   assert.equal(compareRows(after, look()).gone, [named(after, 'child 2').key])
 })
 
-test('rows have no names of the registry, which may be secrets', async (t) => {
+test('rows leave out registry names, which may be secret', async (t) => {
   const child = childSpec(plain, undefined, { name: 'a secret' })
   await startTree(t, { name: 'top', strategy: 'one_for_one', children: [child] })
   const rows = readRows(new Places(), { most: 100, leaveOut: none })
   assert.not.ok(JSON.stringify([...rows.values()]).includes('a secret'))
 })
 
-test('of too many, the rest is counted; a tree may be left out', async (t) => {
+test('excess rows are counted, and a tree can be left out', async (t) => {
   const tree = await startTree(t, { name: 'top', strategy: 'one_for_one', children: many(50) })
   const rows = readRows(new Places(), { most: 11, leaveOut: none })
   assert.is(rows.size, 11)

@@ -68,7 +68,7 @@ test('OTP-112 state can be read between two messages', async (t) => {
   assert.is((await getState<{ balance: number }>(ref)).balance, 5)
 })
 
-test('OTP-112 a look waits for the message that is being handled, and not for ever', async (t) => {
+test('OTP-112 getState waits for the running handler, up to a timeout', async (t) => {
   const { ref, clock } = await startAccount(t)
   let release: () => void = () => {}
   const held = ref.call('wait', new Promise<void>((resolve) => (release = resolve)))
@@ -92,7 +92,7 @@ test('OTP-112 state can be replaced, and stays when the replacement throws', asy
   assert.is(await ref.call('read'), 7)
 })
 
-test('OTP-112 a suspended actor lets messages wait until it is resumed', async (t) => {
+test('OTP-112 a suspended actor queues messages until it is resumed', async (t) => {
   const { ref, clock } = await startAccount(t)
   suspend(ref)
   ref.cast('pay', 1)
@@ -175,7 +175,7 @@ const noted = (first: Request, second: Request): string[] => {
 for (const first of ['stop', 'suspend', 'resume', 'read', 'replace', 'trace'] as const)
   for (const second of ['stop', 'suspend', 'resume', 'read', 'replace', 'trace'] as const)
     for (const busy of [true, false])
-      test(`OTP-112 ${first}, then ${second} of ${busy ? 'a busy' : 'an idle'} actor are met in this order`, async (t) => {
+      test(`OTP-112 ${first}, then ${second} of ${busy ? 'a busy' : 'an idle'} actor happen in order`, async (t) => {
         const { ref, notes, open, requests } = await startLedger(t)
         if (busy) ref.cast('busy')
         ref.cast('write', 'before')
@@ -191,7 +191,7 @@ for (const first of ['stop', 'suspend', 'resume', 'read', 'replace', 'trace'] as
         assert.equal(notes, noted(first, second))
       })
 
-test('OTP-112 what a handler continues with is done before the actor is suspended, stopped or looked at', async (t) => {
+test('OTP-112 continuations run before the actor is suspended, stopped or read', async (t) => {
   const { ref, notes, open, requests } = await startLedger(t)
   ref.cast('continue', 'continued')
   await new Promise(setImmediate)
@@ -201,7 +201,7 @@ test('OTP-112 what a handler continues with is done before the actor is suspende
   assert.equal(notes, ['continued', 'read', 'normal'])
 })
 
-test('OTP-112 init continues before a look at the state, and an actor that starts is suspended once it is up', async (t) => {
+test('OTP-112 init continues before a read, and a starting actor suspends once up', async (t) => {
   const notes: string[] = []
   const starting: { ref?: ActorRef } = {}
   const behaviour = defineActor({
@@ -229,7 +229,7 @@ test('OTP-112 init continues before a look at the state, and an actor that start
   assert.equal(notes, ['continued', 'read', 'message'])
 })
 
-test('OTP-112 a suspended actor ends after the message that it still handles, and not beside it', async (t) => {
+test('OTP-112 a suspended actor exits after the message that it still handles', async (t) => {
   const { ref, notes, open, requests } = await startLedger(t)
   ref.cast('busy')
   await new Promise(setImmediate)
@@ -278,7 +278,7 @@ test('OTP-112 messages can be counted', async (t) => {
   assert.is(counters().messagesIn, 2)
 })
 
-test('OTP-112 looks work on supervisors, and refuse tasks and the dead', async (t) => {
+test('OTP-112 sys calls work on supervisors and refuse tasks and dead ones', async (t) => {
   const tree = await startSupervisor({ strategy: 'one_for_one', logger: false })
   t.after(() => tree.stop())
   const { extra } = await tree.startChild(taskSupervisorSpec())
@@ -291,7 +291,7 @@ test('OTP-112 looks work on supervisors, and refuse tasks and the dead', async (
   assert.is((await failure(getState(ref)))?.code, 'NOPROC')
 })
 
-test('a look at an actor that ends first rejects with EXITED', async (t) => {
+test('getState of an actor that ends first rejects with EXITED', async (t) => {
   const { ref, clock } = await startAccount(t)
   void ref.call('wait', new Promise<void>(() => {}), { timeout: Number.POSITIVE_INFINITY })
   await clock.advance(0)
@@ -300,7 +300,7 @@ test('a look at an actor that ends first rejects with EXITED', async (t) => {
   assert.is((await look)?.code, 'EXITED')
 })
 
-test('OTP-118 reports show of a state what formatStatus makes of it, and nothing without it', async (t) => {
+test('OTP-118 reports show state only through formatStatus', async (t) => {
   const { ref } = await startAccount(t)
   const statuses: unknown[] = []
   t.after(subscribe('crash', ({ status }) => statuses.push(status)))
@@ -348,7 +348,7 @@ const waiter = defineActor({
   info: { timeout: ({ heard }) => heard('timeout') },
 })
 
-test('OTP-94 a timeout comes when nothing else does, and any message takes it back', async (t) => {
+test('OTP-94 an idle timeout fires unless a message comes first', async (t) => {
   const clock = createFakeClock()
   const heard: unknown[] = []
   const ref = await startActor(waiter, (word: unknown) => heard.push(word), { logger: false, clock })
@@ -366,7 +366,7 @@ test('OTP-94 a timeout comes when nothing else does, and any message takes it ba
   assert.is(clock.pending, 0)
 })
 
-test('OTP-111 a message of startTimer carries its timer, so that a stale one can be told apart', async (t) => {
+test('OTP-111 a startTimer message carries its timer, to tell a stale one apart', async (t) => {
   const clock = createFakeClock()
   const heard: unknown[] = []
   const restless = defineActor({

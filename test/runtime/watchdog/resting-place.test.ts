@@ -4,7 +4,7 @@ import { suite } from '../../support/suite.js'
 
 const test = suite('resting place')
 
-test('the system call from which the loop turned at once three times in a row is where it rests', () => {
+test('the loop rests in the system call that it left idle three times in a row', () => {
   const rest = new RestingPlace()
   const learn = (...places: (string | undefined)[]): void => places.forEach((place) => void rest.learn(place))
   learn('281 0xe', undefined, '281 0xe')
@@ -18,7 +18,7 @@ test('the system call from which the loop turned at once three times in a row is
   assert.is(rest.is('281 0xe'), true)
 })
 
-test('where the system says nothing, no loop is known to rest', () => {
+test('without system facts no loop is known to rest', () => {
   const rest = new RestingPlace()
   for (let i = 0; i < 5; i++) rest.learn(undefined)
   assert.is(rest.is(undefined), false)

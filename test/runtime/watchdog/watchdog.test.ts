@@ -8,7 +8,7 @@ import { type ProgramEnd, runProgram, runtimeUrl } from '../_program.js'
 const test = suite('watchdog', { timeout: 90_000 })
 const [major] = process.versions.node.split('.').map(Number) as [number]
 
-test('each block is told of once, with whose code it was and its stack, in whatever it hangs', async (t) => {
+test('each block is reported once with owner and stack, wherever it hangs', async (t) => {
   for (const kind of ['spin', 'regexp', 'native', 'wait', 'ticks']) {
     const twice = `await watched(); await hog.call('${kind}'); await told(1); await hog.call('${kind}'); await told(2)`
     let events = await blocked(t, twice)
@@ -28,13 +28,13 @@ test('each block is told of once, with whose code it was and its stack, in whate
   }
 })
 
-test('nobody is told of a busy loop that turns', async (t) => {
+test('a busy loop that turns is not reported', async (t) => {
   const turning = `const end = Date.now() + 2_000
     while (Date.now() < end) { block(5); await new Promise(setImmediate) }`
   assert.equal(await blocked(t, `await watched(); ${turning}`), [])
 })
 
-test('a program that was stopped and goes on was not blocked', async (t) => {
+test('a program stopped and continued was not blocked', async (t) => {
   const stopped = `const { spawn } = await import('node:child_process')
     for (let i = 0; i < 3; i++) {
       const again = spawn('sh', ['-c', 'kill -STOP ' + process.pid + '; sleep 0.7; kill -CONT ' + process.pid])
@@ -44,7 +44,7 @@ test('a program that was stopped and goes on was not blocked', async (t) => {
   assert.equal(await blocked(t, `await watched(); ${stopped}`), [])
 })
 
-test('a breakpoint blocks nobody; a block is told of beside a debugger, who need not resume', async (t) => {
+test('a breakpoint is no block, and a block is reported beside a debugger', async (t) => {
   const debugged = `const { Worker } = await import('node:worker_threads')
     const text = \`const { Session } = require('node:inspector'), session = new Session()
       session.connectToMainThread()
@@ -71,13 +71,13 @@ test('a breakpoint blocks nobody; a block is told of beside a debugger, who need
   assert.match(events[0]?.stack.join('\n') ?? '', /\bspin \(/)
 })
 
-test('with exit it kills the program, and says why', async (t) => {
+test('with exit the watchdog kills the program and says why', async (t) => {
   const { code, stderr } = await run(t, `for (;;) { block(1_000); await pause(20) }`, { onBlocked: 'exit' })
   assert.is(code, null)
   assert.match(stderr, /caduceus: the event loop was blocked for \d+ ms.*: the program ends\n {4}at .*block/s)
 })
 
-test('what never gives way is written to standard error by the thread itself', async (t) => {
+test('an endless block is written to stderr by the watchdog thread', async (t) => {
   const text = `await watched(); await hog.call('forever')`
   const { stderr } = await run(t, text, { logger: undefined }, /and goes on\n/)
   assert.match(stderr, /caduceus: the event loop was blocked for \d+ ms by hog: and goes on\n {4}at forever /)
@@ -117,7 +117,7 @@ test('a tree within a worker thread is not watched', async (t) => {
   assert.equal([code, stdout], [0, '0\n'])
 })
 
-test('a program that leaves while it is looked at leaves at once, and nothing is written', async (t) => {
+test('a program that exits while it is inspected exits at once and writes nothing', async (t) => {
   for (const ms of [300, 330, 360, 400]) {
     const { code, stderr } = await run(t, `await watched(); block(${ms}); process.exit(3)`)
     assert.equal([code, stderr], [3, ''])

@@ -22,7 +22,7 @@ test('seeds are one, a range, or as many as there is time for', () => {
   assert.equal(seeds('--seeds', '5-9', '--minutes', '1'), [5, 9])
 })
 
-test('faults and acts are numbers and ranges, written as they are read', () => {
+test('faults and acts parse as numbers and ranges', () => {
   const { faults, acts } = read('--seed', '1', '--faults', '2,5-7', '--acts', 'none') as SimOptions
   assert.equal([...(faults ?? [])], [2, 5, 6, 7])
   assert.is(acts?.size, 0)

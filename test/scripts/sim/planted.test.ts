@@ -16,7 +16,7 @@ const test = suite('planted bugs', { timeout: 120_000 })
 /** Those that a search has found. */
 const known = bugs.flatMap((bug) => (bug.seed === undefined ? [] : [{ ...bug, seed: bug.seed }]))
 
-test('each checker has a bug that it has to find, and each bug stands where the list says', () => {
+test('each planted bug is found by its checker and stands where the list says', () => {
   const judges = new Set(bugs.map(({ checker }) => checker))
   assert.equal([...judges].sort(), Object.keys(checkers).sort())
   assert.is(new Set(bugs.map(({ name }) => name)).size, bugs.length)
@@ -26,7 +26,7 @@ test('each checker has a bug that it has to find, and each bug stands where the 
   }
 })
 
-test('a bug whose place has moved says so, and where to correct it', () => {
+test('a planted bug whose place has moved names the file to correct', () => {
   const bug: Bug = {
     name: 'early answer',
     what: '',

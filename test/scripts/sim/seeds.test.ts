@@ -8,7 +8,7 @@ import { reportOf, runSim } from './_run-sim.js'
 
 const test = suite('300 worlds', { timeout: 240_000 })
 
-test('keep every promise under faults', async (t) => {
+test('seeds keep every promise under faults', async (t) => {
   const args = ['--seeds', '1-300', '--operations', '40', '--jobs', '2', '--json', '--shrink-seconds', '20']
   const { code, stdout, stderr } = await runSim(t, ...args)
   assert.is(code, 0, stderr)
@@ -17,7 +17,7 @@ test('keep every promise under faults', async (t) => {
   assert.equal(violations, {}, stderr)
 })
 
-test('keep them where servers are clusters, and engines fail as well', async (t) => {
+test('seeds of clusters keep every promise under engine faults', async (t) => {
   const args = ['--cluster', '--seeds', '1-60', '--operations', '40', '--jobs', '2', '--json']
   const { code, stdout, stderr } = await runSim(t, ...args, '--shrink-seconds', '20')
   assert.is(code, 0, stderr)
@@ -29,7 +29,7 @@ test('keep them where servers are clusters, and engines fail as well', async (t)
 /** Each showed a fault once, of the library or of the simulation, in runs of 200 operations. */
 const once = [2357, 3277, 3363, 3757, 3868, 4765, 4840, 5072, 5224, 6067, 6891, 8566]
 
-test('keep the promises that they once did not', async () => {
+test('seeds that once failed keep every promise', async () => {
   for (const seed of once) {
     const { wrong } = await judge(drawPlan(seed, 200))
     assert.equal(

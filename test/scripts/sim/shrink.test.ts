@@ -14,7 +14,7 @@ const fails = async ({ faults, acts }: Plan): Promise<boolean> =>
   faults.some(({ id }) => id === first.id) &&
   faults.some(({ id, lasts }) => id === second.id && lasts >= second.lasts / 10)
 
-test('takes away every fault and act that a failure does not need, and makes the rest short', async () => {
+test('shrink removes every fault and act that the failure does not need', async () => {
   const smallest = await shrink(whole, { fails, isOver: () => false })
   assert.equal(
     smallest.faults.map(({ id, lasts }) => [id, lasts]),
@@ -29,7 +29,7 @@ test('takes away every fault and act that a failure does not need, and makes the
   )
 })
 
-test('is over when its time is, with what it has', async () => {
+test('shrink ends at its time limit with its best result', async () => {
   let runs = 0
   const counted = (plan: Plan): Promise<boolean> => {
     runs += 1
@@ -40,11 +40,11 @@ test('is over when its time is, with what it has', async () => {
   assert.ok(await fails(smallest))
 })
 
-test('what fails without anything shrinks to nothing', async () => {
+test('a failure without faults shrinks to nothing', async () => {
   assert.equal(await reduce([1, 2, 3], async () => true), [])
 })
 
-test('what is left is told in words, and as the command that does it again', async () => {
+test('the rest is printed in words and as a command', async () => {
   const smallest = await shrink(whole, { fails, isOver: () => false })
   const text = showShrunk(smallest, whole, { operations: 60 })
   assert.match(text, `2 of ${whole.faults.length} faults and 1 of ${whole.acts.length} acts are enough:`)

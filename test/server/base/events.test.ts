@@ -13,7 +13,7 @@ function listen<Name extends keyof ServerEvents>(t: TestContext, name: Name): He
   return events
 }
 
-test('a session is told of when it opens, comes back and ends', async (t) => {
+test('a session emits its opening, its return and its end', async (t) => {
   const events = listen(t, 'session')
   const server = await startTestServer(t, [count])
   const client = await new RawClient(t, server.url).open('raw', '2025-06-18')
@@ -31,7 +31,7 @@ test('a session is told of when it opens, comes back and ends', async (t) => {
   assert.equal([ended.type, ended.reason], ['ended', 'normal'])
 })
 
-test('a request is told of when it starts, and how it came out after how long', async (t) => {
+test('a request emits its start, its outcome and its duration', async (t) => {
   const crash = defineTool({
     name: 'crash',
     run() {
@@ -81,7 +81,7 @@ test('a request is told of when it starts, and how it came out after how long', 
   assert.equal(await outcome(), ['stop', 'tools/call', 'g', true])
 })
 
-test('the messages of a batch are told of like any others, in their order', async (t) => {
+test('batch messages emit like any others, in order', async (t) => {
   const server = await startTestServer(t, [count])
   const client = await new RawClient(t, server.url).open('raw', '2025-03-26')
   const [requests, notifications] = [listen(t, 'request'), listen(t, 'notification')]
@@ -108,7 +108,7 @@ test('the messages of a batch are told of like any others, in their order', asyn
   )
 })
 
-test('notifications are told of in both directions, and a request that dies with its session has failed', async (t) => {
+test('notifications emit events both ways, and a request of a dead session has failed', async (t) => {
   const told = heard<void>()
   const gate = defineTool({
     name: 'gate',
@@ -135,7 +135,7 @@ test('notifications are told of in both directions, and a request that dies with
   assert.equal([type, code], ['error', -32603])
 })
 
-test('no event has arguments, results, ids of sessions or messages of errors in it', async (t) => {
+test('events have no arguments, results, session ids or error messages', async (t) => {
   const canary = defineTool({
     name: 'probe',
     input: { type: 'object', properties: { secret: { type: 'string' } } },
@@ -161,7 +161,7 @@ test('no event has arguments, results, ids of sessions or messages of errors in 
   }
 })
 
-test('a listener that throws stops nobody', async (t) => {
+test('a throwing event listener stops nothing', async (t) => {
   t.expectStray(2)
   t.after(
     subscribeServer('request', () => {

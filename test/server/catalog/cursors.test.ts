@@ -28,7 +28,7 @@ function page(catalog: Catalog, cursor?: string): { names: string; next: string 
   return { names: tools.map(({ name }) => name).join(''), next: nextCursor }
 }
 
-test('a list that changes between two pages neither skips nor repeats what stayed', () => {
+test('a list that changes between pages skips and repeats nothing', () => {
   for (const [gone, expected] of [
     ['a', 'cd'],
     ['b', 'cd'],
@@ -42,7 +42,7 @@ test('a list that changes between two pages neither skips nor repeats what staye
   }
 })
 
-test('a cursor that was made up, changed, or is of another list or server is refused', () => {
+test('a forged, changed or foreign cursor is refused', () => {
   const catalog = open('abcde')
   const { next } = page(catalog)
   const changed = `${next.slice(0, -1)}${next.endsWith('A') ? 'B' : 'A'}`
@@ -51,18 +51,18 @@ test('a cursor that was made up, changed, or is of another list or server is ref
   assert.throws(() => catalog.prompts.page(next, viewer), /cursor/)
 })
 
-test('programs that share keys go on with the pages of each other, by key', () => {
+test('programs that share keys continue lists of one another by key', () => {
   const { next } = page(open('abcde', keys))
   assert.is(page(open('xabcde', keys), next).names, 'cd')
 })
 
-test('a program without keys in common goes on, by key: where there is none, the client begins again', () => {
+test('without shared keys a cursor goes on by key, or fails if the key is gone', () => {
   const { next } = page(open('abcde'))
   assert.is(page(open('xabcde'), next).names, 'cd')
   assert.throws(() => page(open('acde'), next), /cursor: expected a nextCursor of this list/)
 })
 
-test('a made up cursor does not tell a component that its viewer may not see from one that is not there', () => {
+test('a forged cursor does not tell a hidden component from a missing one', () => {
   // its program shows everybody what another one keeps
   const { next } = page(open('abcde'))
   for (const other of [open('abcde', undefined, 'lists', 'b'), open('acde')])

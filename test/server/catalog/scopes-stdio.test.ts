@@ -8,7 +8,7 @@ import { initialize, type Wire } from '../_client.js'
 
 const test = suite('scopes on standard input')
 
-test('nobody is asked for scopes there, and the program is warned of it once', async (t) => {
+test('stdio checks no scopes and warns of it once', async (t) => {
   const warnings = heard<Error & { code?: string }>()
   process.on('warning', warnings.add)
   t.after(() => process.off('warning', warnings.add))

@@ -67,7 +67,7 @@ const uses: readonly (readonly [string, object])[] = [
   ],
 ]
 
-test('a list shows what its reader may use, whatever others have been shown', async (t) => {
+test('a list shows what its reader may use', async (t) => {
   const { client } = await startHttp(t)
   const all = ['open', 'write', 'both', 'open', 'kept', 'family', 'secret']
   const shown: { readonly [token: string]: unknown } = {
@@ -97,7 +97,7 @@ test('a request without a session is judged by its own token', async (t) => {
   assert.equal(await listed(ask('ada.files:write')), ['open', 'write', 'open'])
 })
 
-test('using what takes a scope without it is 403 with a challenge, and nothing of it runs', async (t) => {
+test('a call without the scope is 403 with a challenge, and nothing of it runs', async (t) => {
   const { client } = await startHttp(t)
   const raw = await client('joe.else').open()
   for (const [method, params] of uses) {
@@ -119,7 +119,7 @@ test('using what takes a scope without it is 403 with a challenge, and nothing o
   assert.is((await raw.ask('ping')).error, undefined, 'the session goes on')
 })
 
-test('a session goes on with a token of more or fewer scopes', async (t) => {
+test('a session continues with a token of more or fewer scopes', async (t) => {
   const { client } = await startHttp(t)
   const before = await client('ada').open()
   assert.is(
@@ -132,7 +132,7 @@ test('a session goes on with a token of more or fewer scopes', async (t) => {
   assert.equal(await before.list(), ['open'])
 })
 
-test('all that a request takes is used with all of it', async (t) => {
+test('a request needs all scopes of all it uses', async (t) => {
   const { client } = await startHttp(t)
   const raw = await client('ada.files:write.files:read').open()
   for (const [method, params] of uses) assert.is((await raw.ask(method, params)).error, undefined, method)
@@ -153,7 +153,7 @@ test('pages of a filtered list go on where they stopped', async (t) => {
   assert.equal(await raw.list(first.result?.nextCursor), ['t4'])
 })
 
-test('what comes at run time is hidden and shown like all else', async (t) => {
+test('components added at run time are filtered by scope, too', async (t) => {
   const { client, server } = await startHttp(t)
   const joe = await client('joe').open()
   const ada = await client('ada.late').open()
@@ -163,7 +163,7 @@ test('what comes at run time is hidden and shown like all else', async (t) => {
   assert.is(await ada.text('late'), 'late')
 })
 
-test('what not everybody sees is never for public caches', async (t) => {
+test('filtered lists are never publicly cacheable', async (t) => {
   const cache = { ttl: 60_000, scope: 'public' } as const
   const { client } = await startHttp(t, { cache })
   const hints = async (method: string, params?: object) => {
@@ -182,7 +182,7 @@ test('what not everybody sees is never for public caches', async (t) => {
   assert.is(result?.cacheScope, 'public', 'where all see the same it may be')
 })
 
-test('a subscription does not tell of resources that its reader may not know of', async (t) => {
+test('a subscription hides resources that its reader may not see', async (t) => {
   const { client, server } = await startHttp(t)
   const uris = ['x://kept', 'kept://a', 'x://open']
   const { body, headers } = posted('subscriptions/listen', { notifications: { resourceSubscriptions: uris } })
@@ -221,7 +221,7 @@ test('a tool may ask for scopes that depend on its arguments', async (t) => {
   assert.is(await admin.text('remove', { path: '/etc/x' }), 'removed')
 })
 
-test('WebSocket: it is a JSON-RPC error there', async (t) => {
+test('WebSocket: missing scopes are a JSON-RPC error', async (t) => {
   const server = await start(t, serveWebSocket({ authenticate: byScopes }))
   const raw = await open(t, server, { headers: { authorization: 'Bearer joe' } })
   await greet(raw)
@@ -232,7 +232,7 @@ test('WebSocket: it is a JSON-RPC error there', async (t) => {
   assert.equal(error, { code: 403, message: 'Insufficient scope', data: { scopes: ['files:write'] } })
 })
 
-test('within one process nobody is asked for scopes', async (t) => {
+test('the memory transport checks no scopes', async (t) => {
   const { serve, connect } = memory()
   await start(t, serve)
   await withClient({ transport: connect }, async (client) => {

@@ -37,7 +37,7 @@ async function startClients(t: TestContext, nodes: readonly TestNode[]) {
 
 const three = [definition, definition, definition]
 
-test('a node asks once whose a session is, and again when it has moved', async (t) => {
+test('a node looks an owner up once, and again after a move', async (t) => {
   const { nodes } = await startNodes(t, three)
   const [first, second, third] = nodes as [TestNode, TestNode, TestNode]
   const clients = await startClients(t, nodes)
@@ -67,7 +67,7 @@ test('a node asks once whose a session is, and again when it has moved', async (
   assert.is(running.flat().length, 1)
 })
 
-test('a session that was claimed a moment before its node retires is handed over, too', async (t) => {
+test('a session claimed right before its node retires is handed over, too', async (t) => {
   const { now } = performance
   const memory = createMemoryStore({ now: now.bind(performance) })
   const loads = heard<() => void>()
@@ -124,7 +124,7 @@ test('calls go on all the time while sessions move from node to node', async (t)
   assert.ok((await Promise.all(made)).every((calls) => calls > 0))
 })
 
-test('what a node has begun to save is there before another one goes on with the session', async (t) => {
+test('a started save completes before another node continues the session', async (t) => {
   const inner = createMemoryStore()
   let gate: (() => void) | undefined
   const held = signal()
@@ -153,7 +153,7 @@ test('what a node has begun to save is there before another one goes on with the
   await lost
 })
 
-test('a node that has lost a session saves nothing of it', async (t) => {
+test('a node that lost a session does not save it', async (t) => {
   const { nodes, hub } = await startNodes(t, three)
   const [client] = await startClients(t, nodes)
   await client.text('count')
@@ -164,7 +164,7 @@ test('a node that has lost a session saves nothing of it', async (t) => {
   assert.match(String((error as Error).message), /another node/)
 })
 
-test('a node that is about to end hears the answers to what it asked before', async (t) => {
+test('an ending node receives answers to its open questions', async (t) => {
   const { nodes, hub } = await startNodes(t, three)
   const [first, second] = await startClients(t, nodes)
   const asking = await second.stream(callOf('asks'))
@@ -182,7 +182,7 @@ test('a session cannot be claimed for a node that has ended', async (t) => {
   await rejects(() => late, /node 1 has ended/)
 })
 
-test('a session that cannot be deleted is not kept from other nodes', async (t) => {
+test('a failed delete does not keep a session from other nodes', async (t) => {
   const memory = createMemoryStore()
   let fails = false
   const store: SessionStore = {
@@ -204,7 +204,7 @@ test('a session that cannot be deleted is not kept from other nodes', async (t) 
   assert.ok(client.sessionId)
 })
 
-test('a listener that starts again leaves no readers at sessions of other nodes', async (t) => {
+test('a restarted listener leaves no readers on other nodes', async (t) => {
   const { nodes } = await startNodes(t, three)
   const [first, second] = nodes as [TestNode, TestNode]
   const [, client] = await startClients(t, nodes)

@@ -48,7 +48,7 @@ function portOf(own: Partial<LocalPort> = {}) {
   return { port: clusterPort(local, cluster, worldOn(clock)), sent, way, clock }
 }
 
-test('a port that takes the place of another does not take answers to it', async () => {
+test('a new port ignores answers to its predecessor', async () => {
   const [first, second] = [portOf(), portOf()]
   const lost = first.port.deliver('s', request, nobody, peer)
   const going = second.port.deliver('s', request, nobody, peer)
@@ -69,7 +69,7 @@ test('a port that takes the place of another does not take answers to it', async
   assert.ok('error' in ((await lost) ?? {}))
 })
 
-test('a port that ends tells the nodes whose sessions it reads', async () => {
+test('an ending port notifies the nodes whose sessions it reads', async () => {
   const { port, sent } = portOf()
   let ended = 0
   const attached = port.attach('s', { ...nobody, end: () => (ended += 1) }, peer)
@@ -82,7 +82,7 @@ test('a port that ends tells the nodes whose sessions it reads', async () => {
   assert.is(ended, 1)
 })
 
-test('a port that ends tells the nodes that read its sessions', async () => {
+test('an ending port notifies the nodes that read its sessions', async () => {
   let detached = 0
   const { port, sent } = portOf({ attach: async () => () => (detached += 1) })
   port.receive('b', {
@@ -100,7 +100,7 @@ test('a port that ends tells the nodes that read its sessions', async () => {
   assert.is(detached, 1)
 })
 
-test('a reader of another node that only keeps its session takes no messages from others', async () => {
+test('a reader that only holds a session on another node receives no messages', async () => {
   const heard: boolean[] = []
   const { port, sent } = portOf({
     async attach(_id, outlet) {
@@ -127,7 +127,7 @@ test('a reader of another node that only keeps its session takes no messages fro
   assert.is(sent.length, 3)
 })
 
-test('a session that ends before it says that a reader is attached keeps nobody waiting', async () => {
+test('a session that ends before it confirms a reader keeps nobody waiting', async () => {
   const { port, sent } = portOf()
   let ended = 0
   const attached = port.attach('s', { ...nobody, end: () => (ended += 1) }, peer)
@@ -141,7 +141,7 @@ test('a session that ends before it says that a reader is attached keeps nobody 
   assert.is(sent.length, 1)
 })
 
-test('an answer that there is no room for is sent once there is, in order', async () => {
+test('an answer without room is sent later, in order', async () => {
   const { port, sent, way, clock } = portOf({ deliver: async () => answer })
   way.isOpen = false
   const ask = {
@@ -166,7 +166,7 @@ test('an answer that there is no room for is sent once there is, in order', asyn
   )
 })
 
-test('what waits for room is given up with the node that it is for', async () => {
+test('messages without room are dropped with their node', async () => {
   const { port, sent, way, clock } = portOf({ deliver: async () => answer })
   way.isOpen = false
   const ask = {

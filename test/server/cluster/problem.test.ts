@@ -47,7 +47,7 @@ async function start(t: TestContext) {
 const away = new TransportError('CLUSTER_UNAVAILABLE', 'redis is out of reach', { retryable: true })
 const ping = { jsonrpc: '2.0', id: 1, method: 'ping' }
 
-test('a node that has a problem refuses sessions with 503, at once, and serves them when it is over', async (t) => {
+test('a node with a problem answers sessions with 503 until it is over', async (t) => {
   const { cluster, url } = await start(t)
   const client = await new RawClient(t, url).open()
   const unknown = new RawClient(t, url)
@@ -92,7 +92,7 @@ test('a refusal takes less than 50 ms', async (t) => {
   assert.ok(median < 50, `${median} ms`)
 })
 
-test('requests without a session are served all the same', async (t) => {
+test('requests without a session are served during a problem', async (t) => {
   const { cluster, url } = await start(t)
   cluster.problem = away
   const { body, headers } = posted('tools/call', { name: 'hello' })
@@ -100,7 +100,7 @@ test('requests without a session are served all the same', async (t) => {
   assert.is(messages[0]?.result?.content?.[0]?.text, 'hi')
 })
 
-test('/readyz says why not, and /healthz that the process works', async (t) => {
+test('/readyz gives the reason, and /healthz is ok', async (t) => {
   const { cluster, url } = await start(t)
   const client = new RawClient(t, new URL('/readyz', url).href)
   assert.is((await client.send('GET', undefined)).body, 'ok\n')
@@ -111,7 +111,7 @@ test('/readyz says why not, and /healthz that the process works', async (t) => {
   assert.is((await health.send('GET', undefined)).status, 200)
 })
 
-test('what another node asks is refused, too', async (t) => {
+test('requests of other nodes are refused, too', async (t) => {
   const { cluster, url } = await start(t)
   const client = await new RawClient(t, url).open()
   const sent: unknown[] = []
@@ -125,7 +125,7 @@ test('what another node asks is refused, too', async (t) => {
   assert.equal([node, failed?.type, failed?.problem.code], ['b', 'failed', 'CLUSTER_UNAVAILABLE'])
 })
 
-test('when nobody knows what was missed, each list and subscribed resource is told as changed', async (t) => {
+test('after unknown gaps, every list and subscribed resource is reported as changed', async (t) => {
   const { cluster, url } = await start(t)
   const client = await new RawClient(t, url).open()
   await client.ask('resources/subscribe', { uri: 'file:///a' })

@@ -30,7 +30,7 @@ const gates: [keyof typeof ask, string, object, string][] = [
 ]
 
 for (const [what, revision, capabilities, capability] of gates) {
-  test(`${what} is not asked of a client of ${revision} with ${JSON.stringify(capabilities)}`, async (t) => {
+  test(`${revision} with ${JSON.stringify(capabilities)}: ${what} is not asked`, async (t) => {
     const { client } = await startAsking(
       t,
       async (ctx) => {
@@ -47,7 +47,7 @@ for (const [what, revision, capabilities, capability] of gates) {
   })
 }
 
-test('a form that the revision of the client cannot say is not asked', async (t) => {
+test('a form that the client revision lacks is not asked', async (t) => {
   const items = { type: 'string' as const, enum: ['a', 'b'] }
   const properties = { field: { type: 'array' as const, items } }
   const several = { message: 'm', requestedSchema: { type: 'object' as const, properties } }
@@ -64,7 +64,7 @@ test('a form that the revision of the client cannot say is not asked', async (t)
   assert.match(message, /no choice of several \(requestedSchema\.properties\.field\)/)
 })
 
-test('a question of a request that has ended is not asked', async (t) => {
+test('a question after the end of its request is not asked', async (t) => {
   const { server } = await startAsking(t, () => 'done')
   const [session] = await server.sessions()
   const ref = session?.ref as RefOf<typeof sessionActor>
@@ -100,7 +100,7 @@ const unanswered = {
 }
 
 for (const [what, question] of noQuestions) {
-  test(`a question with ${what} costs its call, and is not sent`, async (t) => {
+  test(`a question with ${what} fails its call unsent`, async (t) => {
     const { client, server } = await startAsking(t, question)
     const session = server.registry.whereis(`test/session ${client.sessionId}`)
     assert.match(await client.text('ask'), 'Internal error')

@@ -5,7 +5,7 @@ import type { Wire } from '../_client.js'
 import { everything, form, startAsking, textOf } from './_asking.js'
 
 const test = suite('server ask')
-test('a user is asked on the stream of the call, and the answer goes to the tool', async (t) => {
+test('an elicitation uses the stream of the call, and the tool gets the answer', async (t) => {
   const { call, answer } = await startAsking(t, (ctx) => ctx.elicit('who', form))
   const stream = await call()
   const question = await stream.next()
@@ -64,7 +64,7 @@ test('a form may have fields of every kind', async (t) => {
   for (const field of Object.keys(bad)) assert.match(wrong, new RegExp(`\\b${field}\\b`))
 })
 
-test('a user is sent to a page, and the client hears when that is done', async (t) => {
+test('a URL elicitation reports its completion to the client', async (t) => {
   const { call, answer } = await startAsking(t, async (ctx) => {
     const { action } = await ctx.elicit('pay', {
       mode: 'url',
@@ -91,7 +91,7 @@ test('a user is sent to a page, and the client hears when that is done', async (
   assert.is(await textOf(stream), '["accept",true]')
 })
 
-test('a model and the roots are asked for, at once and under names that are asked once', async (t) => {
+test('sampling and roots are asked concurrently, and a key is asked once', async (t) => {
   const message = { role: 'user' as const, content: { type: 'text' as const, text: 'Say hi' } }
   const { call, answer } = await startAsking(t, async (ctx) => {
     const [said, roots, again] = await Promise.all([
@@ -113,7 +113,7 @@ test('a model and the roots are asked for, at once and under names that are aske
   assert.is(await textOf(stream), '["m",[{"uri":"file:///a"}],true,1]')
 })
 
-test('the client is asked for a sign of life', async (t) => {
+test('ctx.ping pings the client', async (t) => {
   const { call, answer } = await startAsking(t, async (ctx) => {
     await ctx.ping()
     return 'alive'
@@ -125,7 +125,7 @@ test('the client is asked for a sign of life', async (t) => {
   assert.is(await textOf(stream), '"alive"')
 })
 
-test('a client of 2025-06-18 is asked in the words it knows', async (t) => {
+test('a 2025-06-18 client is asked in its own format', async (t) => {
   const titled = {
     message: 'Which?',
     requestedSchema: {
@@ -159,7 +159,7 @@ const bad: [string, object, RegExp][] = [
 ]
 
 for (const [what, outcome, message] of bad) {
-  test(`a tool that is answered with ${what} is told so, and tells the model`, async (t) => {
+  test(`an answer of ${what} rejects in the tool, for the model`, async (t) => {
     const { call, client } = await startAsking(t, (ctx) => ctx.elicit('who', form))
     const stream = await call()
     const { id } = await stream.next()
@@ -176,7 +176,7 @@ test('outside of tools a question without an answer is an error with its code', 
   assert.equal([error?.code, error?.data], [-32603, { code: 'MISSING_CAPABILITY' }])
 })
 
-test('a question has its deadline, after which the client is told and a late answer is dropped', async (t) => {
+test('a question has a deadline; then it is cancelled and a late answer dropped', async (t) => {
   const { call, answer, client } = await startAsking(t, (ctx) => ctx.roots('q'), { askTimeout: 20 })
   const stream = await call()
   const question = await stream.next()
@@ -187,7 +187,7 @@ test('a question has its deadline, after which the client is told and a late ans
   assert.equal((await client.ask('ping')).result, {})
 })
 
-test('a question that failed may be asked again under its key', async (t) => {
+test('a failed question may be repeated under its key', async (t) => {
   const { call, answer } = await startAsking(t, async (ctx) => {
     await ctx.roots('q', { timeout: 10 }).catch(() => {})
     return ctx.roots('q')
@@ -201,7 +201,7 @@ test('a question that failed may be asked again under its key', async (t) => {
   assert.is(await textOf(stream), '[]')
 })
 
-test('a cancelled call withdraws its questions', async (t) => {
+test('a cancelled call cancels its questions', async (t) => {
   const { call, client } = await startAsking(t, (ctx) => ctx.roots('q'))
   const stream = await call()
   const question = await stream.next()
@@ -211,7 +211,7 @@ test('a cancelled call withdraws its questions', async (t) => {
   await stream.ended
 })
 
-test('the answer may come after the stream was dropped: that is no cancellation', async (t) => {
+test('a dropped stream does not cancel a question', async (t) => {
   let told = (_: unknown): void => {}
   const heard = new Promise((resolve) => {
     told = resolve
@@ -225,7 +225,7 @@ test('the answer may come after the stream was dropped: that is no cancellation'
   assert.equal(await heard, [{ uri: 'file:///a' }])
 })
 
-test('the end of a session ends the call that asks', async (t) => {
+test('the end of a session ends its asking call', async (t) => {
   const { call, client } = await startAsking(t, (ctx) => ctx.roots('q'))
   const stream = await call()
   await stream.next()
@@ -233,7 +233,7 @@ test('the end of a session ends the call that asks', async (t) => {
   assert.is((await stream.next()).error?.code, -32603)
 })
 
-test('nothing but ping is asked of a client that has not initialized', async (t) => {
+test('only ping may be sent before initialized', async (t) => {
   const { client, call } = await startAsking(t, async (ctx) => {
     const code = await ctx.roots('q').catch(({ code }: AskError) => code)
     return [code, await ctx.ping()]

@@ -60,7 +60,7 @@ function parts() {
 
 const textOf = (result: { readonly text: string }) => result.text
 
-test('what init and tools assign is there for later requests of that session, and for no other', async () => {
+test('assigned values last for later requests of their session only', async () => {
   const { definition, made, ended } = parts()
   const pair = await connect(definition, { client: { era: 'handshake' } })
   assert.is(textOf(await pair.client.callTool('show')), '1 true first')
@@ -74,7 +74,7 @@ test('what init and tools assign is there for later requests of that session, an
   )
 })
 
-test('a session that is brought back makes its values anew, and another one has its own', async (t) => {
+test('a restored session computes its assigned values again, others have their own', async (t) => {
   const { definition, ended } = parts()
   const server = await startServer(definition, { transport: serveHttp(), logger: false })
   t.after(() => server.stop())
@@ -92,7 +92,7 @@ test('a session that is brought back makes its values anew, and another one has 
   assert.ok(shown.includes('1 true mine') || shown.includes('2 true first'))
 })
 
-test('without a session there is nothing to assign to', async (t) => {
+test('assigning without a session is refused', async (t) => {
   const tool = defineTool({
     name: 'x',
     run(_, ctx) {
@@ -107,7 +107,7 @@ test('without a session there is nothing to assign to', async (t) => {
   assert.match(content?.[0]?.text ?? '', /need a session/)
 })
 
-test('what is no object is refused', async (t) => {
+test('assigning a non-object is refused', async (t) => {
   const tool = defineTool({
     name: 'x',
     run(_, ctx) {

@@ -28,7 +28,7 @@ function laterTool(timeout = 60_000) {
   return { tool, replies }
 }
 
-test('an answer is given by another task, in any order, once', async (t) => {
+test('a deferred answer may come from another task, in any order, once', async (t) => {
   const { tool, replies } = laterTool()
   const { client } = await startParts(t, { tools: [tool] })
   const [first, second] = [client.text('later'), client.text('later')]
@@ -40,7 +40,7 @@ test('an answer is given by another task, in any order, once', async (t) => {
   assert.equal((await Promise.all([first, second])).sort(), ['of the first', 'of the second'])
 })
 
-test('it may fail the call, like a throw of its handler', async (t) => {
+test('a deferred answer may fail the call', async (t) => {
   const { tool, replies } = laterTool()
   const { client } = await startParts(t, { tools: [tool] })
   const told = client.call('later')
@@ -53,7 +53,7 @@ test('it may fail the call, like a throw of its handler', async (t) => {
   assert.equal((await crashed).result, { content: [{ type: 'text', text: 'Internal error' }], isError: true })
 })
 
-test('one that is never given ends with the time of the call, and then comes too late', async (t) => {
+test('a missing deferred answer times out, and a later one is too late', async (t) => {
   const { tool, replies } = laterTool(20)
   const { client } = await startParts(t, { tools: [tool] })
   const { result } = await client.call('later')
@@ -65,7 +65,7 @@ test('one that is never given ends with the time of the call, and then comes too
   assert.equal([reply.open, reply.resolve('late')], [false, false])
 })
 
-test('a cancelled call takes no answer any more', async (t) => {
+test('a deferred answer to a cancelled call is ignored', async (t) => {
   const { tool, replies } = laterTool()
   const { client } = await startParts(t, { tools: [tool] })
   const call = client.post({ jsonrpc: '2.0', id: 'gone', method: 'tools/call', params: { name: 'later' } })

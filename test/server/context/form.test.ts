@@ -38,7 +38,7 @@ async function asking(
 }
 
 for (const era of eras) {
-  test(`${era}: a form of fields is shown in the words of the protocol, and its answer has types`, async (t) => {
+  test(`${era}: a form of fields is a standard elicitation with typed answers`, async (t) => {
     const form = {
       name: field.string({ min: 2, max: 40, pattern: '^[A-Z]', title: 'Name', header: 'Name' }),
       born: field.date(),
@@ -79,7 +79,7 @@ for (const era of eras) {
   })
 }
 
-test('a schema of a library is a form, too, and an answer that does not fit is refused', async (t) => {
+test('a library schema is a form, too, and an answer that does not fit is refused', async (t) => {
   const form = z.object({ mail: z.email(), age: z.number().refine((age) => age >= 18, 'too young') })
   const ask = async (ctx: ToolContext) => {
     const answer = await ctx.elicit('who', { message: 'Who?', form })
@@ -93,7 +93,7 @@ test('a schema of a library is a form, too, and an answer that does not fit is r
   assert.match(bad.text, /does not fit the form: age: too young/)
 })
 
-test('who declines has filled in nothing', async (t) => {
+test('a declined form has no values', async (t) => {
   const run = async (_args: unknown, ctx: ToolContext) => {
     const { action, content } = await ctx.elicit('sure', {
       message: 'Sure?',
@@ -109,7 +109,7 @@ test('who declines has filled in nothing', async (t) => {
   assert.is((await pair.client.tools.ask()).text, 'decline undefined')
 })
 
-test('the same question has the same answer, another one under its key is refused', async (t) => {
+test('a repeated question keeps its answer, a changed one is refused', async (t) => {
   const form = { name: field.string() }
   const { text, shown } = await asking(t, 'handshake', {
     content: { name: 'Ada' },
@@ -128,7 +128,7 @@ test('the same question has the same answer, another one under its key is refuse
   assert.match(other, /belongs to another question/)
 })
 
-test('what a form cannot have is said before anybody is asked', async (t) => {
+test('an impossible form is refused before it is sent', async (t) => {
   const wrong: readonly [unknown, RegExp][] = [
     [{ home: field.group({ street: field.string() }) }, /elicit: form\.home: expected a text, a number/],
     [{ all: field.list(field.string()) }, /form\.all: expected .* or a list of such/],

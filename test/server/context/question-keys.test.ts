@@ -53,7 +53,7 @@ test('a key belongs to one question in a session', async (t) => {
 })
 
 for (const parking of [true, false]) {
-  test(`a key belongs to one question in rounds, ${parking ? 'parked' : 'also after the handler ran again'}`, async (t) => {
+  test(`a key is one question in rounds, ${parking ? 'parked' : 'also after the handler ran again'}`, async (t) => {
     const tool = defineTool({ name: 'x', run: async (_, ctx) => JSON.stringify(await askAll(ctx)) })
     const { send } = await startPort(t, { tools: [tool] }, { parking })
     const sender: Send = async (method, params, how) => {
@@ -66,7 +66,7 @@ for (const parking of [true, false]) {
   })
 }
 
-test('a question without a key, or with a field that nobody knows, says what was meant', async (t) => {
+test('a question without a key, or with an unknown field, says what was expected', async (t) => {
   const { client } = await startAsking(t, async (ctx) => [
     await ctx.elicit(form as never, {} as never).catch(({ message }: Error) => message),
     await ctx.elicit('k', undefined as never).catch(({ message }: Error) => message),
@@ -85,7 +85,7 @@ test('a question without a key, or with a field that nobody knows, says what was
   assert.match(empty, /^sample: key: expected a non-empty string first/)
 })
 
-test('what a ToolError says is told, also by prompts, resources, completers and methods', async (t) => {
+test('the text of a ToolError reaches the client, from every kind of handler', async (t) => {
   const fail = () => {
     throw new ToolError('The archive is closed today.')
   }

@@ -30,7 +30,7 @@ const query = defineTool({
   run: (_args, ctx) => json({ query: [...ctx.transport.query] }),
 })
 
-test('a tool sees the request as it came, and who is served', async (t) => {
+test('a tool sees the request and its principal', async (t) => {
   const { client } = await startParts(t, { tools: [facts] })
   const params = { name: 'facts', arguments: { free: [1] }, _meta: { progressToken: 'p' } }
   const { result } = await client.ask('tools/call', params, 'id-7')
@@ -51,7 +51,7 @@ test('headers are found in any case, beside query, address and scheme', async (t
   assert.equal([assigns, user], [{}, undefined])
 })
 
-test('behind a trusted proxy the scheme is what it says, and without one what it is', async (t) => {
+test('the scheme comes from a trusted proxy, else from the connection', async (t) => {
   const open = async (trustProxy: number) => {
     const server = await startServer(defineServer({ name: 'test', version: '1', tools: [facts] }), {
       transport: serveHttp({ trustProxy }),
@@ -67,7 +67,7 @@ test('behind a trusted proxy the scheme is what it says, and without one what it
   assert.equal(await open(0), ['http', '127.0.0.1'])
 })
 
-test('a request without a session has the same facts', async (t) => {
+test('a request without a session has the same context', async (t) => {
   const { send } = await startStateless(t, { tools: [facts] })
   const [answer] = (
     await send(posted('tools/call', { name: 'facts', arguments: { a: 1 } }, { 'x-tenant': 'acme' }))
@@ -87,7 +87,7 @@ test('a mounted server sees the whole query', async (t) => {
   ])
 })
 
-test('what middleware knows is of one request: two users alternate in one session on one connection', async (t) => {
+test('facts of middleware belong to one request, even on a shared session', async (t) => {
   const url = await startMounted(t)
   const client = await new RawClient(t, url).open()
   for (const name of ['ada', 'bob', undefined, 'ada']) {

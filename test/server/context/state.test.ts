@@ -8,7 +8,7 @@ const test = suite('server session state')
 const serve = (tools: readonly ToolDefinition[]) =>
   connect(defineServer({ name: 'state', version: '1', tools }))
 
-test('calls of one session that update one value at once lose none of the changes', async () => {
+test('concurrent updates of a session value lose no change', async () => {
   const slowly = defineTool({
     name: 'slowly',
     run: async (_args, ctx) => {
@@ -25,7 +25,7 @@ test('calls of one session that update one value at once lose none of the change
   assert.is((await pair.client.callTool('read')).text, '10')
 })
 
-test('session state takes copies: changing a value afterwards changes nothing, and what cannot be copied is refused', async () => {
+test('session state copies its values and refuses what cannot be copied', async () => {
   const tools = [
     defineTool({
       name: 'share',

@@ -7,7 +7,7 @@ import { startTestServer } from '../_servers.js'
 
 const test = suite('server steps')
 
-test('a step runs once under its key, also when it is asked for twice at a time', async () => {
+test('a step runs once per key, also for concurrent calls', async () => {
   const steps = new Steps()
   let runs = 0
   const step = async () => {
@@ -27,7 +27,7 @@ test('a step runs once under its key, also when it is asked for twice at a time'
   )
 })
 
-test('a step of an earlier round is not run again', async () => {
+test('a finished step of an earlier round is not repeated', async () => {
   const steps = new Steps(
     new Map([
       ['a', '[1,"x"]'],
@@ -39,7 +39,7 @@ test('a step of an earlier round is not run again', async () => {
   assert.is(await steps.once('nothing', unwanted), undefined)
 })
 
-test('a step that failed may run again, and rejects with what it threw', async () => {
+test('a failed step rejects with its error and may run again', async () => {
   const steps = new Steps()
   const failure = new Error('no luck')
   const failed = await steps
@@ -52,7 +52,7 @@ test('a step that failed may run again, and rejects with what it threw', async (
   assert.is(await steps.once('a', () => 'well'), 'well')
 })
 
-test('a value is what its JSON says, and what has none is refused', async () => {
+test('a step value is its JSON, and a value without JSON is refused', async () => {
   const steps = new Steps()
   const value = { at: new Date(0), gone: undefined, list: [undefined] }
   assert.equal(await steps.once('a', () => value as unknown), {
@@ -68,7 +68,7 @@ test('a value is what its JSON says, and what has none is refused', async () => 
   }
 })
 
-test('a key is a text that says something, and a step is a function', async () => {
+test('a step needs a non-empty key and a function', async () => {
   const steps = new Steps()
   const uses = [
     () => steps.once('', () => 1),

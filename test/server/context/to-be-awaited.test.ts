@@ -5,7 +5,7 @@ import { suite } from '../../support/suite.js'
 
 const test = suite('promises that were not awaited')
 
-test('one that is used as a text or put into JSON says what is missing, and is one all the same', async () => {
+test('a promise used as a value throws what is missing, and can still be awaited', async () => {
   const promise = toBeAwaited('update', Promise.resolve(5))
   for (const use of [() => `${promise}`, () => Number(promise), () => JSON.stringify({ promise })])
     assert.throws(
@@ -18,7 +18,7 @@ test('one that is used as a text or put into JSON says what is missing, and is o
   assert.is(await promise, 5)
 })
 
-test('what it rejects with is no second error of the program', async () => {
+test('its rejection is not also an unhandled one', async () => {
   const promise = toBeAwaited('get', Promise.reject(new Error('gone')))
   assert.throws(() => `${promise}`, 'ctx.get(...)')
   await new Promise((resolve) => setImmediate(resolve))

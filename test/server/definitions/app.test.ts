@@ -45,7 +45,7 @@ test('an app defines what any server takes, and its tools see their user and ses
   }
 })
 
-test('its functions are those that everybody has', () => {
+test('an app exports the same functions as the package', () => {
   const { defineTool } = createApp<Own>()
   assert.is(defineTool, createApp().defineTool)
 })

@@ -174,7 +174,7 @@ test('components are frozen data, and what they were made from may change', () =
   assert.ok(frozen.every(Object.isFrozen))
 })
 
-test('methods keep their object', () => {
+test('methods of a definition object keep their this', () => {
   const own = defineResource({
     uri: 'x:own',
     name: 'own',

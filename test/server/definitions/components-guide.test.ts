@@ -132,7 +132,7 @@ test('S119: a tool without a schema takes missing, empty and other arguments', a
   }
 })
 
-test('S120, S121: a prompt checks its choice, and what a system says is said by the user', async (t) => {
+test('S120, S121: a prompt checks its choices and sends system text as the user', async (t) => {
   const client = await open(t)
   const get = (style?: string) =>
     client.ask('prompts/get', { name: 'assistant', ...(style !== undefined && { arguments: { style } }) })

@@ -104,7 +104,7 @@ test('arguments and variables are completed, at most a hundred values at once', 
   for (const [ref, name] of refused) assert.is((await complete(ref, name)).error?.code, -32602)
 })
 
-test('only what is declared is offered, and asked for', async (t) => {
+test('only declared capabilities are offered and can be requested', async (t) => {
   const cases: [Partial<ServerDefinitionOptions>, object][] = [
     [{}, { tools: { listChanged: true } }],
     [{ tools: [] }, { tools: { listChanged: true } }],
@@ -145,7 +145,7 @@ test('only what is declared is offered, and asked for', async (t) => {
   }
 })
 
-test('components come and go while the server runs, and stay through a restart of the group', async (t) => {
+test('components added and removed at run time survive a group restart', async (t) => {
   const { server, client } = await startParts(t, { tools: [], resources: [], prompts: [] }, { pageSize: 1 })
   const stream = await client.listen()
   await server.addPrompt(greet)
@@ -172,7 +172,7 @@ test('components come and go while the server runs, and stay through a restart o
     )
 })
 
-test('what a server does not declare cannot be added', async (t) => {
+test('a component of an undeclared kind cannot be added', async (t) => {
   const { server } = await startParts(t, { tools: [] })
   await server.addPrompt(greet).then(
     () => assert.unreachable(),

@@ -164,7 +164,7 @@ test('a running server takes tools only, under names that are free', async (t) =
   assert.is(await server.removeTool('echo'), false)
 })
 
-test('json writes a value out, or says that it cannot', () => {
+test('json() serializes a value, or says that it cannot', () => {
   assert.equal(json({ a: [1] }), { type: 'text', text: '{"a":[1]}' })
   for (const bad of [undefined, 1n, () => 1])
     assert.throws(

@@ -60,7 +60,7 @@ test('fields by their names are shown as the components guide has them', async (
   ])
 })
 
-test('all that is wrong with fields is told to the model at once, with paths', async (t) => {
+test('all wrong fields are reported to the model at once, with paths', async (t) => {
   const { client } = await startParts(t, { tools: [createUser] })
   assert.is(await client.text('create_user', { email: 'a@b.c', age: 7 }), 'a@b.c is 7')
   const { result } = await client.call('create_user', { age: 151, address: { city: 7 } })
@@ -97,7 +97,7 @@ test('fields, schemas of libraries and JSON Schema stand beside each other', asy
   )
 })
 
-test('a header that a field names is what clients of 2026-07-28 repeat', () => {
+test('the header named by a field is mirrored by 2026-07-28 clients', () => {
   const tool = defineTool({
     name: 'x',
     input: { region: field.string({ header: 'Region' }) },
@@ -123,7 +123,7 @@ const bad: [object, string, RegExp][] = [
 ]
 
 for (const [input, name, message] of bad) {
-  test(`a field that is none is refused at definition: ${message.source}`, () => {
+  test(`a wrong field is refused at definition: ${message.source}`, () => {
     assert.throws(
       () => defineTool({ name: 'x', input: input as never, run: () => '' }),
       ({ code, data, message: text }: ServerError) =>

@@ -31,7 +31,7 @@ test('files inside a root have their real paths, whether they exist or not', asy
   assert.is(await resolveInside(root, pathToFileURL(join(root, 'a b.txt')).href), join(root, 'a b.txt'))
 })
 
-test('nothing outside is reached, by whatever way', async (t) => {
+test('no path reaches a file outside of the roots', async (t) => {
   const { root, outside } = await folders(t)
   await symlink(outside, join(root, 'link'))
   await symlink(join(outside, 'secret.txt'), join(root, 'file-link'))

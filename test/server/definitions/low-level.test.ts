@@ -24,13 +24,13 @@ for (const revision of ['2025-11-25', '2025-06-18', '2024-11-05']) {
   })
 }
 
-test('in 2026-07-28, too', async (t) => {
+test('a custom method is answered in 2026-07-28, too', async (t) => {
   const { send } = await startStateless(t, { methods: { 'acme/sum': sum } })
   const [answer] = (await send(posted('acme/sum', { list: [1, 2] }))).messages
   assert.equal([answer?.result?.sum, answer?.result?.resultType], [3, 'complete'])
 })
 
-test('params that do not fit are -32602, each by its path; a wrong result is a crash; nothing is an empty object', async (t) => {
+test('bad params are -32602 with paths, a bad result is a crash, undefined is {}', async (t) => {
   const { client } = await startParts(t, {
     methods: {
       'acme/sum': sum,
@@ -60,7 +60,7 @@ test('a server with only a low-level handler answers a method of its own', async
   assert.equal((await client.ask('ping')).result, {})
 })
 
-test('a handler owns a request, or leaves it to the server and goes by what it says', async (t) => {
+test('a handler answers a request or passes it on, and can change the answer', async (t) => {
   const { client } = await startParts(t, {
     tools: [echo],
     async handleRequest({ method, params }, ctx, next) {
@@ -77,7 +77,7 @@ test('a handler owns a request, or leaves it to the server and goes by what it s
   assert.is((await client.call('unknown')).error?.message, 'Unknown tool: "unknown"')
 })
 
-test('what a handler throws, or returns that is no result, costs that request', async (t) => {
+test('a throw or a wrong result of a handler fails its request only', async (t) => {
   const { client } = await startParts(
     t,
     {
@@ -103,7 +103,7 @@ test('a tool keeps its own time under a handler', async (t) => {
   assert.is(result?.isError, true)
 })
 
-test("notifications of the author's own reach their handler, and may change what the session keeps", async (t) => {
+test('custom notifications reach their handler, which may change session state', async (t) => {
   const news = heard<unknown>()
   const seen = defineTool({ name: 'seen', run: async (_args, ctx) => String(await ctx.get('seen')) })
   const { client } = await startParts(t, {
@@ -139,7 +139,7 @@ test('a handler of notifications that fails costs nothing else', async (t) => {
   assert.is((await client.tell('acme/nobody')).status, 202)
 })
 
-test('a method that takes scopes is for those who have them, whatever a handler says', async (t) => {
+test('a method with scopes needs them, whatever a handler says', async (t) => {
   const guarded = defineMethod({ scopes: ['admin'], run: () => ({ done: true }) })
   const parts = {
     methods: { 'acme/guarded': guarded },
@@ -182,7 +182,7 @@ const bad: [object, string, RegExp][] = [
 ]
 
 for (const [parts, name, message] of bad) {
-  test(`what is below tools is checked at definition: ${message.source}`, () => {
+  test(`low-level handlers are checked at definition: ${message.source}`, () => {
     assert.throws(
       () => defineServer({ name: 's', version: '1', ...parts } as never),
       ({ code, data, message: text }: ServerError) =>

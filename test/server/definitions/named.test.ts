@@ -60,7 +60,7 @@ test('every kind of component may be called by its key', () => {
   assert.ok(Object.isFrozen(made.prompts[0]))
 })
 
-test('one definition may have another name in another server', () => {
+test('a definition may have different names in different servers', () => {
   const tool = defineTool({ run: () => '' })
   const [one, other] = ['first', 'second'].map((key) =>
     defineServer({ name: 's', version: '1', tools: { [key]: tool } }),
@@ -68,7 +68,7 @@ test('one definition may have another name in another server', () => {
   assert.equal([one?.tools[0]?.name, other?.tools[0]?.name, tool.name], ['first', 'second', undefined])
 })
 
-test('what is added at run time has a name of its own', async (t) => {
+test('a component added at run time needs its own name', async (t) => {
   const { server } = await startParts(t, { prompts: [], resources: [] })
   const read = () => ''
   const adding = [

@@ -54,7 +54,7 @@ test('icons, _meta and annotations of every kind of component are listed', async
   assert.equal([all[1]?.annotations, all[2]?.annotations], [hints, hints])
 })
 
-test('older clients are not sent what they do not know', async (t) => {
+test('older clients are not sent icons and annotations they lack', async (t) => {
   const { server } = await startParts(t, parts)
   const shown = await listAll(await new RawClient(t, server.url).open('old', '2024-11-05'))
   assert.ok(shown.every((one) => !('icons' in one) && !('_meta' in one)))
@@ -69,7 +69,7 @@ test('the icons and the page of a server are told when a session opens', async (
   assert.equal(result?.serverInfo, { name: 'test', version: '1', websiteUrl: 'https://a.example', icons })
 })
 
-test('scopes are words, kept with the definition and in no list', () => {
+test('scopes are words that appear in no list', () => {
   const tool = defineTool({ name: 't', scopes: ['files:read'], run: () => '' })
   assert.equal(tool.scopes, ['files:read'])
   assert.ok(Object.isFrozen(tool.scopes))
@@ -91,7 +91,7 @@ const bad: [object, string, RegExp][] = [
 ]
 
 for (const [fields, field, message] of bad) {
-  test(`what nobody could show is refused at definition: ${message.source} (${field})`, () => {
+  test(`unusable icons and annotations are refused: ${message.source} (${field})`, () => {
     assert.throws(
       () => defineTool({ name: 't', run: () => '', ...fields }),
       ({ code, data, message: text }: ServerError) =>

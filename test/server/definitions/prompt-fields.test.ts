@@ -41,7 +41,7 @@ test('the arguments are listed as the components guide has them', async (t) => {
   ])
 })
 
-test('texts become the values that they stand for, and a default takes the place of what is left out', async (t) => {
+test('prompt arguments are parsed to their types, and defaults fill the gaps', async (t) => {
   const { client } = await startParts(t, { prompts: [analyzer] })
   const get = async (args: object) => {
     const { result } = await client.ask('prompts/get', { name: 'document_analyzer', arguments: args })
@@ -75,7 +75,7 @@ test('bad arguments are -32602, each by its name, and nothing runs', async (t) =
   )
 })
 
-test('schemas of libraries read texts, too: as they are where they take text, and otherwise as JSON', async (t) => {
+test('library schemas read prompt arguments as text, else as JSON', async (t) => {
   const prompt = definePrompt({
     name: 'mixed',
     arguments: {
@@ -96,7 +96,7 @@ test('schemas of libraries read texts, too: as they are where they take text, an
   assert.equal(JSON.parse(message?.content.text ?? ''), ['007', 1.5, '1', ['x'], '2024-01-15'])
 })
 
-test('an argument that is no field is refused at definition', () => {
+test('a prompt argument that is no field is refused at definition', () => {
   const broken: [unknown, RegExp][] = [
     [{ a: field.enum([]) }, /^prompt "p": arguments\.a: /],
     [{ a: 7 }, /^prompt "p": arguments\.a: /],

@@ -11,7 +11,7 @@ import { startParts } from '../_servers.js'
 const test = suite('server/definitions/schema-maps')
 const run = () => ''
 
-test('plain JSON Schemas by their names describe and check arguments, results, params and prompts', async (t) => {
+test('plain JSON Schemas describe and check arguments, results, params and prompts', async (t) => {
   const tool = defineTool({
     name: 'person',
     input: { id: { type: 'string' }, kind: { enum: ['a', 'b'] }, type: { type: 'integer', default: 3 } },
@@ -57,7 +57,7 @@ test('plain JSON Schemas by their names describe and check arguments, results, p
   assert.is(unknown.error?.code, -32602)
 })
 
-test('names that are keywords, too, are fields where no keyword could have such a value', () => {
+test('fields named like keywords are fields when no keyword has such a value', () => {
   const input = {
     title: { type: 'string' },
     items: { type: 'array' },
@@ -68,12 +68,12 @@ test('names that are keywords, too, are fields where no keyword could have such 
   assert.equal(schema.jsonSchema.required, ['title', 'items', 'properties', 'required'])
 })
 
-test('an input without a field takes none', async (t) => {
+test('an input without fields takes no arguments', async (t) => {
   const { client } = await startParts(t, { tools: [defineTool({ name: 'x', input: {}, run: () => 'done' })] })
   assert.is((await client.call('x', {})).error, undefined)
 })
 
-test('what is a JSON Schema stays one', () => {
+test('a complete JSON Schema stays as it is', () => {
   const output = { anyOf: [{ type: 'string' }, { type: 'null' }] } as const
   assert.equal(defineTool({ name: 'x', output, run }).output?.jsonSchema, output)
   assert.equal(defineTool({ name: 'x', output: {}, run }).output?.jsonSchema, {})
@@ -162,7 +162,7 @@ for (const [input, name, message] of wrong) {
   })
 }
 
-test('what could be fields or a JSON Schema is refused, and the remedy named', () => {
+test('an ambiguous input is refused with the remedy', () => {
   for (const output of [{ items: { type: 'string' } }, { not: { type: 'null' } }])
     assert.throws(
       () => defineTool({ name: 'x', output: output as never, run }),

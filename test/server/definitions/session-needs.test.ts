@@ -5,7 +5,7 @@ import { suite } from '../../support/suite.js'
 
 const test = suite('needs that were not declared')
 
-test('whoever runs a server is warned once of each, and of a hundred at most', async (t) => {
+test('the operator is warned once per session need, up to a hundred', async (t) => {
   const warned: string[] = []
   const onWarning = ({ message }: Error) => warned.push(message)
   process.on('warning', onWarning)

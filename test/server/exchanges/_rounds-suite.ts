@@ -8,7 +8,7 @@ const tool = (name: string, args: object = {}) => ({ name, arguments: args })
 /** What holds for a call of several rounds, in whatever way its handler is run. */
 export function suiteOfRounds(way: Way): Suite {
   const test = suite(`rounds of calls: ${way.name}`, { timeout: 15_000 })
-  test('a handler of three rounds comes to its end, with each finished step done once', async (t) => {
+  test('a handler of three rounds completes, with each finished step run once', async (t) => {
     const send = await way.start(t)
     const requests = [
       ['tools/call', tool('three')],
@@ -32,7 +32,7 @@ export function suiteOfRounds(way: Way): Suite {
     }
   })
 
-  test('questions of one turn travel together, with nothing of an envelope', async (t) => {
+  test('questions of one turn travel together, without envelope fields', async (t) => {
     const send = await way.start(t)
     const { text, rounds } = await converse(send, 'tools/call', tool('together'))
     const thought = { type: 'text', text: 'thought' }
@@ -55,7 +55,7 @@ export function suiteOfRounds(way: Way): Suite {
     }
   })
 
-  test('an answer that asks says who the server is, and nothing of keeping it', async (t) => {
+  test('a result that asks names the server and has no cache hints', async (t) => {
     const send = await way.start(t)
     const asked = (await send('resources/read', { uri: 'note://three' }, { clientCapabilities: able })).at(-1)
     const { result = {} } = asked ?? {}
@@ -68,7 +68,7 @@ export function suiteOfRounds(way: Way): Suite {
     )
   })
 
-  test('missing answers are asked again, those that nobody asked for are ignored', async (t) => {
+  test('missing answers are asked again, unrequested ones are ignored', async (t) => {
     const send = await way.start(t)
     const answers: Answers = (requests, round) => {
       if (round === 1) return { other: { x: 1 }, toString: {} }
@@ -90,13 +90,13 @@ export function suiteOfRounds(way: Way): Suite {
     )
   })
 
-  test('a user who declines is heard of', async (t) => {
+  test('a handler learns that the user declined', async (t) => {
     const send = await way.start(t)
     const answers = () => ({ who: { action: 'decline' } })
     assert.is((await converse(send, 'tools/call', tool('decline'), { answers })).text, 'decline')
   })
 
-  test("an answer that does not fit the form is the handler's to deal with, and the key may be asked again", async (t) => {
+  test('an answer that breaks its form rejects in the handler, which may ask again', async (t) => {
     const send = await way.start(t)
     const answers: Answers = (requests, round) =>
       round < 3 ? { who: { action: 'accept', content: { name: round } } } : fill(requests, round)
@@ -105,7 +105,7 @@ export function suiteOfRounds(way: Way): Suite {
     assert.is(rounds.length, 3)
   })
 
-  test('what is no answer is refused before anything runs, and the round can be answered again', async (t) => {
+  test('a malformed answer is refused before anything runs, and can be sent again', async (t) => {
     const send = await way.start(t)
     const asked = (await send('tools/call', tool('decline'), { clientCapabilities: able })).at(-1)
     const requestState = stateOf(asked ?? {})
@@ -158,7 +158,7 @@ export function suiteOfRounds(way: Way): Suite {
     assert.is(again.at(-1)?.id, 'second')
   })
 
-  test('only what this very request declares is asked', async (t) => {
+  test('only capabilities declared by this very request are used', async (t) => {
     const send = await way.start(t)
     const { text } = await converse(send, 'tools/call', tool('capable'), {
       clientCapabilities: { elicitation: {} },
@@ -174,7 +174,7 @@ export function suiteOfRounds(way: Way): Suite {
     assert.equal(less.at(-1)?.error?.data, { requiredCapabilities: { sampling: {} } })
   })
 
-  test('a capability that is missing is named, unless the handler does without', async (t) => {
+  test('a missing capability is named, unless the handler does without', async (t) => {
     const send = await way.start(t)
     const refused = async (clientCapabilities: object) => {
       const { wire } = await converse(send, 'tools/call', tool('needs'), { clientCapabilities })
@@ -190,7 +190,7 @@ export function suiteOfRounds(way: Way): Suite {
     )
   })
 
-  test('a user is sent to a page, without an id of 2025-11-25', async (t) => {
+  test('a URL elicitation has no id of 2025-11-25', async (t) => {
     const send = await way.start(t)
     const answers = () => ({ visit: { action: 'accept' } })
     const { text, rounds } = await converse(send, 'tools/call', tool('needs'), { answers })
@@ -206,7 +206,7 @@ export function suiteOfRounds(way: Way): Suite {
     assert.not.match(JSON.stringify(wire), /secret/)
   })
 
-  test('there are 25 rounds', async (t) => {
+  test('there are at most 25 rounds', async (t) => {
     const send = await way.start(t)
     const { text, rounds, wire } = await converse(send, 'tools/call', tool('endless'))
     assert.is(rounds.length, 25)
@@ -214,7 +214,7 @@ export function suiteOfRounds(way: Way): Suite {
     assert.match(text, /25 rounds/)
   })
 
-  test('a call that knows too much crashes, and does not ask', async (t) => {
+  test('a call with too much state crashes and does not ask', async (t) => {
     const send = await way.start(t)
     const { wire, text, rounds } = await converse(send, 'tools/call', tool('large'))
     assert.is(wire.result?.isError, true)
@@ -222,7 +222,7 @@ export function suiteOfRounds(way: Way): Suite {
     assert.is(rounds.length, 0)
   })
 
-  test('elsewhere nothing can be asked', async (t) => {
+  test('a completion cannot ask, and without sessions a tool cannot ping', async (t) => {
     const send = await way.start(t)
     const params = { ref: { type: 'ref/prompt', name: 'three' }, argument: { name: 'about', value: '' } }
     const { wire } = await converse(send, 'completion/complete', params)
@@ -230,7 +230,7 @@ export function suiteOfRounds(way: Way): Suite {
     assert.is((await converse(send, 'tools/call', tool('ping'))).text, 'MISSING_CAPABILITY')
   })
 
-  test('a state that was changed, or is of another request or another user, is refused and nothing runs', async (t) => {
+  test('a changed state, or one of another request or user, is refused before a run', async (t) => {
     const send = await way.start(t)
     const me = { issuer: 'https://a.example', subject: 'me' }
     const asked =
@@ -257,7 +257,7 @@ export function suiteOfRounds(way: Way): Suite {
     assert.is(await retry(tool('three'), { ...me, clientId: 'another program' }), 'input_required')
   })
 
-  test('answers without a state count where they are asked for, and fit', async (t) => {
+  test('answers without a state count if they were requested and fit', async (t) => {
     const send = await way.start(t)
     const call = async (name: string, inputResponses: object) =>
       (await send('tools/call', { ...tool(name), inputResponses }, { clientCapabilities: able })).at(-1) ?? {}

@@ -48,7 +48,7 @@ test('progress goes out under the token of the request, and not at all without o
   assert.equal(told, [true, false, true, false, false, false])
 })
 
-test('logs go out only with a level in the request, from that level on, and where the server logs', async (t) => {
+test('logs are sent only for a requested level, from it on, if logging is declared', async (t) => {
   const run = (_args: unknown, ctx: ToolContext) => {
     ctx.log('info', 'low')
     ctx.log('error', { high: 1 }, 'x')
@@ -74,7 +74,7 @@ test('logs go out only with a level in the request, from that level on, and wher
   assert.equal(sent.told, [])
 })
 
-test('a client that goes away aborts the call at once; nothing is sent afterwards and nothing answered', async (t) => {
+test('a client that leaves aborts the call at once, and nothing more is sent', async (t) => {
   const { hold, held } = holding()
   const { send } = await startPort(t, { tools: [hold], logging: true })
   const sent = send('tools/call', { name: 'hold' }, { progressToken: 'p', logLevel: 'debug' })
@@ -88,7 +88,7 @@ test('a client that goes away aborts the call at once; nothing is sent afterward
   assert.is(sent.told.length, 1)
 })
 
-test('a client that has gone before its call came starts nothing that stays', async (t) => {
+test('a client that left before its call arrived leaves nothing', async (t) => {
   const { hold, all } = holding()
   const { send, port } = await startPort(t, { tools: [hold] })
   const before = send('tools/call', { name: 'hold' })
@@ -99,7 +99,7 @@ test('a client that has gone before its call came starts nothing that stays', as
   assert.ok(port())
 })
 
-test('two requests with one id do not know of each other', async (t) => {
+test('requests of different clients with one id are independent', async (t) => {
   const { hold, held } = holding()
   const { send, call } = await startPort(t, { tools: [hold, echo] })
   const first = send('tools/call', { name: 'hold' }, { id: 1 })
@@ -110,7 +110,7 @@ test('two requests with one id do not know of each other', async (t) => {
   await first.answer
 })
 
-test('a call that takes too long is stopped and told to the model, and others are errors', async (t) => {
+test('a tool that takes too long is an isError result, other requests are errors', async (t) => {
   const clock = createFakeClock()
   const hold = defineTool({ name: 'hold', timeout: 1_000, run: () => never })
   const prompt = definePrompt({ name: 'hold', timeout: 2_000, get: () => never })
@@ -151,7 +151,7 @@ const crashes = {
 }
 
 for (const [how, run] of Object.entries(crashes)) {
-  test(`a tool that ${how} costs its own call, which is answered with the number of the report`, async (t) => {
+  test(`a tool that ${how} fails only its call, which names the report`, async (t) => {
     if (how.includes('timer')) t.expectStray(1)
     const { hold, held } = holding()
     const tools = [defineTool({ name: 'crash', run }), hold, echo]
@@ -180,7 +180,7 @@ test('the message of a crash is told only with exposeErrors', async (t) => {
   assert.is((await call('crash')).result?.content?.[0]?.text, 'Internal error: secret')
 })
 
-test('beyond maxExchanges as many wait as may, no more are taken, lists are answered, and a free place is used', async (t) => {
+test('beyond maxExchanges a bounded number waits, and lists are still answered', async (t) => {
   const { hold, held } = holding()
   const limits = { maxExchanges: 2, maxWaiting: 1 }
   const { send, call, ask } = await startPort(t, { tools: [hold, echo] }, limits)
@@ -210,13 +210,13 @@ test('beyond maxExchanges as many wait as may, no more are taken, lists are answ
   await second.answer
 })
 
-test('a refused request takes no place', async (t) => {
+test('a refused request takes no slot', async (t) => {
   const { ask, call } = await startPort(t, { tools: [echo] }, { maxExchanges: 1 })
   for (let left = 3; left > 0; left -= 1) assert.ok((await ask('tools/call', { name: 'no' })).error)
   for (let left = 3; left > 0; left -= 1) assert.ok((await call('echo', { text: 'a' })).result)
 })
 
-test('a restart of the group ends what is in flight with an error that may be tried again', async (t) => {
+test('a group restart ends open exchanges with a retryable error', async (t) => {
   const { hold, held } = holding()
   const { send, call, port, server } = await startPort(t, { tools: [hold, echo] })
   const before = port()
@@ -230,7 +230,7 @@ test('a restart of the group ends what is in flight with an error that may be tr
   assert.is((await call('echo', { text: 'a' })).result?.content?.[0]?.text, 'a')
 })
 
-test('a request that comes to a group that is gone is answered that it may be tried again', async (t) => {
+test('a request to a group that is gone gets a retryable error', async (t) => {
   const { port, send, server } = await startPort(t, { tools: [echo] })
   const before = port()
   server.registry.whereis('test/tasks')?.kill()
@@ -239,7 +239,7 @@ test('a request that comes to a group that is gone is answered that it may be tr
   while (port() === before) await new Promise(setImmediate)
 })
 
-test('requests are told of when they start and how they came out, without a session', async (t) => {
+test('requests without a session emit start and outcome', async (t) => {
   const { hold, held } = holding()
   const { call, ask, send } = await startPort(t, { tools: [hold, echo] })
   const events = heard<object>()
@@ -269,7 +269,7 @@ test('requests are told of when they start and how they came out, without a sess
   ])
 })
 
-test('notifications that go out with a request are told of, without a session', async (t) => {
+test('notifications of a request without a session emit events', async (t) => {
   const work = defineTool({ name: 'work', run: (_args, ctx) => String(ctx.progress(1)) })
   const { call } = await startPort(t, { tools: [work] })
   const events = heard<object>()

@@ -28,7 +28,7 @@ function begin() {
   return { exchange, settled, controller }
 }
 
-test('one that cannot be worked on is over, for its owner and for whoever waits', async () => {
+test('an exchange that fails to start is over for owner and waiters', async () => {
   const { exchange, settled } = begin()
   const answer = exchange.answered()
   exchange.fail(new Error('broken'), response)
@@ -40,7 +40,7 @@ test('one that cannot be worked on is over, for its owner and for whoever waits'
   assert.equal(await exchange.answered(), { response, refused: false })
 })
 
-test('an answer counts once, and a client that goes away after it is not heard of', async () => {
+test('the first answer counts, and leaving after it is ignored', async () => {
   const { exchange, settled, controller } = begin()
   let aborted = 0
   exchange.onAbort(() => {

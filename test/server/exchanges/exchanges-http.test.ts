@@ -113,7 +113,7 @@ test('a client that hangs up aborts the call', async (t) => {
   await aborted
 })
 
-test('what is beyond maxExchanges waits, and what is beyond maxWaiting gets 503 and when to come again', async (t) => {
+test('requests beyond maxExchanges wait, and beyond maxWaiting get 503 Retry-After', async (t) => {
   const started = heard<() => void>()
   const hold = defineTool({
     name: 'hold',
@@ -151,7 +151,7 @@ test('a stop lets a call in flight come to its end, and then frees the port', as
   assert.is(await send(posted('server/discover')).catch(({ code }) => code), 'ECONNREFUSED')
 })
 
-test('a restart of the group in the middle of a call is told as what may be tried again, and the port stays', async (t) => {
+test('a group restart during a call gives a retryable error and keeps the port', async (t) => {
   const started = heard<AbortSignal>()
   const hold = defineTool({
     name: 'hold',

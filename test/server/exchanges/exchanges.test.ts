@@ -9,7 +9,7 @@ const test = suite('exchanges')
 const serverInfo = { name: 'test', version: '1' }
 const stamp = { resultType: 'complete', _meta: { 'io.modelcontextprotocol/serverInfo': serverInfo } }
 
-test('server/discover works on a server without anything, and says what, who and for how long', async (t) => {
+test('server/discover of an empty server tells revisions, name and cache time', async (t) => {
   const { ask } = await startPort(t, { instructions: 'Be kind.', tools: [] })
   assert.equal((await ask('server/discover')).result, {
     supportedVersions: ['2026-07-28'],
@@ -21,7 +21,7 @@ test('server/discover works on a server without anything, and says what, who and
   })
 })
 
-test('server/discover tells of what came at run time', async (t) => {
+test('server/discover shows capabilities added at run time', async (t) => {
   const { ask, server } = await startPort(t, { prompts: [] })
   const completions = async () => (await ask('server/discover')).result?.capabilities
   assert.equal(await completions(), { prompts: { listChanged: true } })
@@ -48,7 +48,7 @@ test('lists are stamped, keep their order, and follow changes', async (t) => {
   )
 })
 
-test('a tool is called with what the request says of its client, and without a session', async (t) => {
+test('a tool call sees the client facts of its request, without a session', async (t) => {
   const seen: unknown[] = []
   const look = defineTool({
     name: 'look',
@@ -70,7 +70,7 @@ test('a tool is called with what the request says of its client, and without a s
   ])
 })
 
-test('what takes a while is answered as what is done at once', async (t) => {
+test('a slow request has the same answer as a fast one', async (t) => {
   const later = defineTool({ name: 'later', run: async () => 'done' })
   const { call, ask } = await startPort(t, {
     tools: [later],
@@ -136,7 +136,7 @@ test('a resource that is not there any more when it is read is told with its uri
   })
 })
 
-test('a revision that nobody knows is refused with -32022 and those that can be spoken', async (t) => {
+test('an unknown revision is refused with -32022 and the supported ones', async (t) => {
   const { send } = await startPort(t, {})
   const { response, refused } = await send('tools/list', {}, { revision: '1900-01-01' }).answer
   assert.is(refused, true)
@@ -201,12 +201,12 @@ for (const [what, args, headers, runs] of headerCases) {
   })
 }
 
-test('headers of parameters are looked at only where there are headers', async (t) => {
+test('parameter headers are checked only over HTTP', async (t) => {
   const { call } = await startPort(t, { tools: [mirrored] })
   assert.is((await call('mirrored', { region: 'eu' })).result?.content?.[0]?.text, 'ran')
 })
 
-test('a schema that breaks the rules of x-mcp-header is refused when the tool is defined', () => {
+test('a schema that breaks the x-mcp-header rules is refused in the definition', () => {
   for (const part of [
     { type: 'number', 'x-mcp-header': 'N' },
     { type: 'string', 'x-mcp-header': 'not a token' },
@@ -220,7 +220,7 @@ test('a schema that breaks the rules of x-mcp-header is refused when the tool is
   }
 })
 
-test('session state is refused with what to do instead', async (t) => {
+test('session state is refused with advice', async (t) => {
   const told: string[] = []
   const keep = defineTool({
     name: 'keep',
@@ -236,7 +236,7 @@ test('session state is refused with what to do instead', async (t) => {
   assert.match(String(told[1]), /ctx\.once/)
 })
 
-test('suggestions for what nobody suggests anything for are none, and stamped', async (t) => {
+test('a completion without a completer is empty and stamped', async (t) => {
   const prompt = definePrompt({
     name: 'p',
     arguments: [{ name: 'a' }, { name: 'b' }],
@@ -250,7 +250,7 @@ test('suggestions for what nobody suggests anything for are none, and stamped', 
   }
 })
 
-test('a completer has nobody to ask', async (t) => {
+test('a completer cannot elicit', async (t) => {
   const told: unknown[] = []
   const prompt = definePrompt({
     name: 'p',

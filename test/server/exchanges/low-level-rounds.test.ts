@@ -9,7 +9,7 @@ const test = suite('server/exchanges/low-level-rounds')
 const form = { type: 'object', properties: { name: { type: 'string' } } } as const
 
 for (const parking of [true, false]) {
-  test(`what is asked below a handler of requests, and by it, is answered in rounds (parking: ${parking})`, async (t) => {
+  test(`middleware and handler both ask in rounds (parking: ${parking})`, async (t) => {
     let runs = 0
     const ask = defineTool({
       name: 'ask',

@@ -13,7 +13,7 @@ const test = suite('parked calls')
 const both = [true, false]
 const principal = { issuer: 'https://a.example', subject: 'me' }
 
-test('a parked handler goes on where it was, the other is run again', async (t) => {
+test('a parked handler continues, an unparked one runs again', async (t) => {
   for (const parking of both) {
     const { call, retry, contexts } = await startAsker(t, async (ctx) => (await who(ctx)).action, { parking })
     const asked = await wireOf(call())
@@ -24,7 +24,7 @@ test('a parked handler goes on where it was, the other is run again', async (t) 
   }
 })
 
-test('the client of a request that was answered may go away; that of the retry is the one that counts', async (t) => {
+test('an answered client may leave; only the client of the retry counts', async (t) => {
   const gate = heard<() => void>()
   const { call, retry, contexts } = await startAsker(t, async (ctx) => {
     await who(ctx)
@@ -47,7 +47,7 @@ test('the client of a request that was answered may go away; that of the retry i
   assert.is(second.told.length, 1)
 })
 
-test('while nobody waits, nothing is told', async (t) => {
+test('a parked call without a client sends nothing', async (t) => {
   const gate = heard<() => void>()
   const { call, retry, contexts } = await startAsker(t, (ctx) => {
     const gated = new Promise<void>((resolve) => gate.add(resolve))
@@ -65,7 +65,7 @@ test('while nobody waits, nothing is told', async (t) => {
   assert.equal([first.told.length, second.told.length], [0, 1])
 })
 
-test('a parked handler ends when its time is up, and the retry runs another', async (t) => {
+test('a parked handler expires, and the retry runs a new one', async (t) => {
   const clock = createFakeClock()
   const { call, retry, contexts } = await startAsker(t, async (ctx) => (await who(ctx)).action, {
     clock,
@@ -81,7 +81,7 @@ test('a parked handler ends when its time is up, and the retry runs another', as
   assert.is(contexts.all.length, 2)
 })
 
-test('a question that has waited for a step leaves no timer behind', async (t) => {
+test('a question that waited for a step leaves no timer', async (t) => {
   const clock = createFakeClock()
   const gate = heard<() => void>()
   const run = async (ctx: ToolContext) => {
@@ -102,7 +102,7 @@ test('a question that has waited for a step leaves no timer behind', async (t) =
   assert.is(clock.pending, before)
 })
 
-test('the time of a call does not run while its client is asked, and begins anew with the retry', async (t) => {
+test('the call timeout pauses during a question and restarts with the retry', async (t) => {
   const clock = createFakeClock()
   const gate = heard<() => void>()
   const run = async (ctx: ToolContext) => {
@@ -130,13 +130,13 @@ test('the time of a call does not run while its client is asked, and begins anew
   assert.match(String(result?.content?.[0]?.text), /longer than 1000 ms/)
 })
 
-test('a call that is asked about takes no place of those that are worked on', async (t) => {
+test('an asking call takes no worker slot', async (t) => {
   const { call, retry } = await startAsker(t, async (ctx) => (await who(ctx)).action, { maxExchanges: 1 })
   const asked = [await wireOf(call()), await wireOf(call()), await wireOf(call())]
   for (const one of asked) assert.is(textOf(await wireOf(retry(one))), '"accept"')
 })
 
-test('there is room for some of each principal, and the others are run again', async (t) => {
+test('parked calls are bounded per principal, and others run again', async (t) => {
   const { call, retry, contexts } = await startAsker(t, async (ctx) => (await who(ctx)).action, {
     parking: { maxPerPrincipal: 2 },
   })
@@ -151,7 +151,7 @@ test('there is room for some of each principal, and the others are run again', a
   assert.is(contexts.all.length, 5)
 })
 
-test('what a handler comes to while nobody waits is what the retry is answered', async (t) => {
+test('the outcome of a parked handler answers the retry', async (t) => {
   const gate = heard<() => void>()
   const { call, retry, contexts } = await startAsker(t, (ctx) => {
     const gated = new Promise<string>((resolve) => gate.add(() => resolve('without')))
@@ -171,7 +171,7 @@ test('what a handler comes to while nobody waits is what the retry is answered',
   assert.is(contexts.all.length, 1)
 })
 
-test('a handler that crashes while nobody waits is run again', async (t) => {
+test('a parked handler that crashes is run again', async (t) => {
   const gate = heard<() => void>()
   const { call, retry, contexts } = await startAsker(t, async (ctx) => {
     const gated = new Promise<never>((_resolve, reject) => gate.add(() => reject(new Error('gone'))))
@@ -184,7 +184,7 @@ test('a handler that crashes while nobody waits is run again', async (t) => {
   assert.is(contexts.all.length, 2)
 })
 
-test('a parked handler ends when its call has gone on in another program', async (t) => {
+test('a parked handler ends when another program continues its call', async (t) => {
   const options = { requestStateKeys: ['a secret of the tests, and of nobody else'] }
   const run = async (ctx: ToolContext) => {
     for (const key of ['a', 'b', 'c']) await ctx.elicit(key, ask('name'))
@@ -202,7 +202,7 @@ test('a parked handler ends when its call has gone on in another program', async
   assert.is(textOf(await wireOf(there.retry(third))), '"done"')
 })
 
-test('an old state that comes again leaves alone what has gone on from it', async (t) => {
+test('an old state does not disturb what continued from it', async (t) => {
   const { call, retry, contexts } = await startAsker(t, async (ctx) => {
     for (const key of ['a', 'b']) await ctx.elicit(key, ask('name'))
     return 'done'

@@ -16,7 +16,7 @@ function lot(options: ParkingOptions | boolean = true) {
   return { clock, expired, parking, park }
 }
 
-test('what is parked is handed out once', async () => {
+test('a parked call is handed out once', async () => {
   const { parking, park, clock, expired } = lot()
   assert.is(park('a', 'me'), true)
   assert.is(parking.take('a')?.owner, 'me')
@@ -25,7 +25,7 @@ test('what is parked is handed out once', async () => {
   assert.equal([parking.size, expired], [0, []])
 })
 
-test('it expires after its own time, and at the latest after the time of the lot', async () => {
+test('a parked call expires after its time, or that of the lot', async () => {
   const { parking, park, clock, expired } = lot({ time: 2_000 })
   park('a', 'me', 1_000)
   park('b', 'me', 5_000)
@@ -37,7 +37,7 @@ test('it expires after its own time, and at the latest after the time of the lot
   assert.equal([expired, parking.size], [['a', 'b'], 0])
 })
 
-test('there is room for some of each principal, and for so many in all', () => {
+test('the lot is bounded per principal and in total', () => {
   const { parking, park } = lot({ max: 4, maxPerPrincipal: 2 })
   assert.equal([park('a', 'me'), park('b', 'me'), park('c', 'me')], [true, true, false])
   assert.equal([park('d'), park('e'), park('f'), park('g', 'you')], [true, true, false, false])
@@ -47,14 +47,14 @@ test('there is room for some of each principal, and for so many in all', () => {
   assert.equal([park('h', 'me'), park('i', 'me')], [true, false])
 })
 
-test('who has taken one of several back has room for one', () => {
+test('taking a parked call back frees room for one', () => {
   const { parking, park } = lot({ maxPerPrincipal: 2 })
   assert.equal([park('a', 'me'), park('b', 'me')], [true, true])
   parking.take('a')
   assert.equal([park('c', 'me'), park('d', 'me')], [true, false])
 })
 
-test('what takes the place of another ends it', () => {
+test('a replacing parked call ends the old one', () => {
   const { parking, park, expired } = lot({ max: 1 })
   assert.equal([park('a', 'me'), park('a', 'you')], [true, true])
   assert.equal([expired, parking.take('a')?.owner], [['a'], 'you'])
@@ -80,7 +80,7 @@ test('options are checked', () => {
     assert.throws(() => readParking(bad), /parking.*: expected .*, got/)
 })
 
-test('an outcome is kept for its time, and the oldest go when there are too many', () => {
+test('outcomes are kept for a time, and the oldest are evicted', () => {
   let now = 0
   const kept = new KeptOutcomes(() => now)
   const [a, b] = [outcome('a'), outcome('b')]

@@ -11,7 +11,7 @@ import { ask } from './_rounds-definition.js'
 const test = suite('retried calls')
 const both = [true, false]
 
-test('a second retry joins the first, and goes on when the client of the first is gone', async (t) => {
+test('a second retry joins the first and survives the first client leaving', async (t) => {
   for (const parking of both) {
     const gate = heard<() => void>()
     const run = async (ctx: ToolContext) => {
@@ -70,7 +70,7 @@ test('the same answers lead to the same outcome, also when it is there already',
   }
 })
 
-test('the work of a round is stopped when all who wait for it are gone, and can be begun once more', async (t) => {
+test('a round stops when all its clients have left, and can start once more', async (t) => {
   const gate = heard<() => void>()
   const { call, retry, contexts } = await startAsker(t, async (ctx) => {
     await who(ctx)
@@ -89,7 +89,7 @@ test('the work of a round is stopped when all who wait for it are gone, and can 
   assert.is(textOf(await wireOf(again)), '"done"')
 })
 
-test('a crash is not kept: the next retry tries again', async (t) => {
+test('a crash is not cached: the next retry runs again', async (t) => {
   for (const parking of both) {
     let tries = 0
     const run = async (ctx: ToolContext) => {
@@ -107,7 +107,7 @@ test('a crash is not kept: the next retry tries again', async (t) => {
   }
 })
 
-test('a state outlives a restart of the group, and no step is done again', async (t) => {
+test('a state survives a group restart, and no step is repeated', async (t) => {
   let paid = 0
   const { call, retry, port, server, contexts } = await startAsker(t, async (ctx) => {
     await ctx.once('pay', () => {
@@ -124,7 +124,7 @@ test('a state outlives a restart of the group, and no step is done again', async
   assert.equal([paid, contexts.all.length], [1, 2])
 })
 
-test('a step that is running is waited for before the client is asked', async (t) => {
+test('a running step is awaited before the client is asked', async (t) => {
   for (const parking of both) {
     const gate = heard<() => void>()
     let paid = 0
@@ -150,7 +150,7 @@ test('a step that is running is waited for before the client is asked', async (t
   }
 })
 
-test('a step may ask by itself, and one that never ends holds nobody up for ever', async (t) => {
+test('a step may ask, and a hanging one delays nobody for ever', async (t) => {
   for (const parking of both) {
     const run = (ctx: ToolContext) =>
       ctx.once('outer', () => ctx.once('inner', async () => (await who(ctx)).action))
@@ -171,7 +171,7 @@ test('a step may ask by itself, and one that never ends holds nobody up for ever
   assert.is(textOf(await wireOf(stuck.retry(await wireOf(sent)))), '"accept"')
 })
 
-test('the time for an answer is that of its question', async (t) => {
+test('the deadline of an answer is that of its question', async (t) => {
   const { call, retry, contexts } = await startAsker(
     t,
     (ctx) => ctx.elicit('who', ask('name'), { timeout: 1 }),
@@ -188,7 +188,7 @@ test('the time for an answer is that of its question', async (t) => {
   assert.is(contexts.all.length, 1)
 })
 
-test('keys are exchanged one after the other', async (t) => {
+test('keys rotate one after the other', async (t) => {
   const [old, young] = ['old secret '.repeat(4), 'young secret '.repeat(4)] as const
   const run = async (ctx: ToolContext) => (await who(ctx)).action
   const startWith = (...requestStateKeys: string[]) => startAsker(t, run, { requestStateKeys })

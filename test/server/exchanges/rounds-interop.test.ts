@@ -34,7 +34,7 @@ async function connect(t: TestContext, transport: object, mode: unknown) {
 
 for (const mode of ['auto', { pin: '2026-07-28' }])
   for (const kind of ['HTTP', 'standard input'])
-    test(`it answers all rounds over ${kind} (${JSON.stringify(mode)})`, async (t) => {
+    test(`the client answers all rounds over ${kind} (${JSON.stringify(mode)})`, async (t) => {
       const { client, asked } = await connect(t, await transportOf(t, kind), mode)
       const call = async (name: string): Promise<Texts> => (await client.callTool({ name })).content
       const [contents, isSame] = JSON.parse(String((await call('three'))[0]?.text))

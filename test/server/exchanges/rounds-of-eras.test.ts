@@ -26,7 +26,7 @@ const wrongAtFirst: Answers = (requests, round) =>
     ? fill(requests, round)
     : Object.fromEntries(Object.keys(requests).map((key) => [key, { action: 'accept', content: {} }]))
 
-test('a handler that asks comes to the same in a session of 2025-11-25 and without one', async (t) => {
+test('an asking handler gives the same result with a session and without', async (t) => {
   const server = await startServer(defineServer({ name: 'test', version: '1', ...parts }), {
     transport: serveHttp(),
     logger: false,
@@ -56,7 +56,7 @@ test('a handler that asks comes to the same in a session of 2025-11-25 and witho
   assert.is(rounds.length, 3)
 })
 
-test('a capability that is missing is told in the words of each revision, with 400 where that is what it says', async (t) => {
+test('a missing capability has the error of each revision, with 400 where it applies', async (t) => {
   const server = await startServer(defineServer({ name: 'test', version: '1', ...parts }), {
     transport: serveHttp(),
     logger: false,

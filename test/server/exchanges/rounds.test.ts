@@ -33,7 +33,7 @@ function answer(state: CallState, responses: JsonObject) {
   return readAnswers(state.asked, responses)
 }
 
-test('a question is open until its answer comes, and the next run has the answer at once', () => {
+test('a question is open until answered, and the next run has the answer at once', () => {
   const first = new Rounds(systemWorld)
   const seen = ask(first, 'who')
   const state = first.next(none)
@@ -45,7 +45,7 @@ test('a question is open until its answer comes, and the next run has the answer
   assert.equal([again.call, again.round, ask(again, 'who').got], [first.call, 1, yes])
 })
 
-test('earlier answers come along to every later round', () => {
+test('earlier answers are available in every later round', () => {
   let known: CallState | undefined
   for (const key of ['a', 'b', 'c']) {
     const rounds = new Rounds(systemWorld, known)
@@ -82,7 +82,7 @@ test('an answer to another kind of question is none', () => {
   assert.equal([...again.next(none).asked], [['x', elicit]])
 })
 
-test('what the handler does to an answer stays with that run', () => {
+test('changes of an answer by the handler stay in that run', () => {
   const first = new Rounds(systemWorld)
   ask(first, 'who')
   const state = first.next(none)
@@ -105,7 +105,7 @@ test('answers that nobody asked for are ignored, missing ones are asked again', 
   assert.is(readAnswers(state.asked, undefined).size, 0)
 })
 
-test('an answer that is none is refused with its key', () => {
+test('a malformed answer is refused by key', () => {
   const asked = new Map<string, Question>([
     ['a', elicit],
     ['b', 'roots/list'],

@@ -13,7 +13,7 @@ import { suite } from '../../support/suite.js'
 const test = suite('breaker')
 const options = { failures: 3, pause: 100, maxPause: 350 }
 
-test('opens after so many failures in a row, and lets one call try after its pause', () => {
+test('the breaker opens after so many failures, with one trial after a pause', () => {
   let breaker: Breaker = closedBreaker
   for (const verdict of ['fails', 'fails', 'serves', 'fails', 'fails'] as const)
     breaker = settle(breaker, verdict, 0, options)
@@ -26,7 +26,7 @@ test('opens after so many failures in a row, and lets one call try after its pau
   assert.is(settle(trying, 'serves', 160, options), closedBreaker)
 })
 
-test('each try that fails doubles the pause, up to its most', () => {
+test('each failed trial doubles the pause, up to its limit', () => {
   let breaker: Breaker = { state: 'open', until: 0, pause: 100 }
   const pauses = [1, 2, 3].map((round) => {
     const now = round * 1_000
@@ -38,14 +38,14 @@ test('each try that fails doubles the pause, up to its most', () => {
   assert.equal(pauses, [200, 350, 350])
 })
 
-test('a call that says nothing neither opens it nor keeps it open', () => {
+test('a neutral outcome neither opens the breaker nor keeps it open', () => {
   assert.is(settle(closedBreaker, 'unsaid', 0, options), closedBreaker)
   const trying: Breaker = { state: 'trying', since: 0, pause: 100 }
   const next = settle(trying, 'unsaid', 10, options)
   assert.ok('state' in admit(next, 10))
 })
 
-test('whatever comes, a call gets through within the longest pause', () => {
+test('a call passes within the longest pause in any case', () => {
   const step = fc.record({
     verdict: fc.constantFrom<Verdict>('serves', 'fails', 'unsaid'),
     after: fc.integer({ min: 0, max: 500 }),
@@ -67,7 +67,7 @@ test('whatever comes, a call gets through within the longest pause', () => {
   )
 })
 
-test('429, mistakes of the caller and lost connections say nothing of a server', () => {
+test('429, caller mistakes and lost connections do not count as failures', () => {
   const says = (code: string, status?: number): Verdict => verdictOf({ code, status })
   assert.is(says('REQUEST_FAILED', 429), 'unsaid')
   assert.is(says('REQUEST_FAILED', 400), 'unsaid')

@@ -16,7 +16,7 @@ function refused(fn: () => unknown): McpError {
   throw new Error('it was let through')
 }
 
-test('counts calls of all, of a caller and of a tool, and forgets them when they are over', () => {
+test('open calls are counted in total, per caller and per tool, until they end', () => {
   const limits = { maxCalls: 4, maxCallsPerCaller: 2, maxCallsPerTool: { slow: 1 } }
   const gate = new Gate('files', limits, createFakeClock())
   const first = gate.enter('slow', 'ada')
@@ -35,7 +35,7 @@ test('counts calls of all, of a caller and of a tool, and forgets them when they
   refused(() => gate.enter('read', 'zoe'))
 })
 
-test('the breaker of one tool leaves the others alone, and a new connection resets it', async () => {
+test('breakers are per tool, and a new connection resets them', async () => {
   const clock = createFakeClock()
   const gate = new Gate('files', { breaker: { failures: 2, pause: 1_000 } }, clock)
   for (const _ of [1, 2]) gate.enter('read', 'ada')('fails')
@@ -58,7 +58,7 @@ test('a name like that of a method of objects is a name', () => {
   gate.enter('constructor', '__proto__')('fails')
 })
 
-test('without a breaker nothing rests', () => {
+test('without a breaker no tool is blocked', () => {
   const gate = new Gate('files', { breaker: false }, createFakeClock())
   for (let n = 0; n < 50; n += 1) gate.enter('read', 'ada')('fails')
 })

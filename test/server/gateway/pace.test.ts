@@ -4,7 +4,7 @@ import { suite } from '../../support/suite.js'
 
 const test = suite('gateway: how often lists are asked for')
 
-test('long lists are asked for less often, and those that always change less and less, up to a limit', () => {
+test('long or ever-changing lists are fetched less and less often, up to a limit', () => {
   assert.is(pauseAfter(0, 0), 20)
   assert.is(pauseAfter(2_500_000, 0), 1_020)
   assert.equal(

@@ -87,7 +87,7 @@ for (const [address, step, ...aims] of routes)
     assert.equal([route.step, ...route.aims.map(({ server, uri }) => `${server} ${uri}`)], [step, ...aims])
   })
 
-test('names belong to the server whose name they begin with, and to the tool that has been renamed to them', () => {
+test('a name routes by its server prefix, or to the tool renamed to it', () => {
   const servers = new Map([['b', { rename: { read: 'open', write: 'a__save' } }]])
   const claims = new Claims(['a', 'a__b', 'b', 'c d', 'c_d'], { ...plan, servers })
   const isOfAnother = (listed: string, server: string, own: string) =>

@@ -27,14 +27,14 @@ test('finds by words of name, description and parameters; the best comes first',
   assert.equal(index.search('', 5), [])
 })
 
-test('more tools than asked for are not told, and long queries end', async () => {
+test('the tool index bounds results and query length', async () => {
   const many = Array.from({ length: 1_000 }, (_, n) => ({ name: `tool_${n}`, description: 'does things' }))
   const index = new ToolIndex(await loadSearchEngine(), [...many, ...many])
   assert.is(index.search('things', 10).length, 10)
   assert.ok(index.search('things '.repeat(100_000), 5).length === 5)
 })
 
-test('names are cut into words as people write them', () => {
+test('tool names are split into words', () => {
   assert.equal(wordsOf('files__readTextFile-v2'), ['files', 'read', 'text', 'file', 'v2'])
   assert.equal(wordsOf('größe straße'), ['größe', 'straße'])
 })

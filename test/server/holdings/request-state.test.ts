@@ -42,7 +42,7 @@ function refusal(open: () => unknown): string {
   return 'taken'
 }
 
-test('what was sealed is opened by everybody with the key, and readable by nobody else', () => {
+test('sealed state opens with the key and is readable to nobody else', () => {
   const text = states().seal(state, digest, minute)
   assert.equal(states().open(text, digest), state)
   assert.match(text, /^[A-Za-z0-9_-]+$/)
@@ -145,7 +145,7 @@ test('a state expires, and says so', () => {
   )
 })
 
-test('a call that knows more than 64 KiB is told so', () => {
+test('a call with more than 64 KiB of state fails and says so', () => {
   const big = (bytes: number): CallState => ({ ...state, steps: new Map([['big', 'x'.repeat(bytes)]]) })
   assert.equal(states().open(states().seal(big(65_000), digest, minute), digest), big(65_000))
   assert.throws(() => states().seal(big(65_536), digest, minute), /65536 bytes at most/)

@@ -16,7 +16,7 @@ const facts: SealedFacts = {
   },
 }
 
-test('an id says what was sealed, to every program with the key', () => {
+test('a sealed id opens in every program with the key', () => {
   const { id, expiresAt } = sealedIds({ keys: [first] }).seal(facts, 'server')
   assert.equal(sealedIds({ keys: [first] }).open(id, 'server'), { id, facts, expiresAt })
   assert.match(id, /^[A-Za-z0-9_-]+$/)
@@ -28,7 +28,7 @@ test('no two ids are the same', () => {
   assert.is(new Set(Array.from({ length: 100 }, () => ids.seal(facts, 'server').id)).size, 100)
 })
 
-test('an id that was changed anywhere, or is spelled in another way, is none', () => {
+test('a changed or differently spelled id is invalid', () => {
   const ids = sealedIds({ keys: [first] })
   const { id } = ids.seal(facts, 'server')
   const bytes = Buffer.from(id, 'base64url')
@@ -60,13 +60,13 @@ test('an id that was changed anywhere, or is spelled in another way, is none', (
     assert.is(ids.open(id.slice(0, length), 'server'), undefined)
 })
 
-test('an id of another server or of another key is none', () => {
+test('an id of another server or key is invalid', () => {
   const { id } = sealedIds({ keys: [first] }).seal(facts, 'server')
   assert.is(sealedIds({ keys: [first] }).open(id, 'other'), undefined)
   assert.is(sealedIds({ keys: [second] }).open(id, 'server'), undefined)
 })
 
-test('an id ends after its age', () => {
+test('an id expires at its age', () => {
   let now = 1_000_000
   const ids = sealedIds({ keys: [first], maxAge: 60_000, now: () => now })
   const { id } = ids.seal(facts, 'server')
@@ -94,7 +94,7 @@ test('a secret is text or bytes', () => {
   assert.ok(sealedIds({ keys: [Buffer.from(bytes)] }).open(id, 'server'))
 })
 
-test('an ended id is none from then on, and the bound forgets the expired first, then the oldest', () => {
+test('an ended id is invalid; at the bound, expired and then oldest marks go', () => {
   let now = 1_000_000
   const ids = sealedIds({ keys: [first], maxAge: 60_000, maxRevoked: 2, now: () => now })
   const seal = () => ids.seal(facts, 'server')
@@ -113,7 +113,7 @@ test('an ended id is none from then on, and the bound forgets the expired first,
   assert.equal([c, d, e].map(isOpen), [true, false, false])
 })
 
-test('an id has 720 characters at most, whatever a client says of itself', () => {
+test('an id has at most 720 characters for any client facts', () => {
   const ids = sealedIds({ keys: [first] })
   const flags = { sampling: { context: {}, tools: {} }, elicitation: { form: {}, url: {} } }
   const tasks = {

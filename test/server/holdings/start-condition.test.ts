@@ -23,7 +23,7 @@ function setVariable(t: Pick<TestContext, 'after'>, value: string | undefined): 
   t.after(() => put(before))
 }
 
-test('a function is asked at each start, and may read any variable', async (t) => {
+test('the condition function runs at each start with every variable', async (t) => {
   const name = 'SOME_HOST_SERVES'
   t.after(() => delete process.env[name])
   const start = () => process.env[name] === 'yes'
@@ -33,7 +33,7 @@ test('a function is asked at each start, and may read any variable', async (t) =
   assert.is(await (await new RawClient(t, server.url).open()).text('count'), '1')
 })
 
-test('a server that is not wanted rejects with IGNORED and takes no port', async (t) => {
+test('an unwanted server rejects with IGNORED and takes no port', async (t) => {
   setVariable(t, '0')
   const other = await startTestServer(t, [count], { start: true })
   const { port } = other
@@ -41,7 +41,7 @@ test('a server that is not wanted rejects with IGNORED and takes no port', async
   assert.equal([error.code, /CADUCEUS_SERVER/.test(error.message)], ['IGNORED', true])
 })
 
-test('below a supervisor it is an ignored child, the rest of the tree starts, and it may be started later', async (t) => {
+test('below a supervisor it is an ignored child that can be started later', async (t) => {
   let wanted = false
   const sibling = defineActor({ name: 'sibling', init: () => 0 })
   const tree = await startSupervisor({
@@ -95,7 +95,7 @@ test('a name that is taken is refused with the handle of the server that has it'
   assert.ok((await startTestServer(t, [count], { registry })).ref.alive)
 })
 
-test('of two starts of one name at once, one is refused with the handle of the other', async (t) => {
+test('of two concurrent starts one is refused with the other handle', async (t) => {
   const registry = new Registry()
   const outcomes = await Promise.allSettled([
     startTestServer(t, [count], { registry }),
@@ -107,7 +107,7 @@ test('of two starts of one name at once, one is refused with the handle of the o
   assert.is((refused[0]?.data as { server?: Server } | undefined)?.server?.url, started[0]?.url)
 })
 
-test('below one supervisor, too, the second of a name fails with the handle of the first', async (t) => {
+test('a second server of a name below one supervisor fails with the first handle', async (t) => {
   const tree = await startSupervisor({
     strategy: 'one_for_one',
     logger: false,
@@ -121,7 +121,7 @@ test('below one supervisor, too, the second of a name fails with the handle of t
   assert.ok((cause.data as { server: Server }).server instanceof Server)
 })
 
-test('a server on standard input starts whatever the option and the environment say', async (t) => {
+test('a stdio server starts whatever option and environment say', async (t) => {
   const program = fileURLToPath(new URL('../_unwanted-program.js', import.meta.url))
   const env = { ...process.env, [variable]: '0' }
   const child = spawn(process.execPath, [program], { env, stdio: ['pipe', 'pipe', 'inherit'] })

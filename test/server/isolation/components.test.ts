@@ -18,7 +18,7 @@ import { suite, type TestContext } from '../../support/suite.js'
 const test = suite('isolated components', { timeout: 30_000 })
 const reader = at('_reader')
 
-test('resources, templates and prompts run elsewhere, and their completions here', async (t) => {
+test('resources, templates and prompts run isolated, completions in place', async (t) => {
   const complete = { style: (value: string) => ['kind', 'brief'].filter((one) => one.startsWith(value)) }
   const isolate = 'thread'
   const { client } = await start(t, {
@@ -46,7 +46,7 @@ test('resources, templates and prompts run elsewhere, and their completions here
   assert.equal(completion.values, ['kind'])
 })
 
-test('arguments are checked before, the value after', async (t) => {
+test('arguments are checked before the isolated run, its value after', async (t) => {
   const input = { what: field.string(), text: field.string({ default: 'a text' }) }
   const heavy = { input, isolate: 'thread', module: at('_heavy') } as const
   const { client } = await start(t, {
@@ -63,12 +63,12 @@ test('arguments are checked before, the value after', async (t) => {
   assert.match((await client.callTool('number', { what: 'echo' })).text, 'returned what its output does not')
 })
 
-test('createApp has the same', () => {
+test('createApp takes isolated components, too', () => {
   const app = createApp<{ user: string }>()
   assert.is(app.defineTool({ name: 'a', isolate: 'process', module: reader }).isolated?.kind, 'process')
 })
 
-test('a wrong definition is told with its field, and what to write', () => {
+test('a wrong isolated definition is refused with field and advice', () => {
   const module = reader
   const wrong: readonly [object, field: string, problem: string][] = [
     [
@@ -94,7 +94,7 @@ test('a wrong definition is told with its field, and what to write', () => {
   defineTool({ name: 'a', isolate: 'thread', module: fileURLToPath(module) })
 })
 
-test('a module without a handler, or one that cannot be loaded, is told by the call and in the log', async (t) => {
+test('a module that lacks a handler or fails to load fails its calls and is logged', async (t) => {
   const tool = (name: string) => defineTool({ name, isolate: 'thread', module: at(name) })
   const { client } = await start(t, { tools: [tool('_nothing'), tool('_broken')] })
   const told: string[] = []
@@ -111,7 +111,7 @@ test('a module without a handler, or one that cannot be loaded, is told by the c
 })
 
 for (const isolate of ['thread', 'process'] as const)
-  test(`${isolate}: a module that ends what loads it costs its own calls, and makes no storm`, async (t) => {
+  test(`${isolate}: a module that exits its worker fails its own calls, without a storm`, async (t) => {
     const told: string[] = []
     t.after(subscribe('crash', ({ name, during }) => void told.push(`${name}: ${during}`)))
     const input = { what: field.string() }
@@ -129,7 +129,7 @@ for (const isolate of ['thread', 'process'] as const)
   })
 
 for (const ms of [1_000, 10_000])
-  test(`a module that does not come to an end in ${ms} ms is told in the log, and costs its own calls`, async (t) => {
+  test(`a module that loads for over ${ms} ms is logged and fails its own calls only`, async (t) => {
     const told: string[] = []
     t.after(
       subscribe('crash', ({ name, during, reason }) => {
@@ -163,7 +163,7 @@ for (const ms of [1_000, 10_000])
     )
   })
 
-test('a module that is slow to load holds up nobody else, and modules are loaded one after the other', async (t) => {
+test('a slow module delays no other, and modules load one after another', async (t) => {
   const channel = new BroadcastChannel('endless')
   t.after(() => channel.close())
   const isLoading = new Promise((resolve) => (channel.onmessage = resolve))
@@ -185,7 +185,7 @@ test('a module that is slow to load holds up nobody else, and modules are loaded
   assert.is((await client.callTool('heavy', { what: 'where' })).text, where)
 })
 
-test('calls of a module that is being loaded wait for that, and are all answered', async (t) => {
+test('calls of a loading module wait for it and are all answered', async (t) => {
   const input = { what: field.string() }
   const definition = defineServer({
     name: 'test',
@@ -206,7 +206,7 @@ test('calls of a module that is being loaded wait for that, and are all answered
   )
 })
 
-test('an isolated tool is added at run time where the server runs such handlers', async (t) => {
+test('an isolated tool can be added at run time if isolation is on', async (t) => {
   const tool = defineTool({
     name: 'text',
     isolate: 'thread',
@@ -226,7 +226,7 @@ test('an isolated tool is added at run time where the server runs such handlers'
   assert.is((await pair.client.callTool('text', { what: 'echo' })).text, '')
 })
 
-test('wrong options are told with their field', async () => {
+test('wrong isolation options are refused with their field', async () => {
   const definition = defineServer({ name: 'test', version: '1' })
   for (const [isolation, problem] of [
     [1, 'isolation: expected an object, got 1'],

@@ -26,14 +26,14 @@ const deeds = [
 
 for (const [era, server] of Object.entries(eras))
   for (const kind of kinds)
-    test(`${kind}, ${era}: a handler does there what it does in place`, async (t) => {
+    test(`${kind}, ${era}: an isolated handler does what it does in place`, async (t) => {
       const place = await outcomes(t, undefined, server)
       const elsewhere = await outcomes(t, kind, server)
       for (const deed of deeds) assert.equal(elsewhere[deed], place[deed], deed)
     })
 
 for (const kind of kinds)
-  test(`${kind}: a run that ends at its question does not end its worker`, async (t) => {
+  test(`${kind}: a run that ends at its question keeps its worker`, async (t) => {
     const { client } = await start(t, kind, { ...eras['2026-07-28, run again'], isolation: one })
     assert.ok(
       await sometimes(async () => {
@@ -45,7 +45,7 @@ for (const kind of kinds)
   })
 
 for (const kind of kinds)
-  test(`${kind}: a call that is cancelled at its question ends there, and its worker goes on`, async (t) => {
+  test(`${kind}: a call cancelled during a question ends, and its worker goes on`, async (t) => {
     let ending = new AbortController()
     const { client } = await start(t, kind, { ...eras.sessions, isolation: one }, () => {
       ending.abort()

@@ -15,7 +15,7 @@ const eras = { sessions: handshakeRevisions, '2026-07-28': ['2026-07-28'] } as c
 const mebibyte = 2 ** 20
 
 for (const kind of kinds) {
-  test(`${kind}: a handler runs elsewhere, and the next call finds it there`, async (t) => {
+  test(`${kind}: a handler runs in a worker that serves the next call, too`, async (t) => {
     const { client } = await start(t, kind)
     const where = await call(client, 'where')
     assert.is.not(where, `${process.pid} 0`)
@@ -24,12 +24,12 @@ for (const kind of kinds) {
     assert.is(await call(client, 'echo', 'hello'), 'hello')
   })
 
-  test(`${kind}: what a handler enters (AsyncLocalStorage) is not there for the next call`, async (t) => {
+  test(`${kind}: AsyncLocalStorage entered by a handler is empty in the next call`, async (t) => {
     const { client } = await start(t, kind, { isolation: { threads: 1, processes: 1 } })
     for (const name of ['a', 'b', 'c']) assert.is(await call(client, 'enter', name), 'nothing')
   })
 
-  test(`${kind}: results are what they are in place`, async (t) => {
+  test(`${kind}: results are the same as in place`, async (t) => {
     const { client } = await start(t, kind)
     const built = await client.callTool('heavy', { what: 'builder', text: 'a' })
     assert.equal(
@@ -39,7 +39,7 @@ for (const kind of kinds) {
     assert.is(await call(client, 'bytes', 'ab'), '6162')
   })
 
-  test(`${kind}: errors are what they are in place`, async (t) => {
+  test(`${kind}: errors are the same as in place`, async (t) => {
     const { client } = await start(t, kind)
     const refused = await client.callTool('heavy', { what: 'refuse', text: 'too much' })
     assert.equal([refused.isError, refused.text], [true, 'too much'])
@@ -50,13 +50,13 @@ for (const kind of kinds) {
     assert.is(await call(client, 'echo', 'fine'), 'fine')
   })
 
-  test(`${kind}: a handler that goes on after the end of its call costs no other call`, async (t) => {
+  test(`${kind}: a handler that runs on after its call affects no other call`, async (t) => {
     const { client } = await start(t, kind, { isolation: { threads: 1, processes: 1 } })
     assert.match(await failure(client, 'strayed', 'gone astray'), 'gone astray')
     assert.is(await call(client, 'pause', '200'), '200')
   })
 
-  test(`${kind}: what cannot be copied is told with its path`, async (t) => {
+  test(`${kind}: a value that cannot be cloned is refused with its path`, async (t) => {
     const { client } = await start(t, kind)
     assert.match(
       await failure(client, 'uncloneable'),
@@ -64,7 +64,7 @@ for (const kind of kinds) {
     )
   })
 
-  test(`${kind}: a result beyond the limit is refused over there, and one within it arrives`, async (t) => {
+  test(`${kind}: a result beyond the limit is refused in the worker, others arrive`, async (t) => {
     const { client } = await start(t, kind, {
       isolation: { threads: 1, processes: 1, maxResultBytes: 100_000 },
     })
@@ -81,14 +81,14 @@ for (const kind of kinds) {
     assert.is(await call(client, 'where'), where)
   })
 
-  test(`${kind}: what a handler sends to its parent by itself reaches nobody`, async (t) => {
+  test(`${kind}: raw messages of a handler to its parent are ignored`, async (t) => {
     const { client } = await start(t, kind)
     const where = await call(client, 'where')
     assert.is(await call(client, 'forge'), 'forged')
     assert.is(await call(client, 'where'), where)
   })
 
-  test(`${kind}: a handler that changes what all objects have leaves that to nobody`, async (t) => {
+  test(`${kind}: a handler that pollutes prototypes affects no other worker`, async (t) => {
     const one = { threads: 1, processes: 1 }
     const { client } = await start(t, kind, { isolation: one })
     for (const [what, name] of [
@@ -107,7 +107,7 @@ for (const kind of kinds) {
     assert.is(await call(client, 'where'), after)
   })
 
-  test(`${kind}: a handler that ends its ${kind} costs its call, and says how`, async (t) => {
+  test(`${kind}: a handler that exits its ${kind} fails its call with the exit`, async (t) => {
     const { client } = await start(t, kind, { isolation: { memory: 200 * mebibyte } })
     assert.match(await failure(client, 'exit', '7'), `tools/call heavy: its ${kind} ended with exit code 7`)
     if (kind === 'process') assert.match(await failure(client, 'abort'), 'its process ended by SIGABRT')
@@ -122,7 +122,7 @@ for (const kind of kinds) {
   })
 
   for (const [era, revisions] of Object.entries(eras)) {
-    test(`${kind}, ${era}: a call that spins ends at its deadline, and others go on meanwhile`, async (t) => {
+    test(`${kind}, ${era}: a spinning call ends at its deadline, and others go on`, async (t) => {
       const { client } = await start(t, kind, { revisions })
       await call(client, 'echo')
       const spun = client.callTool('brief', { what: 'spin' })
@@ -131,7 +131,7 @@ for (const kind of kinds) {
       assert.is(await call(client, 'echo', 'fine'), 'fine')
     })
 
-    test(`${kind}, ${era}: a cancelled call is aborted there, and a deaf one is killed`, async (t) => {
+    test(`${kind}, ${era}: a cancelled call is aborted, or killed if it ignores that`, async (t) => {
       const { client } = await start(t, kind, { revisions, isolation: { threads: 1, processes: 1 } })
       // a busy machine may take longer than a handler has
       assert.ok(
@@ -165,7 +165,7 @@ test('native code of a process ends at the deadline', async (t) => {
   assert.is(await call(client, 'echo', 'fine'), 'fine')
 })
 
-test('the end of a thread in a call is in the log, with what it was at', async (t) => {
+test('the end of a thread during a call is logged with the call', async (t) => {
   const { client } = await start(t, 'thread')
   const told: string[] = []
   t.after(subscribe('crash', ({ name, during }) => void told.push(`${name}: ${during}`)))

@@ -11,7 +11,7 @@ import { suite, type TestContext } from '../../support/suite.js'
 const test = suite('the pool of isolated handlers', { timeout: 30_000 })
 const module = new URL('./_heavy.js', import.meta.url)
 
-test('clients take turns', async (t) => {
+test('isolated calls of several clients take turns', async (t) => {
   const pair = await start(t, { isolation: { threads: 1 } })
   const other = startClient({ name: 'other', transport: pair.transport, logger: false })
   t.after(() => other.close())
@@ -32,7 +32,7 @@ test('clients take turns', async (t) => {
   )
 })
 
-test('the time of a call runs while it waits', async (t) => {
+test('the timeout of an isolated call runs while it waits', async (t) => {
   const { client } = await start(t, { isolation: { threads: 1 } })
   const ending = new AbortController()
   const first = client
@@ -47,7 +47,7 @@ test('the time of a call runs while it waits', async (t) => {
   assert.is(await call(client, 'echo', 'fine'), 'fine')
 })
 
-test('a call that waits when the pool crashes has not begun, and says so', async (t) => {
+test('a call that waits when the pool crashes rejects as not begun', async (t) => {
   const { client, server } = await start(t, { isolation: { threads: 1 } })
   await call(client, 'ping')
   const running = call(client, 'pause', '60000')
@@ -59,7 +59,7 @@ test('a call that waits when the pool crashes has not begun, and says so', async
   assert.match(await running, /part of the work may be done/)
 })
 
-test('calls beyond those that may wait are refused', async (t) => {
+test('calls beyond the queue limit are refused', async (t) => {
   const { client } = await start(t, { isolation: { threads: 1 }, maxWaiting: 2 })
   await call(client, 'ping')
   const outcomes = await Promise.allSettled(Array.from({ length: 5 }, () => call(client, 'pause', '50')))
@@ -68,7 +68,7 @@ test('calls beyond those that may wait are refused', async (t) => {
   for (const { code, data } of refused) assert.equal([code, data], [429, { retryable: true }])
 })
 
-test('a worker beyond the spares ends when it is idle, and one that is lost is replaced', async (t) => {
+test('an idle worker beyond the spares ends, and a lost one is replaced', async (t) => {
   const { client, server } = await start(t, { isolation: { threads: 2, idleTimeout: 100 } })
   await Promise.all([call(client, 'pause', '100'), call(client, 'pause', '100')])
   await until(() => workers(server) === 1)
@@ -77,7 +77,7 @@ test('a worker beyond the spares ends when it is idle, and one that is lost is r
   assert.is(await call(client, 'echo', 'fine'), 'fine')
 })
 
-test('without spares nothing starts before the first call', async (t) => {
+test('without spares no worker starts before the first call', async (t) => {
   const { client, server } = await start(t, { isolation: { spares: 0 } })
   assert.is(workers(server), 0)
   assert.is(await call(client, 'echo', 'fine'), 'fine')

@@ -17,7 +17,7 @@ const kinds = ['thread', 'process'] as const
 const one = { threads: 1, processes: 1 }
 
 for (const kind of kinds) {
-  test(`${kind}: a session that ends takes its calls along, however they spin`, async (t) => {
+  test(`${kind}: the end of a session ends its calls, even spinning ones`, async (t) => {
     const server = await startTestServer(t, [heavy(kind)], { isolation: one })
     const [spinning, other] = [new RawClient(t, server.url), new RawClient(t, server.url)]
     await spinning.open()
@@ -30,7 +30,7 @@ for (const kind of kinds) {
     await spun
   })
 
-  test(`${kind}: a client of 2026-07-28 that hangs up ends its call, however it spins`, async (t) => {
+  test(`${kind}: a 2026-07-28 client that hangs up ends its spinning call`, async (t) => {
     const { server, send } = await startStateless(t, { tools: [heavy(kind)] }, { isolation: one })
     const call = (what: string) => posted('tools/call', { name: 'heavy', arguments: { what } })
     const where = textOf(await send(call('where')))
@@ -50,7 +50,7 @@ for (const kind of kinds) {
     assert.is.not(textOf(await send(call('where'))), where)
   })
 
-  test(`${kind}: the caller is known there`, async (t) => {
+  test(`${kind}: an isolated handler knows its principal`, async (t) => {
     const http = { authenticate: byName }
     const server = await startTestServer(t, [heavy(kind)], { http })
     const client = new RawClient(t, server.url)
@@ -68,7 +68,7 @@ for (const kind of kinds) {
   })
 }
 
-test('what handlers print does not reach standard output', async (t) => {
+test('output of isolated handlers does not reach stdout', async (t) => {
   const program = inRoot('.t', 'test', 'server', 'isolation', '_stdio-program.js')
   const child = spawn(process.execPath, [program], { stdio: ['pipe', 'pipe', 'pipe'] })
   t.after(() => child.kill('SIGKILL'))

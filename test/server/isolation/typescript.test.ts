@@ -32,7 +32,7 @@ const common = {
   'program.mts': program,
 }
 
-test('they load where the own loader of the program does', async (t) => {
+test('TypeScript modules load if the program can load TypeScript', async (t) => {
   const loader = `
     import { register } from 'node:module'
     register('./hooks.mjs', import.meta.url)
@@ -55,7 +55,7 @@ const tsx = {
   `,
 }
 
-test('they load in threads, too, where the program is run by tsx', async (t) => {
+test('TypeScript modules load in threads when the program runs under tsx', async (t) => {
   const folder = makeProject(t, { ...common, ...tsx })
   const loader = pathToFileURL(join(folder, 'lib/tsx/dist/loader.mjs')).href
   for (const args of [['--import=./lib/tsx/dist/loader.mjs'], ['--import', loader]]) {

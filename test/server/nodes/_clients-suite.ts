@@ -50,7 +50,7 @@ export function clientsSuite(test: Suite, startEngine: StartEngine): void {
   }
 
   for (const kind of kinds) {
-    test(`${kind}: calls with progress and questions, each request to another node`, async (t) => {
+    test(`${kind}: calls with progress and questions work on alternating nodes`, async (t) => {
       const { url, answered } = await start(t)
       const caller = await connect(t, kind, url)
       let progress = 0
@@ -66,7 +66,7 @@ export function clientsSuite(test: Suite, startEngine: StartEngine): void {
       assert.equal([...new Set(answered)].sort(), [0, 1, 2])
     })
 
-    test(`${kind}: hears of changes made on any node`, async (t) => {
+    test(`${kind}: receives changes made on any node`, async (t) => {
       const { url, servers } = await start(t)
       const caller = await connect(t, kind, url)
       await caller.subscribe(uri)
@@ -89,7 +89,7 @@ export function clientsSuite(test: Suite, startEngine: StartEngine): void {
       }
     })
 
-    test(`${kind}: goes on when nodes are stopped and killed`, async (t) => {
+    test(`${kind}: survives stopped and killed nodes`, async (t) => {
       // long enough for the balancer to see which nodes are ready
       const { url, servers } = await start(t, 300)
       const caller = await connect(t, kind, url)

@@ -83,14 +83,14 @@ export function clusterSuite(
     )
   })
 
-  test('a session that was ended is known nowhere', async (t) => {
+  test('an ended session is unknown on every node', async (t) => {
     const { clients } = await beginSession(t)
     for (const client of [...clients, ...clients]) await client.text('count')
     is((await clients[2].send('DELETE', undefined, clients[2].headers())).status, 204)
     for (const client of clients) is((await client.post(ping)).status, 404)
   })
 
-  test('a session that nobody has opened is known nowhere', async (t) => {
+  test('a session never opened is unknown on every node', async (t) => {
     const { clients } = await beginSession(t)
     for (const client of clients) {
       client.sessionId = 'nobody-has-opened-it'
@@ -98,7 +98,7 @@ export function clusterSuite(
     }
   })
 
-  test('the opening is confirmed on another node than it was asked on', async (t) => {
+  test('initialized is accepted on another node than initialize', async (t) => {
     const [first, second] = await begin(t)
     const client = new RawClient(t, first.url)
     const params = {
@@ -117,7 +117,7 @@ export function clusterSuite(
     is((await stream.next()).result?.content?.[0]?.text, '{"name":"Ada"}')
   })
 
-  test('progress, a question and its answer, and a cancel find their way through any node', async (t) => {
+  test('progress, questions, answers and cancellations pass through any node', async (t) => {
     const { clients } = await beginSession(t)
     const [, second, third] = clients
     const asking = await second.stream(callOf('asks'))
@@ -130,7 +130,7 @@ export function clusterSuite(
     await working.ended
   })
 
-  test('changes are told to clients of all nodes, on whatever node they listen', async (t) => {
+  test('changes reach clients on all nodes', async (t) => {
     const { nodes, clients } = await beginSession(t)
     const [first, second, third] = clients
     await first.ask('resources/subscribe', { uri: 'file:///a' })
@@ -145,7 +145,7 @@ export function clusterSuite(
     told.close()
   })
 
-  test('a session that ends ends the streams of its readers, on whatever node they are', async (t) => {
+  test('the end of a session ends the streams of its readers on all nodes', async (t) => {
     const { clients } = await beginSession(t)
     const streams = await Promise.all(clients.map((client) => client.listen()))
     await clients[1].send('DELETE', undefined, clients[1].headers())
@@ -199,7 +199,7 @@ export function clusterSuite(
     )
   })
 
-  test('a node that ends costs its calls; its sessions go on in others', async (t) => {
+  test('a node that ends fails its calls, and its sessions move to others', async (t) => {
     const { nodes, clients } = await beginSession(t)
     const [, second, third] = clients
     await second.text('count')
@@ -213,7 +213,7 @@ export function clusterSuite(
     equal(texts.sort(), ['2', '3', '4', '5'])
   })
 
-  test('a session whose node has ended is found by who had asked that node', async (t) => {
+  test('a node that asked a dead node finds the session elsewhere', async (t) => {
     const { nodes, clients } = await beginSession(t)
     for (let calls = 1; calls <= 2; calls += 1) is(await clients[1].text('count'), String(calls))
     nodes[0].kill()
@@ -221,7 +221,7 @@ export function clusterSuite(
     is(await clients[2].text('count'), '4')
   })
 
-  test('a node that retires hands its sessions over, and loses nothing', async (t) => {
+  test('a retiring node hands its sessions over and loses nothing', async (t) => {
     const { nodes, clients } = await beginSession(t)
     const [first] = nodes
     const asking = await clients[0].stream(callOf('asks', 99))
@@ -259,7 +259,7 @@ export function clusterSuite(
     equal((await nodes[2].server.sessions()).length, 8)
   })
 
-  test('a node asks others for what is theirs after it has handed all over', async (t) => {
+  test('a node that handed all over asks others for their sessions', async (t) => {
     const { nodes, clients } = await beginSession(t)
     await nodes[0].retire()
     for (let calls = 1; calls <= 3; calls += 1) is(await clients[0].text('count'), String(calls))
@@ -268,7 +268,7 @@ export function clusterSuite(
     is((await asking.next()).id, 7)
   })
 
-  test('a node that has lost a session saves nothing of it', async (t) => {
+  test('a node that lost a session does not save it', async (t) => {
     const { nodes, clients } = await beginSession(t)
     await clients[0].text('count')
     const id = String(clients[0].sessionId)
@@ -280,7 +280,7 @@ export function clusterSuite(
     is((await nodes[2].cluster.store.load(id))?.version, record.version + 1)
   })
 
-  test('a session is one node’s until it is released', async (t) => {
+  test('a session belongs to one node until it is released', async (t) => {
     const [first, second, third] = await begin(t)
     const [one, two, three] = [first.cluster, second.cluster, third.cluster]
     const owners = await Promise.all([one, two, three].map((cluster) => cluster.claim('a', undefined)))
@@ -294,7 +294,7 @@ export function clusterSuite(
     await until(async () => (await other.claim('a', undefined)) === other.node)
   })
 
-  test('sessions of all nodes are counted together, and by client', async (t) => {
+  test('session limits count over all nodes and per client', async (t) => {
     const [first, second, third] = await begin(t, { maxSessions: 3, maxSessionsPerClient: 2 })
     const opened = await new RawClient(t, first.url).open()
     await new RawClient(t, second.url).open()

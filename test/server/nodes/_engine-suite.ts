@@ -58,7 +58,7 @@ export function engineSuite(
 
   // nodes and leases
 
-  test('a beat tells who is there, and what they say of themselves', async (t) => {
+  test('a beat returns the present nodes and their facts', async (t) => {
     const [a, b] = await two(t)
     await a.beat('a', long, { isRetiring: true, isSettled: false, sessions: 7, incarnation: 3, marks: [] })
     const { nodes, news } = await b.beat('b', long, {
@@ -75,14 +75,14 @@ export function engineSuite(
     is(news, 0)
   })
 
-  test('the run is the same for all nodes, and stays', async (t) => {
+  test('the run id is the same for all nodes, and stays', async (t) => {
     const [a, b] = await two(t)
     const { run } = await a.beat('a', long, facts())
     is((await b.beat('b', long, facts())).run, run)
     is((await a.beat('a', long, facts())).run, run)
   })
 
-  test('a node whose lease is over is not there, until it beats again', async (t) => {
+  test('a node beyond its lease is absent until its next beat', async (t) => {
     const [a, b] = await two(t)
     await b.beat('b', soon, facts())
     await eventually(async () => !(await members(a, 'a')).includes('b'))
@@ -91,7 +91,7 @@ export function engineSuite(
     is(await a.send('b', 'a', ['text'], 10), 'taken')
   })
 
-  test('a node without a listener has a second left', async (t) => {
+  test('a node without a listener has a lease of one second', async (t) => {
     const bench = await start(t)
     const a = (await openEngine(t, bench.at(), 'a')).engine
     const b = await openEngine(t, bench.at(), 'b')
@@ -100,7 +100,7 @@ export function engineSuite(
     await eventually(async () => !(await members(a, 'a')).includes('b'), 4_000)
   })
 
-  test('a node that goes in order is not there any more, its sessions are anybody’s at once, its inbox stays', async (t) => {
+  test('a leaving node is absent, its sessions are free, and its inbox stays', async (t) => {
     const [a, b] = await two(t)
     const epoch = await claimed(a, claim('a', 's'))
     await a.save('a', 's', epoch, saved('text', 1))
@@ -116,7 +116,7 @@ export function engineSuite(
 
   // whose a session is
 
-  test('a session is one node’s, and the others hear whose', async (t) => {
+  test('a session has one owner, which others are told', async (t) => {
     const [a, b] = await two(t)
     const epoch = await claimed(a, claim('a', 's'))
     equal(await b.claim(claim('b', 's')), { type: 'owned', node: 'a' })
@@ -134,7 +134,7 @@ export function engineSuite(
     }
   })
 
-  test('a session of a node whose lease is over is taken by one that may, and by no other', async (t) => {
+  test('a session beyond the lease of its node passes only to a node that may take it', async (t) => {
     const [a, b] = await two(t)
     const epoch = await claimed(a, claim('a', 's'))
     await a.save('a', 's', epoch, saved('text', 1))
@@ -148,7 +148,7 @@ export function engineSuite(
     equal(await a.claim(claim('a', 's')), { type: 'owned', node: 'b' })
   })
 
-  test('epochs grow whatever becomes of a session', async (t) => {
+  test('epochs of a session only grow', async (t) => {
     const [a, b] = await two(t)
     const epochs = [await claimed(a, claim('a', 's'))]
     const next = async (node: Engine, name: string): Promise<number> => {
@@ -169,7 +169,7 @@ export function engineSuite(
     ok(Number.isSafeInteger(epochs.at(-1)))
   })
 
-  test('a session is released by its owner’s word on this epoch or an older one, and by nobody else’s', async (t) => {
+  test('only the owner can release a session, with this epoch or an older one', async (t) => {
     const [a, b] = await two(t)
     const first = await claimed(a, claim('a', 's'))
     const second = await claimed(a, claim('a', 's'))
@@ -184,7 +184,7 @@ export function engineSuite(
     await claimed(a, claim('a', 's'))
   })
 
-  test('a session that nobody owns keeps its record', async (t) => {
+  test('a session without an owner keeps its record', async (t) => {
     const [a, b] = await two(t)
     const epoch = await claimed(a, claim('a', 's'))
     is(await a.save('a', 's', epoch, saved('text', 1)), true)
@@ -223,7 +223,7 @@ export function engineSuite(
     await claimed(b, claim('b', 'other', few))
   })
 
-  test('with room for none a node asks whose a session is', async (t) => {
+  test('at the session limit a node still learns who owns a session', async (t) => {
     const [a, b] = await two(t)
     const none = { maxSessions: 0 }
     const epoch = await claimed(a, claim('a', 's'))
@@ -249,7 +249,7 @@ export function engineSuite(
     await claimed(a, claim('a', 's6', one))
   })
 
-  test('a session counts for who it was claimed for, whoever asks for it since', async (t) => {
+  test('a session counts for the client it was claimed for', async (t) => {
     const [a] = await two(t)
     await claimed(a, claim('a', 's1', { client: 'one', maxPerClient: 1 }))
     await claimed(a, claim('a', 's1', { client: 'two', maxPerClient: 1 }))
@@ -257,7 +257,7 @@ export function engineSuite(
     await claimed(a, claim('a', 's2', { client: 'two', maxPerClient: 1 }))
   })
 
-  test('the sessions of a node that goes in order do not count any more', async (t) => {
+  test('sessions of a node that left no longer count', async (t) => {
     const [a, b] = await two(t)
     const few = { maxSessions: 2, client: 'c', maxPerClient: 2 }
     const epoch = await claimed(a, claim('a', 's1', few))
@@ -270,14 +270,14 @@ export function engineSuite(
 
   // how long
 
-  test('a session of which nothing is saved is forgotten in time, with its place', async (t) => {
+  test('a session without a record is forgotten in time, with its place', async (t) => {
     const [a, b] = await two(t)
     const few = { maxSessions: 1, client: 'c', maxPerClient: 1 }
     await claimed(a, claim('a', 's', { ...few, ttl: soon }))
     await eventually(async () => (await b.claim(claim('b', 'other', few))).type === 'claimed')
   })
 
-  test('a record is kept for as long as it was saved for, and no longer', async (t) => {
+  test('a record expires exactly after its time to live', async (t) => {
     const [a, b] = await two(t)
     const epoch = await claimed(a, claim('a', 's', { ttl: soon }))
     is(await a.save('a', 's', epoch, { ...saved('text', 1), ttl: long }), true)
@@ -290,7 +290,7 @@ export function engineSuite(
     is(await a.save('a', 's', epoch, saved('more', 2)), true)
   })
 
-  test('sessions that are touched stay', async (t) => {
+  test('touched sessions do not expire', async (t) => {
     const [a, b] = await two(t)
     for (const id of ['s1', 's2', 's3']) {
       const epoch = await claimed(a, claim('a', id))
@@ -305,7 +305,7 @@ export function engineSuite(
 
   // records
 
-  test('a record is had as it was saved', async (t) => {
+  test('a record is read back as it was saved', async (t) => {
     const [a, b] = await two(t)
     is(await b.load('s'), undefined)
     const epoch = await claimed(a, claim('a', 's'))
@@ -316,7 +316,7 @@ export function engineSuite(
     }
   })
 
-  test('a save that was on its way for long brings nothing back', async (t) => {
+  test('a delayed save does not restore a deleted session', async (t) => {
     const [a, b] = await two(t)
     const epoch = await claimed(a, claim('a', 's'))
     is(await a.save('a', 's', epoch, saved('two', 2)), true)
@@ -324,7 +324,7 @@ export function engineSuite(
     is(await b.load('s'), 'two')
   })
 
-  test('a node saves nothing of a session that is another’s, nobody’s, or claimed anew', async (t) => {
+  test('a node cannot save a session that another node owns, or claimed anew', async (t) => {
     const [a, b] = await two(t)
     is(await a.save('a', 's', 1, saved('none', 1)), false)
     is(await a.load('s'), undefined)
@@ -341,7 +341,7 @@ export function engineSuite(
     is(await b.load('s'), 'text')
   })
 
-  test('a session is deleted by its owner, with its streams and its place, and by nobody else', async (t) => {
+  test('only the owner can delete a session, with its streams and its place', async (t) => {
     const [a, b] = await two(t)
     const few = { maxSessions: 1, client: 'c', maxPerClient: 1 }
     const first = await claimed(a, claim('a', 's', few))
@@ -363,7 +363,7 @@ export function engineSuite(
 
   // tasks
 
-  test('tasks are claimed, saved and deleted as sessions are, and count as none', async (t) => {
+  test('tasks are claimed, saved and deleted like sessions, and do not count', async (t) => {
     const [a, b] = await two(t)
     const few = { maxSessions: 1 }
     const task = `${taskMark}x`
@@ -382,7 +382,7 @@ export function engineSuite(
     equal(await a.versions([]), [])
   })
 
-  test('nobody works on the tasks of a node whose lease is over until another node claims them', async (t) => {
+  test('tasks of a node beyond its lease wait until another node claims them', async (t) => {
     const [a, b] = await two(t)
     const tasks = ['1', '2', '3'].map((id) => taskMark + id)
     const epochs: number[] = []
@@ -406,7 +406,7 @@ export function engineSuite(
     equal(await b.orphans(10), [])
   })
 
-  test('nobody works on the tasks that a node had when it left', async (t) => {
+  test('tasks of a node that left wait until another node claims them', async (t) => {
     const [a, b] = await two(t)
     const [task, ended, empty] = ['1', '2', '3'].map((id) => taskMark + id) as [string, string, string]
     await a.save('a', task, await claimed(a, claim('a', task)), saved('text', 1))
@@ -424,7 +424,7 @@ export function engineSuite(
     equal(await b.orphans(10), [], 'it has ended')
   })
 
-  test('what is saved under the name of a list is found there, page by page, until it expires', async (t) => {
+  test('records saved in a list are found there by page until they expire', async (t) => {
     const [a, b] = await two(t)
     for (let at = 0; at < 5; at += 1) {
       const task = `${taskMark}${at}`
@@ -454,7 +454,7 @@ export function engineSuite(
 
   // claims that may be lost
 
-  test('a claim holds for as long as no other one comes after it', async (t) => {
+  test('a claim holds until another one follows', async (t) => {
     const [a, b] = await two(t)
     const first = await claimed(a, claim('a', 's'))
     const epoch = await claimed(a, claim('a', 's'))
@@ -471,7 +471,7 @@ export function engineSuite(
     is(await b.load('s'), 'text')
   })
 
-  test('a claim that still holds is reclaimed also after the lease, unless the session was taken', async (t) => {
+  test('a valid claim can be reclaimed after the lease, unless the session was taken', async (t) => {
     const [a, b] = await two(t)
     const kept = await claimed(a, claim('a', 'kept'))
     const taken = await claimed(a, claim('a', 'taken'))
@@ -485,7 +485,7 @@ export function engineSuite(
     equal(await b.claim(claim('b', 'kept')), { type: 'owned', node: 'a' })
   })
 
-  test('what is not there has ended, unless it may be restored', async (t) => {
+  test('a lost session is not reclaimed, unless it may be restored', async (t) => {
     const [a, b] = await two(t)
     const held = { epoch: 7, saved: saved('text', 3) }
     is(await a.reclaim(claim('a', 's'), { ...held, mayRestore: false }), false)
@@ -499,7 +499,7 @@ export function engineSuite(
     equal(await b.claim(claim('b', 'empty')), { type: 'owned', node: 'a' })
   })
 
-  test('a session that is restored counts', async (t) => {
+  test('a restored session counts', async (t) => {
     const [a, b] = await two(t)
     const few = { maxSessions: 2, client: 'c', maxPerClient: 1 }
     is(await a.reclaim(claim('a', 's', few), { epoch: 7, mayRestore: true, saved: undefined }), true)
@@ -510,7 +510,7 @@ export function engineSuite(
     await claimed(b, claim('b', 'other', few))
   })
 
-  test('of claims that are restored the one with the highest epoch holds', async (t) => {
+  test('of restored claims the one with the highest epoch holds', async (t) => {
     const [a, b] = await two(t)
     const held = (epoch: number, text: string, version: number) => ({
       epoch,
@@ -527,7 +527,7 @@ export function engineSuite(
     equal(await a.claim(claim('a', 's')), { type: 'owned', node: 'b' })
   })
 
-  test('a record is brought back unless there is one with a higher version', async (t) => {
+  test('a record is restored unless a higher version is stored', async (t) => {
     const [a, b] = await two(t)
     const epoch = await claimed(a, claim('a', 's'))
     await a.save('a', 's', epoch, saved('three', 3))
@@ -543,7 +543,7 @@ export function engineSuite(
 
   // what nodes say to each other
 
-  test('texts are taken in order, once, and as many as are wanted', async (t) => {
+  test('messages are taken in order, once, up to the wanted number', async (t) => {
     const { nodes } = await begin(t, 3)
     const [a, b, c] = nodes as [Engine, Engine, Engine]
     equal(await b.take('b', 10), [])
@@ -556,7 +556,7 @@ export function engineSuite(
     equal(await a.take('a', 10), [])
   })
 
-  test('takes at the same time share what waits', async (t) => {
+  test('concurrent takes share the waiting messages', async (t) => {
     const [a, b] = await two(t)
     const texts = Array.from({ length: 40 }, (_, at) => String(at))
     const sent = Promise.all(texts.map((text) => a.send('b', 'a', [text], 100)))
@@ -571,7 +571,7 @@ export function engineSuite(
     equal(await b.take('b', 100), [])
   })
 
-  test('what there is no room for is not taken, none of it', async (t) => {
+  test('messages without room are refused together', async (t) => {
     const [a, b] = await two(t)
     is(await a.send('b', 'a', ['1', '2'], 3), 'taken')
     is(await a.send('b', 'a', ['3', '4'], 3), 'full')
@@ -582,13 +582,13 @@ export function engineSuite(
     equal(await b.take('b', 10), ['2', '3', '4'])
   })
 
-  test('nothing is sent to a node that is not there', async (t) => {
+  test('nothing is sent to an absent node', async (t) => {
     const [a] = await two(t)
     is(await a.send('nobody', 'a', ['text'], 10), 'gone')
     equal(await a.takeBack('nobody', 'a'), [])
   })
 
-  test('what a node has not taken is taken back by who sent it', async (t) => {
+  test('a sender gets undelivered messages back', async (t) => {
     const { nodes } = await begin(t, 3)
     const [a, b, c] = nodes as [Engine, Engine, Engine]
     await a.send('b', 'a', ['1', '2'], 10)
@@ -603,7 +603,7 @@ export function engineSuite(
     equal(await a.takeBack('b', 'a'), [])
   })
 
-  test('what was sent to a node before its lease was over is taken back', async (t) => {
+  test('messages sent before the end of a lease are returned', async (t) => {
     const [a, b] = await two(t)
     await b.beat('b', 300, facts())
     is(await a.send('b', 'a', ['1', '2'], 10), 'taken')
@@ -611,7 +611,7 @@ export function engineSuite(
     equal(await a.takeBack('b', 'a'), ['1', '2'])
   })
 
-  test('a bell rings for a node that something is sent to', async (t) => {
+  test('a bell rings for a node that gets a message', async (t) => {
     const [a, b] = await two(t)
     const bells = heard<'inbox' | 'news'>()
     const undo = b.onBell(bells.add)
@@ -625,7 +625,7 @@ export function engineSuite(
 
   // news
 
-  test('news is numbered, and had by all, also later', async (t) => {
+  test('news is numbered and reaches all nodes, late ones too', async (t) => {
     const [a, b] = await two(t)
     equal(await a.news(0), { texts: [], last: 0, isGap: false })
     is(await a.publish('one'), 1)
@@ -638,7 +638,7 @@ export function engineSuite(
   })
 
   test(
-    'news that is not kept any more leaves a gap',
+    'news that expired leaves a gap',
     async (t) => {
       const [a, b] = await two(t)
       let last = 0
@@ -669,7 +669,7 @@ export function engineSuite(
     await rings(() => a.publish('news'), bells, 'news')
   })
 
-  test('all nodes keep to what one of them has proposed first, for as long as one of them asks', async (t) => {
+  test('all nodes agree on the first proposal while one of them asks', async (t) => {
     const [a, b] = await two(t)
     is(await a.agree('one', long), 'one')
     is(await b.agree('two', long), 'one')
@@ -681,7 +681,7 @@ export function engineSuite(
 
   // event streams
 
-  test('an event log is found where it was placed last, for as long as it was placed for', async (t) => {
+  test('an event log is found at its last place until it expires', async (t) => {
     const [a, b] = await two(t)
     is(await a.placeOfLog('log'), undefined)
     await a.placeLog('log', 'a', long)
@@ -692,7 +692,7 @@ export function engineSuite(
     await eventually(async () => (await a.placeOfLog('log')) === undefined)
   })
 
-  test('a stream keeps what was added, in order, for who closes it', async (t) => {
+  test('a stream returns its entries in order when it is closed', async (t) => {
     const [a, b] = await two(t)
     const first = [
       { number: 1, text: 'one' },
@@ -706,14 +706,14 @@ export function engineSuite(
     equal(await b.closeStream(stream), kept, 'it is asked again when the answer was lost')
   })
 
-  test('a stream that has nothing yet is closed as well', async (t) => {
+  test('an empty stream can be closed as well', async (t) => {
     const [a, b] = await two(t)
     equal(await b.closeStream(stream), [])
     is(await a.append(stream, [{ number: 1, text: 'late' }], limits), false)
     equal(await b.closeStream(stream), [])
   })
 
-  test('a stream keeps the last entries only', async (t) => {
+  test('a stream keeps its last entries only', async (t) => {
     const [a] = await two(t)
     const entries = Array.from({ length: 5 }, (_, at) => ({ number: at + 1, text: String(at + 1) }))
     await a.append(stream, entries, { ...limits, maxEntries: 3 })
@@ -724,7 +724,7 @@ export function engineSuite(
     )
   })
 
-  test('a stream is forgotten some time after its last entry', async (t) => {
+  test('a stream expires some time after its last entry', async (t) => {
     const [a] = await two(t)
     const other = { session: 's', stream: 'y' }
     await a.append(stream, [{ number: 1, text: 'one' }], { ...limits, ttl: soon })
@@ -737,7 +737,7 @@ export function engineSuite(
     equal(await a.closeStream(other), [])
   })
 
-  test('a stream is kept on by who adds nothing to it', async (t) => {
+  test('an append without entries keeps a stream alive', async (t) => {
     const [a] = await two(t)
     await a.append(stream, [{ number: 1, text: 'one' }], { ...limits, ttl: soon })
     is(await a.append(stream, [], limits), true)
@@ -747,7 +747,7 @@ export function engineSuite(
     is(await a.append(stream, [], limits), false)
   })
 
-  test('a stream takes what was added before once more', async (t) => {
+  test('a stream accepts a repeated append', async (t) => {
     const [a] = await two(t)
     const entries = [1, 2].map((number) => ({ number, text: String(number) }))
     is(await a.append(stream, entries, limits), true)
@@ -756,7 +756,7 @@ export function engineSuite(
     equal([...new Set(numbers)], [1, 2, 3])
   })
 
-  test('a stream that is dropped is forgotten, and no other one', async (t) => {
+  test('a dropped stream is forgotten, and no other one', async (t) => {
     const [a, b] = await two(t)
     const others = [
       { session: 's', stream: 'y' },
@@ -771,7 +771,7 @@ export function engineSuite(
 
   // how it is gone
 
-  test('an engine ends with who has opened it', async (t) => {
+  test('an engine closes with its opener', async (t) => {
     const bench = await start(t)
     const { engine, close } = await openEngine(t, bench.at(), 'a')
     is(engine.isUp, true)
@@ -781,7 +781,7 @@ export function engineSuite(
   })
 
   test(
-    'while it is away all is refused at once, and it is back by itself, with another run',
+    'during an outage all is refused at once, and a new run follows',
     async (t) => {
       const { bench, nodes } = await begin(t)
       const [a] = nodes as [Engine]
@@ -808,7 +808,7 @@ export function engineSuite(
   )
 
   test(
-    'an engine that cannot be reached is not opened',
+    'an unreachable engine fails to open',
     async (t) => {
       const bench = await start(t)
       await bench.stop()
@@ -820,7 +820,7 @@ export function engineSuite(
   )
 
   test(
-    'an engine that does not answer costs a second, and nothing once that is known',
+    'a silent engine delays a second, then not at all',
     async (t) => {
       const { bench, nodes } = await begin(t)
       const [a] = nodes as [Engine]
@@ -836,7 +836,7 @@ export function engineSuite(
     { timeout: 20_000 },
   )
 
-  test('an engine that was wiped has another run, and brings back what it is told', async (t) => {
+  test('a wiped engine has a new run and accepts restored state', async (t) => {
     const { bench, nodes } = await begin(t)
     const [a, b] = nodes as [Engine, Engine]
     const { run } = await a.beat('a', long, facts())

@@ -57,7 +57,7 @@ export function threeNodesSuite(test: Suite, startEngine: StartEngine): void {
     return (await startCluster(t, wayTo, [definition, definition, definition], options)) as unknown as Three
   }
 
-  test('a session that is opened on one node is confirmed on another, and used on all', async (t) => {
+  test('a session opened on one node is confirmed on another, and used on all', async (t) => {
     const [first, second, third] = await start(t)
     const opener = new RawClient(t, first.url)
     const { headers } = await opener.post(initialize('raw', '2025-11-25', everything))
@@ -128,7 +128,7 @@ export function threeNodesSuite(test: Suite, startEngine: StartEngine): void {
     for (const server of servers) assert.equal(await server.sessions(), [])
   })
 
-  test('a session is for the principal that has opened it, on every node: to all others it is unknown', async (t) => {
+  test('a session works for its principal on every node and is unknown to others', async (t) => {
     const servers = await start(t, { transport: serveHttp({ health: true, authenticate: byName }) })
     const clients = servers.map(({ url }) => new RawClient(t, url)) as [RawClient, RawClient, RawClient]
     const [ada] = clients
@@ -152,7 +152,7 @@ export function threeNodesSuite(test: Suite, startEngine: StartEngine): void {
     assert.is(await clients[2].text('count'), '2')
   })
 
-  test('what may be at once is counted over all nodes', async (t) => {
+  test('concurrency limits count over all nodes', async (t) => {
     const options = { maxSessions: 4, maxSessionsPerClient: 2 }
     const authenticated = { transport: serveHttp({ authenticate: byName }), ...options }
     const servers = await start(t, authenticated)
@@ -175,7 +175,7 @@ export function threeNodesSuite(test: Suite, startEngine: StartEngine): void {
     await eventually(async () => (await open(2, 'eve'))[0] === 200)
   })
 
-  test('changes made anywhere are told to clients of both eras, on whatever node they listen', async (t) => {
+  test('changes made anywhere reach clients of both eras on any node', async (t) => {
     const servers = await start(t)
     const [first, second, third] = await startClients(t, servers)
     await first.ask('resources/subscribe', { uri: 'file:///a' })
@@ -197,7 +197,7 @@ export function threeNodesSuite(test: Suite, startEngine: StartEngine): void {
   })
 
   for (const parking of [true, false])
-    test(`a retry of 2026-07-28 is served by a node that was not asked before (parking: ${parking})`, async (t) => {
+    test(`a 2026-07-28 retry is served by another node (parking: ${parking})`, async (t) => {
       const servers = await start(t, { parking })
       const clients = servers.map(({ url }) => new RawClient(t, url))
       const send = async (index: number, more: object = {}): Promise<Wire['result']> => {
@@ -218,7 +218,7 @@ export function threeNodesSuite(test: Suite, startEngine: StartEngine): void {
       }
     })
 
-  test('a list is read on by another node than it was begun on', async (t) => {
+  test('a list continues on another node than it began on', async (t) => {
     const servers = await start(t, { pageSize: 4 })
     const page = async (index: number, cursor?: unknown): Promise<Wire['result']> => {
       const { body, headers } = posted('tools/list', cursor === undefined ? {} : { cursor })
@@ -231,7 +231,7 @@ export function threeNodesSuite(test: Suite, startEngine: StartEngine): void {
     assert.equal(names, ['count', 'echo', 'works', 'asks', 'samples', 'touches'])
   })
 
-  test('a node that ends costs its calls; its sessions are served again within three seconds', async (t) => {
+  test('a node that ends fails its calls, and its sessions move within three seconds', async (t) => {
     const servers = await start(t)
     const [, second, third] = await startClients(t, servers)
     assert.is(await second.text('count'), '1')
@@ -255,7 +255,7 @@ export function threeNodesSuite(test: Suite, startEngine: StartEngine): void {
     assert.equal(error?.data, { retryable: true })
   })
 
-  test('a node that is stopped loses nothing: what runs there is finished, and its sessions go on at once', async (t) => {
+  test('a stopping node finishes its calls, and its sessions move at once', async (t) => {
     const servers = await start(t, { drainTimeout: 5_000 })
     const [first, second, third] = await startClients(t, servers)
     const others = await Promise.all([1, 2, 3].map(() => new RawClient(t, servers[0].url).open()))
@@ -280,7 +280,7 @@ export function threeNodesSuite(test: Suite, startEngine: StartEngine): void {
     assert.ok(performance.now() - since < 1_000, `${Math.round(performance.now() - since)} ms`)
   })
 
-  test('a node that is stopped loses no call that others pass on to it', async (t) => {
+  test('a stopping node loses no forwarded call', async (t) => {
     const servers = await start(t, { drainTimeout: 5_000 })
     const clients = await Promise.all(
       Array.from({ length: 12 }, () => new RawClient(t, servers[0].url).open()),

@@ -25,7 +25,7 @@ async function claimed(answers: Partial<Record<string, boolean | Error>>) {
   return { claims, engine }
 }
 
-test('what a reclaim found to be lost is told at once, also when the rest of it fails', async () => {
+test('a loss found by a reclaim is told at once, even if the rest fails', async () => {
   const { claims, engine } = await claimed({ b: false, c: unavailable('engine', 'away') })
   const told: string[] = []
   const confirm = async (): Promise<void> => {}
@@ -39,7 +39,7 @@ test('what a reclaim found to be lost is told at once, also when the rest of it 
   )
 })
 
-test('nothing is lost while the engine may have forgotten it', async () => {
+test('no session counts as lost while the engine may have forgotten it', async () => {
   const { claims, engine } = await claimed({ a: false, b: false, c: false })
   const confirm = async (): Promise<void> => {
     throw unavailable('engine', 'it has lost something')

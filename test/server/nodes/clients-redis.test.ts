@@ -11,6 +11,6 @@ if (noRedis === undefined)
     const { url } = await startRedis(t)
     return () => redis({ url })
   })
-else test.skip('all of them', noRedis)
+else test.skip('all tests of this file', noRedis)
 
 test.run()

@@ -11,7 +11,7 @@ import { startEngineNodes } from './_nodes.js'
 const test = suite('engine cluster', { timeout: 15_000 })
 const definition = defineServer({ name: 'test', version: '1', tools: [count, echo] })
 
-test('a session is served by any node', async (t) => {
+test('any node serves a session', async (t) => {
   const engine = fakeEngine()
   const nodes = await startEngineNodes(t, [definition, definition, definition], (name) => engine.at(name))
   const clients = nodes.map(({ url }) => new RawClient(t, url))
@@ -26,7 +26,7 @@ test('a session is served by any node', async (t) => {
   )
 })
 
-test('a session goes on elsewhere when its node has left in order, and when it has gone', async (t) => {
+test('a session moves to another node when its node leaves or dies', async (t) => {
   const engine = fakeEngine({ lease: 500 })
   const nodes = await startEngineNodes(t, [definition, definition, definition], (name) => engine.at(name))
   const clients = nodes.map(({ url }) => new RawClient(t, url))
@@ -44,7 +44,7 @@ test('a session goes on elsewhere when its node has left in order, and when it h
   is(await other?.text('count'), '5')
 })
 
-test('an engine that forgets all is told what there is, also by who has just changed it', async (t) => {
+test('a wiped engine is told all that exists, also by the node that just changed it', async (t) => {
   const engine = fakeEngine()
   const nodes = await startEngineNodes(t, [definition, definition], (name) => engine.at(name))
   const client = new RawClient(t, nodes[0]?.url)
@@ -60,7 +60,7 @@ test('an engine that forgets all is told what there is, also by who has just cha
   ok(!answers.some((answer) => answer.includes('404')), answers.join())
 })
 
-test('a node that was cut off serves nothing until it knows what others have taken', async (t) => {
+test('a node cut off serves nothing until it knows what others took over', async (t) => {
   const engine = fakeEngine()
   const nodes = await startEngineNodes(t, [definition, definition], (name) => engine.at(name))
   const [cut] = nodes
@@ -77,7 +77,7 @@ test('a node that was cut off serves nothing until it knows what others have tak
   is(cut?.cluster.view.sessions, 0)
 })
 
-test('what a session had begun when another node took it is not begun again there', async (t) => {
+test('a request begun before a takeover is not begun again', async (t) => {
   let begun = 0
   const gate = new Gate()
   const slow = defineTool({

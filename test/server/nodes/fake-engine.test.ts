@@ -14,7 +14,7 @@ const limits = { client: undefined, ttl: long, maxSessions: 10, maxPerClient: 10
 engineSuite(test, () => benchOf(fakeEngine()))
 
 test(
-  'a cut costs what waits for an answer, and is noticed; what was under way may be done later',
+  'a cut rejects pending requests, which may still run later',
   async (t) => {
     const shared = fakeEngine()
     const { engine } = await openEngine(t, shared.at('m'), 'a')
@@ -35,7 +35,7 @@ test(
   { timeout: 40_000 },
 )
 
-test('what is done may not be told', async (t) => {
+test('the fake engine may lose the answer of a command it ran', async (t) => {
   const shared = fakeEngine()
   const { engine } = await openEngine(t, shared.at('m'), 'a')
   shared.quality = { ...goodEngine, loses: 1 }
@@ -50,7 +50,7 @@ test('what is done may not be told', async (t) => {
   is((await engine.news(0)).last, 2)
 })
 
-test('bells may be lost, or ring in vain; without any the connection is given up', async (t) => {
+test('bells may be lost or in vain; without any the connection is dropped', async (t) => {
   const shared = fakeEngine()
   const { engine } = await openEngine(t, shared.at('m'), 'a')
   const bells = heard<string>()
@@ -72,7 +72,7 @@ test('bells may be lost, or ring in vain; without any the connection is given up
   await eventually(() => engine.isUp)
 })
 
-test('a frozen engine does what it was asked once it goes on, though nobody waits for it any more', async (t) => {
+test('a frozen engine carries out its requests after the thaw, though nobody waits', async (t) => {
   const shared = fakeEngine()
   const { engine } = await openEngine(t, shared.at('m'), 'a')
   shared.freeze()
@@ -82,7 +82,7 @@ test('a frozen engine does what it was asked once it goes on, though nobody wait
   is((await engine.news(0)).last, 1)
 })
 
-test('a fail-over loses what the other one has not heard, and a restart nothing', async (t) => {
+test('a failover loses unreplicated writes, and a restart loses nothing', async (t) => {
   const shared = fakeEngine()
   const { engine } = await openEngine(t, shared.at('m'), 'a')
   const { run } = await engine.beat('a', long, facts)
@@ -103,7 +103,7 @@ test('a fail-over loses what the other one has not heard, and a restart nothing'
   is((await engine.beat('a', long, facts)).run === since, false)
 })
 
-test('a program that has ended has no listener any more', async (t) => {
+test('an ended program has no listener', async (t) => {
   const shared = fakeEngine()
   await openEngine(t, shared.at('m'), 'a')
   is(shared.isHeard('a'), true)

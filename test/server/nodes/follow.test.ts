@@ -14,7 +14,7 @@ function taken() {
   return follow
 }
 
-test('taken up once more without anything new, its client is told nothing, and more may come at once', () => {
+test('a follow without news sends its client nothing and may go on', () => {
   const follow = taken()
   follow.search(2_000)
   equal(follow.hear({ type: 'followed', follow: 'f', events: [] }), [undefined, true])
@@ -22,7 +22,7 @@ test('taken up once more without anything new, its client is told nothing, and m
   is(follow.report.after, 2)
 })
 
-test('taken up once more, what is new comes as events, and an end is told as one', () => {
+test('a resumed follow gets new events and the end', () => {
   const follow = taken()
   follow.search(2_000)
   const events = [event(3), event(4, true)]

@@ -23,7 +23,7 @@ test('a letter is read as it was written', () => {
   }
 })
 
-test('a letter that was changed anywhere, or that no key has signed, is none', () => {
+test('a changed or unsigned letter is refused', () => {
   const seal = new Seal(['one key of a cluster'])
   const text = writeLetter(head, [packParcel(over)], seal)
   for (let at = 0; at < text.length; at += 1) {
@@ -39,7 +39,7 @@ test('a letter that was changed anywhere, or that no key has signed, is none', (
   )
 })
 
-test('what was signed as one thing is no other, and what was one session’s is no other’s', () => {
+test('a sealed text opens only as its own kind and for its own session', () => {
   const seal = new Seal(['one key of a cluster'])
   const same = (text: string): string => text
   const text = seal.close({ kind: 'session', place: 'ada' }, 'text')
@@ -68,7 +68,7 @@ test('what was signed as one thing is no other, and what was one session’s is 
   is(readEntries('log', bob, { entries, seal }), undefined)
 })
 
-test('what is no letter is none, signed or not', () => {
+test('a malformed letter is refused, even if signed', () => {
   const open = new Seal(undefined)
   for (const text of [
     '',
@@ -83,13 +83,13 @@ test('what is no letter is none, signed or not', () => {
     is(readLetter(text, open), undefined, text)
 })
 
-test('a parcel for a part that is not known is left out', () => {
+test('a parcel for an unknown part is skipped', () => {
   const open = new Seal(undefined)
   const text = writeLetter(head, ['"later",{}', packParcel(over)], open)
   equal(readLetter(text, open)?.parcels, [over])
 })
 
-test('a record is the same text by text, also with values that JSON does not know', () => {
+test('a record keeps its values through text, beyond JSON types too', () => {
   const plain = { ...recordWith('a', 3), state: { list: [1, null, { deep: 'x' }], flag: true } }
   ok(recordText(plain).startsWith('{'))
   equal(recordOf(recordText(plain)), plain)
@@ -108,7 +108,7 @@ test('a record is the same text by text, also with values that JSON does not kno
   ok('nothing' in read)
 })
 
-test('a record that cannot be copied is refused, and what is none is none', () => {
+test('a record that cannot be cloned is refused, a malformed one is none', () => {
   let refused: unknown
   try {
     recordText({ ...recordWith('a', 3), state: { fn: () => {} } })

@@ -33,7 +33,7 @@ function refused(all: Members, promise: unknown): Promise<unknown> {
   )
 }
 
-test('what is sent arrives once, in order, and what was sent together arrives in one letter', async (t) => {
+test('messages arrive once and in order, and a batch in one letter', async (t) => {
   const all = await two(t)
   const { one, other } = all
   const ids = Array.from({ length: 1_000 }, (_, index) => `${index}`)
@@ -47,7 +47,7 @@ test('what is sent arrives once, in order, and what was sent together arrives in
   is(one.cluster.view.waiting, 0)
 })
 
-test('a node that has just started takes over from the dead as those do that have been there for longer', async (t) => {
+test('a newly started node takes over from the dead like the older ones', async (t) => {
   const all = await two(t)
   const { one, engine } = all
   await claimed(all, one, 'a')
@@ -58,7 +58,7 @@ test('a node that has just started takes over from the dead as those do that hav
   is(await all.during(third.cluster.claim('a', undefined)), 'third')
 })
 
-test('a node that has just started alone waits for who may come back', async (t) => {
+test('a node that starts alone waits for earlier nodes to return', async (t) => {
   const all = await two(t)
   const { one, engine } = all
   await claimed(all, one, 'a')
@@ -70,7 +70,7 @@ test('a node that has just started alone waits for who may come back', async (t)
   is(await all.during(third.cluster.claim('a', undefined)), 'third')
 })
 
-test('of very many news at once nobody misses one without hearing that anything may have changed', async (t) => {
+test('in a flood of news each node gets every one, or is told that anything changed', async (t) => {
   for (const count of [90, 101, 350]) {
     const all = await two(t)
     const { one, other } = all
@@ -85,14 +85,14 @@ test('of very many news at once nobody misses one without hearing that anything 
   }
 })
 
-test('a node takes no more to send than may wait in an inbox', async (t) => {
+test('a node queues no more than an inbox may hold', async (t) => {
   const all = await two(t, { maxInbox: 10 })
   const { one } = all
   const taken = Array.from({ length: 12 }, (_, index) => one.cluster.send('other', askOf(`${index}`)))
   equal(taken.filter(Boolean).length, 10)
 })
 
-test('letters whose answer was lost arrive once all the same', async (t) => {
+test('letters with a lost answer still arrive once', async (t) => {
   const all = await two(t)
   const { one, other, engine } = all
   engine.cut('one', ['answers'])
@@ -108,7 +108,7 @@ test('letters whose answer was lost arrive once all the same', async (t) => {
   is(one.cluster.problem, undefined)
 })
 
-test('a bell that is lost costs two seconds', async (t) => {
+test('a lost bell delays delivery by two seconds', async (t) => {
   const all = await two(t)
   const { one, other, engine } = all
   engine.quality = { ...engine.quality, losesBells: 1 }
@@ -117,7 +117,7 @@ test('a bell that is lost costs two seconds', async (t) => {
   is(other.told().length, 1)
 })
 
-test('a node that has ended gives back what it has not taken', async (t) => {
+test('an ended node returns undelivered messages', async (t) => {
   const all = await two(t)
   const { one, other } = all
   other.freeze()
@@ -144,7 +144,7 @@ test('a node that has ended gives back what it has not taken', async (t) => {
   equal(one.told(), [{ type: 'receive', from: 'other', id: 'd', what: 'close' }])
 })
 
-test('a node that was stopped for longer than its lease serves and writes nothing when it goes on', async (t) => {
+test('a node stopped beyond its lease serves and writes nothing on return', async (t) => {
   const all = await two(t)
   const { one, other } = all
   await claimed(all, one, 'a')
@@ -161,7 +161,7 @@ test('a node that was stopped for longer than its lease serves and writes nothin
   is(one.cluster.problem, undefined)
 })
 
-test('the session of a node whose lease is over is another’s in 3 s, and the first one hears that', async (t) => {
+test('a session of an expired lease moves within 3 s, and its first node is told', async (t) => {
   const all = await two(t)
   const { one, other, clock } = all
   await claimed(all, one, 'a')
@@ -182,7 +182,7 @@ test('the session of a node whose lease is over is another’s in 3 s, and the f
   is((await all.during(Promise.resolve(other.cluster.store.load('a'))))?.version, 2)
 })
 
-test('a node that is late keeps sessions that nobody has asked for', async (t) => {
+test('a late node keeps sessions that nobody claimed', async (t) => {
   const all = await two(t)
   const { one } = all
   await claimed(all, one, 'a')
@@ -197,7 +197,7 @@ test('a node that is late keeps sessions that nobody has asked for', async (t) =
   await all.during(Promise.resolve(one.cluster.store.save(recordOf('a', 2))))
 })
 
-test('a node takes over nothing within the first lease after it has come back', async (t) => {
+test('a node takes over nothing during its first lease after a return', async (t) => {
   const all = await two(t)
   const { one, other, engine } = all
   await claimed(all, one, 'a')
@@ -213,7 +213,7 @@ test('a node takes over nothing within the first lease after it has come back', 
   await one.thaw()
 })
 
-test('the sessions of a node that has left in order are anybody’s at once', async (t) => {
+test('sessions of a node that left in order are free at once', async (t) => {
   const all = await two(t)
   const { one, other } = all
   await claimed(all, one, 'a')
@@ -226,7 +226,7 @@ test('the sessions of a node that has left in order are anybody’s at once', as
   )
 })
 
-test('an engine that is away is known at once, and what it has is gone on with', async (t) => {
+test('a lost engine is noticed at once, and a restored one is used again', async (t) => {
   const all = await two(t)
   const { one, engine, clock } = all
   await claimed(all, one, 'a')
@@ -243,7 +243,7 @@ test('an engine that is away is known at once, and what it has is gone on with',
   equal(lostOf(one), [])
 })
 
-test('what an engine has lost is brought back by who has it, before anybody is told that it is not there', async (t) => {
+test('state that the engine lost is written again before anyone is told it is gone', async (t) => {
   const all = await two(t)
   const { one, other, engine } = all
   await claimed(all, one, 'a', 7)
@@ -257,7 +257,7 @@ test('what an engine has lost is brought back by who has it, before anybody is t
   is(await all.during(Promise.resolve(other.cluster.store.load('b'))), undefined)
 })
 
-test('a fail-over that loses the last second loses no session that somebody has', async (t) => {
+test('a failover that loses the last second loses no owned session', async (t) => {
   const all = await two(t)
   const { one, other, engine } = all
   await claimed(all, one, 'a')
@@ -271,7 +271,7 @@ test('a fail-over that loses the last second loses no session that somebody has'
   for (const id of ['a', 'b']) is(await all.during(other.cluster.claim(id, undefined)), 'one')
 })
 
-test('all that is under way is lost, both ways, when nobody knows what was taken', async (t) => {
+test('messages in flight are lost both ways if delivery is unknown', async (t) => {
   const all = await two(t)
   const { one, other, engine } = all
   engine.cut('other', ['answers'])
@@ -289,7 +289,7 @@ test('all that is under way is lost, both ways, when nobody knows what was taken
   equal(one.told().length, 1)
 })
 
-test('a node that is told of as gone and is not begins anew with the others', async (t) => {
+test('a node wrongly reported as gone starts anew with the others', async (t) => {
   const all = await two(t)
   const { one, other, engine } = all
   // the clock of the engine's machine was set
@@ -314,7 +314,7 @@ test('a node that is told of as gone and is not begins anew with the others', as
   )
 })
 
-test('a letter that may be there twice is not undelivered: it may have been taken', async (t) => {
+test('a letter that may be duplicated is not reported as undelivered', async (t) => {
   const all = await two(t)
   const { one, other, engine } = all
   other.freeze()
@@ -329,7 +329,7 @@ test('a letter that may be there twice is not undelivered: it may have been take
   await other.thaw()
 })
 
-test('an engine that has forgotten what a node took gives nothing back to be asked again', async (t) => {
+test('an engine that forgot a delivery does not deliver it again', async (t) => {
   const all = await two(t)
   const { one, other, engine } = all
   other.freeze()
@@ -352,7 +352,7 @@ test('an engine that has forgotten what a node took gives nothing back to be ask
   )
 })
 
-test('sessions that nobody knows cost a command each, and one for all of them', async (t) => {
+test('looking up unknown sessions costs one command each and one beat for all', async (t) => {
   const all = await two(t)
   const { one, engine } = all
   const { state } = engine
@@ -368,7 +368,7 @@ test('sessions that nobody knows cost a command each, and one for all of them', 
   ok(beats <= 3, `${beats} beats`)
 })
 
-test('the last words of a node that leaves are heard before it is told of as gone', async (t) => {
+test('messages of a leaving node arrive before its departure is reported', async (t) => {
   const all = await two(t)
   const { one, other, engine } = all
   engine.quality = { ...engine.quality, losesBells: 1 }
@@ -388,7 +388,7 @@ for (const [ms, arrives] of [
   [2_000, false],
 ] as const) {
   const how = arrives ? 'leaves before it does' : 'is given up with it'
-  test(`what there is no room for ${how}, where there is some ${ms} ms after a node was to leave`, async (t) => {
+  test(`a message without room ${how} if there is room ${ms} ms after leaving`, async (t) => {
     const all = await two(t, { maxInbox: 1 })
     const { one, other, clock } = all
     other.freeze()
@@ -406,7 +406,7 @@ for (const [ms, arrives] of [
   })
 }
 
-test('a session that has ended, or is another node’s, is held no more', async (t) => {
+test('an ended session, or one of another node, is not held', async (t) => {
   const all = await two(t)
   const { one, other } = all
   for (const id of ['ended', 'taken', 'kept']) await claimed(all, one, id)
@@ -420,7 +420,7 @@ test('a session that has ended, or is another node’s, is held no more', async 
   is(one.cluster.view.sessions, 1)
 })
 
-test('what comes to a node without a port waits for one, or comes back', async (t) => {
+test('a message for a node without port waits or is returned', async (t) => {
   const all = await two(t)
   const { one, other } = all
   const ignore = (): void => {}
@@ -447,7 +447,7 @@ test('what comes to a node without a port waits for one, or comes back', async (
 
 const [ours, theirs] = ['a key of this cluster, which is long', 'another key, which is as long as it']
 
-test('nodes with other keys tell of each other, and refuse what the other one serves', async (t) => {
+test('nodes with different keys report each other and refuse sessions', async (t) => {
   const all = members(t)
   const told: unknown[] = []
   t.after(subscribeServer('node', ({ node, type, problem }) => void told.push([node, type, problem])))
@@ -472,7 +472,7 @@ test('nodes with other keys tell of each other, and refuse what the other one se
     is(await refused(all, cluster.claim('a', undefined)), 'CLUSTER_UNAVAILABLE')
 })
 
-test('a node with wrong keys leaves the sessions to those that were there before, and says why', async (t) => {
+test('a node with wrong keys leaves sessions to the others and says why', async (t) => {
   const all = members(t)
   const nodes = [await all.start('one', {}, { keys: [ours] }), await all.start('two', {}, { keys: [ours] })]
   const wrong = await all.start('a wrong one', {}, { keys: [theirs] })
@@ -505,7 +505,7 @@ test('a node with wrong keys leaves the sessions to those that were there before
   is(wrong.cluster.problem, undefined)
 })
 
-test('of nodes with other keys that start together one side serves', async (t) => {
+test('of nodes with different keys started together, one side serves', async (t) => {
   const all = members(t)
   const one = await all.start('one', {}, { keys: [ours] })
   const wrong = await all.start('a wrong one', {}, { keys: [theirs] })
@@ -517,7 +517,7 @@ test('of nodes with other keys that start together one side serves', async (t) =
   )
 })
 
-test('a node tells when it refuses sessions, why, and when it serves them again', async (t) => {
+test('a node reports when and why it refuses sessions, and when it ends', async (t) => {
   const all = await two(t)
   const told: string[] = []
   t.after(
@@ -533,7 +533,7 @@ test('a node tells when it refuses sessions, why, and when it serves them again'
   is(told.at(-1), 'serving')
 })
 
-test('a letter that is missing ends all that is under way, both ways', async (t) => {
+test('a missing letter ends everything in flight, both ways', async (t) => {
   const all = await two(t)
   const { one, other, engine } = all
   other.freeze()
@@ -547,7 +547,7 @@ test('a letter that is missing ends all that is under way, both ways', async (t)
   equal(one.told(), [{ type: 'gone', node: 'other' }])
 })
 
-test('who asks a node that takes nothing waits for it no longer than 5 s', async (t) => {
+test('a request to a silent node waits 5 s at most', async (t) => {
   const all = await two(t, { maxInbox: 1 })
   const { one, engine } = all
   // it beats, and its inbox is full
@@ -562,7 +562,7 @@ test('who asks a node that takes nothing waits for it no longer than 5 s', async
   engine.state.takeBack('other', 'one')
 })
 
-test('keys are changed one node after the other', async (t) => {
+test('keys rotate one node after the other', async (t) => {
   const all = members(t)
   const [first, second] = ['the first of two keys, which is old', 'the second of two keys: it is new']
   const keyed = async (name: string, ...keys: string[]): Promise<Member> => all.start(name, {}, { keys })
@@ -589,7 +589,7 @@ test('keys are changed one node after the other', async (t) => {
   equal([...d.cluster.view.refused], [['letter', 1]])
 })
 
-test('letters that were written before a node has begun anew are void', async (t) => {
+test('letters written before a node started anew are void', async (t) => {
   const all = await two(t)
   const { one, other, engine } = all
   engine.cut('other', ['answers'])
@@ -605,7 +605,7 @@ test('letters that were written before a node has begun anew are void', async (t
   )
 })
 
-test('what was under way when the engine was wiped is lost, both ways', async (t) => {
+test('messages in flight at a wipe of the engine are lost, both ways', async (t) => {
   const all = await two(t)
   const { one, other, engine } = all
   other.freeze()
@@ -619,7 +619,7 @@ test('what was under way when the engine was wiped is lost, both ways', async (t
   equal(gone(other.told()), [{ type: 'gone', node: 'one' }])
 })
 
-test('a node whose lease is over waits for nobody', async (t) => {
+test('a node beyond its lease waits for nobody', async (t) => {
   const all = await two(t)
   const { one, engine } = all
   one.cluster.send('other', askOf('a'))
@@ -632,7 +632,7 @@ test('a node whose lease is over waits for nobody', async (t) => {
   engine.thaw()
 })
 
-test('a node that hears of nobody has a second left', async (t) => {
+test('a node without news of others has a second left', async (t) => {
   const all = await two(t)
   const { one, engine } = all
   engine.stop()
@@ -655,7 +655,7 @@ test('the lease is counted from when the beat was sent', async (t) => {
   ok(longest > 0)
 })
 
-test('a node that is stopped at any moment does nothing of what it had been told', async (t) => {
+test('a node stopped at any moment and resumed executes no earlier command', async (t) => {
   const all = await two(t)
   const { one, other } = all
   for (let moment = 0; moment < 4; moment += 0.5) {
@@ -677,7 +677,7 @@ test('a node that is stopped at any moment does nothing of what it had been told
   }
 })
 
-test('a node that finds a session to be another’s ends it', async (t) => {
+test('a node ends a session that another node owns', async (t) => {
   const all = await two(t)
   const { one, other, engine } = all
   await claimed(all, one, 'a')
@@ -690,7 +690,7 @@ test('a node that finds a session to be another’s ends it', async (t) => {
   is(await all.during(one.cluster.claim('a', undefined)), 'other')
 })
 
-test('a session whose claim nobody has answered is released, and what is claimed after that stays', async (t) => {
+test('an unanswered claim is released, and later claims stay', async (t) => {
   const all = await two(t)
   const { one, other, engine } = all
   engine.cut('one', ['answers'])
@@ -713,7 +713,7 @@ test('a session whose claim nobody has answered is released, and what is claimed
   is(await all.during(other.cluster.claim('a', undefined)), 'other')
 })
 
-test('news is heard by all others, once, and a gap in it as anything', async (t) => {
+test('news reaches all others once, and a gap counts as any change', async (t) => {
   const all = await two(t)
   const { one, other, engine } = all
   one.cluster.publish({ type: 'list', list: 'tools' })
@@ -731,7 +731,7 @@ test('news is heard by all others, once, and a gap in it as anything', async (t)
   equal(other.told(), [{ type: 'hear', news: { type: 'anything' } }])
 })
 
-test('a change that nobody can be told of is told when the engine is back', async (t) => {
+test('a change during an engine outage is published afterwards', async (t) => {
   const all = await two(t)
   const { one, other, engine } = all
   engine.stop()
@@ -743,7 +743,7 @@ test('a change that nobody can be told of is told when the engine is back', asyn
   equal(heard.at(-1), { type: 'hear', news: { type: 'list', list: 'tools' } })
 })
 
-test('what is not signed with a key of the cluster is refused', async (t) => {
+test('a message not signed by the cluster is refused', async (t) => {
   const keys = ['a secret that nobody knows but we do']
   const all = await two(t, { keys })
   const { one, other, engine } = all
@@ -789,7 +789,7 @@ function assertToldOf(other: readonly Told[], one: readonly Told[], moment: numb
   ok(heard(one, `from ${moment}`) || heard(other, ''), `from ${moment}`)
 }
 
-test('a program that starts without the engine says so, and one that runs waits for it', async (t) => {
+test('a program started without the engine says so; a running one waits for it', async (t) => {
   const all = members(t)
   all.engine.stop()
   const error = await all.during(all.start('one').catch((reason: unknown) => reason))
@@ -813,7 +813,7 @@ function lostOf(member: Member): Told[] {
   return member.told().filter(({ type }) => type === 'lost')
 }
 
-test('sessions of all nodes count together, and those of a client', async (t) => {
+test('session limits count over all nodes, per client too', async (t) => {
   const all = members(t)
   const limits = { maxSessions: 3, maxSessionsPerClient: 2 }
   const one = await all.start('one', limits)
@@ -829,7 +829,7 @@ test('sessions of all nodes count together, and those of a client', async (t) =>
   is(await all.during(other.cluster.claim('e', undefined)), 'other')
 })
 
-test('a session is released also when the engine was away', async (t) => {
+test('a session ended during an engine outage is still released', async (t) => {
   const all = await two(t)
   const { one, other, engine } = all
   await claimed(all, one, 'a')
@@ -841,7 +841,7 @@ test('a session is released also when the engine was away', async (t) => {
   is(await all.during(other.cluster.claim('a', undefined)), 'other')
 })
 
-test('a node that retires sends sessions that are not its own to others', async (t) => {
+test('a retiring node forwards sessions that it does not own', async (t) => {
   const all = await two(t)
   const { one, other } = all
   await claimed(all, one, 'a')

@@ -6,7 +6,7 @@ import { startStreamNodes, type StreamNode, until } from './_streams.js'
 
 const test = suite('event streams of nodes', { timeout: 20_000 })
 
-test('a stream is taken up on another node while its own lives, through to its end', async (t) => {
+test('a stream resumes on another node to its end while its node lives', async (t) => {
   const { nodes } = await startStreamNodes(t, 3)
   const [one, two, three] = nodes as [StreamNode, StreamNode, StreamNode]
   const { stream, reader } = begin(one)
@@ -32,7 +32,7 @@ test('a stream is taken up on another node while its own lives, through to its e
   )
 })
 
-test('what a dead node has kept is given elsewhere, and an error for a request that it worked on', async (t) => {
+test('the stream of a dead node resumes elsewhere, with an error for its open request', async (t) => {
   const { nodes, die } = await startStreamNodes(t, 3)
   const [one, two, three] = nodes as [StreamNode, StreamNode, StreamNode]
   const { stream, reader } = begin(one)
@@ -61,7 +61,7 @@ test('what a dead node has kept is given elsewhere, and an error for a request t
   equal(last.events, again.events.slice(1))
 })
 
-test('a client that reads on another node goes on when the first one dies', async (t) => {
+test('a client that reads on another node survives the death of the first', async (t) => {
   const { nodes, die } = await startStreamNodes(t, 2)
   const [one, two] = nodes as [StreamNode, StreamNode]
   const call = begin(one)
@@ -80,7 +80,7 @@ test('a client that reads on another node goes on when the first one dies', asyn
   equal([texts(reading as Recorder).length, reading?.concluded], [2, true])
 })
 
-test('a node that was taken for dead adds nothing to a stream that goes on elsewhere', async (t) => {
+test('a node declared dead adds nothing to a stream resumed elsewhere', async (t) => {
   const { engine, nodes, die } = await startStreamNodes(t, 2)
   const [one, two] = nodes as [StreamNode, StreamNode]
   const { stream, reader } = begin(one)
@@ -96,7 +96,7 @@ test('a node that was taken for dead adds nothing to a stream that goes on elsew
   equal(texts(again).length, 1)
 })
 
-test('a node that has left in order keeps nobody waiting', async (t) => {
+test('a node that left in order keeps nobody waiting', async (t) => {
   const { nodes } = await startStreamNodes(t, 2)
   const [one, two] = nodes as [StreamNode, StreamNode]
   const { stream, reader } = begin(one)
@@ -109,7 +109,7 @@ test('a node that has left in order keeps nobody waiting', async (t) => {
   equal(texts(again), ['b'])
 })
 
-test('while the engine is away a client is told to come back, and events reach who is connected', async (t) => {
+test('without the engine a client is told to retry, and connected readers get events', async (t) => {
   const { engine, nodes } = await startStreamNodes(t, 2, { limits: { maxTotalBytes: 40_000 } })
   const [one, two] = nodes as [StreamNode, StreamNode]
   const { stream, reader } = begin(one)
@@ -130,7 +130,7 @@ test('while the engine is away a client is told to come back, and events reach w
   is(last.found?.type, 'followed')
 })
 
-test('nothing is passed over in silence: an id is refused when what came after it is not kept', async (t) => {
+test('resuming is refused when an event after the id is not kept', async (t) => {
   const { nodes, die } = await startStreamNodes(t, 2, { limits: { maxEvents: 3 } })
   const [one, two] = nodes as [StreamNode, StreamNode]
   const { stream, reader } = begin(one)
@@ -145,7 +145,7 @@ test('nothing is passed over in silence: an id is refused when what came after i
   equal(texts(late as Recorder).slice(0, 2), ['d', 'e'])
 })
 
-test('what an engine has lost is written again: nothing is missing when the node dies later', async (t) => {
+test('a wiped engine gets stream events again, so none is missing after a death', async (t) => {
   const { engine, nodes, die } = await startStreamNodes(t, 2)
   const [one, two] = nodes as [StreamNode, StreamNode]
   const { stream, reader } = begin(one)
@@ -167,7 +167,7 @@ test('what an engine has lost is written again: nothing is missing when the node
   equal(texts(again).slice(0, 3), ['b', 'c', 'd'])
 })
 
-test('an id of another session is no place to go on from', async (t) => {
+test('an event id of another session cannot be resumed', async (t) => {
   const { nodes } = await startStreamNodes(t, 2)
   const [one, two] = nodes as [StreamNode, StreamNode]
   const { stream, reader } = begin(one)
@@ -180,7 +180,7 @@ test('an id of another session is no place to go on from', async (t) => {
   match(idOf(reader, 0), /^c/)
 })
 
-test('a stream that nobody has heard of is unknown, and one that is not kept any more', async (t) => {
+test('a stream never seen, or no longer kept, is unknown', async (t) => {
   const { engine, nodes, die } = await startStreamNodes(t, 2)
   const [one, two] = nodes as [StreamNode, StreamNode]
   const { stream, reader } = begin(one)

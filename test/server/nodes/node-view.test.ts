@@ -7,7 +7,7 @@ import { members } from './_members.js'
 
 const test = suite('nodes that look at each other')
 
-test('who looks at a node sees the others, as long as they are there', async (t) => {
+test('the view of a node shows the other nodes while they live', async (t) => {
   const { clock, start, pass, during } = members(t)
   await start('first')
   const second = await start('second')
@@ -43,7 +43,7 @@ test('who looks at a node sees the others, as long as they are there', async (t)
   lookout.leave()
 })
 
-test('from another node nothing is ended', async (t) => {
+test('the view of a node cannot end anything on another node', async (t) => {
   const { clock, start, pass } = members(t)
   await start('first')
   const second = await start('second')

@@ -21,7 +21,7 @@ const test = suite('option cluster')
 const definition = defineServer({ name: 'test', version: '1', tools: [count] })
 const ping = { jsonrpc: '2.0', id: 1, method: 'ping' }
 
-test('what cannot be with a cluster is refused, naming the field', () => {
+test('options that exclude a cluster are refused by field', () => {
   const { wayTo } = startFake()
   const cluster = wayTo(0)
   const refused = (options: Partial<ServerOptions>): string[] => {
@@ -42,7 +42,7 @@ test('what cannot be with a cluster is refused, naming the field', () => {
   assert.equal(refused({}), [])
 })
 
-test('several processes of a module take no part in a cluster', async () => {
+test('a module with several processes cannot join a cluster', async () => {
   const { wayTo } = startFake()
   const options = { transport: serveHttp(), cluster: wayTo(0) } as never
   const error = await startServer(new URL(import.meta.url), options).catch((reason: Error) => reason)
@@ -71,7 +71,7 @@ test('a tree shows the nodes, the engine and the lease', async (t) => {
   assert.match(formatTree(server.inspect()), /engine .*simulated engine, up/)
 })
 
-test('while the engine is away sessions are refused, and the server goes on when it is back', async (t) => {
+test('without the engine sessions are refused, and served again once it is back', async (t) => {
   const { engine, wayTo } = startFake()
   const server = await startNode(t, wayTo(0), definition)
   const client = await new RawClient(t, server.url).open()
@@ -110,7 +110,7 @@ test('a node whose keys are not those of the others is not ready, and says why',
   for (const client of clients) assert.is(await client.text('count'), '1')
 })
 
-test('no node adds or takes away alone: clients see one list, whichever node they ask', async (t) => {
+test('components change in the whole cluster: every node lists the same', async (t) => {
   const { wayTo } = startFake()
   const servers = await startCluster(t, wayTo, [definition, definition])
   const [first] = servers as [Server]
@@ -126,7 +126,7 @@ test('no node adds or takes away alone: clients see one list, whichever node the
   for (const { url } of servers) assert.equal(await (await new RawClient(t, url).open()).list(), ['count'])
 })
 
-test('a server that is stopped hands its sessions over, and leaves its cluster at once', async (t) => {
+test('a stopping server hands its sessions over and leaves its cluster at once', async (t) => {
   const { wayTo } = startFake({ lease: 60_000 })
   const servers = await startCluster(t, wayTo, [definition, definition, definition])
   const [first, second, third] = await startClients(t, servers)

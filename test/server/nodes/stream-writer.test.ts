@@ -47,7 +47,7 @@ function keep(kept: readonly StreamEntry[], { entries, limits }: Append): readon
   return [...kept, ...entries].slice(-limits.maxEntries)
 }
 
-test('entries that are written twice, as an answer was lost, push out nothing older', async () => {
+test('duplicate entries after a lost answer evict no older ones', async () => {
   const { writer, event, next } = startWriter()
   writer.began({ type: 'began', kind: 'call', ...place } as never)
   for (const number of [1, 2, 3]) event(number)
@@ -72,7 +72,7 @@ test('entries that are written twice, as an answer was lost, push out nothing ol
   equal([...new Set(keep(kept, last).map(({ number }) => number))].length, 8)
 })
 
-test('a stream is written by one at a time, also when what is written only keeps it', async () => {
+test('a stream has one writer at a time, also for keep-alive writes', async () => {
   const { clock, writer, event, next, appends } = startWriter()
   writer.began({ type: 'began', kind: 'call', ...place } as never)
   const first = await next()

@@ -14,7 +14,7 @@ import { RawClient } from '../_client.js'
 const test = suite('door of several processes', { timeout: 60_000 })
 const module = new URL('./_loaded.js', import.meta.url)
 
-test('connections count for all processes until they are over, or their process is', async (t) => {
+test('connections count over all processes until they or their process end', async (t) => {
   const transport = serveHttp({ maxConnections: 2, health: true, keepAliveTimeout: 60_000 })
   const server = await startServer(module, { transport, processes: 2, logger: false })
   t.after(() => server.stop())
@@ -34,7 +34,7 @@ test('connections count for all processes until they are over, or their process 
   assert.is((await ask(t, port)).answer, 'refused')
 })
 
-test('a connection that ends while it waits for a process counts no more', async () => {
+test('a connection that ends while it waits for a process is not counted', async () => {
   let take: (socket: Socket, ended: () => void) => void = () => {}
   const address = { url: '', host: '', port: 0, stopListening: () => {} }
   const sharing: Sharing = {
@@ -55,7 +55,7 @@ test('a connection that ends while it waits for a process counts no more', async
   await door.stop()
 })
 
-test('after a crash of the door the address is the same, and sessions go on', async (t) => {
+test('a crash of the door keeps address and sessions', async (t) => {
   const server = await startServer(module, { transport: serveHttp(), processes: 1, logger: false })
   t.after(() => server.stop())
   const { url } = server
@@ -70,7 +70,7 @@ test('after a crash of the door the address is the same, and sessions go on', as
   assert.is(await client.text('count'), '3')
 })
 
-test('requests on connections of their own are answered while processes are replaced', async (t) => {
+test('requests on new connections are answered during replacement', async (t) => {
   const transport = serveHttp({ health: true })
   const server = await startServer(module, { transport, processes: 2, logger: false })
   t.after(() => server.stop())

@@ -80,7 +80,7 @@ async function startTasks(t: TestContext) {
   return ref.call('share')
 }
 
-test('a call that meets the end of its node on the way is served elsewhere', async (t) => {
+test('a call that meets the end of its node is served by another', async (t) => {
   const { port, hub, there, first } = await startTwo(t)
   let arrive = (): void => {}
   first.way = new Promise((resolve) => {
@@ -95,7 +95,7 @@ test('a call that meets the end of its node on the way is served elsewhere', asy
   assert.equal(await answering, { jsonrpc: '2.0', id: 7, result: { served: 'here' } })
 })
 
-test('a call that was with its node when that ended is answered that it may be tried again', async (t) => {
+test('a call whose node ended is answered with a retryable error', async (t) => {
   const { port, hub, there } = await startTwo(t)
   const answering = port.deliver('a session', call, outlet, peer)
   // what was asked has left the hub by then

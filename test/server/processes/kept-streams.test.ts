@@ -5,7 +5,7 @@ import { suite } from '../../support/suite.js'
 
 const test = suite('event streams of a process')
 
-test('a client whose wish to go on with a stream cannot leave the process is told so', () => {
+test('a client whose resume cannot leave the process is told so', () => {
   const streams = new KeptStreams(() => false)
   const news: StreamNews[] = []
   const undo = streams.receive((each) => void news.push(each))

@@ -18,7 +18,7 @@ interface Caller {
 
 type Connect = (t: TestContext, url: string) => Promise<Caller>
 
-test('clients of both SDKs and ours lose no call, no session and no news', async (t) => {
+test('phased replacement loses no call, session or notification', async (t) => {
   const server = await startServer(module, { transport: serveHttp(), processes: 2, logger: false })
   t.after(() => server.stop())
   const kinds: readonly Connect[] = [connectOne, connectTwo, connectOurs]

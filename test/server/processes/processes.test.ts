@@ -17,7 +17,7 @@ const test = suite('server processes', { timeout: 60_000 })
 const patient = { timeout: 30_000 }
 const module = new URL('./_server.js', import.meta.url)
 
-test('a session is served by any process', async (t) => {
+test('any process serves a session', async (t) => {
   const { server, client } = await start(t)
   assert.is(await client.text('count'), '1')
   const pid = await client.text('pid')
@@ -33,7 +33,7 @@ for (const [how, blockedTimeout] of [
   ['spin', 500],
   ['native', 500],
 ] as const) {
-  test(`a tool that ends or blocks its process costs its call (${how})`, async (t) => {
+  test(`a tool that exits or blocks its process fails its call (${how})`, async (t) => {
     const { server, client } = await start(t, { blockedTimeout })
     const [ended, bystander] = await inDifferentProcesses(t, client)
     await ended.text('count')
@@ -52,7 +52,7 @@ for (const [how, blockedTimeout] of [
   })
 }
 
-test('a process that is killed costs its calls; its sessions go on in another one', async (t) => {
+test('a killed process fails its calls, and its sessions move', async (t) => {
   const { server, client } = await start(t)
   const clients = await Promise.all(Array.from({ length: 6 }, () => new RawClient(t, server.url).open()))
   for (const each of clients) await each.text('count')
@@ -66,7 +66,7 @@ test('a process that is killed costs its calls; its sessions go on in another on
   await whole(server)
 })
 
-test('a process that is frozen is killed, and its sessions go on', async (t) => {
+test('a frozen process is killed, and its sessions move', async (t) => {
   const { server, client } = await start(t, { blockedTimeout: 500 })
   await client.text('count')
   process.kill(Number(await client.text('pid')), 'SIGSTOP')
@@ -75,7 +75,7 @@ test('a process that is frozen is killed, and its sessions go on', async (t) => 
   await whole(server)
 })
 
-test('a reload starts the module as it is now, and loses no session and no call', async (t) => {
+test('a reload runs the changed module and loses no session or call', async (t) => {
   const { server, path } = await startWritten(t)
   const clients = await Promise.all(Array.from({ length: 6 }, () => new RawClient(t, server.url).open()))
   let on = true
@@ -103,7 +103,7 @@ test('a reload starts the module as it is now, and loses no session and no call'
   for (const client of clients) assert.is(await client.text('version'), 'two')
 })
 
-test('a module that ends its process is told of, and runs again once it is mended', async (t) => {
+test('a module that exits at start is reported and runs once mended', async (t) => {
   const { server, path } = await startWritten(t)
   await writeFile(path, 'process.exit(9)')
   const told = until('supervisor', ({ context, reason }) => {
@@ -122,7 +122,7 @@ test('a module that ends its process is told of, and runs again once it is mende
   assert.is(await (await new RawClient(t, server.url).open()).text('version'), 'mended')
 })
 
-test('a process that ends while a reload starts another one has a successor', async (t) => {
+test('a process that ends during a reload is replaced', async (t) => {
   const { server, path, folder } = await startWritten(t)
   await writeFile(path, waiting(folder))
   const loading = written(folder, 'pid')
@@ -136,7 +136,7 @@ test('a process that ends while a reload starts another one has a successor', as
   assert.is((await server.processes()).length, 2)
 })
 
-test('a stop does not wait for a process that does not get up', async (t) => {
+test('a stop does not wait for a process that never starts', async (t) => {
   const { server, path, folder } = await startWritten(t)
   await writeFile(path, waiting(folder))
   const loading = written(folder, 'pid')
@@ -168,7 +168,7 @@ test('a module may be CommonJS that a compiler has made', async (t) => {
   assert.is(await client.text('pid'), 'compiled')
 })
 
-test('a call that takes longer than a reload waits is answered, and holds the reload up no longer', async (t) => {
+test('a call longer than the reload grace is answered and delays the reload no more', async (t) => {
   const { server, client } = await start(t, { drainTimeout: 500 })
   const others = Array.from({ length: 6 }, () => clientIn(t, server.url, client.sessionId))
   const calls = others.map((other) => other.call('works', { ms: 60_000 }).catch(() => undefined))
@@ -180,7 +180,7 @@ test('a call that takes longer than a reload waits is answered, and holds the re
   assert.is(await survive(() => client.text('count')), '2')
 })
 
-test('SIGHUP reloads, one after the other', async (t) => {
+test('SIGHUP reloads run one after another', async (t) => {
   const { server, client } = await start(t)
   const before = await pids(t, server.url)
   process.kill(process.pid, 'SIGHUP')
@@ -193,7 +193,7 @@ test('SIGHUP reloads, one after the other', async (t) => {
 })
 
 for (const part of ['keeper', 'hub', 'door']) {
-  test(`the server comes back when its ${part} crashes, and its sessions with it`, async (t) => {
+  test(`a crash of ${part} restores the server with its sessions`, async (t) => {
     const registry = new Registry()
     const { server, client } = await start(t, { registry })
     const before = new Set(await pids(t, server.url))
@@ -225,7 +225,7 @@ for (const part of ['keeper', 'hub', 'door']) {
   })
 }
 
-test('what cannot be started is told where it is asked for', async (t) => {
+test('a failed start of processes rejects in the caller', async (t) => {
   const bad = async (options: Partial<ProcessesOptions>, from = module): Promise<string> => {
     const error = await startServer(from, {
       transport: serveHttp(),
@@ -268,7 +268,7 @@ test('what cannot be started is told where it is asked for', async (t) => {
   assert.match(await bad({ transport: serveHttp({ port: Number(taken.server.port) }) }), /port is in use/)
 })
 
-test('an event stream is taken up in another process than it began in, also when that is gone', async (t) => {
+test('an event stream resumes in another process, even if the first is gone', async (t) => {
   const { client } = await start(t)
   const id = await cutStream(client, 'works', { ms: 1_000 })
   const texts: string[] = []

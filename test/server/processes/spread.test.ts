@@ -11,7 +11,7 @@ import { echo } from '../_servers.js'
 
 const test = suite('connections of several processes')
 
-test('a connection ends with an answer a minute after its first request, to be opened to another process', async (t) => {
+test('a connection closes with the first answer after a minute, to be balanced anew', async (t) => {
   const clock = fakeClock()
   const port = createServer({ pauseOnConnect: true })
   await new Promise<void>((resolve) => port.listen(0, '127.0.0.1', resolve))

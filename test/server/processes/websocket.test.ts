@@ -9,7 +9,7 @@ import { suite } from '../../support/suite.js'
 const test = suite('websockets of several processes', { timeout: 60_000 })
 const module = new URL('./_loaded.js', import.meta.url)
 
-test('sockets are shared out; one whose process is replaced is opened again elsewhere', async (t) => {
+test('sockets are spread, and reopen elsewhere when a process is replaced', async (t) => {
   const server = await startServer(module, { transport: serveWebSocket(), processes: 2, logger: false })
   t.after(() => server.stop())
   const clients = Array.from({ length: 4 }, () => startClient({ transport: websocket(String(server.url)) }))

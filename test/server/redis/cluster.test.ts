@@ -25,7 +25,7 @@ clusterSuite(
   },
 )
 
-redisTest(test, 'a Redis that refuses to write is told of with its own words', async (t) => {
+redisTest(test, 'a Redis write refusal is reported in its own words', async (t) => {
   const server = await startRedis(t)
   const engine = redis({ url: server.url, lease: 1_000 })
   const [node] = await startEngineNodes(t, [clusterDefinition], () => engine)
@@ -37,7 +37,7 @@ redisTest(test, 'a Redis that refuses to write is told of with its own words', a
 
 for (const keys of [undefined, ['a secret of 32 characters or more, for all']]) {
   const how = keys === undefined ? 'without keys' : 'with keys'
-  redisTest(test, `a node does not start on a Redis that refuses it, ${how}, and says why`, async (t) => {
+  redisTest(test, `a node does not start on a refusing Redis, ${how}, and says why`, async (t) => {
     const server = await startRedis(t)
     const none = await startRedis(t, { args: ['--cluster-enabled', 'yes'] })
     server.cli('ACL', 'SETUSER', 'mcp', 'on', '>secret', '~else:*', '&*', '+@all')
@@ -55,25 +55,21 @@ for (const keys of [undefined, ['a secret of 32 characters or more, for all']]) 
   })
 }
 
-redisTest(
-  test,
-  'sessions that a full Redis does not save are told of at once, and are no crash',
-  async (t) => {
-    const server = await startRedis(t)
-    const cluster = redis({ url: server.url, lease: 10_000 })
-    const node = await startNode(t, cluster, clusterDefinition)
-    const client = await new RawClient(t, node.url).open()
-    const told = heard<NodeEvent>()
-    t.after(subscribeServer('node', (event) => void (event.type === 'unsaved' && told.add(event))))
-    const crashes: unknown[] = []
-    t.after(subscribe('crash', (crash) => void crashes.push(crash)))
-    server.cli('CONFIG', 'SET', 'maxmemory', '1')
-    for (let calls = 0; calls < 10; calls += 1)
-      match((await client.call('count')).error?.message ?? '', /could not be saved/)
-    is((await new RawClient(t, node.url).post(initialize())).status, 503)
-    match((await told.next()).problem ?? '', /^sessions are not saved \(\d+ times until now\): .*OOM/)
-    equal(crashes, [])
-  },
-)
+redisTest(test, 'a full Redis is reported at once and causes no crash', async (t) => {
+  const server = await startRedis(t)
+  const cluster = redis({ url: server.url, lease: 10_000 })
+  const node = await startNode(t, cluster, clusterDefinition)
+  const client = await new RawClient(t, node.url).open()
+  const told = heard<NodeEvent>()
+  t.after(subscribeServer('node', (event) => void (event.type === 'unsaved' && told.add(event))))
+  const crashes: unknown[] = []
+  t.after(subscribe('crash', (crash) => void crashes.push(crash)))
+  server.cli('CONFIG', 'SET', 'maxmemory', '1')
+  for (let calls = 0; calls < 10; calls += 1)
+    match((await client.call('count')).error?.message ?? '', /could not be saved/)
+  is((await new RawClient(t, node.url).post(initialize())).status, 503)
+  match((await told.next()).problem ?? '', /^sessions are not saved \(\d+ times until now\): .*OOM/)
+  equal(crashes, [])
+})
 
 test.run()

@@ -14,49 +14,45 @@ const test = suite('redis keys', { timeout: 15_000 })
 const ttl = 60_000
 const facts = { isRetiring: false, isSettled: false, sessions: 0, incarnation: 1, marks: [] }
 
-redisTest(
-  test,
-  'each key has an expiry and the tag of the prefix, and what is of a session goes with it',
-  async (t) => {
-    const server = await startRedis(t)
-    const [a, b] = await nodes(t, server, { prefix: 'my.app' })
-    const epoch = epochOf(await a.claim(claim('a', 's:1', { client: 'somebody' })))
-    await a.save('a', 's:1', epoch, { text: 'text', version: 1, ttl })
-    await a.touch(['s:1'], ttl * 2)
-    await a.append({ session: 's:1', stream: 'x' }, [{ number: 1, text: 'one' }], { maxEntries: 10, ttl })
-    await b.closeStream({ session: 's:1', stream: 'y' })
-    await a.placeLog('log', 'a', ttl)
-    await a.send('b', 'a', ['1', '2'], 10)
-    await b.send('a', 'b', ['3'], 10)
-    await a.takeBack('b', 'nobody')
-    await a.publish('news')
-    await b.reclaim(claim('b', 's2', { client: 'other' }), {
-      epoch: 70,
-      mayRestore: true,
-      saved: { text: 'restored', version: 3, ttl },
-    })
-    const all = expiries(server)
-    equal([...new Set([...all.keys()].map((key) => key.slice(0, 9)))], ['{my.app}:'])
-    equal(
-      [...all].filter(([, left]) => left <= 0 || left > 86_400_000),
-      [],
-    )
-    ok(all.size >= 15, `${all.size} keys`)
-    not.match([...all.keys()].join(), /somebody|other/)
-    is(await a.delete('a', 's:1', epoch), true)
-    equal(
-      [...expiries(server).keys()].filter((key) => key.includes('s:1')),
-      [],
-    )
-    await b.release('b', 's2', 70)
-    equal(
-      [...expiries(server).keys()].filter((key) => /:[oc]:/.test(key)),
-      [],
-    )
-  },
-)
+redisTest(test, 'each key has an expiry and the prefix hash tag, and session keys go together', async (t) => {
+  const server = await startRedis(t)
+  const [a, b] = await nodes(t, server, { prefix: 'my.app' })
+  const epoch = epochOf(await a.claim(claim('a', 's:1', { client: 'somebody' })))
+  await a.save('a', 's:1', epoch, { text: 'text', version: 1, ttl })
+  await a.touch(['s:1'], ttl * 2)
+  await a.append({ session: 's:1', stream: 'x' }, [{ number: 1, text: 'one' }], { maxEntries: 10, ttl })
+  await b.closeStream({ session: 's:1', stream: 'y' })
+  await a.placeLog('log', 'a', ttl)
+  await a.send('b', 'a', ['1', '2'], 10)
+  await b.send('a', 'b', ['3'], 10)
+  await a.takeBack('b', 'nobody')
+  await a.publish('news')
+  await b.reclaim(claim('b', 's2', { client: 'other' }), {
+    epoch: 70,
+    mayRestore: true,
+    saved: { text: 'restored', version: 3, ttl },
+  })
+  const all = expiries(server)
+  equal([...new Set([...all.keys()].map((key) => key.slice(0, 9)))], ['{my.app}:'])
+  equal(
+    [...all].filter(([, left]) => left <= 0 || left > 86_400_000),
+    [],
+  )
+  ok(all.size >= 15, `${all.size} keys`)
+  not.match([...all.keys()].join(), /somebody|other/)
+  is(await a.delete('a', 's:1', epoch), true)
+  equal(
+    [...expiries(server).keys()].filter((key) => key.includes('s:1')),
+    [],
+  )
+  await b.release('b', 's2', 70)
+  equal(
+    [...expiries(server).keys()].filter((key) => /:[oc]:/.test(key)),
+    [],
+  )
+})
 
-redisTest(test, 'clusters with other prefixes know nothing of each other', async (t) => {
+redisTest(test, 'clusters with other prefixes are separate', async (t) => {
   const server = await startRedis(t)
   const one = await nodes(t, server, { prefix: 'one' })
   const [other] = await nodes(t, server, { prefix: 'two' })
@@ -66,24 +62,20 @@ redisTest(test, 'clusters with other prefixes know nothing of each other', async
   equal(await one[0].take('a', 10), [])
 })
 
-redisTest(
-  test,
-  'by default nodes of servers with the same name belong together, and no others',
-  async (t) => {
-    const server = await startRedis(t)
-    const { engine: tests } = await openEngine(t, redis({ url: server.url }), 'a')
-    const { engine: named } = await openEngine(t, redis({ url: server.url }), 'b', 'files {of} 1')
-    await tests.beat('a', ttl, facts)
-    equal(
-      (await named.beat('b', ttl, facts)).nodes.map(({ name }) => name),
-      ['b'],
-    )
-    const bases = new Set([...expiries(server).keys()].map((key) => key.slice(0, key.indexOf('}') + 2)))
-    equal([...bases].sort(), ['{caduceus:files%20%7Bof%7D%201}:', '{caduceus:tests}:'])
-  },
-)
+redisTest(test, 'by default only nodes of the same server name form a cluster', async (t) => {
+  const server = await startRedis(t)
+  const { engine: tests } = await openEngine(t, redis({ url: server.url }), 'a')
+  const { engine: named } = await openEngine(t, redis({ url: server.url }), 'b', 'files {of} 1')
+  await tests.beat('a', ttl, facts)
+  equal(
+    (await named.beat('b', ttl, facts)).nodes.map(({ name }) => name),
+    ['b'],
+  )
+  const bases = new Set([...expiries(server).keys()].map((key) => key.slice(0, key.indexOf('}') + 2)))
+  equal([...bases].sort(), ['{caduceus:files%20%7Bof%7D%201}:', '{caduceus:tests}:'])
+})
 
-redisTest(test, 'a node that hears no bells is told that its lease is short', async (t) => {
+redisTest(test, 'a node without bells is told that its lease is short', async (t) => {
   const server = await startRedis(t)
   const [a] = await nodes(t, server)
   is((await a.beat('a', ttl, facts)).lease, ttl)
@@ -91,7 +83,7 @@ redisTest(test, 'a node that hears no bells is told that its lease is short', as
   is((await a.beat('deaf', ttl, facts)).lease, 1_000)
 })
 
-redisTest(test, 'what no node has written is no node', async (t) => {
+redisTest(test, 'a foreign key is not taken for a node', async (t) => {
   const server = await startRedis(t)
   const [a] = await nodes(t, server)
   const lease = `${Date.now() + ttl} ${ttl} `
@@ -119,24 +111,20 @@ redisTest(test, 'a session without events takes less than 1 KiB', async (t) => {
   ok(perSession <= 1_024, `${perSession} bytes`)
 })
 
-redisTest(
-  test,
-  'of many claims at the same time by two nodes each session has one winner, and the count is right',
-  async (t) => {
-    const [a, b] = await nodes(t, await startRedis(t))
-    const ids = Array.from({ length: 200 }, (_, at) => `s${at}`)
-    const few = { client: 'one', maxSessions: 120, maxPerClient: 100 }
-    const answers = await Promise.all(
-      ids.flatMap((id) => [a.claim(claim('a', id, few)), b.claim(claim('b', id, few))]),
-    )
-    const won = answers.filter(({ type }) => type === 'claimed')
-    is(won.length, 100)
-    is(new Set(won.map((answer) => epochOf(answer))).size, 100)
-    is(answers.filter(({ type }) => type === 'owned').length, 100)
-  },
-)
+redisTest(test, 'of concurrent claims by two nodes each session has one winner', async (t) => {
+  const [a, b] = await nodes(t, await startRedis(t))
+  const ids = Array.from({ length: 200 }, (_, at) => `s${at}`)
+  const few = { client: 'one', maxSessions: 120, maxPerClient: 100 }
+  const answers = await Promise.all(
+    ids.flatMap((id) => [a.claim(claim('a', id, few)), b.claim(claim('b', id, few))]),
+  )
+  const won = answers.filter(({ type }) => type === 'claimed')
+  is(won.length, 100)
+  is(new Set(won.map((answer) => epochOf(answer))).size, 100)
+  is(answers.filter(({ type }) => type === 'owned').length, 100)
+})
 
-redisTest(test, 'a node with very many sessions leaves', async (t) => {
+redisTest(test, 'a node with very many sessions can leave', async (t) => {
   const [a, b] = await nodes(t, await startRedis(t))
   const ids = Array.from({ length: 1_200 }, (_, at) => `s${at}`)
   await Promise.all(ids.map((id) => a.claim(claim('a', id))))
@@ -148,7 +136,7 @@ redisTest(test, 'a node with very many sessions leaves', async (t) => {
   equal(await b.claim(claim('b', 'more', { maxSessions: 2 })), { type: 'full', of: 'sessions' })
 })
 
-redisTest(test, 'a fail-over is another run', async (t) => {
+redisTest(test, 'a failover counts as a new run of the engine', async (t) => {
   const primary = await startRedis(t)
   const replica = await startRedis(t, { replicaOf: primary.port })
   const [a] = await nodes(t, primary)
@@ -162,52 +150,48 @@ redisTest(test, 'a fail-over is another run', async (t) => {
   is(await promoted.reclaim(claim('a', 's'), { epoch: 1, mayRestore: false, saved: undefined }), true)
 })
 
-redisTest(
-  test,
-  'a user with the rights of the page, and no others, is enough, also on a node of Redis Cluster',
-  async (t) => {
-    const server = await startRedis(t, { args: ['--cluster-enabled', 'yes'] })
-    server.cli('CLUSTER', 'ADDSLOTSRANGE', '0', '16383')
-    await eventually(
-      () => server.cli('CLUSTER', 'INFO').some((line) => line.startsWith('cluster_state:ok')),
-      10_000,
-    )
-    const rights = ['+@read', '+@write', '+@scripting', '+@pubsub', '+@connection', '+info', '+time']
-    server.cli(
-      'ACL',
-      'SETUSER',
-      'mcp',
-      'on',
-      '>secret',
-      '~{caduceus:tests}:*',
-      '&{caduceus:tests}:*',
-      ...rights,
-    )
-    const [a, b] = await nodes(t, server, { username: 'mcp', password: 'secret' })
-    const epoch = epochOf(await a.claim(claim('a', 's', { client: 'somebody' })))
-    const saved = { text: 'text', version: 1, ttl }
-    is(await a.save('a', 's', epoch, saved), true)
-    is(await a.reclaim(claim('a', 's'), { epoch, mayRestore: true, saved }), true)
-    is(await b.load('s'), 'text')
-    await a.touch(['s'], ttl)
-    is(await a.send('b', 'a', ['one', 'two'], 10), 'taken')
-    equal(await b.take('b', 1), ['one'])
-    equal(await a.takeBack('b', 'a'), ['two'])
-    is(await a.publish('news'), 1)
-    is((await b.news(0)).last, 1)
-    await a.placeLog('log', 'a', ttl)
-    is(await b.placeOfLog('log'), 'a')
-    const stream = { session: 's', stream: 'x' }
-    is(await a.append(stream, [{ number: 1, text: 'one' }], { maxEntries: 10, ttl }), true)
-    equal(await b.closeStream(stream), [{ number: 1, text: 'one' }])
-    await a.dropStream(stream)
-    is(await a.delete('a', 's', epoch), true)
-    await a.release('a', 'unknown', 1)
-    await b.leave('b')
-  },
-)
+redisTest(test, 'a user with the documented rights is enough, also on Redis Cluster', async (t) => {
+  const server = await startRedis(t, { args: ['--cluster-enabled', 'yes'] })
+  server.cli('CLUSTER', 'ADDSLOTSRANGE', '0', '16383')
+  await eventually(
+    () => server.cli('CLUSTER', 'INFO').some((line) => line.startsWith('cluster_state:ok')),
+    10_000,
+  )
+  const rights = ['+@read', '+@write', '+@scripting', '+@pubsub', '+@connection', '+info', '+time']
+  server.cli(
+    'ACL',
+    'SETUSER',
+    'mcp',
+    'on',
+    '>secret',
+    '~{caduceus:tests}:*',
+    '&{caduceus:tests}:*',
+    ...rights,
+  )
+  const [a, b] = await nodes(t, server, { username: 'mcp', password: 'secret' })
+  const epoch = epochOf(await a.claim(claim('a', 's', { client: 'somebody' })))
+  const saved = { text: 'text', version: 1, ttl }
+  is(await a.save('a', 's', epoch, saved), true)
+  is(await a.reclaim(claim('a', 's'), { epoch, mayRestore: true, saved }), true)
+  is(await b.load('s'), 'text')
+  await a.touch(['s'], ttl)
+  is(await a.send('b', 'a', ['one', 'two'], 10), 'taken')
+  equal(await b.take('b', 1), ['one'])
+  equal(await a.takeBack('b', 'a'), ['two'])
+  is(await a.publish('news'), 1)
+  is((await b.news(0)).last, 1)
+  await a.placeLog('log', 'a', ttl)
+  is(await b.placeOfLog('log'), 'a')
+  const stream = { session: 's', stream: 'x' }
+  is(await a.append(stream, [{ number: 1, text: 'one' }], { maxEntries: 10, ttl }), true)
+  equal(await b.closeStream(stream), [{ number: 1, text: 'one' }])
+  await a.dropStream(stream)
+  is(await a.delete('a', 's', epoch), true)
+  await a.release('a', 'unknown', 1)
+  await b.leave('b')
+})
 
-test('options are judged, and no secret is shown', () => {
+test('Redis options are checked without showing secrets', () => {
   const url = 'redis://user:hidden@10.0.0.5:7000'
   const engine = redis({ url, keys: ['k'.repeat(32)], lease: 4_000, maxInbox: 7 })
   is(engine.name, 'redis 10.0.0.5:7000')

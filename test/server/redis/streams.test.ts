@@ -13,74 +13,62 @@ import { RawClient } from '../_client.js'
 const test = suite('event streams of nodes on Redis', { timeout: 40_000 })
 const program = fileURLToPath(new URL('./_stream-program.js', import.meta.url))
 
-redisTest(
-  test,
-  'a long call goes on wherever its client comes back to: nothing is lost, repeated or out of order',
-  async (t) => {
-    const { nodes, sessionId } = await startNodes(t)
-    const seen = new Seen()
-    let reading = await steps(t, nodes[0] as Node, sessionId, { count: 60, every: 20 })
-    for (let turn = 1; !(await seen.read(reading, 9)); turn += 1) {
-      reading.cut()
-      reading = await resume(t, nodes[turn % 3] as Node, sessionId, seen.lastId)
-      is(reading.status, 200)
-    }
-    equal(seen.progress, upTo(60))
-    is(seen.text, '60 steps')
-  },
-)
+redisTest(test, 'a long call resumes on any node without loss, repetition or disorder', async (t) => {
+  const { nodes, sessionId } = await startNodes(t)
+  const seen = new Seen()
+  let reading = await steps(t, nodes[0] as Node, sessionId, { count: 60, every: 20 })
+  for (let turn = 1; !(await seen.read(reading, 9)); turn += 1) {
+    reading.cut()
+    reading = await resume(t, nodes[turn % 3] as Node, sessionId, seen.lastId)
+    is(reading.status, 200)
+  }
+  equal(seen.progress, upTo(60))
+  is(seen.text, '60 steps')
+})
+
+redisTest(test, 'a client whose second node is killed resumes at a third', async (t) => {
+  const { nodes, sessionId } = await startNodes(t)
+  const [one, two, three] = nodes as [Node, Node, Node]
+  const seen = new Seen()
+  const first = await steps(t, one, sessionId, { count: 100, every: 20 })
+  await seen.read(first, 5)
+  first.cut()
+  const second = await resume(t, three, sessionId, seen.lastId)
+  await seen.read(second, 5)
+  await kill(three)
+  await seen.read(second)
+  const third = await resume(t, two, sessionId, seen.lastId)
+  await seen.read(third)
+  equal(seen.progress, upTo(100))
+  is(seen.text, '100 steps')
+})
+
+redisTest(test, 'a request whose node is killed gets a retryable error on every other node', async (t) => {
+  const { nodes, sessionId } = await startNodes(t)
+  const [one, two, three] = nodes as [Node, Node, Node]
+  const seen = new Seen()
+  const first = await steps(t, one, sessionId, { count: 1_000, every: 20 })
+  await seen.read(first, 10)
+  const [id] = seen.ids
+  await kill(one)
+  await seen.read(first)
+  const second = await resumeSoon(t, three, sessionId, seen.lastId)
+  await seen.read(second)
+  equal(seen.progress, upTo(seen.progress.length))
+  equal(seen.error, { code: -32603, data: { retryable: true } })
+  // the same once more from the start, elsewhere
+  const again = new Seen()
+  await again.read(await resumeSoon(t, two, sessionId, String(id)))
+  // but for what the dead node had sent, and not written yet
+  const kept = again.progress.length
+  ok(kept >= 5, `${kept} kept`)
+  equal([again.progress, again.error], [seen.progress.slice(1, kept + 1), seen.error])
+  is(again.ids.at(-1), seen.ids.at(-1))
+})
 
 redisTest(
   test,
-  'a client whose second node is killed goes on at a third one, as the first one lives',
-  async (t) => {
-    const { nodes, sessionId } = await startNodes(t)
-    const [one, two, three] = nodes as [Node, Node, Node]
-    const seen = new Seen()
-    const first = await steps(t, one, sessionId, { count: 100, every: 20 })
-    await seen.read(first, 5)
-    first.cut()
-    const second = await resume(t, three, sessionId, seen.lastId)
-    await seen.read(second, 5)
-    await kill(three)
-    await seen.read(second)
-    const third = await resume(t, two, sessionId, seen.lastId)
-    await seen.read(third)
-    equal(seen.progress, upTo(100))
-    is(seen.text, '100 steps')
-  },
-)
-
-redisTest(
-  test,
-  'a request whose node is killed is answered with an error that may be tried again, on each other node',
-  async (t) => {
-    const { nodes, sessionId } = await startNodes(t)
-    const [one, two, three] = nodes as [Node, Node, Node]
-    const seen = new Seen()
-    const first = await steps(t, one, sessionId, { count: 1_000, every: 20 })
-    await seen.read(first, 10)
-    const [id] = seen.ids
-    await kill(one)
-    await seen.read(first)
-    const second = await resumeSoon(t, three, sessionId, seen.lastId)
-    await seen.read(second)
-    equal(seen.progress, upTo(seen.progress.length))
-    equal(seen.error, { code: -32603, data: { retryable: true } })
-    // the same once more from the start, elsewhere
-    const again = new Seen()
-    await again.read(await resumeSoon(t, two, sessionId, String(id)))
-    // but for what the dead node had sent, and not written yet
-    const kept = again.progress.length
-    ok(kept >= 5, `${kept} kept`)
-    equal([again.progress, again.error], [seen.progress.slice(1, kept + 1), seen.error])
-    is(again.ids.at(-1), seen.ids.at(-1))
-  },
-)
-
-redisTest(
-  test,
-  'a GET stream goes on elsewhere when its node is killed, with what that was told last',
+  'a GET stream resumes elsewhere after a kill, with the last event of the session',
   async (t) => {
     const { nodes, sessionId } = await startNodes(t)
     const [one, two, three] = nodes as [Node, Node, Node]
@@ -117,7 +105,7 @@ redisTest(
   },
 )
 
-redisTest(test, 'ids of another session are refused, and so is an id that nobody gave', async (t) => {
+redisTest(test, 'event ids that are foreign or were never given are refused', async (t) => {
   const { nodes, sessionId } = await startNodes(t)
   const [one, two] = nodes as [Node, Node]
   const seen = new Seen()
@@ -132,7 +120,7 @@ redisTest(test, 'ids of another session are refused, and so is an id that nobody
   is((await resume(t, two, sessionId, seen.ids[0])).status, 200)
 })
 
-redisTest(test, 'what is kept in Redis is bounded by bytes, and gone with the session', async (t) => {
+redisTest(test, 'stream bytes in Redis are bounded and deleted with the session', async (t) => {
   const { nodes, sessionId, redis } = await startNodes(t, { maxEvents: 1_000, maxBytes: 20_000 })
   const [one, two] = nodes as [Node, Node]
   const seen = new Seen()

@@ -43,7 +43,7 @@ async function serve(
 }
 
 for (const era of ['handshake', 'modern'] as const) {
-  test(`${era}: a client sees what is declared, and calls methods of what it has declared itself`, async (t) => {
+  test(`${era}: a client sees declared extensions and calls methods of its own`, async (t) => {
     const client = startClient({
       transport: http(await serve(t)),
       era,
@@ -59,7 +59,7 @@ for (const era of ['handshake', 'modern'] as const) {
     assert.equal(found, ['tea'])
   })
 
-  test(`${era}: a client that has not declared it is refused before any code runs`, async (t) => {
+  test(`${era}: an undeclared extension is refused before any code runs`, async (t) => {
     const client = startClient({
       transport: http(await serve(t)),
       era,
@@ -77,7 +77,7 @@ for (const era of ['handshake', 'modern'] as const) {
 }
 
 for (const era of ['handshake', 'modern'] as const)
-  test(`${era}: a method tells its client of what it does, in order, before its answer`, async (t) => {
+  test(`${era}: a method notifies its client in order before its answer`, async (t) => {
     const methods = {
       'search/index': defineMethod({
         extension: search,
@@ -93,7 +93,7 @@ for (const era of ['handshake', 'modern'] as const)
     assert.equal(heard, [1, 2])
   })
 
-test('a notification of the protocol, or params without JSON, are the mistake of the author', async (t) => {
+test('a standard notification, or params outside of JSON, is a mistake of the author', async (t) => {
   const wrong: readonly (readonly [unknown, unknown])[] = [
     ...['notifications/progress', 'tools/list', 'notifications/message', '', 'indexed', '__proto__', 5].map(
       (name) => [name, {}] as const,
@@ -121,7 +121,7 @@ test('a notification of the protocol, or params without JSON, are the mistake of
   )
 })
 
-test('in 2026-07-28 the refusal is HTTP 400, and each request says anew what its client has', async (t) => {
+test('2026-07-28 refuses with 400, and each request declares its extensions', async (t) => {
   const { send } = await startStateless(t, parts)
   const refused = await send(posted('search/find', { text: 'a' }))
   assert.equal([refused.status, refused.messages[0]?.error?.code], [400, -32021])
@@ -144,7 +144,7 @@ test('in 2026-07-28 the refusal is HTTP 400, and each request says anew what its
 })
 
 for (const revision of ['2024-11-05', '2025-11-25'])
-  test(`${revision}: what is declared passes as a field that the revision does not know`, async (t) => {
+  test(`${revision}: declared extensions pass as an unknown field`, async (t) => {
     const { server } = await startParts(t, parts)
     const { RawClient } = await import('../_client.js')
     const client = new RawClient(t, server.url)
@@ -158,7 +158,7 @@ for (const revision of ['2024-11-05', '2025-11-25'])
     assert.equal(told?.capabilities.extensions, parts.extensions)
   })
 
-test('a session whose id holds its facts remembers the extensions of its client, however many settings they have', async (t) => {
+test('a self-contained session id keeps client extensions of any number of settings', async (t) => {
   const sessionIds = sealedIds({ keys: ['a secret of thirty-two characters'] })
   const long = { [search]: { words: 'x'.repeat(600) } }
   const url = await serve(t, { sessionIds })
@@ -167,12 +167,12 @@ test('a session whose id holds its facts remembers the extensions of its client,
   assert.equal((await client.request('search/find', { text: 'a' })).found, ['a'])
 })
 
-test('a method without an extension is for all, as before', async (t) => {
+test('a method without an extension is open to all clients', async (t) => {
   const { client } = await startParts(t, { methods: { 'acme/a': defineMethod({ run: () => ({ a: 1 }) }) } })
   assert.equal((await client.ask('acme/a')).result, { a: 1 })
 })
 
-test('wrong definitions name the field', () => {
+test('wrong extension definitions name the field', () => {
   const circle: { self?: unknown } = {}
   circle.self = circle
   const wrong: readonly (readonly [object, string])[] = [

@@ -28,7 +28,7 @@ for (const [level, first] of [
   [undefined, 1],
   ...levels.map((name, index) => [name, index] as const),
 ] as const) {
-  test(`with level ${level} a client is told of ${levels[first]} and above, on the stream of the call`, async (t) => {
+  test(`level ${level} sends ${levels[first]} and above on the stream of the call`, async (t) => {
     const client = await start(t, true)
     if (level !== undefined) assert.equal((await client.ask('logging/setLevel', { level })).result, {})
     const { messages } = await client.post({
@@ -69,7 +69,7 @@ test('a server that does not declare logging logs nothing', async (t) => {
   assert.is((await client.ask('logging/setLevel', { level: 'info' })).error?.code, -32601)
 })
 
-test('what is no progress is told to who says it, also when no client listens, and never sent', async (t) => {
+test('invalid progress throws in the handler, heard or not, and is never sent', async (t) => {
   const wrong: readonly (readonly unknown[])[] = [
     ['1'],
     [undefined],

@@ -32,7 +32,7 @@ test('a request before notifications/initialized is answered', async (t) => {
   assert.is(await client.text('count'), '1')
 })
 
-test('progress comes over the stream of its request, only when asked for, and only while it grows', async (t) => {
+test('progress uses the stream of its request, if requested, and only as it grows', async (t) => {
   const steps = defineTool({
     name: 'steps',
     run: (_args, ctx) =>
@@ -79,7 +79,7 @@ test('a cancelled call is aborted and not answered', async (t) => {
   assert.is(await client.text('count'), '1')
 })
 
-test('a call whose cancellation has overtaken it is not begun, and the next one is', async (t) => {
+test('a call overtaken by its cancellation is not begun', async (t) => {
   let begun = 0
   const counted = defineTool({ name: 'counted', run: () => String(++begun) })
   const server = await startTestServer(t, [counted])
@@ -91,7 +91,7 @@ test('a call whose cancellation has overtaken it is not begun, and the next one 
   assert.is((await client.call('counted', {}, 'late')).result?.content?.[0]?.text, '1')
 })
 
-test('a cancellation that comes after the answer costs the next request with this id nothing', async (t) => {
+test('a cancellation after the answer does not affect the next request of that id', async (t) => {
   const { tool, entered, aborted } = makeGate()
   const server = await startTestServer(t, [tool, count])
   const client = await new RawClient(t, server.url).open()
@@ -112,7 +112,7 @@ test('a cancellation that comes after the answer costs the next request with thi
   assert.is((await client.call('count', {}, 'gone')).result?.content?.[0]?.text, '4')
 })
 
-test('an id in flight is not taken twice, and 1 is not "1"', async (t) => {
+test('an id in flight is refused again, and 1 is not "1"', async (t) => {
   const { tool, entered, leave } = makeGate()
   const server = await startTestServer(t, [tool, count])
   const client = await new RawClient(t, server.url).open()
@@ -125,7 +125,7 @@ test('an id in flight is not taken twice, and 1 is not "1"', async (t) => {
   assert.equal((await first).result?.content, [{ type: 'text', text: 'left' }])
 })
 
-test('a session works on so many requests at once, and no more', async (t) => {
+test('a session runs a bounded number of requests at once', async (t) => {
   const { tool, entered, leave } = makeGate()
   const server = await startTestServer(t, [tool, count], { maxRequests: 1 })
   const [client, other] = await Promise.all([
@@ -142,7 +142,7 @@ test('a session works on so many requests at once, and no more', async (t) => {
   assert.is(await waiting, '1')
 })
 
-test('bad arguments are told all at once, with their paths, for the model to correct', async (t) => {
+test('all bad arguments are reported at once with paths, for the model', async (t) => {
   const book = defineTool({
     name: 'book',
     input: {
@@ -197,7 +197,7 @@ test('a Standard Schema checks and changes the arguments', async (t) => {
   assert.match(String((await client.call('shout', {})).result?.content?.[0]?.text), /- word: must be a word$/)
 })
 
-test('what the client asks for and we do not have is refused by its JSON-RPC code', async (t) => {
+test('an unsupported request is refused by its JSON-RPC code', async (t) => {
   const server = await startTestServer(t, [echo])
   const client = await new RawClient(t, server.url).open()
   const cases: [string, object | undefined, number, RegExp][] = [

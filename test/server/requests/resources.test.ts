@@ -24,7 +24,7 @@ const file = defineResourceTemplate({
   complete: { path: (value, chosen) => [`${value}1`, `${value}2`, JSON.stringify(chosen)] },
 })
 
-test('resources and templates are listed with what is known of them', async (t) => {
+test('resources and templates are listed with their metadata', async (t) => {
   const { client } = await startParts(t, { resources: [readme], resourceTemplates: [file] })
   assert.equal((await client.ask('resources/list')).result, {
     resources: [
@@ -43,7 +43,7 @@ test('resources and templates are listed with what is known of them', async (t) 
   })
 })
 
-test('what a resource reads becomes contents with its uri and type', async (t) => {
+test('the value of a resource becomes contents with uri and type', async (t) => {
   const whole = {
     contents: [
       { uri: 'other:1', text: 'one' },
@@ -74,7 +74,7 @@ test('what a resource reads becomes contents with its uri and type', async (t) =
   ])
 })
 
-test('a resource that is not there is refused, and one that throws costs its request only', async (t) => {
+test('a missing resource is refused, and a throwing one fails its request only', async (t) => {
   const bad = defineResource({ uri: 'x:bad', name: 'bad', read: () => 7 as never })
   const crash = defineResource({
     uri: 'x:crash',
@@ -107,7 +107,7 @@ test('a resource that is not there is refused, and one that throws costs its req
   assert.equal((await client.ask('ping')).result, {})
 })
 
-test('only sessions that subscribed hear that a resource changed, until they unsubscribe', async (t) => {
+test('only subscribed sessions hear that a resource changed, until they unsubscribe', async (t) => {
   const { server, client } = await startParts(t, { resources: [readme], resourceTemplates: [file] })
   const other = await new RawClient(t, server.url).open()
   const [stream, quiet] = await Promise.all([client.listen(), other.listen()])
@@ -131,7 +131,7 @@ test('only sessions that subscribed hear that a resource changed, until they uns
   assert.equal((await quiet.next()).params, { uri: 'files:///b' })
 })
 
-test('a subscriber without a stream hears of a change, once, when it has one', async (t) => {
+test('a subscriber without a stream gets a change once, on its next stream', async (t) => {
   const { server, client } = await startParts(t, { resources: [readme], resourceTemplates: [file] })
   for (const uri of ['docs:readme', 'files:///a']) {
     await client.ask('resources/subscribe', { uri })
@@ -145,7 +145,7 @@ test('a subscriber without a stream hears of a change, once, when it has one', a
   assert.is((await stream.next()).method, 'notifications/resources/list_changed')
 })
 
-test('a client that has not initialized hears of a change once it has', async (t) => {
+test('a client hears of a change once it has initialized', async (t) => {
   const { server, client } = await startParts(t, { resources: [readme] })
   const early = new RawClient(t, client.url.href)
   early.sessionId = String((await early.post(initialize())).headers['mcp-session-id'])

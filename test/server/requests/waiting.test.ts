@@ -50,7 +50,7 @@ async function untilWaiting(
   }
 }
 
-test('as many are at work as there may be, the rest begin in their order, and one too many is told to try again', async (t) => {
+test('requests beyond the limit wait in order, and one too many is told to retry', async (t) => {
   const { server, client, call, begun, end } = await start(t)
   const answers: Promise<unknown>[] = []
   for (const [place, as] of ['a', 'b', 'c', 'd', 'e'].entries()) {
@@ -81,7 +81,7 @@ test('as many are at work as there may be, the rest begin in their order, and on
   await Promise.all(answers)
 })
 
-test('one that waits is cancelled without ever having begun', async (t) => {
+test('a waiting request can be cancelled and never begins', async (t) => {
   const { server, client, call, begun, end } = await start(t)
   const answers = [call('a'), call('b')]
   await begun.next()
@@ -105,7 +105,7 @@ test('one that waits is cancelled without ever having begun', async (t) => {
   await Promise.all([...answers, last])
 })
 
-test('those that wait are told to try again when their session, or the whole group, goes down', async (t) => {
+test('waiting requests are told to retry when their session or the group ends', async (t) => {
   for (const part of ['session', 'tasks'] as const) {
     const { server, call, begun } = await start(t)
     const answers = ['a', 'b', 'c', 'd'].map((as) =>
@@ -126,7 +126,7 @@ test('those that wait are told to try again when their session, or the whole gro
   }
 })
 
-test('a group that goes down gives back the room of all that wait in it', async (t) => {
+test('an ending group frees the room of its waiting requests', async (t) => {
   const { server, client, call, begun } = await start(t)
   const holdings = server.registry.named<typeof holdingsActor>(namesOf('slow').holdings)
   const { waiting } = await holdings.call('share')
@@ -144,7 +144,7 @@ test('a group that goes down gives back the room of all that wait in it', async 
   }
 })
 
-test('the time of a call runs from its beginning, not while it waits', async (t) => {
+test('the timeout of a call starts when it begins, not while it waits', async (t) => {
   const { server, call, begun, end } = await start(t, { requestTimeout: 60_000 })
   const answers = ['a', 'b'].map(call)
   await begun.next()
@@ -159,7 +159,7 @@ test('the time of a call runs from its beginning, not while it waits', async (t)
   assert.is((await third).result?.content?.[0]?.text, 'c')
 })
 
-test('without sessions they wait, too; whoever goes away waits no more, and one too many is 503', async (t) => {
+test('without sessions requests wait too; a leaver waits no more; one too many is 503', async (t) => {
   const { client, begun, end } = await start(t)
   const agentless = (as: string) => {
     const { body, headers } = posted('tools/call', { name: 'work', arguments: { as } })
@@ -198,7 +198,7 @@ test('without sessions they wait, too; whoever goes away waits no more, and one 
   assert.ok(texts.length >= 4 && !texts.includes('gone'))
 })
 
-test('limits that are not whole are refused where they are written', async () => {
+test('limits that are no whole numbers are refused in the options', async () => {
   const definition = defineServer({ name: 'x', version: '1', tools: [] })
   for (const field of [
     'pageSize',
@@ -215,7 +215,7 @@ test('limits that are not whole are refused where they are written', async () =>
   }
 })
 
-test('a line keeps the order of each client, takes clients by turns, and bounds requests and bytes', () => {
+test('a queue keeps order per client, takes turns and bounds requests and bytes', () => {
   const all = { bytes: 0 }
   const line = new WaitingLine<string>(3, all)
   const request = (size: number) =>

@@ -43,7 +43,7 @@ test('every kind of content keeps its place', () => {
   ])
 })
 
-test('structured content is said as text where nothing else is', () => {
+test('structured content becomes text if there is no other content', () => {
   assert.equal(toolResult().structured({ n: 1 }).build(), {
     content: [{ type: 'text', text: '{"n":1}' }],
     structuredContent: { n: 1 },
@@ -52,7 +52,7 @@ test('structured content is said as text where nothing else is', () => {
   assert.is(toolResult().structured({ n: 1 }).text('one').build().content.length, 1)
 })
 
-test('a prompt is built message by message, and what a system says is said by the user', () => {
+test('a prompt is built message by message, and system text has the user role', () => {
   const built = promptResult('Weather Assistant')
     .system('Be helpful.')
     .user('Rain?')
@@ -96,7 +96,7 @@ test('a builder may be returned as it is', () => {
   assert.is(toPromptResult({ name: 'p', description: 'own' }, promptResult().user('hi')).description, 'own')
 })
 
-test('what cannot be said is refused where it is given', () => {
+test('an impossible content is refused in its builder', () => {
   const wrong = [
     () => toolResult().text(1 as never),
     () => toolResult().json(undefined),

@@ -44,7 +44,7 @@ const badTools: readonly (readonly [returned: unknown, where: string])[] = [
 ]
 
 for (const [returned, where] of badTools) {
-  test(`a tool does not send ${where.slice(1)}`, () => {
+  test(`a tool cannot send ${where.slice(1)}`, () => {
     assert.throws(
       () => toToolResult('x', returned),
       ({ code, message }: ServerError) =>
@@ -55,7 +55,7 @@ for (const [returned, where] of badTools) {
   })
 }
 
-test('prompts and resources do not either', () => {
+test('prompts and resources cannot send invalid content either', () => {
   const prompt = { name: 'p', description: undefined }
   const asked = { uri: 'a:b', mimeType: undefined }
   const isBad = (part: string) => (error: ServerError) =>
@@ -74,7 +74,7 @@ test('prompts and resources do not either', () => {
   assert.throws(() => toReadResult(asked, { mimeType: 'text/plain' }), isBad('.contents[0].text'))
 })
 
-test('whatever is right goes out as it is', () => {
+test('valid results are sent unchanged', () => {
   const blocks = [
     { ...text, annotations: { audience: ['user'], priority: 1, lastModified: '2025-01-12T15:00:58Z' } },
     image,
@@ -86,7 +86,7 @@ test('whatever is right goes out as it is', () => {
   assert.equal(toToolResult('x', blocks), { content: blocks })
 })
 
-test('suggestions and own answers are checked as well', async (t) => {
+test('completions and custom results are checked, too', async (t) => {
   const prompt = definePrompt({
     name: 'p',
     arguments: [{ name: 'a' }, { name: 'b' }],
@@ -114,7 +114,7 @@ test('suggestions and own answers are checked as well', async (t) => {
   assert.is((await client.call('x')).error, undefined)
 })
 
-test('a resource says in its definition when it changed, as a moment', () => {
+test('lastModified of a resource must be a moment', () => {
   const define = (lastModified: string) =>
     defineResource({ uri: 'a:b', name: 'a', annotations: { lastModified }, read: () => '' })
   assert.throws(() => define('yesterday'), /annotations\.lastModified: expected a moment such as/)

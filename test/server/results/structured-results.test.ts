@@ -18,7 +18,7 @@ const add = defineTool({
 const primes = defineTool({ name: 'primes', output: z.array(z.number()), run: () => [2, 3] })
 const nothing = defineTool({ name: 'nothing', output: { type: 'null' }, run: () => null })
 
-test('what a tool returns is shown, checked, and sent with its JSON as text', async (t) => {
+test('output is listed, checked and sent with its JSON as text', async (t) => {
   const { client } = await startParts(t, { tools: [add] })
   const { result: list } = await client.ask('tools/list')
   assert.equal((list?.tools?.[0] as { outputSchema?: object } | undefined)?.outputSchema, {
@@ -33,7 +33,7 @@ test('what a tool returns is shown, checked, and sent with its JSON as text', as
   assert.equal(result, { content: [{ type: 'text', text: '{"sum":3}' }], structuredContent: { sum: 3 } })
 })
 
-test('a value that does not fit is a crash of the call, and is not sent', async (t) => {
+test('a value that breaks the output schema is a crash, and is not sent', async (t) => {
   const wrong = defineTool({
     name: 'wrong',
     output: { sum: field.integer(), names: field.list(field.string()) },
@@ -57,7 +57,7 @@ test('a value that does not fit is a crash of the call, and is not sent', async 
   )
 })
 
-test('the message of such a crash stays inside', async (t) => {
+test('the message of an output crash is not sent', async (t) => {
   const wrong = defineTool({ name: 'wrong', output: { n: field.enum([1]) }, run: () => ({ n: 2 }) as never })
   const { client } = await startParts(t, { tools: [wrong] })
   assert.equal((await client.call('wrong')).result, {
@@ -66,7 +66,7 @@ test('the message of such a crash stays inside', async (t) => {
   })
 })
 
-test('a failure needs no value, and a whole result may have more than the value', async (t) => {
+test('an error result needs no value, and a full result may add content', async (t) => {
   const fails = defineTool({
     name: 'fails',
     output: { n: field.integer() },
@@ -113,7 +113,7 @@ test('a value is sent as its schema reads it', async (t) => {
   })
 })
 
-test('2026-07-28 is sent any JSON value, also null', async (t) => {
+test('2026-07-28 gets any JSON value, null included', async (t) => {
   const { send } = await startStateless(t, { tools: [primes, nothing] })
   const [list] = (await send(posted('tools/list'))).messages
   assert.equal(
@@ -132,7 +132,7 @@ test('2026-07-28 is sent any JSON value, also null', async (t) => {
 })
 
 for (const revision of ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05']) {
-  test(`${revision} is sent objects at most, and the text of what is none`, async (t) => {
+  test(`${revision} gets objects only, and other values as text`, async (t) => {
     const bare = defineTool({ name: 'bare', run: () => ({ content: [], structuredContent: [1] }) })
     const { server } = await startParts(t, { tools: [add, primes, bare] })
     const client = await new RawClient(t, server.url).open('old', revision)

@@ -4,7 +4,7 @@ import { suite } from '../../support/suite.js'
 
 const test = suite('cancellations that come early')
 
-test('one counts once, for 5 s, and for its very id', () => {
+test('an early cancellation counts once, for 5 s and its exact id', () => {
   const early = new EarlyCancellations()
   for (const id of [1, '2', 3]) early.add(id, 0)
   assert.equal(
@@ -15,7 +15,7 @@ test('one counts once, for 5 s, and for its very id', () => {
   assert.ok(early.take(3, 9_000), 'told again, it counts from then on')
 })
 
-test('a hundred are kept, the newest ones, and nothing that can be no id', () => {
+test('the newest hundred early cancellations are kept, valid ids only', () => {
   const early = new EarlyCancellations()
   for (let id = 0; id <= 100; id++) early.add(id, 0)
   assert.equal([early.take(0, 0), early.take(1, 0), early.take(100, 0)], [false, true, true])
@@ -24,7 +24,7 @@ test('a hundred are kept, the newest ones, and nothing that can be no id', () =>
   assert.not(early.take(long, 0))
 })
 
-test('what is cancelled again counts as new', () => {
+test('a repeated early cancellation counts as new', () => {
   const early = new EarlyCancellations()
   for (let id = 0; id < 100; id++) early.add(id, 0)
   early.add(0, 0)
@@ -32,7 +32,7 @@ test('what is cancelled again counts as new', () => {
   assert.equal([early.take(0, 0), early.take(1, 0)], [true, false])
 })
 
-test('what was answered among the last hundred is not cancelled later', () => {
+test('a cancellation after one of the last hundred answers is ignored', () => {
   const early = new EarlyCancellations()
   for (let id = 0; id <= 100; id++) early.noteAnswered(id)
   for (const id of [0, 1, 100, '1']) early.add(id, 0)

@@ -6,7 +6,7 @@ import { count, startTestServer } from '../_servers.js'
 
 const test = suite('sessions: one that ends while it is looked for')
 
-test('is not brought back by what had found it before', async (t) => {
+test('an ended session is not restored by an earlier lookup', async (t) => {
   const records = new Map<string, SessionRecord>()
   const held: (() => void)[] = []
   let holds = false
@@ -45,7 +45,7 @@ test('is not brought back by what had found it before', async (t) => {
   assert.is(records.size, 0, 'nothing of it is saved again')
 })
 
-test('is not brought back by a save that comes after', async (t) => {
+test('an ended session is not restored by a later save', async (t) => {
   const records = new Map<string, SessionRecord>()
   let go = (): void => {}
   const held = new Promise<void>((resolve) => {

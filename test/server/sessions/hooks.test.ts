@@ -69,7 +69,7 @@ test('init runs once before a session is opened, terminate once after DELETE', a
   assert.equal(heard, [])
 })
 
-test('init is given what the server was started with, as it is, also when a session is brought back', async (t) => {
+test('init gets the start arguments unchanged, also for a restored session', async (t) => {
   const database = { open: () => true }
   const heard: [restored: boolean, same: boolean][] = []
   const init: SessionHooks['init'] = (_, { restored, initArg }) =>
@@ -84,7 +84,7 @@ test('init is given what the server was started with, as it is, also when a sess
   ])
 })
 
-test('what nobody would be given, and no transport, are told at the start', async () => {
+test('start arguments without init, and no transport, are reported at start', async () => {
   const definition = defineServer({ name: 'test', version: '1.0.0', session: { terminate() {} } })
   for (const [options, field, text] of [
     [{ transport: serveHttp(), initArg: 1 }, 'initArg', /^initArg: .*no session\.init/],
@@ -101,7 +101,7 @@ test('what nobody would be given, and no transport, are told at the start', asyn
   }
 })
 
-test('what init keeps is there for the first call, and comes back with the session', async (t) => {
+test('values of init are there for the first call and restored', async (t) => {
   const server = await start(t, {
     async init(ctx, { restored }) {
       if (!restored) await ctx.update('count', () => 40)
@@ -113,7 +113,7 @@ test('what init keeps is there for the first call, and comes back with the sessi
   assert.is(await client.text('count'), '141')
 })
 
-test('a session that was not used ends with terminate', async (t) => {
+test('an unused session also runs terminate', async (t) => {
   const { hooks, next } = listen()
   const server = await start(t, hooks, { idleTimeout: 30 })
   await new RawClient(t, server.url).open('a')
@@ -121,7 +121,7 @@ test('a session that was not used ends with terminate', async (t) => {
 })
 
 for (const name of ['session', 'test/tasks', 'test/base', 'test/transport', 'test/sessions', 'test/group']) {
-  test(`after ${name} was killed a session is cleaned up before it is brought back`, async (t) => {
+  test(`after a kill of ${name} a session terminates before it is restored`, async (t) => {
     const { hooks, next, heard } = listen({
       async terminate({ session }, { type }) {
         await new Promise((resolve) => setImmediate(resolve))
@@ -139,7 +139,7 @@ for (const name of ['session', 'test/tasks', 'test/base', 'test/transport', 'tes
   })
 }
 
-test('a server that is stopped cleans up every session before stop resolves', async (t) => {
+test('a stopped server terminates every session before stop resolves', async (t) => {
   const { hooks, heard } = listen({
     async terminate({ session }) {
       await new Promise((resolve) => setTimeout(resolve, 20))
@@ -152,7 +152,7 @@ test('a server that is stopped cleans up every session before stop resolves', as
   assert.equal(heard.slice(3).sort(), ['terminate a', 'terminate b', 'terminate c'])
 })
 
-test('a terminate that never ends holds the stop of a server for its second, and is told', async (t) => {
+test('a hanging terminate delays the stop for one second and is reported', async (t) => {
   let aborted = 0
   const server = await start(t, {
     terminate: (ended) =>
@@ -169,7 +169,7 @@ test('a terminate that never ends holds the stop of a server for its second, and
   assert.is(aborted, 1)
 })
 
-test('hooks go on when what runs them is killed', async (t) => {
+test('hooks still work after their runner is killed', async (t) => {
   const { hooks, next } = listen()
   const server = await start(t, hooks)
   const client = await new RawClient(t, server.url).open('a')
@@ -186,7 +186,7 @@ test('hooks go on when what runs them is killed', async (t) => {
   assert.is(server.registry.whereis('test/hooks'), actor)
 })
 
-test('an init that throws refuses the session: McpError is told, anything else is not', async (t) => {
+test('a throwing init refuses the session, and only McpError is shown', async (t) => {
   const { hooks, heard } = listen({
     init({ session }) {
       if (session.client.name === 'told') throw new McpError(-32042, 'not today', { data: { why: 'closed' } })
@@ -217,7 +217,7 @@ for (const [what, thrown, told] of [
   ['a ToolError', new ToolError('closed'), /refused to initialize: closed \(-32603\)/],
   ['a bug', new Error('a secret'), /refused to initialize: Internal error \(-32603\)/],
 ] as const)
-  test(`a client that init refuses by ${what} is told so at once, and does not try again`, async (t) => {
+  test(`a client that init refuses by ${what} is told at once and does not retry`, async (t) => {
     let tries = 0
     const server = await start(t, {
       init() {
@@ -235,7 +235,7 @@ for (const [what, thrown, told] of [
     assert.not.match(message, 'secret')
   })
 
-test('a client that init puts off tries again', async (t) => {
+test('a client refused as retryable by init tries again', async (t) => {
   let tries = 0
   const server = await start(t, {
     init() {
@@ -249,7 +249,7 @@ test('a client that init puts off tries again', async (t) => {
   assert.is(tries, 3)
 })
 
-test('an init that refuses a session which is brought back leaves no process of it', async (t) => {
+test('an init that refuses a restored session leaves no process', async (t) => {
   const server = await start(t, {
     init(_, { restored }) {
       if (restored) throw new McpError(-32042, 'not again')
@@ -262,7 +262,7 @@ test('an init that refuses a session which is brought back leaves no process of 
   assert.equal(await server.sessions(), [])
 })
 
-test('hooks have nobody to ask or to tell, and a wrong level of a log is told all the same', async (t) => {
+test('hooks cannot ask or notify, and a bad log level still throws', async (t) => {
   let refused: unknown
   const logged: unknown[] = []
   const init = async (ctx: ToolContext): Promise<void> => {
@@ -280,7 +280,7 @@ test('hooks have nobody to ask or to tell, and a wrong level of a log is told al
   assert.equal(logged, [false, 'BAD_OPTION'])
 })
 
-test('an init that never ends is stopped at its time and refuses the session', async (t) => {
+test('a hanging init is aborted at its timeout and refuses the session', async (t) => {
   let aborted = false
   const server = await start(t, {
     timeout: 30,
@@ -302,7 +302,7 @@ for (const [body, filler] of [
   ['short', ''],
   ['long', 'x'.repeat(100_000)],
 ] as const)
-  test(`an init that fails when a session is brought back fails that request, and the next one tries again (${body} body)`, async (t) => {
+  test(`a failed init of a restored session fails that request only (${body} body)`, async (t) => {
     let failures = 1
     const server = await start(t, {
       init(_ctx, { restored }) {
@@ -317,7 +317,7 @@ for (const [body, filler] of [
     assert.is((await ask()).result?.content?.[0]?.text, '2')
   })
 
-test('messages that come while a session is brought back wait for its init', async (t) => {
+test('messages during a restore wait for init', async (t) => {
   let enter = (): void => {}
   let leave = (): void => {}
   const entered = new Promise<void>((resolve) => (enter = resolve))
@@ -344,7 +344,7 @@ test('messages that come while a session is brought back wait for its init', asy
   assert.ok(isReady)
 })
 
-test('on standard input the only session is cleaned up before the program ends', async (t) => {
+test('over stdio the session terminates before the program ends', async (t) => {
   const program = fileURLToPath(new URL('./_hooks-program.js', import.meta.url))
   const child = spawn(process.execPath, [program], { stdio: ['pipe', 'pipe', 'pipe'] })
   t.after(() => child.kill('SIGKILL'))

@@ -6,7 +6,7 @@ import { count, startTestServer } from '../_servers.js'
 
 const test = suite('sessions: a save that comes late')
 
-test('of an actor that has ended does not undo what the next one has saved', async (t) => {
+test('a late save of an ended actor does not undo the next one', async (t) => {
   const records = new Map<string, SessionRecord>()
   const held: (() => void)[] = []
   let holds = false

@@ -19,18 +19,18 @@ function phases(...sent: SessionEvent[]): string[] {
   return seen
 }
 
-test('a session is ready once the client has initialized, or once it is restored', () => {
+test('a session is ready once initialized or restored', () => {
   assert.equal(phases('initialized', 'closed'), ['initializing', 'ready', 'closed'])
   assert.equal(phases('restored', 'closed'), ['initializing', 'ready', 'closed'])
   assert.equal(phases('closed'), ['initializing', 'closed'])
 })
 
-test('an event that does not fit changes nothing', () => {
+test('an unexpected event changes no state', () => {
   assert.equal(phases('initialized', 'initialized', 'restored'), ['initializing', 'ready', 'ready', 'ready'])
   assert.equal(phases('closed', ...events), ['initializing', 'closed', 'closed', 'closed', 'closed'])
 })
 
-test('a session that is inspected goes the same way, whatever comes', async () => {
+test('an inspected session goes through the same states', async () => {
   for (const first of events)
     for (const second of events)
       for (const third of events) {
@@ -48,7 +48,7 @@ test('a session that is inspected goes the same way, whatever comes', async () =
       }
 })
 
-test('who inspects hears it later, and its throws stay with it', async () => {
+test('an inspector is called later, and its throws are contained', async () => {
   const warned = new Promise<string>((resolve) => process.once('warning', ({ message }) => resolve(message)))
   const heard: string[] = []
   const life = beginLife(

@@ -206,7 +206,7 @@ const ways: Way[] = [
 ]
 
 for (const { name, start, forgets = false, stays = false } of ways)
-  test(`what is owed: ${name}`, async (t) => {
+  test(`a moved session still delivers: ${name}`, async (t) => {
     const place = await start(t)
     const client = await new RawClient(t, place.url).open()
     await client.ask('resources/subscribe', { uri: 'news://wanted' })

@@ -25,7 +25,7 @@ const nobody = { transport: 'http', headers: {}, remoteAddress: undefined }
 
 const test = suite('server session parts')
 
-test('a session subscribes to a thousand resources, each once, and takes them back at its end', () => {
+test('a session has up to 1,000 unique subscriptions, released at its end', () => {
   const wanted: string[] = []
   const want = (uri: string) => {
     wanted.push(uri)
@@ -63,7 +63,7 @@ test('a memory store keeps the newest record of each session, up to its bound', 
   assert.is(store.load('a'), undefined)
 })
 
-test('a memory store takes the same version again, which counts as saved then', () => {
+test('a memory store accepts the same version again as a new save', () => {
   let now = 0
   const store = createMemoryStore({ idleTimeout: 100, now: () => now })
   store.save(record('a', 1))
@@ -109,7 +109,7 @@ test('options of a memory store that are none are refused by name, when it is ma
   createMemoryStore({ maxSessions: Number.POSITIVE_INFINITY, idleTimeout: Number.POSITIVE_INFINITY })
 })
 
-test('a value is swapped only by who has seen the last one', () => {
+test('a state value is swapped only against its latest version', () => {
   const state = new SessionState({ kept: [1], ['__proto__']: 'odd' })
   const seen = state.read('kept')
   assert.is(state.swap('kept', seen.version, [2]), undefined)
@@ -123,7 +123,7 @@ test('a value is swapped only by who has seen the last one', () => {
   ])
 })
 
-test('a state that another program has saved takes the place of all that was known', () => {
+test('a newer state of another program replaces the local one', () => {
   const state = new SessionState({ a: 1, b: 2 })
   const seen = state.read('b')
   state.adopt({ b: 3 })
@@ -131,7 +131,7 @@ test('a state that another program has saved takes the place of all that was kno
   assert.is(state.swap('b', seen.version, 4)?.value, 3, 'who has seen the old one is told')
 })
 
-test('the third crash within five seconds is one too many, and quiet sessions are forgotten', () => {
+test('a third crash within five seconds is too many, and quiet sessions are forgotten', () => {
   const limit = new RestoreLimit()
   assert.equal([limit.add('a', 0), limit.add('a', 1_000), limit.add('a', 5_000)], [true, true, false])
   assert.equal([limit.add('b', 0), limit.add('b', 1_000), limit.add('b', 5_001)], [true, true, true])
@@ -141,7 +141,7 @@ test('the third crash within five seconds is one too many, and quiet sessions ar
   assert.equal([limit.add('a', 80_000), limit.add('a', 80_000), limit.add('a', 80_000)], [true, true, false])
 })
 
-test('a message goes to the newest reader that takes it, and the oldest of too many is let go', () => {
+test('a message goes to the newest ready reader, and the oldest of too many is closed', () => {
   const heard: string[] = []
   const reader = (name: string, takes: boolean) => ({
     send: () => takes && heard.push(name) > 0,
@@ -160,7 +160,7 @@ test('a message goes to the newest reader that takes it, and the oldest of too m
   assert.equal([readers.size, heard], [16, ['b', 'a ended']])
 })
 
-test('a catalog writes a page out once for each revision, until a component comes or goes', () => {
+test('a catalog serializes a page once per revision, until components change', () => {
   const tools = ['a', 'b', 'c'].map((name) => defineTool({ name, title: name, run: () => name }))
   const definition = defineServer({ name: 'test', version: '1', tools })
   const catalog = new Catalog(definition, { pageSize: 2, revisions: allRevisions }, systemWorld)
@@ -188,7 +188,7 @@ test('a catalog writes a page out once for each revision, until a component come
   assert.is(catalog.tools.get('a'), undefined)
 })
 
-test('a catalog says which lists have changed, and only of declared ones', () => {
+test('a catalog reports changed lists, declared ones only', () => {
   const prompt = definePrompt({ name: 'p', get: () => 'x' })
   const definition = defineServer({ name: 'test', version: '1', tools: [], prompts: [] })
   const catalog = new Catalog(definition, { pageSize: 10, revisions: allRevisions }, systemWorld)

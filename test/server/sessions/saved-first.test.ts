@@ -44,7 +44,7 @@ function makeStore() {
   return { store, state, saves, words, nextSave: () => new Promise<void>((resolve) => arrived.push(resolve)) }
 }
 
-test('a change that could not be saved is told to nobody before it is', async (t) => {
+test('a change is visible only after it was saved', async (t) => {
   const { store, state, words } = makeStore()
   const server = await startTestServer(t, [append, read], { store })
   const client = await new RawClient(t, server.url).open()
@@ -58,7 +58,7 @@ test('a change that could not be saved is told to nobody before it is', async (t
   assert.is(words(), 'ab')
 })
 
-test('a read that sees a change under way waits until it is saved', async (t) => {
+test('a read waits for the save of a pending change', async (t) => {
   const { store, state, saves, words, nextSave } = makeStore()
   const server = await startTestServer(t, [append, read], { store })
   const client = await new RawClient(t, server.url).open()
@@ -79,7 +79,7 @@ test('a read that sees a change under way waits until it is saved', async (t) =>
   assert.is(told, 'a, saved a')
 })
 
-test('what is saved costs a read nothing', async (t) => {
+test('a read of saved values does not wait', async (t) => {
   let saves = 0
   const { store } = makeStore()
   const counted: SessionStore = {

@@ -24,7 +24,7 @@ async function statusOf(client: RawClient): Promise<number> {
   return (await client.tell('notifications/initialized')).status
 }
 
-test('a server that never heard of a session goes on with it, with revision, client and capabilities', async (t) => {
+test('any server continues a sealed session with its revision and client facts', async (t) => {
   const [here, there] = [await startNode(t), await startNode(t)]
   const client = await new RawClient(t, here.url).open('wanderer')
   assert.is(await client.text('count'), '1')
@@ -40,7 +40,7 @@ test('a server that never heard of a session goes on with it, with revision, cli
   stream.close()
 })
 
-test('an id that was changed, is of another server, or is none at all is answered 404', async (t) => {
+test('a changed, foreign or malformed session id is 404', async (t) => {
   const server = await startNode(t)
   const client = await new RawClient(t, server.url).open()
   const id = String(client.sessionId)
@@ -63,7 +63,7 @@ test('an id that was changed, is of another server, or is none at all is answere
   assert.is(await client.text('count'), '1')
 })
 
-test('a session ends with its id, also while it is in use', async (t) => {
+test('a sealed session expires with its id, even while in use', async (t) => {
   let now = Date.now()
   const sessionIds = sealedIds({ keys, maxAge: 1_000, now: () => now })
   const server = await startNode(t, undefined, sessionIds)
@@ -90,7 +90,7 @@ test('DELETE ends a sealed session in the program it was sent to', async (t) => 
   assert.is(await statusOf(elsewhere(t, client, server.url)), 404)
 })
 
-test('DELETE is kept in the store, also for a session that nobody had kept there', async (t) => {
+test('DELETE is stored, also for a session never saved', async (t) => {
   const folder = makeFolder(t)
   const here = await startNode(t, createFileStore({ folder }))
   const other = await startNode(t)
@@ -123,7 +123,7 @@ test('the third crash within five seconds ends a sealed session as well', async 
   assert.is(await statusOf(client), 404)
 })
 
-test('a session that was idle here comes back with its values from the store', async (t) => {
+test('an idle session is restored with values from the store', async (t) => {
   const store = createFileStore({ folder: makeFolder(t) })
   const sessionIds = sealedIds({ keys })
   const server = await startTestServer(t, [count], { store, sessionIds, idleTimeout: 30 })
@@ -135,7 +135,7 @@ test('a session that was idle here comes back with its values from the store', a
   assert.is(await client.text('count'), '2')
 })
 
-test('servers that share a store take turns in a session, one message after the other', async (t) => {
+test('servers that share a store alternate in a session by message', async (t) => {
   const folder = makeFolder(t)
   const nodes = await Promise.all(
     [0, 1, 2].map(() => startNode(t, createFileStore({ folder, shared: true }))),
@@ -150,7 +150,7 @@ test('servers that share a store take turns in a session, one message after the 
   for (const node of nodes) assert.equal(await node.sessions(), [])
 })
 
-test('what is no sealedIds is refused by name', async (t) => {
+test('a wrong sealedIds is refused by name', async (t) => {
   for (const sessionIds of ['sealed', { keys }, () => 'id', null]) {
     const starting = startTestServer(t, [count], { sessionIds: sessionIds as unknown as SealedIds })
     const error = await starting.then(

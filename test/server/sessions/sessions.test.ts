@@ -5,7 +5,7 @@ import { count, echo, startTestServer } from '../_servers.js'
 
 const test = suite('server sessions')
 
-test('initialize opens a session and answers with the revision, the server and its instructions', async (t) => {
+test('initialize opens a session and answers revision, server and instructions', async (t) => {
   const server = await startTestServer(t, [count])
   const client = new RawClient(t, server.url)
   const { status, headers, messages } = await client.post(initialize())
@@ -25,7 +25,7 @@ test('initialize opens a session and answers with the revision, the server and i
   ])
 })
 
-test('three sessions count for themselves', async (t) => {
+test('three sessions count separately', async (t) => {
   const server = await startTestServer(t, [count, echo])
   const clients = await Promise.all(['a', 'b', 'c'].map((name) => new RawClient(t, server.url).open(name)))
   for (const [i, client] of clients.entries()) for (let n = 0; n <= i; n++) await client.text('count')

@@ -16,7 +16,7 @@ async function opened(t: TestContext, server: Started): Promise<{ status: number
   return { status, client }
 }
 
-test('where a server is full, a session whose client says nothing makes room, the oldest first', async (t) => {
+test('a full server evicts the longest silent session to make room', async (t) => {
   const server = await startTestServer(t, [count], { maxSessions: 3 })
   const used = await new RawClient(t, server.url).open()
   assert.is(await used.text('count'), '1')
@@ -32,7 +32,7 @@ test('where a server is full, a session whose client says nothing makes room, th
   assert.is(await used.text('count'), '2')
 })
 
-test('a client has 30 s for its first word, and then the time of any session', async (t) => {
+test('a client has 30 s for its first message, then the idle time', async (t) => {
   const clock = createFakeClock()
   const server = await startTestServer(t, [count], { clock, idleTimeout: 600_000 })
   const [silent, spoken, reading] = [

@@ -74,7 +74,7 @@ for (const [revision, start] of Object.entries(ways)) {
     assert.equal([result?.resultType, result?.ttlMs], modern ? ['complete', 0] : [undefined, undefined])
   })
 
-  test(`${revision}: each folder can be read, and what is none is -32602`, async (t) => {
+  test(`${revision}: each folder can be read, and other paths are -32602`, async (t) => {
     const ask = await start(t)
     const read = async (uri: string) => {
       const { resources } = (await ask('resources/directory/read', { uri })).result as {
@@ -103,7 +103,7 @@ for (const [revision, start] of Object.entries(ways)) {
       assert.is((await ask('resources/directory/read', { uri })).error?.code, -32602, uri)
   })
 
-  test(`${revision}: what is not served is refused`, async (t) => {
+  test(`${revision}: an unknown skill is refused`, async (t) => {
     const ask = await start(t, false)
     for (const uri of [
       'skill://git-workflow',
@@ -165,7 +165,7 @@ test('a server without skills does not know the methods', async (t) => {
     assert.is((await client.ask(method, { uri: 'skill://a' })).error?.code, -32601)
 })
 
-test('an author may answer for skills of his own making', async (t) => {
+test('a custom handler may serve other skills', async (t) => {
   const entry = {
     uri: 'skill://daily/SKILL.md',
     frontmatter: { name: 'daily', description: 'x' },

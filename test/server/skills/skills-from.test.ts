@@ -45,7 +45,7 @@ test('each folder with a SKILL.md is a skill, with all its files', (t) => {
   }
 })
 
-test('a skill in another is a skill, and its files belong to both; a folder may be the skill itself', (t) => {
+test('a nested skill shares its files with the outer one; a folder may be a skill', (t) => {
   const files = {
     'outer/SKILL.md': skillText('outer'),
     'outer/inner/SKILL.md': skillText('inner'),
@@ -62,7 +62,7 @@ test('a skill in another is a skill, and its files belong to both; a folder may 
   }
 })
 
-test('what is no skill is refused, with the file', (t) => {
+test('an invalid skill is refused with its file', (t) => {
   const wrong: Readonly<Record<string, string | Uint8Array>> = {
     'no front matter': '# Title',
     'not UTF-8': Buffer.from([0x2d, 0xff, 0xfe]),
@@ -99,7 +99,7 @@ test(
   { timeout: 30_000 },
 )
 
-test('links stay inside the folder, and lead in no circle', (t) => {
+test('symbolic links must stay inside the folder and form no cycle', (t) => {
   const secret = folderOf(t, { 'secret.txt': 'secret', 'x/SKILL.md': skillText('x') })
   const folder = folderOf(t, { 'a/SKILL.md': skillText('a'), 'shared.md': 'for all' })
   symlinkSync(join(folder, 'shared.md'), join(folder, 'a', 'inside.md'))
@@ -120,7 +120,7 @@ test('links stay inside the folder, and lead in no circle', (t) => {
   }
 })
 
-test('a pipe is no file, and a file that cannot be read is named', (t) => {
+test('a pipe is refused, and an unreadable file is named', (t) => {
   if (process.platform === 'win32') return // has neither
   const folder = folderOf(t, { 'a/SKILL.md': skillText('a') })
   execFileSync('mkfifo', [join(folder, 'a', 'pipe')])
@@ -138,7 +138,7 @@ test('the files are served as they were when they were read', async (t) => {
   assert.is(await files.get('skill://a/SKILL.md')?.read({} as never), skillText('a'))
 })
 
-test('a server declares what it has; wrong definitions name the field', (t) => {
+test('a server declares its skills, and wrong ones name the field', (t) => {
   const skills = skillsFrom(folderOf(t, twoSkills), { directoryRead: true })
   const { declared, extensions, resources } = defineServer({ name: 's', version: '1', skills })
   assert.equal([declared.resources, declared.tools], [true, false])

@@ -50,7 +50,7 @@ const damages: { readonly [name: string]: (good: SessionRecord) => unknown } = {
 }
 
 for (const [name, damage] of Object.entries(damages))
-  test(`a stored record that no session can start from is 404 and is deleted: ${name}`, async (t) => {
+  test(`an unusable record is 404 and deleted: ${name}`, async (t) => {
     const { server, client, id, good, kept, exchange } = await start(t)
     const other = await new RawClient(t, server.url).open()
     await exchange(damage(good))
@@ -64,20 +64,20 @@ for (const [name, damage] of Object.entries(damages))
     assert.is(await other.text('count'), '1')
   })
 
-test('a store may answer null for a session that it does not have', async (t) => {
+test('a store may answer null for an unknown session', async (t) => {
   const { client, exchange } = await start(t)
   await exchange(null)
   assert.is((await client.post(ping)).status, 404)
 })
 
-test('a record of a revision that is not served is 404, and stays for a program that serves it', async (t) => {
+test('a record of an unserved revision is 404 and stays for a program that serves it', async (t) => {
   const { client, id, good, kept, exchange } = await start(t)
   await exchange({ ...good, revision: '2099-01-01' })
   assert.is((await client.post(ping, { 'mcp-protocol-version': '2025-03-26' })).status, 404)
   assert.is(kept.has(id), true)
 })
 
-test('a sealed id whose stored record is damaged goes on as if nothing had been stored', async (t) => {
+test('a sealed session with a damaged record continues as if nothing was stored', async (t) => {
   const { store, kept } = looseStore()
   const server = await startTestServer(t, [count], {
     store,
@@ -91,7 +91,7 @@ test('a sealed id whose stored record is damaged goes on as if nothing had been 
   assert.is(await client.text('count'), '2')
 })
 
-test('a store that cannot load costs requests of that session, each under its id, until it can', async (t) => {
+test('a store that cannot load fails requests of that session until it can', async (t) => {
   const { store } = looseStore()
   let isAway = false
   const load = (id: string) => {

@@ -43,7 +43,7 @@ const saving: readonly (readonly [code: string, ...steps: Step[]])[] = [
 ]
 
 for (const [code, ...steps] of saving)
-  test(`${code} at ${steps.join(' and ')}: the call that had to be saved fails, and nothing else`, async (t) => {
+  test(`${code} at ${steps.join(' and ')}: the call that saves fails, and nothing else`, async (t) => {
     const { disk, client, other, open, id, saved, killAll } = await start(t)
     disk.fail(code, ...steps)
     const { error } = await client.call('count')
@@ -64,7 +64,7 @@ for (const [code, ...steps] of saving)
   })
 
 for (const step of ['open the folder', 'fsync the folder'] as const)
-  test(`EIO at ${step}: nobody is told that a record is safe`, async (t) => {
+  test(`EIO at ${step}: a save is not reported as durable`, async (t) => {
     const { disk, client, saved } = await start(t)
     disk.fail('EIO', step)
     assert.is((await client.call('count')).error?.code, -32603)
@@ -90,7 +90,7 @@ for (const step of ['readdir', 'stat'] as const)
   })
 
 for (const step of ['open to read', 'read', 'close what was read'] as const)
-  test(`EIO at ${step}: a session that cannot be read now is not gone`, async (t) => {
+  test(`EIO at ${step}: an unreadable session is not treated as gone`, async (t) => {
     const { disk, client, other, killAll } = await start(t)
     await killAll()
     disk.fail('EIO', step)
@@ -101,7 +101,7 @@ for (const step of ['open to read', 'read', 'close what was read'] as const)
     assert.is(await other.text('count'), '2')
   })
 
-test('a session that cannot be opened for want of a disk is refused, and leaves nothing', async (t) => {
+test('a session that cannot be saved at its opening is refused and leaves nothing', async (t) => {
   const { disk, server, folder, open } = await start(t)
   disk.fail('ENOSPC', 'write')
   const refused = await open().catch((error: Error) => error)
@@ -112,7 +112,7 @@ test('a session that cannot be opened for want of a disk is refused, and leaves 
   assert.is(await (await open()).text('count'), '1')
 })
 
-test('whoever ends a session that cannot be deleted is told so, and may do it again', async (t) => {
+test('a failed DELETE is an error and can be repeated', async (t) => {
   const { disk, folder, client, other } = await start(t)
   const end = () => client.send('DELETE', undefined, client.headers())
   disk.fail('EIO', 'unlink')
@@ -124,7 +124,7 @@ test('whoever ends a session that cannot be deleted is told so, and may do it ag
   assert.is(await other.text('count'), '2')
 })
 
-test('a save that fails has left nothing by the time it says so', async (t) => {
+test('a failed save leaves no file once it rejects', async (t) => {
   const folder = makeFolder(t)
   const disk = failDisk(t, folder)
   disk.fail('ENOSPC', 'write')
@@ -138,7 +138,7 @@ test('a save that fails has left nothing by the time it says so', async (t) => {
   )
 })
 
-test('EIO at unlink: what cannot be forgotten now costs nothing, and goes with a later listing', async (t) => {
+test('EIO at unlink: a record that cannot be removed now goes with a later listing', async (t) => {
   const folder = makeFolder(t)
   const disk = failDisk(t, folder)
   let now = 1_000_000
@@ -158,7 +158,7 @@ test('EIO at unlink: what cannot be forgotten now costs nothing, and goes with a
   assert.is((await store.load('new'))?.version, 3)
 })
 
-test('what is only saved to be kept for longer costs no call', async (t) => {
+test('a keep-alive save fails no call', async (t) => {
   const clock = createFakeClock()
   const folder = makeFolder(t)
   const disk = failDisk(t, folder)
@@ -177,7 +177,7 @@ test('what is only saved to be kept for longer costs no call', async (t) => {
   assert.ok(disk.steps.slice(then).includes('rename'))
 })
 
-test('only a store that is durable waits for the disk, and all that is opened is closed', async (t) => {
+test('only a durable store waits for the disk, and all that is opened is closed', async (t) => {
   const folder = makeFolder(t)
   const disk = failDisk(t, folder)
   const took = async (durable: boolean | undefined) => {

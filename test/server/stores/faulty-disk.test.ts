@@ -19,7 +19,7 @@ async function runBelow(t: TestContext, limit: string, fault: string): Promise<u
   return JSON.parse(output) as unknown[]
 }
 
-test('a record that does not fit on the disk fails its save: what was there before stays whole, and nothing is left open or behind', async (t) => {
+test('a save beyond the file size limit fails, keeps the old record and leaks nothing', async (t) => {
   const told = await runBelow(t, 'ulimit -f 100', 'large')
   assert.equal(told, [
     ...Array.from({ length: 20 }, () => 'EFBIG'),
@@ -33,13 +33,13 @@ test('a record that does not fit on the disk fails its save: what was there befo
   ])
 })
 
-test('a moment without descriptors fails what needs one, and nothing after it', async (t) => {
+test('a lack of descriptors fails its own operations only', async (t) => {
   const told = await runBelow(t, 'ulimit -n 60', 'many')
   const failed = Array.from({ length: 6 }, () => 'EMFILE')
   assert.equal(told, [...failed, { n: 7 }, { n: 1 }, { n: 1 }, 2, 1])
 })
 
-test('what cannot be removed from the folder of a store costs it no knowledge of what is there', async (t) => {
+test('a file that cannot be removed does not hide the records of the store', async (t) => {
   const folder = makeFolder(t)
   const earlier = createFileStore({ folder })
   for (const id of ['a', 'b', 'c']) await earlier.save(makeRecord(id, 1))

@@ -12,7 +12,7 @@ import { makeFolder, makeRecord } from './_file-store.js'
 const test = suite('file store')
 const saving = fileURLToPath(new URL('../_saving-program.js', import.meta.url))
 
-test('another store on the folder finds what was saved, dates, maps and bytes as they were', async (t) => {
+test('a second store on the folder reads the saved dates, maps and bytes', async (t) => {
   const folder = makeFolder(t)
   const state = {
     at: new Date(5),
@@ -27,7 +27,7 @@ test('another store on the folder finds what was saved, dates, maps and bytes as
   assert.is(await createFileStore({ folder }).load('other'), undefined)
 })
 
-test('a folder that was cleared away is made again by the next save', async (t) => {
+test('a removed folder is created again by the next save', async (t) => {
   const folder = makeFolder(t)
   const store = createFileStore({ folder })
   await store.save(makeRecord('one', 1))
@@ -48,7 +48,7 @@ test('a deleted session is not found any more, and deleting it again is fine', a
   assert.equal(readdirSync(folder), [])
 })
 
-test('the folder is made for its owner alone, and so are the files, whatever their sessions are called', async (t) => {
+test('folder and files are for their owner only, whatever the session ids are', async (t) => {
   const folder = join(makeFolder(t), 'deep', 'down')
   const store = createFileStore({ folder })
   const ids = ['../../outside', '/etc/passwd', 'a/b', '.', '..', 'nul\0', 'CON', 'x'.repeat(5_000), 'é']
@@ -63,7 +63,7 @@ test('the folder is made for its owner alone, and so are the files, whatever the
   }
 })
 
-test('a torn, damaged or foreign file is no session, and is replaced by the next save', async (t) => {
+test('a torn, damaged or foreign file is ignored and overwritten', async (t) => {
   const folder = makeFolder(t)
   const store = createFileStore({ folder })
   await store.save(makeRecord('one', 2, { text: 'kept' }))
@@ -87,7 +87,7 @@ test('a torn, damaged or foreign file is no session, and is replaced by the next
   assert.is((await next.load(id))?.version, 1)
 })
 
-test('a damaged file is told of once, set aside, and gone after an idle time; its session is 404', async (t) => {
+test('a damaged file is reported once, set aside and removed; its session is 404', async (t) => {
   const folder = makeFolder(t)
   let now = Date.now()
   const options = { folder, idleTimeout: 60_000, now: () => now }
@@ -110,7 +110,7 @@ test('a damaged file is told of once, set aside, and gone after an idle time; it
   assert.equal([names.length, names.includes(`${file}.damaged`)], [1, false])
 })
 
-test('of saves that overlap the newest record stays', async (t) => {
+test('the newest of overlapping saves stays', async (t) => {
   const store = createFileStore({ folder: makeFolder(t) })
   await Promise.all([1, 5, 3, 2, 4].map((version) => store.save(makeRecord('one', version))))
   assert.is((await store.load('one'))?.version, 5)
@@ -118,7 +118,7 @@ test('of saves that overlap the newest record stays', async (t) => {
   assert.is((await store.load('one'))?.version, 5)
 })
 
-test('a save that is under way when a session is deleted does not bring it back', async (t) => {
+test('a save in progress does not restore a deleted session', async (t) => {
   const folder = makeFolder(t)
   const store = createFileStore({ folder })
   const saves = [store.save(makeRecord('one', 1)), store.save(makeRecord('one', 2))]
@@ -137,7 +137,7 @@ test('an older record than another program has saved is not written', async (t) 
   assert.equal([here.shared, createFileStore({ folder }).shared], [true, false])
 })
 
-test('a session that is saved again is not the next to be forgotten', async (t) => {
+test('saving a session again keeps it from being evicted next', async (t) => {
   const store = createFileStore({ folder: makeFolder(t), maxSessions: 2 })
   for (const [id, version] of [
     ['a', 1],
@@ -153,7 +153,7 @@ test('a session that is saved again is not the next to be forgotten', async (t) 
   )
 })
 
-test('of what was deleted nothing is known: a session of this id begins anew', async (t) => {
+test('a deleted id starts anew without its old state', async (t) => {
   const store = createFileStore({ folder: makeFolder(t) })
   await store.save(makeRecord('a', 5))
   await store.delete('a')
@@ -161,13 +161,13 @@ test('of what was deleted nothing is known: a session of this id begins anew', a
   assert.is((await store.load('a'))?.version, 1)
 })
 
-test('the same version again takes the place of the first', async (t) => {
+test('the same version saved again replaces the first', async (t) => {
   const store = createFileStore({ folder: makeFolder(t) })
   for (const n of [1, 2]) await store.save(makeRecord('a', 1, { n }))
   assert.equal((await store.load('a'))?.state, { n: 2 })
 })
 
-test('beyond its bound the session saved longest ago is forgotten, those of earlier programs first', async (t) => {
+test('at its bound the store forgets the oldest save, earlier programs first', async (t) => {
   const folder = makeFolder(t)
   let now = 1_000_000
   const options = { folder, maxSessions: 3, now: () => now++ }
@@ -184,7 +184,7 @@ test('beyond its bound the session saved longest ago is forgotten, those of earl
   assert.is(readdirSync(folder).length, 3)
 })
 
-test('what was not saved for the idle time is not found any more, and its file goes', async (t) => {
+test('a session not saved for the idle time is gone, and its file too', async (t) => {
   const folder = makeFolder(t)
   let now = 1_000_000
   const options = { folder, idleTimeout: 1_000, now: () => now }
@@ -203,7 +203,7 @@ test('what was not saved for the idle time is not found any more, and its file g
   assert.is((await next.load('new'))?.version, 1)
 })
 
-test('a session that was ended for good is kept until its id ends', async (t) => {
+test('the mark of an ended session stays until its id expires', async (t) => {
   const folder = makeFolder(t)
   let now = 1_000_000
   const store = createFileStore({ folder, idleTimeout: 1_000, now: () => now })
@@ -215,7 +215,7 @@ test('a session that was ended for good is kept until its id ends', async (t) =>
   assert.is(await store.load('one'), undefined)
 })
 
-test('files that a killed program had not finished are removed', async (t) => {
+test('unfinished files of a killed program are removed', async (t) => {
   const folder = makeFolder(t)
   const abandoned = join(folder, '.0b7e1d8e-53cf-4b55-9d7a-0b3d3a8e2f10.tmp')
   const fresh = join(folder, '.1b7e1d8e-53cf-4b55-9d7a-0b3d3a8e2f10.tmp')
@@ -286,14 +286,14 @@ test('wrong options are refused by name', (t) => {
   }
 })
 
-test('a durable store keeps what it was given as well', async (t) => {
+test('a durable store keeps sessions as well', async (t) => {
   const folder = makeFolder(t)
   await createFileStore({ folder, durable: true }).save(makeRecord('one', 1))
   assert.is((await createFileStore({ folder }).load('one'))?.version, 1)
 })
 
 test(
-  'a program killed while it saves leaves every session as it was last saved, or newer, and whole',
+  'a program killed during saves leaves each session whole, as last saved or newer',
   async (t) => {
     const folder = makeFolder(t)
     const saved = new Map<string, number>()

@@ -8,7 +8,7 @@ import { count, echo, startTestServer } from '../_servers.js'
 
 const test = suite('a store that does not answer')
 
-test('a call that has to be saved is answered with an error after 5 s, and the session goes on', async (t) => {
+test('a call whose save hangs fails after 5 s, and the session continues', async (t) => {
   const clock = createFakeClock()
   const saves = heard<'asked'>()
   const gone = { is: false }
@@ -34,7 +34,7 @@ test('a call that has to be saved is answered with an error after 5 s, and the s
 })
 
 for (const shared of [true, false])
-  test(`a store that is ${shared ? '' : 'not '}shared is told ${shared ? 'at once, and once,' : 'with the next save'} that a client is ready`, async (t) => {
+  test(`a ${shared ? '' : 'not '}shared store saves that a client is ready ${shared ? 'at once, and once,' : 'with the next save'}`, async (t) => {
     const saved: (true | undefined)[] = []
     const store: SessionStore = {
       shared,

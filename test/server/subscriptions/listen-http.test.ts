@@ -15,7 +15,7 @@ const envelope = {
   'io.modelcontextprotocol/clientCapabilities': {},
 }
 
-test('a stream begins with its acknowledgement, tells changes, and ends with a result when the server stops', async (t) => {
+test('a stream starts with its acknowledgement and ends with a result on stop', async (t) => {
   const server = await startTestServer(t, [count])
   const stream = await listen(t, server.url, { toolsListChanged: true }, 7)
   const tag = { 'io.modelcontextprotocol/subscriptionId': 7 }
@@ -45,7 +45,7 @@ test('a server stops at once when there is nothing but streams', async (t) => {
   await stream.ended
 })
 
-test('a client that goes makes room for another stream', async (t) => {
+test('a client that leaves frees its stream slot', async (t) => {
   const server = await startTestServer(t, [count], { maxListens: 1 })
   const first = await listen(t, server.url, {})
   await first.next()
@@ -57,7 +57,7 @@ test('a client that goes makes room for another stream', async (t) => {
   }
 })
 
-test('streams of sessions and streams of requests each hear of a change in their own way', async (t) => {
+test('session streams and request streams each hear of a change in their own form', async (t) => {
   const { server, client } = await startParts(t, { tools: [count] })
   const old = await client.listen()
   const modern = await listen(t, server.url, { toolsListChanged: true })
@@ -86,7 +86,7 @@ test('a stream has no progress and no logs of other requests', async (t) => {
   assert.is((await stream.next()).method, 'notifications/resources/updated')
 })
 
-test('a stream ends when the group is restarted, and a new one hears of what comes then', async (t) => {
+test('a group restart ends a stream, and a new one gets later changes', async (t) => {
   const server = await startTestServer(t, [count])
   const first = await listen(t, server.url, { toolsListChanged: true })
   await first.next()
@@ -97,7 +97,7 @@ test('a stream ends when the group is restarted, and a new one hears of what com
   assert.is((await second.next()).method, toolsChanged)
 })
 
-test('a reader that stops for a while is told of everything when it reads on, and nothing heaps up', async (t) => {
+test('a reader that pauses gets every change later, and nothing piles up', async (t) => {
   const last = defineResource({ uri: 'x:last', name: 'last', read: () => 'last' })
   const { server } = await startParts(t, { resources: [last] })
   const uris = Array.from({ length: 300 }, (_, n) => `x:${n}`.padEnd(8_192, '_'))

@@ -21,7 +21,7 @@ const subscriptionId = 'io.modelcontextprotocol/subscriptionId'
 const acknowledged = 'notifications/subscriptions/acknowledged'
 const page = defineResource({ uri: 'x:page', name: 'page', read: () => 'a page' })
 
-test('streams hear of components that come and go, and of resources, as their filters say', async (t) => {
+test('streams hear of components and resources as their filters say', async (t) => {
   const { server, listen } = await start(t)
   const tools = await listen({ toolsListChanged: true }, { id: 7 })
   const pages = await listen({ resourceSubscriptions: ['x:page'], resourcesListChanged: true }, { id: '7' })
@@ -46,7 +46,7 @@ test('streams hear of components that come and go, and of resources, as their fi
   assert.equal(tools.methods(), [acknowledged, 'notifications/tools/list_changed'])
 })
 
-test('what a server does not have is left out of the acknowledgement', async (t) => {
+test('capabilities the server lacks are left out of the acknowledgement', async (t) => {
   const { listen } = await start(t)
   const stream = await listen({ promptsListChanged: true, toolsListChanged: true })
   assert.equal(stream.first, {
@@ -56,7 +56,7 @@ test('what a server does not have is left out of the acknowledgement', async (t)
   })
 })
 
-test('a stream whose client has gone leaves no timer of what is known of it', async (t) => {
+test('an abandoned stream leaves no timer', async (t) => {
   const { listen, clock } = await start(t, { fake: true })
   const principal = {
     issuer: 'https://a.example',
@@ -72,7 +72,7 @@ test('a stream whose client has gone leaves no timer of what is known of it', as
   assert.is(clock.pending, before)
 })
 
-test('changes that come together are told together', async (t) => {
+test('simultaneous changes are sent together', async (t) => {
   const { server, listen, clock } = await start(t, { fake: true })
   const stream = await listen({ toolsListChanged: true })
   await server.addTool(echo)
@@ -86,7 +86,7 @@ test('changes that come together are told together', async (t) => {
   assert.is(stream.methods().length, 3)
 })
 
-test('a reader that is behind is tried again, and loses its stream when it stays behind', async (t) => {
+test('a stalled reader is retried and loses its stream if it stays stalled', async (t) => {
   const { server, listen, clock } = await start(t, { fake: true })
   const slow = await listen({ toolsListChanged: true })
   const gone = await listen({ toolsListChanged: true }, { id: 2 })
@@ -103,7 +103,7 @@ test('a reader that is behind is tried again, and loses its stream when it stays
   assert.equal(gone.methods(), [acknowledged])
 })
 
-test('a client that goes ends its stream, without an answer', async (t) => {
+test('a client that leaves ends its stream without an answer', async (t) => {
   const { server, listen } = await start(t)
   const leaving = await listen({ toolsListChanged: true })
   const staying = await listen({ toolsListChanged: true })
@@ -114,14 +114,14 @@ test('a client that goes ends its stream, without an answer', async (t) => {
   assert.equal(leaving.methods(), [acknowledged])
 })
 
-test('a client that has gone before its stream began gets nothing', async (t) => {
+test('a client that left before its stream began gets nothing', async (t) => {
   const { open } = await start(t)
   const stream = open({ toolsListChanged: true }, { gone: true })
   assert.equal(await stream.answer, { response: undefined, refused: false })
   assert.equal(stream.methods(), [])
 })
 
-test('a server that is being stopped ends its streams with their results', async (t) => {
+test('a stopping server ends streams with their results', async (t) => {
   const { listen, port } = await start(t)
   const streams = [await listen({ toolsListChanged: true }, { id: 7 }), await listen({}, { id: 'x' })]
   port().endSubscriptions?.()
@@ -138,7 +138,7 @@ test('a server that is being stopped ends its streams with their results', async
   }
 })
 
-test('a filter that is none is refused, and so is one that is too long', async (t) => {
+test('a malformed or too long filter is refused', async (t) => {
   const { open } = await start(t)
   const tooMany = Array.from({ length: 1_001 }, (_, n) => `a:${n}`)
   for (const filter of [undefined, 1, { toolsListChanged: 'yes' }, { resourceSubscriptions: tooMany }]) {
@@ -149,7 +149,7 @@ test('a filter that is none is refused, and so is one that is too long', async (
   }
 })
 
-test('a stream too many is refused until another has ended', async (t) => {
+test('a stream beyond the limit is refused until another ends', async (t) => {
   const { open, listen } = await start(t, { maxListens: 1 })
   const first = await listen({})
   const refused = await open({}).answer.catch((error) => error)
@@ -167,7 +167,7 @@ test('streams end with a retryable error when the base of the group crashes', as
   assert.equal(response !== undefined && 'error' in response && response.error.data, { retryable: true })
 })
 
-test('requests of streams and what is sent on them are told to subscribers', async (t) => {
+test('stream requests and their notifications emit events', async (t) => {
   const events = heard<string>()
   t.after(subscribeServer('request', ({ type, method }) => events.add(`${type} ${method}`)))
   t.after(subscribeServer('notification', ({ type, method }) => events.add(`${type} ${method}`)))

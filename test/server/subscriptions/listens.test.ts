@@ -14,7 +14,7 @@ const everything = {
 }
 const subscriptionId = 'io.modelcontextprotocol/subscriptionId'
 
-test('a stream begins with what is honoured of its filter, under its id in its own type', () => {
+test('a stream starts with the honoured filter, under its id in its own type', () => {
   const wanted = {
     toolsListChanged: true,
     promptsListChanged: true,
@@ -44,7 +44,7 @@ test('a stream begins with what is honoured of its filter, under its id in its o
   }
 })
 
-test('each stream is told what its filter names, once, tagged with its own id', () => {
+test('each stream gets what its filter names, once, with its id', () => {
   const { listens, open } = start()
   const tools = open({ toolsListChanged: true }, { id: 1 })
   const files = open({ resourcesListChanged: true, resourceSubscriptions: ['x:"ü"'] }, { id: 'two' })
@@ -71,7 +71,7 @@ test('each stream is told what its filter names, once, tagged with its own id', 
   assert.equal([listens.hasNews, listens.hasBehind], [false, false])
 })
 
-test('the text that goes out is that of the message', () => {
+test('the prebuilt text equals the encoded message', () => {
   const { listens, open } = start()
   const reader = open({ toolsListChanged: true, resourceSubscriptions: ['q:"\\'] }, { id: 'a"b' })
   listens.noteChanged('tools')
@@ -81,7 +81,7 @@ test('the text that goes out is that of the message', () => {
   for (const message of reader.sent) assert.equal(JSON.parse(textOf(message)), message)
 })
 
-test('what changes before the acknowledgement is out is told after it', () => {
+test('changes before the acknowledgement are sent after it', () => {
   const { listens, open } = start()
   const reader = open({ toolsListChanged: true }, { stalled: true })
   listens.noteChanged('tools')
@@ -95,7 +95,7 @@ test('what changes before the acknowledgement is out is told after it', () => {
   ])
 })
 
-test('a reader that is behind is told of each change once, however often it came', () => {
+test('a slow reader gets each change once, however often it came', () => {
   const { listens, open } = start()
   const reader = open({ toolsListChanged: true, resourceSubscriptions: ['a:'] })
   const other = open({ toolsListChanged: true })
@@ -119,7 +119,7 @@ test('a reader that is behind is told of each change once, however often it came
   assert.is(reader.methods().length, 4)
 })
 
-test('a stream whose reader stays behind for 30 s ends', () => {
+test('a stream whose reader stalls for 30 s ends', () => {
   const { listens, open, clock } = start()
   const reader = open({ toolsListChanged: true })
   reader.stalled = true
@@ -131,7 +131,7 @@ test('a stream whose reader stays behind for 30 s ends', () => {
   assert.equal([listens.retry(), reader.ends, listens.size], [false, [undefined], 0])
 })
 
-test('an outlet that throws costs its own stream only', () => {
+test('a throwing outlet ends its own stream only', () => {
   const { listens, open } = start()
   const broken = open({ toolsListChanged: true })
   const fine = open({ toolsListChanged: true })
@@ -142,7 +142,7 @@ test('an outlet that throws costs its own stream only', () => {
   assert.equal([broken.ends, fine.news().length, listens.size], [[problem], 1, 1])
 })
 
-test('a stream that was closed is told nothing any more, and does not end', () => {
+test('a closed stream gets nothing more and no end', () => {
   const { listens, open } = start()
   const reader = open({ toolsListChanged: true, resourceSubscriptions: ['a:'] })
   listens.noteChanged('tools')
@@ -154,7 +154,7 @@ test('a stream that was closed is told nothing any more, and does not end', () =
   assert.equal([reader.news(), reader.ends, listens.size], [[], [], 0])
 })
 
-test('nobody comes back to a reader that has left while it was behind', () => {
+test('a reader that left while stalled is not retried', () => {
   const { listens, open } = start()
   const reader = open({ toolsListChanged: true }, { stalled: true })
   assert.ok(listens.hasBehind)
@@ -162,7 +162,7 @@ test('nobody comes back to a reader that has left while it was behind', () => {
   assert.not(listens.hasBehind)
 })
 
-test('many streams are told a slice at a time', () => {
+test('many streams are notified in slices', () => {
   const { listens, open } = start()
   const readers = Array.from({ length: 40 }, () => open({ toolsListChanged: true }))
   listens.noteChanged('tools')
@@ -175,7 +175,7 @@ test('many streams are told a slice at a time', () => {
   ])
 })
 
-test('in the end every stream is told what it has not been told yet, and ends', () => {
+test('at the stop each stream gets its pending changes, then its end', () => {
   const { listens, open } = start()
   const readers = [open({ toolsListChanged: true }), open({ toolsListChanged: true }), open({})]
   listens.noteChanged('tools')
@@ -210,7 +210,7 @@ test('filters, connections and servers have limits', () => {
   assert.equal([codeOf(() => open({})), listens.size], ['EXCHANGE_LIMIT', 150])
 })
 
-test('all filters together have a limit, which what is closed does not count for', () => {
+test('filters have a total limit, which excludes closed streams', () => {
   const { open } = start()
   const long = { resourceSubscriptions: Array.from({ length: 1_000 }, (_, n) => `${n}`.padEnd(8_192, '_')) }
   const readers = [open(long), open(long)]

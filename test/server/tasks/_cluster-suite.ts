@@ -44,7 +44,7 @@ export function clusterTasksSuite(
     }
   }
 
-  test('a task is looked at, answered and cancelled at every node', async (t) => {
+  test('a task is read, answered and cancelled on every node', async (t) => {
     const { tool, begun, signals } = held()
     const { clients } = await start(t, Array(3).fill([asks, tool]))
     const [a, b, c] = clients
@@ -65,7 +65,7 @@ export function clusterTasksSuite(
     for (const client of clients) assert.is((await client.get('unknown')).error?.code, -32602)
   })
 
-  test('the end of a task is waited for at another node, which asks its client what it asks', async (t) => {
+  test('a task is awaited on another node, which relays its questions', async (t) => {
     const { tool, gate } = held()
     const { servers, clients } = await start(t, Array(2).fill([asks, tool]))
     const id = await clients[0].start('asks')
@@ -90,7 +90,7 @@ export function clusterTasksSuite(
     assert.is((await session.ask('tasks/get', { taskId: own })).result?.status, 'cancelled')
   })
 
-  test('a stream of changes tells of tasks of other nodes', async (t) => {
+  test('a stream of changes covers tasks of other nodes', async (t) => {
     const { clients } = await start(t, Array(2).fill([asks]))
     const [a, b] = clients
     const id = await a.start('asks')
@@ -110,7 +110,7 @@ export function clusterTasksSuite(
     stream.close()
   })
 
-  test('a list has the tasks of its client on all nodes, page by page, and nobody else’s', async (t) => {
+  test('a task list covers the tasks of its client on all nodes, by page', async (t) => {
     const transport = () => serveHttp({ authenticate: byName })
     const bench = await startBench(t)
     const definition = defineServer({ name: 'test', version: '1', tools: [greet] })
@@ -146,7 +146,7 @@ export function clusterTasksSuite(
     }
   })
 
-  test('the tasks of a node that is gone go on at another one, with their finished steps', async (t) => {
+  test('tasks of a dead node continue on another one with their finished steps', async (t) => {
     const bench = await startBench(t)
     const log: string[] = []
     const definitions = ['a', 'b', 'c'].map((node) =>
@@ -180,7 +180,7 @@ export function clusterTasksSuite(
     await eventually(() => bench.kept().every((key) => !key.includes(':w:')))
   })
 
-  test('the tasks of a node that is stopped go on at another one at once', async (t) => {
+  test('tasks of a stopped node continue on another one at once', async (t) => {
     const log: string[] = []
     const tools = ['a', 'b'].map((node) => [works(log, node)])
     const { servers, clients } = await start(t, tools, { drainTimeout: 1_000 })
@@ -196,7 +196,7 @@ export function clusterTasksSuite(
     assert.equal(log, ['a run', 'a first', 'b run', 'b second'])
   })
 
-  test('a step that runs when its node is stopped has the time that calls have', async (t) => {
+  test('a step on a stopping node has the drain time of calls', async (t) => {
     const log: string[] = []
     const runs = (node: string) =>
       defineTool({
@@ -220,7 +220,7 @@ export function clusterTasksSuite(
     assert.equal(log, ['a begins', 'a ends'])
   })
 
-  test('what is of a task is gone when its time is over, and tasks take no place of a session', async (t) => {
+  test('task records expire, and tasks do not count as sessions', async (t) => {
     const { tool, begun } = held()
     const options = { maxSessions: 1, tasks: { ttl: 1_500 } }
     const { bench, servers, clients } = await start(t, Array(2).fill([greet, tool]), options)

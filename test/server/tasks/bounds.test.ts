@@ -8,7 +8,7 @@ import { at, greet, held, ModernClient, startTasks } from './_tasks.js'
 
 const test = suite('bounds of tasks')
 
-test('beyond the limits a call is refused, and room comes back', async (t) => {
+test('task limits refuse calls until room returns', async (t) => {
   const { tool, gate } = held()
   const options = { http: { authenticate: byName }, tasks: { maxTasks: 3, maxTasksPerClient: 2 } }
   const { server } = await startTasks(t, [tool], options)
@@ -24,7 +24,7 @@ test('beyond the limits a call is refused, and room comes back', async (t) => {
   gate.resolve('')
 })
 
-test('a result that is too large to be kept is a failure, and a step that is rejects', async (t) => {
+test('an oversized result fails the task, and an oversized step rejects', async (t) => {
   const large = defineTool({ name: 'large', task: 'optional', run: () => 'x'.repeat(20_000) })
   const step = defineTool({
     name: 'step',
@@ -39,7 +39,7 @@ test('a result that is too large to be kept is a failure, and a step that is rej
   assert.is(at<{ text: string }[]>(done, 'result', 'content')[0]?.text, 'BAD_STATE')
 })
 
-test('a store that fails refuses new tasks, and tells no end that it has not kept', async (t) => {
+test('a failing store refuses tasks and reports no unsaved end', async (t) => {
   const clock = fakeClock()
   const memory = createMemoryTaskStore()
   let isBroken = false
@@ -64,7 +64,7 @@ test('a store that fails refuses new tasks, and tells no end that it has not kep
 })
 
 test(
-  'a thousand tasks at once are kept apart, and 64 waits of one session stop none of its requests',
+  'a thousand tasks stay separate, and 64 waits of a session block no request',
   async (t) => {
     const { tool, gate } = held()
     const { server } = await startTasks(t, [tool, greet], { http: { authenticate: byName } })
@@ -96,7 +96,7 @@ test(
   { timeout: 30_000 },
 )
 
-test('a cancel and an end that meet leave one of them, and nothing between', async (t) => {
+test('a cancel that races an end leaves exactly one outcome', async (t) => {
   const quick = defineTool({ name: 'quick', task: 'optional', run: async () => 'quick' })
   const { modern } = await startTasks(t, [quick])
   const ends = await Promise.all(

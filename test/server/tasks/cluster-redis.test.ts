@@ -41,7 +41,7 @@ async function startProgram(t: TestContext, ...args: readonly string[]) {
   return { child, exited, client: new ModernClient(t, String(line).trim()) }
 }
 
-redisTest(test, 'tasks of programs that are killed are finished by the rest, each step once', async (t) => {
+redisTest(test, 'tasks of killed programs are finished by others, steps once', async (t) => {
   const folder = makeFolder(t)
   const { url } = await startRedis(t)
   const nodes = await Promise.all(['a', 'b', 'c'].map((name) => startProgram(t, url, folder, name)))
@@ -77,7 +77,7 @@ redisTest(test, 'tasks of programs that are killed are finished by the rest, eac
   }
 })
 
-redisTest(test, 'a program that stood still writes nothing of what another one has taken', async (t) => {
+redisTest(test, 'a resumed program writes nothing of tasks that another took', async (t) => {
   const folder = makeFolder(t)
   const { url } = await startRedis(t)
   const nodes = await Promise.all(['a', 'b'].map((name) => startProgram(t, url, folder, name)))

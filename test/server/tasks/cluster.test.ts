@@ -16,7 +16,7 @@ clusterTasksSuite(test, () => {
   return { wayTo, kept }
 })
 
-test('a node that was cut off writes nothing of a task that another one has taken', async (t) => {
+test('a node cut off writes nothing of a task that another took', async (t) => {
   const { engine, wayTo } = startFake()
   const [mine, other] = [held(), held()]
   const definitions = [mine, other].map(({ tool }) =>
@@ -41,7 +41,7 @@ test('a node that was cut off writes nothing of a task that another one has take
 })
 
 for (const part of ['ledger', 'liveTasks', 'taskRuns', 'group'] as const)
-  test(`a crash of what keeps the tasks of a node costs none, at any node (${part})`, async (t) => {
+  test(`a crash of ${part} on any node loses no task`, async (t) => {
     const { wayTo } = startFake()
     const gate = held()
     const runs: string[] = []
@@ -68,7 +68,7 @@ for (const part of ['ledger', 'liveTasks', 'taskRuns', 'group'] as const)
     assert.equal(runs, part === 'group' ? ['step', 'run'] : ['step', 'run', 'run'])
   })
 
-test('an engine that is away costs no task: a step waits for it', async (t) => {
+test('an engine outage loses no task: a step waits for it', async (t) => {
   const { engine, wayTo } = startFake()
   const { tool, gate, begun } = held()
   const definition = defineServer({ name: 'test', version: '1', tools: [tool] })

@@ -30,7 +30,7 @@ function linesOf(folder: string): string[] {
   return readFileSync(join(folder, 'log.txt'), 'utf8').trim().split('\n')
 }
 
-test('with a file store all tasks go on in the next program, and every finished step was done once', async (t) => {
+test('with a file store tasks continue in the next program, finished steps once', async (t) => {
   const folder = makeFolder(t)
   const first = await startProgram(t, folder, 'tasks')
   const names = ['a', 'b', 'c', 'd', 'e']
@@ -64,7 +64,7 @@ test('with a file store all tasks go on in the next program, and every finished 
   for (const id of ids) assert.is((await third.client.get(id)).result?.status, 'completed')
 })
 
-test('a program that is killed in the middle of steps, again and again, does each of them once', async (t) => {
+test('a program killed during steps, again and again, runs each finished step once', async (t) => {
   const folder = makeFolder(t)
   let running = await startProgram(t, folder, 'tasks')
   const id = await running.client.start('steps')
@@ -81,7 +81,7 @@ test('a program that is killed in the middle of steps, again and again, does eac
   )
 })
 
-test('a task that is not to run twice has failed, with the reason', async (t) => {
+test('a task that must not rerun fails with the reason', async (t) => {
   const folder = makeFolder(t)
   const first = await startProgram(t, folder, 'tasks')
   const id = await first.client.start('careful')
@@ -93,7 +93,7 @@ test('a task that is not to run twice has failed, with the reason', async (t) =>
   assert.is((await second.client.get(other)).result?.status, 'working')
 })
 
-test('a task that kills its program is not begun for ever', async (t) => {
+test('a task that kills its program is given up after three starts', async (t) => {
   const folder = makeFolder(t)
   let running = await startProgram(t, folder, 'tasks')
   const id = await running.client.start('deadly')
@@ -110,7 +110,7 @@ test('a task that kills its program is not begun for ever', async (t) => {
   assert.is(linesOf(folder).length, 3)
 })
 
-test('tasks in memory are unknown after the program has ended', async (t) => {
+test('memory tasks are unknown after a restart', async (t) => {
   const folder = makeFolder(t)
   const first = await startProgram(t, folder)
   const id = await first.client.start('endless')

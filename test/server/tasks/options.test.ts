@@ -24,7 +24,7 @@ const record: TaskRecord = {
   asked: [],
 }
 
-test('a tool that needs a session is no task, and other words are refused', () => {
+test('a session tool cannot be a task, and other words are refused', () => {
   const define = (options: object) => () => defineTool({ name: 'x', run: () => 'x', ...options } as never)
   assert.throws(define({ task: 'optional', session: true }), /task: expected 'forbidden' with session: true/)
   assert.throws(define({ task: 'always' }), /task: expected 'forbidden' or 'optional' or 'required'/)
@@ -60,7 +60,7 @@ test('a file store keeps records, finds them again, and leaves what is damaged',
   assert.match(warned.join(), /unreadable \(EISDIR/)
 })
 
-test('a folder that cannot be made is refused', (t) => {
+test('an impossible task folder is refused', (t) => {
   const folder = makeFolder(t)
   writeFileSync(join(folder, 'file'), '')
   assert.throws(

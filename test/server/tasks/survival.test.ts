@@ -39,7 +39,7 @@ function stepping() {
 }
 
 for (const part of ['tasks', 'base', 'transport', 'sessions', 'group'] as const)
-  test(`a restart of the group costs no task, and begins none again (${part})`, async (t) => {
+  test(`a group restart loses and repeats no task (${part})`, async (t) => {
     const { tool, runs, begun, open } = stepping()
     const { server, modern } = await startTasks(t, [tool])
     const id = await modern.start('stepping')
@@ -52,7 +52,7 @@ for (const part of ['tasks', 'base', 'transport', 'sessions', 'group'] as const)
   })
 
 for (const part of ['ledger', 'liveTasks', 'taskRuns'] as const)
-  test(`a crash of what keeps the tasks has them go on, with their steps (${part})`, async (t) => {
+  test(`a crash of the task keepers continues tasks with their steps (${part})`, async (t) => {
     const { tool, runs, begun, open } = stepping()
     const { server, modern } = await startTasks(t, [tool, greet])
     const id = await modern.start('stepping')
@@ -68,7 +68,7 @@ for (const part of ['ledger', 'liveTasks', 'taskRuns'] as const)
     assert.is(at<{ text: string }[]>(done, 'result', 'content')[0]?.text, '1 step')
   })
 
-test('a crash of the actor of a task costs its neighbours nothing, and the task goes on', async (t) => {
+test('a crashed task actor affects no other task, and its task continues', async (t) => {
   const one = stepping()
   const { tool: other, gate } = held('other')
   const { server, modern } = await startTasks(t, [one.tool, other])
@@ -86,7 +86,7 @@ test('a crash of the actor of a task costs its neighbours nothing, and the task 
   assert.is(at<{ text: string }[]>(done, 'result', 'content')[0]?.text, 'unharmed')
 })
 
-test('a task outlives its session, and another session of the same principal finds it', async (t) => {
+test('another session of the same principal finds a task', async (t) => {
   const { tool, gate } = held()
   const { server } = await startTasks(t, [tool], { http: { authenticate: byName } })
   const open = (name: string) => {
@@ -108,7 +108,7 @@ test('a task outlives its session, and another session of the same principal fin
   assert.is((await waiting).result?.content?.[0]?.text, 'found')
 })
 
-test('to anybody but its principal a task is as unknown as one that never was', async (t) => {
+test('to other principals a task does not exist', async (t) => {
   const { server } = await startTasks(t, [asks], { http: { authenticate: byName } })
   const ada = new ModernClient(t, server.url, as('ada'))
   const id = await ada.start('asks')
@@ -140,7 +140,7 @@ test('to anybody but its principal a task is as unknown as one that never was', 
   assert.is((await anonymous.ask('tasks/list')).error?.code, -32601)
 })
 
-test('hostile ids and params are refused, and cost nothing', async (t) => {
+test('hostile task ids and params are refused', async (t) => {
   const { modern, session } = await startTasks(t, [greet])
   const ids = ['', '../../etc/passwd', '__proto__', 'x'.repeat(200), '\u0000', 'ü', 'constructor']
   for (const taskId of ids)
@@ -157,7 +157,7 @@ test('hostile ids and params are refused, and cost nothing', async (t) => {
   assert.is(at(long.result, 'task', 'ttl'), 24 * 3_600_000)
 })
 
-test('a task is deleted when its time is over, at work or not, and whoever waits is told', async (t) => {
+test('a task is deleted at its time limit, and its waiters are told', async (t) => {
   const clock = fakeClock()
   const { tool, signals, begun } = held()
   const { session, modern } = await startTasks(t, [tool, greet], { clock, tasks: { ttl: 120_000 } })
@@ -181,7 +181,7 @@ test('a task is deleted when its time is over, at work or not, and whoever waits
   assert.is((await modern.get(other)).error?.code, -32602)
 })
 
-test('a tool that takes too long has failed as it would in a call; its time stands still while it asks', async (t) => {
+test('a tool beyond its time fails its task; the time pauses during questions', async (t) => {
   const clock = fakeClock()
   const slow = defineTool({
     name: 'slow',
@@ -201,7 +201,7 @@ test('a tool that takes too long has failed as it would in a call; its time stan
   assert.is((await modern.get(asking)).result?.status, 'input_required')
 })
 
-test('an orderly stop keeps nobody waiting for a task that will go on, and has the next server finish it', async (t) => {
+test('an orderly stop waits for no durable task, and the next server finishes it', async (t) => {
   const { tool, begun, open } = stepping()
   const store = createMemoryTaskStore()
   const durable = { ...store, durable: true }
@@ -251,7 +251,7 @@ function twoSteps() {
   return { tool, log, begun, open }
 }
 
-test('a step that runs when the server is stopped ends first, and does not run again; no other begins', async (t) => {
+test('a step running at the stop ends first and is not repeated; no other starts', async (t) => {
   const { tool, log, begun, open } = twoSteps()
   const durable = { ...createMemoryTaskStore(), durable: true }
   const { server, modern } = await startTasks(t, [tool], { tasks: { store: durable }, drainTimeout: 60_000 })
@@ -268,7 +268,7 @@ test('a step that runs when the server is stopped ends first, and does not run a
   assert.equal(log, ['first begins', 'within', 'first ends', 'second'])
 })
 
-test('a step that takes longer than a stop may is cut, and runs again', async (t) => {
+test('a step longer than the stop is cut and runs again', async (t) => {
   const { tool, log, begun, open } = twoSteps()
   const durable = { ...createMemoryTaskStore(), durable: true }
   const { server, modern } = await startTasks(t, [tool], { tasks: { store: durable }, drainTimeout: 300 })
@@ -283,7 +283,7 @@ test('a step that takes longer than a stop may is cut, and runs again', async (t
   assert.equal(log.filter((line) => line === 'first begins').length, 2)
 })
 
-test('with a store in memory a stop gives tasks that are waited for the time that calls have', async (t) => {
+test('with a memory store a stop gives awaited tasks the drain time of calls', async (t) => {
   const { tool, gate, begun } = held()
   const { tool: endless, begun: also } = held('endless')
   const { server, session } = await startTasks(t, [tool, endless], { drainTimeout: 300 })
@@ -305,7 +305,7 @@ test('with a store in memory a stop gives tasks that are waited for the time tha
   await stopping
 })
 
-test('what a handler says of its progress is told to those who look, and to a request that waits', async (t) => {
+test('task progress reaches those who poll and the request that waits', async (t) => {
   const { tool, gate } = held()
   const busy = defineTool({
     name: 'busy',
@@ -326,7 +326,7 @@ test('what a handler says of its progress is told to those who look, and to a re
   assert.not('statusMessage' in (await modern.until(id, 'completed')))
 })
 
-test('a request that waits for a task waits on when the actor of the task has died', async (t) => {
+test('a waiting request survives the death of the task actor', async (t) => {
   const { tool, begun, open } = stepping()
   const { server, session } = await startTasks(t, [tool])
   const client = await session()
@@ -343,7 +343,7 @@ test('a request that waits for a task waits on when the actor of the task has di
   assert.is((await waiting).result?.content?.[0]?.text, '1 step')
 })
 
-test('a principal without the scopes of a tool hears nothing of what it has come to', async (t) => {
+test('a principal without the scopes cannot see the task result', async (t) => {
   const secret = defineTool({ name: 'secret', task: 'optional', scopes: ['read'], run: () => 'secret' })
   let scopes = ['read']
   const authenticate = () => ({ issuer: 'https://issuer.example', subject: 'ada', scopes })

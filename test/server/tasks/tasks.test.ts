@@ -8,7 +8,7 @@ import { asks, at, crashes, extension, fail, greet, held, ModernClient, plain, s
 const test = suite('tasks of both eras')
 const related = 'io.modelcontextprotocol/related-task'
 
-test('a call of 2026-07-28 becomes a task, whose outcome is told inline', async (t) => {
+test('a 2026-07-28 call becomes a task with an inline outcome', async (t) => {
   const { modern } = await startTasks(t, [greet])
   const { result } = await modern.call('greet', { name: 'Ada' })
   assert.is(result?.resultType, 'task')
@@ -23,7 +23,7 @@ test('a call of 2026-07-28 becomes a task, whose outcome is told inline', async 
   assert.is((done.result as { content: { text: string }[] }).content[0]?.text, 'hello Ada')
 })
 
-test('a call of 2025-11-25 becomes a task where its client asks for it, and its result is waited for', async (t) => {
+test('a 2025-11-25 call becomes a task on request, and its result is awaited', async (t) => {
   const { tool, gate } = held()
   const { session } = await startTasks(t, [tool])
   const client = await session()
@@ -39,7 +39,7 @@ test('a call of 2025-11-25 becomes a task where its client asks for it, and its 
   assert.is((await client.ask('tasks/get', { taskId })).result?.status, 'completed')
 })
 
-test('without the extension, or without task, an optional tool runs as any other, and a required one is refused', async (t) => {
+test('without the extension or task, an optional tool is a call, a required one fails', async (t) => {
   const { modern, session } = await startTasks(t, [greet, fail])
   modern.capabilities = {}
   assert.is((await modern.call('greet')).result?.content?.[0]?.text, 'hello nobody')
@@ -51,7 +51,7 @@ test('without the extension, or without task, an optional tool runs as any other
   assert.is((await client.call('fail')).error?.code, -32601)
 })
 
-test('a tool that does not run as a task is refused as one in 2025-11-25, and just runs in 2026-07-28', async (t) => {
+test('a tool without tasks refuses one in 2025-11-25 and just runs in 2026-07-28', async (t) => {
   const { modern, session } = await startTasks(t, [greet, plain])
   assert.is((await modern.call('plain')).result?.content?.[0]?.text, 'plain')
   const client = await session()
@@ -69,7 +69,7 @@ test('without tasks the server ignores the field, and knows none of the methods'
     assert.is((await modern.ask(method, { taskId: 'x' })).error?.code, -32601)
 })
 
-test('what is declared fits the revision: capabilities, and taskSupport of each tool', async (t) => {
+test('task declarations fit the revision, in capabilities and tools', async (t) => {
   const { server, modern, session } = await startTasks(t, [greet, fail, plain])
   const discovered = await modern.ask('server/discover')
   const capabilities = at<object>(discovered.result, 'capabilities')
@@ -97,7 +97,7 @@ test('what is declared fits the revision: capabilities, and taskSupport of each 
   assert.is((await old.ask('tasks/list')).error?.code, -32601)
 })
 
-test('a tool that failed is failed in 2025-11-25, and completed in 2026-07-28', async (t) => {
+test('an error result is failed in 2025-11-25, completed in 2026-07-28', async (t) => {
   const { modern, session } = await startTasks(t, [fail])
   const id = await modern.start('fail')
   const done = await modern.until(id, 'completed')
@@ -109,7 +109,7 @@ test('a tool that failed is failed in 2025-11-25, and completed in 2026-07-28', 
   assert.is((await client.ask('tasks/result', { taskId: id })).result?.isError, true)
 })
 
-test('a handler that crashes costs its task, whose result says so with the number of the report', async (t) => {
+test('a crashed handler fails its task, whose result names the report', async (t) => {
   const { logger, reports } = reportLog()
   const { modern, session } = await startTasks(t, [crashes, greet], { logger })
   const done = await modern.until(await modern.start('crashes'), 'completed')
@@ -123,7 +123,7 @@ test('a handler that crashes costs its task, whose result says so with the numbe
   await modern.until(await modern.start('greet'), 'completed')
 })
 
-test('a cancelled task stays so, whatever its handler does, and its signal is aborted', async (t) => {
+test('a cancelled task stays cancelled, and its signal is aborted', async (t) => {
   const { tool, gate, begun, signals } = held()
   const { modern, session } = await startTasks(t, [tool])
   const id = await modern.start('held')
@@ -142,7 +142,7 @@ test('a cancelled task stays so, whatever its handler does, and its signal is ab
   assert.ok(['completed', 'cancelled'].includes(String(again.result?.status ?? 'completed')))
 })
 
-test('in 2026-07-28 questions are told with the task, and answered one by one', async (t) => {
+test('2026-07-28 questions come with the task, answered one by one', async (t) => {
   const { modern } = await startTasks(t, [asks])
   const id = await modern.start('asks')
   const first = await modern.until(id, 'input_required')
@@ -168,7 +168,7 @@ test('in 2026-07-28 questions are told with the task, and answered one by one', 
   assert.is(late.result?.resultType, 'complete')
 })
 
-test('in 2025-11-25 questions are requests on the stream of tasks/result, and name their task', async (t) => {
+test('2025-11-25 task questions use the stream of tasks/result and name the task', async (t) => {
   const { session } = await startTasks(t, [asks])
   const client = await session()
   const { result } = await client.ask('tools/call', { name: 'asks', task: {} })
@@ -191,7 +191,7 @@ test('in 2025-11-25 questions are requests on the stream of tasks/result, and na
   assert.is(answer.result?.content?.[0]?.text, 'Ada Lovelace')
 })
 
-test('a stream of subscriptions/listen tells of tasks: as they are, and each change', async (t) => {
+test('subscriptions/listen sends the state of tasks and each change', async (t) => {
   const { modern, server } = await startTasks(t, [asks, greet])
   const id = await modern.start('asks')
   await modern.until(id, 'input_required')
@@ -227,7 +227,7 @@ test('a stream of subscriptions/listen tells of tasks: as they are, and each cha
   silent.close()
 })
 
-test('what a call has to know is asked before it becomes a task, once', async (t) => {
+test('questions before a call becomes a task are asked once', async (t) => {
   const runs: string[] = []
   const question = { message: 'Your name?', requestedSchema: { type: 'object' as const, properties: {} } }
   const tool = defineTool({
@@ -299,7 +299,7 @@ test(
   { timeout: 20_000 },
 )
 
-test('the GET stream of the session that began a task tells its status', async (t) => {
+test('the GET stream of its session gets the task status', async (t) => {
   const { session } = await startTasks(t, [asks])
   const client = await session()
   const stream = await client.listen()
@@ -315,7 +315,7 @@ test('the GET stream of the session that began a task tells its status', async (
   stream.close()
 })
 
-test('a tool that has to be a task is not added to a server without tasks', async (t) => {
+test('a required task tool cannot be added to a server without tasks', async (t) => {
   const { server } = await startTasks(t, [plain])
   const refused = await server.addTool(fail).catch((error: Error) => error)
   assert.match(String(refused), /tool "fail": task: this server has no tasks/)

@@ -11,7 +11,7 @@ import { resource, startAuthorizationServer } from './_authorization-server.js'
 
 const test = suite('auth', { timeout: 15_000 })
 
-test('without a token every road is 401, before the body is read, and says where to get one and for what', async (t) => {
+test('without a token every route is 401 before the body, with resource and scopes', async (t) => {
   const { client, issuer } = await startAuth(t, { scopes: ['mcp:use'] })
   const told = `Bearer scope="mcp:use", resource_metadata="${metadataUrl}"`
   const raw = client(undefined, 'no-such-session')
@@ -33,7 +33,7 @@ test('without a token every road is 401, before the body is read, and says where
   assert.equal(issuer.asked, [], 'nobody was asked about nothing')
 })
 
-test('a tool finds whose token it is, and never the token', async (t) => {
+test('a tool sees the principal of the token, and never the token', async (t) => {
   const { issuer, client } = await startAuth(t)
   const token = await issuer.issue({ scope: 'read write', exp: 4_000_000_000, team: 'blue' })
   const { principal, headers } = JSON.parse(await (await client(token).open()).text('whoami'))
@@ -67,7 +67,7 @@ test('a tool finds whose token it is, and never the token', async (t) => {
   assert.not.match(text, /authorization/)
 })
 
-test('a session is for issuer and subject: another token of theirs goes on, nobody else finds it', async (t) => {
+test('a session belongs to issuer and subject, whatever their token; others get 404', async (t) => {
   const { issuer, client } = await startAuth(t)
   const ada = await client(await issuer.issue()).open()
   const later = client(await issuer.issue({ client_id: 'other', scope: 'more' }), ada.sessionId)
@@ -78,7 +78,7 @@ test('a session is for issuer and subject: another token of theirs goes on, nobo
   assert.is((await unknown.tell('notifications/initialized')).status, 404)
 })
 
-test('a token without a scope that all requests take is 403; scopes stand for others where that is said', async (t) => {
+test('a token without a required scope is 403; a scope may imply others', async (t) => {
   const auth = { scopes: ['mcp:use'], impliedScopes: { admin: ['write'], write: ['mcp:use'] } }
   const { client, issuer } = await startAuth(t, auth)
   const [status, told] = await refusalOf(client(await issuer.issue({ scope: 'read' })))
@@ -88,7 +88,7 @@ test('a token without a scope that all requests take is 403; scopes stand for ot
   assert.equal(JSON.parse(await admin.text('whoami')).principal.scopes, ['admin', 'write', 'mcp:use'])
 })
 
-test('the metadata is at both places for everybody, and needs no token', async (t) => {
+test('the metadata is public at both well-known places', async (t) => {
   const { server, issuer } = await startAuth(t, {
     scopes: ['mcp:use'],
     metadata: { resource_name: 'The files' },
@@ -112,7 +112,7 @@ test('the metadata is at both places for everybody, and needs no token', async (
   assert.is((await fetch(new URL('/.well-known/oauth-protected-resource/other', server.url))).status, 404)
 })
 
-test('a client of 2025-03-26 that looks for the authorization server here is sent to it', async (t) => {
+test('a 2025-03-26 client looking for the authorization server is redirected', async (t) => {
   const { server, issuer } = await startAuth(t)
   const found = await fetch(new URL('/.well-known/oauth-authorization-server', server.url))
   assert.equal(await found.json(), { issuer: issuer.issuer, jwks_uri: `${issuer.issuer}/jwks` })
@@ -126,7 +126,7 @@ test('without auth nothing is published', async (t) => {
   assert.is((await fetch(new URL('/.well-known/oauth-protected-resource', server.url))).status, 404)
 })
 
-test('mounted in a web server: the framework publishes the metadata, Request and Response work too', async (t) => {
+test('mounted in a framework: the framework publishes the metadata', async (t) => {
   const issuer = await startAuthorizationServer(t)
   const mcp = mount({ auth: { resource, authorizationServers: [issuer.issuer] } })
   const definition = defineServer({ name: 'test', version: '1', tools: [whoami] })
@@ -156,7 +156,7 @@ test('mounted in a web server: the framework publishes the metadata, Request and
   assert.is(mount().metadata, undefined)
 })
 
-test('a listener on a server of yours publishes the metadata there and leaves all else alone', async (t) => {
+test('a listener on your own server publishes the metadata and nothing else', async (t) => {
   const host = createServer((_request, response) => response.writeHead(418).end())
   const { server } = await startAuth(t, {}, { server: host })
   const at = async (path: string) => (await fetch(new URL(path, server.url))).status

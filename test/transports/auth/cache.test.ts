@@ -17,7 +17,7 @@ function start(limits: { readonly cacheTime?: number; readonly maxCached?: numbe
   return { time, asked, find }
 }
 
-test('an answer is shared and kept for its time', async () => {
+test('a cached check is shared and kept for its time', async () => {
   const { time, asked, find } = start()
   assert.equal(await Promise.all([find('a'), find('a'), find('b')]), ['a 1', 'a 1', 'b 2'])
   time.now = 9
@@ -27,13 +27,13 @@ test('an answer is shared and kept for its time', async () => {
   assert.equal(asked, ['a', 'b', 'a'])
 })
 
-test('the oldest goes when there are too many', async () => {
+test('the cache of checks evicts the oldest', async () => {
   const { asked, find } = start()
   for (const token of ['a', 'b', 'c', 'c', 'b', 'a']) await find(token)
   assert.equal(asked, ['a', 'b', 'c', 'a'])
 })
 
-test('what went wrong is asked again, and with a time of 0 everything is', async () => {
+test('a failed check is not cached, and with a cache time of 0 nothing is', async () => {
   const { asked, find } = start()
   for (const _ of [1, 2]) assert.is(await find('bad').catch((error: Error) => error.message), 'bad')
   assert.equal(asked, ['bad', 'bad'])

@@ -25,7 +25,7 @@ async function start(t: TestContext, serve: (options: { auth: AuthOptions }) => 
   return { server, as }
 }
 
-test('WebSocket: a token opens the socket, and a tool finds whose it is', async (t) => {
+test('WebSocket: a token opens the socket, and tools see its principal', async (t) => {
   const { server, as } = await start(t, serveWebSocket)
   assert.is(await upgrade(server, {}), 401)
   assert.is(await upgrade(server, await as({ scope: 'use', exp: 1 })), 401)

@@ -7,7 +7,7 @@ import { startAuth } from './_auth.js'
 const test = suite('DPoP of auth with the proofs of oauth4webapi', { timeout: 15_000 })
 
 for (const algorithm of ['ES256', 'Ed25519', 'PS256'])
-  test(`${algorithm}: its proofs are taken, and it understands that a nonce is wanted`, async (t) => {
+  test(`${algorithm}: proofs are accepted, and a nonce demand is understood`, async (t) => {
     const port = await freePort()
     const resource = `http://127.0.0.1:${port}/mcp`
     const dpop = { required: true, nonceKeys: ['x'.repeat(32)] }

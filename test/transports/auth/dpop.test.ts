@@ -43,7 +43,7 @@ async function start(t: TestContext, auth: Partial<AuthOptions> = {}, http: Http
   return { ...setup, connect: setup.client, key, token, client, ask, headers }
 }
 
-test('a bound token comes with a proof for each request, and no handler sees either', async (t) => {
+test('a bound token needs a proof per request, and handlers see neither', async (t) => {
   const { client, headers } = await start(t)
   client.own = await headers()
   const answer = await client.post(initialize)
@@ -57,7 +57,7 @@ test('a bound token comes with a proof for each request, and no handler sees eit
   assert.ok((await client.send('DELETE', undefined, client.headers())).status < 300)
 })
 
-test('metadata and challenge say what proofs are taken', async (t) => {
+test('metadata and challenge name the accepted proof algorithms', async (t) => {
   const { ask, server } = await start(t, { dpop: { algorithms: ['ES256', 'EdDSA'] } })
   const { status, challenge } = await ask({})
   const where = `resource_metadata="${metadataUrl}"`
@@ -68,7 +68,7 @@ test('metadata and challenge say what proofs are taken', async (t) => {
   assert.is(found.dpop_bound_access_tokens_required, undefined)
 })
 
-test('all algorithms with a public key are taken, and each key once read is good again', async (t) => {
+test('every public key algorithm is accepted, repeatedly with a cached key', async (t) => {
   const { issuer, ask } = await start(t)
   for (const alg of ['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519', 'PS256', 'RS256']) {
     const key = await makeProofKey(alg)
@@ -125,7 +125,7 @@ const hostile: Record<string, [(key: Awaited<ReturnType<typeof makeProofKey>>) =
   'the digest of another token': [() => ({ claims: { ath: 'AAAA' } }), /ath/],
 }
 
-test('a proof that is not good is refused, and the client is told why', async (t) => {
+test('an invalid proof is refused with the reason', async (t) => {
   const { ask, headers, key } = await start(t)
   for (const [name, [change, why]] of Object.entries(hostile)) {
     // a change of the key is signed with the good one, as a thief cannot
@@ -137,7 +137,7 @@ test('a proof that is not good is refused, and the client is told why', async (t
   assert.is((await ask(await headers())).status, 200)
 })
 
-test('one header with one proof has to come, and no text makes the server fail', async (t) => {
+test('exactly one DPoP header with one proof is accepted', async (t) => {
   const { ask, headers, token } = await start(t)
   const { authorization, dpop } = await headers()
   const bad = [
@@ -164,7 +164,7 @@ test('one header with one proof has to come, and no text makes the server fail',
   assert.is((await ask({ authorization: 'DPoP', dpop })).status, 400)
 })
 
-test('a proof is good once, also when it comes twice at the same time', async (t) => {
+test('a proof is accepted once, also when sent twice concurrently', async (t) => {
   const { ask, headers, connect, issuer } = await start(t)
   const sent = await headers()
   const clients = Array.from({ length: 10 }, () => connect())
@@ -179,7 +179,7 @@ test('a proof is good once, also when it comes twice at the same time', async (t
   assert.is((await ask({ authorization: `DPoP ${token}`, dpop: proof })).status, 200)
 })
 
-test('a signature of another key is refused, and so is a stolen token with a key of the thief', async (t) => {
+test('a signature of another key is refused, also for a stolen token', async (t) => {
   const { ask, headers, token, issuer } = await start(t)
   const thief = await makeProofKey()
   const forged = await ask(await headers({ with: thief.privateKey }))
@@ -196,7 +196,7 @@ test('a signature of another key is refused, and so is a stolen token with a key
   }
 })
 
-test('a bound token is no bearer token, and a bearer token is not made good by a proof', async (t) => {
+test('a bound token is no bearer token, and a proof does not bind a bearer token', async (t) => {
   const { ask, headers, token, issuer } = await start(t)
   const { dpop } = await headers()
   const alone = await ask({ authorization: `Bearer ${token}` })
@@ -217,7 +217,7 @@ test('a bound token is no bearer token, and a bearer token is not made good by a
   }
 })
 
-test('a function of yours gets the key, and its principal is let in with that key alone', async (t) => {
+test('a custom check gets the key, and its principal needs that key', async (t) => {
   const keys: (string | undefined)[] = []
   let jkt: unknown
   const verify: AuthOptions['verify'] = (_token, { key }) => {
@@ -235,7 +235,7 @@ test('a function of yours gets the key, and its principal is let in with that ke
   assert.equal(keys, [key.jkt, undefined, key.jkt, undefined])
 })
 
-test('introspection: what the authorization server says of the key counts', async (t) => {
+test('introspection: the key binding named by the issuer counts', async (t) => {
   const first = await startAuth(t)
   const verify = introspection({
     issuer: first.issuer.issuer,
@@ -250,7 +250,7 @@ test('introspection: what the authorization server says of the key counts', asyn
   assert.is((await ask(await headers({}, 'free'))).status, 401)
 })
 
-test('scopes: the challenge is one for DPoP where a proof came', async (t) => {
+test('scopes: the challenge uses DPoP if a proof was sent', async (t) => {
   const { ask, headers } = await start(t, { scopes: ['files:read'] })
   const { status, challenge } = await ask(await headers())
   assert.is(status, 403)
@@ -269,7 +269,7 @@ test('required: bearer tokens are refused, and the metadata say so', async (t) =
   assert.is(found.dpop_bound_access_tokens_required, true)
 })
 
-test('nonces: without one of ours a proof is refused, and the answer brings it', async (t) => {
+test('nonces: a proof without our nonce is refused with a new one', async (t) => {
   const { ask, headers } = await start(t, { dpop: { nonceKeys: [secret] } })
   const first = await ask(await headers())
   assert.is(first.status, 401)
@@ -290,7 +290,7 @@ test('nonces: without one of ours a proof is refused, and the answer brings it',
     assert.match((await ask(await headers({ claims: { nonce: forged } }))).challenge, /use_dpop_nonce/)
 })
 
-test('nonces: all processes with the secret take them, and the one before it too', async (t) => {
+test('nonces: all processes with the secret accept new and previous ones', async (t) => {
   const old = 'the secret of before, of 32 characters'
   const [one, other, next] = [
     await start(t, { dpop: { nonceKeys: [old] } }),
@@ -302,7 +302,7 @@ test('nonces: all processes with the secret take them, and the one before it too
   assert.is((await other.ask(await other.headers({ claims: { nonce } }))).status, 401)
 })
 
-test('a page of an allowed origin may send proofs and read nonces', async (t) => {
+test('CORS lets an allowed origin send proofs and read nonces', async (t) => {
   const allowedOrigins = ['https://app.example']
   const { client, headers } = await start(
     t,
@@ -321,7 +321,7 @@ test('a page of an allowed origin may send proofs and read nonces', async (t) =>
   assert.match(String(refused.headers['access-control-expose-headers']), /DPoP-Nonce/)
 })
 
-test('a store that processes share decides, and what it throws is 500', async (t) => {
+test('a shared store decides on replays, and its throw is a 500', async (t) => {
   const noted: SeenProof[] = []
   const seen: DPoPOptions['seen'] = async (proof) => {
     noted.push(proof)

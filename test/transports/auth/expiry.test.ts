@@ -71,7 +71,7 @@ test('WebSocket: the socket is closed with 1008', async (t) => {
   assert.equal((await stays.messages.next(({ id }) => id === 'p')).result, {})
 })
 
-test('HTTP+SSE: the stream ends, unless its client goes on with a token that is good', async (t) => {
+test('HTTP+SSE: the stream ends, unless its client renews its token', async (t) => {
   const server = await start(t, serveSse({ authenticate, commentInterval: beat }))
   const openStream = () => fetch(String(server.url), { headers: short, signal: t.signal })
   const ends = await openStream()

@@ -15,7 +15,7 @@ import { startAuthorizationServer } from './_authorization-server.js'
 
 const test = suite('auth with the official client', { timeout: 15_000 })
 
-test('it understands the challenge, finds the metadata at both places, and calls with its token', async (t) => {
+test('a client reads the challenge, finds both metadata documents and calls', async (t) => {
   const issuer = await startAuthorizationServer(t)
   const host = createServer()
   await new Promise<void>((resolve) => host.listen(0, '127.0.0.1', resolve))

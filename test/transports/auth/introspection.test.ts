@@ -27,7 +27,7 @@ async function start(t: TestContext, options: Partial<IntrospectionOptions> = {}
   return { issuer, outcome }
 }
 
-test('whose a token is is asked of the authorization server, as this client', async (t) => {
+test('introspection asks the authorization server as this client', async (t) => {
   const { issuer, outcome } = await start(t)
   const claims = { sub: 'ada', aud: resource, scope: 'read write', client_id: 'app' }
   issuer.opaque.set('opaque-1', claims)
@@ -50,7 +50,7 @@ test('whose a token is is asked of the authorization server, as this client', as
   assert.is(Reflect.get(Object(await outcome('opaque-3')), 'expiresAt'), exp * 1_000)
 })
 
-test('an active token for another resource, of another issuer, of nobody, expired or bound is refused', async (t) => {
+test('a token for other resources, issuers or nobody, expired or bound, is refused', async (t) => {
   const { issuer, outcome } = await start(t)
   const good = { sub: 'ada', aud: resource }
   const bad = {
@@ -68,7 +68,7 @@ test('an active token for another resource, of another issuer, of nobody, expire
   }
 })
 
-test('an answer is good for a while, for all who ask at once, and within bounds', async (t) => {
+test('an introspection is cached for a time, shared and bounded', async (t) => {
   const { issuer, outcome } = await start(t, { maxCached: 2 })
   for (const n of [1, 2, 3]) issuer.opaque.set(`opaque-${n}`, { sub: `user ${n}`, aud: resource })
   await Promise.all([outcome('opaque-1'), outcome('opaque-1'), outcome('opaque-1')])
@@ -90,7 +90,7 @@ test('with a cache time of 0 a token that was revoked is refused at once', async
   assert.is(await outcome('opaque-1'), 'not active')
 })
 
-test('an authorization server that fails costs the request, and is asked again by the next', async (t) => {
+test('a failing authorization server fails the request and is asked again by the next', async (t) => {
   const { issuer, outcome } = await start(t)
   issuer.opaque.set('opaque-1', { sub: 'ada', aud: resource })
   issuer.broken = true
@@ -99,7 +99,7 @@ test('an authorization server that fails costs the request, and is asked again b
   assert.is(Reflect.get(Object(await outcome('opaque-1')), 'subject'), 'ada')
 })
 
-test('a flood of tokens asks so many questions at once and no more', async (t) => {
+test('concurrent introspections are bounded', async (t) => {
   const { issuer, outcome } = await start(t, { maxAtOnce: 3, fetchTimeout: 100 })
   issuer.silent = true
   const all = await Promise.all(Array.from({ length: 10 }, (_, n) => outcome(`opaque-${n}`)))
@@ -107,7 +107,7 @@ test('a flood of tokens asks so many questions at once and no more', async (t) =
   assert.is(issuer.asked.length, 3)
 })
 
-test('options without a place to ask, or who asks, are refused, and secrets are not shown', () => {
+test('introspection options without endpoint or client are refused, secrets hidden', () => {
   const good = { issuer: 'https://as.example', endpoint: 'https://as.example/introspect', client }
   const refused = (changes: object, problem: RegExp) =>
     assert.throws(

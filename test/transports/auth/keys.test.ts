@@ -30,7 +30,7 @@ async function start(t: TestContext) {
 const unknown = 'ERR_JWKS_NO_MATCHING_KEY'
 const away = 'AUTHORIZATION_UNAVAILABLE'
 
-test('unknown keys are looked for once in a cool-down, however many ask at once', async (t) => {
+test('unknown keys are fetched once per cool-down, however many ask', async (t) => {
   const { find, fetches, time } = await start(t)
   assert.is(await find(), 'found')
   const flood = await Promise.all(Array.from({ length: 100 }, (_, n) => find(`k${n}`)))
@@ -42,7 +42,7 @@ test('unknown keys are looked for once in a cool-down, however many ask at once'
   assert.is(fetches(), 2)
 })
 
-test('a key that is new is found, as soon as the cool-down is over', async (t) => {
+test('a new key is found once the cool-down is over', async (t) => {
   const { issuer, find, time } = await start(t)
   assert.is(await find(), 'found')
   const old = String(issuer.publicKey().kid)
@@ -53,7 +53,7 @@ test('a key that is new is found, as soon as the cool-down is over', async (t) =
   assert.is(await find(old), unknown, 'and the old one is none any more')
 })
 
-test('a key that may be new is not refused while the issuer is away', async (t) => {
+test('a possibly new key is not refused during an issuer outage', async (t) => {
   const { issuer, find, time, fetches } = await start(t)
   assert.is(await find(), 'found')
   const old = String(issuer.publicKey().kid)
@@ -68,7 +68,7 @@ test('a key that may be new is not refused while the issuer is away', async (t) 
   assert.is(await find('made-up'), unknown)
 })
 
-test('a key that is taken back is good until the keys are old', async (t) => {
+test('a revoked key is valid until the key set is old', async (t) => {
   const { issuer, find, time, fetches } = await start(t)
   const old = String(issuer.publicKey().kid)
   await find()
@@ -79,7 +79,7 @@ test('a key that is taken back is good until the keys are old', async (t) => {
   assert.equal([await find(old), fetches()], [unknown, 2])
 })
 
-test('an issuer that is away is asked once in a cool-down; what is known goes on for a while', async (t) => {
+test('an unreachable issuer is asked once per cool-down; known keys stay for a while', async (t) => {
   const { issuer, find, time, fetches } = await start(t)
   issuer.broken = true
   const all = await Promise.all([find(), find(), find()])
@@ -98,7 +98,7 @@ test('an issuer that is away is asked once in a cool-down; what is known goes on
   assert.is(fetches(), 3)
 })
 
-test('keys that an issuer has moved are found again', async (t) => {
+test('keys moved to another address are found', async (t) => {
   const [issuer, other] = [await startAuthorizationServer(t), await startAuthorizationServer(t)]
   const load = keysOf({ issuer: issuer.issuer, jwks: undefined, fetchTimeout: 5_000 })
   const kids = async () =>
@@ -112,7 +112,7 @@ test('keys that an issuer has moved are found again', async (t) => {
   assert.equal(await kids(), [other.publicKey().x])
 })
 
-test('what is no set of keys is said to be none', async () => {
+test('a malformed key set is reported as such', async () => {
   for (const loaded of [{}, { keys: 'x' }, { keys: [1] }]) {
     const keys = new IssuerKeys({ load: async () => loaded, cooldown, maxAge })
     const finding = Promise.resolve(
@@ -126,7 +126,7 @@ test('what is no set of keys is said to be none', async () => {
   }
 })
 
-test('an answer that is no JSON object, too long, a redirect or late is none', async (t) => {
+test('a non-JSON, too long, redirecting or late key answer is refused', async (t) => {
   const bodies: { readonly [path: string]: string } = {
     '/list': '[]',
     '/text': 'canary of a page',

@@ -34,7 +34,7 @@ async function start(options: DPoPOptions = {}) {
   return { time, problem, key }
 }
 
-test('the time of a proof is compared with the date of the listener, in both directions', async () => {
+test('the time of a proof is compared with the listener clock, both ways', async () => {
   const { time, problem } = await start({ window: 60_000 })
   for (const [passed, isGood] of [
     [0, true],
@@ -48,7 +48,7 @@ test('the time of a proof is compared with the date of the listener, in both dir
   }
 })
 
-test('a proof is known for as long as it would be taken, and forgotten then', async () => {
+test('a used proof is remembered as long as it is valid', async () => {
   const { time, problem, key } = await start({ window: 60_000 })
   const proof = await prove(key, token, { claims: { iat: begin / 1_000 } })
   time.now = begin - 60_000
@@ -61,7 +61,7 @@ test('a proof is known for as long as it would be taken, and forgotten then', as
   assert.match((await problem({}, proof))?.message ?? '', /not of this time/)
 })
 
-test('a nonce is taken for the window, and the next one comes with the refusal', async () => {
+test('a nonce is valid for its window, and a refusal carries the next', async () => {
   const { time, problem } = await start({ nonceKeys: ['x'.repeat(32)], window: 60_000 })
   const iat = () => Math.floor(time.now / 1_000)
   const { nonce } = (await problem()) ?? {}
@@ -74,7 +74,7 @@ test('a nonce is taken for the window, and the next one comes with the refusal',
   assert.is(await problem({ claims: { nonce: late?.nonce, iat: iat() } }), undefined)
 })
 
-test('an address is compared without query, fragment, case of the host and its usual port', async () => {
+test('htu is compared without query, fragment, host case and default port', async () => {
   const { problem } = await start()
   const good = ['?a=b', '#c'].map((end) => resource + end)
   for (const htu of [...good, 'https://MCP.example.com:443/mcp'])
@@ -88,7 +88,7 @@ test('an address is compared without query, fragment, case of the host and its u
     assert.match((await problem({ claims: { htu } }))?.message ?? '', /htu/)
 })
 
-test('what is remembered is bounded, and what had to be forgotten early is refused', () => {
+test('the replay memory is bounded, and proofs older than it are refused', () => {
   const seen = new SeenProofs()
   const until = begin + 60_000
   for (let count = 0; count < 100_000; count += 1)

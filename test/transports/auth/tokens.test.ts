@@ -17,7 +17,7 @@ import { resource, startAuthorizationServer } from './_authorization-server.js'
 
 const test = suite('auth tokens', { timeout: 15_000 })
 
-test('no bad token lets in, and all of them together cost the issuer one fetch of its keys', async (t) => {
+test('every bad token is refused, and all of them cost one fetch of the keys', async (t) => {
   const { issuer, client, server } = await startAuth(t)
   const now = Math.floor(Date.now() / 1_000)
   const { privateKey: foreign } = await generateKeyPair('ES256')
@@ -60,7 +60,7 @@ test('no bad token lets in, and all of them together cost the issuer one fetch o
   assert.equal(issuer.asked, ['GET /.well-known/oauth-authorization-server', 'GET /jwks'])
 })
 
-test('what is no bearer token at all is 400', async (t) => {
+test('a malformed Authorization header is 400', async (t) => {
   const { client } = await startAuth(t)
   for (const authorization of ['Bearer', 'Bearer ', 'bearer a b', 'Bearer a,b', 'Bearer ä'.normalize()]) {
     const raw = client()
@@ -71,7 +71,7 @@ test('what is no bearer token at all is 400', async (t) => {
   }
 })
 
-test('a token of whatever scheme case is one, signed with any of several keys, named or not', async (t) => {
+test('the token scheme is case-insensitive, and any of several keys may sign', async (t) => {
   const { client, issuer } = await startAuth(t, {})
   await issuer.addKey()
   const raw = client()
@@ -84,7 +84,7 @@ test('a token of whatever scheme case is one, signed with any of several keys, n
   assert.is((await refusalOf(client(await issuer.issue({}, { kid: '', key: foreign }))))[0], 401)
 })
 
-test('an issuer that is away is 503 and not 401; one that says it is another is not believed', async (t) => {
+test('an unreachable issuer is 503, not 401, and one with a wrong name is refused', async (t) => {
   const { client, issuer } = await startAuth(t)
   const token = await issuer.issue()
   issuer.broken = true
@@ -96,7 +96,7 @@ test('an issuer that is away is 503 and not 401; one that says it is another is 
   assert.is((await refusalOf(other.client(await other.issuer.issue())))[0], 503)
 })
 
-test('whoever runs the server hears why somebody was kept out, and nothing of a token', async (t) => {
+test('the operator is told why a token was refused, without the token', async (t) => {
   const { client, issuer } = await startAuth(t)
   const events = heard<ConnectionEvent>()
   t.after(subscribeTransport('connection', (event) => event.type === 'refused' && events.add(event)))
@@ -115,13 +115,13 @@ test('whoever runs the server hears why somebody was kept out, and nothing of a 
   assert.is((await events.next()).problem, 'the token has expired')
 })
 
-test('an issuer that does not answer costs its own requests, and only as long as they may take', async (t) => {
+test('a silent issuer delays its own requests only, up to their timeout', async (t) => {
   const { client, issuer } = await startAuth(t, {}, { authenticateTimeout: 50 })
   issuer.silent = true
   assert.is((await refusalOf(client(await issuer.issue())))[0], 503)
 })
 
-test('keys can be given, and algorithms chosen', async (t) => {
+test('keys and algorithms can be configured', async (t) => {
   const other = await startAuthorizationServer(t)
   const jwks = { keys: [other.publicKey()] }
   const verify = jwt({ issuer: other.issuer, jwks, audience: ['api', 'x'] })
@@ -139,7 +139,7 @@ test('keys can be given, and algorithms chosen', async (t) => {
   assert.is((await refusalOf((await startAuth(t, { verify: symmetric })).client(forged)))[0], 401)
 })
 
-test('a token that was checked is good for the same resource only, and until it expires', async (t) => {
+test('a checked token is valid for its resource only and until it expires', async (t) => {
   const issuer = await startAuthorizationServer(t)
   const verify = jwt({ issuer: issuer.issuer, clockTolerance: 0 })
   const one = await startAuth(t, { verify })
@@ -156,7 +156,7 @@ test('a token that was checked is good for the same resource only, and until it 
   }
 })
 
-test('a function of your own may check tokens: nothing, an error with a message, a broken one', async (t) => {
+test('a custom token check may accept, refuse with a message or crash', async (t) => {
   const verify: AuthOptions['verify'] = async (token, use) => {
     assert.is(use.resource, resource)
     assert.instance(use.signal, AbortSignal)
@@ -183,7 +183,7 @@ test('a function of your own may check tokens: nothing, an error with a message,
   assert.is(await ada.text('whoami').then(() => 'still there'), 'still there')
 })
 
-test('options that protect nothing are refused at once', () => {
+test('auth options that protect nothing are refused at once', () => {
   const good = { resource, authorizationServers: ['https://as.example'] }
   const refused = (auth: object, problem: RegExp) =>
     assert.throws(() => serveHttp({ auth: { ...good, ...auth } as AuthOptions }), problem)

@@ -21,7 +21,7 @@ function worldOfTest() {
 
 const codeOf = (error: unknown): unknown => (error as { code?: unknown }).code
 
-test('a token expires by the date of the listener, and what was found out is kept by its clock', async (t) => {
+test('a token expires by the listener clock, and so does the cached result', async (t) => {
   const issuer = await startAuthorizationServer(t)
   const { time, world } = worldOfTest()
   const verify = jwt({ issuer: issuer.issuer, cacheTime: 1_000, clockTolerance: 0, cooldown: 10 })
@@ -36,7 +36,7 @@ test('a token expires by the date of the listener, and what was found out is kep
   assert.is(await ask().then(() => 'let in', codeOf), 'UNAUTHORIZED')
 })
 
-test('an answer of the authorization server is asked for again by the clock of the listener', async (t) => {
+test('an introspection result is renewed by the listener clock', async (t) => {
   const issuer = await startAuthorizationServer(t)
   const { time, world } = worldOfTest()
   const { endpoint, client } = { endpoint: `${issuer.issuer}/introspect`, client: { id: 'a', secret: 'b' } }
@@ -52,7 +52,7 @@ test('an answer of the authorization server is asked for again by the clock of t
   assert.is(await ask().then(() => 'let in', codeOf), 'UNAUTHORIZED')
 })
 
-test('who sends a request has to be known in time of the listener, whose world is handed over', async () => {
+test('authenticate gets the world of the listener and must settle in its time', async () => {
   const clock = createFakeClock()
   const world = worldOn(clock)
   const seen: World[] = []
@@ -70,7 +70,7 @@ test('who sends a request has to be known in time of the listener, whose world i
   assert.equal([seen.length, seen[0] === world, clock.pending], [1, true, 0])
 })
 
-test('what is fetched has to come by the clock that is given, whose timer goes with the answer', async (t) => {
+test('a fetch times out by the given clock, and its timer ends with the answer', async (t) => {
   const issuer = await startAuthorizationServer(t)
   const clock = createFakeClock()
   const keys = `${issuer.issuer}/jwks`

@@ -7,7 +7,7 @@ import { suite } from '../../support/suite.js'
 
 const test = suite('requests of whoever can connect')
 
-test('what a handler throws, or rejects with, costs its request alone', async (t) => {
+test('a throw or rejection of a request handler fails its request only', async (t) => {
   const told: unknown[] = []
   const handle = contained(
     ({ url }, response) => {

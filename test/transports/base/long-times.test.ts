@@ -55,7 +55,7 @@ const ends: { readonly [Name in 'HTTP' | 'HTTP+SSE' | 'WebSocket']: Ends } = {
 
 for (const [name, { serve, connect }] of Object.entries(ends)) {
   for (const ms of [2 ** 31, 1e13, Number.POSITIVE_INFINITY, 4_000_000_000.5]) {
-    test(`${name}: every time of ${ms} ms is a long one on both sides, and Node warns of nothing`, async (t) => {
+    test(`${name}: times of ${ms} ms work on both sides without a Node warning`, async (t) => {
       const warned = warnings(t)
       const server = await startSuiteServer(serve(ms))
       t.after(() => server.stop())
@@ -69,7 +69,7 @@ for (const [name, { serve, connect }] of Object.entries(ends)) {
   }
 }
 
-test('stdio: a server that is given for ever to stop is not killed', async (t) => {
+test('stdio: a server with an infinite stopTimeout is not killed', async (t) => {
   const warned = warnings(t)
   const args = [inRoot('test', 'support', 'raw-server.mjs')]
   const stopTimeout = Number.POSITIVE_INFINITY

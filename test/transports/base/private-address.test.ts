@@ -23,7 +23,7 @@ function knows(...addresses: readonly string[]): LookupAll {
 const unknown: LookupAll = (_, __, callback) =>
   callback(Object.assign(new Error('no such name'), { code: 'ENOTFOUND' }), [])
 
-test('addresses of this machine, of its networks and of clouds are private, others are not, names are neither', () => {
+test('loopback, network and cloud addresses are private, others and names are not', () => {
   for (const address of [
     '127.0.0.1',
     '10.1.2.3',
@@ -60,7 +60,7 @@ test('a host is private if all its addresses are, and unknown ones are not', asy
   assert.is(await isPrivateHost('nowhere.example', unknown), false)
 })
 
-test('a lookup for public addresses refuses a name that leads home, be it by one of its addresses', async () => {
+test('a public lookup refuses a name with any private address', async () => {
   for (const addresses of [['127.0.0.1'], ['8.8.8.8', '10.0.0.1'], ['::ffff:10.0.0.1']])
     assert.is(await found(knows(...addresses)), 'ERR_PRIVATE_ADDRESS')
   assert.is(await found(unknown), 'ENOTFOUND')
@@ -79,7 +79,7 @@ function found(lookup: LookupAll, all = true): Promise<unknown> {
   })
 }
 
-test('who may go into our own network is still sent to no link-local address', async () => {
+test('with privateNetwork link-local addresses are still refused', async () => {
   const ask = (...addresses: readonly string[]): Promise<unknown> =>
     new Promise((resolve) =>
       routedLookup(knows(...addresses))('host', { all: true }, (error, found) => resolve(error ?? found)),

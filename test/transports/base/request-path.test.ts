@@ -24,9 +24,9 @@ for (const [target, path] of [
   ['', ''],
   [undefined, ''],
 ] as const)
-  test(`of the target ${target} it is ${path}`, () => assert.is(pathOf(target), path))
+  test(`the path of target ${target} is ${path}`, () => assert.is(pathOf(target), path))
 
-test('a path at an origin is never read as another host, and throws for nothing', () => {
+test('a path is never read as another host, and never throws', () => {
   for (const [path, href] of [
     ['/mcp?a=1', 'http://host:1/mcp?a=1'],
     ['//evil.example/x', 'http://host:1//evil.example/x'],
@@ -44,7 +44,7 @@ async function statusOf(t: TestContext, port: number | undefined, text: string):
   return /^HTTP\/1\.1 (\d+)/.exec(String(chunk))?.[1]
 }
 
-test('a target in absolute form is taken by every listener, by the host in it and not by the header', async (t) => {
+test('each listener takes an absolute target, with its host instead of the header', async (t) => {
   const [http, sse, websocket] = await Promise.all(
     [serveHttp({ health: true }), serveSse(), serveWebSocket()].map((each) => startSuiteServer(each)),
   )

@@ -4,7 +4,7 @@ import { suite } from '../../support/suite.js'
 
 const test = suite('client counts')
 
-test('what one address has is not counted against another, and what has left is not counted', () => {
+test('addresses are counted separately, and what has left is not counted', () => {
   const counts = new ClientCounts<object>(2)
   const [one, two, three] = [{}, {}, {}]
   assert.equal([counts.enterFrom('10.0.0.1', one), counts.enterFrom('10.0.0.1', two)], [true, true])
@@ -17,7 +17,7 @@ test('what one address has is not counted against another, and what has left is 
   assert.is(counts.enterFrom('10.0.0.1', {}), false)
 })
 
-test('somebody is counted wherever they come from, and nobody in particular by address', () => {
+test('a principal is counted across addresses, and anonymous clients per address', () => {
   const counts = new ClientCounts<object>(1)
   const [ada, bob] = ['ada', 'bob'].map((subject) => ({ issuer: 'x', subject }))
   const from = (remoteAddress: string, principal?: { issuer: string; subject: string }) =>
@@ -26,7 +26,7 @@ test('somebody is counted wherever they come from, and nobody in particular by a
   assert.equal([from('10.0.0.2', ada), from('10.0.0.1')], [false, false])
 })
 
-test('this machine has no limit unless somebody has chosen one, and neither has what has no address', () => {
+test('loopback and peers without address have no limit unless one is set', () => {
   const usual = new ClientCounts<object>(undefined)
   const enter = (address: string | undefined) =>
     Array.from({ length: usual.max + 1 }, () => usual.enterFrom(address, {})).every(Boolean)
@@ -38,7 +38,7 @@ test('this machine has no limit unless somebody has chosen one, and neither has 
   assert.equal([chosen.enterFrom('127.0.0.1', {}), chosen.enterFrom('::ffff:127.0.0.1', {})], [true, false])
 })
 
-test('a client of IPv6 has as many addresses as it likes', () => {
+test('addresses of one IPv6 network count as one client', () => {
   for (const address of ['2001:db8:0:1::5', '2001:DB8::1:ffff:0:0:9', '2001:0db8:0000:0001:1:2:3:4'])
     assert.is(networkOf(address), '2001:db8:0:1', address)
   assert.is(networkOf('::1'), '0:0:0:0')

@@ -110,7 +110,7 @@ async function open(
   await turn()
 }
 
-test('what comes without a listener waits, pauses the connection at a thousand messages, and is refused at ten thousand', async () => {
+test('without a listener, messages wait, pause at 1,000 and are refused at 10,000', async () => {
   const { connections } = bind()
   const { accepted, did, sent } = connect(connections)
   for (let i = 0; i < 999; i++) assert.ok(accepted.message(ping))
@@ -126,7 +126,7 @@ test('what comes without a listener waits, pauses the connection at a thousand m
   assert.equal(did, ['pause', 'resume'])
 })
 
-test('four million characters that wait pause the connection, too', () => {
+test('four million waiting characters pause the connection, too', () => {
   const { accepted, did } = connect(bind().connections)
   accepted.message('x'.repeat(4 * 1024 * 1024))
   assert.equal(did, ['pause'])
@@ -146,7 +146,7 @@ test('messages behind initialize wait until the session is open', async () => {
   assert.is(sent.length, 1)
 })
 
-test('a session that could not be attached to is attached to with the next message', async () => {
+test('a failed attach to a session is retried with the next message', async () => {
   const { connections } = bind()
   const server = makeServer()
   const attempts: string[] = []
@@ -167,7 +167,7 @@ test('a session that could not be attached to is attached to with the next messa
   assert.equal([attempts.length, did], [2, []])
 })
 
-test('a batch that finds no room is answered, its long answers by errors', async () => {
+test('a batch without room is answered, long answers by errors', async () => {
   for (const [refusal, expected] of [
     [undefined, ['result', 'result']],
     [new Error('no room'), ['the request was carried out, but its answer finds no room: no room', 'result']],
@@ -204,7 +204,7 @@ test('a batch that finds no room is answered, its long answers by errors', async
   }
 })
 
-test('when the listener goes, requests in flight are answered once, with an error, and the session stays', async () => {
+test('when the listener ends, open requests get one error, and the session stays', async () => {
   const { connections } = bind()
   const server = makeServer()
   const stop = connections.serve(server.serving)
@@ -223,7 +223,7 @@ test('when the listener goes, requests in flight are answered once, with an erro
   assert.equal(server.closed, [])
 })
 
-test('a session that is opened for a client that has gone, or that was told it failed, is closed', async () => {
+test('a session opened for a client that left or was told of failure is closed', async () => {
   for (const leave of ['client', 'listener']) {
     const { connections } = bind()
     const server = makeServer()
@@ -238,7 +238,7 @@ test('a session that is opened for a client that has gone, or that was told it f
   }
 })
 
-test('a connection that ends while nobody listens has its session ended by the next listener', async () => {
+test('a connection that ends without a listener has its session ended by the next', async () => {
   const { connections } = bind()
   const first = makeServer()
   const stop = connections.serve(first.serving)
@@ -269,7 +269,7 @@ test('a transport that throws when it sends loses that connection and no other',
   assert.is(server.reports.length, 1)
 })
 
-test('a session that has ended for good ends its connection', async () => {
+test('a permanently ended session ends its connection', async () => {
   const { connections } = bind()
   const server = makeServer()
   connections.serve(server.serving)
@@ -284,7 +284,7 @@ test('a session that has ended for good ends its connection', async () => {
   assert.equal(did, ['session_ended'])
 })
 
-test('while the server drains new requests and connections are refused, and those in flight get their time', async () => {
+test('a draining server refuses new requests and connections and finishes open ones', async () => {
   const { connections, clock } = bind()
   const server = makeServer()
   connections.serve(server.serving)
@@ -305,7 +305,7 @@ test('while the server drains new requests and connections are refused, and thos
   assert.ok(sent.some((message) => 'result' in message && message.id === 1))
 })
 
-test('with a delay readiness ends first, and requests are served until the delay is over', async () => {
+test('with a delay readiness ends first, and requests are served during the delay', async () => {
   const { connections, clock } = bind({ drainDelay: 500 })
   const server = makeServer()
   connections.serve(server.serving)
@@ -323,7 +323,7 @@ test('with a delay readiness ends first, and requests are served until the delay
   await draining
 })
 
-test('a connection of a revision without sessions is not ended for having none', async () => {
+test('a connection without sessions by revision is not ended for that', async () => {
   const { connections, clock } = bind({ openTimeout: 10 })
   const { serving } = makeServer()
   const exchange: ServerPort['exchange'] = async ({ request: { id } }) => ({
@@ -338,7 +338,7 @@ test('a connection of a revision without sessions is not ended for having none',
   assert.equal([did, sent.length], [[], 1])
 })
 
-test('a transport that is older has handshakes only', async () => {
+test('a handshake-only transport refuses modern requests', async () => {
   const { connections } = bind({ handshakeOnly: true })
   const { port, calls } = exchanging()
   const { serving } = makeServer()
@@ -360,7 +360,7 @@ test('the end of the scope ends every connection', () => {
   )
 })
 
-test('one connection too many, and one that opens no session, are ended', async () => {
+test('excess connections, and those without a session, are ended', async () => {
   const { connections, clock } = bind({ maxConnections: 1, openTimeout: 10 })
   const first = connect(connections)
   assert.equal(connect(connections).did, ['too_many'])
@@ -368,7 +368,7 @@ test('one connection too many, and one that opens no session, are ended', async 
   assert.equal(first.did, ['no_session'])
 })
 
-test('a session that is not open in time is no news of a restart', async () => {
+test('a session open timeout is not reported as a restart', async () => {
   const { connections, clock } = bind({ openTimeout: 10 })
   const server = makeServer()
   connections.serve(server.serving)
@@ -381,7 +381,7 @@ test('a session that is not open in time is no news of a restart', async () => {
   assert.equal(server.closed, ['s'])
 })
 
-test('a connection that breaks while it is ended is closed once', async () => {
+test('a connection that breaks while it is closed is closed once', async () => {
   const { connections, end } = bind()
   const server = makeServer()
   connections.serve(server.serving)

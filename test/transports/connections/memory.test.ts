@@ -13,7 +13,7 @@ everyTransport.run()
 
 const test = suite('memory', { timeout: 15_000 })
 
-test('a client that is there first waits for its server', async (t) => {
+test('a memory client that starts first waits for its server', async (t) => {
   const pair = memory()
   const client = startClient({ transport: pair.connect, backoff: { base: 5, cap: 10 }, logger: false })
   t.after(() => client.close())
@@ -35,7 +35,7 @@ test('one transport has one server at a time', async (t) => {
   await second.stop()
 })
 
-test('what is sent is a copy: nobody reaches into the memory of the other', async (t) => {
+test('memory messages are copies', async (t) => {
   const { serve, connect } = memory()
   const server = await startSuiteServer(serve)
   t.after(() => server.stop())

@@ -28,7 +28,7 @@ function budgetOf(maxPendingBytes: number, maxPendingBytesPerClient?: number, ma
   return new ByteBudget({ maxMessageBytes, maxPendingBytes, maxPendingBytesPerClient })
 }
 
-test('a budget holds what it may to the byte, and gives back what it held', () => {
+test('a byte budget is exact and returns what it held', () => {
   const budget = budgetOf(100_000)
   const [first, second] = [budget.account(peerAt('127.0.0.1')), budget.account(peerAt('127.0.0.2'))]
   assert.is(first.add(60_000), undefined)
@@ -44,7 +44,7 @@ test('a budget holds what it may to the byte, and gives back what it held', () =
   assert.is(budget.used, 10)
 })
 
-test('one client has its share: by address, by the network of IPv6, and by who it is', () => {
+test('a client has one share: by address, IPv6 network or principal', () => {
   for (const [one, same, other] of [
     [peerAt('192.0.2.1'), peerAt('192.0.2.1'), peerAt('192.0.2.2')],
     [peerAt('2001:db8::1'), peerAt('2001:db8::2'), peerAt('2001:db8:0:1::1')],
@@ -61,13 +61,13 @@ test('one client has its share: by address, by the network of IPv6, and by who i
   }
 })
 
-test('addresses of this machine share all there is, unless a share is chosen', () => {
+test('loopback clients share the whole budget, unless a share is set', () => {
   assert.is(budgetOf(200_000).account(peerAt('127.0.0.1')).add(200_000), undefined)
   assert.is(budgetOf(200_000, 50_000).account(peerAt('127.0.0.1')).add(50_001)?.code, 'BYTES_LIMIT')
   assert.is(budgetOf(10, undefined, 50_000).account(peerAt('192.0.2.1')).add(50_000), undefined)
 })
 
-test('a socket that is closed holds no bytes, whatever is to be written to it', async () => {
+test('a closed socket holds no bytes', async () => {
   const budget = budgetOf(100_000)
   const socket = new Socket()
   const limits = { maxBufferedBytes: 10, timeout: 1_000, account: budget.account(peerAt('127.0.0.1')) }
@@ -133,7 +133,7 @@ async function works({ urls: [url], child }: Small): Promise<void> {
 
 const chunk = Buffer.alloc(MB, 'b')
 
-test('a heap of 64 MiB survives many unfinished bodies, with and without a length, from many addresses', async (t) => {
+test('a 64 MiB heap survives many unfinished bodies, with and without a length', async (t) => {
   const small = await startSmall(t)
   const [url] = small.urls as readonly [URL]
   const before = small.rss()
@@ -205,7 +205,7 @@ test('a heap of 64 MiB survives ten calls of 4 MB at once, and serves them one b
   await works(small)
 })
 
-test('a session that there is not is refused before the body comes', async (t) => {
+test('an unknown session is refused before the body is read', async (t) => {
   const small = await startSmall(t)
   const [url] = small.urls as readonly [URL]
   for (const length of [
@@ -221,7 +221,7 @@ test('a session that there is not is refused before the body comes', async (t) =
   await works(small)
 })
 
-test('a heap of 64 MiB survives unfinished fragments on many sockets, and unfinished posts of event streams', async (t) => {
+test('a 64 MiB heap survives unfinished WebSocket fragments and HTTP+SSE posts', async (t) => {
   const small = await startSmall(t)
   const [, stream, place] = small.urls as readonly [URL, URL, URL]
   const before = small.rss()

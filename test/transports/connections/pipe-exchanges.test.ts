@@ -24,7 +24,7 @@ for (const [transport, connect] of Object.entries(pipes)) {
     connect(t, (on) => startListener(t, port, {}, { transport: on, ...options }))
   const test = suite(`exchanges over ${transport}`)
 
-  test('requests with an envelope are served at once, and answered as soon as that is done', async (t) => {
+  test('requests with an envelope are served at once and answered when done', async (t) => {
     const { port, calls } = exchanging()
     const pipe = await open(t, port)
     pipe.write(request(1, 'tools/call', { name: 'a' }), request('1', 'tools/call', { name: 'b' }))
@@ -44,7 +44,7 @@ for (const [transport, connect] of Object.entries(pipes)) {
     )
   })
 
-  test('a probe settles nothing: initialize right behind it is answered, too, and opens a session', async (t) => {
+  test('a probe does not fix the era: initialize behind it opens a session', async (t) => {
     const { port, calls } = exchanging()
     const pipe = await open(t, port)
     pipe.write(request('probe', 'server/discover'), initialize, initialized, old(2))
@@ -58,7 +58,7 @@ for (const [transport, connect] of Object.entries(pipes)) {
     assert.is(calls.all.length, 1)
   })
 
-  test('the first other request settles the era: then there is no handshake, and no request without an envelope', async (t) => {
+  test('the first modern request fixes the era: no handshake or bare requests follow', async (t) => {
     const { port, calls } = exchanging()
     const pipe = await open(t, port)
     pipe.write(request(0, 'server/discover'), request(1, 'tools/list'))
@@ -74,7 +74,7 @@ for (const [transport, connect] of Object.entries(pipes)) {
     assert.is((await calls.next()).call.request.id, 6)
   })
 
-  test('a first request without an envelope settles on handshakes: an envelope is nothing to them', async (t) => {
+  test('a first bare request fixes the handshake era, where envelopes are ignored', async (t) => {
     const { port, calls } = exchanging()
     const pipe = await open(t, port)
     pipe.write(old(1, 'ping'), request(2, 'tools/list'), initialize, request(3, 'server/discover'))
@@ -90,7 +90,7 @@ for (const [transport, connect] of Object.entries(pipes)) {
     assert.is(calls.all.length, 0)
   })
 
-  test('what is refused settles nothing', async (t) => {
+  test('a refused request leaves the era of the pipe open', async (t) => {
     const { port } = exchanging()
     const pipe = await open(t, port)
     pipe.write(
@@ -120,7 +120,7 @@ for (const [transport, connect] of Object.entries(pipes)) {
     assert.is(greeted.id, 'init')
   })
 
-  test('what is cancelled stops at once, is not answered, and is told nothing; its id is free again', async (t) => {
+  test('a cancelled request stops at once without an answer, and its id is free', async (t) => {
     const { port, calls } = exchanging()
     const pipe = await open(t, port)
     pipe.write(request(1, 'tools/call', { name: 'a' }), request(1, 'tools/list'), request(2, 'tools/list'))
@@ -145,7 +145,7 @@ for (const [transport, connect] of Object.entries(pipes)) {
     )
   })
 
-  test('several subscriptions share the connection; one that ends has its result, and then says so', async (t) => {
+  test('subscriptions share the connection; an ended one has its result last', async (t) => {
     const { port, calls } = exchanging()
     const pipe = await open(t, port)
     const listen = (id: number | string) => request(id, 'subscriptions/listen', { notifications: {} })
@@ -167,7 +167,7 @@ for (const [transport, connect] of Object.entries(pipes)) {
     assert.equal(await pipe.next(), progress)
   })
 
-  test('a restart of the listener answers what is in flight with an error, and ends subscriptions', async (t) => {
+  test('a listener restart answers open requests with an error and ends subscriptions', async (t) => {
     const { port, calls } = exchanging()
     const pipe = await open(t, port)
     pipe.write(request(1, 'tools/list'), request(2, 'subscriptions/listen', { notifications: {} }))
@@ -190,7 +190,7 @@ for (const [transport, connect] of Object.entries(pipes)) {
     assert.equal(outcome(await pipe.next()), [1, { fresh: true }])
   })
 
-  test('the stop of the server ends subscriptions, and gives what is in flight its time', async (t) => {
+  test('a stopping server ends subscriptions and drains open requests', async (t) => {
     const { port, calls, ends } = exchanging()
     const pipe = await open(t, port)
     pipe.write(request(1, 'tools/list'), request(2, 'subscriptions/listen', { notifications: {} }))
@@ -205,7 +205,7 @@ for (const [transport, connect] of Object.entries(pipes)) {
     await stopped
   })
 
-  test('too many exchanges may be tried again; what the server did not foresee costs one request', async (t) => {
+  test('too many exchanges are a retryable error; an unforeseen error fails one request', async (t) => {
     const problems = [new TransportError('EXCHANGE_LIMIT', 'too many'), new Error('secret')]
     const port: Partial<ServerPort> = {
       exchange({ request: { id } }) {
@@ -224,7 +224,7 @@ for (const [transport, connect] of Object.entries(pipes)) {
     assert.equal(outcome(await pipe.next()), [3, {}])
   })
 
-  test('a client that goes cancels what it has asked for; the end of standard input lets it finish', async (t) => {
+  test('a leaving client cancels its requests; the end of stdin lets them finish', async (t) => {
     const { port, calls, ends } = exchanging()
     const finished = heard<void>()
     const pipe = await open(t, port, { finished: () => finished.add() })

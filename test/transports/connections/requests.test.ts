@@ -25,7 +25,7 @@ function start(isRead: () => boolean = () => true) {
   return { requests, begun, answered, enter, answer, changes: () => changes }
 }
 
-test('as many are begun as the server takes, the rest in their order, and one that is held back can be cancelled', () => {
+test('requests start in order up to the limit, and a waiting one can be cancelled', () => {
   const { requests, begun, answered, enter, answer } = start()
   for (const id of [1, 2, 3, 4, 5]) enter(id, 2)
   assert.equal(begun, [1, 2])
@@ -45,7 +45,7 @@ test('as many are begun as the server takes, the rest in their order, and one th
   assert.equal([requests.size, begun.length], [0, 4])
 })
 
-test('without a limit all are begun, and each is answered once at most', () => {
+test('without a limit all requests begin, and each is answered once', () => {
   const { requests, begun, answered, enter, answer, changes } = start(() => false)
   for (let id = 0; id < 100; id++) enter(id, undefined, 1024 * 1024)
   assert.equal([begun.length, requests.isFull], [100, false])
@@ -57,7 +57,7 @@ test('without a limit all are begun, and each is answered once at most', () => {
   assert.equal([answered.length, requests.size], [1, 0])
 })
 
-test('those that are interrupted begin nothing, and what comes later does', () => {
+test('interrupted requests begin nothing, later ones do', () => {
   const { requests, begun, enter } = start()
   for (const id of [1, 2]) enter(id, 1)
   requests.interrupt('no more')
@@ -65,7 +65,7 @@ test('those that are interrupted begin nothing, and what comes later does', () =
   assert.equal(begun, [1, 3])
 })
 
-test('bytes count as well, but for one alone; and far too much is a reason to read no more', () => {
+test('bytes count too, except for a lone request, and far too many stop reading', () => {
   const mib = 1024 * 1024
   const { requests, begun, enter, answer } = start()
   const max = Number.POSITIVE_INFINITY
@@ -82,7 +82,7 @@ test('bytes count as well, but for one alone; and far too much is a reason to re
   assert.ok(requests.isFull)
 })
 
-test('while the client does not read, one is begun at a time; when it does, the rest', () => {
+test('while the client does not read, one request begins at a time', () => {
   let isRead = true
   const { requests, begun, enter, answer } = start(() => isRead)
   for (const id of [1, 2]) enter(id, 9)

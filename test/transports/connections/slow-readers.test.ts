@@ -17,7 +17,7 @@ async function serve(t: TestContext, transport: ServerTransport): Promise<Server
   return server
 }
 
-test('answers that find no room behind others are told in a few words, and the connection goes on', async (t) => {
+test('answers without room shrink to a short error, and the connection goes on', async (t) => {
   const transport = serveWebSocket({
     maxMessageBytes: MiB,
     maxPendingBytes: 20 * MiB,
@@ -58,7 +58,7 @@ test('answers that find no room behind others are told in a few words, and the c
 })
 
 for (const scheme of ['ws', 'wss'])
-  test(`an answer over ${scheme} that takes many times pingInterval, and moves, arrives whole`, async (t) => {
+  test(`a slow but moving answer over ${scheme} outlives many pings and arrives whole`, async (t) => {
     const tls = scheme === 'wss' ? { tls: selfSigned() } : {}
     const server = await serve(t, serveWebSocket({ pingInterval: 500, ...tls }))
     const raw = await open(t, server, { rejectUnauthorized: false })

@@ -40,7 +40,7 @@ function start() {
   return { connect, answered }
 }
 
-test('a client that sends a flood at once does not keep another one waiting for the end of it', async () => {
+test('a flood of one client does not delay the messages of another until its end', async () => {
   const { connect, answered } = start()
   const flooder = connect('flooder')
   const other = connect('other')
@@ -52,7 +52,7 @@ test('a client that sends a flood at once does not keep another one waiting for 
   assert.is(answered.filter((name) => name === 'flooder').length, 5_000)
 })
 
-test('a client that is gone has no more of its messages taken', async () => {
+test('messages of a client that left are dropped', async () => {
   const { connect, answered } = start()
   const flooder = connect('flooder')
   for (let i = 0; i < 500; i++) flooder.message(ping)
@@ -63,7 +63,7 @@ test('a client that is gone has no more of its messages taken', async () => {
   assert.is(answered.length, length)
 })
 
-test('messages that come one at a time are all taken at once', async () => {
+test('messages that arrive singly are handled at once', async () => {
   const { connect, answered } = start()
   const client = connect('client')
   for (let i = 1; i <= 250; i++) {

@@ -79,7 +79,7 @@ async function until(holds: () => boolean): Promise<void> {
 
 const text = (bytes: number) => ({ text: 'x'.repeat(bytes) })
 
-test('a reader who takes nothing of its answer is cut after commentInterval, and costs nobody else anything', async (t) => {
+test('a reader that takes nothing is cut after commentInterval and delays no other', async (t) => {
   const { listening, requests, used } = await serve(t, { commentInterval: 300 })
   const idle = [1, 2, 3].map((id) => ask(t, listening, id))
   const held: Held[] = []
@@ -98,7 +98,7 @@ test('a reader who takes nothing of its answer is cut after commentInterval, and
 })
 
 for (const protocol of ['http', 'https'])
-  test(`an answer over ${protocol} that takes many times commentInterval, and moves, arrives whole`, async (t) => {
+  test(`a slow but moving ${protocol} answer outlives many comments and arrives whole`, async (t) => {
     const tls = protocol === 'https' ? { tls: selfSigned() } : {}
     const { listening, requests, used } = await serve(t, { commentInterval: 500, ...tls })
     const socket = ask(t, listening, 1)
@@ -113,7 +113,7 @@ for (const [whose, limits, status] of [
   ['all', { maxPendingBytes: 3 * MiB }, 503],
   ['one client', { maxPendingBytes: 30 * MiB, maxPendingBytesPerClient: 3 * MiB }, 429],
 ] as const)
-  test(`unread answers of ${whose} beyond the limit are errors, and further bodies are refused until they are read`, async (t) => {
+  test(`${whose}: unread answers beyond the limit are errors, and bodies are refused`, async (t) => {
     const { listening, requests, used } = await serve(t, { maxMessageBytes: MiB, ...limits })
     // kernels take some MiB for each connection: what they hold waits as well
     const sockets = [1, 2, 3, 4, 5].map((id) => ask(t, listening, id))
@@ -149,7 +149,7 @@ function fill(send: () => boolean): number {
 
 const note = buildNotification('notifications/message', { level: 'info', data: 'y'.repeat(100_000) })
 
-test('what waits on an event stream counts as far as it is unread, is dropped beyond the limit, and goes on once it is read', async (t) => {
+test('unread stream bytes count, are dropped beyond the limit and resume once read', async (t) => {
   const limits = { maxMessageBytes: MiB, maxPendingBytes: 2 * MiB, maxBufferedBytes: 8 * MiB }
   const { listening, requests, used } = await serve(t, { ...limits, resume: false, commentInterval: 60_000 })
   const sockets = [ask(t, listening, 1), ask(t, listening, 2)] as const
@@ -168,7 +168,7 @@ test('what waits on an event stream counts as far as it is unread, is dropped be
   await until(() => used() === 0)
 })
 
-test('a stream of a session that finds no room is closed, and nothing of it is lost', async (t) => {
+test('a session stream without room is closed and loses nothing', async (t) => {
   const limits = { maxMessageBytes: MiB, maxPendingBytes: 2 * MiB, maxBufferedBytes: 8 * MiB }
   const resume = { maxBytes: 8 * MiB }
   const { listening, requests, readers, used } = await serve(t, {
@@ -197,7 +197,7 @@ test('a stream of a session that finds no room is closed, and nothing of it is l
     assert.is(JSON.parse((await rest.next()).data).params.value, value)
 })
 
-test('the rest of a stream is refused until there is room for it, and is not lost', async (t) => {
+test('resuming a stream is refused until there is room', async (t) => {
   const { listening, requests, used } = await serve(t, { maxMessageBytes: MiB, maxPendingBytes: 3 * MiB })
   const asked = exchange(t, listening.url)
   const first = await requests.next()

@@ -24,7 +24,7 @@ const pieces = [
   'eth0',
 ]
 
-test('what is an address is what node:net takes for one', () => {
+test('an IP address is what node:net accepts', () => {
   const texts = [
     ...pieces.flatMap((a) => pieces.flatMap((b) => pieces.flatMap((c) => pieces.map((d) => a + b + c + d)))),
     ...Array.from({ length: 10 }, (_, groups) => Array(groups).fill('a').join(':')).flatMap((long) =>

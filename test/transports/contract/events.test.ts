@@ -23,7 +23,7 @@ function listen<Name extends keyof TestingEvents>(
   return events
 }
 
-test('a listener tells of its port, of connections that come and go, and of who is kept out', async (t) => {
+test('a listener emits its port, its connections and whom it refuses', async (t) => {
   const [listeners, connections] = [listen(t, 'transport.listener'), listen(t, 'transport.connection')]
   const server = await startTestServer(t, [count], { http: { authenticate: byName } })
   const { url, port } = server
@@ -46,7 +46,7 @@ test('a listener tells of its port, of connections that come and go, and of who 
   assert.is((await listeners.next()).type, 'stopped')
 })
 
-test('an event stream is told of when it begins, is released, taken up again, and over', async (t) => {
+test('an event stream emits its begin, release, resume and end', async (t) => {
   const waiting = heard<() => void>()
   const step = defineTool({
     name: 'step',
@@ -85,7 +85,7 @@ test('an event stream is told of when it begins, is released, taken up again, an
   ])
 })
 
-test('HTTP+SSE, WebSocket and memory tell of their connections, and of who is kept out', async (t) => {
+test('HTTP+SSE, WebSocket and memory emit connections and refusals', async (t) => {
   const connections = listen(t, 'transport.connection')
   const next = async () => {
     const { transport, type, status, reason } = await connections.next()
@@ -117,7 +117,7 @@ test('HTTP+SSE, WebSocket and memory tell of their connections, and of who is ke
   assert.equal(await next(), ['memory', 'closed', undefined])
 })
 
-test('a connection beyond the limit of the server is told of as refused, and standard input is one connection', async (t) => {
+test('a connection beyond the limit is emitted as refused; stdin is one connection', async (t) => {
   const connections = listen(t, 'transport.connection')
   const next = async () => {
     const { transport, type, reason, connection } = await connections.next()

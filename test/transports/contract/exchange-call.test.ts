@@ -16,7 +16,7 @@ function newCall(): TransportCall {
   })
 }
 
-test('an abort is told once, to who watches at that time and to the signal', () => {
+test('an abort is reported once, to watchers and the signal', () => {
   const told: string[] = []
   const call = newCall()
   call.onAbort(() => told.push('replaced'))
@@ -28,14 +28,14 @@ test('an abort is told once, to who watches at that time and to the signal', () 
   assert.ok(call.signal.reason instanceof TransportError)
 })
 
-test('a watch that was taken back hears nothing', () => {
+test('a removed watcher hears nothing', () => {
   const call = newCall()
   call.onAbort(() => assert.unreachable())
   call.onAbort(undefined)
   call.abort()
 })
 
-test('who comes after the abort is told at once, and finds an aborted signal', () => {
+test('a later watcher is called at once and finds an aborted signal', () => {
   const told: string[] = []
   const call = newCall()
   call.abort()

@@ -97,7 +97,7 @@ test('requests, calls, sessions and crashes are counted, with their outcome', as
   assert.ok((values.get('process_resident_memory_bytes') ?? 0) > 1_000_000)
 })
 
-test('what listeners refuse is counted, by why', async (t) => {
+test('refusals of listeners are counted by reason', async (t) => {
   const { origin, scrape } = await open(t)
   const post = (headers: Record<string, string>, body: string) =>
     fetch(`${origin}/mcp`, {
@@ -116,7 +116,7 @@ test('what listeners refuse is counted, by why', async (t) => {
     assert.is(values.get(`caduceus_refusals_total{transport="http",reason="${status}"}`), 1)
 })
 
-test('the program tells when it began, what it uses, and what it is, by the names that Prometheus has for them', async (t) => {
+test('the program exports start time, usage and build under Prometheus names', async (t) => {
   const { scrape } = await open(t)
   const values = await scrape()
   const started = values.get('process_start_time_seconds') ?? 0
@@ -129,7 +129,7 @@ test('the program tells when it began, what it uses, and what it is, by the name
   assert.ok((values.get('process_max_fds') ?? 0) >= (values.get('process_open_fds') ?? 0))
 })
 
-test('several who collect do not disturb each other: what is busy rises for all', async (t) => {
+test('several scrapers do not disturb one another', async (t) => {
   const { origin, client, scrape } = await open(t)
   const busy = async () => (await scrape()).get('caduceus_event_loop_busy_seconds_total') ?? 0
   const first = await busy()
@@ -139,7 +139,7 @@ test('several who collect do not disturb each other: what is busy rises for all'
   assert.ok((await busy()) >= first)
 })
 
-test('every name stands in the page', async (t) => {
+test('every metric is documented in the page', async (t) => {
   const { origin } = await open(t)
   const text = await (await fetch(`${origin}/metrics`)).text()
   const told = [...text.matchAll(/^# HELP (\S+) (.*)\n# TYPE \S+ (\S+)$/gm)].map(
@@ -150,7 +150,7 @@ test('every name stands in the page', async (t) => {
   assert.equal(rows, told)
 })
 
-test('the parts of a histogram rise, and end with all', async (t) => {
+test('histogram buckets are cumulative and end with the total', async (t) => {
   const { client, scrape } = await open(t)
   await client.callTool('ok')
   const values = await scrape()
@@ -162,7 +162,7 @@ test('the parts of a histogram rise, and end with all', async (t) => {
   )
 })
 
-test('without the option there is no such path, and only GET and HEAD are answered', async (t) => {
+test('without the option there is no metrics path; only GET and HEAD work', async (t) => {
   const off = await open(t, false)
   assert.is((await fetch(`${off.origin}/metrics`)).status, 404)
   const { origin } = await open(t)

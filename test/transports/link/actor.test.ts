@@ -36,7 +36,7 @@ function puppet(link: Partial<Link> = {}): ClientTransport & { made: Made[] } {
   }
 }
 
-test('a connection is opened on demand and tells its owner what happens, in order and with its number', async (t) => {
+test('a connection opens on demand and reports events in order, with its number', async (t) => {
   const transport = puppet()
   const link = await startLink(t, transport)
   assert.is(transport.made.length, 0)
@@ -65,7 +65,7 @@ test('a connection is opened on demand and tells its owner what happens, in orde
   ])
 })
 
-test('nothing is told after the end, and the end is told once', async (t) => {
+test('nothing is reported after the end, which is reported once', async (t) => {
   const transport = puppet()
   const link = await startLink(t, transport)
   link.open(1)
@@ -83,7 +83,7 @@ test('nothing is told after the end, and the end is told once', async (t) => {
   assert.is((await link.news.next()).type, 'message')
 })
 
-test('a message for another connection than the present one stays here, and its ticket says so', async (t) => {
+test('a message for another connection is not sent, and its ticket says so', async (t) => {
   const transport = puppet()
   const link = await startLink(t, transport)
   link.open(2)
@@ -97,7 +97,7 @@ test('a message for another connection than the present one stays here, and its 
   assert.is(revoked?.sent, false)
 })
 
-test('a transport that throws while it connects ends that attempt for good, with what it threw', async (t) => {
+test('a transport that throws in connect fails that attempt for good with the error', async (t) => {
   const cause = new Error('no such thing')
   const link = await startLink(t, {
     name: 'broken',
@@ -120,7 +120,7 @@ test('a transport that returns no link is told what was expected', async (t) => 
   assert.match((await link.closed()).error?.message ?? '', 'expected a link with send and close')
 })
 
-test('a transport that throws while it sends loses that request and nothing else', async (t) => {
+test('a transport that throws in send loses that request only', async (t) => {
   const transport = puppet({
     send() {
       throw new Error('not now')
@@ -139,7 +139,7 @@ test('a transport that throws while it sends loses that request and nothing else
   assert.equal(await link.closed(), {})
 })
 
-test('a transport that throws while it closes, or takes over the revision, ends nevertheless', async (t) => {
+test('a transport that throws in close or negotiated still ends', async (t) => {
   const transport = puppet({
     negotiated() {
       throw new Error('never heard of it')
@@ -156,7 +156,7 @@ test('a transport that throws while it closes, or takes over the revision, ends 
   assert.is(link.news.all.filter(({ type }) => type === 'trouble').length, 2)
 })
 
-test('what is no text, or no TransportError, is made one', async (t) => {
+test('non-text messages and other errors are converted', async (t) => {
   const transport = puppet()
   const link = await startLink(t, transport)
   link.open(1)
@@ -172,7 +172,7 @@ test('what is no text, or no TransportError, is made one', async (t) => {
   assert.is(lost?.type === 'lost' && lost.error.code, 'CONNECTION_LOST')
 })
 
-test('what a connection owns is released when it is over, newest first, and its signal aborts', async (t) => {
+test('resources of a connection are released at its end, newest first', async (t) => {
   const transport = puppet()
   const link = await startLink(t, transport)
   link.open(1)
@@ -191,7 +191,7 @@ test('what a connection owns is released when it is over, newest first, and its 
   assert.is(scope?.signal.aborted, true)
 })
 
-test('what a connection owns is released before the next incarnation of its actor starts', async (t) => {
+test('resources of a connection are released before its actor starts again', async (t) => {
   const transport = puppet()
   const link = await startLink(t, transport)
   link.open(1)
@@ -253,7 +253,7 @@ test('a transport that never ends is given up after six seconds', async (t) => {
   assert.equal(await link.closed(), {})
 })
 
-test('an error that strays from the code of a transport is reported, and ends nothing', async (t) => {
+test('a stray error of transport code is reported and ends nothing', async (t) => {
   const transport = puppet()
   const link = await startLink(t, transport)
   link.open(1)

@@ -21,7 +21,7 @@ import { TcpProxy } from '../../support/tcp-proxy.js'
 const test = suite('redis connection', { timeout: 15_000 })
 const secret = 'a-pass/word:@-of-nobody'
 
-redisTest(test, 'user and password are of the address or of the options, and never shown', async (t) => {
+redisTest(test, 'user and password come from address or options, never shown', async (t) => {
   const { port } = await startRedis(t, { password: secret })
   const withAddress = await open(t, { url: `redis://:${encodeURIComponent(secret)}@127.0.0.1:${port}` })
   is(await withAddress.command('SET', 'key', 'value'), 'OK')
@@ -37,7 +37,7 @@ redisTest(test, 'user and password are of the address or of the options, and nev
   }
 })
 
-redisTest(test, 'what a user may not do is a wrong option', async (t) => {
+redisTest(test, 'a missing Redis right is a wrong option', async (t) => {
   const server = await startRedis(t)
   const { url } = server
   server.cli('ACL', 'SETUSER', 'nosy', 'on', '>secret', '~*', '+@read', '-info')
@@ -46,7 +46,7 @@ redisTest(test, 'what a user may not do is a wrong option', async (t) => {
   match(error.message, /NOPERM/)
 })
 
-redisTest(test, 'TLS is spoken to a rediss address, with whom the options trust', async (t) => {
+redisTest(test, 'rediss uses TLS with the trust of the options', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'caduceus-tls-'))
   t.after(() => rmSync(folder, { recursive: true, force: true }))
   const { cert, key } = selfSigned()
@@ -63,7 +63,7 @@ redisTest(test, 'TLS is spoken to a rediss address, with whom the options trust'
   match(error.message, /self-signed certificate/)
 })
 
-redisTest(test, 'nobody there is told with why, within 5 s', async (t) => {
+redisTest(test, 'an unreachable Redis is reported with the reason within 5 s', async (t) => {
   const port = await freePort()
   const error = await refused(t, { url: `redis://127.0.0.1:${port}` })
   is(error.code, 'CLUSTER_UNAVAILABLE')
@@ -72,7 +72,7 @@ redisTest(test, 'nobody there is told with why, within 5 s', async (t) => {
   match(error.message, `redis 127.0.0.1:${port} is away: connect ECONNREFUSED`)
 })
 
-redisTest(test, 'a replica is not talked to', async (t) => {
+redisTest(test, 'a replica is not used', async (t) => {
   const primary = await startRedis(t)
   const { url } = await startRedis(t, { replicaOf: primary.port })
   const error = await refused(t, { url })
@@ -80,26 +80,22 @@ redisTest(test, 'a replica is not talked to', async (t) => {
   match(error.message, /it is a slave/)
 })
 
-redisTest(
-  test,
-  'a server that becomes a replica is left, and taken when it is written to again',
-  async (t) => {
-    const primary = await startRedis(t)
-    const other = await startRedis(t)
-    const connection = await open(t, { url: other.url }, ['channel'])
-    const health = heard<boolean>()
-    connection.onHealth(health.add)
-    other.cli('REPLICAOF', '127.0.0.1', String(primary.port))
-    const error = await connection.command('SET', 'key', 'value').catch((error: TransportError) => error)
-    is((error as TransportError).code, 'CLUSTER_UNAVAILABLE')
-    is(await health.next(), false)
-    other.cli('REPLICAOF', 'NO', 'ONE')
-    is(await health.next(), true)
-    is(await connection.command('SET', 'key', 'value'), 'OK')
-  },
-)
+redisTest(test, 'a server that becomes a replica is left until it is primary again', async (t) => {
+  const primary = await startRedis(t)
+  const other = await startRedis(t)
+  const connection = await open(t, { url: other.url }, ['channel'])
+  const health = heard<boolean>()
+  connection.onHealth(health.add)
+  other.cli('REPLICAOF', '127.0.0.1', String(primary.port))
+  const error = await connection.command('SET', 'key', 'value').catch((error: TransportError) => error)
+  is((error as TransportError).code, 'CLUSTER_UNAVAILABLE')
+  is(await health.next(), false)
+  other.cli('REPLICAOF', 'NO', 'ONE')
+  is(await health.next(), true)
+  is(await connection.command('SET', 'key', 'value'), 'OK')
+})
 
-redisTest(test, 'a server that does not answer is away after a second, and back once it does', async (t) => {
+redisTest(test, 'a silent Redis is away after a second, and back once it answers', async (t) => {
   const server = await startRedis(t)
   const connection = await open(t, { url: server.url }, ['channel'])
   const health = heard<boolean>()
@@ -120,7 +116,7 @@ redisTest(test, 'a server that does not answer is away after a second, and back 
   equal(health.all, [false, true])
 })
 
-redisTest(test, 'what is large has the time that it takes on a slow line, in both directions', async (t) => {
+redisTest(test, 'large transfers get the time of a slow line, both ways', async (t) => {
   const server = await startRedis(t)
   const { port } = await startSlowLine(t, server.port)
   const connection = await open(t, { url: `redis://127.0.0.1:${port}` })
@@ -134,7 +130,7 @@ redisTest(test, 'what is large has the time that it takes on a slow line, in bot
   equal(health.all, [])
 })
 
-redisTest(test, 'a server that falls silent is away after the patience that was asked for', async (t) => {
+redisTest(test, 'a silent server is away after the configured patience', async (t) => {
   const server = await startRedis(t)
   const options = { world: systemWorld, own: t.after, patience: 2_000 }
   const connection = await openRedis(readRedisOptions({ url: server.url }), options)
@@ -145,7 +141,7 @@ redisTest(test, 'a server that falls silent is away after the patience that was 
   ok(took >= 1_990 && took < 2_500, `${took} ms`)
 })
 
-redisTest(test, 'the database of the address is the one that is used, and there has to be one', async (t) => {
+redisTest(test, 'the database of the address is used and must exist', async (t) => {
   const server = await startRedis(t)
   const connection = await open(t, { url: `${server.url}/3` })
   await connection.command('SET', 'key', 'value')
@@ -161,34 +157,30 @@ redisTest(test, 'the database of the address is the one that is used, and there 
   match(message, /there is no database 99/)
 })
 
-redisTest(
-  test,
-  'after a fail-over that cuts nothing the channels follow to the new server, too',
-  async (t) => {
-    const primary = await startRedis(t)
-    const replica = await startRedis(t, { replicaOf: primary.port })
-    const proxy = await TcpProxy.start(primary.port)
-    t.after(() => proxy.close())
-    const connection = await open(t, { url: `redis://127.0.0.1:${proxy.port}` }, ['channel'])
-    const [health, messages] = [heard<boolean>(), heard<string>()]
-    connection.onHealth(health.add)
-    connection.onMessage(messages.add)
-    replica.cli('REPLICAOF', 'NO', 'ONE')
-    proxy.aim(replica.port)
-    primary.cli('REPLICAOF', '127.0.0.1', String(replica.port))
-    await failure(connection.command('SET', 'key', 'value'))
-    while (replica.cli('PUBSUB', 'NUMSUB', 'channel')[1] !== '1') {
-      t.signal.throwIfAborted()
-      await new Promise((resolve) => setTimeout(resolve, 20))
-    }
-    while (!connection.isUp) await health.next()
-    replica.cli('PUBLISH', 'channel', 'text')
-    is(await messages.next(), 'channel')
-    is(await connection.command('SET', 'key', 'value'), 'OK')
-  },
-)
+redisTest(test, 'channels follow a failover that cuts no connection', async (t) => {
+  const primary = await startRedis(t)
+  const replica = await startRedis(t, { replicaOf: primary.port })
+  const proxy = await TcpProxy.start(primary.port)
+  t.after(() => proxy.close())
+  const connection = await open(t, { url: `redis://127.0.0.1:${proxy.port}` }, ['channel'])
+  const [health, messages] = [heard<boolean>(), heard<string>()]
+  connection.onHealth(health.add)
+  connection.onMessage(messages.add)
+  replica.cli('REPLICAOF', 'NO', 'ONE')
+  proxy.aim(replica.port)
+  primary.cli('REPLICAOF', '127.0.0.1', String(replica.port))
+  await failure(connection.command('SET', 'key', 'value'))
+  while (replica.cli('PUBSUB', 'NUMSUB', 'channel')[1] !== '1') {
+    t.signal.throwIfAborted()
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+  while (!connection.isUp) await health.next()
+  replica.cli('PUBLISH', 'channel', 'text')
+  is(await messages.next(), 'channel')
+  is(await connection.command('SET', 'key', 'value'), 'OK')
+})
 
-redisTest(test, 'what was given up is not done after what is asked later', async (t) => {
+redisTest(test, 'an aborted command does not run after later ones', async (t) => {
   const server = await startRedis(t)
   for (let round = 0; round < 5; round += 1) {
     const connection = await open(t, { url: server.url })
@@ -205,7 +197,7 @@ redisTest(test, 'what was given up is not done after what is asked later', async
   }
 })
 
-redisTest(test, 'a program that was blocked reads what has come before it gives up', async (t) => {
+redisTest(test, 'a blocked program reads pending answers before it gives up', async (t) => {
   const { url } = await startRedis(t)
   const connection = await open(t, { url })
   const asked = connection.command('SET', 'key', 'value')
@@ -216,7 +208,7 @@ redisTest(test, 'a program that was blocked reads what has come before it gives 
   is(connection.isUp, true)
 })
 
-redisTest(test, 'one that is killed and begins again is found by itself, and listened to', async (t) => {
+redisTest(test, 'a killed and restarted Redis is found and subscribed again', async (t) => {
   const server = await startRedis(t)
   const connection = await open(t, { url: server.url }, ['channel'])
   const [health, messages] = [heard<boolean>(), heard<string>()]
@@ -231,7 +223,7 @@ redisTest(test, 'one that is killed and begins again is found by itself, and lis
   is(await messages.next(), 'channel')
 })
 
-redisTest(test, 'channels that are cut are noticed, with nothing said on them', async (t) => {
+redisTest(test, 'cut channels are noticed without traffic', async (t) => {
   const { port } = await startRedis(t)
   const proxy = await TcpProxy.start(port)
   t.after(() => proxy.close())
@@ -246,7 +238,7 @@ redisTest(test, 'channels that are cut are noticed, with nothing said on them', 
   is(await health.next(), true)
 })
 
-redisTest(test, 'a script that the server has forgotten is sent again', async (t) => {
+redisTest(test, 'a script unknown to the server is sent again', async (t) => {
   const server = await startRedis(t)
   const script = redisScript('return ARGV[1]')
   const connection = await open(t, { url: server.url }, [], [script])
@@ -259,7 +251,7 @@ redisTest(test, 'a script that the server has forgotten is sent again', async (t
   is(connection.isUp, true)
 })
 
-redisTest(test, 'a connection that is closed asks nothing, and leaves nothing', async (t) => {
+redisTest(test, 'a closed connection sends nothing and leaves nothing', async (t) => {
   const server = await startRedis(t)
   const connection = await open(t, { url: server.url }, ['channel'])
   const health = heard<boolean>()
@@ -272,7 +264,7 @@ redisTest(test, 'a connection that is closed asks nothing, and leaves nothing', 
   match((await failure(connection.command('GET', 'key'))).message, /it is closed/)
 })
 
-test('options are judged before anything is connected', () => {
+test('options are checked before connecting', () => {
   const read = (options: unknown) => {
     try {
       return readRedisOptions(options as RedisOptions)

@@ -84,7 +84,7 @@ async function message({ events }: RawStream): Promise<Wire> {
   return JSON.parse((await events.next(({ event }) => event === 'message')).data)
 }
 
-test('the first event says where to post, answers come on the stream alone', async (t) => {
+test('the first event is the endpoint, and answers use the stream only', async (t) => {
   const raw = await openStream(t, await listen(t))
   assert.is(raw.endpoint.pathname, '/messages')
   assert.match(raw.endpoint.search, /^\?sessionId=[\w-]{21}$/)
@@ -97,7 +97,7 @@ test('the first event says where to post, answers come on the stream alone', asy
   assert.is((await message(raw)).result?.content?.[0]?.text, '1')
 })
 
-test('both endpoints are guarded: Host, Origin, path, method, types, encoding, size, session', async (t) => {
+test('both endpoints check host, origin, path, method, types, size and session', async (t) => {
   const server = await listen(t, { maxMessageBytes: 1_000 })
   const { endpoint } = await openStream(t, server)
   const ping = { jsonrpc: '2.0', id: 1, method: 'ping' }
@@ -130,7 +130,7 @@ test('both endpoints are guarded: Host, Origin, path, method, types, encoding, s
   assert.is(await statusOf(endpoint), 202)
 })
 
-test('the session ends with its stream, and what is posted then is not found', async (t) => {
+test('the session ends with its stream, and later posts are 404', async (t) => {
   const server = await listen(t)
   const raw = await openStream(t, server)
   await post(raw.endpoint, initialize())

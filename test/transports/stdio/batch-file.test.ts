@@ -43,7 +43,7 @@ for (const [command, file] of found) {
   })
 }
 
-test('without PATH only the folder is looked at', () => {
+test('without PATH only the folder is searched', () => {
   assert.is(
     batchFileOf({ command: 'npx', path: undefined, cwd: 'C:\\work' }, (one) => files.has(one)),
     undefined,
@@ -119,7 +119,7 @@ const nasty = [
   'é',
 ]
 
-test('each argument arrives as it is, however often the shell reads it', () => {
+test('each argument arrives unchanged through any number of shells', () => {
   let seed = 7
   const chance = (below: number): number => {
     seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31
@@ -150,7 +150,7 @@ test('each argument arrives as it is, however often the shell reads it', () => {
     }
 })
 
-test('a command as it is published starts in the shell, and a program without one', () => {
+test('a published command starts in the shell, and a program without', () => {
   const env = { Path: place.path, SYSTEMROOT: 'C:\\Windows' }
   const disk = { exists: (file: string) => files.has(file), read: () => 'node %*' }
   const npx = startOnWindows({ command: 'npx', args: ['-y', 'a server'], env, cwd: 'C:\\work' }, disk)
@@ -163,7 +163,7 @@ test('a command as it is published starts in the shell, and a program without on
   assert.equal(uvx, { command: 'uvx', args: ['a & b'] })
 })
 
-test('an argument that no batch file can take is said, and nothing is started', () => {
+test('an argument impossible in a batch file is refused before the start', () => {
   const env = { PATH: place.path }
   const disk = { exists: (file: string) => files.has(file), read: () => '' }
   const args = ['fine', 'a\nb']

@@ -44,7 +44,7 @@ function factsOf(error: TransportError | undefined): { exitCode: unknown; signal
   return error?.data as { exitCode: unknown; signal: unknown; stderr: unknown }
 }
 
-test('messages go out and come in, one a line, in the folder and environment that were given', async (t) => {
+test('messages are one per line, in the given folder and environment', async (t) => {
   const { link, pid } = await connect(t, [], { cwd: tmpdir(), env: { TOKEN: 'secret' } })
   use(link, 'environment')
   const { env, cwd } = JSON.parse(await answer(link))
@@ -57,7 +57,7 @@ test('messages go out and come in, one a line, in the folder and environment tha
   assert.is(await answer(link), 'a\nb\r\u2028c')
 })
 
-test('a command that is not found is fatal and names the command and cwd, and PATH once', async (t) => {
+test('an unknown command is fatal and named with cwd and PATH', async (t) => {
   const link = await startLink(
     t,
     stdio({ command: 'no-such-server', env: { PATH: '/nowhere' }, cwd: tmpdir() }),
@@ -71,7 +71,7 @@ test('a command that is not found is fatal and names the command and cwd, and PA
   assert.match(String(error?.cause), 'PATH: /nowhere')
 })
 
-test('a folder that is not there is fatal, and is not taken for a missing command', async (t) => {
+test('a missing folder is fatal and distinct from a missing command', async (t) => {
   const link = await startLink(t, raw([], { cwd: '/no/such/folder' }))
   link.open(1)
   const { error, fatal } = await link.closed()
@@ -80,7 +80,7 @@ test('a folder that is not there is fatal, and is not taken for a missing comman
   assert.match(error?.message ?? '', '/no/such/folder')
 })
 
-test('a file that is no program is fatal', async (t) => {
+test('a file that is not executable is fatal', async (t) => {
   const link = await startLink(t, stdio({ command: inRoot('package.json') }))
   link.open(1)
   const { error, fatal } = await link.closed()
@@ -88,7 +88,7 @@ test('a file that is no program is fatal', async (t) => {
   assert.is(error?.code, 'SPAWN_FAILED')
 })
 
-test('a server that exits tells its code and what it said last', async (t) => {
+test('an exiting server reports code and last stderr', async (t) => {
   const { link } = await connect(t, ['--say', 'hello'])
   use(link, 'die', { code: 3, last: 'out of luck' })
   const { error, fatal } = await link.closed()
@@ -102,7 +102,7 @@ test('a server that exits tells its code and what it said last', async (t) => {
   assert.match(error?.message ?? '', 'exited with code 3; it said: out of luck')
 })
 
-test('a server that is killed from outside tells the signal', async (t) => {
+test('a killed server reports the signal', async (t) => {
   const { link, pid } = await connect(t)
   process.kill(pid, 'SIGKILL')
   const { error } = await link.closed()
@@ -117,14 +117,14 @@ test('an answer written right before the exit is not lost', async (t) => {
   assert.is(factsOf((await link.closed()).error).exitCode, 3)
 })
 
-test('a server that reads the end of its input ends in an orderly way', async (t) => {
+test('a server that reads the end of stdin exits in order', async (t) => {
   const { link, pid } = await connect(t)
   link.close(1)
   assert.equal(await link.closed(), {})
   assert.is(isAlive(pid), false)
 })
 
-test('a server that ignores the end of its input gets SIGTERM', async (t) => {
+test('a server that ignores the end of stdin gets SIGTERM', async (t) => {
   const { link, pid } = await connect(t, ['--ignore-eof'], { stopTimeout: 50 })
   link.close(1)
   assert.equal(await link.closed(), {})
@@ -144,7 +144,7 @@ test('a server that ignores SIGTERM, too, is killed', async (t) => {
   assert.is(isAlive(pid), false)
 })
 
-test('what a server started ends with it, however it ends', async (t) => {
+test('descendants of a server end with it in every case', async (t) => {
   const { link, pid } = await connect(t)
   use(link, 'grandchild')
   const first = Number(await answer(link))
@@ -167,14 +167,14 @@ test('the process of a dead incarnation is gone before the next incarnation star
   assert.is(isAlive(pid), false)
 })
 
-test('a restart of the group does not wait for a server that does not listen', async (t) => {
+test('a group restart does not wait for a deaf server', async (t) => {
   const { link, pid } = await connect(t, ['--ignore-eof', '--ignore-term'], { stopTimeout: 600_000 })
   link.registry.whereis('owner')?.kill()
   await link.news.next(({ type }) => type === 'attached')
   assert.is(isAlive(pid), false)
 })
 
-test('each line of standard error is given to the function, and a throw of it stops nothing', async (t) => {
+test('each stderr line goes to the function, and its throw stops nothing', async (t) => {
   const lines = heard<string>()
   const { link } = await connect(t, [], {
     stderr(line) {
@@ -190,7 +190,7 @@ test('each line of standard error is given to the function, and a throw of it st
   assert.is(await answer(link), '1')
 })
 
-test('a line that is not UTF-8 is trouble, and the next one is read', async (t) => {
+test('an invalid UTF-8 line is trouble, and the next one is read', async (t) => {
   const { link } = await connect(t)
   use(link, 'junk')
   const trouble = await link.news.next(({ type }) => type === 'trouble')
@@ -198,7 +198,7 @@ test('a line that is not UTF-8 is trouble, and the next one is read', async (t) 
   assert.is(await answer(link), 'after the junk')
 })
 
-test('an answer beyond the limit fails its call alone, and is not to be tried again', async (t) => {
+test('an answer beyond the limit fails its call alone, for good', async (t) => {
   const { link, pid } = await connect(t, [], { maxMessageBytes: 1_000 })
   const id = use(link, 'long', { length: 2_000 })
   const lost = await link.news.next(({ type }) => type === 'lost')
@@ -210,7 +210,7 @@ test('an answer beyond the limit fails its call alone, and is not to be tried ag
   assert.is(isAlive(pid), true)
 })
 
-test('a request beyond the limit is not sent, and costs no other', async (t) => {
+test('a request beyond the limit is not sent and affects no other', async (t) => {
   const { link } = await connect(t, [], { maxMessageBytes: 1_000 })
   const id = use(link, 'echo', { text: 'x'.repeat(1_000) })
   const lost = await link.news.next(({ type }) => type === 'lost')
@@ -221,7 +221,7 @@ test('a request beyond the limit is not sent, and costs no other', async (t) => 
   assert.is(await answer(link), 'after')
 })
 
-test('a server that does not read gets only so much, and the request beyond that is refused', async (t) => {
+test('a server that does not read has a bounded queue, and more is refused', async (t) => {
   const { link } = await connect(t, [], { maxQueuedBytes: 200_000 })
   use(link, 'deaf')
   await answer(link)
@@ -231,7 +231,7 @@ test('a server that does not read gets only so much, and the request beyond that
   assert.ok(lost.type === 'lost' && ids.slice(2).includes(Number(lost.id)))
 })
 
-test('a server that closes its output, but lives on, is ended', async (t) => {
+test('a server that closes stdout and lives on is ended', async (t) => {
   const { link, pid } = await connect(t, ['--ignore-eof'])
   use(link, 'mute')
   const { error } = await link.closed()

@@ -48,7 +48,7 @@ async function firstMessage(
   return link.message()
 }
 
-test('a server starts where Node adds to its environment, as for coverage', async (t) => {
+test('a server starts when Node adds variables, as for coverage', async (t) => {
   const coverage = folder(t, 'coverage')
   const before = process.env.NODE_V8_COVERAGE
   process.env.NODE_V8_COVERAGE = coverage
@@ -60,7 +60,7 @@ test('a server starts where Node adds to its environment, as for coverage', asyn
   await client.ready()
 })
 
-test('fault 32: a server that exits before initialize is started again and again, and says why', async (t) => {
+test('fault 32: a server that exits before initialize restarts and its stderr is told', async (t) => {
   const { states } = start(t, ['--init', 'die', '--say', 'no database'])
   for (let i = 0; i < 3; i++) {
     const { reason } = await states.next(({ phase }) => phase === 'disconnected')
@@ -70,7 +70,7 @@ test('fault 32: a server that exits before initialize is started again and again
   }
 })
 
-test('fault 32: a server that ends in the middle of a call with code 137 fails that call with the code, and is back', async (t) => {
+test('fault 32: exit code 137 during a call fails it with the code and restarts', async (t) => {
   const { client, states } = start(t)
   const error = await client.callTool('die', { code: 137, last: 'Killed' }).catch((thrown: unknown) => thrown)
   const data = (error as { data: Record<string, unknown> }).data
@@ -84,7 +84,7 @@ test('fault 32: a server that ends in the middle of a call with code 137 fails t
   assert.is((await client.callTool('count')).text, '1')
 })
 
-test('fault 32: a server that writes 1 GiB to standard error is listened to as before, and costs no memory', async (t) => {
+test('fault 32: 1 GiB on stderr is read on and costs no memory', async (t) => {
   const { client } = start(t)
   await client.ready()
   const before = process.memoryUsage().rss
@@ -104,7 +104,7 @@ test('fault 32: a server that writes 1 GiB to standard error is listened to as b
   assert.ok(highest - before < 400 * 1024 * 1024, `${highest - before} bytes more`)
 })
 
-test('fault 33: commands and arguments with spaces, quotes and shell characters are taken as they are', async (t) => {
+test('fault 33: commands and arguments with special characters pass unchanged', async (t) => {
   const odd = folder(t, `a "b" 'c' $(d); e`)
   const command = join(odd, `no de's "own"`)
   symlinkSync(process.execPath, command)
@@ -133,7 +133,7 @@ test('fault 33: commands and arguments with spaces, quotes and shell characters 
   assert.equal((params as { args: string[] }).args, hard)
 })
 
-test('fault 33: a file without the right to be run is a fatal failure that says so', async (t) => {
+test('fault 33: a file without execute permission is fatal and says so', async (t) => {
   const path = join(folder(t, 'bin'), 'server')
   writeFileSync(path, '#!/bin/sh\n')
   chmodSync(path, 0o644)
@@ -145,7 +145,7 @@ test('fault 33: a file without the right to be run is a fatal failure that says 
   assert.is(client.state.phase, 'failed')
 })
 
-test('fault 33: a command that is a folder, a line, a script of nobody, or lies below a file, and a cwd that is no folder, are fatal and named as what they are', async (t) => {
+test('fault 33: a command or cwd that cannot run is fatal and says what it is', async (t) => {
   const top = folder(t, 'here')
   const file = join(top, 'a file')
   writeFileSync(file, '')
@@ -184,7 +184,7 @@ test('fault 33: a command that is a folder, a line, a script of nobody, or lies 
   }
 })
 
-test('a secret in our own environment does not reach a server, what is given does', async (t) => {
+test('our environment secrets do not reach a server, given variables do', async (t) => {
   process.env.CADUCEUS_TEST_SECRET = 'canary'
   t.after(() => delete process.env.CADUCEUS_TEST_SECRET)
   const { client } = start(t, [], { GIVEN: 'yes' })
@@ -193,7 +193,7 @@ test('a secret in our own environment does not reach a server, what is given doe
   assert.not.ok(JSON.stringify(env).includes('canary'))
 })
 
-test('what went over a connection is counted, garbage included, over all restarts of the server', async (t) => {
+test('messages and junk are counted over all restarts of the server', async (t) => {
   const { client } = start(t, ['--ignore-eof'])
   await client.callTool('echo', { text: 'größer' })
   const before = client.inspect().link
@@ -220,14 +220,14 @@ test('what went over a connection is counted, garbage included, over all restart
 const python = spawnSync('python3', ['--version']).status === 0
 const server = inRoot('test', 'support', 'python-server.py')
 if (python) {
-  test('a server in Python is a server like any other', async (t) => {
+  test('a Python server works like any other', async (t) => {
     const transport = stdio({ command: 'python3', args: [server] })
     const client = startClient({ transport, logger: false })
     t.after(() => client.close())
     assert.is((await client.callTool('add', { a: 2, b: 40 })).text, '42')
     assert.is(client.server?.info.name, 'python')
   })
-} else test.skip('a server in Python is a server like any other', 'python3 is not installed')
+} else test.skip('a Python server works like any other', 'python3 is not installed')
 
 function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))

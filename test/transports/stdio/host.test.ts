@@ -37,7 +37,7 @@ function ended(host: Host): Promise<number | null> {
   return new Promise((resolve) => host.process.once('exit', resolve))
 }
 
-test('fault 34: servers whose host is killed end within 5 s, on the end of their input', async (t) => {
+test('fault 34: servers of a killed host end within 5 s, at the end of stdin', async (t) => {
   const host = await startHost(t, 3, [])
   assert.is(host.pids.length, 3)
   const end = ended(host)
@@ -48,7 +48,7 @@ test('fault 34: servers whose host is killed end within 5 s, on the end of their
   assert.ok(allowance.left() > 0)
 })
 
-test('process.exit() leaves no server behind, nor what it started, however deaf they are', async (t) => {
+test('process.exit() leaves no server or descendant behind, even deaf ones', async (t) => {
   const host = await startHost(t, 2, ['--ignore-eof', '--ignore-term'])
   assert.is(host.pids.length, 4)
   assert.equal(
@@ -61,7 +61,7 @@ test('process.exit() leaves no server behind, nor what it started, however deaf 
   await Promise.all(host.pids.map(gone))
 })
 
-test('many clients have one exit listener together, and none when they are gone', () => {
+test('many clients share one exit listener, removed with the last', () => {
   const before = process.listenerCount('exit')
   const undo = Array.from({ length: 20 }, () => atExit(() => {}))
   assert.is(process.listenerCount('exit'), before + 1)
@@ -69,7 +69,7 @@ test('many clients have one exit listener together, and none when they are gone'
   assert.is(process.listenerCount('exit'), before)
 })
 
-test('a process is ended with all it started: by its group, on Windows by taskkill of the system', () => {
+test('a process ends with its descendants: by group, on Windows by taskkill', () => {
   assert.equal(endingOf('linux', 7, 'SIGTERM'), { type: 'signal', pid: -7, signal: 'SIGTERM' })
   assert.equal(endingOf('darwin', 7, 'SIGKILL'), { type: 'signal', pid: -7, signal: 'SIGKILL' })
   const command = 'D:\\Win\\System32\\taskkill.exe'

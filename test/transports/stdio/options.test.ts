@@ -35,7 +35,7 @@ for (const [field, options] of [
   })
 }
 
-test('a transport is frozen data that names the command', () => {
+test('a stdio transport is frozen data that names its command', () => {
   const transport = stdio({ command: process.execPath })
   assert.is(transport.name, `stdio ${basename(process.execPath)}`)
   assert.ok(Object.isFrozen(transport))
@@ -49,7 +49,7 @@ test('a client on stdio loads no undici', () => {
   )
 })
 
-test('only harmless variables are inherited, the given ones go over them, and exported functions are left out', () => {
+test('only harmless variables and the given ones pass, exported functions do not', () => {
   const own = {
     HOME: '/h',
     PATH: '/bin',
@@ -64,7 +64,7 @@ test('only harmless variables are inherited, the given ones go over them, and ex
   })
 })
 
-test('what is inherited is written down, for each kind of system', () => {
+test('inherited variables are documented for each platform', () => {
   const windows =
     'APPDATA COMSPEC HOMEDRIVE HOMEPATH LOCALAPPDATA PATH PATHEXT PROCESSOR_ARCHITECTURE SYSTEMDRIVE SYSTEMROOT TEMP TMP USERNAME USERPROFILE'
   assert.is(inheritedNames('win32').join(' '), windows)
@@ -72,7 +72,7 @@ test('what is inherited is written down, for each kind of system', () => {
   for (const platform of ['linux', 'darwin'] as const) assert.is(inheritedNames(platform).join(' '), posix)
 })
 
-test('the ring keeps the last 20 lines and no more than 8 KiB, also of an endless line', () => {
+test('the ring keeps the last 20 lines and 8 KiB, also of an endless line', () => {
   const ring = createStderrRing()
   const push = (text: string): void => ring.push(Buffer.from(text))
   for (let i = 1; i <= 25; i++) push(`line ${i}\r\n`)

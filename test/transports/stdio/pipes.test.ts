@@ -30,7 +30,7 @@ test('closing writes the lines of this turn, and later lines without delay', asy
   assert.equal(written(), [[1], [2]])
 })
 
-test('lines that are not written yet count towards the stall', async () => {
+test('unwritten lines count towards the stall timeout', async () => {
   const { pipes } = await bind()
   pipes.send(line(1))
   assert.is(pipes.isStalled, false)
@@ -39,7 +39,7 @@ test('lines that are not written yet count towards the stall', async () => {
   await turn()
 })
 
-test('an input that stays paused for lines not written yet is read on after them', async () => {
+test('an input paused for unwritten lines resumes after them', async () => {
   const { pipes, input, end } = await bind(8 * 1024 * 1024)
   pipes.send(line(1, mebibyte))
   pipes.pause()
@@ -50,7 +50,7 @@ test('an input that stays paused for lines not written yet is read on after them
   end()
 })
 
-test('nothing is written to an output that was destroyed in the same turn', async () => {
+test('nothing is written to an output destroyed in the same turn', async () => {
   const { pipes, output, written } = await bind()
   pipes.send(line(1))
   output.destroy()

@@ -12,7 +12,7 @@ import type { Line } from './_pipes.js'
 const test = suite('stdio server process')
 const program = fileURLToPath(new URL('./_program.js', import.meta.url))
 
-test('only the protocol is written to standard output; what strays there goes to standard error', async (t) => {
+test('stdout carries the protocol only, and stray output goes to stderr', async (t) => {
   const child = await startProgram(t)
   assert.is(await child.text('stray'), 'strayed')
   assert.is(await child.text('count'), '1')
@@ -32,7 +32,7 @@ test('the end of the input ends the program with code 0', async (t) => {
   assert.ok(allowance.left() > 0)
 })
 
-test('a program that something still holds ends two seconds after its input all the same', async (t) => {
+test('a program held by something else exits two seconds after stdin ends', async (t) => {
   const child = await startProgram(t)
   assert.is(await child.text('hold'), 'held')
   assert.is((await child.end()).code, 0)
@@ -46,7 +46,7 @@ test('a client that stops reading ends the program orderly', async (t) => {
   assert.is(await child.exited, 0)
 })
 
-test('neither HTTP nor a validator is loaded until something needs it', async (t) => {
+test('HTTP and the validator are loaded on demand only', async (t) => {
   const child = await startProgram(t)
   await child.text('count')
   await child.ask('tools/list')
@@ -58,7 +58,7 @@ test('neither HTTP nor a validator is loaded until something needs it', async (t
   await child.end()
 })
 
-test('requests of 2026-07-28 need no handshake, and the end of the input ends their subscriptions', async (t) => {
+test('2026-07-28 needs no handshake, and the end of stdin ends subscriptions', async (t) => {
   const child = spawn(process.execPath, [program], { stdio: ['pipe', 'pipe', 'ignore'] })
   t.after(() => child.kill('SIGKILL'))
   const exited = new Promise((resolve) => child.once('exit', resolve))

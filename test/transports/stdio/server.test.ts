@@ -36,7 +36,7 @@ test('before initialize only ping is answered with a result', async (t) => {
   assert.equal([(await pipes.next()).error?.code, (await pipes.next()).id], [-32600, 'init'])
 })
 
-test('2025-03-26 takes a batch in one line, initialize excepted; each answer has a line of its own', async (t) => {
+test('2025-03-26 takes a batch but no initialize in it, and answers line by line', async (t) => {
   const pipes = await startPipes(t, [count])
   pipes.write(initialize('raw', '2025-03-26'), initialized)
   await pipes.next()
@@ -49,7 +49,7 @@ test('2025-03-26 takes a batch in one line, initialize excepted; each answer has
   assert.equal([id, error?.code], [undefined, -32600])
 })
 
-test('what is no message is answered as far as it may be, and the next line is served', async (t) => {
+test('a malformed line is answered if possible, and the next is served', async (t) => {
   const pipes = await startPipes(t, [count], true)
   const bad: [string | Buffer, number | undefined, number | string | undefined][] = [
     ['{"jsonrpc"', -32700, undefined],
@@ -76,7 +76,7 @@ test('what is no message is answered as far as it may be, and the next line is s
   assert.is((await pipes.next()).id, 9)
 })
 
-test('a request over the limit is answered with its id, and those before and after it are served', async (t) => {
+test('a request over the limit is answered by its id, and its neighbours are served', async (t) => {
   const pipes = await startPipes(t, [count], true, { maxMessageBytes: 300 })
   const long = (id: unknown) => ({ ...call(1, 'count'), params: { name: 'count', x: 'x'.repeat(300) }, id })
   pipes.write(call(7, 'count'), long(8), long('nine'), call(10, 'count'))
@@ -129,7 +129,7 @@ test('the end of the input lets calls in flight finish, and then ends the server
   assert.equal(await pipes.ended, { type: 'shutdown' })
 })
 
-test('calls that take longer than the end of the input allows get an error', async (t) => {
+test('calls longer than the input grace get an error', async (t) => {
   const { tool, entered } = makeGate()
   const pipes = await startPipes(t, [tool], true, { endTimeout: 20 })
   pipes.write(call(1, 'gate'))
@@ -140,7 +140,7 @@ test('calls that take longer than the end of the input allows get an error', asy
   await pipes.ended
 })
 
-test('a stop ends with the last answer, also when the input ends during it', async (t) => {
+test('a stop ends with the last answer, even if stdin ends during it', async (t) => {
   const { tool, entered, leave } = makeGate()
   const pipes = await startPipes(t, [tool], true, {}, 30_000)
   pipes.write(call(1, 'gate'))
@@ -172,7 +172,7 @@ for (const name of ['pipes/base', 'pipes/tasks', 'pipes/transport', 'pipes/group
   })
 }
 
-test('a line that has arrived is answered, even though its listener dies at that very moment', async (t) => {
+test('a line is answered even if its listener dies at that moment', async (t) => {
   const pipes = await startPipes(t, [count], true)
   for (let id = 1; id <= 3; id++) {
     pipes.write(call(id, 'count'))
@@ -193,7 +193,7 @@ test('a session that crashes comes back and still hears of list changes', async 
   assert.equal((await pipes.answer()).result?.content, [{ type: 'text', text: '2' }])
 })
 
-test('a session that crashes too often ends the server: there is nothing left to serve', async (t) => {
+test('a session that crashes too often ends the server', async (t) => {
   const pipes = await startPipes(t, [count], true)
   for (let n = 1; n <= 3; n++) {
     pipes.write(call(n, 'count'))

@@ -47,7 +47,7 @@ async function until(holds: () => boolean): Promise<void> {
   while (!holds()) await new Promise((resolve) => setTimeout(resolve, 5))
 }
 
-test('answers beyond maxPendingBytes are told in a few words, what waits is shown, and all are answered', async (t) => {
+test('answers beyond maxPendingBytes shrink to an error, and all are answered', async (t) => {
   const limits = { maxMessageBytes: MiB, maxPendingBytes: 3 * MiB }
   const { server, output, messages, begun, ask } = await open(t, limits)
   output.pause()

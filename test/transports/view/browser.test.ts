@@ -30,7 +30,7 @@ async function open(t: TestContext): Promise<{ page: Page; complaints: string[];
   return { page, complaints, browser }
 }
 
-inBrowser('a killed session turns red, and comes back within a second', async (t) => {
+inBrowser('a killed session turns red and returns within a second', async (t) => {
   const shop = defineServer({ name: 'shop', version: '1', tools: { ok: defineTool({ run: () => 'ok' }) } })
   const server = await startServer(shop, { transport: serveHttp({ port: 0 }), logger: false })
   t.after(() => server.stop())
@@ -67,7 +67,7 @@ inBrowser('a killed session turns red, and comes back within a second', async (t
   assert.equal(complaints, [])
 })
 
-inBrowser('with 5,000 processes it draws what is seen, searches, and follows the keyboard', async (t) => {
+inBrowser('with 5,000 processes the page draws the visible part and searches', async (t) => {
   const plain = defineActor({ name: 'plain', init: () => ({}) })
   const hostile = '<img src=x onerror="document.title=1">'
   const children = Array.from({ length: 4_900 }, (_, i) => childSpec(plain, undefined, { id: `child ${i}` }))
@@ -102,23 +102,20 @@ inBrowser('with 5,000 processes it draws what is seen, searches, and follows the
   assert.equal(complaints, [])
 })
 
-inBrowser(
-  'when the program goes, the page says so; the program with another secret is not confused with it',
-  async (t) => {
-    const first = await observe({ port: 0, local: false })
-    t.after(() => first.close())
-    const { page } = await open(t)
-    await page.goto(first.url ?? '')
-    await page.locator('#title', { hasText: 'browser.test' }).waitFor()
-    const { port } = new URL(first.url ?? '')
-    await first.close()
-    await page.locator('#banner', { hasText: 'The program is away' }).waitFor()
-    const second = await observe({ port: Number(port), local: false })
-    t.after(() => second.close())
-    await page
-      .locator('#banner', { hasText: 'does not let this page look any more' })
-      .waitFor({ timeout: 20_000 })
-  },
-)
+inBrowser('the page says when its program is gone, and keeps apart one of another secret', async (t) => {
+  const first = await observe({ port: 0, local: false })
+  t.after(() => first.close())
+  const { page } = await open(t)
+  await page.goto(first.url ?? '')
+  await page.locator('#title', { hasText: 'browser.test' }).waitFor()
+  const { port } = new URL(first.url ?? '')
+  await first.close()
+  await page.locator('#banner', { hasText: 'The program is away' }).waitFor()
+  const second = await observe({ port: Number(port), local: false })
+  t.after(() => second.close())
+  await page
+    .locator('#banner', { hasText: 'does not let this page look any more' })
+    .waitFor({ timeout: 20_000 })
+})
 
 test.run()

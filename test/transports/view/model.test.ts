@@ -38,7 +38,7 @@ function modelOf(picture: Picture = base): Model {
   return model
 }
 
-test('lines are the trees from top to bottom, without what is closed', () => {
+test('lines show the trees from top to bottom, without closed parts', () => {
   const model = modelOf()
   assert.equal(shown(model.lines(0)), ['top', ' sessions', '  session a', '  session b', ' base'])
   model.open(2, false)
@@ -49,7 +49,7 @@ test('lines are the trees from top to bottom, without what is closed', () => {
   assert.is(model.lines(0).length, 5)
 })
 
-test('a process that is replaced is red, then green, then as all others', () => {
+test('a replaced process is red, then green, then plain', () => {
   const model = modelOf()
   model.change(changes({ rows: [row(3, 2, 'session a', { process: 9, restarts: 1 })] }), 1_000)
   assert.is(shown(model.lines(1_100))[2], '  session a died')
@@ -59,7 +59,7 @@ test('a process that is replaced is red, then green, then as all others', () => 
   assert.is(shown(model.lines(4_000))[2], '  session a')
 })
 
-test('what has crashed and is gone stays for a moment; what has done its work goes at once', () => {
+test('a crashed row stays for a moment, and a finished one goes at once', () => {
   const model = modelOf()
   model.change(changes({ gone: [3, 4], happened: [crash] }), 1_000)
   assert.equal(shown(model.lines(1_000)), ['top', ' sessions', '  session a died', ' base'])
@@ -67,7 +67,7 @@ test('what has crashed and is gone stays for a moment; what has done its work go
   assert.equal(shown(model.lines(2_000)), ['top', ' sessions', ' base'])
 })
 
-test('a session that comes back as another child takes the place of the dead one', () => {
+test('a restored session takes the row of the dead one', () => {
   const model = modelOf()
   const back = row(8, 2, 'session a', { name: 'session', about: 'ready, 0 in flight' })
   model.change(changes({ gone: [3], rows: [back], happened: [crash] }), 1_000)
@@ -78,7 +78,7 @@ test('a session that comes back as another child takes the place of the dead one
   assert.equal([model.nowAt(3), model.nowAt(4), model.nowAt(99)], [8, 4, undefined])
 })
 
-test('a search shows what fits, with all above it, whatever is closed', () => {
+test('a search shows matches with their ancestors, closed or not', () => {
   const model = modelOf()
   model.closeAll()
   model.search = 'SESSION ready'
@@ -87,7 +87,7 @@ test('a search shows what fits, with all above it, whatever is closed', () => {
   assert.equal(model.lines(0), [])
 })
 
-test('trouble is what restarted, does not run, or has a full mailbox', () => {
+test('troubles are restarted, stopped and jammed processes', () => {
   const model = modelOf()
   model.onlyTrouble = true
   assert.equal(model.lines(0), [])
@@ -106,7 +106,7 @@ test('sessions and clients are counted by their phase', () => {
   )
 })
 
-test('new rows come below their siblings, and a row that has moved is at one place only', () => {
+test('new rows come below their siblings, and a moved row is in one place only', () => {
   const model = modelOf()
   model.change(changes({ rows: [row(6, 2, 'session c')] }), 0)
   assert.equal(shown(model.lines(0)).slice(2, 5), ['  session a', '  session b', '  session c'])

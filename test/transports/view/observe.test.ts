@@ -107,7 +107,7 @@ async function failure(promise: Promise<unknown>): Promise<unknown> {
   )
 }
 
-test('over a socket of its user alone: first the whole picture, then what changes', async (t) => {
+test('the socket is private and sends the whole picture, then changes', async (t) => {
   const { path, url } = await open(t)
   const { ref } = await family(t)
   assert.is(url, undefined)
@@ -174,7 +174,7 @@ test('a client that waits connects when it is told to', async (t) => {
   await ready
 })
 
-test('without its option nobody acts; with it, a process is killed, restarted and traced', async (t) => {
+test('without the option actions are refused; with it kill, restart and trace work', async (t) => {
   const { ref } = await family(t)
   const idle = await open(t, { port: 0, local: false })
   const first = await signIn(idle)
@@ -221,7 +221,7 @@ async function signIn({ url = '' }: Observation): Promise<{ origin: string; cook
   return { origin: new URL(url).origin, cookie }
 }
 
-test('the page is for those with the secret, under names of this machine, and for no other page', async (t) => {
+test('the page needs the secret and a local host name, and refuses other pages', async (t) => {
   const observation = await open(t, { port: 0, local: false })
   const { origin, cookie } = await signIn(observation)
   const { port } = new URL(origin)
@@ -241,7 +241,7 @@ test('the page is for those with the secret, under names of this machine, and fo
     assert.is((await ask(`${origin}${file}`, { headers: { cookie } })).status, 200)
 })
 
-test('a request for what is no address costs that request alone, whoever sends it', async (t) => {
+test('a request with a malformed target fails alone', async (t) => {
   const observation = await open(t, { port: 0 })
   const { origin, cookie } = await signIn(observation)
   const heard: unknown[] = []
@@ -272,7 +272,7 @@ test('a request for what is no address costs that request alone, whoever sends i
   assert.is(page.status, 200)
 })
 
-test('whoever has the secret is sent to a page of the view, and never to another host', async (t) => {
+test('the secret redirects to a page of the view, never to another host', async (t) => {
   const { url = '' } = await open(t, { port: 0, local: false })
   const { origin, search } = new URL(url)
   const { status, headers } = await ask(`${origin}//evil.example/${search}`)
@@ -295,7 +295,7 @@ async function statusOf(
   return /^HTTP\/1\.1 (\d+)/.exec(String(chunk))?.[1] ?? ''
 }
 
-test('four may look; the fifth is told so, and its place is free once one leaves', async (t) => {
+test('four observers are allowed, the fifth is refused until one leaves', async (t) => {
   const { path = '' } = await open(t)
   const four = [1, 2, 3, 4].map(() => look(t, path))
   await Promise.all(four.map(({ pictures }) => pictures.next()))
@@ -315,7 +315,7 @@ test('four may look; the fifth is told so, and its place is free once one leaves
   })
 })
 
-test('however often people come and go, it is looked at four times a second', async (t) => {
+test('the tree is read four times a second for any number of observers', async (t) => {
   const { path = '' } = await open(t)
   for (let i = 0; i < 10; i += 1) {
     const { pictures, leave, ended } = look(t, path)
@@ -331,7 +331,7 @@ test('however often people come and go, it is looked at four times a second', as
   assert.ok(changes.all.length <= most, `${changes.all.length} looks, expected ${most} at most`)
 })
 
-test('what answers is itself restarted: same port, same secret, same path', async (t) => {
+test('the view restarts itself with port, secret and path', async (t) => {
   const observation = await open(t, { port: 0 })
   const { url = '', path = '' } = observation
   const [child] = inspect(observation).children
@@ -346,7 +346,7 @@ test('what answers is itself restarted: same port, same secret, same path', asyn
   await look(t, path).pictures.next()
 })
 
-test('nothing is left once it is closed, and who looks is told the end', async (t) => {
+test('a closed view leaves nothing, and observers are told the end', async (t) => {
   const observation = await open(t, { port: 0 })
   const { path = '', url = '' } = observation
   const { pictures, ended } = look(t, path)
@@ -361,7 +361,7 @@ test('nothing is left once it is closed, and who looks is told the end', async (
   assert.ok(error instanceof TransportError && error.code === 'CONNECT_FAILED')
 })
 
-test('a program that has nothing more to do ends, looked at or not; a killed one is not listed', async (t) => {
+test('observing does not keep a program alive, and a killed one is not listed', async (t) => {
   const first = await program(t, 'ends')
   const { ended } = look(t, first.path)
   assert.is(await first.code, 0)
@@ -388,7 +388,7 @@ async function program(
   return { child, path: String(line).trim(), code }
 }
 
-test('a folder that others may write to is refused', async (t) => {
+test('a folder writable by others is refused', async (t) => {
   const open = mkdtempSync(join(tmpdir(), 'open-'))
   t.after(() => {
     process.env.XDG_RUNTIME_DIR = folder

@@ -17,7 +17,7 @@ const folder = mkdtempSync(join(tmpdir(), 'view-'))
 process.env.XDG_RUNTIME_DIR = folder
 process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
 
-test('sessions are seen where they run, and a process that is killed is seen to come back', async (t) => {
+test('sessions are shown where they run, and a killed process comes back', async (t) => {
   const server = await startServer(new URL('../../server/processes/_server.js', import.meta.url), {
     transport: serveHttp({ port: 0 }),
     processes: 2,

@@ -11,7 +11,7 @@ import { startLink } from '../_link.js'
 
 const test = suite('websocket client', { timeout: 15_000 })
 
-test('a client whose server is silent gives the socket up, and connects again', async (t) => {
+test('a client of a silent server drops the socket and reconnects', async (t) => {
   const peers = heard<WebSocket>()
   const http = createServer()
   const silent = new WebSocketServer({ server: http, handleProtocols: () => 'mcp', autoPong: false })
@@ -33,7 +33,7 @@ test('a client whose server is silent gives the socket up, and connects again', 
   assert.match(error?.message ?? '', /ping/)
 })
 
-test('a server that wants authorization, or does not speak mcp, is a fatal failure; one that is not there is tried again', async (t) => {
+test('401 or a missing mcp protocol is fatal, and an absent server is retried', async (t) => {
   const http = createServer()
   http.on('upgrade', (request: { url?: string }, socket: Socket) => {
     if (request.url === '/401') socket.end('HTTP/1.1 401 Unauthorized\r\nwww-authenticate: Bearer\r\n\r\n')

@@ -8,7 +8,7 @@ import { greet, listen, open } from './_websocket.js'
 
 const test = suite('websocket frames', { timeout: 15_000 })
 
-test('a binary frame closes with 1003, a message beyond the limit with 1009 and why, one of just less is taken', async (t) => {
+test('a binary frame closes with 1003 and an oversized message with 1009', async (t) => {
   const server = await listen(t, { maxMessageBytes: 4 * 1024 * 1024 })
   const before = await open(t, server)
   await greet(before)
@@ -73,7 +73,7 @@ function frame(first: number, payload: Buffer | string): Buffer {
   return Buffer.concat([Buffer.from([first, 0x80 | bytes.length, 0, 0, 0, 0]), bytes])
 }
 
-test('frames that break RFC 6455 close with 1002: unmasked, reserved bits, an unknown opcode, a continuation of nothing', async (t) => {
+test('frames that break RFC 6455 close with 1002: mask, reserved bits, opcode, order', async (t) => {
   const server = await listen(t)
   const broken = {
     unmasked: Buffer.from([0x81, 2, 0x7b, 0x7d]),
@@ -95,7 +95,7 @@ test('a text frame that is not UTF-8 closes with 1007', async (t) => {
   assert.is(await raw.closeCode(), 1007)
 })
 
-test('a flood of fragments is ended with 1008, and others notice nothing', async (t) => {
+test('a flood of fragments closes with 1008 and affects no other', async (t) => {
   const server = await listen(t)
   const client = await connected(t, { connect: () => websocket(String(server.url)) })
   const raw = await rawFrames(t, server)
@@ -106,7 +106,7 @@ test('a flood of fragments is ended with 1008, and others notice nothing', async
   assert.is(await text(client, 'count'), '1')
 })
 
-test('a message in one-byte frames is a message', async (t) => {
+test('a message in one-byte frames arrives whole', async (t) => {
   const server = await listen(t)
   const raw = await rawFrames(t, server)
   const bytes = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 7, method: 'ping' }))
@@ -120,7 +120,7 @@ test('a message in one-byte frames is a message', async (t) => {
   assert.equal(JSON.parse(await answer), { jsonrpc: '2.0', id: 7, result: {} })
 })
 
-test('a flood of pings to a client that does not read neither grows nor stops the server', async (t) => {
+test('a flood of pings to a client that does not read neither fills nor stops us', async (t) => {
   const server = await listen(t)
   const raw = await rawFrames(t, server)
   raw.socket.pause()

@@ -7,7 +7,7 @@ import { greet, open } from './_websocket.js'
 
 const test = suite('shared websocket listener')
 
-test('sockets are served by whoever is given their connections', async (t) => {
+test('a socket is served by the process that gets its connection', async (t) => {
   const port = await sharePort(t, serveWebSocket({ path: '/ws' }))
   assert.is(port.url, `ws://127.0.0.1:${port.port}/ws`)
   const served: string[] = []
@@ -31,7 +31,7 @@ test('sockets are served by whoever is given their connections', async (t) => {
   assert.equal(served, ['first', 'second'])
 })
 
-test('connections that are to become sockets are counted where the port is', async (t) => {
+test('future sockets are counted where the port is', async (t) => {
   const limits = { maxConnections: 1, maxConnectionsPerClient: 1 }
   const port = await sharePort(t, serveWebSocket(limits))
   const source = feeding(port)

@@ -32,21 +32,21 @@ test('the upgrade is guarded: Host, Origin, path and subprotocol', async (t) => 
   assert.equal(await server.sessions(), [])
 })
 
-test('what is no upgrade is answered 426, and 403 when it comes from elsewhere', async (t) => {
+test('a plain request is answered 426, or 403 from a foreign origin', async (t) => {
   const server = await listen(t)
   const url = String(server.url).replace('ws:', 'http:')
   assert.is((await fetch(url)).status, 426)
   assert.is((await fetch(url, { headers: { origin: 'https://evil.example' } })).status, 403)
 })
 
-test('subprotocol mcp is echoed, and compression is not taken up', async (t) => {
+test('subprotocol mcp is echoed, and compression is not negotiated', async (t) => {
   const server = await listen(t)
   const { socket } = await open(t, server, { perMessageDeflate: true })
   assert.is(socket.protocol, 'mcp')
   assert.is(socket.extensions, '')
 })
 
-test('pings and pongs are not held as parts of a message, however many come', async (t) => {
+test('pings and pongs are not buffered as message parts', async (t) => {
   const server = await listen(t)
   const { socket } = await open(t, server)
   socket.send('{"jsonrpc"', { fin: false })
@@ -130,7 +130,7 @@ test('revision 2025-03-26 may send batches, whose answers come back together', a
   assert.equal(answers.map(({ id }) => id).sort(), [1, 2, 3])
 })
 
-test('a client that does not answer a ping is dead by the next, and its session ends', async (t) => {
+test('a client without a pong by the next ping ends with its session', async (t) => {
   const clock = createFakeClock()
   const server = await startSuiteServer(serveWebSocket(), { clock })
   t.after(() => server.stop())
@@ -149,7 +149,7 @@ test('a client that does not answer a ping is dead by the next, and its session 
   assert.is(alive.socket.readyState, WebSocket.OPEN)
 })
 
-test('a reader that stops reading is cut off with 1013 or less, and other sessions go on', async (t) => {
+test('a reader that stops is cut off, and other sessions go on', async (t) => {
   const server = await listen(t, { maxBufferedBytes: 16 * 1024, pingInterval: 2_000 })
   const client = await connected(t, { connect: () => websocket(String(server.url)) })
   const lazy = await open(t, server)
@@ -162,7 +162,7 @@ test('a reader that stops reading is cut off with 1013 or less, and other sessio
   assert.is(await text(client, 'count'), '1')
 })
 
-test('connections beyond the limit are turned away with 1013', async (t) => {
+test('connections beyond the limit are closed with 1013', async (t) => {
   const server = await listen(t, { maxConnections: 1 })
   const first = await open(t, server)
   const second = await open(t, server)

@@ -53,14 +53,14 @@ test('a moment keeps its offset and is the same instant everywhere', () => {
     assert.is(parseZoned(text), undefined, text)
 })
 
-test('a naive moment has no zone', () => {
+test('a local date-time has no zone', () => {
   assert.is(parseNaive('2024-01-15T14:30')?.toString(), '2024-01-15T14:30:00')
   assert.is(JSON.stringify({ at: parseNaive('2024-01-15T14:30:00') }), '{"at":"2024-01-15T14:30:00"}')
   for (const text of ['2024-01-15T14:30:00Z', '2024-01-15T14:30:00+01:00', '2024-01-15'])
     assert.is(parseNaive(text), undefined, text)
 })
 
-test('no value depends on the zone of the machine', () => {
+test('no value depends on the local time zone', () => {
   const program = `
     const { parseDate, parseZoned } = await import(process.argv[1])
     process.stdout.write([parseDate('2024-03-10'), parseZoned('2024-03-10T02:30:00Z').toDate().toISOString()].join(' '))`

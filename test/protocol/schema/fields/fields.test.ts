@@ -61,7 +61,7 @@ test('nested groups keep their own required fields, formats and descriptions', (
   ])
 })
 
-test('all that is wrong is told at once, with paths', () => {
+test('every problem is reported at once with its path', () => {
   const event = field.group({
     day: field.date(),
     title: field.string(),
@@ -76,7 +76,7 @@ test('all that is wrong is told at once, with paths', () => {
   ])
 })
 
-test('a default is there for whoever reads, and its field need not be given', () => {
+test('a default is shown, and its field is optional', () => {
   const schema = field.group({ by: field.integer({ default: 1 }), note: field.string().optional() })
   assert.equal(read(schema, {}), { value: { by: 1 } })
   assert.equal(schema.jsonSchema.required, undefined)
@@ -87,7 +87,7 @@ test('a default is there for whoever reads, and its field need not be given', ()
   assert.is(String(value.day), '2024-01-15')
 })
 
-test('what is no field of a group is dropped, and names of Object.prototype are names like others', () => {
+test('unknown fields are dropped, and names of Object.prototype are plain names', () => {
   const schema = field.group({ a: field.integer(), constructor: field.string().optional() })
   const { value } = read(schema, JSON.parse('{"a":1,"b":2,"__proto__":{"polluted":true}}')) as {
     value: object
@@ -137,7 +137,7 @@ const limits: readonly (readonly [SchemaInput, unknown, string | undefined])[] =
   [field.date(), 20240115, 'expected a string such as 2024-01-15, got an integer'],
 ]
 
-test('each kind of field takes what fits and says what does not', () => {
+test('each kind of field accepts valid values and explains others', () => {
   for (const [schema, value, expected] of limits) {
     const [issue] = issuesOf(read(schema, value))
     assert.is(issue, expected === undefined ? undefined : `: ${expected}`, JSON.stringify(value))
@@ -167,7 +167,7 @@ test('a field is a Standard Schema, whose issues have the keys of their paths', 
   assert.equal(result, { issues: [{ message: 'is required', path: ['tags', 0, 'a b'] }] })
 })
 
-test('wrong options are told with the path of their field by what uses it', () => {
+test('wrong field options are reported with the path of their field', () => {
   const wrong = {
     range: field.integer({ range: [3, 1] }),
     typo: field.string({ minimum: 1 } as never),
@@ -196,7 +196,7 @@ test('wrong options are told with the path of their field by what uses it', () =
   }
 })
 
-test('texts stand for values where everything is text', () => {
+test('field values are parsed from text where all values are text', () => {
   const cases = [
     [field.integer(), '500', 500],
     [field.number(), '1e3', 1000],
@@ -214,7 +214,7 @@ test('an embedded schema that cannot be compiled costs no stray rejection', () =
   assert.is(field.list({ type: 'string', pattern: '^x$' }).jsonSchema.type, 'array')
 })
 
-test('text may be empty, long and of any form unless it is told otherwise', () => {
+test('text is unrestricted by default', () => {
   for (const text of ['', 'x'.repeat(10_000)]) assert.equal(read(field.string(), text), { value: text })
   assert.equal(read(field.string({ format: 'email' }), 'no address'), { value: 'no address' })
   assert.equal(issuesOf(read(field.string({ format: 'email', enforce: true }), 'no address')).length, 1)

@@ -19,7 +19,7 @@ const tree: z.ZodType<Tree> = z.object({
 })
 const list = { $defs: { word: { type: 'string' } }, type: 'array', items: { $ref: '#/$defs/word' } }
 
-test('what a schema refers to is found wherever it stands', async () => {
+test('references resolve wherever the schema is embedded', async () => {
   const group = field.group({
     'a/b ~': tree,
     deep: field.list(field.map(field.group({ words: list }))),
@@ -42,14 +42,14 @@ test('what a schema refers to is found wherever it stands', async () => {
   ])
 })
 
-test('the usual dialect is not named again, any other is', () => {
+test('the default $schema is left out, any other is kept', () => {
   const usual = nested({ $schema: 'https://json-schema.org/draft/2020-12/schema', type: 'string' }, '/items')
   assert.equal(usual, { type: 'string' })
   const other: JsonObject = { $schema: 'http://json-schema.org/draft-07/schema#', type: 'string' }
   assert.is(nested(other, '/items'), other)
 })
 
-test('what only looks like a reference stays as it is, and the schema is left alone', () => {
+test('a property named $ref stays, and the given schema is not changed', () => {
   const schema = {
     properties: { $ref: { const: '#/a' }, next: { $ref: '#' }, named: { $ref: '#word' } },
     default: { $ref: '#' },
@@ -65,7 +65,7 @@ test('what only looks like a reference stays as it is, and the schema is left al
   assert.ok(isObject(properties))
 })
 
-test('what starts from an id still does', () => {
+test('references relative to an $id still resolve', () => {
   const whole = { $id: 'item', $defs: { a: {} }, $ref: '#/$defs/a' }
   assert.is(nested(whole, '/items'), whole)
   const around = { $ref: '#/$defs/b', $defs: { b: whole } }

@@ -104,7 +104,7 @@ test('patterns that make RegExp hang take time linear in the text', () => {
   }
 })
 
-test('the work is told while it is done, so that it can be stopped', () => {
+test('pattern work is reported while it runs, so it can be stopped', () => {
   let left = 1_000
   const ours = matcher('(a|b)*c', (units) => {
     left -= units
@@ -114,14 +114,14 @@ test('the work is told while it is done, so that it can be stopped', () => {
   assert.throws(() => ours.test('ab'.repeat(10_000)), /enough/)
 })
 
-test('what is learned about a pattern stays bounded', () => {
+test('the cached states of a pattern are bounded', () => {
   const ours = matcher('(?:a.{3}b|.c)x')
   const ends = Array.from({ length: 30_000 }, (_, index) => String.fromCodePoint(0x4e00 + index))
   assert.is(ours.test(ends.join('')), false)
   assert.is(ours.test(`${ends.join('')}acccbx`), true)
 })
 
-test('what cannot be matched so is refused with a reason', () => {
+test('patterns that need backtracking are refused with a reason', () => {
   assert.match(refusal('('), /is not a regular expression/)
   assert.match(refusal('[b-a]'), /is not a regular expression/)
   assert.match(refusal('(a)\\1'), /backreference/)
@@ -156,7 +156,7 @@ test('what is learned of a pattern is forgotten before it is too much', async ()
   assert.is(pattern.test('acccbx'), true)
 })
 
-test('a word of a pattern has letters, digits and the low line, from the first to the last of each', () => {
+test('word characters of a pattern are letters, digits and the underscore', () => {
   const word = matcher('(?:^|(?=x)x*)\\b(?:a|z|A|Z|0|9|_)\\b$')
   for (const character of ['a', 'z', 'A', 'Z', '0', '9', '_']) {
     assert.is(matcher('^(?:.|x)\\b$').test(character), true, character)

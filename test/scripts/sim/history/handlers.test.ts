@@ -16,7 +16,7 @@ const progress = (value: number, call = '1'): Told => ({
 })
 const cancel: Told = { type: 'cancel', call: '1' }
 
-test('progress that grows until the answer', () => {
+test('accepts progress that grows until the answer', () => {
   const history = story(
     asked('1'),
     asked('2'),
@@ -29,7 +29,7 @@ test('progress that grows until the answer', () => {
   assert.equal(kindsOf(handlers, history), [])
 })
 
-test('progress that does not grow, or comes after the end', () => {
+test('finds progress that does not grow, or comes after the end', () => {
   assert.equal(kindsOf(handlers, story(asked('1'), progress(1), progress(1), ok('1'))), [
     'progress does not grow',
   ])
@@ -42,7 +42,7 @@ test('progress that does not grow, or comes after the end', () => {
   ])
 })
 
-test('a call that was given up is settled at once, without an answer', () => {
+test('accepts a cancelled call that settles at once without an answer', () => {
   const at = 20
   const end = (told: Told, when: number) => story(asked('1'), { ...cancel, at }, { ...told, at: when })
   assert.equal(kindsOf(handlers, end(failed('1', true, 'CANCELLED'), at)), [])
@@ -54,7 +54,7 @@ test('a call that was given up is settled at once, without an answer', () => {
   assert.equal(kindsOf(handlers, story(asked('1'), ok('1'), cancel)), [])
 })
 
-test('what has ended says nothing more', () => {
+test('finds messages after an end', () => {
   const sent: Told = {
     type: 'emitted',
     program: 's1',
@@ -71,7 +71,7 @@ test('what has ended says nothing more', () => {
   assert.equal(kindsOf(handlers, after, { ordered: false }), [])
 })
 
-test('a client that was closed is told nothing, and stays closed', () => {
+test('a closed client is told nothing and stays closed', () => {
   const phase = (name: string): Told => ({ type: 'phase', program: 'p', client: 'a', phase: name })
   assert.equal(kindsOf(handlers, story(phase('ready'), phase('closed'))), [])
   assert.equal(kindsOf(handlers, story(phase('closed'), phase('ready'))), ['came back after it was closed'])

@@ -16,7 +16,7 @@ test('an event is stamped with the time at which it is taken down', () => {
   ])
 })
 
-test('histories of several writers become one by their times, and the first writer goes first at the same time', () => {
+test('histories of several writers merge by time, the first writer first', () => {
   const one = [3, 3, 9].map((at, i) => ({ type: 'cancel', call: `a${i}`, at }) as const)
   const other = [1, 3, 10].map((at, i) => ({ type: 'cancel', call: `b${i}`, at }) as const)
   const calls = merge(one, other).map((event) => event.type === 'cancel' && event.call)

@@ -25,7 +25,7 @@ const sent = (payload: string, more: { token?: string; session?: string }): Told
   ...more,
 })
 
-test('clients side by side, each with its own', () => {
+test('accepts clients that each use their own session', () => {
   const history = story(
     { type: 'opened', program: 's1', session: 'la', principal: 'ann' },
     { type: 'opened', program: 's1', session: 'lb', principal: 'bob' },
@@ -44,7 +44,7 @@ test('clients side by side, each with its own', () => {
   assert.equal(kindsOf(isolation, history), [])
 })
 
-test('clients that share one', () => {
+test('accepts clients that share a session', () => {
   const shared = (via?: string) =>
     story(
       asked('1', via === undefined ? {} : { via }),
@@ -59,7 +59,7 @@ test('clients that share one', () => {
   assert.equal(kindsOf(isolation, shared()), ['event of another client', 'one session of two clients'])
 })
 
-test('a handler that runs as another principal, or in the session of one', () => {
+test('finds a handler run as another principal or in the session of one', () => {
   const as = (caller: string, runner: string) =>
     story(
       { type: 'opened', program: 's1', session: 'l', principal: 'ann' },
@@ -71,7 +71,7 @@ test('a handler that runs as another principal, or in the session of one', () =>
   assert.equal(kindsOf(isolation, as('bob', 'bob')), ['ran in the session of another principal'])
 })
 
-test('a session that is continued for another principal', () => {
+test('finds a session continued for another principal', () => {
   const history = story(
     { type: 'opened', program: 's1', session: 'l', principal: 'ann' },
     { type: 'restored', program: 's1', session: 'l', principal: 'bob' },
@@ -79,7 +79,7 @@ test('a session that is continued for another principal', () => {
   assert.equal(kindsOf(isolation, history), ['session of another principal'])
 })
 
-test('the answer, the list or an element of another client', () => {
+test('finds an answer, a list or an element of another client', () => {
   const calls = [asked('1'), asked('2', ofB)]
   const answered = story(...calls, ok('1', { value: '2' }))
   assert.equal(kindsOf(isolation, answered), ['answer of another call'])
@@ -94,7 +94,7 @@ test('the answer, the list or an element of another client', () => {
   assert.equal(kindsOf(isolation, seen), ['element of another session'])
 })
 
-test('an event of another client, or of another call', () => {
+test('finds an event of another client or call', () => {
   const token = story(asked('1'), sent('x1', { token: '1' }), got('b', 'x1'))
   assert.equal(kindsOf(isolation, token), ['event of another client'])
   const session = story(asked('1'), ran('1', { session: 'l' }), sent('x1', { session: 'l' }), got('b', 'x1'))
@@ -103,7 +103,7 @@ test('an event of another client, or of another call', () => {
   assert.equal(kindsOf(isolation, call), ['event of another call'])
 })
 
-test('a client is told of changes that it asked for', () => {
+test('a client hears only changes that it asked for', () => {
   const told = got('a', 'some://uri', { kind: 'updated', broadcast: true })
   const wish = asked('1', { operation: 'subscribe', uri: 'some://uri' })
   assert.equal(kindsOf(isolation, story(wish, told)), [])

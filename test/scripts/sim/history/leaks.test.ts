@@ -11,7 +11,7 @@ const count = (when: 'base' | 'calm' | 'end', counts: Record<string, number>): T
   counts,
 })
 
-test('back to base, or below', () => {
+test('accepts a count at its base or below', () => {
   const history = story(
     count('base', { timers: 2 }),
     count('calm', { timers: 9 }),
@@ -20,7 +20,7 @@ test('back to base, or below', () => {
   assert.equal(kindsOf(leaks, history), [])
 })
 
-test('more than there was', () => {
+test('finds a count above its base', () => {
   const more = story(count('base', { timers: 2 }), count('end', { timers: 3 }))
   assert.equal(kindsOf(leaks, more), ['leak'])
   assert.equal(kindsOf(leaks, more, { slack: { timers: 1 } }), [])
@@ -28,7 +28,7 @@ test('more than there was', () => {
   assert.equal(kindsOf(leaks, story(count('end', { sockets: 1 }))), ['leak'])
 })
 
-test('a program that nobody looked at in the end, unless it died', () => {
+test('finds a program not counted at the end, unless it died', () => {
   const begun = count('base', { timers: 2 })
   assert.equal(kindsOf(leaks, story(begun)), ['not counted'])
   assert.equal(kindsOf(leaks, story(begun, { type: 'died', program: 'p' })), [])

@@ -9,7 +9,7 @@ const read = (call: string, more = {}): Told => asked(call, { operation: 'read',
 /** What the list of session `l` held, by an answer to `call`. */
 const saw = (call: string, ...elements: string[]): Told => ok(call, { list: 'l', elements })
 
-test('appends one after the other, and reads of them', () => {
+test('accepts sequential appends and their reads', () => {
   const history = story(
     append('a'),
     saw('a', 'a'),
@@ -23,7 +23,7 @@ test('appends one after the other, and reads of them', () => {
   assert.equal(kindsOf(lists, history), [])
 })
 
-test('appends at the same time may stand in any order, on which all reads agree', () => {
+test('accepts concurrent appends in any order on which all reads agree', () => {
   const history = story(
     append('a'),
     append('b'),
@@ -39,7 +39,7 @@ test('appends at the same time may stand in any order, on which all reads agree'
   assert.equal(kindsOf(lists, forked), ['fork'])
 })
 
-test('an append of unknown outcome may be there from any moment on, or never', () => {
+test('accepts an append of unknown outcome from any moment on, or never', () => {
   const late = story(append('x'), failed('x', true), read('r'), saw('r'), read('s'), saw('s', 'x'))
   assert.equal(kindsOf(lists, late), [])
   const never = story(append('x'), failed('x', true), append('a'), saw('a', 'a'), read('r'), saw('r', 'a'))
@@ -48,12 +48,12 @@ test('an append of unknown outcome may be there from any moment on, or never', (
   assert.equal(kindsOf(lists, open), [])
 })
 
-test('an append of unknown outcome that was seen stays', () => {
+test('finds the loss of an append of unknown outcome once it was seen', () => {
   const gone = story(append('x'), failed('x', true), read('r'), saw('r', 'x'), read('s'), saw('s'))
   assert.equal(kindsOf(lists, gone), ['went back'])
 })
 
-test('an acknowledged append that a later read does not see', () => {
+test('finds an acknowledged append that a later read lacks', () => {
   const lost = ['acknowledged append lost']
   const history = story(append('a'), saw('a', 'a'), append('b'), saw('b', 'a', 'b'), read('r'), saw('r', 'a'))
   assert.equal(kindsOf(lists, history), ['acknowledged append lost', 'went back'])
@@ -63,33 +63,33 @@ test('an acknowledged append that a later read does not see', () => {
   assert.equal(kindsOf(lists, later), lost)
 })
 
-test('a lost append that another one has taken the place of', () => {
+test('finds a lost append that another one has replaced', () => {
   const history = story(append('a'), saw('a', 'a'), append('b'), saw('b', 'b'))
   assert.equal(kindsOf(lists, history), ['fork'])
 })
 
-test('an append that was not told as there when it was acknowledged', () => {
+test('finds an append missing from its own acknowledgement', () => {
   assert.equal(kindsOf(lists, story(append('a'), saw('a'))), ['append without effect'])
 })
 
-test('an append that was told unsent is never there', () => {
+test('finds an append that was reported unsent', () => {
   const history = story(append('a'), failed('a', false), read('r'), saw('r', 'a'))
   assert.equal(kindsOf(lists, history), ['appended, though told unsent'])
 })
 
-test('an append that is there twice, once too often', () => {
+test('finds an append that is there once too often', () => {
   const twice = (most: number) => story(append('a', { most }), saw('a', 'a', 'a'))
   assert.equal(kindsOf(lists, twice(1)), ['appended too often'])
   assert.equal(kindsOf(lists, twice(2)), [])
 })
 
-test('an element that nobody appended, or that is in two lists', () => {
+test('finds an element nobody appended, or one in two lists', () => {
   assert.equal(kindsOf(lists, story(read('r'), saw('r', 'x'))), ['element of nobody'])
   const both = story(append('a'), saw('a', 'a'), read('r'), ok('r', { list: 'm', elements: ['a'] }))
   assert.equal(kindsOf(lists, both), ['in two lists'])
 })
 
-test('real time: what was acknowledged stands before what was begun afterwards', () => {
+test('real time: an acknowledged append precedes later ones', () => {
   const swapped = story(
     append('a'),
     ok('a', { list: 'l' }),
@@ -103,7 +103,7 @@ test('real time: what was acknowledged stands before what was begun afterwards',
   assert.equal(kindsOf(lists, early), ['seen before it was made'])
 })
 
-test('a session that comes back with less than was acknowledged, or saved', () => {
+test('finds a restored session with less than was acknowledged or saved', () => {
   const back = (...elements: string[]): Told => ({ type: 'restored', program: 's2', session: 'l', elements })
   const acknowledged = [append('a'), saw('a', 'a')]
   assert.equal(kindsOf(lists, story(...acknowledged, back('a'))), [])
@@ -116,7 +116,7 @@ test('a session that comes back with less than was acknowledged, or saved', () =
   assert.equal(kindsOf(lists, story(...acknowledged, earlier, back('a'))), [])
 })
 
-test('a session that was to last is another one only after an end, or a new begin of its client', () => {
+test('a lasting session may be new only after an end or a client restart', () => {
   const anew = (...between: Told[]) =>
     story(append('a'), saw('a', 'a'), ...between, read('r'), ok('r', { list: 'm', elements: [] }))
   const lasting = { lasting: new Set(['a']) }
@@ -128,13 +128,13 @@ test('a session that was to last is another one only after an end, or a new begi
   assert.equal(kindsOf(lists, anew({ type: 'fault', verb: 'kill', target: 's1' }), lasting), ['session lost'])
 })
 
-test('a session may have several lists', () => {
+test('accepts a session with several lists', () => {
   const next = ok('b', { list: 'l/1', elements: ['b'] })
   const history = story(append('a'), ok('a', { list: 'l/0', elements: ['a'] }), append('b'), next)
   assert.equal(kindsOf(lists, history, { lasting: new Set(['a']) }), [])
 })
 
-test('a session whose id outlives the memory of its program begins anew there', () => {
+test('accepts a fresh start of a session whose id outlives its memory', () => {
   const begun: Told = { type: 'started', program: 's1' }
   const in1 = (token: string): Told => ran(token, { operation: 'append', session: 'l' })
   const history = story(
@@ -157,7 +157,7 @@ test('a session whose id outlives the memory of its program begins anew there', 
   assert.equal(kindsOf(lists, kept, { store: 'memory' }), ['fork'], 'its program is the same')
 })
 
-test('a memory begins anew with the child that holds it', () => {
+test('accepts an empty memory after its holder restarts', () => {
   const in1 = (token: string): Told => ran(token, { operation: 'append', session: 'l' })
   const restarted = (child: string): Told => ({
     type: 'restarted',
@@ -184,7 +184,7 @@ test('a memory begins anew with the child that holds it', () => {
   assert.equal(kindsOf(lists, killing('base'), { store: 'memory' }), ['fork'])
 })
 
-test('an answer of the old session that comes after the new one began is no loss', () => {
+test('accepts a late answer of an old session', () => {
   const history = story(
     append('a'),
     append('b'),

@@ -20,13 +20,13 @@ const count = (waiting: number, at?: number): Told => ({
   ...(at !== undefined && { at }),
 })
 
-test('a client that is ready in time, and closed later', () => {
+test('accepts a client that is ready in time and closed later', () => {
   assert.equal(kindsOf(liveness, story(phase('ready'), whole, phase('closed', 5_000))), [])
   assert.equal(kindsOf(liveness, story(phase('backoff'), whole, phase('ready'), phase('closed'))), [])
   assert.equal(kindsOf(liveness, story(phase('backoff'))), [], 'faults have not ended')
 })
 
-test('a client that is ready too late, never, or closed before', () => {
+test('finds a client ready too late, never, or closed too early', () => {
   const late = story(phase('backoff', 0), { ...whole, at: 10 }, phase('ready', 1_011))
   assert.equal(kindsOf(liveness, late), ['not ready'])
   assert.equal(kindsOf(liveness, story(phase('backoff'), whole)), ['not ready'])
@@ -36,12 +36,12 @@ test('a client that is ready too late, never, or closed before', () => {
   assert.equal(kindsOf(liveness, story(phase('backoff'), { type: 'died', program: 'p' }, whole)), [])
 })
 
-test('a client that loses its way when nothing breaks', () => {
+test('finds a client that disconnects without a fault', () => {
   const history = story(phase('ready'), whole, phase('backoff', 2_000), phase('ready'))
   assert.equal(kindsOf(liveness, history), ['lost its way'])
 })
 
-test('a call that is settled long after all was whole, or fails then', () => {
+test('finds a call that settles late, or fails, once faults are over', () => {
   const call = asked('1', { timeout: 60_000 })
   assert.equal(kindsOf(liveness, story(call, { ...whole, at: 10 }, { ...ok('1'), at: 1_010 })), [])
   assert.equal(kindsOf(liveness, story(call, { ...whole, at: 10 }, { ...ok('1'), at: 1_011 })), [
@@ -55,7 +55,7 @@ test('a call that is settled long after all was whole, or fails then', () => {
   assert.equal(kindsOf(liveness, early), [])
 })
 
-test('a queue that is not empty when all is calm, or that nobody looks at', () => {
+test('finds a queue that is not empty at the end, or not counted', () => {
   const queues = { queues: ['waiting'] }
   assert.equal(kindsOf(liveness, story(whole, count(0)), queues), [])
   assert.equal(kindsOf(liveness, story(whole, count(1)), queues), ['queue not empty'])

@@ -10,7 +10,7 @@ import { mutations } from './_mutations.js'
 const test = suite('histories of a model', { timeout: 60_000 })
 const seeds = Number(process.env.MODEL_RUNS ?? 200)
 
-test('a server that keeps its promises is found right, whatever happens to it', () => {
+test('a correct server passes, whatever happens to it', () => {
   const seen = new Set<string>()
   for (let seed = 0; seed < seeds; seed++) {
     const history = rightHistory(seed)
@@ -26,7 +26,7 @@ test('a server that keeps its promises is found right, whatever happens to it', 
 })
 
 for (const { name, checker, apply } of mutations)
-  test(`${name}: ${checker} sees it each time`, () => {
+  test(`${name}: ${checker} finds it every time`, () => {
     let tried = 0
     for (let seed = 0; seed < seeds / 4; seed++) {
       const history = apply(rightHistory(seed), createRandom(seed))

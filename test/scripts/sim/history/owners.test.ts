@@ -12,7 +12,7 @@ const saved = (program: string): Told => ({ type: 'saved', program, session: 'l'
 const died = (program: string): Told => ({ type: 'died', program })
 const ranIn = (program: string, run: string): Told => ran(run, { program, run, session: 'l' })
 
-test('a session goes from program to program, one after the other', () => {
+test('accepts a session that moves from program to program', () => {
   const history = story(
     opened('s1'),
     ranIn('s1', '1'),
@@ -28,26 +28,26 @@ test('a session goes from program to program, one after the other', () => {
   assert.equal(kindsOf(owners, history), [])
 })
 
-test('a session in two programs, or twice in one', () => {
+test('finds a session in two programs, or twice in one', () => {
   assert.equal(kindsOf(owners, story(opened('s1'), restored('s2'))), ['two owners'])
   assert.equal(kindsOf(owners, story(opened('s1'), restored('s2')), { owners: 'turns' }), [])
   assert.equal(kindsOf(owners, story(opened('s1'), restored('s1'))), ['begun twice'])
   assert.equal(kindsOf(owners, story(opened('s1'), died('s2'), restored('s2'))), ['two owners'])
 })
 
-test('a session that is opened, or comes back, after it was there', () => {
+test('finds a session opened or restored while it is there', () => {
   assert.equal(kindsOf(owners, story(opened('s1'), released('s1'), opened('s2'))), ['opened twice'])
   assert.equal(kindsOf(owners, story(opened('s1'), ended('s1'), restored('s2'))), ['came back after its end'])
 })
 
-test('what a program was saving when it let go of a session may still be saved, unless another one has it', () => {
+test('a program may finish a save after release, unless another one owns the session', () => {
   assert.equal(kindsOf(owners, story(opened('s1'), released('s1'), saved('s1'))), [])
   const taken = [opened('s1'), released('s1'), restored('s2'), released('s2')]
   assert.equal(kindsOf(owners, story(...taken, saved('s1'))), ['saved without owning'])
   assert.equal(kindsOf(owners, story(opened('s1'), released('s1'), ranIn('s1', '1'))), ['ran without owning'])
 })
 
-test('a program that runs or saves what is of another one', () => {
+test('finds a program that runs or saves the session of another', () => {
   const lost = [opened('s1'), released('s1'), restored('s2')]
   assert.equal(kindsOf(owners, story(...lost, ranIn('s1', '1'))), ['ran without owning'])
   assert.equal(kindsOf(owners, story(...lost, saved('s1'))), ['saved without owning'])

@@ -25,39 +25,39 @@ const got = (payload: string, more: Partial<Received> = {}): Told => ({
   ...more,
 })
 
-test('all in order, also where the rest never comes', () => {
+test('accepts events in order, also without the rest', () => {
   assert.equal(kindsOf(streams, story(sent(1), got('x1'), sent(2), sent(3), got('x2'))), [])
   const broadcast = got('some://uri', { kind: 'updated', broadcast: true })
   assert.equal(kindsOf(streams, story(broadcast, broadcast)), [])
 })
 
-test('an event that arrives twice, or in another order', () => {
+test('finds an event that arrives twice or out of order', () => {
   assert.equal(kindsOf(streams, story(sent(1), got('x1'), got('x1'))), ['repeat'])
   assert.equal(kindsOf(streams, story(sent(1), sent(2), got('x2'), got('x1'))), ['disorder'])
   const kinds = story(sent(1), sent(2, { kind: 'progress' }), got('x2', { kind: 'progress' }), got('x1'))
   assert.equal(kindsOf(streams, kinds), [], 'progress and logs have handlers of their own')
 })
 
-test('an event that is missing where later ones arrive', () => {
+test('finds a missing event before later ones', () => {
   const history = story(sent(1), sent(2), sent(3), got('x1'), got('x3'))
   assert.equal(kindsOf(streams, history), ['gap'])
   assert.equal(kindsOf(streams, history, { lossyStreams: new Set(['x']) }), [])
 })
 
-test('an event that nobody sent, sent as another kind, or not yet sent', () => {
+test('finds an event not sent, not yet sent, or sent as another kind', () => {
   assert.equal(kindsOf(streams, story(got('x1'))), ['from nowhere'])
   assert.equal(kindsOf(streams, story(sent(1), got('x1', { kind: 'progress' }))), ['as another kind'])
   assert.equal(kindsOf(streams, story(got('x1'), sent(1))), ['before it was sent'])
   assert.equal(kindsOf(streams, story(got('x1'), sent(1)), { ordered: false }), [])
 })
 
-test('a stream that has to be whole to its end', () => {
+test('finds a gap up to the end of a complete stream', () => {
   const history = story(sent(1), sent(2), got('x1'))
   assert.equal(kindsOf(streams, history, { wholeStreams: new Set(['x']) }), ['broken off'])
   assert.equal(kindsOf(streams, history, { wholeStreams: new Set(['y']) }), [])
 })
 
-test('an event of a kind that the caller has no handler of arrives nowhere', () => {
+test('accepts the absence of events without a handler', () => {
   const history = story(
     asked('1'),
     ran('1'),
@@ -72,14 +72,14 @@ test('an event of a kind that the caller has no handler of arrives nowhere', () 
   assert.equal(kindsOf(streams, history, { deaf: new Map([['q', new Set(['log'] as const)]]) }), ['gap'])
 })
 
-test('progress that comes after its call is over is missed by nobody, and one before it is', () => {
+test('progress after the end of its call may be missing, earlier progress may not', () => {
   const begun = [asked('1'), ran('1'), sent(1, { token: '1', kind: 'progress' })]
   const late = [sent(2, { token: '1' }), got('x2')]
   assert.equal(kindsOf(streams, story(...begun, failed('1', true, 'CANCELLED'), ...late)), [])
   assert.equal(kindsOf(streams, story(...begun, ...late, failed('1', true, 'CANCELLED'))), ['gap'])
 })
 
-test('what a call that succeeded was told before its answer has arrived', () => {
+test('finds a missing event before the answer of a successful call', () => {
   const ranTo: Told = { type: 'ranTo', program: 's1', run: 'run of 1', end: 'ok' }
   const call = (end: Told, ...between: Told[]) => story(asked('1'), ran('1'), ...between, end)
   const one = sent(1, { token: '1' })

@@ -16,7 +16,7 @@ const again = (round: number, at: number, more: Partial<Restarted> = {}): Told =
 })
 const gaveUp = (at: number): Told => ({ ...limits, type: 'gaveUp', at })
 
-test('as many restarts as are allowed, again once their time is over', () => {
+test('accepts as many restarts as allowed, per period', () => {
   assert.equal(kindsOf(supervisors, story(again(1, 0), again(2, 10), again(3, 1_001), again(4, 1_011))), [])
   const family = story(
     again(1, 0),
@@ -27,7 +27,7 @@ test('as many restarts as are allowed, again once their time is over', () => {
   assert.equal(kindsOf(supervisors, family), [], 'one round is one restart')
 })
 
-test('one restart more than is allowed', () => {
+test('finds one restart more than allowed', () => {
   assert.equal(kindsOf(supervisors, story(again(1, 0), again(2, 10), again(3, 1_000))), [
     'restarted too often',
   ])
@@ -42,13 +42,13 @@ test('one restart more than is allowed', () => {
   assert.equal(kindsOf(supervisors, slowly), [], 'it counts when the end was noticed')
 })
 
-test('a supervisor that gives up when its restarts are used up', () => {
+test('accepts a supervisor that gives up once its restarts are used up', () => {
   assert.equal(kindsOf(supervisors, story(again(1, 0), again(2, 10, { failed: true }), gaveUp(20))), [])
   assert.equal(kindsOf(supervisors, story(again(1, 0), gaveUp(20))), ['gave up early'])
   assert.equal(kindsOf(supervisors, story(again(1, 0), again(2, 10), gaveUp(1_001))), ['gave up early'])
 })
 
-test('a supervisor that was started again has all of its restarts', () => {
+test('accepts the full restarts of a restarted supervisor', () => {
   const parent = again(9, 20, { supervisor: 'above', child: 'top' })
   const before = [again(1, 0), again(2, 10)]
   const after = again(3, 30)

@@ -19,7 +19,7 @@ const granted = (at: number, grant: Grant = 'refresh_token', client = 'c'): Told
 }
 const fault = (target: string, at: number): Told => ({ type: 'fault', verb: 'cut', target, at })
 
-test('who comes with what is not theirs is refused, and not in other ways', () => {
+test('finds a foreign token that is let in, or refused in a wrong way', () => {
   for (const status of [401, 403, 404, 503]) assert.equal(kindsOf(tokens, story(tried(status))), [])
   assert.equal(kindsOf(tokens, story(tried())), [])
   assert.equal(kindsOf(tokens, story(tried(200))), ['let in'])
@@ -28,12 +28,12 @@ test('who comes with what is not theirs is refused, and not in other ways', () =
   assert.equal(kindsOf(tokens, story(tried(400))), ['refused as something else'])
 })
 
-test('a refresh token is used once', () => {
+test('finds a refresh token used twice', () => {
   const betrayed: Told = { type: 'betrayed', program: 'a', principal: 'ada' }
   assert.equal(kindsOf(tokens, story(betrayed)), ['used twice'])
 })
 
-test('a token is asked for when one is needed', () => {
+test('finds a token requested without need', () => {
   const kinds = (...events: Told[]) => kindsOf(tokens, story(...events), facts)
   assert.equal(kinds(granted(0), granted(900)), [])
   assert.equal(kinds(granted(0), granted(100)), ['asked too often'])
@@ -48,7 +48,7 @@ test('a token is asked for when one is needed', () => {
   assert.equal(kinds(granted(0), { type: 'died', program: 'c', at: 50 }, granted(100)), [])
 })
 
-test('a person signs in once', () => {
+test('finds a second sign-in', () => {
   const again = story(granted(0, 'authorization_code'), granted(900, 'authorization_code'))
   assert.equal(kindsOf(tokens, again, facts), ['signed in again'])
   assert.equal(kindsOf(tokens, again, { tokens: { lifetime: 1_000, refreshes: false } }), [])

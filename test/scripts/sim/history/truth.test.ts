@@ -13,7 +13,7 @@ const ranTo = (token: string, value: string): Told => ({
   value,
 })
 
-test('what ran may succeed, or fail as sent; what was not sent did not run', () => {
+test('accepts that a call that ran fails as sent, and an unsent one did not run', () => {
   const history = story(
     asked('1', { ...noted, expected: 'one', most: 1 }),
     ran('1'),
@@ -30,18 +30,18 @@ test('what ran may succeed, or fail as sent; what was not sent did not run', () 
   assert.equal(kindsOf(truth, history), [])
 })
 
-test('a call that ran, though told unsent: also where it runs later', () => {
+test('finds a call that ran though reported unsent, also later', () => {
   const lie = ['ran, though told unsent']
   assert.equal(kindsOf(truth, story(asked('1'), ran('1'), failed('1', false))), lie)
   assert.equal(kindsOf(truth, story(asked('1'), failed('1', false), ran('1'))), lie)
 })
 
-test('a call that was answered, and that no handler ran', () => {
+test('finds an answered call that no handler ran', () => {
   assert.equal(kindsOf(truth, story(asked('1', noted), ok('1'))), ['answered, not run'])
   assert.equal(kindsOf(truth, story(asked('1'), ok('1'))), [])
 })
 
-test('an answer that is not the one that was due, or that no run gave', () => {
+test('finds an answer that is wrong or that no run gave', () => {
   const wrong = story(asked('1', { expected: 'one' }), ok('1', { value: 'two' }))
   assert.equal(kindsOf(truth, wrong), ['wrong answer'])
   assert.equal(kindsOf(truth, story(asked('1', { expected: 'one' }), ok('1'))), ['wrong answer'])
@@ -56,13 +56,13 @@ test('an answer that is not the one that was due, or that no run gave', () => {
   assert.equal(kindsOf(truth, broken), ['answer of no run'])
 })
 
-test('a call that ran more often than it may', () => {
+test('finds a call that ran more often than allowed', () => {
   const twice = (most: number) => story(asked('1', { most }), ran('1'), ran('1', { run: 'again' }), ok('1'))
   assert.equal(kindsOf(truth, twice(1)), ['ran too often'])
   assert.equal(kindsOf(truth, twice(2)), [])
 })
 
-test('a run that nobody asked for, of another operation, or before its time', () => {
+test('finds a run not asked for, of another operation, or too early', () => {
   assert.equal(kindsOf(truth, story(ran('1'))), ['ran, never asked for'])
   assert.equal(kindsOf(truth, story(asked('1'), ran('1', { operation: 'append' }), ok('1'))), [
     'ran as another operation',

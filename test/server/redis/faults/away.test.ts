@@ -11,7 +11,7 @@ const test = suite('an engine that is away', { timeout: 50_000 })
 /** Milliseconds in which a node that knows it refuses. */
 const atOnce = 50
 
-redisTest(test, 'restarted: sessions are refused at once, and go on where they were', async (t) => {
+redisTest(test, 'Redis restarts: sessions are refused at once, then continue', async (t) => {
   const cluster = await FaultyCluster.start(t)
   const sessions = await cluster.open(6)
   const end = cluster.load(sessions)
@@ -25,7 +25,7 @@ redisTest(test, 'restarted: sessions are refused at once, and go on where they w
   await cluster.judge(sessions)
 })
 
-redisTest(test, 'frozen: sessions are refused at once, and go on where they were', async (t) => {
+redisTest(test, 'Redis freezes: sessions are refused at once, then continue', async (t) => {
   const cluster = await FaultyCluster.start(t)
   const sessions = await cluster.open(6)
   const end = cluster.load(sessions)

@@ -10,7 +10,7 @@ const test = suite('nodes that are replaced in order', { timeout: 55_000 })
 /** Milliseconds after an orderly stop. */
 const atOnce = 500
 
-redisTest(test, 'three nodes are replaced under load, and no session waits for that', async (t) => {
+redisTest(test, 'three nodes are replaced under load without delaying a session', async (t) => {
   const cluster = await FaultyCluster.start(t)
   const sessions = await cluster.open(9)
   for (const [node, { host }] of cluster.nodes.entries()) {
@@ -28,7 +28,7 @@ redisTest(test, 'three nodes are replaced under load, and no session waits for t
   await cluster.judge(sessions)
 })
 
-redisTest(test, 'a clock that is set changes nothing', async (t) => {
+redisTest(test, 'setting the clock changes nothing', async (t) => {
   const cluster = await FaultyCluster.start(t)
   const sessions = await cluster.open(6)
   const end = cluster.load(sessions)

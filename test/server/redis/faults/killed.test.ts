@@ -21,7 +21,7 @@ redisTest(test, 'sessions are served by other nodes within 3 s after their owner
   await cluster.judge(sessions)
 })
 
-redisTest(test, 'a node that stood still for longer than its lease writes nothing any more', async (t) => {
+redisTest(test, 'a node stopped beyond its lease writes nothing', async (t) => {
   const cluster = await FaultyCluster.start(t)
   const sessions = await cluster.open(9)
   const owners = await Promise.all(sessions.map((session) => cluster.ownerOf(session)))

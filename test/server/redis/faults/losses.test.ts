@@ -6,7 +6,7 @@ import { FaultyCluster, insist, servedAfter, until } from './_cluster.js'
 
 const test = suite('an engine that forgets', { timeout: 50_000 })
 
-redisTest(test, 'wiped: what its nodes still know is brought back', async (t) => {
+redisTest(test, 'a wiped Redis gets back what its nodes know', async (t) => {
   const cluster = await FaultyCluster.start(t)
   const sessions = await cluster.open(6)
   const end = cluster.load(sessions)
@@ -20,7 +20,7 @@ redisTest(test, 'wiped: what its nodes still know is brought back', async (t) =>
   await cluster.judge(sessions)
 })
 
-redisTest(test, 'wiped: so is what they took over and have not changed since', async (t) => {
+redisTest(test, 'a wiped Redis gets back unchanged sessions that were taken over', async (t) => {
   const cluster = await FaultyCluster.start(t)
   const sessions = await cluster.open(6)
   for (const session of sessions) await session.ask('append', 0)
@@ -37,7 +37,7 @@ redisTest(test, 'wiped: so is what they took over and have not changed since', a
   await cluster.judge(sessions)
 })
 
-redisTest(test, 'a fail-over that loses the last second loses nothing that was acknowledged', async (t) => {
+redisTest(test, 'a failover that loses the last second loses nothing acknowledged', async (t) => {
   const cluster = await FaultyCluster.start(t)
   const sessions = await cluster.open(6)
   const end = cluster.load(sessions)

@@ -34,7 +34,7 @@ const nobody: AnswerPort = {
   room: () => undefined,
 }
 
-test('no timer is left of a stream that has ended, with its answer and without', async () => {
+test('an ended stream leaves no timer, answered or not', async () => {
   const { clock, scope } = scopeOf()
   const request = {
     id: 1,
@@ -61,7 +61,7 @@ test('no timer is left of a stream that has ended, with its answer and without',
   assert.is(request.controller.signal.aborted, false)
 })
 
-test('an answer in JSON that has begun, and of which not a byte comes, counts as broken', async () => {
+test('a JSON answer that stalls after its start counts as broken', async () => {
   const { clock, scope } = scopeOf()
   const limits = { maxMessageBytes: 1_000, idleTimeout: 1_000 }
   const reading = readJson(responseOf(new PassThrough(), 'application/json'), limits, scope)

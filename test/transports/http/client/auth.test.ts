@@ -53,7 +53,7 @@ async function start(
 }
 
 for (const kind of Object.keys(kinds) as (keyof typeof kinds)[]) {
-  test(`${kind}: a token goes with every request, and one that is refused is told at once`, async (t) => {
+  test(`${kind}: each request has a token, and a refused token fails at once`, async (t) => {
     const { gate, call } = await start(t, kind)
     assert.is(await call('first'), '1')
     assert.is(gate.refusals, 0)
@@ -62,7 +62,7 @@ for (const kind of Object.keys(kinds) as (keyof typeof kinds)[]) {
     assert.not.match(String(error), /canary/)
   })
 
-  test(`${kind}: a function is asked for another token when one is refused`, async (t) => {
+  test(`${kind}: a token function is asked again after a refusal`, async (t) => {
     const { gate, call } = await start(t, kind)
     let token = 'old'
     const asked: (string | undefined)[] = []
@@ -75,7 +75,7 @@ for (const kind of Object.keys(kinds) as (keyof typeof kinds)[]) {
     assert.equal([asked, gate.refusals], [['old'], 1])
   })
 
-  test(`${kind}: one of your own hears of a refusal, and its error is everybody's`, async (t) => {
+  test(`${kind}: a custom provider sees a refusal, and its error rejects all`, async (t) => {
     const { call } = await start(t, kind)
     const heard: unknown[] = []
     const auth: ClientAuth = {
@@ -90,7 +90,7 @@ for (const kind of Object.keys(kinds) as (keyof typeof kinds)[]) {
     assert.equal(heard, [[401, 'Bearer scope="x"', 'Bearer wrong']])
   })
 
-  test(`${kind}: one of your own hears where a request goes, and each answer; what it throws fails the request`, async (t) => {
+  test(`${kind}: a custom provider sees requests and answers; its throw fails the request`, async (t) => {
     const { call, server } = await start(t, kind)
     const [asked, answers] = [new Set<string>(), [] as number[]]
     let isShut = false
@@ -113,7 +113,7 @@ for (const kind of Object.keys(kinds) as (keyof typeof kinds)[]) {
     assert.match(String(await call(auth).catch((cause: Error) => cause)), /the door is shut/)
   })
 
-  test(`${kind}: a request is sent again once for a nonce, and once for its token`, async (t) => {
+  test(`${kind}: a request is repeated once for a nonce and once for a token`, async (t) => {
     const { call, gate } = await start(t, kind, (sent) => (sent === 'first' ? undefined : 'use_dpop_nonce'))
     let [refusals, token] = [0, 'none']
     const auth: ClientAuth = {
@@ -131,7 +131,7 @@ for (const kind of Object.keys(kinds) as (keyof typeof kinds)[]) {
   })
 }
 
-test('a call that is over while a token is had costs nobody else', async (t) => {
+test('a call that ends during a token request affects no other', async (t) => {
   const { server } = await start(t, 'http')
   let gaveUp = 0
   let isSlow = false
@@ -159,7 +159,7 @@ test('a call that is over while a token is had costs nobody else', async (t) => 
   })
 })
 
-test('a request is sent once more only, whatever the provider says', async (t) => {
+test('a request is repeated once only for any provider', async (t) => {
   const server = await listen(t, (seen) => status(seen, 401))
   const auth: ClientAuth = { authorize: () => ({ authorization: 'Bearer x' }), refused: async () => {} }
   const error = await withClient({ transport: http(server.url, { auth }), logger: false }, () => {}).catch(
@@ -177,7 +177,7 @@ function gate(): { open(): void; passed: Promise<void> } {
   return { open: () => open(), passed }
 }
 
-test('a token that ended while its request waited for a connection is replaced once more', async (t) => {
+test('a token that expired while its request waited is replaced once more', async (t) => {
   let good = 'second'
   let release = (): void => {}
   const server = await listen(
@@ -242,7 +242,7 @@ test('a token never goes to another origin', async (t) => {
     assert.equal([headers.authorization, headers['x-canary']], [undefined, undefined])
 })
 
-test('too few scopes cost that call alone, and the connection goes on', async (t) => {
+test('missing scopes fail that call alone, and the connection goes on', async (t) => {
   const server = await listen(
     t,
     polite((seen) => {
@@ -258,7 +258,7 @@ test('too few scopes cost that call alone, and the connection goes on', async (t
   })
 })
 
-test('what is no auth is refused, and never shown', () => {
+test('a wrong auth option is refused without showing it', () => {
   for (const auth of ['', 'canary canary', 'canary\r\nx: y', 7, {}, null])
     try {
       http('http://127.0.0.1:1', { auth: auth as never })

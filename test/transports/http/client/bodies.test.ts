@@ -45,7 +45,7 @@ const unwanted: { readonly [What in string]: (seen: Seen) => unknown } = {
 }
 
 for (const [what, answer] of Object.entries(unwanted)) {
-  test(`${what} without an end gives its connection back after two seconds`, async (t) => {
+  test(`${what} without an end frees its connection after two seconds`, async (t) => {
     const { link, clock } = await begin(t, (seen) =>
       seen.message.method === 'ping' ? json(seen, result(seen, {})) : answer(seen),
     )
@@ -57,7 +57,7 @@ for (const [what, answer] of Object.entries(unwanted)) {
   })
 }
 
-test('a refusal whose body never ends is told with its status after two seconds', async (t) => {
+test('a refusal with an endless body keeps its status, after two seconds', async (t) => {
   const { link, clock } = await begin(t, (seen) => neverEnds(seen, 503, { 'retry-after': '7' }))
   link.send(1, buildRequest(1, 'tools/call'))
   const { code, data, retryable } = await passUntil(clock, lost(link, 1))
@@ -68,7 +68,7 @@ test('a refusal whose body never ends is told with its status after two seconds'
   assert.ok(clock.now() <= 3_000, `${clock.now()} ms`)
 })
 
-test('a refusal is told with its status however long its body is, and wherever that breaks off', async (t) => {
+test('a refusal keeps its status, however long its body is or wherever it breaks', async (t) => {
   const { link } = await begin(t, (seen) => {
     seen.response.writeHead(500, { 'content-type': 'text/html', 'content-length': '1000000' })
     if (seen.message.id === 1) return seen.response.end('x'.repeat(1_000_000))
@@ -81,7 +81,7 @@ test('a refusal is told with its status however long its body is, and wherever t
   }
 })
 
-test('a long page that says 404 to initialize does not keep a server of 2024-11-05 from being found', async (t) => {
+test('a long 404 page for initialize still leads to a 2024-11-05 server', async (t) => {
   const page = '<html>'.padEnd(200_000, 'x')
   const server = await listen(t, (seen) => {
     if (seen.method === 'GET') return stream(seen).write('event: endpoint\ndata: /post\n\n')
@@ -96,7 +96,7 @@ test('a long page that says 404 to initialize does not keep a server of 2024-11-
 })
 
 for (const type of ['application/json', 'text/event-stream']) {
-  test(`${type} that comes compressed is told as what it is`, async (t) => {
+  test(`a compressed ${type} is reported as such`, async (t) => {
     const { link } = await begin(t, (seen) => {
       const text = JSON.stringify(result(seen, {}))
       const body = gzipSync(type === 'application/json' ? text : `data: ${text}\n\n`)
@@ -107,7 +107,7 @@ for (const type of ['application/json', 'text/event-stream']) {
   })
 }
 
-test('an answer in JSON that falls silent counts as broken, where that is asked for', async (t) => {
+test('with an idle timeout, a silent JSON answer counts as broken', async (t) => {
   const { link, clock, server } = await begin(
     t,
     ({ response }) => {
@@ -124,7 +124,7 @@ test('an answer in JSON that falls silent counts as broken, where that is asked 
   await closed
 })
 
-test('a server of 2024-11-05 whose acknowledgement never ends holds up what comes after it two seconds at most', async (t) => {
+test('a 2024-11-05 server with an endless acknowledgement delays the rest 2 s at most', async (t) => {
   const clock = createFakeClock()
   const server = await listen(t, (seen) => {
     if (seen.method === 'GET') return stream(seen).write('event: endpoint\ndata: /post\n\n')

@@ -31,7 +31,7 @@ async function _lost(link: LinkTree, id: number): Promise<TransportError> {
   return news.error
 }
 
-test('nothing is connected, and undici not loaded, before there is a message to send', async (t) => {
+test('nothing connects, and undici is not loaded, before a message', async (t) => {
   const loaded = () =>
     Object.keys(createRequire(import.meta.url).cache).some((path) => path.includes('undici'))
   const transport = http('http://127.0.0.1:9/mcp')
@@ -55,7 +55,7 @@ test('a message is one POST that takes JSON and event streams, with the headers 
   assert.is((await link.message()).id, 1)
 })
 
-test('the session and the revision are on everything after initialize, also on the stream and on the end', async (t) => {
+test('session and revision headers are on every POST, GET and DELETE after initialize', async (t) => {
   const both = await connect(
     t,
     polite((seen) => json(seen, result(seen, {}))),
@@ -75,7 +75,7 @@ test('the session and the revision are on everything after initialize, also on t
   }
 })
 
-test('nothing overtakes notifications/initialized', async (t) => {
+test('no message overtakes notifications/initialized', async (t) => {
   let taken: Seen | undefined
   const both = await connect(t, (seen) => {
     if (seen.message.method !== initialized.method)
@@ -115,7 +115,7 @@ test('requests wait for the stream on which the server may ask something', async
   assert.equal([(await link.message()).id, (await link.message()).id].sort(), [1, 'q'])
 })
 
-test('a server that answers no request for a stream holds up nothing for long', async (t) => {
+test('a server that never answers the GET delays requests briefly', async (t) => {
   const clock = createFakeClock()
   const answer = polite((seen) => json(seen, result(seen, {})))
   const server = await listen(t, (seen) => (seen.method === 'GET' ? undefined : answer(seen)))
@@ -128,7 +128,7 @@ test('a server that answers no request for a stream holds up nothing for long', 
   assert.is((await link.message()).id, 1)
 })
 
-test('a server known to answer no request for a stream holds up nothing on the next connection, until it answers one in time', async (t) => {
+test('a server known to leave GET unanswered is not waited for, until it answers one', async (t) => {
   const clock = createFakeClock()
   const gets = heard<Seen>()
   const answer = polite((seen) => json(seen, result(seen, {})))
@@ -162,7 +162,7 @@ test('a server known to answer no request for a stream holds up nothing on the n
   assert.is((await link.message()).id, 3)
 })
 
-test('an event stream brings its messages in order, however it is cut, and the answer last', async (t) => {
+test('an event stream yields its messages in order, however split, the answer last', async (t) => {
   const { link } = await connect(t, async (seen) => {
     const events = [
       { method: 'notifications/progress', params: { progress: 1 } },
@@ -198,7 +198,7 @@ test('a cancelled request gives its connection back', async (t) => {
   await server.seen.next(({ message }) => message.id === 2)
 })
 
-test('a server that acknowledges nothing holds up nothing for long', async (t) => {
+test('a server that acknowledges nothing delays requests briefly', async (t) => {
   const clock = createFakeClock()
   const server = await listen(t, (seen) => (seen.message.method === 'initialize' ? greet(seen) : undefined))
   const link = await startLink(t, http(server.url), clock)

@@ -11,7 +11,7 @@ const test = suite('answers that are cut off')
 
 const news = { jsonrpc: '2.0', method: 'notifications/message', params: {} }
 
-test('a server that dies in the middle of an answer: its caller is told within half a second', async (t) => {
+test('a server that dies during an answer fails its caller within half a second', async (t) => {
   const { server, link, clock } = await begin(
     t,
     (seen) => void stream(seen).write(event(news, '1')),
@@ -29,7 +29,7 @@ test('a server that dies in the middle of an answer: its caller is told within h
   assert.match(error.message, /the server is gone/)
 })
 
-test('answers whose rest is waited for are told at once when any request finds that nobody listens any more', async (t) => {
+test('answers waiting to resume fail at once when any connect is refused', async (t) => {
   const { server, link, clock } = await begin(
     t,
     (seen) => stream(seen).end(`retry: 60000\n${event(news, '1')}`),
@@ -51,7 +51,7 @@ test('answers whose rest is waited for are told at once when any request finds t
   assert.is(clock.now(), 0)
 })
 
-test('a network that stays cut is tried quickly, and for ten seconds', async (t) => {
+test('a network that stays cut is retried fast, for ten seconds', async (t) => {
   const times: number[] = []
   const { server, link, clock } = await begin(
     t,
@@ -101,7 +101,7 @@ const lastWords: { readonly [What in string]: (seen: Seen) => unknown } = {
 }
 
 for (const [what, answer] of Object.entries(lastWords)) {
-  test(`a server that answers the wish for the rest with ${what} is asked once, and the caller is told`, async (t) => {
+  test(`a server that answers the resume with ${what} is asked once, then fails the call`, async (t) => {
     let asked = 0
     const { link, clock } = await begin(
       t,
@@ -118,7 +118,7 @@ for (const [what, answer] of Object.entries(lastWords)) {
   })
 }
 
-test('a server in trouble is asked again when it says, unless that is too long for somebody who waits', async (t) => {
+test('a server in trouble is asked again when it says, unless that is too long', async (t) => {
   const times: number[] = []
   const waits = ['5', '3600']
   const { link, clock } = await begin(
@@ -137,7 +137,7 @@ test('a server in trouble is asked again when it says, unless that is too long f
   assert.ok(Number(times[1]) - Number(times[0]) >= 5_000, `${times}`)
 })
 
-test('a request whose TLS handshake breaks off was not sent', async (t) => {
+test('a request with a broken TLS handshake was not sent', async (t) => {
   const server = createServer((socket) => {
     socket.on('error', () => {})
     socket.once('data', () => socket.end())

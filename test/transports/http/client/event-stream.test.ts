@@ -8,7 +8,7 @@ import { startLink } from '../../_link.js'
 
 const test = suite('http event stream')
 
-test('the stream for news is opened after the handshake, heard, and opened again where it broke off', async (t) => {
+test('the GET stream opens after the handshake and reopens where it broke', async (t) => {
   const clock = createFakeClock()
   const server = await listen(t, (seen) => {
     if (seen.method !== 'GET') return polite()(seen)
@@ -34,7 +34,7 @@ test('the stream for news is opened after the handshake, heard, and opened again
   assert.equal(await link.message(), { n: 2 })
 })
 
-test('a silent stream is opened again, and 404 on it ends the session', async (t) => {
+test('a silent stream is reopened, and 404 on it ends the session', async (t) => {
   const clock = createFakeClock()
   let streams = 0
   const server = await listen(t, (seen) => {
@@ -56,7 +56,7 @@ test('a silent stream is opened again, and 404 on it ends the session', async (t
   assert.is((await link.closed()).error?.code, 'SESSION_NOT_FOUND')
 })
 
-test('a stream that keeps failing is tried again ever more slowly, and never given up', async (t) => {
+test('a failing stream is retried with backoff and never given up', async (t) => {
   const clock = createFakeClock()
   const times: number[] = []
   const server = await listen(t, (seen) => {
@@ -76,7 +76,7 @@ test('a stream that keeps failing is tried again ever more slowly, and never giv
   assert.ok((times[1] ?? 0) - (times[0] ?? 0) >= 1_000)
 })
 
-test('404 for the first stream of a session is a server without streams, and ends nothing', async (t) => {
+test('404 for the first GET stream means a server without streams and ends nothing', async (t) => {
   const server = await listen(t, (seen) => {
     if (seen.method === 'GET') status(seen, 404)
     else polite((call) => json(call, result(call, {})))(seen)
@@ -89,7 +89,7 @@ test('404 for the first stream of a session is a server without streams, and end
   assert.is((await link.message()).id, 1)
 })
 
-test('a server that refuses the place to go on from is asked for a stream from here on, and it is told', async (t) => {
+test('a server that refuses Last-Event-ID is asked for a new stream, with a warning', async (t) => {
   const clock = createFakeClock()
   let streams = 0
   const server = await listen(t, (seen) => {
@@ -124,7 +124,7 @@ const ids: readonly (readonly [string, string | undefined])[] = [
 ]
 
 for (const [id, header] of ids) {
-  test(`a stream whose last event had the id ${JSON.stringify(id.slice(0, 10))} is opened again`, async (t) => {
+  test(`a stream with last event id ${JSON.stringify(id.slice(0, 10))} is reopened`, async (t) => {
     const clock = createFakeClock()
     const server = await listen(t, (seen) => {
       if (seen.method !== 'GET') return polite()(seen)

@@ -40,7 +40,7 @@ test('a stream that ends, or breaks, without the answer loses the request at onc
   assert.is((await lost(link, 2)).code, 'CONNECTION_LOST')
 })
 
-test('a connection that is dropped before the response loses the request, not the session', async (t) => {
+test('a connection dropped before the response loses the request, not the session', async (t) => {
   const both = await connect(
     t,
     polite((seen) => (seen.message.id === 1 ? seen.response.destroy() : json(seen, result(seen, {})))),
@@ -54,7 +54,7 @@ test('a connection that is dropped before the response loses the request, not th
   assert.is((await both.link.message()).id, 2)
 })
 
-test('a connection that is reset before it stands: the request was not sent', async (t) => {
+test('a connection reset while connecting means the request was unsent', async (t) => {
   const { server, link } = await connect(t, polite())
   // Between the connect of the client and the accept of the server: the kernel answers with a reset.
   const onSocket = (): void => process.nextTick(() => process.nextTick(() => server.server.close()))
@@ -66,7 +66,7 @@ test('a connection that is reset before it stands: the request was not sent', as
   assert.match(error.message, 'connect ECONNRESET')
 })
 
-test('404 with a session ends the connection, and is not fatal', async (t) => {
+test('404 with a session ends the connection, to be retried', async (t) => {
   const both = await connect(
     t,
     polite((seen) => json(seen, { jsonrpc: '2.0', id: null, error: { code: -32001, message: 'x' } }, 404)),
@@ -78,7 +78,7 @@ test('404 with a session ends the connection, and is not fatal', async (t) => {
   assert.is(fatal, false)
 })
 
-test('404 without a session, and other refusals, lose one request with the status', async (t) => {
+test('404 without a session, and other refusals, lose one request', async (t) => {
   const refuse = (seen: Seen) => status(seen, Number(seen.message.params?.status), { 'retry-after': '3' })
   const { link } = await connect(t, refuse, { sseFallback: false })
   for (const [id, code, retryable] of [
@@ -96,7 +96,7 @@ test('404 without a session, and other refusals, lose one request with the statu
   }
 })
 
-test('the JSON-RPC error in the body of a refusal is the answer, if it names the request', async (t) => {
+test('a JSON-RPC error in a refusal is the answer if it names the request', async (t) => {
   const { link } = await connect(t, (seen) => {
     const error = { code: -32602, message: 'no such tool' }
     json(seen, { jsonrpc: '2.0', ...(seen.message.id === 1 ? { id: 1 } : {}), error }, 400)
@@ -112,7 +112,7 @@ test('the JSON-RPC error in the body of a refusal is the answer, if it names the
   assert.match(error.message, 'status 400: no such tool')
 })
 
-test('a refusal in plain words is told with the first of its lines, and a page is not', async (t) => {
+test('a plain text refusal is quoted by its first line, a page is not', async (t) => {
   const bodies = ['PayloadTooLargeError: too large\nat raw-body', '<html>oops</html>', 'x'.repeat(5_000), '']
   const { link } = await connect(t, ({ message, response }) => {
     response.writeHead(422, { 'content-type': 'text/plain' }).end(bodies[Number(message.id)])
@@ -125,7 +125,7 @@ test('a refusal in plain words is told with the first of its lines, and a page i
   }
 })
 
-test('401 is fatal', async (t) => {
+test('401 is a fatal failure', async (t) => {
   const { link } = await connect(t, (seen) => status(seen, 401, { 'www-authenticate': 'Bearer' }))
   link.send(1, buildRequest(1, 'initialize'))
   const { error, fatal } = await link.closed()
@@ -135,7 +135,7 @@ test('401 is fatal', async (t) => {
   assert.is(fatal, true)
 })
 
-test('a server that is not there ends the attempt to initialize, and later loses requests that never left', async (t) => {
+test('an absent server fails initialize, and later requests fail as unsent', async (t) => {
   const both = await connect(t, polite())
   await greetings(both)
   await end(both.server.server)
@@ -163,14 +163,14 @@ test('a certificate that cannot be trusted is fatal', async (t) => {
   assert.is(fatal, true)
 })
 
-test('a notification that the server refuses is trouble, and no more', async (t) => {
+test('a refused notification is reported as trouble only', async (t) => {
   const { link } = await connect(t, (seen) => status(seen, seen.message.id === undefined ? 500 : 200))
   link.send(1, buildNotification('notifications/cancelled', { requestId: 9 }))
   const trouble = await link.news.next(({ type }) => type === 'trouble')
   assert.is(trouble.type === 'trouble' && trouble.error.code, 'HTTP_STATUS')
 })
 
-test('messages of any length up to the limit are taken, longer ones lose the request', async (t) => {
+test('messages up to the limit arrive, longer ones lose the request', async (t) => {
   const { link } = await connect(
     t,
     (seen) => {
@@ -188,7 +188,7 @@ test('messages of any length up to the limit are taken, longer ones lose the req
   assert.is((await lost(link, 3)).code, 'MESSAGE_TOO_LONG')
 })
 
-test('a session id with other than visible ASCII is refused', async (t) => {
+test('a session id beyond visible ASCII is refused', async (t) => {
   const { link } = await connect(t, (seen) => greet(seen, 'a b'))
   link.send(1, buildRequest(1, 'initialize'))
   assert.is((await lost(link, 1)).code, 'BAD_RESPONSE')

@@ -9,7 +9,7 @@ import { startSuiteServer } from '../../_suite-server.js'
 const test = suite('http, and what came before it', { timeout: 15_000 })
 
 for (const era of ['auto', 'handshake'] as const) {
-  test(`a server that knows HTTP+SSE only is reached at the address of its stream (era ${era})`, async (t) => {
+  test(`a server with HTTP+SSE only is reached at its stream address (era ${era})`, async (t) => {
     const server = await startSuiteServer(serveSse())
     t.after(() => server.stop())
     const client = startClient({ transport: http(server.url ?? ''), era, logger: false })
@@ -21,7 +21,7 @@ for (const era of ['auto', 'handshake'] as const) {
 }
 
 for (const code of [400, 404, 405]) {
-  test(`a server that has no event stream either is refused with what it said first (${code})`, async (t) => {
+  test(`a server without an event stream fails with its first refusal (${code})`, async (t) => {
     const { url, seen } = await listen(t, (one) => status(one, one.method === 'GET' ? 500 : code))
     const slow = { base: 60_000, cap: 60_000, random: () => 1 }
     const client = startClient({ transport: http(url), backoff: slow, logger: false })
@@ -35,7 +35,7 @@ for (const code of [400, 404, 405]) {
   })
 }
 
-test('what fails in another way, and a client that does not want it, is not tried the older way', async (t) => {
+test('other failures do not fall back to HTTP+SSE, nor does a client that forbids it', async (t) => {
   const { url, seen } = await listen(t, (one) =>
     status(one, one.headers.authorization === undefined ? 500 : 404),
   )

@@ -31,7 +31,7 @@ async function pour(response: ServerResponse): Promise<number> {
   return socket.bytesWritten
 }
 
-test('fault 61: a result of 100 MB, as JSON or as an event, is cut off at the limit, and costs that call alone', async (t) => {
+test('fault 61: a 100 MB result is cut off at the limit and fails that call only', async (t) => {
   const poured = heard<number>()
   const both = await connect(
     t,
@@ -74,7 +74,7 @@ test('a result of 100 MB arrives where the limit allows it', async (t) => {
   assert.is((await client.callTool('big')).text.length, 100 * 1024 * 1024)
 })
 
-test('a response that does not begin in time is a lost request, where that is asked for', async (t) => {
+test('with a response timeout, a late response loses its request', async (t) => {
   const clock = createFakeClock()
   const server = await listen(
     t,
@@ -95,7 +95,7 @@ test('a response that does not begin in time is a lost request, where that is as
   assert.is((await link.message()).id, 2)
 })
 
-test('a response that falls silent counts as broken, where that is asked for, and goes on where it can', async (t) => {
+test('with an idle timeout, a silent response breaks and resumes where it can', async (t) => {
   const clock = createFakeClock()
   let asked: Seen | undefined
   const server = await listen(t, (seen) => {
@@ -130,7 +130,7 @@ test('a response that falls silent counts as broken, where that is asked for, an
   }
 })
 
-test('calls wait for a connection, streams beyond their number are refused, and neither takes the place of the other', async (t) => {
+test('calls queue for a connection, excess streams fail, and neither blocks the other', async (t) => {
   const both = await connect(
     t,
     (seen) => {
@@ -153,7 +153,7 @@ test('calls wait for a connection, streams beyond their number are refused, and 
   assert.is((await link.message()).id, 3)
 })
 
-test('a hundred calls share few connections, which are kept', async (t) => {
+test('a hundred calls share few keep-alive connections', async (t) => {
   const sockets = new Set<Socket>()
   const server = await listen(
     t,
@@ -169,7 +169,7 @@ test('a hundred calls share few connections, which are kept', async (t) => {
   assert.ok(sockets.size <= 6, `${sockets.size} connections`)
 })
 
-test('200 calls, one of which hangs: the others, a ping and a cancellation are not held up', async (t) => {
+test('one hanging call of 200 delays no other, no ping and no cancellation', async (t) => {
   const gone = heard<number>()
   const server = await listen(
     t,
@@ -190,7 +190,7 @@ test('200 calls, one of which hangs: the others, a ping and a cancellation are n
   await gone.next()
 })
 
-test('fault 29: 502, 429 with Retry-After and a page of a proxy are told as what they are, and cost that call alone', async (t) => {
+test('fault 29: 502, 429 and a proxy page fail that call only, as what they are', async (t) => {
   const both = await connect(
     t,
     polite((seen) => {
@@ -229,7 +229,7 @@ test('fault 29: 401 in the middle of a session ends it for good', async (t) => {
   assert.equal([error?.code, fatal], ['UNAUTHORIZED', true])
 })
 
-test('fault 29: a proxy that holds everything back until the end delays messages, and loses none', async (t) => {
+test('fault 29: a proxy that buffers to the end delays messages and loses none', async (t) => {
   const { link } = await connect(t, (seen) => {
     const progress = buildNotification('notifications/progress', { progressToken: 1, progress: 1 })
     const text = `: alive\n\ndata: ${JSON.stringify(progress)}\n\ndata: ${JSON.stringify(result(seen, {}))}\n\n`

@@ -33,7 +33,7 @@ for (const [field, url, options] of [
   ['proxy', 'http://host/', { proxy: 'proxy:secret' }],
   ['maxRedirects', 'http://host/', { maxRedirects: -1 }],
 ] as const) {
-  test(`a wrong option is refused at once: ${field} of ${JSON.stringify([url, options])}`, () => {
+  test(`a wrong option is refused: ${field} of ${JSON.stringify([url, options])}`, () => {
     const error = thrownBy(() => http(url as string, options as unknown as HttpOptions))
     assert.is(error.code, 'BAD_OPTION')
     assert.equal(error.data, { field })

@@ -8,7 +8,7 @@ import { suite } from '../../../support/suite.js'
 
 const test = suite('parts of the http client')
 
-test('streams that are quiet and cut now and then are followed for as long as it takes', () => {
+test('quiet streams that are cut now and then are followed without end', () => {
   const pace = new AnswerPace({ now: () => 0 }, () => 0)
   for (let i = 0; i < 100; i++)
     assert.is(pace.delayAfter({ accepted: true, good: true, orderly: false }), 125)
@@ -32,7 +32,7 @@ test('the time of a cut counts from the cut, and begins anew after every stream'
   assert.is(resumption.delayAfter({ accepted: false, good: false, orderly: false }), undefined)
 })
 
-test('a host found out of reach on a connection that stands may have taken the request; while connecting, it has not', () => {
+test('an unreachable host may have taken a request only once it was connected', () => {
   const failure = (code: string, syscall?: string) => Object.assign(new Error(code), { code, syscall })
   for (const code of ['ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH', 'ECONNRESET']) {
     assert.is(judge(failure(code, 'read')), 'broken')
@@ -49,7 +49,7 @@ test('an empty id takes back the one before: there is nothing to go on from', ()
   assert.is(eventIdHeader(''), undefined)
 })
 
-test('401 to a token that was given says so, in the words of the server if they are plain', () => {
+test('401 to a given token is reported in the words of the server, if plain', () => {
   const settings = { url: new URL('http://localhost/mcp'), auth: undefined, headers: { authorization: 'x' } }
   for (const [why, said] of [
     ['error="invalid_token", error_description="The token expired"', ': The token expired'],
@@ -63,7 +63,7 @@ test('401 to a token that was given says so, in the words of the server if they 
   }
 })
 
-test('streams are opened again as the server asks after an orderly end, with jitter after a break, ever later while nothing comes', () => {
+test('streams reopen as the server asks, with jitter after a break, ever later', () => {
   const reconnect = new StreamPace(() => 0.5)
   assert.is(reconnect.delayAfter({ good: true, orderly: true }), 750)
   reconnect.asked(3_000)

@@ -42,7 +42,7 @@ async function port(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port
 }
 
-test('a self-signed server is refused for good, and taken with its certificate as authority, or without any check', async (t) => {
+test('a self-signed server is refused, unless its certificate is an authority', async (t) => {
   const server = await startSuiteServer(serveHttp({ tls: own }))
   t.after(() => server.stop())
   const url = String(server.url)
@@ -55,7 +55,7 @@ test('a self-signed server is refused for good, and taken with its certificate a
   }
 })
 
-test('a certificate of our own is shown to a server that wants one', async (t) => {
+test('a client certificate is sent to a server that wants one', async (t) => {
   const subjects = heard<string>()
   const options = { ...own, ca: own.cert, requestCert: true, rejectUnauthorized: true }
   const server = createTlsServer(options, (request, response) => {
@@ -72,7 +72,7 @@ test('a certificate of our own is shown to a server that wants one', async (t) =
   assert.is(await subjects.next(), 'localhost')
 })
 
-test('everything goes through the proxy that is given, with its own credentials, also where the server has TLS', async (t) => {
+test('all traffic uses the given proxy with its credentials, TLS servers too', async (t) => {
   for (const tls of [undefined, own]) {
     const server = await startSuiteServer(serveHttp(tls === undefined ? {} : { tls }))
     t.after(() => server.stop())
@@ -106,7 +106,7 @@ async function startRedirector(t: TestContext, code: number, location: (path: st
   return { url, seen }
 }
 
-test('a redirect within the origin keeps method, body and headers: a slash too few is no problem', async (t) => {
+test('a redirect within the origin keeps method, body and headers', async (t) => {
   const origin = await listen(t, (seen) => {
     if (seen.response.req.url !== '/mcp/') return status(seen, 307, { location: '/mcp/' })
     polite((call) => json(call, result(call, {})))(seen)
@@ -126,7 +126,7 @@ test('a redirect within the origin keeps method, body and headers: a slash too f
   for (const { headers } of arrived.slice(1)) assert.is(headers['mcp-session-id'], 'session-1')
 })
 
-test('fault 29: a redirect to another origin is followed without our credentials, and the session that began there goes on', async (t) => {
+test('fault 29: a redirect to another origin drops credentials and keeps its session', async (t) => {
   const target = await listen(
     t,
     polite((call) => json(call, result(call, {}))),
@@ -143,7 +143,7 @@ test('fault 29: a redirect to another origin is followed without our credentials
   for (const one of later) assert.is(one.headers['mcp-session-id'], 'session-1')
 })
 
-test('a session that began here goes to no other origin', async (t) => {
+test('a session started at an origin is not sent to another', async (t) => {
   const target = await startRedirector(t, 307, () => '')
   const origin = await listen(t, (seen) => {
     if (seen.message.method === 'initialize') return greet(seen)
@@ -183,7 +183,7 @@ test('fault 29: a redirect from a public address to a private one is not followe
   assert.is(reached, 0)
 })
 
-test('a redirect of one call to somebody else costs that call alone, and its error names who it was', async (t) => {
+test('a redirect of one call to another host fails that call only and names the host', async (t) => {
   const guarded = await listen(t, (seen) => status(seen, 401, { 'www-authenticate': 'Bearer' }))
   const unknowing = await listen(t, (seen) => status(seen, 404))
   const doubting = await listen(t, (seen) => status(seen, 400))
@@ -228,7 +228,7 @@ test('a redirect of one call to somebody else costs that call alone, and its err
   }
 })
 
-test('a server that is elsewhere and wants authorization is named, with what to do', async (t) => {
+test('a redirect target that wants authorization is named with advice', async (t) => {
   const guarded = await listen(t, (seen) => status(seen, 401, { 'www-authenticate': 'Bearer' }))
   const first = await startRedirector(t, 307, () => guarded.url)
   const error = await failure(start(t, first.url, { auth: 'a-token' }))
@@ -237,7 +237,7 @@ test('a server that is elsewhere and wants authorization is named, with what to 
   assert.match(error.message, 'give its address to the transport')
 })
 
-test('no redirect leads to a link-local address, from wherever it comes', async (t) => {
+test('no redirect to a link-local address is followed', async (t) => {
   for (const host of [
     '169.254.169.254',
     '0xa9fea9fe',
@@ -253,7 +253,7 @@ test('no redirect leads to a link-local address, from wherever it comes', async 
   }
 })
 
-test('redirects in a circle end, 303 and redirects that are switched off are refusals', async (t) => {
+test('redirect loops, 303 and disabled redirects are refusals', async (t) => {
   const circle = await startRedirector(t, 307, (path) => (path === '/mcp' ? '/mcp2' : '/mcp'))
   for (const [url, options, expected, requests] of [
     [circle.url, {}, /more than 5 times/, 6],

@@ -6,7 +6,7 @@ import { result, type Seen, status, stream } from '../../_http.js'
 
 const test = suite('http client resumption')
 
-test('an answer whose stream ends early is fetched where it ended, after the time the server asks for', async (t) => {
+test('an answer cut short is resumed after the retry time of the server', async (t) => {
   let asked: Seen | undefined
   const { server, link, clock } = await begin(
     t,
@@ -32,7 +32,7 @@ test('an answer whose stream ends early is fetched where it ended, after the tim
   assert.equal((await link.message()).result, { text: 'at last' })
 })
 
-test('an answer is fetched again and again while each stream brings something, and messages come once and in order', async (t) => {
+test('an answer is resumed while each stream brings news, in order and once', async (t) => {
   let asked: Seen | undefined
   const { server, link, clock } = await begin(
     t,
@@ -68,7 +68,7 @@ test('an answer is fetched again and again while each stream brings something, a
   )
 })
 
-test('a rest that never comes, though the server gives a stream each time, is given up after eight, ever further apart', async (t) => {
+test('a rest that never comes is given up after eight ever later attempts', async (t) => {
   const times: number[] = []
   const { link, clock } = await begin(
     t,
@@ -85,7 +85,7 @@ test('a rest that never comes, though the server gives a stream each time, is gi
   assert.ok(Number(times[7]) - Number(times[6]) >= 15_000)
 })
 
-test('a server that has no rest loses the request at once; one that has no session any more, the connection', async (t) => {
+test('a missing rest loses the request, a missing session the connection', async (t) => {
   const { link, clock } = await begin(
     t,
     (seen) => stream(seen).end('retry: 1\nid: 1\ndata:\n\n'),
@@ -97,7 +97,7 @@ test('a server that has no rest loses the request at once; one that has no sessi
   assert.is((await untilDone(clock, link.closed())).error?.code, 'SESSION_NOT_FOUND')
 })
 
-test('an answer that has a method in it is an answer, and nothing is asked for after it', async (t) => {
+test('an answer with a method field is an answer and ends the resuming', async (t) => {
   const { server, link, clock } = await begin(
     t,
     (seen) => stream(seen).end(event(result(seen, { structuredContent: { method: 'GET', id: 7 } }), '1')),
@@ -110,7 +110,7 @@ test('an answer that has a method in it is an answer, and nothing is asked for a
   assert.is(server.seen.all.filter(({ method }) => method === 'GET').length, 0)
 })
 
-test('a request that is cancelled while its rest is awaited is not asked for any more', async (t) => {
+test('a request cancelled during resume is not asked for again', async (t) => {
   const { server, link, clock } = await begin(
     t,
     (seen) => stream(seen).end('retry: 5000\nid: 1\ndata:\n\n'),

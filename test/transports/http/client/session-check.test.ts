@@ -12,7 +12,7 @@ function checks(seen: readonly Seen[]): readonly string[] {
   return seen.flatMap(({ message }) => (message.method === 'ping' ? [String(message.id)] : []))
 }
 
-test('from a server that says so to everything, the session is gone, and it is asked once for all', async (t) => {
+test('if everything is 400, the session is gone, and one ping asks for all', async (t) => {
   const both = await connect(
     t,
     polite((seen) => json(seen, { jsonrpc: '2.0', id: seen.message.id, error: refusal }, 400)),
@@ -26,7 +26,7 @@ test('from a server that says so to everything, the session is gone, and it is a
   assert.equal(checks(both.server.seen.all), ['session-check-1'])
 })
 
-test('from a server that answers a ping, costs that request alone, and its error is the answer', async (t) => {
+test('if a ping is answered, only that request fails, with its own error', async (t) => {
   const both = await connect(
     t,
     polite((seen) => {
@@ -42,7 +42,7 @@ test('from a server that answers a ping, costs that request alone, and its error
   assert.equal(checks(both.server.seen.all), ['session-check-1', 'session-check-2'])
 })
 
-test('to the stream for what belongs to no request, ends an idle session that is gone', async (t) => {
+test('a 400 to the GET stream ends an idle session that is gone', async (t) => {
   let known = true
   const both = await connect(t, (seen) => {
     if (seen.method === 'POST' && known) return polite()(seen)

@@ -44,7 +44,7 @@ test('an endpoint is resolved against the address of the stream', async (t) => {
   }
 })
 
-test('an endpoint on another origin is refused for good, and never asked', async (t) => {
+test('an endpoint on another origin is fatal and never contacted', async (t) => {
   let asked = 0
   const other = await listenRaw(t, (seen) => {
     asked += 1
@@ -66,7 +66,7 @@ test('an endpoint on another origin is refused for good, and never asked', async
   assert.is(asked, 0)
 })
 
-test('a server that never says where to post is given up', async (t) => {
+test('a server that sends no endpoint is given up', async (t) => {
   const server = await listenRaw(t, (seen) => void stream(seen))
   const clock = createFakeClock()
   const link = await startLink(t, sse(server.url), clock)
@@ -77,7 +77,7 @@ test('a server that never says where to post is given up', async (t) => {
   assert.equal([error?.code, error?.retryable], ['CONNECT_FAILED', true])
 })
 
-test('a stream that ends or is silent too long is a lost connection; a refused post is a lost request', async (t) => {
+test('an ended or silent stream is a lost connection, a refused post a lost request', async (t) => {
   const { link, streams } = await connectRaw(
     t,
     () => '/post',
@@ -93,7 +93,7 @@ test('a stream that ends or is silent too long is a lost connection; a refused p
   assert.equal([error?.code, error?.retryable, fatal], ['CONNECTION_LOST', true, false])
 })
 
-test('a server that wants authorization, or has no such stream, is a fatal failure', async (t) => {
+test('a 401, or a missing stream, is a fatal failure', async (t) => {
   const server = await listenRaw(t, (seen) => {
     const path = seen.response.req.url
     if (path === '/401') status(seen, 401)
@@ -128,7 +128,7 @@ test('options are checked', () => {
   }
 })
 
-test('a stream that says something in time is not given up, and one that falls silent is', async (t) => {
+test('a stream that speaks in time is kept, and a silent one is given up', async (t) => {
   const clock = createFakeClock()
   const streams = heard<ReturnType<typeof stream>>()
   const server = await listenRaw(t, (seen) => {

@@ -27,7 +27,7 @@ type Sent = {
   readonly text?: string
 }
 
-test('of several things that are wrong the first of the ladder is told', async (t) => {
+test('of several faults the first of the ladder is reported', async (t) => {
   const { url } = await startListener(t, {
     exchange: async ({ request: { id } }) => ({
       response: buildError(id, { code: errorCodes.methodNotFound, message: 'no' }),
@@ -77,7 +77,7 @@ test('the status of a refusal is that of its code, and what a handler answers is
   }
 })
 
-test('too many exchanges are answered 503, to be tried again; what the server did not foresee 500', async (t) => {
+test('too many exchanges are a retryable 503, an unforeseen error is a 500', async (t) => {
   const full = await startListener(t, {
     exchange: () => Promise.reject(new TransportError('EXCHANGE_LIMIT', 'too many')),
   })
@@ -97,7 +97,7 @@ test('a server without such revisions serves handshakes only', async (t) => {
   get.cut()
 })
 
-test('requests with the same id do not meet, be it on one connection', async (t) => {
+test('requests of the same id are independent, on one connection too', async (t) => {
   const { port } = await startListener(t, answering)
   const text = JSON.stringify(list)
   const head = `POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nMCP-Protocol-Version: ${modern}\r\nMcp-Method: tools/list\r\nContent-Length: ${text.length}\r\n`

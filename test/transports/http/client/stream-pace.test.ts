@@ -23,7 +23,7 @@ const useless: { readonly [What in string]: (seen: Seen) => unknown } = {
 }
 
 for (const [what, answer] of Object.entries(useless)) {
-  test(`a server that ${what} is asked ever more seldom, at most twice a minute in the end, and never given up`, async (t) => {
+  test(`a server that ${what} is asked less and less, twice a minute at least`, async (t) => {
     const { gets, pause } = await start(t, answer)
     const pauses: number[] = []
     for (let i = 1; i <= 10; i++) {
@@ -38,7 +38,7 @@ for (const [what, answer] of Object.entries(useless)) {
 }
 
 for (const code of [429, 503]) {
-  test(`a server that answers ${code} with Retry-After is left alone for so long, and for an hour at most`, async (t) => {
+  test(`Retry-After of a ${code} is honoured up to an hour`, async (t) => {
     const waits = ['120', '1', '99999999', 'soon']
     let count = 0
     const { gets, pause } = await start(t, (seen) =>
@@ -57,7 +57,7 @@ for (const code of [429, 503]) {
   })
 }
 
-test('a server that ends each stream after a message is asked again soon, and not at once', async (t) => {
+test('a server that ends streams after one message is asked again soon, not at once', async (t) => {
   const { gets, pause, link } = await start(t, (seen) => stream(seen).end('data: {"n":1}\n\n'))
   for (let i = 1; i <= 5; i++) {
     await gets(i)
@@ -84,7 +84,7 @@ for (const code of [405, 501]) {
   })
 }
 
-test('after an outage the stream is asked for again about a second after a request was answered', async (t) => {
+test('after an outage the stream is reopened about a second after an answer', async (t) => {
   const { gets, pause, asked, link, clock, ping } = await start(t, ({ response }) =>
     response.socket?.destroy(),
   )
@@ -98,7 +98,7 @@ test('after an outage the stream is asked for again about a second after a reque
   assert.ok(ms <= 1_000 + step, `${ms} ms, ${link.news.all.length} ${clock.now()}`)
 })
 
-test('a server that answers requests and never gives the stream is not asked for it with every request', async (t) => {
+test('a server that never gives the stream is not asked with every request', async (t) => {
   const { gets, asked, clock, ping } = await start(t, (seen) => status(seen, 500))
   await gets(1)
   for (let second = 0; second < 120; second++) {
@@ -109,7 +109,7 @@ test('a server that answers requests and never gives the stream is not asked for
   assert.ok(asked() <= 14, `asked ${asked()} times in two minutes`)
 })
 
-test('Retry-After on the stream holds, whatever is answered meanwhile', async (t) => {
+test('Retry-After of the stream holds despite answered requests', async (t) => {
   const { gets, asked, clock, ping } = await start(t, (seen) => status(seen, 503, { 'retry-after': '60' }))
   await gets(1)
   for (let second = 0; second < 59; second++) {

@@ -6,7 +6,7 @@ const test = suite('http cors')
 const origin = 'https://app.example.com'
 const options = { cors: true, allowedOrigins: [origin] }
 
-test('a page of an allowed origin is told what it may send', async (t) => {
+test('a preflight of an allowed origin lists what it may send', async (t) => {
   const { url } = await startListener(t, {}, options)
   const wanted =
     'Content-Type, mcp-protocol-version, Mcp-Session-Id, mcp-method, mcp-name, Mcp-Param-Region, last-event-id, authorization, x-evil, cookie'
@@ -25,7 +25,7 @@ test('a page of an allowed origin is told what it may send', async (t) => {
   assert.is(local.headers['access-control-allow-private-network'], 'true')
 })
 
-test('every answer to an allowed origin can be read by it, refusals and streams as well', async (t) => {
+test('each answer to an allowed origin is readable, refusals and streams included', async (t) => {
   const { url } = await startListener(t, {}, options)
   const asked = {
     body: { jsonrpc: '2.0', id: 1, method: 'initialize' },
@@ -54,7 +54,7 @@ test('every answer to an allowed origin can be read by it, refusals and streams 
   }
 })
 
-test('other origins are refused, and told nothing', async (t) => {
+test('other origins are refused without CORS headers', async (t) => {
   const { url } = await startListener(t, {}, options)
   for (const other of [
     'https://evil.example',
@@ -73,20 +73,20 @@ test('other origins are refused, and told nothing', async (t) => {
   }
 })
 
-test('a foreign host is refused before anything is allowed', async (t) => {
+test('a foreign host is refused before CORS', async (t) => {
   const { url } = await startListener(t, {}, options)
   const { status, headers } = await preflight(t, url, { host: 'evil.example' })
   assert.equal([status, headers['access-control-allow-origin']], [403, undefined])
 })
 
-test('without the option a browser is told nothing', async (t) => {
+test('without the option there are no CORS headers', async (t) => {
   const { url } = await startListener(t, {}, { allowedOrigins: [origin] })
   assert.is((await preflight(t, url)).status, 405)
   const { status, headers } = await exchange(t, url, { headers: { origin } })
   assert.equal([status, headers['access-control-allow-origin']], [200, undefined])
 })
 
-test('programs that are no browsers are not bothered', async (t) => {
+test('requests without an origin are not affected', async (t) => {
   const { url } = await startListener(t, {}, options)
   const { headers } = await exchange(t, url)
   assert.equal([headers['access-control-allow-origin'], headers.vary], [undefined, undefined])

@@ -9,7 +9,7 @@ const test = suite('a process without descriptors', { timeout: 60_000 })
 const program = fileURLToPath(new URL('./_few-descriptors.js', import.meta.url))
 
 if (process.platform === 'linux')
-  test('it says so, once, and serves those whom it has', async (t) => {
+  test('a listener without descriptors says so once and serves its clients', async (t) => {
     const command = `ulimit -n 600; exec "${process.execPath}" "${program}"`
     const child = spawn('sh', ['-c', command], { stdio: ['ignore', 'pipe', 'pipe'] })
     t.after(() => child.kill('SIGKILL'))

@@ -22,7 +22,7 @@ async function ask(t: TestContext, port: number, line: string, headers: readonly
 }
 
 for (const [name, method, make] of kinds) {
-  test(`${name}: another host in the target, another HTTP and another coding are refused`, async (t) => {
+  test(`${name}: other host in the target, other HTTP version or coding is refused`, async (t) => {
     const definition = defineServer({ name: 'x', version: '1', tools: [] })
     const server = await startServer(definition, { transport: make(), logger: false, signals: false })
     t.after(() => server.stop())

@@ -40,7 +40,7 @@ async function start(t: TestContext, transport: Parameters<typeof startSuiteServ
   return server
 }
 
-test('one server of a host program carries its own pages and all three transports, in whatever order they come', async (t) => {
+test('a host server carries its pages and all three transports in any order', async (t) => {
   for (const order of [0, 1, 2]) {
     const shared = await listening(
       t,
@@ -64,7 +64,7 @@ test('one server of a host program carries its own pages and all three transport
   }
 })
 
-test('without pages of the host program the first listener answers for what is nobody\u2019s', async (t) => {
+test('without host pages the first listener answers unknown paths with 404', async (t) => {
   for (const order of [0, 1]) {
     const shared = await listening(t)
     const transports = [serveHttp({ server: shared }), serveSse({ server: shared })]
@@ -76,7 +76,7 @@ test('without pages of the host program the first listener answers for what is n
   }
 })
 
-test('a connection is kept for longer than proxies and agents keep theirs, or as long as you say', async (t) => {
+test('keep-alive is longer than that of proxies and agents, or as set', async (t) => {
   for (const serve of [serveHttp, serveSse, serveWebSocket])
     for (const [options, told] of [
       [{}, 'timeout=120'],
@@ -88,7 +88,7 @@ test('a connection is kept for longer than proxies and agents keep theirs, or as
     }
 })
 
-test('a server that listened before goes on without us', async (t) => {
+test('a server that listened before stays open after our stop', async (t) => {
   const shared = await listening(
     t,
     createServer((_request, response) => response.end('a page')),
@@ -103,7 +103,7 @@ test('a server that listened before goes on without us', async (t) => {
   assert.is(await (await fetch(`http://127.0.0.1:${portOf(shared)}/mcp`)).text(), 'a page')
 })
 
-test('a server that was not listening is started and closed with us', async (t) => {
+test('a server that was not listening is opened and closed by us', async (t) => {
   const own = createServer()
   const server = await startSuiteServer(serveSse({ server: own }))
   t.after(() => server.stop())
@@ -112,7 +112,7 @@ test('a server that was not listening is started and closed with us', async (t) 
   assert.not.ok(own.listening)
 })
 
-test('connections of one address are limited on a server of the author that we make listen, too', async (t) => {
+test('connections per address are limited on an own server that we make listen', async (t) => {
   const given = createServer()
   const server = await startSuiteServer(serveWebSocket({ server: given, maxConnectionsPerClient: 1 }))
   t.after(() => server.stop())
@@ -171,7 +171,7 @@ test('two Host headers, and none, are refused with 403 before anything else', as
   }
 })
 
-test('a client behind a trusted proxy does not choose the host, and is told which one is refused', async (t) => {
+test('a trusted proxy client cannot choose the host, and is told the refused one', async (t) => {
   const refused: unknown[] = []
   t.after(
     subscribeTransport('connection', ({ type, problem }) => {
@@ -199,7 +199,7 @@ test('a client behind a trusted proxy does not choose the host, and is told whic
   }
 })
 
-test('health is told to any host, and readiness ends with the server', async (t) => {
+test('health answers any host, and readiness ends with the server', async (t) => {
   for (const transport of [serveSse({ health: true }), serveWebSocket({ health: true })]) {
     const server = await start(t, transport)
     const ask = (path: string) => statusLine(server, `GET ${path} HTTP/1.1\r\nhost: any.example\r\n\r\n`)

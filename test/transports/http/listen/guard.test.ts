@@ -17,7 +17,7 @@ const named = createGuard({
 })
 const open = createGuard({ host: '0.0.0.0', allowedHosts: ['*'], allowedOrigins: [] })
 
-test('on loopback only the names of this machine are hosts', () => {
+test('on loopback only local host names are accepted', () => {
   for (const host of ['localhost', 'localhost:3000', 'LOCALHOST:1', '127.0.0.1:3000', '[::1]', '[::1]:3000'])
     assert.is(loopback({ host, origin: undefined }), undefined, host)
   for (const host of [
@@ -37,14 +37,14 @@ test('on loopback only the names of this machine are hosts', () => {
     assert.match(loopback({ host, origin: undefined }) ?? '', 'Host', String(host))
 })
 
-test('another address of this machine that is listened on is a host of its own', () => {
+test('another listened address of this machine is an accepted host', () => {
   const second = createGuard({ host: '127.0.0.2', allowedHosts: [], allowedOrigins: [] })
   for (const host of ['127.0.0.2', '127.0.0.2:3000', 'localhost'])
     assert.is(second({ host, origin: undefined }), undefined, host)
   assert.match(second({ host: '127.0.0.3', origin: undefined }) ?? '', 'Host')
 })
 
-test('a host that is allowed at the port of its scheme is let in without it', () => {
+test('a host allowed at its default port is accepted without it', () => {
   const allowedHosts = ['a.example:443', 'b.example:80', 'c.example:8443']
   const guard = createGuard({ host: '0.0.0.0', allowedHosts, allowedOrigins: [] })
   for (const host of ['a.example', 'A.example:443', 'b.example', 'b.example:80', 'c.example:8443'])
@@ -53,7 +53,7 @@ test('a host that is allowed at the port of its scheme is let in without it', ()
     assert.match(guard({ host, origin: undefined }) ?? '', 'Host', host)
 })
 
-test('an origin is let in if it is the host itself or named', () => {
+test('an origin is accepted if it is the host or on the list', () => {
   const host = 'localhost:3000'
   for (const origin of [undefined, 'http://localhost:3000', 'https://app.example.com'])
     assert.is(loopback({ host, origin }), undefined, String(origin))
@@ -73,7 +73,7 @@ test('an origin is let in if it is the host itself or named', () => {
     assert.match(loopback({ host, origin }) ?? '', 'Origin', String(origin))
 })
 
-test('beyond loopback the named hosts are let in, at the named port where there is one', () => {
+test('beyond loopback only named hosts are accepted, at their port if given', () => {
   for (const host of ['mcp.example.com', 'mcp.example.com:444', 'MCP.example.com', 'other.example.com:8443'])
     assert.is(named({ host, origin: undefined }), undefined, host)
   for (const host of [
@@ -89,12 +89,12 @@ test('beyond loopback the named hosts are let in, at the named port where there 
   assert.match(named({ host: 'mcp.example.com', origin: 'https://mcp.example.com:444' }) ?? '', 'Origin')
 })
 
-test('a star lets every host in, but no foreign origin', () => {
+test('a star accepts every host, but no foreign origin', () => {
   assert.is(open({ host: 'anything:1', origin: undefined }), undefined)
   assert.match(open({ host: 'anything:1', origin: 'http://evil.example' }) ?? '', 'Origin')
 })
 
-test('a star for origins lets every web site in, but no document without an origin', () => {
+test('a star for origins accepts every web origin, but not null', () => {
   const guard = createGuard({ host: '127.0.0.1', allowedHosts: [], allowedOrigins: ['*'] })
   assert.is(guard({ host: 'localhost', origin: 'http://evil.example' }), undefined)
   assert.match(guard({ host: 'localhost', origin: 'null' }) ?? '', 'Origin')
@@ -102,7 +102,7 @@ test('a star for origins lets every web site in, but no document without an orig
   assert.is(named({ host: 'localhost', origin: 'null' }), undefined)
 })
 
-test('a host that was let in once lets no other in', () => {
+test('an accepted host does not admit another', () => {
   const guard = createGuard({ host: '127.0.0.1', allowedHosts: [], allowedOrigins: [] })
   for (const [host, passes] of [
     ['localhost:1', true],
@@ -120,7 +120,7 @@ test('names are compared without regard to case', () => {
   assert.is(guard({ host: 'mcp.example.COM:1', origin: undefined }), undefined)
 })
 
-test('of several Host or Origin headers none is believed', () => {
+test('several Host or Origin headers are refused', () => {
   const see = (...rawHeaders: string[]) => {
     const headers: Record<string, string> = {}
     for (let i = rawHeaders.length - 2; i >= 0; i -= 2)
@@ -133,7 +133,7 @@ test('of several Host or Origin headers none is believed', () => {
   assert.equal(see('X', 'a').host, undefined)
 })
 
-test('behind proxies the address is what the outermost trusted one says, the host never', () => {
+test('behind proxies the address comes from the outermost trusted one, the host never', () => {
   const rawHeaders = ['Host', '10.0.0.1']
   const request = {
     rawHeaders,
@@ -151,7 +151,7 @@ test('behind proxies the address is what the outermost trusted one says, the hos
   )
 })
 
-test('what was asked for is named, whatever a stranger wrote', () => {
+test('a refusal names the host safely', () => {
   const host = 'mcp.example.com'
   assert.is(
     named({ host: 'evil.example', origin: undefined }),
@@ -169,7 +169,7 @@ test('what was asked for is named, whatever a stranger wrote', () => {
   assert.match(named({ host: undefined, origin: undefined }) ?? '', /^Host: expected one/)
 })
 
-test('loopback is what only this machine can reach', () => {
+test('loopback addresses are recognised', () => {
   for (const host of ['localhost', '127.0.0.1', '127.9.9.9', '::1']) assert.ok(isLoopback(host), host)
   for (const host of ['0.0.0.0', '::', '10.0.0.1', 'example.com', '127.evil.example'])
     assert.not.ok(isLoopback(host), host)

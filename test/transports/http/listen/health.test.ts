@@ -21,7 +21,7 @@ test('health is answered to any host, and says nothing else', async (t) => {
   assert.is((await exchange(t, at(url, '/healthz/x'), { method: 'GET' })).status, 404)
 })
 
-test('an error of ours costs the request that meets it, and is told', async (t) => {
+test('an internal error fails its health request and is reported', async (t) => {
   const told: unknown[] = []
   t.after(subscribe('stray', ({ error }) => told.push(error)))
   const broken = new Error('broken')
@@ -45,7 +45,7 @@ test('without the option there is no health', async (t) => {
   assert.is((await exchange(t, at(url, '/healthz'), foreign)).status, 403)
 })
 
-test('readiness goes before the listener does: requests are served while the load balancer looks', async (t) => {
+test('readiness ends before the listener, which serves while the balancer looks', async (t) => {
   const held = holding()
   const listening = await startListener(
     t,
@@ -74,7 +74,7 @@ test('readiness goes before the listener does: requests are served while the loa
   )
 })
 
-test('a server without a listener is not ready, and ready again with the next', async (t) => {
+test('a server is not ready without a listener, and ready with the next', async (t) => {
   const listening = await startListener(t, {}, { health: true })
   const ready = async () => (await exchange(t, at(listening.url, '/readyz'), { method: 'GET' })).status
   listening.listener().kill()

@@ -26,14 +26,14 @@ function get({ dispatchers, path }: { dispatchers: HttpDispatchers; path: string
   return dispatchers.send({ method: 'GET', path, headers: {}, signal: signal ?? controller.signal })
 }
 
-test('a body that was there before anybody read it is text, and in the limit', async (t) => {
+test('a body that arrived before its reader is text, within the limit', async (t) => {
   const both = await open(t, ({ response }) => response.end('x'.repeat(1_000)))
   assert.is(await (await get(both)).text(1_000), 'x'.repeat(1_000))
   const error = await (await get(both)).text(999).catch((cause) => cause)
   assert.is(error.code, 'MESSAGE_TOO_LONG')
 })
 
-test('a long body waits at the server for its reader, and is read whole: as text, and as a stream', async (t) => {
+test('a long body waits for its reader and is read whole, as text or as stream', async (t) => {
   const long = 'ž'.repeat(4 * 1024 * 1024)
   const both = await open(t, ({ response }) => response.end(long))
   const first = await get(both)
@@ -56,7 +56,7 @@ test('a body that is cut off is an error, of the text and of the stream', async 
   assert.instance(asStream, Error)
 })
 
-test('what is given up while it waits for a connection ends at once, and never gets to the server', async (t) => {
+test('a request aborted while it waits for a connection never reaches the server', async (t) => {
   const waiting = heard<Seen>()
   const both = await open(t, (seen) => {
     if (waiting.all.length === 0) waiting.add(seen)
@@ -74,7 +74,7 @@ test('what is given up while it waits for a connection ends at once, and never g
   assert.is(both.seen.all.length, 2)
 })
 
-test('what is given up in the middle of its body rejects with the reason, and ends at the server', async (t) => {
+test('a request aborted during its body rejects with the reason, also at the server', async (t) => {
   const ended = heard<string>()
   const both = await open(t, ({ response }) => {
     response.write('begun')
@@ -87,7 +87,7 @@ test('what is given up in the middle of its body rejects with the reason, and en
   await ended.next()
 })
 
-test('a stream that its reader leaves ends at the server, and what is discarded frees its connection', async (t) => {
+test('a stream its reader leaves ends at the server; a discard frees the connection', async (t) => {
   const ended = heard<string>()
   const both = await open(t, ({ response }) => {
     if (both.seen.all.length > 1) return response.end('next')

@@ -42,7 +42,7 @@ async function refusal(
   )
 }
 
-test('addresses of this machine and network are refused however they are written, and never dialled', async (t) => {
+test('private addresses are refused in every notation and never dialled', async (t) => {
   const { port, asked } = await serve(t, (_request, response) => response.end('{}'))
   const hosts = [
     '127.0.0.1',
@@ -63,7 +63,7 @@ test('addresses of this machine and network are refused however they are written
   assert.equal(asked, [])
 })
 
-test('a name that is rebound to this machine is refused when it is dialled', async (t) => {
+test('a DNS name rebound to this machine is refused when dialled', async (t) => {
   const { port, asked } = await serve(t, (_request, response) => response.end('{}'))
   const lookup: LookupAll = (_name, _options, callback) =>
     callback(null, [{ address: '127.0.0.1', family: 4 }])
@@ -107,7 +107,7 @@ test('redirects are followed three times at most, each checked, and a POST never
   assert.equal(asked, ['POST /1'])
 })
 
-test('no connection is left behind, though the server would keep it', async (t) => {
+test('no connection stays open, despite keep-alive', async (t) => {
   const { port, server } = await serve(t, (_request, response) => response.end('{}'))
   server.keepAliveTimeout = 600_000
   assert.is((await ask(`http://127.0.0.1:${port}/`, { privateNetwork: true })).text, '{}')
@@ -123,7 +123,7 @@ test('an answer that is too long, or never comes, is given up', async (t) => {
   assert.is(late.retryable, true)
 })
 
-test('who may ask our own network is still sent to no link-local address', async (t) => {
+test('with privateNetwork a fetch of link-local addresses is refused', async (t) => {
   for (const host of ['169.254.169.254', '0xa9fea9fe', '[fe80::1]']) {
     const location = `http://${host}/latest/meta-data`
     const { port } = await serve(t, (_request, response) => response.writeHead(302, { location }).end())
@@ -135,7 +135,7 @@ test('who may ask our own network is still sent to no link-local address', async
   assert.match(named.message, 'is a link-local address')
 })
 
-test('an answer from 300 to 399 that leads nowhere is answered as it is, and its body is not read', async (t) => {
+test('a redirect that leads nowhere is passed on, and its body is not read', async (t) => {
   const state = { status: 300 }
   const server = createServer((_request, response) => {
     response.writeHead(state.status, { 'content-type': 'text/plain' })

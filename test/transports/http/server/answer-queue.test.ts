@@ -6,7 +6,7 @@ import { suite } from '../../../support/suite.js'
 
 const test = suite('http answer queue')
 
-test('answers of one turn are written together, in order, and a broken one costs no other', async () => {
+test('answers of one turn are written together, in order; a broken one fails alone', async () => {
   const { queue, token, written, failed } = make()
   queue.add(token, () => written.push('first'))
   queue.add(token, () => {
@@ -18,7 +18,7 @@ test('answers of one turn are written together, in order, and a broken one costs
   assert.equal([written, failed], [['first', 'third'], ['broken']])
 })
 
-test('a flush writes what waits at once, and only once', async () => {
+test('a flush writes queued answers at once, and only once', async () => {
   const { queue, token, written } = make()
   queue.add(token, () => written.push('first'))
   queue.flush()
@@ -28,7 +28,7 @@ test('a flush writes what waits at once, and only once', async () => {
   assert.equal(written, ['first', 'second'])
 })
 
-test('an answer that is added while others are written is written, too', async () => {
+test('an answer added during a flush is written, too', async () => {
   const { queue, token, written } = make()
   queue.add(token, () => {
     written.push('first')

@@ -132,7 +132,7 @@ test('a throw in a callback of the body fails its exchange only', async (t) => {
   assert.ok(home.alive)
 })
 
-test('a reader of a GET stream that does not read is cut off, and messages for it are refused', async (t) => {
+test('a GET reader that does not read is cut off, and its messages are refused', async (t) => {
   let outlet: { send(message: object): boolean } | undefined
   const attached = new Promise<void>((resolve) => {
     void startListener(t, {

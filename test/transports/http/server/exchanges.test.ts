@@ -12,7 +12,7 @@ const test = suite('http exchanges')
 const call = request(7, 'tools/call', { name: 'slow' })
 const progress = buildNotification('notifications/progress', { progressToken: 1, progress: 1 })
 
-test('notifications turn the answer into a stream without ids, which ends with the answer', async (t) => {
+test('notifications turn the answer into a stream without ids that ends with it', async (t) => {
   const { url, calls } = await start(t, { retryInterval: 5 })
   const sent = send(t, url)
   const { call: got, answer } = await calls.next()
@@ -41,7 +41,7 @@ test('notifications turn the answer into a stream without ids, which ends with t
   ])
 })
 
-test('nothing is committed before the first notification or the answer, however long that takes', async (t) => {
+test('nothing is committed before the first notification or answer', async (t) => {
   const clock = createFakeClock()
   const { url, port, calls } = await start(t, { streamAfter: 10 }, { clock })
   const socket = connect(port, '127.0.0.1')
@@ -63,7 +63,7 @@ test('nothing is committed before the first notification or the answer, however 
   assert.match(bytes, /^HTTP\/1\.1 400 /)
 })
 
-test('once a stream has begun, every error is an event of it', async (t) => {
+test('once a stream has begun, errors are events of it', async (t) => {
   const { url, calls } = await start(t)
   for (const code of [-32021, -32601, -32603]) {
     const sent = send(t, url)
@@ -83,7 +83,7 @@ const ways: readonly [string, (exchanging: Exchanging) => void][] = [
   ['in the middle of its stream', ({ call: got }) => void got.outlet.send(progress)],
 ]
 for (const [when, begin] of ways) {
-  test(`a client that goes ${when} cancels the request at once, and nothing is written afterwards`, async (t) => {
+  test(`a client that leaves ${when} cancels its request, and nothing more is written`, async (t) => {
     const { port, calls } = await start(t)
     const socket = connect(port, '127.0.0.1')
     let bytes = ''
@@ -106,7 +106,7 @@ for (const [when, begin] of ways) {
   })
 }
 
-test('a client that half-closes its connection has gone, too', async (t) => {
+test('a client that half-closes its connection counts as left', async (t) => {
   const { port, calls } = await start(t)
   const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
   t.after(() => socket.destroy())
@@ -117,7 +117,7 @@ test('a client that half-closes its connection has gone, too', async (t) => {
   assert.is(one.call.outlet.send(progress), false)
 })
 
-test('a client that goes cancels also what waits behind another request on its connection', async (t) => {
+test('a leaving client also cancels requests queued on its connection', async (t) => {
   const { port, calls } = await start(t)
   const socket = connect(port, '127.0.0.1')
   const text = JSON.stringify(call)
@@ -128,7 +128,7 @@ test('a client that goes cancels also what waits behind another request on its c
   await Promise.all([all[0]?.aborted, all[2]?.aborted])
 })
 
-test('the answer to a request whose client has gone is not written, and the port serves on', async (t) => {
+test('an answer for a client that left is not written, and the port serves on', async (t) => {
   const { url, calls } = await start(t)
   const reading = send(t, url)
   const one = await calls.next()
@@ -168,7 +168,7 @@ test('a quiet stream is kept open by comments', async (t) => {
   )
 })
 
-test('a restart of the listener answers what is in flight with an error that may be retried', async (t) => {
+test('a listener restart answers open requests with a retryable error', async (t) => {
   const listener = await start(t)
   const plain = send(t, listener.url)
   await listener.calls.next()
@@ -186,7 +186,7 @@ test('a restart of the listener answers what is in flight with an error that may
   await second.aborted
 })
 
-test('the stop of the server ends subscriptions, and gives what is in flight its time', async (t) => {
+test('a stopping server ends subscriptions and drains open requests', async (t) => {
   const listener = await start(t)
   const sent = send(t, listener.url)
   const { answer } = await listener.calls.next()
@@ -197,7 +197,7 @@ test('the stop of the server ends subscriptions, and gives what is in flight its
   await stopped
 })
 
-test('a subscription that comes in while the server stops is refused, and not waited for', async (t) => {
+test('a subscription during the stop is refused and not waited for', async (t) => {
   const asked = heard<'asked'>()
   const authenticate = () => {
     asked.add('asked')

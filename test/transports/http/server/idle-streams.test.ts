@@ -28,7 +28,7 @@ type Open = (t: TestContext, client: RawClient, patience: number) => Promise<Rea
 const readers: readonly Open[] = [withNodeHttp, withUndici]
 
 for (const open of readers)
-  test(`a GET stream without news is not dropped in ten minutes: ${open.name.slice(4)}`, async (t) => {
+  test(`a quiet GET stream survives ten minutes: ${open.name.slice(4)}`, async (t) => {
     const clock = createFakeClock()
     const server = await startSuiteServer(serveHttp(), { clock })
     t.after(() => server.stop())
@@ -44,7 +44,7 @@ for (const open of readers)
     assert.is((await server.sessions()).length, 1)
   })
 
-test('an EventSource without news is not dropped in ten minutes', async (t) => {
+test('a quiet EventSource survives ten minutes', async (t) => {
   const clock = createFakeClock()
   const server = await startSuiteServer(serveSse(), { clock })
   t.after(() => server.stop())
@@ -55,7 +55,7 @@ test('an EventSource without news is not dropped in ten minutes', async (t) => {
 })
 
 for (const open of readers)
-  test(`comments outlast the patience of a client, and without them it is used up: ${open.name.slice(4)}`, async (t) => {
+  test(`comments keep a client with a timeout, which ends without them: ${open.name.slice(4)}`, async (t) => {
     const start = async (commentInterval: number) => {
       const server = await startSuiteServer(serveHttp({ commentInterval }))
       t.after(() => server.stop())
@@ -69,7 +69,7 @@ for (const open of readers)
     assert.match(String(quiet.reader.ended()), /timeout/i)
   })
 
-test('comments outlast the patience of an EventSource, and without them it is used up', async (t) => {
+test('comments keep an EventSource open, which times out without them', async (t) => {
   const start = async (commentInterval: number) => {
     const server = await startSuiteServer(serveSse({ commentInterval }))
     t.after(() => server.stop())

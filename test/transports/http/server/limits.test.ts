@@ -12,7 +12,7 @@ const head =
   'POST /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: */*\r\nContent-Type: application/json\r\nMcp-Session-Id: s\r\n'
 
 test(
-  'clients that send a byte now and then are cut off, and good ones served meanwhile',
+  'clients that trickle bytes are cut off, and good ones are served meanwhile',
   async (t) => {
     const { url, port } = await startListener(t, {}, { headersTimeout: 150, bodyTimeout: 300 })
     const slow = Array.from({ length: 100 }, (_, index) =>
@@ -35,7 +35,7 @@ test(
   { timeout: 20_000 },
 )
 
-test('a connection on which nothing is said is closed as well', async (t) => {
+test('a silent connection is closed as well', async (t) => {
   const { port } = await startListener(t, {}, { headersTimeout: 100, bodyTimeout: 100 })
   assert.match(await raw(port), /^(?:HTTP\/1\.1 408 |$)/)
 })
@@ -75,7 +75,7 @@ const smuggled: Readonly<Record<string, string>> = {
 }
 
 for (const [what, rest] of Object.entries(smuggled))
-  test(`a request with ${what} is refused, and what follows is not read as another`, async (t) => {
+  test(`a request with ${what} is refused, and its rest is not read as another`, async (t) => {
     const delivered = heard<unknown>()
     const { port } = await startListener(t, {
       deliver: async (_id, message) => {
@@ -127,7 +127,7 @@ for (const host of [
       )
   })
 
-test('the host [::1] is one of this machine', async (t) => {
+test('the host [::1] is accepted as local', async (t) => {
   const { port } = await startListener(t)
   const answer = await raw(
     port,
@@ -146,7 +146,7 @@ test('a compressed body is refused without being unpacked', async (t) => {
   assert.is((await exchange(t, url, { headers: { 'content-encoding': 'identity' } })).status, 200)
 })
 
-test('a body of 16 MiB is taken, and one byte more is not, said or unsaid', async (t) => {
+test('a 16 MiB body is accepted and one byte more refused, declared or not', async (t) => {
   const { url } = await startListener(t)
   const fits = ping.padEnd(16 * 1024 * 1024)
   assert.is((await exchange(t, url, { body: fits })).status, 200)
@@ -174,7 +174,7 @@ test('hostile JSON is refused or read as data, and changes no prototype', async 
   assert.is(Object.getPrototypeOf(seen.all.at(-1) ?? {}), Object.prototype)
 })
 
-test('text that is none is a parse error without an id', async (t) => {
+test('a malformed body is a parse error without an id', async (t) => {
   const { port } = await startListener(t)
   for (const body of ['\0', '\ufeff', '{"a":"\u0001"}', '{"jsonrpc":"2.0","id":1,"method":"\\ud800"']) {
     const bytes = Buffer.byteLength(body)
@@ -194,7 +194,7 @@ test("a revision that is not the session's is refused with 400", async (t) => {
   assert.is((await exchange(t, url)).status, 400)
 })
 
-test('a hundred requests that throw cost those requests only', async (t) => {
+test('a hundred throwing requests fail alone', async (t) => {
   let left = 100
   const broken = (): Error => new Error('secret')
   const { url, listener } = await startListener(t, {

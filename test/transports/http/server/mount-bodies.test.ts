@@ -38,7 +38,7 @@ async function statusBehind(
 const requestOf = (init: object = {}): Request =>
   new Request('http://127.0.0.1/mcp', { method: 'POST', headers, body, ...init })
 
-test('a body that middleware has read and not handed over is 500 at once, and the author is told why', async (t) => {
+test('a body read and dropped by middleware is 500, and the author is told why', async (t) => {
   const problems: string[] = []
   t.after(subscribe('stray', ({ error }) => void problems.push(String(error))))
   const status = await statusBehind(t, (request, response, mcp) => {
@@ -58,7 +58,7 @@ test('a body that middleware has read in part is 500', async (t) => {
   assert.is(status, 500)
 })
 
-test('a body that middleware has paused, or given an encoding, is read', async (t) => {
+test('a body paused or given an encoding by middleware is read', async (t) => {
   const paused = await statusBehind(t, (request, response, mcp) => {
     request.pause()
     mcp.handler(request, response)
@@ -71,7 +71,7 @@ test('a body that middleware has paused, or given an encoding, is read', async (
   assert.is(encoded, 200)
 })
 
-test('fetch answers 500 and tells why where the body was used or locked, and 400 where the client aborts or breaks off', async (t) => {
+test('fetch: a used or locked body is 500 with a reason, an aborted one 400', async (t) => {
   const problems: string[] = []
   t.after(subscribe('stray', ({ error }) => void problems.push(String(error))))
   const mcp = await mounted(t)
@@ -95,7 +95,7 @@ test('fetch answers 500 and tells why where the body was used or locked, and 400
   assert.is((await mcp.fetch(requestOf())).status, 200)
 })
 
-test('fetch reads a body no faster than it is taken, and lets go of one that is too long', async (t) => {
+test('fetch reads a body only as fast as it is taken and drops one too long', async (t) => {
   const mcp = await mounted(t)
   let cancelled = (): void => {}
   const over = new Promise<void>((resolve) => {

@@ -87,7 +87,7 @@ async function start(t: TestContext, host: string, options: MountOptions = {}) {
 }
 
 for (const name of Object.keys(hosts)) {
-  test(`in ${name}, Host and Origin are judged, and bad bodies get their statuses`, async (t) => {
+  test(`in ${name}, Host and Origin are checked, and bad bodies get their status`, async (t) => {
     const { url } = await start(t, name)
     const client = await new RawClient(t, url).open()
     const ping = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' })
@@ -109,7 +109,7 @@ for (const name of Object.keys(hosts)) {
 }
 
 for (const name of Object.keys(hosts)) {
-  test(`in ${name}, a stream that broke is taken up again where it broke, by its session only`, async (t) => {
+  test(`${name}: a broken stream resumes where it broke, for its session only`, async (t) => {
     let leave = (): void => {}
     const left = new Promise<void>((resolve) => {
       leave = resolve
@@ -147,7 +147,7 @@ for (const name of Object.keys(hosts)) {
   })
 }
 
-test('a body that is too long for the server is answered 413, also through fetch', async (t) => {
+test('a body beyond the limit is 413, through fetch too', async (t) => {
   for (const name of ['node:http', 'Hono']) {
     const { url } = await start(t, name, { maxMessageBytes: 1_000 })
     const client = new RawClient(t, url)
@@ -156,7 +156,7 @@ test('a body that is too long for the server is answered 413, also through fetch
   }
 })
 
-test('an event stream opened with fetch carries list changes, and ends with the server', async (t) => {
+test('an event stream opened by fetch carries list changes and ends with the server', async (t) => {
   const { url, server } = await start(t, 'Hono')
   const client = await new RawClient(t, url).open()
   const stream = await client.listen()
@@ -166,7 +166,7 @@ test('an event stream opened with fetch carries list changes, and ends with the 
   await stream.ended
 })
 
-test('what middleware knows of a request is told to tools, and no other request', async (t) => {
+test('facts of middleware reach the tools of their own request only', async (t) => {
   const whoami = defineTool({ name: 'whoami', run: (_args, ctx) => String(ctx.peer.assigns?.user) })
   const mcp = mount()
   const app = express()
@@ -218,7 +218,7 @@ test('a host beyond loopback is let in when it is allowed', async (t) => {
   assert.equal([await ask('mcp.example.com'), await ask('other.example.com')], [200, 403])
 })
 
-test('a client of a web server with other pages shares it', async (t) => {
+test('a client uses a mount beside the other pages of its web server', async (t) => {
   const { url } = await start(t, 'Express, body parsed')
   assert.is((await fetch(new URL('/', url))).status, 404)
   assert.is(await text(await connected(t, { connect: () => http(url) }), 'count'), '1')

@@ -5,7 +5,7 @@ import { suite } from '../../../support/suite.js'
 
 const test = suite('http serve options')
 
-test('options that cannot work are refused at once, and say what would', () => {
+test('impossible options are refused at once with advice', () => {
   const refused = (options: object, pattern: RegExp) =>
     assert.throws(
       () => serveHttp(options),

@@ -10,7 +10,7 @@ import { exchange, goodHeaders, holding, startListener } from '../../_listener.j
 
 const test = suite('http own server')
 
-test('a server of the author that listens already is shared: its own requests stay its own', async (t) => {
+test('an already listening own server is shared and keeps its own requests', async (t) => {
   const own: string[] = []
   const server = createServer((request, response) => {
     own.push(String(request.url))
@@ -30,7 +30,7 @@ test('a server of the author that listens already is shared: its own requests st
   assert.equal(own, ['/mcpx', '/mcp', 'late /mcp'])
 })
 
-test('its streams end when the MCP server stops', async (t) => {
+test('streams on an own server end when the MCP server stops', async (t) => {
   const server = createServer((_request, response) => response.end('own'))
   await listen(t, server)
   const held = holding()
@@ -41,7 +41,7 @@ test('its streams end when the MCP server stops', async (t) => {
   await stream.ended
 })
 
-test('a server that does not listen yet is made to, and closed at the end', async (t) => {
+test('an idle own server is made to listen and closed at the end', async (t) => {
   const server = createServer()
   const listening = await startListener(t, {}, { server })
   assert.ok(server.listening)
@@ -53,7 +53,7 @@ test('a server that does not listen yet is made to, and closed at the end', asyn
 })
 
 for (const [name, serve] of Object.entries({ http: serveHttp, sse: serveSse, websocket: serveWebSocket }))
-  test(`a client that never finishes its TLS handshake does not hold up the end of ${name}`, async (t) => {
+  test(`an unfinished TLS handshake does not delay the end of ${name}`, async (t) => {
     const server = await startServer(defineServer({ name: 'slow', version: '1', tools: [] }), {
       transport: serve({ tls: selfSigned() }),
       logger: false,
@@ -69,7 +69,7 @@ for (const [name, serve] of Object.entries({ http: serveHttp, sse: serveSse, web
     await cut
   })
 
-test('a server that other machines reach is refused without allowedHosts', async (t) => {
+test('an own server beyond loopback needs allowedHosts', async (t) => {
   const server = createServer()
   server.address = () => ({ address: '::', port: 1, family: 'IPv6' })
   Object.defineProperty(server, 'listening', { value: true })

@@ -21,7 +21,7 @@ function sendAll(t: TestContext, port: number | undefined, text: string) {
   return { came, cut: () => socket.destroy() }
 }
 
-test('an HTTP+SSE client that goes takes the streams along that wait behind others on its connection', async (t) => {
+test('an HTTP+SSE client that leaves ends its streams queued on the connection', async (t) => {
   const openings = heard<string>()
   t.after(subscribeTransport('connection', ({ type }) => openings.add(type)))
   const server = await startSuiteServer(serveSse({ maxConnectionsPerClient: 5 }))
@@ -38,7 +38,7 @@ test('an HTTP+SSE client that goes takes the streams along that wait behind othe
   for (let i = 0; i < 5; i++) await openings.next((type) => type === 'closed')
 })
 
-test('a hundred requests at once on one connection are answered, and Node warns of nothing', async (t) => {
+test('a hundred requests on one connection are answered without a Node warning', async (t) => {
   const warnings: string[] = []
   const warned = ({ name }: Error): void => void warnings.push(name)
   process.on('warning', warned)

@@ -10,7 +10,7 @@ const test = suite('http polling')
 const news = (data: string) => buildNotification('notifications/message', { level: 'info', data })
 const call = { jsonrpc: '2.0', id: 7, method: 'tools/call', params: { name: 'x' } }
 
-test('an author can end a stream early: the client comes back for the answer', async (t) => {
+test('releaseStream ends a stream early, and the client resumes it', async (t) => {
   const { url, requests } = await start(t, { retryInterval: 321 })
   const sent = exchange(t, url, { body: call })
   const { outlet, answer } = await requests.next()
@@ -25,7 +25,7 @@ test('an author can end a stream early: the client comes back for the answer', a
   assert.equal(JSON.parse((await again.next()).data).result, { done: true })
 })
 
-test('the bytes of an answer for a client that was sent away, or has gone, are not held', async (t) => {
+test('answer bytes for a client that was released or left are not held', async (t) => {
   const { url, requests, listener } = await start(t)
   const until = async (isSo: () => boolean) => {
     while (!isSo()) await new Promise((resolve) => setImmediate(resolve))
@@ -48,7 +48,7 @@ test('the bytes of an answer for a client that was sent away, or has gone, are n
   }
 })
 
-test('a stream is not ended early for a client that would not come back', async (t) => {
+test('a stream is not released for a client that would not resume', async (t) => {
   for (const [options, version] of [
     [{}, '2025-06-18'],
     [{ resume: false }, '2025-11-25'],
@@ -62,7 +62,7 @@ test('a stream is not ended early for a client that would not come back', async 
   }
 })
 
-test('long streams are ended early by option, again and again, until the answer is there', async (t) => {
+test('long streams end early by option, again and again, until the answer is there', async (t) => {
   const { url, requests } = await start(t, { streamAfter: 20, maxStreamTime: 40 })
   const reading = await exchange(t, url, { body: call })
   const { answer } = await requests.next()
@@ -82,7 +82,7 @@ test('long streams are ended early by option, again and again, until the answer 
     }
 })
 
-test('a request that takes long is answered by an event stream, also to a client of an earlier revision', async (t) => {
+test('a slow request answers by event stream, for clients of earlier revisions too', async (t) => {
   const { url, requests } = await start(t, { streamAfter: 20 })
   const headers = { 'mcp-protocol-version': '2025-06-18' }
   const reading = await exchange(t, url, { body: call, headers })
@@ -93,7 +93,7 @@ test('a request that takes long is answered by an event stream, also to a client
   await reading.ended
 })
 
-test('an error after the stream has begun by time is told on the stream', async (t) => {
+test('an error after a timed stream start is an event of it', async (t) => {
   const failed = heard<(error: Error) => void>()
   const { url } = await startListener(
     t,
@@ -113,7 +113,7 @@ test('an error after the stream has begun by time is told on the stream', async 
   await reading.ended
 })
 
-test('a reader that does not read is cut off at the limit, and comes back for the rest', async (t) => {
+test('a reader that does not read is cut off at the limit and resumes the rest', async (t) => {
   const { url, readers } = await start(t, { maxBufferedBytes: 10_000, resume: { maxBytes: 40_000_000 } })
   const stream = await exchange(t, url, { method: 'GET' })
   const { outlet } = await readers.next()

@@ -15,7 +15,7 @@ for (const [where, start] of [
   ['', startCutting],
   [' on another process', startCuttingTwice],
 ] as const) {
-  test(`the official client of version 1 gets the answer and the news of streams that broke${where}`, async (t) => {
+  test(`official client 1 gets answer and notifications of broken streams${where}`, async (t) => {
     const place = '@modelcontextprotocol/sdk/client'
     const { Client } = await import(`${place}/index.js`)
     const { StreamableHTTPClientTransport } = await import(`${place}/streamableHttp.js`)
@@ -26,7 +26,7 @@ for (const [where, start] of [
     })
   })
 
-  test(`the official client of version 2 gets the answer and the news of streams that broke${where}`, async (t) => {
+  test(`official client 2 gets answer and notifications of broken streams${where}`, async (t) => {
     const { Client, StreamableHTTPClientTransport } = await import('@modelcontextprotocol/client')
     const official = { Client, StreamableHTTPClientTransport, hasSchema: false } as unknown as Official
     await tryOfficial(await start(t), t, official, async (client, changed) => {
@@ -34,7 +34,7 @@ for (const [where, start] of [
     })
   })
 
-  test(`our client gets the answer and the news of streams that broke${where}`, async (t) => {
+  test(`our client gets answer and notifications of broken streams${where}`, async (t) => {
     const { url, server, cut, progressed, finish } = await start(t)
     const client = startClient({ transport: http(url), logger: false })
     t.after(() => client.close())

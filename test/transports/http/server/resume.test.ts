@@ -8,7 +8,7 @@ const test = suite('http resume')
 const call = { jsonrpc: '2.0', id: 7, method: 'tools/call', params: { name: 'x' } }
 const news = (data: string) => buildNotification('notifications/message', { level: 'info', data })
 
-test('a stream begins with an id and a time to come back after, and every message has an id', async (t) => {
+test('a stream starts with an id and a retry time, and each message has an id', async (t) => {
   const { url, requests } = await start(t)
   const { answer, items } = await begin(t, url, requests)
   answer({ done: true })
@@ -31,7 +31,7 @@ test('a stream begins with an id and a time to come back after, and every messag
   assert.is(new Set([prime.id, one.id, last.id]).size, 3)
 })
 
-test('clients of earlier revisions get ids, but no event without data', async (t) => {
+test('earlier revisions get event ids, but no event without data', async (t) => {
   for (const version of [undefined, '2025-06-18', '2025-03-26']) {
     const { url, requests } = await start(t)
     const { items, next } = await begin(t, url, requests, { 'mcp-protocol-version': version })
@@ -42,7 +42,7 @@ test('clients of earlier revisions get ids, but no event without data', async (t
   }
 })
 
-test('a request whose client is gone goes on, and its answer is there for the client that comes back', async (t) => {
+test('a request whose client left goes on, and the returning client gets its answer', async (t) => {
   const { url, requests } = await start(t)
   const reading = await begin(t, url, requests)
   await reading.next()
@@ -59,7 +59,7 @@ test('a request whose client is gone goes on, and its answer is there for the cl
   assert.is(again.items.all.filter(({ type }) => type === 'event').length, 2)
 })
 
-test('a client that comes back early gets the answer when it is there', async (t) => {
+test('a client that resumes early gets the answer once it is there', async (t) => {
   const { url, requests } = await start(t)
   const reading = await begin(t, url, requests)
   const { id } = await reading.next()
@@ -81,7 +81,7 @@ test('a client that comes back early gets the answer when it is there', async (t
   await last.ended
 })
 
-test('a client that takes up a stream again replaces its own old connection', async (t) => {
+test('a client that resumes a stream replaces its old connection', async (t) => {
   const { url, requests } = await start(t)
   const reading = await begin(t, url, requests)
   const { id } = await reading.next()
@@ -94,7 +94,7 @@ test('a client that takes up a stream again replaces its own old connection', as
   await again.ended
 })
 
-test('only the stream that the id names is given again', async (t) => {
+test('only the stream named by the id is replayed', async (t) => {
   const { url, requests, readers } = await start(t)
   const listening = await exchange(t, url, { method: 'GET' })
   const { outlet } = await readers.next()
@@ -120,7 +120,7 @@ test('only the stream that the id names is given again', async (t) => {
   other.answer()
 })
 
-test('a GET stream is taken up again where it broke, and nothing is told twice', async (t) => {
+test('a GET stream resumes where it broke and repeats nothing', async (t) => {
   const { url, readers, detached } = await start(t)
   const first = await exchange(t, url, { method: 'GET' })
   const { outlet } = await readers.next()
@@ -138,7 +138,7 @@ test('a GET stream is taken up again where it broke, and nothing is told twice',
   assert.equal(data, ['two', 'three'])
 })
 
-test('of several GET streams each message goes to one, and a dropped one leaves them to the others', async (t) => {
+test('each message goes to one GET stream, and a dropped one leaves it to the others', async (t) => {
   const { url, readers } = await start(t)
   const [one, other] = [await exchange(t, url, { method: 'GET' }), await exchange(t, url, { method: 'GET' })]
   const [first, second] = [(await readers.next()).outlet, (await readers.next()).outlet]
@@ -152,7 +152,7 @@ test('of several GET streams each message goes to one, and a dropped one leaves 
   assert.is(JSON.parse((await one.next()).data).params.data, 'c')
 })
 
-test('a GET stream that no id is known of is let go with its connection', async (t) => {
+test('a GET stream without a known id ends with its connection', async (t) => {
   const { url, readers, detached } = await start(t)
   const stream = await exchange(t, url, { method: 'GET', headers: { 'mcp-protocol-version': '2025-06-18' } })
   const { outlet } = await readers.next()
@@ -161,7 +161,7 @@ test('a GET stream that no id is known of is let go with its connection', async 
   assert.is(outlet.send(news('a')), false)
 })
 
-test('ids that are none to go on from are refused, and say nothing of any session', async (t) => {
+test('unusable event ids are refused and reveal no session', async (t) => {
   const { url, requests } = await start(t)
   const reading = await begin(t, url, requests)
   const { id = '' } = await reading.next()
@@ -184,7 +184,7 @@ test('ids that are none to go on from are refused, and say nothing of any sessio
   assert.is(good.status, 200)
 })
 
-test('a session that has ended is 404, whatever the id, and its streams are gone', async (t) => {
+test('an ended session is 404 for any event id, without streams', async (t) => {
   const ended = new Set<string>()
   const held = holding()
   const attach: typeof held.port.attach = async (sessionId, outlet) => {
@@ -205,7 +205,7 @@ test('a session that has ended is 404, whatever the id, and its streams are gone
   assert.is((binding as unknown as { log: { bytes: number } }).log.bytes, 0)
 })
 
-test('events that are not kept any more are refused', async (t) => {
+test('a resume from evicted events is refused', async (t) => {
   const { url, requests } = await start(t, { resume: { maxEvents: 2 } })
   const reading = await begin(t, url, requests)
   const { id } = await reading.next()
@@ -217,7 +217,7 @@ test('events that are not kept any more are refused', async (t) => {
   assert.is(JSON.parse((await again.next()).data).params.data, 'three')
 })
 
-test('a restart of the listener loses no stream: the client comes back to the rest', async (t) => {
+test('a listener restart loses no stream: the client resumes', async (t) => {
   const held = holding()
   const listening = await startListener(t, held.port)
   const get = await exchange(t, listening.url, { method: 'GET' })
@@ -238,7 +238,7 @@ test('a restart of the listener loses no stream: the client comes back to the re
   assert.equal(found.at(-1)?.result, { done: true })
 })
 
-test('an id of a process that is gone begins a new GET stream, but finds no answer', async (t) => {
+test('an event id of a dead process starts a new GET stream, with no answer', async (t) => {
   const [before, after] = [await start(t), await start(t)]
   const get = await exchange(t, before.url, { method: 'GET' })
   const { id } = await get.next()

@@ -23,7 +23,7 @@ const test = suite('http listener retires', { timeout: 20_000 })
 const get = { method: 'GET' }
 const ping = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' })
 
-test('an open connection ends with the next answer on it, and new ones go elsewhere', async (t) => {
+test('an open connection closes with its next answer, new ones go elsewhere', async (t) => {
   const { port, next } = await startPlace(t, { health: true })
   const first = await next()
   const agents = [keptAlive(t), keptAlive(t), keptAlive(t)] as const
@@ -39,7 +39,7 @@ test('an open connection ends with the next answer on it, and new ones go elsewh
   assert.is(second.served(), 1)
 })
 
-test('a connection without a request is not cut, and closed when its time is over', async (t) => {
+test('an idle connection is not cut, and closed after its time', async (t) => {
   const { port, next } = await startPlace(t, { keepAliveTimeout: 1_000 })
   const first = await next()
   const [asks, idles] = [await open(t, port), await open(t, port)]
@@ -54,7 +54,7 @@ test('a connection without a request is not cut, and closed when its time is ove
   assert.is(first.served(), 3)
 })
 
-test('whatever a connection is kept for, one without a request has 5 s once its listener retires', async (t) => {
+test('when a listener retires, an idle connection has 5 s, whatever its keep-alive', async (t) => {
   const clock = createFakeClock()
   const { port, next } = await startPlace(t, {}, {}, clock)
   const first = await next()
@@ -70,7 +70,7 @@ test('whatever a connection is kept for, one without a request has 5 s once its 
   await retired
 })
 
-test('requests in flight are answered, a call’s stream runs to its end', async (t) => {
+test('open requests are answered, and call streams run to their end', async (t) => {
   const held = holding()
   const { port, next } = await startPlace(t, {}, held.port)
   const first = await next()
@@ -95,7 +95,7 @@ test('requests in flight are answered, a call’s stream runs to its end', async
   await retired
 })
 
-test('a session’s stream ends, also one that is opened afterwards, and goes on elsewhere', async (t) => {
+test('when a listener retires, session streams end and move elsewhere', async (t) => {
   const held = holding()
   const { port, next } = await startPlace(t, {}, held.port)
   const first = await next()

@@ -172,7 +172,7 @@ test('DELETE ends the session and its streams: 404 from then on', async (t) => {
   assert.is((await client.listen()).status, 404)
 })
 
-test('a session that only the store knows can be ended as well', async (t) => {
+test('a session known only to the store can be ended', async (t) => {
   const server = await startTestServer(t, [count])
   const client = await new RawClient(t, server.url).open()
   server.registry.whereis('test/base')?.kill()
@@ -180,7 +180,7 @@ test('a session that only the store knows can be ended as well', async (t) => {
   assert.is((await client.post(ping)).status, 404)
 })
 
-test('list changes are told once, on one of the streams, however many they are', async (t) => {
+test('list changes are sent once, on one of the streams', async (t) => {
   const server = await startTestServer(t, [count])
   const [client, other] = await Promise.all([
     new RawClient(t, server.url).open(),
@@ -204,7 +204,7 @@ test('list changes are told once, on one of the streams, however many they are',
   assert.is(extra.length, 0)
 })
 
-test('a change that came while nobody read is told to the next reader', async (t) => {
+test('a change without a reader is sent to the next one', async (t) => {
   const server = await startTestServer(t, [count])
   const client = await new RawClient(t, server.url).open()
   await server.addTool(echo)
@@ -232,7 +232,7 @@ test('a client that sends its headers or body too slowly is answered 408 and cut
   assert.match(await body, /^HTTP\/1\.1 408 /)
 })
 
-test('a body that is cut off harms nobody', async (t) => {
+test('a body that is cut off affects no other', async (t) => {
   const server = await startTestServer(t, [count])
   const client = await new RawClient(t, server.url).open()
   const socket = connect(Number(server.port), '127.0.0.1')
@@ -245,7 +245,7 @@ test('a body that is cut off harms nobody', async (t) => {
   assert.is(await client.text('count'), '1')
 })
 
-test('so many sessions are let in and no more: 503 with Retry-After', async (t) => {
+test('sessions beyond the limit get 503 with Retry-After', async (t) => {
   const server = await startTestServer(t, [], { maxSessions: 2 })
   const [first] = await Promise.all([
     new RawClient(t, server.url).open(),

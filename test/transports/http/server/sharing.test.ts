@@ -24,7 +24,7 @@ const test = suite('shared http listener', { timeout: 30_000 })
 const module = new URL('../_node.js', import.meta.url)
 const get = { method: 'GET', headers: { accept: 'text/event-stream' } }
 
-test('two processes serve at one address, each its connections', async (t) => {
+test('two processes serve one address, each its own connections', async (t) => {
   const { port, nodes, turn } = await startNodes(t, {}, 2)
   const pids = await Promise.all(nodes.map((each) => each.call('pid')))
   assert.equal(await Promise.all(nodes.map((each) => each.call('url'))), [port.url, port.url])
@@ -44,7 +44,7 @@ test('two processes serve at one address, each its connections', async (t) => {
   assert.match((await stream.next()).data, String(pids[1]))
 })
 
-test('what a request may be is judged as ever: host, path, size, time', async (t) => {
+test('shared requests have the same checks: host, path, size, time', async (t) => {
   const { port, turn } = await startNodes(t, { maxMessageBytes: 100, headersTimeout: 200 }, 1)
   turn(0)
   const status = async (how: Parameters<typeof exchange>[2], url = port.url): Promise<number> =>
@@ -88,7 +88,7 @@ test('TLS is spoken by the process that serves', async (t) => {
   assert.is(JSON.parse(answer).result.pid, await nodes[0]?.call('pid'))
 })
 
-test('a process that is killed costs its connections, also those that it has not taken yet', async (t) => {
+test('a killed process loses its connections, also those not yet taken', async (t) => {
   const { port, nodes, turn } = await startNodes(t, {}, 2)
   const [victim, other] = nodes
   turn(1)
@@ -140,7 +140,7 @@ test('a connection more than all processes may have is refused', async (t) => {
   assert.is(await refused.next(), 'limit')
 })
 
-test('connections that nobody has taken over end with the address', async (t) => {
+test('connections not taken over end with the address', async (t) => {
   const port = await sharePort(t, serveHttp(), () => {})
   const { closed } = await open(t, port.port)
   await port.release()
@@ -148,7 +148,7 @@ test('connections that nobody has taken over end with the address', async (t) =>
   assert.is(await open(t, port.port).catch(({ code }) => code), 'ECONNREFUSED')
 })
 
-test('an address that is taken again is the same one', async (t) => {
+test('an address listened on again is the same', async (t) => {
   const transport = serveHttp()
   const { url, host, port, release } = await sharePort(t, transport)
   await release()
@@ -184,7 +184,7 @@ test('connections that come before the listener, and in between, wait for it', a
   await stream.ended
 })
 
-test('an address that is taken, or can be reached by all, is told as without sharing', async (t) => {
+test('a taken or public address fails as without sharing', async (t) => {
   const { port } = await sharePort(t, serveHttp())
   const taken = await sharePort(t, serveHttp({ port })).catch((error) => error.cause)
   assert.is((taken as TransportError).code, 'LISTEN_FAILED')
@@ -235,7 +235,7 @@ for (const [field, options] of unfit)
     )
   })
 
-test('a server of the author, and other listeners, cannot be shared', async (t) => {
+test('own servers and other listeners cannot be shared', async (t) => {
   const { sharing } = serveHttp({ server: https.createServer() })
   for (const use of [() => sharing?.options(), () => sharing?.serve(feeding({ url: '', host: '', port: 1 }))])
     assert.throws(

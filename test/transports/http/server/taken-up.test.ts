@@ -33,7 +33,7 @@ const call = { jsonrpc: '2.0', id: 7, method: 'tools/call', params: { name: 'x' 
 const news = (data: string) => buildNotification('notifications/message', { level: 'info', data })
 
 for (const revision of revisions) {
-  test(`${revision}: the rest of a call comes on another process: progress, logs, a question, the answer`, async (t) => {
+  test(`${revision}: a call resumes in full on another process`, async (t) => {
     const { one, two } = await startTwo(t)
     const { reading, outlet, answer } = await begin(t, one, revision)
     const { id } = await reading.message()
@@ -58,7 +58,7 @@ for (const revision of revisions) {
     if (revision !== '2025-11-25') assert.not.ok(again.items.all.some((item) => item.type === 'retry'))
   })
 
-  test(`${revision}: a GET stream goes on, wherever its client comes back to`, async (t) => {
+  test(`${revision}: a GET stream resumes on any process`, async (t) => {
     const { one, two, readers } = await startTwo(t)
     const first = await listening(t, one, revision)
     const { outlet } = await readers.next()
@@ -87,7 +87,7 @@ for (const revision of revisions) {
     )
   })
 
-  test(`${revision}: a call whose process died ends with an error that may be tried again`, async (t) => {
+  test(`${revision}: a call of a dead process ends with a retryable error`, async (t) => {
     const { one, two } = await startTwo(t)
     const { reading, outlet } = await begin(t, one, revision)
     const { id } = await reading.message()
@@ -105,7 +105,7 @@ for (const revision of revisions) {
     }
   })
 
-  test(`${revision}: a call whose process dies while it is followed ends in the same way`, async (t) => {
+  test(`${revision}: a followed call whose process dies ends in the same way`, async (t) => {
     const { one, two } = await startTwo(t)
     const { reading, outlet } = await begin(t, one, revision)
     const again = await resume(t, two, (await reading.message()).id, revision)
@@ -116,7 +116,7 @@ for (const revision of revisions) {
     await again.ended
   })
 
-  test(`${revision}: a GET stream of a process that died gives what is kept, and goes on as a new one`, async (t) => {
+  test(`${revision}: a GET stream of a dead process gives what is kept, then starts anew`, async (t) => {
     const { one, two, readers } = await startTwo(t)
     const first = await listening(t, one, revision)
     const { outlet } = await readers.next()
@@ -139,7 +139,7 @@ for (const revision of revisions) {
   })
 }
 
-test('a call that was sent away comes to its end on another process', async (t) => {
+test('a released call ends on another process', async (t) => {
   const { one, two } = await startTwo(t)
   const sent = exchange(t, one.url, { body: call })
   const { outlet, answer } = await one.requests.next()
@@ -156,7 +156,7 @@ test('a call that was sent away comes to its end on another process', async (t) 
   assert.equal((await home.message()).message.result, { done: true })
 })
 
-test('a stream that is followed is sent away by option, and comes back', async (t) => {
+test('a followed stream is released by option and resumed', async (t) => {
   const { one, two } = await startTwo(t, { streamAfter: 20, maxStreamTime: 40 })
   const { reading, answer } = await begin(t, one)
   let { id } = await reading.message()
@@ -170,7 +170,7 @@ test('a stream that is followed is sent away by option, and comes back', async (
   assert.equal((await last.message()).message.result, { done: true })
 })
 
-test('a connection that is over lets go of the session and of the stream', async (t) => {
+test('an ended connection releases session and stream', async (t) => {
   const { one, two, readers, detached } = await startTwo(t)
   const streams = heard<StreamEvent>()
   t.after(subscribeTransport('stream', streams.add))
@@ -185,7 +185,7 @@ test('a connection that is over lets go of the session and of the stream', async
   assert.equal([type, kind], ['resumed', 'listen'])
 })
 
-test('a client that goes before it is known what there is leaves nothing', async (t) => {
+test('a client that leaves during the lookup leaves nothing', async (t) => {
   const traffic = new Traffic({ manual: true })
   const { one, two, detached } = await startTwo(t, {}, () => ({}), traffic)
   const { reading } = await begin(t, one)
@@ -202,7 +202,7 @@ test('a client that goes before it is known what there is leaves nothing', async
   assert.equal(one.news.map(({ type }) => type).slice(-2), ['lend', 'returned'])
 })
 
-test('a GET stream goes on over the same connection when its process dies', async (t) => {
+test('a GET stream survives the death of its process on the connection', async (t) => {
   const { one, two, readers } = await startTwo(t)
   const first = await listening(t, one)
   const { outlet } = await readers.next()
@@ -219,7 +219,7 @@ test('a GET stream goes on over the same connection when its process dies', asyn
   assert.is((await again.message()).message.params?.data, 'b')
 })
 
-test('a GET stream whose session is gone from its process goes on where the client is', async (t) => {
+test('a GET stream continues at its client when its session moved', async (t) => {
   const { one, two, readers } = await startTwo(t)
   const first = await listening(t, one)
   const { outlet } = await readers.next()
@@ -230,7 +230,7 @@ test('a GET stream whose session is gone from its process goes on where the clie
   assert.is((await again.message()).message.params?.data, 'b')
 })
 
-test('a follower that its process has died under ends where the session is gone, too', async (t) => {
+test('a follower of a dead process ends if the session is gone, too', async (t) => {
   const ended = { is: false }
   const { one, two, readers } = await startTwo(t, {}, (port) => ({
     attach: async (...args) => {
@@ -248,7 +248,7 @@ test('a follower that its process has died under ends where the session is gone,
   assert.is(again.status, 200)
 })
 
-test('nothing of a stream is asked for before the session has accepted its client', async (t) => {
+test('no stream is looked up before the session accepts its client', async (t) => {
   const { one, two } = await startTwo(t, {}, (port) => ({
     attach: async (sessionId, outlet, peer) => {
       if (peer?.headers.authorization !== 'good') throw new TransportError('SESSION_NOT_FOUND', 'not yours')
@@ -263,7 +263,7 @@ test('nothing of a stream is asked for before the session has accepted its clien
   assert.is((await exchange(t, two.url, { method: 'GET', headers })).status, 200)
 })
 
-test('ids that are none to go on from are refused on another process, too', async (t) => {
+test('unusable event ids are refused on another process, too', async (t) => {
   const { one, two } = await startTwo(t)
   const { reading, answer } = await begin(t, one)
   const { id = '' } = await reading.message()
@@ -283,7 +283,7 @@ test('ids that are none to go on from are refused on another process, too', asyn
   assert.equal((await (await resume(t, two, id)).message()).message.result, { secret: 42 })
 })
 
-test('a client that reads too slowly on another process is cut off, and comes back for the rest', async (t) => {
+test('a slow reader on another process is cut off and comes back for the rest', async (t) => {
   const { one, two, readers } = await startTwo(t, {
     maxBufferedBytes: 10_000,
     resume: { maxBytes: 40_000_000 },
@@ -306,7 +306,7 @@ test('a client that reads too slowly on another process is cut off, and comes ba
   }
 })
 
-test('a restart of the listener there breaks a followed stream, which is taken up again', async (t) => {
+test('a listener restart there breaks a followed stream, which resumes', async (t) => {
   const { one, two } = await startTwo(t)
   const { reading, outlet, answer } = await begin(t, one)
   const { id } = await reading.message()
@@ -321,7 +321,7 @@ test('a restart of the listener there breaks a followed stream, which is taken u
   assert.equal((await again.message()).message.result, {})
 })
 
-test('a process that stops waits for a call whose client reads elsewhere', async (t) => {
+test('a stopping process waits for a call read elsewhere', async (t) => {
   const { one, two } = await startTwo(t)
   const { reading, outlet, answer } = await begin(t, one)
   const again = await resume(t, two, (await reading.message()).id)
@@ -334,7 +334,7 @@ test('a process that stops waits for a call whose client reads elsewhere', async
   await stopped
 })
 
-test('the end of a session is told to all: nothing of its streams is kept', async (t) => {
+test('the end of a session reaches all processes, and no stream is kept', async (t) => {
   const { one, two, archive } = await startTwo(t)
   const { reading, answer } = await begin(t, one)
   await reading.message()
@@ -345,7 +345,7 @@ test('the end of a session is told to all: nothing of its streams is kept', asyn
   while (archive.bytes > 0) await turn()
 })
 
-test('the process with the port keeps streams as `resume` says, and none without it', async () => {
+test('the port process keeps streams as `resume` says, and none without it', async () => {
   const { sharing } = serveHttp({ resume: { maxEvents: 3 } })
   const archive = await sharing?.keepStreams?.(() => 0)
   assert.ok(archive instanceof StreamArchive)
@@ -353,7 +353,7 @@ test('the process with the port keeps streams as `resume` says, and none without
   assert.is(serveHttp({ resume: false }).sharing?.keepStreams, undefined)
 })
 
-test('a client is told to come back when nobody can tell of its stream', async (t) => {
+test('a client is told to retry when no process knows its stream', async (t) => {
   const { one, port } = await startTwo(t)
   const { reading } = await begin(t, one)
   const { id } = await reading.message()
@@ -364,7 +364,7 @@ test('a client is told to come back when nobody can tell of its stream', async (
   assert.equal([refused.status, refused.headers['retry-after']], [503, '1'])
 })
 
-test('answers as JSON are told to nobody', async (t) => {
+test('JSON answers are not archived', async (t) => {
   const { one } = await startTwo(t)
   const sent = exchange(t, one.url, { body: call })
   ;(await one.requests.next()).answer({ done: true })
@@ -375,7 +375,7 @@ test('answers as JSON are told to nobody', async (t) => {
   )
 })
 
-test('each event comes once and in order, however often the client is cut off, on either process', async (t) => {
+test('each event comes once and in order through any cuts on both processes', async (t) => {
   const { one, two } = await startTwo(t)
   const { reading, outlet, answer } = await begin(t, one)
   const total = 150

@@ -7,7 +7,7 @@ import { suite } from '../../../support/suite.js'
 
 const test = suite('event log')
 
-test('a stream gives what came after an id, and nothing of another stream', () => {
+test('a stream replays events after an id, and none of other streams', () => {
   const { log } = newLog()
   const [one, other] = [log.open('s', 'call'), log.open('s', 'call')]
   const reader = connect(one)
@@ -37,7 +37,7 @@ test('ids are unique in the session and belong to it alone', () => {
   assert.is(ids.size, 24)
 })
 
-test('ids that were never given are refused', () => {
+test('event ids that were never given are refused', () => {
   const { log } = newLog()
   const stream = log.open('s', 'call')
   connect(stream)
@@ -63,7 +63,7 @@ test('ids that were never given are refused', () => {
   assert.is(log.find('S', id).type, 'refused')
 })
 
-test('ids of a log that is gone are told from forged ones', () => {
+test('ids of an earlier log are distinct from forged ones', () => {
   const [{ log }, { log: later }] = [newLog(), newLog()]
   const ids = (['listen', 'call'] as const).map((kind) => log.open('s', kind).mark(0))
   assert.equal(
@@ -79,7 +79,7 @@ test('ids of a log that is gone are told from forged ones', () => {
   assert.is(later.find('other', String(ids[0])).type, 'refused')
 })
 
-test('of one stream so many events and bytes are kept, and the last one whatever its size', () => {
+test('a stream keeps so many events and bytes, and its last event at any size', () => {
   const { log } = newLog({ maxEvents: 3, maxBytes: 10_000 })
   const stream = log.open('s', 'call')
   const { events } = connect(stream)
@@ -91,7 +91,7 @@ test('of one stream so many events and bytes are kept, and the last one whatever
   assert.ok(log.bytes < 21_000, String(log.bytes))
 })
 
-test('in total so many bytes are kept: the oldest streams lose their events, and no other session is refused for it', () => {
+test('at the total limit the oldest streams lose events, and no session is refused', () => {
   const { log } = newLog({ maxTotalBytes: 100_000, maxBytes: 50_000 })
   const given = []
   for (let count = 0; count < 1_000; count++) {
@@ -105,7 +105,7 @@ test('in total so many bytes are kept: the oldest streams lose their events, and
   assert.equal(texts(log, 's999', String(given[999])).length, 1)
 })
 
-test('a session may have so many streams: those that ended go first', () => {
+test('streams per session are bounded, and ended ones go first', () => {
   const { log } = newLog({ maxStreams: 2 })
   const listening = log.open('s', 'listen')
   connect(listening)
@@ -117,7 +117,7 @@ test('a session may have so many streams: those that ended go first', () => {
   assert.equal([log.find('s', id).type, log.find('s', endedId).type], ['found', 'refused'])
 })
 
-test('without a reader a stream keeps what comes, if the client has an id to come back with', () => {
+test('without a reader a stream keeps events if the client has an id to resume by', () => {
   const { log } = newLog()
   const unknown = log.open('s', 'call')
   unknown.leave(connect(unknown))
@@ -131,7 +131,7 @@ test('without a reader a stream keeps what comes, if the client has an id to com
   assert.equal(texts(log, 's', id), ['a', 'b'])
 })
 
-test('without a reader a full stream refuses messages, and takes the answer', () => {
+test('an unread full stream refuses messages and accepts the answer', () => {
   const { log } = newLog({ maxEvents: 2 })
   const stream = log.open('s', 'call')
   const id = stream.mark(0)
@@ -142,7 +142,7 @@ test('without a reader a full stream refuses messages, and takes the answer', ()
   assert.equal(texts(log, 's', stream.mark(1)), ['b', 'd'])
 })
 
-test('a stream without a connection leaves messages of the session to one that has', () => {
+test('an unread stream leaves session messages to a connected one', () => {
   const { log } = newLog()
   const [gone, live] = [log.open('s', 'listen'), log.open('s', 'listen')]
   gone.mark(0)
@@ -151,7 +151,7 @@ test('a stream without a connection leaves messages of the session to one that h
   assert.equal([gone.send('a'), live.send('a')], [false, true])
 })
 
-test('a second connection ends the first, whose leaving changes nothing then', () => {
+test('a second connection ends the first, and its late leaving is ignored', () => {
   const { log } = newLog()
   const stream = log.open('s', 'listen')
   const [first, second] = [connect(stream), connect(stream)]
@@ -161,7 +161,7 @@ test('a second connection ends the first, whose leaving changes nothing then', (
   assert.equal([first.events.length, second.events.length], [0, 1])
 })
 
-test('what nobody comes back for is forgotten in time, and its session is told', () => {
+test('an abandoned stream is forgotten in time, and its session told', () => {
   const { log, pass } = newLog({ maxAge: 1_000 })
   const stream = log.open('s', 'listen')
   const id = stream.mark(0)
@@ -188,7 +188,7 @@ test('what nobody comes back for is forgotten in time, and its session is told',
   assert.equal([log.find('s', workingId).type, log.bytes], ['refused', 0])
 })
 
-test('a session that is forgotten leaves nothing', () => {
+test('a forgotten session leaves no streams', () => {
   const { log } = newLog()
   const stream = log.open('s', 'call')
   const id = stream.mark(0)

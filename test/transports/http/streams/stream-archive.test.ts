@@ -8,7 +8,7 @@ const test = suite('stream archive')
 
 type Logs = ReturnType<typeof startLogs>
 
-test('a stream is taken up on another process: what was missed, then what comes, then the end', async () => {
+test('a stream resumes on another process: missed events, new ones, the end', async () => {
   const { logs, one, two, stream, reader } = begin()
   stream.send('a')
   stream.send('b')
@@ -26,7 +26,7 @@ test('a stream is taken up on another process: what was missed, then what comes,
   assert.is(one.log.find('s', String(again.events.at(-1)?.id)).type, 'found')
 })
 
-test('a stream that ended meanwhile is given to its end, as often as it is asked for', async () => {
+test('an ended stream is replayed to its end, any number of times', async () => {
   const { logs, two, stream, reader } = begin()
   stream.send('a')
   stream.leave(reader)
@@ -38,7 +38,7 @@ test('a stream that ended meanwhile is given to its end, as often as it is asked
   }
 })
 
-test('an event that the client has and the archive not yet is waited for', async () => {
+test('an event that the client has before the archive is waited for', async () => {
   const { logs, two, stream, reader } = begin()
   await settle(logs)
   stream.send('a')
@@ -50,7 +50,7 @@ test('an event that the client has and the archive not yet is waited for', async
   assert.equal([again.found?.type, texts(again)], ['followed', ['b']])
 })
 
-test('the number of a mark is a place to go on from', async () => {
+test('the number of a mark can be resumed from', async () => {
   const { logs, two, stream, reader } = begin()
   stream.send('a')
   const id = stream.mark()
@@ -62,7 +62,7 @@ test('the number of a mark is a place to go on from', async () => {
   assert.match(again.stream.mark(), /\.2-[\w-]+$/)
 })
 
-test('a mark of a connection elsewhere is good everywhere, and no two are the same', async () => {
+test('marks of other connections are valid everywhere and unique', async () => {
   const { logs, one, two, stream, reader } = begin()
   stream.send('a')
   stream.leave(reader)
@@ -77,7 +77,7 @@ test('a mark of a connection elsewhere is good everywhere, and no two are the sa
   assert.ok(position.type === 'found' && position.after === 1)
 })
 
-test('ids that were never given, or of another session, find nothing', async () => {
+test('unknown and foreign event ids find nothing', async () => {
   const { logs, two, stream, reader } = begin()
   stream.send('a')
   const id = String(reader.events[0]?.id)
@@ -100,7 +100,7 @@ test('ids that were never given, or of another session, find nothing', async () 
   assert.equal(two.news.at(-1), { type: 'unknown', follow: 'x' })
 })
 
-test('an id of a log that nobody knows finds nothing', async () => {
+test('an event id of an unknown log finds nothing', async () => {
   const [logs, others] = [startLogs(1), startLogs(1)]
   const again = takeUp(
     logs.processes[0] as Process,
@@ -111,7 +111,7 @@ test('an id of a log that nobody knows finds nothing', async () => {
   assert.is(again.found?.type, 'unknown')
 })
 
-test('after its last event a stream has nothing to go on with', async () => {
+test('a resume after the last event finds nothing', async () => {
   const { logs, two, stream, reader } = begin()
   stream.finish('a')
   const again = takeUp(two, 's', String(reader.events[0]?.id))
@@ -119,7 +119,7 @@ test('after its last event a stream has nothing to go on with', async () => {
   assert.equal(again.found, { type: 'refused', why: 'nothing comes after this event' })
 })
 
-test('one connection reads: the next one elsewhere ends the one before', async () => {
+test('one connection reads a stream: the next one ends it', async () => {
   const { logs, two, stream, reader } = begin()
   stream.send('a')
   const id = String(reader.events[0]?.id)
@@ -134,7 +134,7 @@ test('one connection reads: the next one elsewhere ends the one before', async (
   assert.equal([texts(first), texts(second)], [[], ['b']])
 })
 
-test('a client that comes back to the process of the stream ends its connection elsewhere', async () => {
+test('a client that returns to the process of its stream ends the other connection', async () => {
   const { logs, two, stream, reader } = begin()
   stream.send('a')
   const elsewhere = takeUp(two, 's', String(reader.events[0]?.id))
@@ -148,7 +148,7 @@ test('a client that comes back to the process of the stream ends its connection 
   assert.not.ok(stream.isRead)
 })
 
-test('a connection elsewhere that is over leaves the stream to wait', async () => {
+test('a stream waits after its connection elsewhere ended', async () => {
   const { logs, two, stream, reader } = begin('listen')
   stream.attach(() => {})
   stream.send('a')
@@ -163,7 +163,7 @@ test('a connection elsewhere that is over leaves the stream to wait', async () =
   assert.is(texts(elsewhere).length, 0)
 })
 
-test('a call whose process has died is answered with an error that may be tried again, once and the same', async () => {
+test('a call of a dead process gets one and the same retryable error', async () => {
   const { logs, one, two, stream, reader } = begin('call', 7)
   stream.send('a')
   stream.leave(reader)
@@ -186,7 +186,7 @@ test('a call whose process has died is answered with an error that may be tried 
   assert.is(done.found?.type, 'refused')
 })
 
-test('a client that has seen more than the dead process could tell gets the error, too', async () => {
+test('a client that has seen more than the dead process stored gets the error, too', async () => {
   const { logs, one, two, stream, reader } = begin('call', 'seven')
   await settle(logs)
   for (const text of ['a', 'b', 'c']) stream.send(text)
@@ -197,7 +197,7 @@ test('a client that has seen more than the dead process could tell gets the erro
   assert.is(JSON.parse(String(again.events[0]?.data)).id, 'seven')
 })
 
-test('a process that dies while its streams are followed, or asked for, ends them', async () => {
+test('a dying process ends the followers of its streams', async () => {
   const { logs, one, two, stream, reader } = begin('call', 7)
   const listening = one.log.open('s', 'listen')
   const [news, id] = [record(), listening.mark(0)]
@@ -231,7 +231,7 @@ test('a GET stream of a dead process gives what is kept, and then it is lost', a
   assert.equal([texts(again), again.isLost], [['b'], true])
 })
 
-test('a GET stream that its session has left is lost for its follower, and for who comes then', async () => {
+test('a GET stream its session has left is lost for followers and newcomers', async () => {
   const { logs, two, stream, reader } = begin('listen')
   stream.attach(() => {})
   stream.send('a')
@@ -246,7 +246,7 @@ test('a GET stream that its session has left is lost for its follower, and for w
   for (const { isLost, ...one } of [followed, later]) assert.equal([texts(one), isLost], [['b'], true])
 })
 
-test('an end that comes with what was missed is not overheard', async () => {
+test('an end that arrives with missed events is noticed', async () => {
   for (const how of ['lost', 'taken back'] as const) {
     const { logs, two, stream, reader } = begin('listen')
     stream.attach(() => {})
@@ -262,7 +262,7 @@ test('an end that comes with what was missed is not overheard', async () => {
   }
 })
 
-test('of two connections for a stream of a dead process the later one has it', async () => {
+test('of two connections for a stream of a dead process the later wins', async () => {
   const { logs, one, two, stream, reader } = begin('listen')
   stream.attach(() => {})
   stream.send('a')
@@ -278,7 +278,7 @@ test('of two connections for a stream of a dead process the later one has it', a
   assert.equal([second.concluded, second.isLost, texts(second)], [false, true, ['b']])
 })
 
-test('a follower whose next events are not kept any more is ended, and misses none in silence', async () => {
+test('a follower whose next events are not kept ends instead of skipping them', async () => {
   const { logs, one, two, stream, reader } = begin('call', 1, { maxTotalBytes: 5_000 })
   stream.send('a')
   const followed = takeUp(two, 's', String(reader.events[0]?.id))
@@ -295,7 +295,7 @@ test('a follower whose next events are not kept any more is ended, and misses no
   assert.equal([texts(followed), followed.concluded], [['b'], true])
 })
 
-test('a follower that is too slow leaves, and comes back for the rest', async () => {
+test('a slow follower leaves and resumes the rest', async () => {
   const { logs, two, stream, reader } = begin()
   stream.send('a')
   const slow = takeUp(two, 's', String(reader.events[0]?.id))
@@ -310,7 +310,7 @@ test('a follower that is too slow leaves, and comes back for the rest', async ()
   assert.equal(texts(again), ['b', 'c'])
 })
 
-test('what is on its way to a follower has bounds: the stream refuses messages then', async () => {
+test('bytes in flight to a follower are bounded, then messages are refused', async () => {
   const { logs, two, stream, reader } = begin('call', 1, { maxEvents: 10 })
   stream.send('a')
   const again = takeUp(two, 's', String(reader.events[0]?.id))
@@ -336,7 +336,7 @@ test('events that come while others are on their way go together', async () => {
   assert.equal(batches, [1, 49])
 })
 
-test('an event that got lost on the way is not missed in silence', async () => {
+test('an event lost in transit is noticed', async () => {
   const { logs, one, two, stream, reader } = begin()
   stream.send('a')
   await settle(logs)
@@ -351,7 +351,7 @@ test('an event that got lost on the way is not missed in silence', async () => {
   assert.equal([before.found?.type, texts(after)], ['refused', ['c']])
 })
 
-test('as much is kept as the limits say: events, bytes, streams, and of dead processes for a time', async () => {
+test('limits hold for events, bytes, streams and the time of dead processes', async () => {
   const { logs, one, two, stream, reader } = begin('call', 1, {
     maxEvents: 2,
     maxStreams: 3,
@@ -382,7 +382,7 @@ test('as much is kept as the limits say: events, bytes, streams, and of dead pro
   assert.is(logs.archive.bytes, 0)
 })
 
-test('a session that has ended leaves nothing, wherever it says so', async () => {
+test('an ended session leaves nothing on any process', async () => {
   const { logs, two, stream } = begin()
   stream.send('a')
   await settle(logs)
@@ -395,7 +395,7 @@ test('a session that has ended leaves nothing, wherever it says so', async () =>
   assert.is(logs.archive.bytes, 0)
 })
 
-test('a stream that is dropped goes on for the connection that reads it, and for no other', async () => {
+test('a dropped stream goes on for its present reader, and for no other', async () => {
   const { logs, one, two, stream, reader } = begin()
   stream.send('a')
   const id = String(reader.events[0]?.id)
@@ -411,7 +411,7 @@ test('a stream that is dropped goes on for the connection that reads it, and for
   assert.is(late.found?.type, 'refused')
 })
 
-test('a request whose client reads elsewhere is waited for when its process stops', async () => {
+test('a stopping process waits for requests that are read elsewhere', async () => {
   const { logs, one, two, stream, reader } = begin()
   stream.send('a')
   takeUp(two, 's', String(reader.events[0]?.id))
@@ -428,7 +428,7 @@ test('a request whose client reads elsewhere is waited for when its process stop
   assert.not.ok(stream.isAwaited)
 })
 
-test('a log that leaves, and a process that dies, let go of what they read', async () => {
+test('a leaving log and a dying process release what they read', async () => {
   const { logs, two, stream, reader } = begin()
   stream.send('a')
   const three = logs.start()
@@ -445,7 +445,7 @@ test('a log that leaves, and a process that dies, let go of what they read', asy
   }
 })
 
-test('a follower that is gone before the stream was lent leaves no loan', async () => {
+test('a follower gone before its loan leaves none', async () => {
   const { logs, two, stream, reader } = begin()
   stream.send('a')
   await settle(logs)
@@ -455,7 +455,7 @@ test('a follower that is gone before the stream was lent leaves no loan', async 
   assert.equal([again.found?.type, stream.isRead], ['stopped', false])
 })
 
-test('however often and wherever a client comes back: each event once, in order, and one end', async () => {
+test('a client that returns anywhere, any number of times, gets each event once', async () => {
   for (let seed = 1; seed <= 300; seed++) await wander(seed)
 })
 
