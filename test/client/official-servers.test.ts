@@ -1,3 +1,4 @@
+// second tier: third party
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'

@@ -1,3 +1,4 @@
+// second tier: third party
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { open, realpath } from 'node:fs/promises'

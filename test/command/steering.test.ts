@@ -1,3 +1,4 @@
+// second tier: terminal
 // time limit: 240 s
 import { spawn, spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'

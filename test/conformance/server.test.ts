@@ -1,3 +1,4 @@
+// second tier: time
 import { pathToFileURL } from 'node:url'
 import * as assert from 'uvu/assert'
 import { makeProject, runNode } from '../support/project.js'

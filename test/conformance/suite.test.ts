@@ -1,3 +1,4 @@
+// second tier: time
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import * as assert from 'uvu/assert'

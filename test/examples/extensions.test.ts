@@ -1,3 +1,4 @@
+// second tier: time
 import * as assert from 'uvu/assert'
 import { runNode } from '../support/project.js'
 import { inRoot, root } from '../support/root.js'

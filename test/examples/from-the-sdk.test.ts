@@ -1,3 +1,4 @@
+// second tier: third party
 // time limit: 60 s
 import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'

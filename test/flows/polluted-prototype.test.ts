@@ -1,3 +1,4 @@
+// second tier: time
 import * as assert from 'uvu/assert'
 import { runProgram } from '../runtime/_program.js'
 import { suite } from '../support/suite.js'

@@ -1,3 +1,4 @@
+// second tier: package
 // time limit: 180 s
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,3 +1,4 @@
+// second tier: time
 import { readFileSync } from 'node:fs'
 import * as assert from 'uvu/assert'
 import * as client from '../../client/base/errors.js'

@@ -1,3 +1,4 @@
+// second tier: time
 import { existsSync, readFileSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
 import * as assert from 'uvu/assert'

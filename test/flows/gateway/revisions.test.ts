@@ -1,3 +1,4 @@
+// second tier: time
 import * as assert from 'uvu/assert'
 import { McpError } from 'caduceus/protocol'
 import {

@@ -1,4 +1,4 @@
-// second tier: time
+// second tier: seeds
 // time limit: 120 s
 import * as assert from 'uvu/assert'
 import { judge } from '../../../scripts/sim/judge.js'

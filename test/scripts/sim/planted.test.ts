@@ -1,4 +1,4 @@
-// second tier: time
+// second tier: seeds
 // time limit: 300 s
 import { readFileSync } from 'node:fs'
 import * as assert from 'uvu/assert'

@@ -1,3 +1,4 @@
+// second tier: redis
 // time limit: 180 s
 import { redis } from 'caduceus/server'
 import { noRedis, startRedis } from '../../support/redis.js'

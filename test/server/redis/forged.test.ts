@@ -1,3 +1,4 @@
+// second tier: redis
 // time limit: 60 s
 import { serialize } from 'node:v8'
 import { equal, is, match } from 'uvu/assert'

@@ -1,3 +1,4 @@
+// second tier: redis
 // time limit: 180 s
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,3 +1,4 @@
+// second tier: time
 import * as assert from 'uvu/assert'
 import { createMemoryTaskStore, defineTool, type TaskStore } from 'caduceus/server'
 import { fakeClock } from 'caduceus/testing'
