@@ -104,7 +104,9 @@ test('many servers of one program listen once for each signal', (t) => {
       endsOnHangUp: false,
     }),
   )
-  t.after(() => undo.forEach((one) => one()))
+  t.after(() => {
+    for (const one of undo) one()
+  })
   const counts = ['SIGTERM', 'SIGINT', 'SIGHUP'].map((signal) => process.listenerCount(signal))
   assert.equal(counts, [1, 1, 1])
   process.emit('SIGHUP', 'SIGHUP')

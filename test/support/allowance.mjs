@@ -49,7 +49,10 @@ export function cpuTime() {
 export function totalCpu() {
   try {
     const stat = readFileSync('/proc/self/stat', 'utf8')
-    const [user, system, childUser, childSystem] = stat.slice(stat.lastIndexOf(')') + 2).split(' ').slice(11, 15)
+    const [user, system, childUser, childSystem] = stat
+      .slice(stat.lastIndexOf(')') + 2)
+      .split(' ')
+      .slice(11, 15)
     return 10 * (Number(user) + Number(system) + Number(childUser) + Number(childSystem))
   } catch {
     return cpuTime()
