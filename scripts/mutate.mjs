@@ -1,84 +1,62 @@
-// npm run mutate: changes the library in one place at a time and tells which changes no test notices.
-//   node scripts/mutate.mjs [--floor name] [--seed N] [--count per floor] [--seconds S] [--patience S] [--at path:line ...] [--json] [test ...]
-// It works on copies below the temporary folder. A change is killed when a test file that executes its place fails twice, or hangs.
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+// npm run mutate: changes one room of the library in one place at a time and tells which changes no test notices. How: scripts/mutate/README.md.
+//   node scripts/mutate.mjs --room server/gateway [--room ...] [--minutes M] [--operator name] [--at path[:line] ...] [--at-once N] [--json] [part of a test's path ...]
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { SourceMap } from 'node:module'
-import { setPriority, tmpdir } from 'node:os'
+import { availableParallelism, loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
 import { parseArgs } from 'node:util'
 import { floors, listFiles, repository } from './house/sources.mjs'
 import { mirror, outputPath, transpile } from './house/transpile.mjs'
-import { listMutants, operatorNames } from './mutate/operators.mjs'
-import { findPlaces } from './mutate/places.mjs'
-import { pickMutants } from './mutate/pick.mjs'
-import { printReport } from './mutate/report.mjs'
-import { runMutant } from './mutate/run-mutant.mjs'
+import { operatorNames } from './mutate/operators.mjs'
+import { judge, printReport, tableRow } from './mutate/report.mjs'
+import { tryRoom } from './mutate/room.mjs'
+import { addSwitches } from './mutate/schema.mjs'
+import { makeCopy } from './mutate/worker.mjs'
 
-/** These run packages, builds or other projects, never the mirror. */
-const otherTests = /^test\/(?:packaging|scripts|types)\//
-const atOnce = 2
+/** These run in a browser, from a text that is made of them beforehand; their switches are never asked. */
+const notRun = /^transports\/view\/page\/(?!model|words)/
 
 process.exitCode = await main()
 
 async function main() {
   const options = readOptions()
   if (options === undefined) return 2
-  setPriority(10) // whoever else works on this machine comes first
   process.env.CADUCEUS_TEST_PATIENCE = '3' // a mutant often hangs
   const interrupt = new AbortController()
   const onSignal = () => interrupt.abort()
   process.once('SIGINT', onSignal).once('SIGTERM', onSignal)
-  const folder = mkdtempSync(join(tmpdir(), 'caduceus-mutate-'))
-  const tell = options.json ? () => {} : (line) => console.log(line)
-  try {
-    const copies = await makeCopies(folder)
-    const library = readLibrary(copies[0])
-    const tests = listTests(options.tests)
-    const kept = join(repository, 'coverage', 'mutate.json')
-    const places = await findPlaces({ tests, library, copies, kept, folder, signal: interrupt.signal, tell })
-    const mutants = pickMutants(library, options)
-    const results = await runAll({
-      mutants,
-      tests,
-      places,
-      copies,
-      folder,
-      options,
-      signal: interrupt.signal,
-      tell,
-    })
-    printReport(results, options)
-    return results.some(({ outcome }) => outcome === 'survived') ? 1 : 0
-  } finally {
-    rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
+  await transpile(repository)
+  const reports = []
+  for (const room of options.room) {
+    if (interrupt.signal.aborted) break
+    reports.push(await runRoom(room, options, interrupt.signal))
   }
+  if (options.json) console.log(JSON.stringify(reports, null, 2))
+  else if (reports.length > 1) for (const report of reports) console.log(tableRow(report))
+  return reports.every(({ survived, undecided }) => survived + undecided === 0) ? 0 : 1
 }
 
 function readOptions() {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
     options: {
-      floor: { type: 'string', multiple: true, default: floors },
+      room: { type: 'string', multiple: true, default: [] },
       operator: { type: 'string', multiple: true, default: operatorNames },
-      seed: { type: 'string', default: '1' },
-      count: { type: 'string', default: '40' },
-      seconds: { type: 'string', default: 'Infinity' },
-      patience: { type: 'string', default: 'Infinity' },
+      minutes: { type: 'string', default: '10' },
       at: { type: 'string', multiple: true, default: [] },
+      'at-once': { type: 'string', default: String(availableParallelism() + 1) },
       json: { type: 'boolean', default: false },
     },
   })
-  const numbers = Object.fromEntries(
-    ['seed', 'count', 'seconds', 'patience'].map((name) => [name, Number(values[name])]),
-  )
+  const numbers = { minutes: Number(values.minutes), atOnce: Number(values['at-once']) }
   const wrong = [
-    ...Object.keys(numbers)
-      .filter((name) => !(numbers[name] >= 0))
-      .map((name) => `--${name}: expected a number, got ${values[name]}`),
-    ...values.floor
-      .filter((name) => !floors.includes(name))
-      .map((name) => `--floor: expected some of ${floors.join(', ')}, got ${name}`),
+    ...(numbers.minutes > 0 ? [] : [`--minutes: expected a number, got ${values.minutes}`]),
+    ...(numbers.atOnce >= 1 ? [] : [`--at-once: expected a number, got ${values['at-once']}`]),
+    ...(values.room.length > 0 ? [] : ['--room: expected a folder of the library, such as server/gateway']),
+    ...values.room
+      .filter((room) => !floors.includes(room.split('/')[0]) || listSources(room).length === 0)
+      .map((room) => `--room: expected a folder of the library, such as server/gateway, got ${room}`),
     ...values.operator
       .filter((name) => !operatorNames.includes(name))
       .map((name) => `--operator: expected some of ${operatorNames.join(', ')}, got ${name}`),
@@ -87,43 +65,57 @@ function readOptions() {
   return wrong.length > 0 ? undefined : { ...values, ...numbers, tests: positionals }
 }
 
-/** Copies of the project that can be changed: one for each test file that runs at once. */
-async function makeCopies(folder) {
-  const copies = Array.from({ length: atOnce }, (_, number) => join(folder, `copy-${number}`))
-  const paths = listFiles(repository)
-  for (const copy of copies) {
-    mkdirSync(copy)
-    for (const path of paths) cpSync(join(repository, path), join(copy, path), { recursive: true })
-    symlinkSync(join(repository, 'node_modules'), join(copy, 'node_modules'))
-    const broken = await transpile(copy)
-    if (broken.length > 0) throw new Error(`does not parse: ${broken[0].text}`)
-  }
-  return copies
+function listSources(room) {
+  return listFiles(repository, room).filter((path) => path.endsWith('.ts') && !path.endsWith('/index.ts'))
 }
 
-function readLibrary(copy) {
-  const paths = floors
-    .flatMap((floor) => listFiles(repository, floor))
-    .filter((path) => path.endsWith('.ts') && !path.endsWith('/index.ts'))
-  return paths.map((path) => {
-    const inMirror = (root) => join(root, mirror, outputPath(path))
-    const source = readFileSync(inMirror(copy), 'utf8')
+async function runRoom(room, options, signal) {
+  const start = performance.now()
+  const folder = mkdtempSync(join(tmpdir(), 'caduceus-mutate-'))
+  const tell = options.json ? () => {} : (line) => console.log(line)
+  try {
+    const files = readRoom(room)
+    const switched = files.map(({ path, code }) => [path, code])
+    const copies = Array.from({ length: options.atOnce }, (_, number) => join(folder, `copy-${number}`))
+    for (const copy of copies) makeCopy(copy, switched)
+    const all = files.flatMap(({ mutants }) => mutants)
+    const wanted = all.filter((mutant) => isWanted(mutant, options))
+    const made = wanted.filter(({ path }) => !notRun.test(path))
+    const loadBefore = loadavg()[0]
+    const results = await tryRoom({ ...options, room, files, mutants: made, copies, folder, signal, tell })
+    const minutes = (performance.now() - start) / 60_000
+    const load = [loadBefore, loadavg()[0]].map((value) => Math.round(value * 10) / 10)
+    const report = judge({ room, results, notMade: wanted.length - made.length, minutes, load })
+    const kept = join(repository, 'coverage', 'mutate', `${room.replaceAll('/', '-')}.json`)
+    mkdirSync(join(repository, 'coverage', 'mutate'), { recursive: true })
+    writeFileSync(kept, JSON.stringify(report, null, 2))
+    if (!options.json) printReport(report)
+    return report
+  } finally {
+    rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
+  }
+}
+
+function isWanted({ path, line, operator }, options) {
+  if (!options.operator.includes(operator)) return false
+  return options.at.length === 0 || options.at.includes(path) || options.at.includes(`${path}:${line}`)
+}
+
+function readRoom(room) {
+  let first = 1
+  return listSources(room).map((path) => {
+    const source = readFileSync(join(repository, mirror, outputPath(path)), 'utf8')
+    const from = `${'../'.repeat(path.split('/').length - 1)}scripts/mutate/switch.mjs`
+    const { code, mutants } = addSwitches({ path, source, first, from })
+    first += mutants.length
     const lines = readFileSync(join(repository, path), 'utf8').split('\n')
     const lineAt = readLines(source)
-    const mutants = listMutants(path, source).map((mutant, index) => {
+    const told = mutants.map((mutant) => {
       const line = lineAt(mutant.start)
       const before = source.slice(mutant.start, mutant.end)
-      return {
-        ...mutant,
-        key: `${path}#${index}`,
-        path,
-        floor: path.split('/')[0],
-        line,
-        before,
-        within: lines[line - 1]?.trim(),
-      }
+      return { ...mutant, path, line, before, within: lines[line - 1]?.trim() }
     })
-    return { path, source, mutants, inMirror }
+    return { path, source, code, mutants: told }
   })
 }
 
@@ -135,50 +127,4 @@ function readLines(source) {
     const above = source.slice(0, offset).split('\n')
     return map.findEntry(above.length - 1, above.at(-1).length).originalLine + 1
   }
-}
-
-/** Those whose path has one of the parts; all, when there is none. */
-function listTests(parts) {
-  const paths = listFiles(repository, 'test').filter(
-    (path) => path.endsWith('.test.ts') && !otherTests.test(path),
-  )
-  const wanted = paths.filter((path) => parts.length === 0 || parts.some((part) => path.includes(part)))
-  return wanted.map((path) => ({
-    path,
-    limit: 240_000,
-    inMirror: (root) => join(root, mirror, outputPath(path)),
-  }))
-}
-
-async function runAll({ mutants, tests, places, copies, folder, options, signal, tell }) {
-  const end = performance.now() + options.seconds * 1_000
-  const results = []
-  const queue = [...mutants]
-  const work = async (copy, number) => {
-    for (
-      let mutant = queue.shift();
-      mutant && !signal.aborted && performance.now() < end;
-      mutant = queue.shift()
-    ) {
-      const start = performance.now()
-      const outcome = await runMutant({
-        mutant,
-        tests,
-        places,
-        copy,
-        folder: join(folder, `run-${number}`),
-        options,
-        signal,
-      })
-      if (signal.aborted) return
-      const { file, ...facts } = mutant
-      const result = { ...facts, ...outcome, ms: Math.round(performance.now() - start) }
-      results.push(result)
-      tell(
-        `${results.length} of ${mutants.length}  ${result.outcome.padEnd(9)} ${mutant.path}:${mutant.line} ${mutant.operator}  ${result.by ?? ''}`,
-      )
-    }
-  }
-  await Promise.all(copies.map(work))
-  return results
 }

@@ -5,33 +5,81 @@ import { repository } from '../house/sources.mjs'
 
 const judged = join(repository, 'scripts', 'mutate', 'equivalent.json')
 
-/** Prints the survivors and the shares; those that are judged to change nothing (`equivalent.json`) count neither way. */
-export function printReport(results, { json, seed }) {
-  const told = results.map((result) => {
-    const why = result.outcome === 'killed' ? undefined : equivalence(result)
+/**
+ * Counts the outcomes of a room. Those that are judged to change nothing (`equivalent.json`) count neither way; of all others the
+ * `share` is killed, so that what is undecided counts as not killed.
+ */
+export function judge({ room, results, notMade, minutes, load }) {
+  const entries = JSON.parse(readFileSync(judged, 'utf8'))
+  const mutants = results.map((result) => {
+    const why = result.outcome === 'killed' ? undefined : equivalence(entries, result)
     return why === undefined ? result : { ...result, outcome: 'equivalent', why }
   })
-  const floors = sharesBy(told, 'floor')
-  const operators = sharesBy(told, 'operator')
-  if (json) return console.log(JSON.stringify({ seed, floors, operators, mutants: told }, null, 2))
-  const alive = told.filter(({ outcome }) => outcome === 'survived' || outcome === 'unreached')
-  console.log(`\n${alive.length} survived`)
-  for (const one of alive.sort((a, b) => a.path.localeCompare(b.path) || a.line - b.line))
-    console.log(describe(one))
-  const mean = told.reduce((sum, { ms }) => sum + ms, 0) / Math.max(1, told.length) / 1_000
-  console.log(`\nseed ${seed}, ${told.length} mutants, ${mean.toFixed(1)} s each`)
-  for (const [title, shares] of Object.entries({ floor: floors, operator: operators })) {
-    console.log(`\n${title.padEnd(12)}killed  of   share  equivalent`)
-    for (const [name, { killed, of, share, equivalent }] of Object.entries(shares))
-      console.log(
-        `${name.padEnd(12)}${String(killed).padStart(6)}${String(of).padStart(4)}${`${share} %`.padStart(8)}${String(equivalent).padStart(12)}`,
-      )
+  const count = (...outcomes) => mutants.filter(({ outcome }) => outcomes.includes(outcome)).length
+  const killed = count('killed')
+  const equivalent = count('equivalent')
+  return {
+    room,
+    mutants: mutants.length,
+    killed,
+    survived: count('survived', 'unreached'),
+    unreached: count('unreached'),
+    undecided: count('undecided'),
+    equivalent,
+    notMade,
+    share: Math.round((1_000 * killed) / Math.max(1, mutants.length - equivalent)) / 10,
+    minutes: Math.round(minutes * 10) / 10,
+    load,
+    operators: countByOperator(mutants),
+    all: mutants,
   }
 }
 
-function describe({ path, line, operator, before, text, outcome, files, of }) {
-  const tried = outcome === 'unreached' ? 'no test executes it' : `${files} of ${of} test files`
-  return `${path}:${line} ${operator}: ${shorten(before)} -> ${shorten(text)}  (${tried})`
+export function printReport(report) {
+  const alive = report.all.filter(({ outcome }) => !['killed', 'equivalent'].includes(outcome))
+  console.log()
+  for (const one of alive.sort((a, b) => a.path.localeCompare(b.path) || a.line - b.line))
+    console.log(describe(one))
+  console.log(`\n${'operator'.padEnd(12)}killed    of`)
+  for (const [name, { killed, of }] of Object.entries(report.operators))
+    console.log(`${name.padEnd(12)}${String(killed).padStart(6)}${String(of).padStart(6)}`)
+  console.log(
+    `\nload of the machine ${report.load.join(' to ')}, ${report.notMade} could not be made\n${tableHead}\n${tableRow(report)}`,
+  )
+}
+
+const columns = [
+  'room',
+  'mutants',
+  'killed',
+  'survived',
+  'not decided',
+  'equivalent',
+  'not made',
+  'share',
+  'minutes',
+]
+export const tableHead = `| ${columns.join(' | ')} |\n|${'---|'.repeat(columns.length)}`
+
+/** One line of the table by room. */
+export function tableRow({
+  room,
+  mutants,
+  killed,
+  survived,
+  undecided,
+  equivalent,
+  notMade,
+  share,
+  minutes,
+}) {
+  const cells = [room, mutants, killed, survived, undecided, equivalent, notMade, `${share} %`, minutes]
+  return `| ${cells.join(' | ')} |`
+}
+
+function describe({ path, line, operator, before, text, outcome, tried, of }) {
+  const how = outcome === 'unreached' ? 'no test executes it' : `${outcome}, ${tried} of ${of} tests`
+  return `${path}:${line} ${operator}: ${shorten(before)} -> ${shorten(text)}  (${how})`
 }
 
 function shorten(text) {
@@ -40,8 +88,8 @@ function shorten(text) {
 }
 
 /** Entries name file, operator, the text of the line and the reason, so that they outlive a move of the line. */
-function equivalence({ path, operator, within, before }) {
-  const entry = JSON.parse(readFileSync(judged, 'utf8')).find(
+function equivalence(entries, { path, operator, within, before }) {
+  const entry = entries.find(
     (one) =>
       one.path === path &&
       one.operator === operator &&
@@ -51,15 +99,13 @@ function equivalence({ path, operator, within, before }) {
   return entry?.why
 }
 
-function sharesBy(results, key) {
-  const shares = {}
-  for (const result of results) {
-    shares[result[key]] ??= { killed: 0, of: 0, share: 0, equivalent: 0 }
-    const share = shares[result[key]]
-    if (result.outcome === 'equivalent') share.equivalent += 1
-    else share.of += 1
-    if (result.outcome === 'killed') share.killed += 1
-    share.share = Math.round((1_000 * share.killed) / Math.max(1, share.of)) / 10
+function countByOperator(mutants) {
+  const counts = {}
+  for (const { operator, outcome } of mutants) {
+    counts[operator] ??= { killed: 0, of: 0 }
+    if (outcome === 'equivalent') continue
+    counts[operator].of += 1
+    if (outcome === 'killed') counts[operator].killed += 1
   }
-  return Object.fromEntries(Object.entries(shares).sort())
+  return Object.fromEntries(Object.entries(counts).sort())
 }

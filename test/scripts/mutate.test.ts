@@ -14,136 +14,235 @@ const source = `export async function read(options, { limit = 5, name = 'x' } = 
   const timer = setTimeout(end, limit)
   try {
     note(name)
-    return await options.load()
+    return { data: await options.load(), isKept: false }
   } finally {
     clearTimeout(timer)
   }
 }
 `
 
+const urlOf = (...path: string[]): string => pathToFileURL(inRoot('scripts', ...path)).href
+
 /** Runs a module of the mutation runner on a value and reads what it answers. */
 async function ask(t: TestContext, file: string, call: string): Promise<unknown> {
-  const url = pathToFileURL(inRoot('scripts', 'mutate', file)).href
-  const program = `const m = await import(${JSON.stringify(url)}); console.log(JSON.stringify(${call}))`
-  const { code, output } = await runNode(['--input-type=module', '-e', program], inRoot(), t.signal)
-  assert.is(code, 0, output)
-  return JSON.parse(output)
+  const program = `const m = await import(${JSON.stringify(urlOf('mutate', file))}); console.log(JSON.stringify(${call}))`
+  return runProgram(t, program)
 }
 
-test('each operator finds its places, and changes nothing else', async (t) => {
-  const found = (await ask(t, 'operators.mjs', `m.listMutants('a.js', ${JSON.stringify(source)})`)) as {
-    operator: string
-    start: number
-    end: number
-    text: string
-  }[]
-  assert.equal(
-    found.map(({ operator, start, end, text }) => [operator, source.slice(start, end).split('\n')[0], text]),
-    [
-      ['default', '5', '(5 * 2 + 1)'],
-      ['default', "'x'", "''"],
-      ['condition', "limit < 1 || name === ''", "!(limit < 1 || name === '')"],
-      ['guard', "if (limit < 1 || name === '') throw new TypeError('BAD_OPTION')", ';'],
-      ['logic', '||', '&&'],
-      ['boundary', '<', '<='],
-      ['equality', '===', '!=='],
-      ['code', "'BAD_OPTION'", "'BAD_OPTION_MUTATED'"],
-      ['finally', '{', '{}'],
-      ['call', 'note(name)', ';'],
-      ['await', 'await options.load()', '(options.load())'],
-      ['undo', 'clearTimeout(timer)', ';'],
-    ],
-  )
-})
-
-test('a seed picks the same mutants each time, and the operators take turns', async (t) => {
-  const mutants = Array.from({ length: 40 }, (_, line) => ({
-    floor: 'runtime',
-    operator: line < 36 ? 'condition' : 'await',
-    path: 'runtime/a.ts',
-    line,
-  }))
-  const options = { floor: ['runtime'], operator: ['condition', 'await'], count: 8, at: [] }
-  const pick = (seed: number) =>
-    ask(
-      t,
-      'pick.mjs',
-      `m.pickMutants(${JSON.stringify([{ mutants }])}, ${JSON.stringify({ ...options, seed })})`,
-    ) as Promise<{ operator: string; line: number }[]>
-  const [one, again, other] = await Promise.all([pick(1), pick(1), pick(2)])
-  const lines = (picked: readonly { line: number }[]) => picked.map(({ line }) => line)
-  assert.equal(lines(one), lines(again))
-  assert.not.equal(lines(one), lines(other))
-  assert.is(one.filter(({ operator }) => operator === 'await').length, 4)
-})
-
-/** What the tests of a small project say of a library that says 2 instead of 1. */
-async function judgeMutant(t: TestContext, tests: Record<string, string>): Promise<unknown> {
-  const modules = { 'runtime/one.mjs': 'export const one = 1\n', ...tests }
-  const project = makeProject(t, modules)
-  const paths = Object.keys(tests).map((path) => ({ path }))
-  const program = `
-    import { mirror, outputPath, transpile } from ${JSON.stringify(urlOf('house', 'transpile.mjs'))}
-    import { runMutant } from ${JSON.stringify(urlOf('mutate', 'run-mutant.mjs'))}
-    const [copy, tests] = ${JSON.stringify([project, paths])}
-    await transpile(copy)
-    const inMirror = (path) => (root) => root + '/' + mirror + '/' + outputPath(path)
-    const source = ${JSON.stringify(modules['runtime/one.mjs'])}
-    const start = source.indexOf('1')
-    const file = { inMirror: inMirror('runtime/one.mjs'), source }
-    const outcome = await runMutant({
-      mutant: { key: 'one', floor: 'runtime', file, start, end: start + 1, text: '2' },
-      tests: tests.map(({ path }) => ({ path, inMirror: inMirror(path) })),
-      places: new Map(tests.map(({ path }, ms) => [path, { ms, failed: false, executed: new Set(['one']) }])),
-      copy,
-      folder: copy + '/run',
-      options: { patience: 100 },
-      signal: new AbortController().signal,
-    })
-    console.log(JSON.stringify(outcome))`
+async function runProgram(t: TestContext, program: string): Promise<unknown> {
   const { code, output } = await runNode(['--input-type=module', '-e', program], inRoot(), t.signal)
   assert.is(code, 0, output)
   return JSON.parse(output.trim().split('\n').at(-1) ?? '')
 }
 
-const urlOf = (...path: string[]): string => pathToFileURL(inRoot('scripts', ...path)).href
-const holds = file("test('holds', () => {})")
+const told = ({ operator, start, end, text }: Mutant) => [
+  operator,
+  source.slice(start, end).split('\n')[0],
+  text,
+]
 
-test('a flaky failure does not kill a mutant and is forgotten by the next run', async (t) => {
+interface Mutant {
+  readonly number: number
+  readonly operator: string
+  readonly start: number
+  readonly end: number
+  readonly text: string
+}
+
+test('each operator finds its places, and changes nothing else', async (t) => {
+  const order = { path: 'a.js', source, first: 1, from: './switch.mjs' }
+  const { mutants } = (await ask(t, 'schema.mjs', `m.addSwitches(${JSON.stringify(order)})`)) as {
+    mutants: Mutant[]
+  }
+  assert.equal(mutants.map(told), [
+    ['default', '5', '(5 * 2 + 1)'],
+    ['default', "'x'", "''"],
+    ['condition', "limit < 1 || name === ''", "!(limit < 1 || name === '')"],
+    ['guard', "if (limit < 1 || name === '') throw new TypeError('BAD_OPTION')", ';'],
+    ['logic', '||', '&&'],
+    ['boundary', '<', '<='],
+    ['constant', '1', '(1 * 2 + 1)'],
+    ['equality', '===', '!=='],
+    ['code', "'BAD_OPTION'", "'BAD_OPTION_MUTATED'"],
+    ['finally', '{', '{}'],
+    ['call', 'note(name)', ';'],
+    ['await', 'await options.load()', '(options.load())'],
+    ['constant', 'false', 'true'],
+    ['undo', 'clearTimeout(timer)', ';'],
+  ])
+  assert.equal(
+    mutants.map(({ number }) => number),
+    mutants.map((_, index) => index + 1),
+  )
+})
+
+test('a switch turns one change on, and none by itself', async (t) => {
+  const small = `export function size(list, most = 3) {
+  if (list.length > most && most !== 0) return 'TOO_LONG'
+  return { 'NOT_KEPT': list.length < 2 ? true : 0 }
+}
+`
+  const results = (await runProgram(
+    t,
+    `import { addSwitches } from ${JSON.stringify(urlOf('mutate', 'schema.mjs'))}
+    const state = globalThis[Symbol.for('caduceus mutant')] = { on: 0 }
+    const { code, mutants } = addSwitches({ path: 'a.js', source: ${JSON.stringify(small)}, first: 7, from: ${JSON.stringify(urlOf('mutate', 'switch.mjs'))} })
+    const { size } = await import('data:text/javascript,' + encodeURIComponent(code))
+    const run = (on) => {
+      state.on = on
+      return [size([1]), size([1, 2], 5), size([1, 2, 3, 4, 5, 6], 5)]
+    }
+    const lines = code.split('\\n').findIndex((line) => line.startsWith('  return {'))
+    console.log(JSON.stringify({ lines, none: run(0), all: mutants.map(({ number, operator }) => [operator, run(number)]) }))`,
+  )) as { lines: number; none: unknown; all: [string, unknown[]][] }
+  const none = [{ NOT_KEPT: true }, { NOT_KEPT: 0 }, 'TOO_LONG']
+  assert.equal(results.none, none)
+  assert.is(results.lines, 2)
+  const changed = results.all.filter(([, values]) => JSON.stringify(values) !== JSON.stringify(none))
+  const unseen = results.all.filter((one) => !changed.includes(one)).map(([operator]) => operator)
+  assert.equal(unseen, ['default', 'boundary', 'constant'])
+  assert.equal(results.all.find(([operator]) => operator === 'code')?.[1][2], 'TOO_LONG_MUTATED')
+})
+
+test('quick tests come first, and those before them that kill', async (t) => {
+  const reaching = [
+    { key: 'slow', path: 'a', ms: 2_000, index: 0 },
+    { key: 'quick', path: 'a', ms: 10, index: 1 },
+    { key: 'kills', path: 'b', ms: 40, index: 0 },
+  ]
+  const order = async (budget: number, tried: string[]) => {
+    const call = `[...m.nextTests({ reaching: ${JSON.stringify(reaching)}, tried: new Set(${JSON.stringify(tried)}), kills: new Map([['kills', 3]]), budget: ${budget} })].map(([path, tests]) => [path, ...tests.map(({ key }) => key)])`
+    return ask(t, 'rounds.mjs', call)
+  }
+  assert.equal(await order(30, []), [['b', 'kills']])
+  assert.equal(await order(200, []), [
+    ['b', 'kills'],
+    ['a', 'quick'],
+  ])
+  assert.equal(await order(1e9, ['kills']), [['a', 'slow', 'quick']])
+  assert.equal(await order(30, ['kills', 'quick']), [['a', 'slow']])
+})
+
+interface Verdict {
+  readonly killed: boolean
+  readonly by?: string
+  readonly unsure: string[]
+}
+
+/** What the tests of a file say of a library that says 2 instead of 1. */
+async function judgeMutant(t: TestContext, text: string, names: string[], top = false): Promise<Verdict> {
+  const library = top
+    ? 'export const value = 1\nexport const one = () => value\n'
+    : 'export const one = () => 1\nexport const two = () => 2\n'
+  const mine = ['host.mjs', 'switch.mjs'].map((name) => [
+    `scripts/mutate/${name}`,
+    readFileSync(inRoot('scripts', 'mutate', name), 'utf8'),
+  ])
+  const project = makeProject(t, {
+    'runtime/one.mjs': library,
+    'test/a.test.ts': text.replace('../support', './support'),
+    ...Object.fromEntries(mine),
+  })
+  return (await runProgram(
+    t,
+    `
+    import { transpile } from ${JSON.stringify(urlOf('house', 'transpile.mjs'))}
+    import { addSwitches } from ${JSON.stringify(urlOf('mutate', 'schema.mjs'))}
+    import { limitsOf, tryMutant } from ${JSON.stringify(urlOf('mutate', 'trial.mjs'))}
+    import { prepareCopy, startWorker } from ${JSON.stringify(urlOf('mutate', 'worker.mjs'))}
+    const [copy, source, names] = ${JSON.stringify([project, library, names])}
+    const { signal } = new AbortController()
+    await transpile(copy)
+    const { code, mutants } = addSwitches({ path: 'runtime/one.mjs', source, first: 1, from: '../scripts/mutate/switch.mjs' })
+    prepareCopy(copy, [['runtime/one.mjs', code]])
+    const worker = startWorker({ copy, folder: copy + '/run', signal })
+    const limits = limitsOf(Object.fromEntries(names.map((name) => [name, { ms: 1 }])))
+    const mutant = { ...mutants[0], isLoaded: mutants[0].isTop }
+    const verdict = await tryMutant({ worker, mutant, path: 'test/a.test.ts', names, limits, signal })
+    await worker.end()
+    console.log(JSON.stringify(verdict))`,
+  )) as Verdict
+}
+
+const noticing = "test('is one', () => { if (one() !== 1) throw new Error('it is ' + one()) })"
+const imports = "import { one } from '../runtime/one.mjs'"
+const holds = "test('holds', () => {})"
+
+test('a mutant that a test notices each time is killed by it', async (t) => {
+  const text = file(`${imports}\n${holds}\n${noticing}`)
+  const names = ['fixture: holds', 'fixture: is one']
+  assert.equal(await judgeMutant(t, text, names), { killed: true, by: 'fixture: is one', unsure: [] })
+})
+
+test('a mutant in code that runs as a module loads is tried in a new process', async (t) => {
+  const text = file(`${imports}\n${noticing}`)
+  const names = ['fixture: is one']
+  assert.equal(await judgeMutant(t, text, names, true), { killed: true, by: 'fixture: is one', unsure: [] })
+})
+
+test('a test that fails once does not kill a mutant, and those after it are tried', async (t) => {
   const flaky = file(`import { existsSync, writeFileSync } from 'node:fs'
+    ${imports}
     test('holds the second time', () => {
       const isFirst = !existsSync('seen')
       writeFileSync('seen', '')
       if (isFirst) throw new Error('not yet')
+    })
+    ${noticing}`)
+  const names = ['fixture: holds the second time', 'fixture: is one']
+  assert.equal(await judgeMutant(t, flaky, names), { killed: true, by: 'fixture: is one', unsure: [] })
+  assert.equal(await judgeMutant(t, flaky, names.slice(0, 1)), { killed: false, unsure: [] })
+})
+
+test('a test that fails without the mutant as well kills nothing', async (t) => {
+  const text = file("test('fails', () => { throw new Error('always') })")
+  assert.equal(await judgeMutant(t, text, ['fixture: fails']), { killed: false, unsure: ['fixture: fails'] })
+})
+
+test('a test that hangs, or ends its process, kills a mutant', async (t) => {
+  const dies = file(`${imports}\ntest('dies', () => { if (one() !== 1) process.exit(0) })`)
+  assert.ok((await judgeMutant(t, dies, ['fixture: dies'])).killed)
+  const waits = file(`${imports}\ntest('waits', () => one() === 1 ? 1 : new Promise(() => {}))`)
+  assert.ok((await judgeMutant(t, waits, ['fixture: waits'])).killed)
+  const spins = file(`${imports}\ntest('spins', () => { while (one() !== 1); })`)
+  assert.ok((await judgeMutant(t, spins, ['fixture: spins'])).killed)
+})
+
+test('what a mutant leaves behind kills it', async (t) => {
+  const text = file(`${imports}\ntest('leaves', () => { if (one() !== 1) setInterval(() => {}, 1_000) })`)
+  assert.ok((await judgeMutant(t, text, ['fixture: leaves'])).killed)
+})
+
+test('a mutant is on in programs that tests start', async (t) => {
+  const url = "new URL('../runtime/one.mjs', import.meta.url).href"
+  const text = file(`import { once } from 'node:events'
+    test('starts', async () => {
+      const program = 'import { one } from ' + JSON.stringify(${url}) + '; process.exit(one())'
+      const child = spawn(process.execPath, ['--input-type=module', '-e', program], { env: {} })
+      const [code] = await once(child, 'exit')
+      if (code !== 1) throw new Error('it is ' + code)
     })`)
-  const tests = { 'test/runtime/a.test.ts': flaky, 'test/runtime/b.test.ts': holds }
-  assert.equal(await judgeMutant(t, tests), { outcome: 'survived', files: 2, of: 2 })
+  assert.ok((await judgeMutant(t, text, ['fixture: starts'])).killed)
 })
 
-test('a file that ends before its tests kills a mutant, also after one that passed', async (t) => {
-  const dies = "import { one } from '../../runtime/one.mjs'\nif (one !== 1) process.exit(0)\n"
-  const tests = { 'test/runtime/a.test.ts': holds, 'test/runtime/b.test.ts': dies }
-  assert.equal(await judgeMutant(t, tests), {
-    outcome: 'killed',
-    by: 'test/runtime/b.test.ts',
-    files: 2,
-    of: 2,
-  })
+test('what is not decided is not killed, and what is judged equal counts neither way', async (t) => {
+  const { path, operator, line } = JSON.parse(
+    readFileSync(inRoot('scripts', 'mutate', 'equivalent.json'), 'utf8'),
+  )[0]
+  const results = [
+    { outcome: 'killed', operator },
+    { outcome: 'undecided', operator },
+    { outcome: 'unreached', operator },
+    { outcome: 'survived', path, operator, within: line },
+  ]
+  const order = { room: 'a', results, notMade: 2, minutes: 1.26, load: [1, 2] }
+  const report = (await ask(t, 'report.mjs', `m.judge(${JSON.stringify(order)})`)) as Record<string, number>
+  const { mutants, killed, survived, undecided, equivalent, notMade, share } = report
+  assert.equal([mutants, killed, survived, undecided, equivalent, notMade], [4, 1, 1, 1, 1, 2])
+  assert.is(share, 33.3)
 })
 
-test('a mutant that fails a test each time is killed by it', async (t) => {
-  const notices = file(`import { one } from '../../runtime/one.mjs'
-    test('is one', () => { if (one !== 1) throw new Error('it is ' + one) })`)
-  const tests = { 'test/runtime/a.test.ts': holds, 'test/runtime/b.test.ts': notices }
-  assert.equal(await judgeMutant(t, tests), {
-    outcome: 'killed',
-    by: 'test/runtime/b.test.ts',
-    files: 2,
-    of: 2,
-  })
-})
-
-test('listed equivalent mutants still stand where the list says', () => {
+test('what is judged to change nothing stands where the list says', () => {
   const text = readFileSync(inRoot('scripts', 'mutate', 'equivalent.json'), 'utf8')
   const judged = JSON.parse(text) as readonly { readonly path: string; readonly line: string }[]
   const stale = judged.filter(({ path, line }) => {

@@ -81,16 +81,23 @@ export function suite(area: string, defaults: TestOptions = {}): Suite {
   return Object.assign(define, { skip, run })
 }
 
+/** Which tests of a file run, where not all of them do. */
+export interface Choice {
+  /** Milliseconds that the test may take; 0 leaves it out. */
+  begin(name: string): number
+  end(name: string, ok: boolean): void
+}
+
 /**
  * Begins another test file in this process. The function that is answered resolves when its tests have run and what it has left
  * behind is told; it is given the error that kept the file from being loaded.
  */
-export function beginFile(): (error?: unknown) => Promise<void> {
+export function beginFile(choice?: Choice): (error?: unknown) => Promise<void> {
   let ended = (): void => {}
   const end = new Promise<void>((resolve) => {
     ended = resolve
   })
-  Object.assign(file, newFile(), { onEnd: ended })
+  Object.assign(file, newFile(), { onEnd: ended, choice })
   forgetStrays()
   rememberBaseline()
   return async (error) => {
@@ -112,6 +119,7 @@ interface TestFile {
   readonly problems: string[]
   /** Where other files share the process: told when this one has ended. Otherwise the process ends with it. */
   onEnd: (() => void) | undefined
+  readonly choice: Choice | undefined
 }
 
 function newFile(): TestFile {
@@ -125,10 +133,13 @@ function newFile(): TestFile {
     cpu: totalCpu(),
     problems: [],
     onEnd: undefined,
+    choice: undefined,
   }
 }
 
-async function runTest(name: string, body: (t: TestContext) => unknown, timeout: number): Promise<void> {
+async function runTest(name: string, body: (t: TestContext) => unknown, most: number): Promise<void> {
+  const timeout = Math.min(most, file.choice?.begin(name) ?? most)
+  if (timeout === 0) return
   const start = performance.now()
   const controller = new AbortController()
   const strays = collectStrays()
@@ -151,6 +162,7 @@ async function runTest(name: string, body: (t: TestContext) => unknown, timeout:
   file.tests += 1
   if (failures.length > 0) file.failed += 1
   report({ type: 'test', name, ok: failures.length === 0, ms: Math.round(performance.now() - start) })
+  file.choice?.end(name, failures.length === 0)
   if (failures.length > 0 && endsAtFirstFailure) process.exit(1)
   if (failures.length > 0) throw toOneError(failures)
 }
@@ -210,7 +222,7 @@ async function endFile(): Promise<void> {
     ...leaks.map((leak) => `leaked: ${leak}`),
     ...file.problems,
   ]
-  if (file.tests === 0)
+  if (file.tests === 0 && file.choice === undefined)
     problems.push(file.started === 0 ? 'no test ran: is test.run() called?' : 'no test ran')
   if (file.started < file.suites)
     problems.push(`${file.suites - file.started} suite(s) of this file never ran`)
