@@ -63,10 +63,12 @@ export async function loadLibrary(ask: Asker) {
   /** Sends a request, and once more where the server wants a nonce and has named another one. */
   async function send({ binding }: Party, attempt: (options: Options) => Promise<TokenEndpointResponse>) {
     let hasNonce = false
+    const sent: string[] = []
     const options = {
       // addresses that are not https were refused before, except on this machine
       [oauth.allowInsecureRequests]: true,
       [oauth.customFetch]: async (url: string, init: PostInit) => {
+        sent.push(...secretsIn(init))
         const proof = binding === undefined ? {} : { dpop: await binding.prove(new URL(url)) }
         const answer = await post(ask, url, { ...init, headers: { ...init.headers, ...proof } })
         hasNonce = binding?.heard(new URL(url), answer.headers) === true
@@ -80,7 +82,7 @@ export async function loadLibrary(ask: Asker) {
         throw cause
       })
     } catch (cause) {
-      throw explain(cause)
+      throw explain(cause, sent)
     }
   }
 
@@ -196,15 +198,28 @@ function basicAuth(secret: string): ClientAuth {
   }
 }
 
-/** Errors of the library hold answers with tokens: only their words are kept. */
-function explain(cause: unknown): unknown {
+const secretFields = [
+  ...['client_secret', 'code', 'code_verifier', 'refresh_token', 'assertion', 'client_assertion'],
+  ...['subject_token', 'actor_token'],
+]
+
+/** What is sent that nobody else may read. */
+function secretsIn({ headers, body }: PostInit): string[] {
+  const credentials = headers.authorization?.split(' ').slice(1) ?? []
+  return [...secretFields.flatMap((name) => body.getAll(name)), ...credentials].filter((text) => text !== '')
+}
+
+/** Errors of the library hold answers with tokens: only their words are kept, without what they repeat of `sent`. */
+function explain(cause: unknown, sent: readonly string[]): unknown {
   if (cause instanceof ClientError) return cause
   const facts = cause as { readonly [field: string]: unknown }
   const { code, error, error_description: why, status, message, cause: inner } = facts
   if (typeof code !== 'string' || !code.startsWith('OAUTH_')) return cause
+  const quoted = (text: unknown): string =>
+    typeof text === 'string' ? quotable(sent.reduce((rest, one) => rest.replaceAll(one, '...'), text)) : ''
   if (typeof error === 'string') {
-    const said = [error, why].map(quotable).filter((text) => text !== '')
-    const data = { error: quotable(error), ...(typeof status === 'number' && { status }), sent: false }
+    const said = [error, why].map(quoted).filter((text) => text !== '')
+    const data = { error: quoted(error), ...(typeof status === 'number' && { status }), sent: false }
     return authFailed(`the authorization server says ${said.join(': ')}`, data)
   }
   const response = inner instanceof Response ? inner : undefined
@@ -212,7 +227,7 @@ function explain(cause: unknown): unknown {
   const passing = isTorn || (response !== undefined && (response.status >= 500 || response.status === 429))
   const text =
     response === undefined
-      ? quotable(message)
+      ? quoted(message)
       : `the authorization server answered with status ${response.status}`
   return new ClientError('AUTHORIZATION_FAILED', text, {
     retryable: passing,

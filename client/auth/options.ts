@@ -13,7 +13,7 @@ export interface RegisteredClient {
   readonly algorithm?: KeyAlgorithm
   /** The `kid` of the key, where the authorization server knows several. */
   readonly keyId?: string
-  /** The only issuer that it is used at. Default: the first one that the server names. */
+  /** The only issuer that it is used at; with a `secret` it has to be said. Default: the first one that the server names. */
   readonly issuer?: string
 }
 
@@ -182,6 +182,13 @@ function readClient(value: RegisteredClient): RegisteredClient {
     throw bad('client', 'a secret or a privateKey', 'both')
   if (client.algorithm !== undefined)
     readWord(client.algorithm, 'client.algorithm', ['ES256', 'ES384', 'RS256', 'PS256', 'EdDSA'])
+  // a server names the issuer that it wants tokens of: without ours, a hostile one would be given the secret
+  if (client.secret !== undefined && client.issuer === undefined)
+    throw bad(
+      'client.issuer',
+      'the issuer where the client is registered: the secret goes to no other',
+      undefined,
+    )
   if (client.issuer !== undefined && !isSecureUrl(String(client.issuer)))
     throw bad('client.issuer', 'an https address', client.issuer)
   return Object.freeze({ ...(client as RegisteredClient) })

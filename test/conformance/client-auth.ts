@@ -3,9 +3,29 @@ import { type OAuth, oauth, type OAuthOptions, type SignIn } from 'caduceus/clie
 /** What a scenario tells about its client; texts, where it is about authorization. */
 type Context = { readonly [field: string]: unknown }
 
-/** The tokens of whoever the scenario says that we are: a person who signs in, a client with a secret or key, or an employee of a company. */
-export function authFor(scenario: string, context: Context): OAuth {
-  return oauth(optionsFor(scenario, context as { readonly [field: string]: string | undefined }))
+/**
+ * The tokens of whoever the scenario says that we are: a person who signs in, a client with a secret or key, or an employee of a
+ * company. A secret goes to one issuer only: the scenario does not say which, so the server at `url` is believed.
+ */
+export async function authFor(scenario: string, context: Context, url: string): Promise<OAuth> {
+  const issuer = context.client_secret === undefined ? undefined : await issuerOf(url)
+  return oauth(
+    optionsFor(scenario, { ...context, issuer } as { readonly [field: string]: string | undefined }),
+  )
+}
+
+async function issuerOf(url: string): Promise<string> {
+  const { origin, pathname } = new URL(url)
+  for (const path of [pathname, '']) {
+    const response = await fetch(`${origin}/.well-known/oauth-protected-resource${path}`)
+    const { authorization_servers: [first] = [] } = response.ok ? ((await response.json()) as Metadata) : {}
+    if (first !== undefined) return first
+  }
+  throw new Error(`${url} names no authorization server`)
+}
+
+interface Metadata {
+  readonly authorization_servers?: readonly string[]
 }
 
 function optionsFor(
@@ -17,8 +37,9 @@ function optionsFor(
     client_secret: secret,
     private_key_pem: privateKey,
     signing_algorithm,
+    issuer = '',
   } = context
-  const known = id === '' ? {} : { client: { id, ...(secret !== undefined && { secret }) } }
+  const known = id === '' ? {} : { client: { id, ...(secret !== undefined && { secret, issuer }) } }
   if (scenario.startsWith('auth/client-credentials-jwt') && privateKey !== undefined)
     return {
       grant: 'client_credentials',

@@ -41,7 +41,7 @@ try {
 }
 
 async function useServer(url: string): Promise<void> {
-  await using auth = authFor(scenario, context)
+  await using auth = await authFor(scenario, context, url)
   const transport = http(url, { auth })
   const roots = [{ uri: 'file:///srv/conformance', name: 'conformance' }]
   await withClient(

@@ -36,8 +36,10 @@ export function identityOf(stage: Stage, client: ClientPlan, program: Program): 
   // what is got for a program and for a person are not the same
   const storage = vault === true ? stage.vaults.of(`${principal} ${grant}`).storageOf(program) : undefined
   const common = { ...(storage !== undefined && { storage }), requestTimeout: 5_000, signInTimeout }
+  const [login] = stage.plan.issuers
+  const issuer = `http://${login?.address}:${login?.port}`
   if (grant === 'client_credentials')
-    return oauth({ ...common, grant, client: { id: principal, secret: secretOf(principal) } })
+    return oauth({ ...common, grant, client: { id: principal, secret: secretOf(principal), issuer } })
   return oauth({ ...common, signIn: personOf(stage, principal, program) })
 }
 

@@ -197,9 +197,8 @@ test('credentials stay with their issuer; a new issuer means a new registration'
 test('a client registered beforehand stays with its issuer', async (t) => {
   const { issuer, server } = await setup(t)
   const second = await startOAuthServer(t)
-  const { client } = connect(t, server, { client: { id: 'me', secret: 'canary-secret' } })
+  const { client } = connect(t, server, { client: { id: 'me' } })
   await client.callTool('x')
-  assert.is(issuer.of('/token')[0]?.authorization, `Basic ${btoa('me:canary-secret')}`)
   server.issuer = second.issuer
   issuer.good.clear()
   const error = await rejection(client.callTool('x'))
@@ -338,9 +337,43 @@ test('without a way to ask the user, the error says what to configure', async (t
   assert.match(error.message, /somebody has to sign in .* option signIn/)
 })
 
+test('a secret goes to its own issuer only, also of a server used for the first time', async (t) => {
+  const { issuer, server } = await setup(t)
+  const hostile = await startOAuthServer(t)
+  const other = await startGuarded(t, hostile)
+  const own = { id: 'me', secret: 'canary-secret', issuer: issuer.issuer }
+  const auth = oauth({ client: own, grant: 'client_credentials' })
+  t.after(() => auth.close())
+  const call = (url: string) => {
+    const { client } = watch(t, { transport: http(url, { auth, stream: false }) })
+    return client.callTool('x')
+  }
+  const refused = await rejection(call(other.url))
+  assert.match(refused.message, /client me belongs to/)
+  assert.is((await call(server.url)).text, 'in')
+  assert.match((await rejection(call(other.url))).message, /client me belongs to/)
+  assert.equal([hostile.of('/token').length, issuer.of('/token').length], [0, 1])
+})
+
+test('what an authorization server repeats of a secret or code stands in no error', async (t) => {
+  const { issuer, server } = await setup(t)
+  const own = { id: 'me', secret: 'canary-secret', issuer: issuer.issuer }
+  const { client } = connect(t, server, { client: own })
+  const sent: string[] = []
+  issuer.instead = (form) => {
+    sent.push(...[form.code, form.code_verifier, btoa('me:canary-secret')].map(String))
+    return { status: 400, body: { error: 'invalid_grant', error_description: sent.join(' and ') } }
+  }
+  const { message } = await rejection(client.callTool('x'))
+  assert.match(message, /invalid_grant: \.{3} and \.{3} and \.{3}/)
+  assert.is(sent.length, 3)
+  for (const one of sent) assert.not.ok(message.includes(one), one)
+})
+
 test('errors, states and inspections contain no secret', async (t) => {
   const { issuer, server } = await setup(t)
-  const { client } = connect(t, server, { client: { id: 'me', secret: 'canary-secret' } })
+  const own = { id: 'me', secret: 'canary-secret', issuer: issuer.issuer }
+  const { client } = connect(t, server, { client: own })
   await client.callTool('x')
   const secrets = [...issuer.good.keys(), 'canary-secret', 'refresh-', 'access-']
   issuer.good.clear()

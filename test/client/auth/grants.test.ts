@@ -15,8 +15,12 @@ import { quickSignIn, startGuarded, startOAuthServer } from './_oauth.js'
 
 const test = suite('grants of the OAuth client', { timeout: 15_000 })
 
-async function start(t: TestContext, options: OAuthOptions) {
+/** The issuer `mine` of a client is the one that the server names. */
+async function start(t: TestContext, given: OAuthOptions) {
   const issuer = await startOAuthServer(t)
+  const { client } = given
+  const options =
+    client?.issuer === 'mine' ? { ...given, client: { ...client, issuer: issuer.issuer } } : given
   const server = await startGuarded(t, issuer)
   const auth = oauth(options)
   t.after(() => auth.close())
@@ -30,7 +34,7 @@ async function start(t: TestContext, options: OAuthOptions) {
 test('client_credentials with a secret needs no user and renews a refused token', async (t) => {
   const { issuer, server, call } = await start(t, {
     grant: 'client_credentials',
-    client: { id: 'me', secret: 's' },
+    client: { id: 'me', secret: 's', issuer: 'mine' },
   })
   server.metadata = { scopes_supported: ['read'] }
   assert.is(await call(), 'in')
@@ -72,7 +76,7 @@ test('enterprise: the ID token is exchanged at the IdP, the assertion at the ser
     },
   })
   const { issuer, server, call } = await start(t, {
-    client: { id: 'me', secret: 's' },
+    client: { id: 'me', secret: 's', issuer: 'mine' },
     enterprise: { idToken: async () => 'id-token', tokenEndpoint: `${idp.issuer}/token`, clientId: 'at-idp' },
   })
   assert.is(await call(), 'in')
@@ -140,6 +144,7 @@ test('unusable options are refused before any request, without showing secrets',
       /client: expected a secret or a privateKey/,
     ],
     [{ client: { id: 'me', secret: 7 } }, /client\.secret/],
+    [{ client: { id: 'me', secret: 'canary' } }, /client\.issuer: expected the issuer where/],
     [
       { clientMetadataUrl: 'http://a.example/client' },
       /clientMetadataUrl: expected an https address with a path/,

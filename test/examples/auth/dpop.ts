@@ -15,7 +15,8 @@ await using _server = await startServer(defineServer({ name: 'files', version: '
 })
 
 const storage = memoryAuthStorage()
-const credentials = { grant: 'client_credentials', client: { id: 'agent', secret: 's' } } as const
+const own = { id: 'agent', secret: 's', issuer: login.issuer } // its secret goes to nobody else
+const credentials = { grant: 'client_credentials', client: own } as const
 await using auth = oauth({ ...credentials, dpop: true, storage })
 await using client = startClient({ transport: http(resource, { auth }) })
 console.log((await client.callTool('whoami')).text)

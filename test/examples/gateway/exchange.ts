@@ -56,7 +56,10 @@ async function tokenFor({ subject }: Principal): Promise<string> {
   return token
 }
 
-const own = oauth({ client: { id: 'gateway', secret: 's' }, grant: 'client_credentials' })
+const own = oauth({
+  client: { id: 'gateway', secret: 's', issuer: login.issuer },
+  grant: 'client_credentials',
+})
 const team = gateway({
   mail: {
     per: 'principal',
@@ -71,7 +74,7 @@ const team = gateway({
 await using _team = await startServer(team, { transport: listen(teamAt, came), logger: false })
 
 for (const id of ['ada', 'bob']) {
-  await using auth = oauth({ client: { id, secret: 's' }, grant: 'client_credentials' })
+  await using auth = oauth({ client: { id, secret: 's', issuer: login.issuer }, grant: 'client_credentials' })
   await using client = startClient({ transport: http(String(teamAt), { auth }) })
   console.log((await client.callTool('mail__whoami')).text)
 }

@@ -33,7 +33,7 @@ for (const [kind, { serve, connect, path }] of Object.entries(kinds))
       const provider = oauth({
         dpop: true,
         grant: 'client_credentials',
-        client: { id: 'agent', secret: 's' },
+        client: { id: 'agent', secret: 's', issuer: login.issuer },
       })
       t.after(() => provider.close())
       const url = kind === 'websocket' ? resource.replace('http', 'ws') : resource
@@ -44,7 +44,10 @@ for (const [kind, { serve, connect, path }] of Object.entries(kinds))
           for (const { text } of await Promise.all(calls)) assert.is(text, 'agent')
         })
       // who does not ask for a bound token is told that it is wanted
-      const plain = oauth({ grant: 'client_credentials', client: { id: 'agent', secret: 's' } })
+      const plain = oauth({
+        grant: 'client_credentials',
+        client: { id: 'agent', secret: 's', issuer: login.issuer },
+      })
       t.after(() => plain.close())
       const error = await withClient(
         { transport: connect(url, { auth: plain }), logger: false },
