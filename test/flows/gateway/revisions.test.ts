@@ -158,7 +158,12 @@ for (const up of revisions)
       client.onNotification('notifications/resources/updated', ({ uri }) => changed.add(uri))
       await client.subscribe('note://one')
       await upstream.server.addTool(defineTool({ name: 'late', run: () => 'late' }))
-      await changed.next((what) => what === 'tools')
+      // a stream that begins anew tells of changes before this one, too
+      let names: string[] = []
+      while (!names.includes('up__late')) {
+        await changed.next((what) => what === 'tools')
+        names = (await client.listTools()).tools.map(({ name }) => name)
+      }
       assert.is((await client.callTool('up__late')).text, 'late')
       // the subscription goes on to the server after its answer
       let isTold = false

@@ -6,6 +6,7 @@ import type { TestContext, TestOptions } from '../../support/suite.js'
 import { RawClient, type Wire } from '../_client.js'
 import { count, echo } from '../_servers.js'
 import { everything, form } from '../context/_asking.js'
+import { eventually } from './_servers.js'
 
 /** A node under test: a whole server, on a port of its own. */
 export interface SuiteNode {
@@ -167,9 +168,10 @@ export function clusterSuite(
       const { method } = (await Promise.race([...told, ...ended])) as Wire
       match(method ?? '', /^notifications\/(tools|resources|prompts)\/(list_changed|updated)$/)
       is(await third.text('count'), '1')
-      const running = await Promise.all(nodes.map(({ server }) => server.sessions().catch(() => [])))
-      const { readers } = running.flat().find(({ id }) => id === first.sessionId) as { readers: number }
-      is(readers, 2)
+      await eventually(async () => {
+        const running = await Promise.all(nodes.map(({ server }) => server.sessions().catch(() => [])))
+        return running.flat().find(({ id }) => id === first.sessionId)?.readers === 2
+      })
       // and they end with the session
       await third.send('DELETE', undefined, third.headers())
       await Promise.all(ended)
