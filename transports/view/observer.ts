@@ -1,4 +1,5 @@
 import type { Server, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import { type EventLoopUtilization, performance } from 'node:perf_hooks'
 import { handled } from '../../runtime/base/promise.js'
 import { defineActor } from '../../runtime/process/behaviour.js'
@@ -37,6 +38,7 @@ const mostQueued = 1_048_576
 /** Of one trace: milliseconds, and messages that are told between two looks. */
 const traceTime = 30_000
 const tracedAtOnce = 50
+const maxConnections = 16
 
 interface Viewer {
   readonly response: ServerResponse
@@ -241,9 +243,30 @@ function serverOf(handler: Handler, ctx: ActorContext): Server {
   const report = ctx.bind((error: unknown) => {
     throw error
   })
-  const server = createServer({ requestTimeout: 10_000 }, contained(handler, report)).unref()
-  server.maxConnections = 16
+  const times = { headersTimeout: 5_000, requestTimeout: 10_000, connectionsCheckingInterval: 1_000 }
+  const server = createServer(times, contained(handler, report)).unref()
   server.on('connection', (socket) => socket.unref())
+  keepFew(server)
   ctx.own(() => void server.close().closeAllConnections())
   return server
+}
+
+/** Beyond `maxConnections` the oldest without a request ends: strangers who say nothing keep nobody out. */
+function keepFew(server: Server): void {
+  const open = new Set<Socket>()
+  const quiet = new Set<Socket>()
+  server.on('connection', (socket: Socket) => {
+    open.add(socket)
+    quiet.add(socket)
+    socket.once('close', () => {
+      open.delete(socket)
+      quiet.delete(socket)
+    })
+    const [oldest] = quiet
+    if (open.size > maxConnections) oldest?.destroy()
+  })
+  server.on('request', ({ socket }, response) => {
+    quiet.delete(socket)
+    response.once('close', () => socket.destroyed || quiet.add(socket))
+  })
 }

@@ -272,6 +272,23 @@ test('a request with a malformed target fails alone', async (t) => {
   assert.is(page.status, 200)
 })
 
+test('strangers with half a request keep nobody out', async (t) => {
+  const { url } = await open(t, { port: 0, local: false })
+  const { port } = new URL(url ?? '')
+  const strangers = await Promise.all(
+    Array.from({ length: 40 }, async () => {
+      const socket = connect(Number(port), '127.0.0.1').on('error', () => {})
+      t.after(() => socket.destroy())
+      await once(socket, 'connect')
+      socket.write('GET / HT')
+      return socket
+    }),
+  )
+  const answer = await fetch(url ?? '', { redirect: 'manual', headers: { connection: 'close' } })
+  assert.is(answer.status, 303)
+  assert.ok(strangers.filter(({ destroyed }) => !destroyed).length <= 16)
+})
+
 test('the secret redirects to a page of the view, never to another host', async (t) => {
   const { url = '' } = await open(t, { port: 0, local: false })
   const { origin, search } = new URL(url)
