@@ -85,6 +85,16 @@ const node = defineActor({
         .finally(() => reply.resolve(undefined))
       return reply
     },
+    /** Begins to stop: resolves when its connections are over. Its sessions go on, for those of the others. */
+    drain({ cluster, supervisor }, _nothing: undefined, ctx) {
+      const reply = ctx.defer<void>()
+      void cluster.hold().then(() => reply.resolve(undefined))
+      // whoever waits for the reply is told when this node ends
+      supervisorAt(supervisor)
+        .stop()
+        .catch(() => {})
+      return reply
+    },
     /** The others send nothing any more: resolves when all that they have sent is answered. */
     settled({ cluster }, _nothing: undefined, ctx) {
       const reply = ctx.defer<void>()
@@ -126,7 +136,8 @@ const node = defineActor({
       if (from === supervisor) ctx.stop(reason)
     },
   },
-  async terminate({ supervisor }) {
+  async terminate({ cluster, supervisor }) {
+    cluster.letGo()
     if (supervisor.alive) await supervisorAt(supervisor).stop()
   },
 })

@@ -376,13 +376,14 @@ function openPort(holdings: Holdings, ctx: ActorContext): { port: ServerPort; cl
   const missed = (sessionId: string): void => sessions.missed(sessionId)
   const port = clusterPort({ ...local, retire, hear, lost, missed }, cluster, ctx.world)
   const unlisten = cluster.listen(port)
-  const handedOver = (): Promise<void> => {
+  const handedOver = async (): Promise<void> => {
+    if (engine === undefined) return cluster.drained?.()
     unlisten()
-    return port.settled()
+    await port.settled()
   }
   return {
-    // the processes of one program have been told to hand over before, one by one
-    port: engine === undefined ? { ...port, handOver: undefined } : { ...port, handedOver },
+    // the processes of one program are told to hand over one by one; when all of them stop, nobody takes over
+    port: { ...port, handedOver, ...(engine === undefined && { handOver: undefined }) },
     close: () => {
       unlisten()
       port.abandon()

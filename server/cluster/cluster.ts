@@ -46,6 +46,11 @@ export interface Cluster {
   publish(news: News): void
   /** This node is about to end: it claims nothing any more, unless it is the only one. */
   retire(): void
+  /**
+   * The connections of this node, which stops, are over. Resolves when no other node waits for its sessions any
+   * more; absent where they have been handed over before.
+   */
+  drained?(): Promise<void>
   /** Makes `inbox` the one that hears of the others, until the returned function is called. */
   listen(inbox: Inbox): () => void
 }

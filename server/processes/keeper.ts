@@ -16,8 +16,10 @@ import type { NodeRef } from './node-ref.js'
 export interface KeeperInput {
   /** How many processes serve. */
   readonly count: number
-  /** Milliseconds that a process has for requests in flight when it is replaced. */
+  /** Milliseconds that a process has for requests in flight when it is replaced, or the server stops. */
   readonly drainTimeout: number
+  /** Milliseconds of these in which a server that stops still takes connections. */
+  readonly drainDelay: number
   /** The name of the process with this number: each number is used once. */
   nameOf(number: number): string
   spec(name: string): ChildSpec
@@ -112,8 +114,11 @@ export const keeperActor = defineActor({
     },
     timer: (keeper, _payload, ctx) => void replace(keeper, ctx),
   },
-  terminate({ door, endStarting, stopping }) {
-    if (stopping()) door.cast('close')
+  async terminate(keeper, _reason, ctx) {
+    const { endStarting, stopping } = keeper
+    endStarting()
+    if (!stopping()) return
+    await drainAll(keeper, ctx)
     endStarting()
   },
 })
@@ -135,6 +140,7 @@ async function startNode(keeper: Keeper, ctx: ActorContext): Promise<void> {
   keeper.starting += 1
   try {
     const name = keeper.nameOf(await keeper.hub.call('number'))
+    if (keeper.stopping()) throw new RuntimeError('NOPROC', 'the server stops')
     const started = await keeper.supervisor.startChild(keeper.spec(name)).catch((error: unknown) => {
       keeper.hub.cast('forget', name)
       report(keeper, name, error, ctx)
@@ -216,6 +222,27 @@ async function replaceAll(keeper: Keeper, ctx: ActorContext): Promise<void> {
     if (isShort(keeper)) await startNode(keeper, ctx)
     else await pause(lookAgain, ctx.clock, ctx.signal)
   }
+}
+
+/**
+ * While all of them still pass on what comes and goes: a call may work in another process than that of its
+ * connection.
+ */
+async function drainAll(keeper: Keeper, ctx: ActorContext): Promise<void> {
+  const { door, hub, drainDelay } = keeper
+  // also those that are being replaced
+  const nodes = (await hub.call('nodes').catch(() => [])).map(({ ref }) => ref)
+  if (drainDelay === 0) {
+    door.cast('close')
+    // a connection that is on its way to one is answered there
+    const timeout = settleTime
+    await Promise.allSettled(nodes.map((ref) => door.call('withdraw', ref, { timeout })))
+  }
+  const timeout = keeper.drainTimeout + settleTime
+  const drained = Promise.allSettled(nodes.map((ref) => ref.call('drain', undefined, { timeout })))
+  await Promise.race([drained, pause(drainDelay, ctx.clock)])
+  door.cast('close')
+  await drained
 }
 
 function isShort({ nodes, starting, count }: Keeper): boolean {

@@ -20,6 +20,8 @@ export class NodeCluster implements Cluster {
   /** Nodes that have ended, while the hub may still be about to give back what was asked of them. */
   readonly #ended = new Set<string>()
   #inbox: Inbox | undefined
+  /** While all nodes stop: the end of this one's connections is told, and waits for that of the others'. */
+  #held: { readonly isOver: Turn; readonly isFree: Turn } | undefined
 
   constructor(node: string, hub: HubRef, streams?: KeptStreams) {
     this.node = node
@@ -85,12 +87,40 @@ export class NodeCluster implements Cluster {
   /** The hub was told by the one who had the idea. */
   retire(): void {}
 
+  /** This node is to wait for the others once its connections are over, until `letGo`: resolves then. */
+  hold(): Promise<void> {
+    this.#held ??= { isOver: newTurn(), isFree: newTurn() }
+    return this.#held.isOver.promise
+  }
+
+  letGo(): void {
+    this.#held?.isFree.come()
+  }
+
+  async drained(): Promise<void> {
+    this.#held?.isOver.come()
+    await this.#held?.isFree.promise
+  }
+
   listen(inbox: Inbox): () => void {
     this.#inbox = inbox
     return () => {
       if (this.#inbox === inbox) this.#inbox = undefined
     }
   }
+}
+
+interface Turn {
+  readonly promise: Promise<void>
+  come(): void
+}
+
+function newTurn(): Turn {
+  let come = (): void => {}
+  const promise = new Promise<void>((resolve) => {
+    come = resolve
+  })
+  return { promise, come: () => come() }
 }
 
 /** Without its claims, which may be of any kind. */

@@ -29,6 +29,8 @@ export interface NodeCalls {
   [name: string]: (state: never, input: never, ctx: never) => unknown
   /** Lets go of sessions and connections, for at most so many ms. */
   retire: (state: never, timeout: number, ctx: never) => Deferred<void>
+  /** Stops what it serves to clients; what the others ask is served until it is stopped. */
+  drain: (state: never, nothing: undefined, ctx: never) => Deferred<void>
   settled: (state: never, nothing: undefined, ctx: never) => Deferred<void>
   sessions: (state: never, nothing: undefined, ctx: never) => Promise<SessionInfo[]>
 }

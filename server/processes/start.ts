@@ -71,13 +71,14 @@ function keeperSpec(
   const hub = known(registry, names.hub) as HubRef
   const door = known(registry, names.door) as DoorRef
   const streams = settings.sharing.keepStreams !== undefined
-  const { url = '', host = '', port = 0 } = place.address ?? {}
+  const { url = '', host = '', port = 0, drainDelay = 0 } = place.address ?? {}
   const common = { module, hub, door, transport, address: { url, host, port }, options: server, streams }
   return childSpec(
     keeperActor,
     {
       count,
       drainTimeout,
+      drainDelay: Math.min(drainDelay, drainTimeout),
       stopping: () => (processOf(self) as Actor).phase === 'stopping',
       supervisor: known(registry, names.nodes),
       hub,
@@ -90,8 +91,8 @@ function keeperSpec(
             registry.whereis(known)?.kill()
       },
     },
-    // each process has its own time to start
-    { name: names.keeper, startTimeout: Number.POSITIVE_INFINITY },
+    // each process has its own time to start, and to end what is in flight
+    { name: names.keeper, startTimeout: Number.POSITIVE_INFINITY, shutdown: 'infinity' },
   )
 }
 

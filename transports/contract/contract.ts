@@ -204,7 +204,10 @@ export interface ServerPort {
    * requests still come. Resolves when nobody waits for anything here any more, or soon after `signal`.
    */
   readonly handOver?: ((signal: AbortSignal) => Promise<void>) | undefined
-  /** Takes nothing more from the others, which go elsewhere with it. Resolves when what was taken is answered. */
+  /**
+   * No connection is left. Takes nothing more from the others, which go elsewhere with it, or stop as well:
+   * resolves when what was taken is answered.
+   */
   readonly handedOver?: (() => Promise<void>) | undefined
 }
 

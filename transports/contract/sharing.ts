@@ -41,6 +41,8 @@ export interface Address {
 
 /** An address that is taken until the scope ends. */
 export interface SharedAddress extends Address {
+  /** Milliseconds for which connections are taken after the processes have said that they end. */
+  readonly drainDelay: number
   /** Takes no new connections. */
   stopListening(): void
 }

@@ -54,6 +54,7 @@ export async function listenForAll(
     host,
     port,
     url,
+    drainDelay: settings.drainDelay,
     stopListening: () => void (server.listening && server.close()),
   })
 }
