@@ -81,7 +81,7 @@ for (const [what, result, expected] of [
   ['no capabilities', { ...greeting, capabilities: undefined }, /capabilities/],
   ['instructions that are a number', { ...greeting, instructions: 7 }, /instructions/],
 ] as const) {
-  test(`initialize with ${what} ends that connection with a reason`, async (t) => {
+  test(`initialize with ${what} ends the connection`, async (t) => {
     const { transport } = liar(() => {}, { result })
     const { states } = watch(t, { transport, handshakeTimeout: 60_000 })
     const lost = await states.next(({ phase, attempt }) => phase === 'disconnected' && attempt === 2)
@@ -149,7 +149,7 @@ for (const [what, outputSchema] of [
   ['that refers to the outside', { $ref: 'https://127.0.0.1:1/schema.json' }],
   ['with a pattern that never ends', { properties: { t: { pattern: '^(a+)+$' } } }],
 ] as const) {
-  test(`an output schema ${what} fails that call at most, and soon`, async (t) => {
+  test(`an output schema ${what} fails that call, soon`, async (t) => {
     const { transport } = liar(({ id, method }, tell) => {
       const tools = [
         { name: 'it', inputSchema: { type: 'object' }, outputSchema: { type: 'object', ...outputSchema } },

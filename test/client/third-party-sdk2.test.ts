@@ -99,7 +99,7 @@ for (const [era, way] of [
   ['auto', 'stateless'],
   ['handshake', 'modern'],
 ] as const)
-  test(`http without sessions, ${era}, ${way}: a restart fails only the call in flight`, async (t) => {
+  test(`http without sessions, ${era}, ${way}: a restart fails one call`, async (t) => {
     const peer = await startPeer(t, { args: [program, way] })
     const transport = http(`${peer.origin}/mcp`)
     const { client } = watch(t, { transport, era, backoff: { base: 20, cap: 100 } })

@@ -124,7 +124,7 @@ const testRuns: Readonly<
 }
 
 for (const [name, { body, code, out }] of Object.entries(testRuns))
-  test(`node --test, ${name}: exit code ${code}, and the run ends by itself`, async (t) => {
+  test(`node --test, ${name}: exit code ${code}`, async (t) => {
     const file = writeFiles(t, { 'client.test.mjs': runner(body) })['client.test.mjs']
     const end = await runNode(t, ['--test', file])
     assert.is(end.code, code, `${end.stdout}\n${end.stderr}`)
@@ -144,7 +144,7 @@ const imports: Readonly<
 }
 
 for (const [name, { first = '', main, code }] of Object.entries(imports))
-  test(`node --import of a module that starts a client, and ${name}: exit code ${code}`, async (t) => {
+  test(`node --import starts a client, ${name}: exit code ${code}`, async (t) => {
     const files = writeFiles(t, { 'first.mjs': globalClient + first, 'main.mjs': main })
     const end = await runNode(t, ['--import', pathToFileURL(files['first.mjs']).href, files['main.mjs']])
     assert.is(end.code, code, `${end.stdout}\n${end.stderr}`)

@@ -41,7 +41,7 @@ for (const [how, stored, sealed] of [
   ['with sealed ids and the file store', true, true],
   ['with sealed ids alone', false, true],
 ] as const) {
-  test(`killed under load and started again ${how}, every client goes on in its session`, async (t) => {
+  test(`restarted under load ${how}, every session continues`, async (t) => {
     const args = [stored ? makeFolder(t) : '', sealed ? key : '']
     let server = await startProgram(t, ['0', ...args])
     const url = `http://127.0.0.1:${server.port}/mcp`

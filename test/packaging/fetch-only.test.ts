@@ -91,7 +91,7 @@ console.log('stopped')
 const said = '200 true\n202\ntrue\ntrue\ntrue true\n200 text/event-stream\nstopped\n'
 
 for (const door of ['caduceus', 'caduceus/server and caduceus/transports'])
-  test(`it runs by ${door} without sockets, processes, threads, ws and undici`, async (t) => {
+  test(`it runs by ${door} with fetch only`, async (t) => {
     const packed = await packOnce(t.signal)
     writeConsumerFile(packed, 'platform.mjs', platform)
     writeConsumerFile(

@@ -80,7 +80,7 @@ const steps: readonly [Pinned, string, Message | Batch, Pinning['route'], Pinned
 for (const [before, what, message, route, after, code] of steps) {
   const end =
     route === 'refuse' ? `refused${code === undefined ? '' : ` with ${code}`}` : `for the ${route} era`
-  test(`on a pipe pinned to ${before}, ${what} is ${end}, and ${after} holds`, () => {
+  test(`pinned to ${before}: ${what} is ${end}, then ${after}`, () => {
     const pinning = pin(before, message)
     assert.is(pinning.route, route)
     assert.is(pinning.pinned, after)

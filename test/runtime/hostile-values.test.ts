@@ -79,7 +79,7 @@ async function startTwo(t: { after(undo: () => unknown): void }) {
 }
 
 for (const [what, make] of Object.entries(hostile)) {
-  test(`${what} thrown by an actor crashes that actor only`, async (t) => {
+  test(`${what}: crashes only the actor that throws it`, async (t) => {
     const { a, b } = await startTwo(t)
     const error = await a.call('throwIt', make()).catch((error) => error)
     assert.is(error.code, 'EXITED')
@@ -87,7 +87,7 @@ for (const [what, make] of Object.entries(hostile)) {
     assert.is(await a.call('ping'), 'pong')
   })
 
-  test(`${what} thrown by a timer crashes its owner only`, async (t) => {
+  test(`${what}: crashes only the owner of the timer`, async (t) => {
     t.expectStray(1)
     const { a, b } = await startTwo(t)
     const ended = new Promise((resolve) => a.current?.onExit(resolve))
@@ -97,7 +97,7 @@ for (const [what, make] of Object.entries(hostile)) {
     assert.is(await a.call('ping'), 'pong')
   })
 
-  test(`${what} thrown by a start function is a typed error of the caller`, async (t) => {
+  test(`${what}: a start that throws it rejects typed`, async (t) => {
     const { tree, b } = await startTwo(t)
     const start = (): never => {
       throw make()
@@ -108,7 +108,7 @@ for (const [what, make] of Object.entries(hostile)) {
     assert.is(await b.call('ping'), 'pong')
   })
 
-  test(`${what} thrown by a subscriber is a warning of Node`, async (t) => {
+  test(`${what}: from a subscriber it is a warning`, async (t) => {
     t.expectStray(1)
     const warned = new Promise<Error>((resolve) => process.once('warning', resolve))
     const undo = subscribe('crash', () => {
@@ -121,7 +121,7 @@ for (const [what, make] of Object.entries(hostile)) {
     assert.is(await b.call('ping'), 'pong')
   })
 
-  test(`${what} can be printed and is no error of ours`, () => {
+  test(`${what}: can be printed and is no error of ours`, () => {
     for (const say of [messageOf, show, stackOf]) assert.type(say(make()), 'string')
     assert.type(isError(make()), 'boolean')
     assert.not(make() instanceof RuntimeError)

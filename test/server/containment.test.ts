@@ -51,7 +51,7 @@ const crashes = {
 }
 
 for (const [how, run] of Object.entries(crashes)) {
-  test(`a tool that ${how} fails its call with isError and a report number, no other`, async (t) => {
+  test(`a tool that ${how} fails only its call, with a report number`, async (t) => {
     if (/leaves|timer|nextTick|listener/.test(how)) t.expectStray(1)
     const { logger, reports } = reportLog()
     const server = await startTestServer(t, [count, defineTool({ name: 'crash', run })], { logger })

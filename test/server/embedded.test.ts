@@ -57,7 +57,7 @@ async function probe(port = 0): Promise<{ port: number; free(): Promise<void> }>
 }
 
 for (const fixed of [false, true])
-  test(`a killed server with ${fixed ? 'a port of its own' : 'port 0'} restarts in place with its sessions`, async (t) => {
+  test(`a killed server with ${fixed ? 'a port of its own' : 'port 0'} restarts in place`, async (t) => {
     const some = await probe()
     await some.free()
     const { server } = await embed(t, { port: fixed ? some.port : 0, store: createMemoryStore() })

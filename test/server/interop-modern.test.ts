@@ -17,7 +17,7 @@ for (const mode of modes) {
   for (const kind of ['HTTP', 'standard input']) {
     const how = `over ${kind} (${JSON.stringify(mode)})`
 
-    test(`the official client discovers the server and uses it, ${how}`, async (t) => {
+    test(`the official client discovers and calls, ${how}`, async (t) => {
       const { client } = await connect(t, kind, mode)
       assert.equal(client.getServerVersion(), { name: 'interop', version: '1.2.3' })
       assert.is(client.getInstructions(), 'Be kind.')
@@ -68,7 +68,7 @@ for (const mode of modes) {
       assert.is(await textOf(client, 'aborted'), 'aborted')
     })
 
-    test(`the official client hears of changes on two streams until it closes them, ${how}`, async (t) => {
+    test(`changes arrive on two streams until they are closed, ${how}`, async (t) => {
       const { client } = await connect(t, kind, mode)
       const news = heard<string>()
       client.setNotificationHandler('notifications/tools/list_changed', () => news.add('tools'))

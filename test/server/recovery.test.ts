@@ -49,7 +49,7 @@ async function killAndWait(server: Server, name: string): Promise<void> {
 
 for (const part of parts) {
   for (const [how, end] of Object.entries(ends)) {
-    test(`sessions go on with their counters on the same port after test/${part} ${how}`, async (t) => {
+    test(`sessions continue on the same port after test/${part} ${how}`, async (t) => {
       const server = await startTestServer(t, [count])
       const { port } = server
       const clients = await Promise.all(

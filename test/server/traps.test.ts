@@ -58,12 +58,12 @@ forEach(21, 'ids 0 and "" are ids, null and 1.5 are none', revisions, async (cli
   }
 })
 
-forEach(22, 'an answer with the id as a string is no answer to the number', revisions, async (client) => {
+forEach(22, 'an answer with a string id does not match the number', revisions, async (client) => {
   const { status } = await client.post({ jsonrpc: '2.0', id: '1', result: {} })
   assert.is(status, 202)
 })
 
-forEach(23, 'an unknown notification is taken and not answered', revisions, async (client) => {
+forEach(23, 'an unknown notification is accepted and not answered', revisions, async (client) => {
   const { status, body } = await client.tell('notifications/unheard_of', { a: 1 })
   assert.equal([status, body], [202, ''])
 })
@@ -85,7 +85,7 @@ forEach(26, 'an array is refused, even with one element', ['2025-06-18', '2025-1
   assert.is((await client.post([{ jsonrpc: '2.0', id: 1, method: 'ping' }])).status, 400)
 })
 
-forEach(28, 'what is not in flight cannot be cancelled, and nobody is told', revisions, async (client) => {
+forEach(28, 'cancelling an unknown request is ignored', revisions, async (client) => {
   for (const params of [{ requestId: 99 }, { requestId: null }, {}]) {
     const { status, body } = await client.tell('notifications/cancelled', params)
     assert.equal([status, body], [202, ''])
@@ -110,16 +110,11 @@ forEach(31, 'progress only grows, and the token may be 0 (trap 32)', revisions, 
   )
 })
 
-forEach(
-  34,
-  'a cursor of somebody else is refused, the empty one included (trap 33)',
-  revisions,
-  async (client) => {
-    for (const method of ['tools/list', 'resources/list', 'resources/templates/list', 'prompts/list'])
-      for (const cursor of ['garbage', '', btoa('offset:99')])
-        assert.is((await client.ask(method, { cursor })).error?.code, -32602, `${method} ${cursor}`)
-  },
-)
+forEach(34, 'a foreign or empty cursor is refused (trap 33)', revisions, async (client) => {
+  for (const method of ['tools/list', 'resources/list', 'resources/templates/list', 'prompts/list'])
+    for (const cursor of ['garbage', '', btoa('offset:99')])
+      assert.is((await client.ask(method, { cursor })).error?.code, -32602, `${method} ${cursor}`)
+})
 
 forEach(35, 'unknown fields and capabilities change nothing', revisions, async (client) => {
   const { result } = await client.ask('tools/call', {
@@ -147,28 +142,23 @@ forEach(37, 'a session that ended is 404 for every method', revisions, async (cl
   assert.is((await client.send('DELETE', undefined, client.headers())).status, 404)
 })
 
-forEach(
-  39,
-  'a question goes over the stream of its call, not over the GET stream',
-  revisions,
-  async (client) => {
-    const listening = await client.listen()
-    const stream = await client.stream({
-      jsonrpc: '2.0',
-      id: 1,
-      method: 'tools/call',
-      params: { name: 'several' },
-    })
-    const question = await stream.next()
-    assert.is(question.method, 'sampling/createMessage')
-    const result = { role: 'assistant', content: { type: 'text', text: 'x' }, model: 'm' }
-    await client.post({ jsonrpc: '2.0', id: question.id, result })
-    assert.is((await stream.next()).result?.content?.[0]?.text, 'm')
-    listening.close()
-  },
-)
+forEach(39, 'a question uses the stream of its call, not the GET stream', revisions, async (client) => {
+  const listening = await client.listen()
+  const stream = await client.stream({
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'tools/call',
+    params: { name: 'several' },
+  })
+  const question = await stream.next()
+  assert.is(question.method, 'sampling/createMessage')
+  const result = { role: 'assistant', content: { type: 'text', text: 'x' }, model: 'm' }
+  await client.post({ jsonrpc: '2.0', id: question.id, result })
+  assert.is((await stream.next()).result?.content?.[0]?.text, 'm')
+  listening.close()
+})
 
-forEach(79, 'bad arguments are told to the model', revisions, async (client) => {
+forEach(79, 'bad arguments are an isError result for the model', revisions, async (client) => {
   const { result, error } = await client.call('strict', { n: 'one' })
   assert.equal([result?.isError, error], [true, undefined])
 })
@@ -185,7 +175,7 @@ forEach(84, 'a resource that is missing is -32002, never empty contents', revisi
 
 forEach(
   85,
-  'an empty elicitation capability means a form; older revisions have none',
+  'empty elicitation means forms; older revisions have none',
   revisions,
   async (client, revision) => {
     if (revision < '2025-06-18') return assert.is((await client.call('form')).result?.isError, true)
@@ -225,7 +215,7 @@ forEach(87, 'a list of content is one block each before 2025-11-25', revisions, 
   assert.is((await stream.next()).result?.isError, true)
 })
 
-forEach(92, '150 values are cut to 100, and the rest is announced', revisions, async (client) => {
+forEach(92, '150 values are cut to 100, and hasMore is set', revisions, async (client) => {
   const { result } = await client.ask('completion/complete', {
     ref: { type: 'ref/prompt', name: 'p' },
     argument: { name: 'a', value: '' },

@@ -34,7 +34,7 @@ for (const [name, make] of Object.entries(makers)) {
     ...counts.flatMap((field) => noCounts.map((value) => [field, value] as const)),
   ]
   for (const [field, value] of wrong) {
-    test(`${name}: ${field} of ${inspect(value)} is refused in the caller, by its name`, () => {
+    test(`${name}: ${field} of ${inspect(value)} is refused`, () => {
       refuses(() => make({ [field]: value }), field)
     })
   }

@@ -228,11 +228,11 @@ const factories: {
 
 for (const [name, { make, options }] of Object.entries(factories)) {
   for (const [option, kind] of Object.entries(options)) {
-    test(`${name}: a wrong ${option} is refused in the caller, by its name`, () => {
+    test(`${name}: a wrong ${option} is refused by name`, () => {
       for (const value of kinds[kind].wrong) refuses(() => make({ [option]: value }), option, value)
     })
 
-    test(`${name}: a valid ${option} is accepted, and undefined is the default`, () => {
+    test(`${name}: a valid ${option} is accepted`, () => {
       for (const value of [...kinds[kind].right, undefined])
         if (option !== 'auth' || value === undefined) make({ [option]: value })
     })

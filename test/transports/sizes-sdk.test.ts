@@ -116,7 +116,7 @@ async function reach(t: TestContext, transport: ClientTransport) {
 }
 
 for (const { name, start, refusal } of servers) {
-  test(`a server of ${name}: requests and answers of 5 MiB arrive, several at once`, async (t) => {
+  test(`${name} server: several 5 MiB requests and answers arrive`, async (t) => {
     const client = await reach(t, (await start(t, true))({}))
     const text = 'x'.repeat(fiveMiB)
     const measured = await Promise.all([1, 2, 3].map(() => client.callTool('measure', { text })))

@@ -10,7 +10,7 @@ const fiveMiB = 5 * 1024 * 1024
 const limit = 100_000
 
 for (const way of ways) {
-  test(`${way.name}: requests and answers of 5 MiB arrive, several at once`, async (t) => {
+  test(`${way.name}: several 5 MiB requests and answers arrive`, async (t) => {
     const client = await reach(t, way)
     const text = 'x'.repeat(fiveMiB)
     const measured = [1, 2, 3].map(() => client.callTool('measure', { text }))

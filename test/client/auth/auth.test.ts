@@ -236,7 +236,7 @@ const redirects: Record<string, OAuthServer['redirect']> = {
   'no state': (given) => ({ ...given, state: undefined }),
 }
 for (const [what, redirect] of Object.entries(redirects))
-  test(`a redirect is refused before any token is asked for: ${what}`, async (t) => {
+  test(`a wrong redirect requests no token: ${what}`, async (t) => {
     const { issuer, server } = await setup(t)
     issuer.metadata.authorization_response_iss_parameter_supported = true
     issuer.redirect = (given) => ({ ...redirect(given), error_description: 'canary of a mix-up' })

@@ -36,7 +36,7 @@ for (const [what, refusal] of [
   ],
   ['-32022 without a list', (seen: Seen) => refuse(seen, -32022, 400, {})],
 ] as const) {
-  test(`after a probe refused with ${what}: a handshake, and no probe in the next session`, async (t) => {
+  test(`probe refused with ${what}: a handshake, and no later probe`, async (t) => {
     const { url, seen } = await listen(t, (one) => {
       if (one.message.method === 'server/discover') return refusal(one)
       return polite((other) => json(other, result(other, {})))(one)
@@ -63,7 +63,7 @@ for (const [what, outage] of [
   ['429 with a JSON-RPC error', (seen: Seen) => refuse(seen, -32000, 429)],
   ['a connection that breaks', (seen: Seen) => seen.response.destroy()],
 ] as const) {
-  test(`an outage during the probe (${what}) leaves the era open: it is probed again`, async (t) => {
+  test(`an outage in the probe (${what}) is probed again`, async (t) => {
     let broken = true
     const { url, seen } = await listen(t, (one) => (broken ? outage(one) : stateless()(one)))
     const { client, states } = watch(t, { transport: http(url), era: 'auto', backoff: { base: 50, cap: 50 } })
@@ -165,7 +165,7 @@ for (const [what, refusal] of [
   ['names the newer revision (-32022)', (seen: Seen) => refuse(seen, -32022, 400, { supported: [modern] })],
   ['does not know the method (-32601)', (seen: Seen) => refuse(seen, -32601, 404)],
 ] as const)
-  test(`handshake refused, ${what}: modern by default, and at once next time`, async (t) => {
+  test(`handshake refused, ${what}: modern, and at once later`, async (t) => {
     const { url, seen } = await listen(t, (one) =>
       one.message.method === 'initialize' ? refusal(one) : stateless((call) => tool(call, 'newer'))(one),
     )

@@ -41,7 +41,7 @@ for (const [code, data] of [
   [503, undefined],
   [-32050, { retryable: true }],
 ] as const)
-  test(`an error ${code}${data === undefined ? '' : ' that says so'} to initialize is temporary and retried`, async (t) => {
+  test(`an error ${code}${data === undefined ? '' : ' that says so'} to initialize is retried`, async (t) => {
     const refusal = new McpError(code, 'not yet', { data })
     const agreed = (request: { readonly params?: Record<string, unknown> }): object => ({
       protocolVersion: request.params?.protocolVersion,

@@ -232,7 +232,7 @@ const lies: Readonly<Record<string, Lie & { readonly says: string }>> = {
 }
 
 for (const [what, { says, ...lie }] of Object.entries(lies)) {
-  test(`a skill that breaks its digest is refused by file name: ${what}`, async (t) => {
+  test(`a skill unlike its digest is refused: ${what}`, async (t) => {
     const { client } = await lying(t, lie)
     const [skill] = await all(client.skills())
     const error = await rejection(skill?.load() ?? Promise.resolve())
@@ -267,7 +267,7 @@ const badEntries: Readonly<Record<string, object>> = {
 }
 
 for (const [what, entry] of Object.entries(badEntries)) {
-  test(`a wrong skill entry is reported, not read, and affects no other: ${what}`, async (t) => {
+  test(`a wrong skill entry is reported, not read: ${what}`, async (t) => {
     const { client, reads } = await lying(t, { entry })
     const [bad, good] = await all(client.skills())
     assert.ok(bad?.problem)

@@ -116,7 +116,7 @@ const asked: Readonly<Record<string, readonly [how: (client: Client) => Promise<
 
 for (const era of ['handshake', 'modern'] as const)
   for (const [what, [how, answer]] of Object.entries(asked))
-    test(`${what} (${era}) is answered by the right server among three`, async (t) => {
+    test(`${what} (${era}) is answered by its own server`, async (t) => {
       const { client } = await between(t, { era })
       assert.match(String(await how(client)), new RegExp(`${answer}$`))
     })

@@ -95,7 +95,7 @@ const asksForms = (revision: string): boolean => revision >= '2025-06-18'
 for (const up of revisions)
   for (const down of revisions) {
     const pair = { up, down }
-    test(`server ${up}, client ${down}: lists, calls, reads, prompts, completions, errors`, async (t) => {
+    test(`server ${up}, client ${down}: requests of every kind work`, async (t) => {
       const { definition } = whole()
       const { below, upstream } = await through(t, definition, pair)
       const { client } = below
@@ -125,7 +125,7 @@ for (const up of revisions)
       assert.is(missing.code, down === '2026-07-28' ? -32_602 : -32_002)
     })
 
-    test(`server ${up}, client ${down}: progress, logs, cancellations and changes pass`, async (t) => {
+    test(`server ${up}, client ${down}: every notification passes`, async (t) => {
       const { definition, cancelled } = whole()
       const { below, upstream } = await through(t, definition, pair)
       const { client } = below

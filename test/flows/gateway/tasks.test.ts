@@ -39,7 +39,7 @@ function working() {
 
 for (const up of revisions)
   for (const down of revisions) {
-    test(`a task of a ${down} client waits for a ${up} server, as its own task if it can`, async (t) => {
+    test(`a task of a ${down} client waits for a ${up} server`, async (t) => {
       const { definition, began, cancelled } = working()
       const onElicit = () => ({ action: 'accept' as const, content: {} })
       const { below } = await through(
@@ -68,7 +68,7 @@ for (const up of revisions)
       await cancelled.next()
     })
 
-    test(`a gateway without tasks waits for those of a ${up} server (client ${down})`, async (t) => {
+    test(`without tasks a gateway awaits those of ${up} (client ${down})`, async (t) => {
       const { definition } = working()
       const { below } = await through(t, definition, { up, down })
       const { tools } = await below.client.listTools()

@@ -69,7 +69,7 @@ const requests: readonly [type: string, Method, JsonObject][] = [
 ]
 
 for (const [type, method, params] of requests) {
-  test(`a ${method} request is a ${type} of the official schema: ${Object.keys(params)}`, async () => {
+  test(`${method} is an official ${type}: ${Object.keys(params)}`, async () => {
     const fitted = fitParams(dialect, method, { ...params, _meta: meta } as never)
     await conforms(type, buildRequest(1, method, fitted))
   })
@@ -93,7 +93,7 @@ const results: readonly [type: string, Method, object][] = [
 ]
 
 for (const [type, method, result] of results) {
-  test(`a ${method} result is a ${type} of the official schema, once stamped`, async () => {
+  test(`a stamped result of ${method} is an official ${type}`, async () => {
     const fitted = fitResult(dialect, method, result as never)
     await conforms(type, stampResult(method, fitted, { serverInfo }))
     assert.ok((await issuesOf(type, fitted)).length > 0)
@@ -126,7 +126,7 @@ const told: readonly [type: string, NotificationMethod, object][] = [
 ]
 
 for (const [type, name, params] of told) {
-  test(`${name} is a ${type} of the official schema`, async () => {
+  test(`${name} is an official ${type}`, async () => {
     assert.ok(acceptsNotification(dialect, 'client', name))
     await conforms(type, buildNotification(name, fitNotification(dialect, name, params as never)))
   })

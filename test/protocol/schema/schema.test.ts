@@ -91,7 +91,7 @@ const sentences: readonly [schema: object, value: unknown, issue: string][] = [
 ]
 
 for (const [schema, value, issue] of sentences) {
-  test(`says of ${JSON.stringify(value)} for ${JSON.stringify(schema).slice(0, 60)}:${issue}`, async () => {
+  test(`${JSON.stringify(value)} for ${JSON.stringify(schema).slice(0, 60)}:${issue}`, async () => {
     const issues = await issuesOf(toSchema({ ...schema }), value)
     assert.is(
       `${issues[0]?.path} ${issues[0]?.message}`.replace(/^ /, ' '),

@@ -165,7 +165,7 @@ const refused: readonly [string, Message, RequestHeaders, number][] = [
 ]
 
 for (const [what, message, headers, code] of refused) {
-  test(`${what} is refused with ${code} and status 400`, () => {
+  test(`${what} is refused with ${code} and 400`, () => {
     const error = refusalOf(() => eraOfHttp(message, headers))
     assert.is(error.code, code)
     assert.is(modernStatusOf(error.code, 'ladder'), 400)

@@ -84,7 +84,7 @@ const required: readonly [readonly string[], object][] = [
 ]
 
 for (const [missing, requiredCapabilities] of required) {
-  test(`a client without ${missing} is told with -32021 what it needs (trap 72)`, () => {
+  test(`a client without ${missing} gets -32021 (trap 72)`, () => {
     const error = missingClientCapabilities(missing)
     assert.is(error.code, -32021)
     assert.equal(error.data, { requiredCapabilities })

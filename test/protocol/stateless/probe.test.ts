@@ -71,7 +71,7 @@ const table: readonly [string, ProbeOutcome, onPipe: Name, onHttp: Name][] = [
 ]
 
 for (const [what, outcome, onPipe, onHttp] of table) {
-  test(`${what} means ${onPipe} on a pipe and ${onHttp} over HTTP`, () => {
+  test(`${what}: ${onPipe} on a pipe, ${onHttp} over HTTP`, () => {
     assert.is(judgeProbe(outcome, { over: 'pipe', isSecond: false }).verdict, onPipe)
     assert.is(judgeProbe(outcome, { over: 'http', isSecond: false }).verdict, onHttp)
   })

@@ -26,7 +26,7 @@ const keepable: readonly string[] = [
 
 for (const method of dialect20260728.requests.server) {
   const isKept = keepable.includes(method)
-  test(`a ${method} result is complete and names its maker${isKept ? ', and how long it may be kept' : ''}`, () => {
+  test(`a ${method} result is complete${isKept ? ' and may be kept' : ''}`, () => {
     assert.is(cacheableMethods.has(method), isKept)
     assert.equal(stampResult(method, { a: 1 }, { serverInfo, cache }), {
       a: 1,

@@ -114,7 +114,7 @@ async function web(t: TestContext, options = { fence: true }): Promise<Web> {
 const strayPaths = ['/timer', '/timer-after-data', '/tick', '/rejection', '/async']
 
 for (const path of ['/callback', '/data', '/end', ...strayPaths]) {
-  test(`${path.slice(1)}: the error is a 500 of that exchange, and the connection goes on`, async (t) => {
+  test(`${path.slice(1)}: the exchange gets 500, and the connection goes on`, async (t) => {
     if (strayPaths.includes(path)) t.expectStray(1)
     const at = await web(t)
     assert.is(await at.post('/good'), 200)

@@ -151,7 +151,7 @@ for (const kind of ['thread', 'process'] as const) {
     assert.is(((await end) as { error: Error }).error.message, 'out of order')
   })
 
-  test(`OTP-124 ${kind}: unlink by the linking side removes a link; a normal end is quiet`, async (t) => {
+  test(`OTP-124 ${kind}: unlink removes a link; a normal end is quiet`, async (t) => {
     const peer = await start(t, kind, 'fragile')
     const mortal = await startMortal(t)
     await mortal.call('link', peer)
@@ -231,7 +231,7 @@ for (const kind of ['thread', 'process'] as const) {
     assert.equal([error.code, (error.data as { sent: boolean }).sent], ['NOPROC', false])
   })
 
-  test(`OTP-130 ${kind}: remote crash, loss and timeout differ, with class, code and stack`, async (t) => {
+  test(`OTP-130 ${kind}: remote crash, loss and timeout are distinct`, async (t) => {
     const peer = await start(t, kind, 'fragile')
     const waiting = rejection(peer.call('wait', 60_000, { timeout: 60_000 }))
     const late = await rejection(peer.call('wait', 60_000, { timeout: 30 }))

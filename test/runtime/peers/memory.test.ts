@@ -10,7 +10,7 @@ const module = new URL('./_glutton.js', import.meta.url)
 const memory = 256 * 2 ** 20
 
 for (const kind of ['thread', 'process'] as const) {
-  const promise = `${kind}: Buffers beyond its memory end it while it spins, also where it may block for ever`
+  const promise = `${kind}: a spinning peer whose Buffers exceed its memory ends`
   const canTell =
     kind === 'process' ? existsSync('/proc/self/status') : 'getHeapStatistics' in Worker.prototype
   if (!canTell) test.skip(promise, 'this Node or system does not say what it uses')

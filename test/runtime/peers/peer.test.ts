@@ -78,7 +78,7 @@ for (const kind of ['thread', 'process'] as const) {
     assert.is(caught.message, 'overdrawn by 7')
   })
 
-  test(`OTP-135 ${kind}: a value that cannot be cloned rejects at the sender with its path`, async (t) => {
+  test(`OTP-135 ${kind}: an uncloneable value rejects with its path`, async (t) => {
     const peer = await start(t, kind)
     const there = await rejection(peer.call('echo', { a: [{ fn() {} }] }))
     assert.is(there.code, 'NOT_CLONEABLE')

@@ -71,7 +71,7 @@ for (const [how, more] of [
   ['as messages come', {}],
   ['in the order that is drawn', { order: inTurn }],
 ] as const)
-  test(`a tree takes time and turns from its world alone, its actors ${how}`, async () => {
+  test(`a tree takes time and turns from its world only, actors ${how}`, async () => {
     const { result, used } = await withOnlyWorld(async (world) => [await live(world), world.asked], more)
     const [lived, asked] = result as [unknown[], CountedWorld['asked']]
     assert.equal(used, [])

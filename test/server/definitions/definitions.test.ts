@@ -49,7 +49,7 @@ const badTools: [object | null, string, RegExp][] = [
 ]
 
 for (const [options, field, message] of badTools) {
-  test(`a tool is refused at definition for its ${field}: ${message.source}`, () => {
+  test(`a tool is refused for its ${field}: ${message.source}`, () => {
     assert.throws(
       () => defineTool(options as never),
       (error: ServerError) => isBadDefinition(error, field, message),
@@ -86,7 +86,7 @@ const badServers: [object | null, string, RegExp][] = [
 ]
 
 for (const [options, field, message] of badServers) {
-  test(`a server is refused at definition for its ${field}: ${message.source}`, () => {
+  test(`a server is refused for its ${field}: ${message.source}`, () => {
     assert.throws(
       () => defineServer(options as never),
       (error: ServerError) => isBadDefinition(error, field, message),
@@ -136,7 +136,7 @@ const badOptions: [object, string, RegExp][] = [
 ]
 
 for (const [options, field, message] of badOptions) {
-  test(`a server is not started with a bad ${field}: ${message.source}`, async () => {
+  test(`no start with a bad ${field}: ${message.source}`, async () => {
     const definition = defineServer({ name: 's', version: '1' })
     const error = await startServer(definition, options as never).catch((reason) => reason)
     assert.instance(error, ServerError)

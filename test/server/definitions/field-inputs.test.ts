@@ -123,7 +123,7 @@ const bad: [object, string, RegExp][] = [
 ]
 
 for (const [input, name, message] of bad) {
-  test(`a wrong field is refused at definition: ${message.source}`, () => {
+  test(`a wrong field is refused: ${message.source}`, () => {
     assert.throws(
       () => defineTool({ name: 'x', input: input as never, run: () => '' }),
       ({ code, data, message: text }: ServerError) =>

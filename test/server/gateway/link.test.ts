@@ -10,7 +10,7 @@ for (const { what, lazy, after } of [
   { what: 'a lazy client is closed after ten minutes without a call', lazy: true, after: 1 },
   { what: 'a client that is not lazy stays', lazy: false, after: 0 },
 ])
-  test(`where nobody has said how long, ${what}`, async () => {
+  test(`by default ${what}`, async () => {
     const clock = createFakeClock()
     const closed: string[] = []
     const client = {

@@ -388,7 +388,7 @@ for (const [ms, arrives] of [
   [2_000, false],
 ] as const) {
   const how = arrives ? 'leaves before it does' : 'is given up with it'
-  test(`a message without room ${how} if there is room ${ms} ms after leaving`, async (t) => {
+  test(`a message without room ${how}: room ${ms} ms after leaving`, async (t) => {
     const all = await two(t, { maxInbox: 1 })
     const { one, other, clock } = all
     other.freeze()

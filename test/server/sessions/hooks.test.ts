@@ -217,7 +217,7 @@ for (const [what, thrown, told] of [
   ['a ToolError', new ToolError('closed'), /refused to initialize: closed \(-32603\)/],
   ['a bug', new Error('a secret'), /refused to initialize: Internal error \(-32603\)/],
 ] as const)
-  test(`a client that init refuses by ${what} is told at once and does not retry`, async (t) => {
+  test(`a client refused in init by ${what} is told and gives up`, async (t) => {
     let tries = 0
     const server = await start(t, {
       init() {

@@ -207,7 +207,7 @@ const ways: Way[] = [
 ]
 
 for (const { name, start, forgets = false, stays = false } of ways)
-  test(`a moved session still delivers: ${name}`, async (t) => {
+  test(`a moved session delivers when ${name}`, async (t) => {
     const place = await start(t)
     const client = await new RawClient(t, place.url).open()
     await client.ask('resources/subscribe', { uri: 'news://wanted' })

@@ -34,7 +34,7 @@ test('a call whose save hangs fails after 5 s, and the session continues', async
 })
 
 for (const shared of [true, false])
-  test(`a ${shared ? '' : 'not '}shared store saves that a client is ready ${shared ? 'at once, and once,' : 'with the next save'}`, async (t) => {
+  test(`a ${shared ? '' : 'not '}shared store saves readiness ${shared ? 'at once, and once' : 'with the next save'}`, async (t) => {
     const saved: (true | undefined)[] = []
     const store: SessionStore = {
       shared,

@@ -59,7 +59,7 @@ test('HTTP+SSE: the stream and each message need a token', async (t) => {
 })
 
 for (const [name, serve] of Object.entries({ serveSse, serveWebSocket }))
-  test(`${name}: the metadata is at both places, and other paths are still answered`, async (t) => {
+  test(`${name}: the metadata is at both places beside other paths`, async (t) => {
     const { server } = await start(t, serve)
     const origin = String(server.url).replace(/^ws/, 'http')
     const path = new URL(origin).pathname

@@ -16,7 +16,7 @@ const cuts: Record<string, (way: TcpProxy) => void> = {
 }
 
 for (const [name, cut] of Object.entries(cuts))
-  redisTest(test, `${name}: others serve its sessions, it refuses, and comes back`, async (t) => {
+  redisTest(test, `${name}: others take over until it is back`, async (t) => {
     const cluster = await FaultyCluster.start(t)
     const sessions = await cluster.open(6)
     const owners = await Promise.all(sessions.map((session) => cluster.ownerOf(session)))

@@ -90,7 +90,7 @@ for (const kind of Object.keys(kinds) as (keyof typeof kinds)[]) {
     assert.equal(heard, [[401, 'Bearer scope="x"', 'Bearer wrong']])
   })
 
-  test(`${kind}: a custom provider sees requests and answers; its throw fails the request`, async (t) => {
+  test(`${kind}: a custom provider sees requests and answers, or throws`, async (t) => {
     const { call, server } = await start(t, kind)
     const [asked, answers] = [new Set<string>(), [] as number[]]
     let isShut = false

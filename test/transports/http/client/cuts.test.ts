@@ -101,7 +101,7 @@ const lastWords: { readonly [What in string]: (seen: Seen) => unknown } = {
 }
 
 for (const [what, answer] of Object.entries(lastWords)) {
-  test(`a server that answers the resume with ${what} is asked once, then fails the call`, async (t) => {
+  test(`a resume answered with ${what} fails the call`, async (t) => {
     let asked = 0
     const { link, clock } = await begin(
       t,

@@ -23,7 +23,7 @@ const useless: { readonly [What in string]: (seen: Seen) => unknown } = {
 }
 
 for (const [what, answer] of Object.entries(useless)) {
-  test(`a server that ${what} is asked less and less, twice a minute at least`, async (t) => {
+  test(`a server that ${what} is asked less and less`, async (t) => {
     const { gets, pause } = await start(t, answer)
     const pauses: number[] = []
     for (let i = 1; i <= 10; i++) {

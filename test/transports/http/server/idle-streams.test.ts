@@ -55,7 +55,7 @@ test('a quiet EventSource survives ten minutes', async (t) => {
 })
 
 for (const open of readers)
-  test(`comments keep a client with a timeout, which ends without them: ${open.name.slice(4)}`, async (t) => {
+  test(`comments keep a client from its timeout: ${open.name.slice(4)}`, async (t) => {
     const start = async (commentInterval: number) => {
       const server = await startSuiteServer(serveHttp({ commentInterval }))
       t.after(() => server.stop())

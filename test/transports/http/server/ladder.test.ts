@@ -219,7 +219,7 @@ const rows: readonly Row[] = [
 ]
 
 for (const { what, status, code, id, data, method, headers, body = list } of rows) {
-  test(`${what} is answered ${status}${code === undefined ? '' : ` with ${code}`}`, async (t) => {
+  test(`${what} is ${status}${code === undefined ? '' : ` with ${code}`}`, async (t) => {
     const { url } = await startListener(t, answering)
     const all = { ...headersOf(asRequest(body)), ...headers }
     const answer = await exchange(t, url, { body, headers: all, ...(method && { method }) })

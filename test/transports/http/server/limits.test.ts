@@ -75,7 +75,7 @@ const smuggled: Readonly<Record<string, string>> = {
 }
 
 for (const [what, rest] of Object.entries(smuggled))
-  test(`a request with ${what} is refused, and its rest is not read as another`, async (t) => {
+  test(`a request with ${what} is refused as a whole`, async (t) => {
     const delivered = heard<unknown>()
     const { port } = await startListener(t, {
       deliver: async (_id, message) => {
@@ -112,7 +112,7 @@ for (const host of [
   'localhost, evil.example',
   ' ',
 ])
-  test(`the host "${host}" is refused with every method, before any work`, async (t) => {
+  test(`the host "${host}" is refused for every method`, async (t) => {
     const work = async (): Promise<never> => {
       throw new Error('asked')
     }

@@ -87,7 +87,7 @@ async function start(t: TestContext, host: string, options: MountOptions = {}) {
 }
 
 for (const name of Object.keys(hosts)) {
-  test(`in ${name}, Host and Origin are checked, and bad bodies get their status`, async (t) => {
+  test(`${name}: Host, Origin and bodies are checked`, async (t) => {
     const { url } = await start(t, name)
     const client = await new RawClient(t, url).open()
     const ping = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' })
@@ -109,7 +109,7 @@ for (const name of Object.keys(hosts)) {
 }
 
 for (const name of Object.keys(hosts)) {
-  test(`${name}: a broken stream resumes where it broke, for its session only`, async (t) => {
+  test(`${name}: a broken stream resumes for its session`, async (t) => {
     let leave = (): void => {}
     const left = new Promise<void>((resolve) => {
       leave = resolve

@@ -15,7 +15,7 @@ for (const [where, start] of [
   ['', startCutting],
   [' on another process', startCuttingTwice],
 ] as const) {
-  test(`official client 1 gets answer and notifications of broken streams${where}`, async (t) => {
+  test(`client 1 gets answer and notifications of broken streams${where}`, async (t) => {
     const place = '@modelcontextprotocol/sdk/client'
     const { Client } = await import(`${place}/index.js`)
     const { StreamableHTTPClientTransport } = await import(`${place}/streamableHttp.js`)
@@ -26,7 +26,7 @@ for (const [where, start] of [
     })
   })
 
-  test(`official client 2 gets answer and notifications of broken streams${where}`, async (t) => {
+  test(`client 2 gets answer and notifications of broken streams${where}`, async (t) => {
     const { Client, StreamableHTTPClientTransport } = await import('@modelcontextprotocol/client')
     const official = { Client, StreamableHTTPClientTransport, hasSchema: false } as unknown as Official
     await tryOfficial(await start(t), t, official, async (client, changed) => {
