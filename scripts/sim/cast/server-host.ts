@@ -13,7 +13,9 @@ import type { ServerPlan } from '../plan/plan.js'
 import { guardOf } from '../auth/guard.js'
 import type { Done, FakeEngine } from '../store/engine.js'
 import { Program } from '../world/program.js'
-import type { SessionRecord, SessionStore } from '../../../server/stores/session-store.js'
+import { recordOf } from '../../../server/nodes/record-text.js'
+import { Seal } from '../../../server/nodes/seal.js'
+import type { SessionStore } from '../../../server/stores/session-store.js'
 import { type Simulated, simulatedServer } from './definition.js'
 import type { Stage } from './stage.js'
 import { countTree } from './watching.js'
@@ -39,6 +41,8 @@ export class ServerHost {
   readonly plan: ServerPlan
   readonly #membership: Membership | undefined
   readonly #stage: Stage
+  /** Reads what its nodes sign. */
+  readonly #seal: Seal
   #incarnation = 0
   isClosing = false
   #wasKilled = false
@@ -51,6 +55,7 @@ export class ServerHost {
     this.#stage = stage
     this.plan = plan
     this.#membership = membership
+    this.#seal = new Seal(membership?.engine.settings.keys)
     stage.hosts.set(plan.name, this)
   }
 
@@ -143,12 +148,13 @@ export class ServerHost {
 
   /** What the engine of its cluster has done for it, as soon as it has. */
   noteDone(done: Done): void {
-    const { recorder } = this.#stage
+    const { recorder, broken } = this.#stage
     const { session } = done
     const program = this.plan.name
-    const record = done.type === 'saved' ? (JSON.parse(done.text) as SessionRecord) : undefined
-    if (record === undefined || record.ended === true)
-      return recorder.add({ type: 'ended', program, session })
+    if (done.type === 'deleted') return recorder.add({ type: 'ended', program, session })
+    const record = this.#seal.open({ kind: 'session', place: session }, done.text, recordOf)
+    if (record === undefined) return broken(`${program} saves what no node can read as session ${session}`)
+    if (record.ended === true) return recorder.add({ type: 'ended', program, session })
     const elements = (record.state.list ?? []) as string[]
     if (this.#program?.phase !== 'dead') recorder.add({ type: 'saved', program, session, elements })
   }

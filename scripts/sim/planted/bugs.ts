@@ -172,7 +172,6 @@ export const bugs: readonly Bug[] = [
     replace: '',
     checker: 'owners',
     kind: 'came back after its end',
-    seed: 10084,
   },
   {
     name: 'gives up connecting',
@@ -255,8 +254,8 @@ export const bugs: readonly Bug[] = [
     name: 'saved without fencing',
     what: 'A save that the engine refuses, as another node has the session, counts as done.',
     file: 'server/nodes/record-keeper.ts',
-    find: '    if (await engine.save(node, id, claim.epoch, saved)) {\n',
-    replace: '    if ((await engine.save(node, id, claim.epoch, saved)) || claim.epoch > 0) {\n',
+    find: '    if (await this.#noted(engine.save(node, id, claim.epoch, saved))) {\n',
+    replace: '    if ((await this.#noted(engine.save(node, id, claim.epoch, saved))) || claim.epoch > 0) {\n',
     checker: 'lists',
     clusters: true,
   },
