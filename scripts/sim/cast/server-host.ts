@@ -12,12 +12,15 @@ import type { Census } from '../history/history.js'
 import type { ServerPlan } from '../plan/plan.js'
 import { guardOf } from '../auth/guard.js'
 import type { Done, FakeEngine } from '../store/engine.js'
+import { normal } from '../../../runtime/base/exit.js'
 import { Program } from '../world/program.js'
+import type { TableCounts } from '../world/tables.js'
 import { recordOf } from '../../../server/nodes/record-text.js'
 import { Seal } from '../../../server/nodes/seal.js'
 import type { SessionStore } from '../../../server/stores/session-store.js'
 import { type Simulated, simulatedServer } from './definition.js'
 import type { Stage } from './stage.js'
+import { Uses } from './uses.js'
 import { countTree } from './watching.js'
 
 /** ms that an orderly stop may take before it is ended. */
@@ -28,6 +31,9 @@ const lingerTime = 11_000
 
 /** ms after which a node is started again that has not found its engine. */
 const againAfter = 1_000
+
+/** ms until a session that nobody uses ends, where the plan does not say. */
+export const usualIdle = 90_000
 
 /** What a node of a cluster belongs to. */
 export interface Membership {
@@ -45,6 +51,8 @@ export class ServerHost {
   readonly #seal: Seal
   #incarnation = 0
   isClosing = false
+  /** What its clients do with their sessions. */
+  readonly uses: Uses
   #wasKilled = false
   #program: Program | undefined
   #server: Server | undefined
@@ -56,6 +64,7 @@ export class ServerHost {
     this.plan = plan
     this.#membership = membership
     this.#seal = new Seal(membership?.engine.settings.keys)
+    this.uses = new Uses(() => stage.simulator.now, stage.farewells)
     stage.hosts.set(plan.name, this)
   }
 
@@ -102,7 +111,7 @@ export class ServerHost {
     const begin = (): Promise<Server> =>
       startServer(simulated.definition, {
         name,
-        transport: serveHttp({ host: address, port, ...http, ...this.#guard() }),
+        transport: this.uses.watch(serveHttp({ host: address, port, ...http, ...this.#guard() })),
         clock: program.world,
         registry,
         logger: false,
@@ -115,7 +124,9 @@ export class ServerHost {
       })
     program.enter(begin).then(
       (server) => {
-        if (program.phase !== 'dead') this.#server = server
+        if (program.phase === 'dead') return
+        this.#server = server
+        this.#noteTables(program, 'fresh', this.#stage.tables.first(program))
       },
       (error: unknown) => {
         if (!isUnavailable(error)) return broken(`${name} does not start`, error)
@@ -133,6 +144,7 @@ export class ServerHost {
     return {
       revisions,
       parking,
+      idleTimeout: usualIdle,
       ...limits,
       ...(sealed && { sessionIds: sealedIds({ keys }) }),
       ...(keyed && { requestStateKeys: keys }),
@@ -197,6 +209,50 @@ export class ServerHost {
     await program.enter(change).catch(() => {}) // the server stops, or its base restarts
   }
 
+  /** Ends all sessions, as if nobody had used them for long: clients have to open others. */
+  endSessions(): void {
+    const [program, registry] = [this.#program, this.#registry]
+    const start = `${this.plan.name}/session `
+    for (const name of registry?.names() ?? []) {
+      if (!name.startsWith(start)) continue
+      this.#stage.farewells.add(name.slice(start.length))
+      program?.enter(
+        () =>
+          void registry
+            ?.whereis(name)
+            ?.stop(normal)
+            .catch(() => {}),
+      )
+    }
+  }
+
+  get isNode(): boolean {
+    return this.#membership !== undefined
+  }
+
+  /** How many sessions run here. */
+  get sessions(): number {
+    const start = `${this.plan.name}/session `
+    return (this.#registry?.names() ?? []).filter((name) => name.startsWith(start)).length
+  }
+
+  /** Tells all who want to know that a resource has changed. */
+  async touch(uri: string, clients: readonly string[]): Promise<void> {
+    const [server, program] = [this.#server, this.#program]
+    if (server === undefined || program === undefined) return
+    this.#stage.recorder.add({ type: 'changed', program: this.plan.name, uri, clients })
+    await program.enter(() => server.resourceUpdated(uri)).catch(() => {})
+  }
+
+  #noteTables(program: Program, when: 'fresh' | 'rest', counts: TableCounts): void {
+    this.#stage.recorder.add({ type: 'tables', program: program.name, when, counts })
+  }
+
+  /** Takes down what is left in the maps of the program. */
+  rest(counts: TableCounts): void {
+    if (this.#program !== undefined && this.isUp) this.#noteTables(this.#program, 'rest', counts)
+  }
+
   /** Counts what the program holds. */
   census(when: Census['when']): void {
     const program = this.#program
@@ -229,8 +285,13 @@ export class ServerHost {
     network.lose(program, isSilent)
     if (!isSilent) this.#membership?.engine.hangUp(this.plan.name)
     program.die()
+    this.#stage.tables.forget(program)
     this.#server = undefined
     recorder.add({ type: 'died', program: this.plan.name })
+  }
+
+  close(): Promise<void> {
+    return this.stop()
   }
 
   /** Stops in order; is killed when that takes too long. */
