@@ -67,7 +67,7 @@ async function main() {
 }
 
 function defaultAtOnce() {
-  return Math.max(1, Math.min(availableParallelism() + 1, Math.floor(freemem() / bytesAtOnce)))
+  return Math.max(1, Math.min(availableParallelism(), Math.floor(freemem() / bytesAtOnce)))
 }
 
 function check(root) {

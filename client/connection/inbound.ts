@@ -59,7 +59,9 @@ function noteJunk(state: Incarnation, text: string): void {
 }
 
 function takeNews(state: Incarnation, { method, params }: JsonRpcNotification): void {
-  const { holdings, speech } = state
+  const { holdings, speech, connection } = state
+  // the connection of a closed client still ends in order
+  if (connection.phase === 'closed') return
   if (method.startsWith('notifications/tasks')) holdings.taskNews.told(params ?? {})
   if (!acceptsNotification(speech.dialect, 'client', method)) {
     // a method of the protocol that this revision, or a client, does not have is not for users either

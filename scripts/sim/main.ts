@@ -1,4 +1,5 @@
 import { judge, type Verdict } from './judge.js'
+import { knownSeeds } from './known-seeds.js'
 import { readSimOptions, type SimOptions } from './options.js'
 import { drawPlan } from './plan/draw.js'
 import { only, type Plan } from './plan/plan.js'
@@ -9,6 +10,7 @@ import { nameOf, showVerdict, Tally } from './tally.js'
 
 const [first, ...words] = process.argv.slice(2)
 if (first === '--planted') process.exitCode = (await lookForBugs(words, console.log)) > 0 ? 1 : 0
+else if (first === '--known') process.exitCode = (await runKnown()) > 0 ? 1 : 0
 else {
   const options = readSimOptions(process.argv.slice(2), () => Date.now() % 2 ** 32)
   if (typeof options === 'string') {
@@ -30,6 +32,17 @@ async function run(given: SimOptions): Promise<Tally> {
   console.log(given.json ? JSON.stringify(tally.report(seconds)) : tally.show(seconds))
   if (!given.trace && given.shrinkSeconds > 0) await shrinkFirst(given, tally, say)
   return tally
+}
+
+/** Seeds that showed a fault once; answers how many show one now. */
+async function runKnown(): Promise<number> {
+  let failed = 0
+  for (const [seed, operations] of knownSeeds) {
+    const verdict = await judge(drawPlan(seed, operations))
+    if (verdict.wrong.length > 0) failed += 1
+    console.log(showVerdict(verdict))
+  }
+  return failed
 }
 
 type Say = (line: string) => void

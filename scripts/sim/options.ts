@@ -23,7 +23,8 @@ export interface SimOptions {
 const usage =
   'usage: npm run sim -- [--seed N | --seeds A-B] [--minutes M] [--operations N] [--jobs N] [--cluster] [--json]\n' +
   '       npm run sim -- --seed N [--faults 1,4-7,9:250] [--acts 1-20] [--trace] [--shrink-seconds N]\n' +
-  '       npm run sim -- --planted [WORD OF A NAME ...]'
+  '       npm run sim -- --planted [--seeds N] [WORD OF A NAME ...]\n' +
+  '       npm run sim -- --known'
 const highest = 2 ** 32 - 1
 
 /** Reads the arguments of the program; answers a sentence where they are wrong. */

@@ -12,8 +12,9 @@ import { Disk } from './store/disk.js'
 import { FakeEngine } from './store/engine.js'
 import { makeCalls } from './cast/calls.js'
 import { ClientHost } from './cast/client-host.js'
+import { examine, type Examined, rest, toldWithin } from './cast/exam.js'
 import { breakIt, type Cast } from './cast/faults.js'
-import { ServerHost } from './cast/server-host.js'
+import { ServerHost, usualIdle } from './cast/server-host.js'
 import type { Stage } from './cast/stage.js'
 import { watchPrograms } from './cast/watching.js'
 import { chanceOf } from './world/chance.js'
@@ -21,6 +22,7 @@ import { watchLeftovers } from './world/leftovers.js'
 import { takeGlobals } from './world/globals.js'
 import { Program } from './world/program.js'
 import { Simulator } from './world/simulator.js'
+import { Tables } from './world/tables.js'
 import { Trace } from './world/trace.js'
 
 export interface Outcome {
@@ -44,7 +46,7 @@ const endWithin = 120_000
 
 /** Carries a plan out. The same plan has the same outcome, byte for byte. */
 export async function simulate(plan: Plan, tell?: (line: string) => void): Promise<Outcome> {
-  warmth.done ??= loadAll().then(() => carryOut(drawPlan(0, 40)))
+  warmth.done ??= loadAll().then(() => carryOut(drawPlan(0, 5)))
   await warmth.done
   return carryOut(plan, tell)
 }
@@ -60,6 +62,8 @@ async function carryOut(plan: Plan, tell?: (line: string) => void): Promise<Outc
     takeGlobals(new Program(simulator, 'host', '127.0.0.1'), simulator.native),
     takeSockets(network),
   ]
+  const tables = new Tables()
+  undo.push(() => tables.end())
   const broken: string[] = []
   const recorder = new Recorder(() => simulator.now)
   const open = new OpenCalls()
@@ -75,6 +79,9 @@ async function carryOut(plan: Plan, tell?: (line: string) => void): Promise<Outc
     disk: new Disk(chanceOf(plan.seed, 'disk')),
     engines: enginesOf(plan, simulator),
     vaults: new Vaults(),
+    tables,
+    farewells: new Set(),
+    watched: new WeakSet(),
     hosts: new Map(),
     broken: (what, error) => {
       const text =
@@ -142,8 +149,40 @@ function factsOf({ store, clients, issuers, servers }: Plan): Facts {
     calmWithin,
     deaf,
     queues: [],
+    toldWithin,
+    idle: idleOf(servers),
+    room,
   } as const
   return { ...facts, ...(tokens !== undefined && { tokens }) }
+}
+
+/** What a server keeps for later, within bounds of its own. */
+const room: Readonly<Record<string, number>> = {
+  // pages of lists, by revision and by what a peer may see
+  'server/catalog/catalog.ts': 10,
+  'server/catalog/shelf.ts': 40,
+  // what answers have led to, until the next one is kept: 1,000 at most
+  'server/exchanges/parking.ts': 1_000,
+  // who watches trees in order to start programs again
+  'runtime/process/process.ts': 1,
+  // what is known of tokens: the newest, as many as the option says
+  'transports/auth/tokens.ts': 1_000,
+  // sealed ids that were ended, until they would have ended by themselves
+  'server/holdings/sealed-ids.ts': Number.POSITIVE_INFINITY,
+  // records of sessions that nobody came back for, until the next is saved: `maxSessions` at most
+  'server/stores/session-store.ts': Number.POSITIVE_INFINITY,
+  // sessions that crashed and were not asked for again: 1,000 at most
+  'server/holdings/holdings-actor.ts': 1_000,
+}
+
+/** ms that a session may be unused, by the names of servers and nodes. */
+function idleOf(servers: Plan['servers']): ReadonlyMap<string, number> {
+  return new Map(
+    servers.flatMap(({ name, limits, cluster }) => {
+      const idle = limits.idleTimeout ?? usualIdle
+      return [name, ...(cluster?.nodes ?? []).map((node) => node.name)].map((each) => [each, idle] as const)
+    }),
+  )
 }
 
 async function perform(stage: Stage, open: OpenCalls): Promise<void> {
@@ -184,26 +223,36 @@ async function perform(stage: Stage, open: OpenCalls): Promise<void> {
     open.count === 0 &&
     [...servers.values()].every(({ isUp }) => isUp) &&
     [...clients.values()].every(({ isReady }) => isReady)
-  const end = simulator.now + calmWithin
   // calm is what lasts: a client may find out only later that it has lost something
-  for (let isLasting = false; !isLasting; ) {
-    if ((await simulator.run({ until: end, done: isCalm })) !== 'done') {
-      stage.broken('no calm in time')
-      break
+  const calm = async (): Promise<boolean> => {
+    const end = simulator.now + calmWithin
+    for (let isLasting = false; !isLasting; ) {
+      if ((await simulator.run({ until: end, done: isCalm })) !== 'done') return false
+      await simulator.run({ until: simulator.now + settleTime })
+      isLasting = isCalm()
     }
-    await simulator.run({ until: simulator.now + settleTime })
-    isLasting = isCalm()
+    return true
   }
+  if (!(await calm())) stage.broken('no calm in time')
   for (const host of [...servers.values(), ...clients.values()]) host.census('calm')
-  let isOver = false
-  const finish = async (): Promise<void> => {
-    await Promise.all([...clients.values()].map((host) => host.close()))
-    await Promise.all([...servers.values()].map((host) => host.stop()))
-    isOver = true
+  const wait = async (ms: number, done: () => boolean): Promise<void> => {
+    await simulator.run({ until: simulator.now + ms, done })
   }
-  simulator.soon(elsewhere, 'closes', () => void finish())
-  const last = simulator.now + endWithin
-  if ((await simulator.run({ until: last, done: () => isOver })) !== 'done') stage.broken('no end in time')
+  const examined: Examined = { stage, servers, clients, calm, wait }
+  await examine(examined)
+  const finish = async (hosts: readonly { close(): Promise<void> }[]): Promise<void> => {
+    let isOver = false
+    simulator.soon(elsewhere, 'closes', () => {
+      void Promise.all(hosts.map((host) => host.close())).then(() => {
+        isOver = true
+      })
+    })
+    const last = simulator.now + endWithin
+    if ((await simulator.run({ until: last, done: () => isOver })) !== 'done') stage.broken('no end in time')
+  }
+  await finish([...clients.values()])
+  await rest(examined)
+  await finish([...servers.values()])
   await simulator.run({ until: simulator.now + endWithin })
 }
 
@@ -222,6 +271,8 @@ function hostsOf(stage: Stage, server: ServerPlan): [string, ServerHost][] {
   })
   const hostAt = new Map(hosts)
   engine.told = (done) => hostAt.get(done.place)?.noteDone(done)
+  engine.state.onLapse = (program, session, alive) =>
+    stage.recorder.add({ type: 'expired', program, what: 'claim', session, alive })
   return hosts
 }
 

@@ -222,7 +222,7 @@ function spoil({ disk }: Stage, verb: 'fail' | 'lose' | 'lag'): () => void {
  * and is started again.
  */
 function crash(
-  { simulator }: Stage,
+  { simulator, watched }: Stage,
   host: ServerHost | ClientHost | undefined,
   { amount = 0, times = 1, lasts }: FaultPlan,
 ): (() => void) | undefined {
@@ -241,13 +241,17 @@ function crash(
     program?.enter(() => victim?.ref.kill())
     simulator.after(lasts / times, simulator.elsewhere, 'crashes again', strike)
   }
-  root.onExit(() => {
-    simulator.after(startTime, simulator.elsewhere, `starts ${host.plan.name} again`, () => {
-      if (!isThere()) return
-      host.kill(false)
-      host.start()
+  // one watch for all that strikes this tree: each would stay in its tables
+  if (!watched.has(root)) {
+    watched.add(root)
+    root.onExit(() => {
+      simulator.after(startTime, simulator.elsewhere, `starts ${host.plan.name} again`, () => {
+        if (!isThere()) return
+        host.kill(false)
+        host.start()
+      })
     })
-  })
+  }
   strike()
   return () => {
     left = 0

@@ -12,10 +12,15 @@ import type { Census } from '../history/history.js'
 import type { ServerPlan } from '../plan/plan.js'
 import { guardOf } from '../auth/guard.js'
 import type { Done, FakeEngine } from '../store/engine.js'
+import { normal } from '../../../runtime/base/exit.js'
 import { Program } from '../world/program.js'
-import type { SessionRecord, SessionStore } from '../../../server/stores/session-store.js'
+import type { TableCounts } from '../world/tables.js'
+import { recordOf } from '../../../server/nodes/record-text.js'
+import { Seal } from '../../../server/nodes/seal.js'
+import type { SessionStore } from '../../../server/stores/session-store.js'
 import { type Simulated, simulatedServer } from './definition.js'
 import type { Stage } from './stage.js'
+import { Uses } from './uses.js'
 import { countTree } from './watching.js'
 
 /** ms that an orderly stop may take before it is ended. */
@@ -26,6 +31,9 @@ const lingerTime = 11_000
 
 /** ms after which a node is started again that has not found its engine. */
 const againAfter = 1_000
+
+/** ms until a session that nobody uses ends, where the plan does not say. */
+export const usualIdle = 90_000
 
 /** What a node of a cluster belongs to. */
 export interface Membership {
@@ -39,8 +47,12 @@ export class ServerHost {
   readonly plan: ServerPlan
   readonly #membership: Membership | undefined
   readonly #stage: Stage
+  /** Reads what its nodes sign. */
+  readonly #seal: Seal
   #incarnation = 0
   isClosing = false
+  /** What its clients do with their sessions. */
+  readonly uses: Uses
   #wasKilled = false
   #program: Program | undefined
   #server: Server | undefined
@@ -51,6 +63,8 @@ export class ServerHost {
     this.#stage = stage
     this.plan = plan
     this.#membership = membership
+    this.#seal = new Seal(membership?.engine.settings.keys)
+    this.uses = new Uses(() => stage.simulator.now, stage.farewells)
     stage.hosts.set(plan.name, this)
   }
 
@@ -97,7 +111,7 @@ export class ServerHost {
     const begin = (): Promise<Server> =>
       startServer(simulated.definition, {
         name,
-        transport: serveHttp({ host: address, port, ...http, ...this.#guard() }),
+        transport: this.uses.watch(serveHttp({ host: address, port, ...http, ...this.#guard() })),
         clock: program.world,
         registry,
         logger: false,
@@ -110,7 +124,9 @@ export class ServerHost {
       })
     program.enter(begin).then(
       (server) => {
-        if (program.phase !== 'dead') this.#server = server
+        if (program.phase === 'dead') return
+        this.#server = server
+        this.#noteTables(program, 'fresh', this.#stage.tables.first(program))
       },
       (error: unknown) => {
         if (!isUnavailable(error)) return broken(`${name} does not start`, error)
@@ -128,6 +144,7 @@ export class ServerHost {
     return {
       revisions,
       parking,
+      idleTimeout: usualIdle,
       ...limits,
       ...(sealed && { sessionIds: sealedIds({ keys }) }),
       ...(keyed && { requestStateKeys: keys }),
@@ -143,12 +160,13 @@ export class ServerHost {
 
   /** What the engine of its cluster has done for it, as soon as it has. */
   noteDone(done: Done): void {
-    const { recorder } = this.#stage
+    const { recorder, broken } = this.#stage
     const { session } = done
     const program = this.plan.name
-    const record = done.type === 'saved' ? (JSON.parse(done.text) as SessionRecord) : undefined
-    if (record === undefined || record.ended === true)
-      return recorder.add({ type: 'ended', program, session })
+    if (done.type === 'deleted') return recorder.add({ type: 'ended', program, session })
+    const record = this.#seal.open({ kind: 'session', place: session }, done.text, recordOf)
+    if (record === undefined) return broken(`${program} saves what no node can read as session ${session}`)
+    if (record.ended === true) return recorder.add({ type: 'ended', program, session })
     const elements = (record.state.list ?? []) as string[]
     if (this.#program?.phase !== 'dead') recorder.add({ type: 'saved', program, session, elements })
   }
@@ -191,6 +209,50 @@ export class ServerHost {
     await program.enter(change).catch(() => {}) // the server stops, or its base restarts
   }
 
+  /** Ends all sessions, as if nobody had used them for long: clients have to open others. */
+  endSessions(): void {
+    const [program, registry] = [this.#program, this.#registry]
+    const start = `${this.plan.name}/session `
+    for (const name of registry?.names() ?? []) {
+      if (!name.startsWith(start)) continue
+      this.#stage.farewells.add(name.slice(start.length))
+      program?.enter(
+        () =>
+          void registry
+            ?.whereis(name)
+            ?.stop(normal)
+            .catch(() => {}),
+      )
+    }
+  }
+
+  get isNode(): boolean {
+    return this.#membership !== undefined
+  }
+
+  /** How many sessions run here. */
+  get sessions(): number {
+    const start = `${this.plan.name}/session `
+    return (this.#registry?.names() ?? []).filter((name) => name.startsWith(start)).length
+  }
+
+  /** Tells all who want to know that a resource has changed. */
+  async touch(uri: string, clients: readonly string[]): Promise<void> {
+    const [server, program] = [this.#server, this.#program]
+    if (server === undefined || program === undefined) return
+    this.#stage.recorder.add({ type: 'changed', program: this.plan.name, uri, clients })
+    await program.enter(() => server.resourceUpdated(uri)).catch(() => {})
+  }
+
+  #noteTables(program: Program, when: 'fresh' | 'rest', counts: TableCounts): void {
+    this.#stage.recorder.add({ type: 'tables', program: program.name, when, counts })
+  }
+
+  /** Takes down what is left in the maps of the program. */
+  rest(counts: TableCounts): void {
+    if (this.#program !== undefined && this.isUp) this.#noteTables(this.#program, 'rest', counts)
+  }
+
   /** Counts what the program holds. */
   census(when: Census['when']): void {
     const program = this.#program
@@ -223,8 +285,13 @@ export class ServerHost {
     network.lose(program, isSilent)
     if (!isSilent) this.#membership?.engine.hangUp(this.plan.name)
     program.die()
+    this.#stage.tables.forget(program)
     this.#server = undefined
     recorder.add({ type: 'died', program: this.plan.name })
+  }
+
+  close(): Promise<void> {
+    return this.stop()
   }
 
   /** Stops in order; is killed when that takes too long. */

@@ -6,6 +6,7 @@ import type { Registry } from '../../../runtime/process/registry.js'
 import { subscribeServer } from '../../../server/base/events.js'
 import { currentProgram, type Program } from '../world/program.js'
 import type { Stage } from './stage.js'
+import type { Uses } from './uses.js'
 
 /** What the hosts of programs let others see of them. */
 export interface Watched {
@@ -14,11 +15,13 @@ export interface Watched {
   readonly root: ProcessRef | undefined
   /** Of servers. */
   readonly registry?: Registry | undefined
+  readonly uses?: Uses
+  readonly isClosing: boolean
 }
 
 /** Takes down what servers and supervisors tell of themselves, until the undo. */
 export function watchPrograms(stage: Stage): () => void {
-  const undo = [watchSessions(stage), ...watchSupervisors(stage)]
+  const undo = [watchSessions(stage), watchNodes(stage), ...watchSupervisors(stage)]
   return () => {
     for (const each of undo) each()
   }
@@ -46,9 +49,30 @@ function watchSessions({ plan, recorder, broken, hosts }: Stage): () => void {
       return recorder.add({ type, program: server, session })
     }
     ids.delete(key)
-    recorder.add({ type: 'released', program: server, session })
+    const unused = hostNow(hosts)?.uses?.end(session)
+    recorder.add({
+      type: 'released',
+      program: server,
+      session,
+      ...(reason === 'normal' && unused !== undefined && { unused }),
+    })
     const isOver = plan.store === 'memory' && reason === 'normal' && !isSealed(plan, server)
     if (isOver) recorder.add({ type: 'ended', program: server, session })
+  })
+}
+
+/** ms after a fault in which a node may refuse sessions. */
+const shaken = 20_000
+
+/** A node that refuses sessions has lost its lease, although nothing has broken for long. */
+function watchNodes({ recorder, simulator, hosts }: Stage): () => void {
+  return subscribeServer('node', ({ type }) => {
+    const host = hostNow(hosts)
+    if (type !== 'refusing' || host?.program === undefined || host.isClosing) return
+    const breaks: ReadonlySet<string> = new Set(['fault', 'died', 'started', 'faultsEnded'])
+    const last = recorder.events.findLast((event) => breaks.has(event.type))
+    const alive = simulator.now - (last?.at ?? 0)
+    if (alive >= shaken) recorder.add({ type: 'expired', program: host.program.name, what: 'lease', alive })
   })
 }
 

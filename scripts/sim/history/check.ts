@@ -1,3 +1,4 @@
+import { expiry } from './checkers/expiry.js'
 import { handlers } from './checkers/handlers.js'
 import { isolation } from './checkers/isolation.js'
 import { leaks } from './checkers/leaks.js'
@@ -6,7 +7,9 @@ import { liveness } from './checkers/liveness.js'
 import { owners } from './checkers/owners.js'
 import { settled } from './checkers/settled.js'
 import { streams } from './checkers/streams.js'
+import { subscriptions } from './checkers/subscriptions.js'
 import { supervisors } from './checkers/supervisors.js'
+import { tables } from './checkers/tables.js'
 import { tokens } from './checkers/tokens.js'
 import { truth } from './checkers/truth.js'
 import type { Checker, Event, Facts, Violation } from './history.js'
@@ -24,6 +27,9 @@ export const checkers: Readonly<Record<string, Checker>> = {
   supervisors,
   handlers,
   tokens,
+  subscriptions,
+  expiry,
+  tables,
 }
 
 /** What is wrong with a history, by all checkers. */

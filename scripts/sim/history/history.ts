@@ -25,6 +25,9 @@ export type Event = Stamped<
   | Restarted
   | GaveUp
   | Census
+  | Tables
+  | Changed
+  | Expired
   | SignedIn
   | Granted
   | Betrayed
@@ -166,6 +169,8 @@ export interface SessionReleased {
   readonly type: 'released'
   readonly program: string
   readonly session: string
+  /** Of one that ended by itself, as nobody used it: ms without a word of its client, as far as that is known. */
+  readonly unused?: number
 }
 
 /** A session is over for good. */
@@ -316,6 +321,38 @@ export interface Census {
   readonly counts: Readonly<Record<string, number>>
 }
 
+/** How many entries the maps and sets of a program have. */
+export interface Tables {
+  readonly type: 'tables'
+  readonly program: string
+  /** Before anything was asked of it; or when all that came has gone, and a while has passed. */
+  readonly when: 'fresh' | 'rest'
+  /** By who made them. */
+  readonly counts: Readonly<Record<string, number>>
+}
+
+/** A resource changes, and all has been calm for a while: who has subscribed to it is told. */
+export interface Changed {
+  readonly type: 'changed'
+  /** The server. */
+  readonly program: string
+  readonly uri: string
+  /** Clients that would hear of it if they have subscribed. */
+  readonly clients: readonly string[]
+}
+
+/** What somebody holds for a time is taken from them, as its time is over. */
+export interface Expired {
+  readonly type: 'expired'
+  /** Who held it. */
+  readonly program: string
+  readonly what: 'claim' | 'lease'
+  /** Of a claim. */
+  readonly session?: string
+  /** ms for which the program has shown without a break that it lives, or that nothing was broken around it. */
+  readonly alive: number
+}
+
 /** A person is asked to sign in. */
 export interface SignedIn {
   readonly type: 'signIn'
@@ -398,12 +435,18 @@ export interface Facts {
   readonly clients?: readonly string[]
   /** Clients whose end is to fail, by what was planned for them. */
   readonly doomed?: ReadonlySet<string>
+  /** Milliseconds within which a client hears of a change. */
+  readonly toldWithin?: number
+  /** Milliseconds that servers keep sessions which nobody uses, by program. */
+  readonly idle?: ReadonlyMap<string, number>
   /** Names of counts that are 0 when all has calmed down: queues. */
   readonly queues: readonly string[]
   /** ms that tokens live, and whether who has signed in gets more without. Default: grants are not judged. */
   readonly tokens?: { readonly lifetime: number; readonly refreshes: boolean }
   /** By how much a count may be above its base in the end. Default: 0. */
   readonly slack?: Readonly<Record<string, number>>
+  /** By how many entries tables may have grown at rest, by who made them. Default: 0. */
+  readonly room?: Readonly<Record<string, number>>
 }
 
 /** What is wrong, and the events that prove it. */

@@ -301,6 +301,7 @@ export class Network {
     this.#servers.add(listener.server)
     return () => {
       if (this.#listeners.get(place) === listener) this.#listeners.delete(place)
+      this.#servers.delete(listener.server)
     }
   }
 

@@ -17,6 +17,10 @@ export interface Bug {
   readonly clusters?: boolean
   /** A seed that shows it; without one, no search has found it yet. */
   readonly seed?: number
+  /** Calls in its seeds. Default 40. */
+  readonly operations?: number
+  /** In how many of the first so many seeds it was found, when `--planted --seeds` measured it last. */
+  readonly found?: readonly [number, number]
 }
 
 /** At least one for each checker. */
@@ -29,6 +33,7 @@ export const bugs: readonly Bug[] = [
     replace: '  void saveSession(session).catch(() => {})\n  return true\n',
     checker: 'lists',
     seed: 9,
+    operations: 200,
   },
   {
     name: 'seen before save',
@@ -46,6 +51,7 @@ export const bugs: readonly Bug[] = [
     replace: '    version: 0,\n',
     checker: 'lists',
     seed: 9,
+    operations: 200,
   },
   {
     name: 'records of one version',
@@ -62,7 +68,7 @@ export const bugs: readonly Bug[] = [
     find: 'if (current.version !== version) return current',
     replace: 'if (current.version > version && value === undefined) return current',
     checker: 'lists',
-    seed: 9,
+    seed: 3,
   },
   {
     name: 'one restore for all',
@@ -79,6 +85,7 @@ export const bugs: readonly Bug[] = [
     find: '(entry.number > number ? [entry.event] : [])',
     replace: '(entry.number >= number ? [entry.event] : [])',
     checker: 'streams',
+    seed: 2,
   },
   {
     name: 'event skipped',
@@ -106,6 +113,7 @@ export const bugs: readonly Bug[] = [
     replace: '    this.takeBack(pending)\n    this.#deadlines.disarm(pending)\n',
     checker: 'settled',
     seed: 13,
+    operations: 200,
   },
   {
     name: 'waiter forgotten',
@@ -122,7 +130,7 @@ export const bugs: readonly Bug[] = [
     find: '    if (next !== Number.POSITIVE_INFINITY) this.#aim(next)\n',
     replace: '',
     checker: 'settled',
-    seed: 2,
+    seed: 1,
   },
   {
     name: 'sent too late',
@@ -132,7 +140,7 @@ export const bugs: readonly Bug[] = [
     replace: 'else this.#events.lost(call.request.id, asFarAs(call.answered, error))',
     checker: 'truth',
     kind: 'ran, though told unsent',
-    seed: 2,
+    seed: 3,
   },
   {
     name: 'all calls repeated',
@@ -142,7 +150,7 @@ export const bugs: readonly Bug[] = [
     replace: "return retry === 'safe' || isHarmless(job, tools) || job.tries < 2",
     checker: 'truth',
     kind: 'ran too often',
-    seed: 2,
+    seed: 3,
   },
   {
     name: 'takes the wrong answer',
@@ -163,6 +171,7 @@ export const bugs: readonly Bug[] = [
     replace: '',
     checker: 'owners',
     kind: 'came back after its end',
+    seed: 3,
   },
   {
     name: 'read before it ended',
@@ -172,7 +181,6 @@ export const bugs: readonly Bug[] = [
     replace: '',
     checker: 'owners',
     kind: 'came back after its end',
-    seed: 10084,
   },
   {
     name: 'gives up connecting',
@@ -230,7 +238,8 @@ export const bugs: readonly Bug[] = [
     replace: '',
     checker: 'handlers',
     kind: 'progress after the end',
-    seed: 2,
+    operations: 200,
+    seed: 30,
   },
   {
     name: 'deaf to cancellation',
@@ -255,8 +264,8 @@ export const bugs: readonly Bug[] = [
     name: 'saved without fencing',
     what: 'A save that the engine refuses, as another node has the session, counts as done.',
     file: 'server/nodes/record-keeper.ts',
-    find: '    if (await engine.save(node, id, claim.epoch, saved)) {\n',
-    replace: '    if ((await engine.save(node, id, claim.epoch, saved)) || claim.epoch > 0) {\n',
+    find: '    if (await this.#noted(engine.save(node, id, claim.epoch, saved))) {\n',
+    replace: '    if ((await this.#noted(engine.save(node, id, claim.epoch, saved))) || claim.epoch > 0) {\n',
     checker: 'lists',
     clusters: true,
   },
@@ -269,6 +278,109 @@ export const bugs: readonly Bug[] = [
       '        if ((await engine.reclaim(request, { epoch, mayRestore, saved })) || epoch > 0) continue\n',
     checker: 'owners',
     clusters: true,
-    seed: 4,
+  },
+  {
+    name: 'session stays in a map',
+    what: 'A session that has ended stays in the map of those that run: it grows for ever.',
+    file: 'server/sessions/sessions.ts',
+    find: '        if (this.#open.get(record.id) === session) this.#open.delete(record.id)\n',
+    replace: '',
+    checker: 'tables',
+    seed: 1,
+    found: [31, 40],
+  },
+  {
+    name: 'first resource not asked for again',
+    what: 'In a new session a client subscribes to all of its resources but the first: of that it hears nothing.',
+    file: 'client/connection/incarnation.ts',
+    find: '  for (const uri of wishedUris(holdings.wishes)) say(',
+    replace: '  for (const uri of [...wishedUris(holdings.wishes)].slice(1)) say(',
+    checker: 'subscriptions',
+    seed: 1,
+    found: [19, 40],
+  },
+  {
+    name: 'readers are no use',
+    what: 'A session whose client only reads counts as unused: it expires although it is in use.',
+    file: 'server/sessions/session-actor.ts',
+    find: 'const inUse = session.requests.size > 0 || session.readers.size > 0',
+    replace: 'const inUse = session.requests.size > 0',
+    checker: 'expiry',
+    seed: 2,
+    found: [4, 40],
+  },
+  {
+    name: 'lost undo',
+    what: 'Nobody takes a session that has ended off the count of its client: in the end it may open none.',
+    file: 'server/sessions/sessions.ts',
+    find: '        this.#clients.leave(input)\n        this.#silent',
+    replace: '        this.#silent',
+    checker: 'tables',
+    seed: 1,
+    found: [11, 40],
+  },
+  {
+    name: 'missing await',
+    what: 'A request to end a session is answered before anybody has looked whose session it is.',
+    file: 'transports/http/server/routes.ts',
+    find: '  await server.close(sessionId, exchange.peer)\n',
+    replace: '  void server.close(sessionId, exchange.peer).catch(() => {})\n',
+    checker: 'tokens',
+    kind: 'let in',
+    seed: 1,
+    found: [8, 40],
+  },
+  {
+    name: 'wrong key',
+    what: 'A restore is noted by owner and id, and taken off by id alone: later messages get a session that has ended.',
+    file: 'server/sessions/sessions.ts',
+    find: 'finally(() => this.#restoring.delete(key))',
+    replace: 'finally(() => this.#restoring.delete(id))',
+    checker: 'tables',
+    seed: 2,
+    found: [29, 40],
+  },
+  {
+    name: 'boundary',
+    what: 'A bound is one too far: a change that only the last save lacks counts as saved, and is lost.',
+    file: 'server/sessions/saving.ts',
+    find: '  if (changes <= session.saved) return false\n',
+    replace: '  if (changes <= session.saved + 1) return false\n',
+    checker: 'lists',
+    operations: 200,
+    seed: 9,
+    found: [9, 40],
+  },
+  {
+    name: 'answered, then saved',
+    what: 'The order of save and answer is swapped: an acknowledged change is lost.',
+    file: 'server/sessions/work.ts',
+    find: '  request.isAnswered = true\n  const wasSaved',
+    replace: '  request.isAnswered = true\n  settle(session, request, response)\n  const wasSaved',
+    checker: 'lists',
+    operations: 200,
+    seed: 9,
+    found: [2, 40],
+  },
+  {
+    name: 'stale supervisor',
+    what: 'Who tells sessions of changes keeps the supervisor of before a restart: its sessions hear nothing.',
+    file: 'server/sessions/sessions.ts',
+    find: '  const supervisor = registry.whereis(names.sessions)\n  if (supervisor === undefined) return []\n',
+    replace:
+      '  const first = (runningSessions.first ??= new WeakMap())\n  const supervisor = first.get(names) ?? registry.whereis(names.sessions)\n  if (supervisor === undefined) return []\n  first.set(names, supervisor)\n',
+    checker: 'subscriptions',
+    seed: 11,
+    found: [1, 40],
+  },
+  {
+    name: 'wrong deadline',
+    what: 'A deadline is twice as far away as it was asked for: calls are settled late.',
+    file: 'runtime/time/deadlines.ts',
+    find: '    deadline.at = this.#clock.now() + ms\n',
+    replace: '    deadline.at = this.#clock.now() + 2 * ms\n',
+    checker: 'settled',
+    seed: 9,
+    found: [3, 40],
   },
 ]

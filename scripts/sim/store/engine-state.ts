@@ -14,6 +14,8 @@ import {
 } from '../../../server/nodes/engine.js'
 
 interface Lease {
+  /** Since when it has held without a break. */
+  readonly since: number
   readonly until: number
   readonly facts: NodeFacts
 }
@@ -25,6 +27,8 @@ interface Session {
   readonly epoch: number
   readonly record: Omit<SavedRecord, 'ttl' | 'list'> | undefined
   readonly until: number
+  /** For how long it is kept at a time. */
+  readonly ttl?: number
   /** A task that its node had when it left. */
   readonly isLeft?: boolean
 }
@@ -63,6 +67,8 @@ export class EngineState {
   readonly #now: () => number
   #contents: Contents = empty()
   run: string
+  /** Hears of what expires although its node has shown for so many ms, without a break, that it lives. */
+  onLapse: ((node: string, session: string, alive: number) => void) | undefined
 
   constructor(now: () => number, run: string) {
     this.#now = now
@@ -107,9 +113,10 @@ export class EngineState {
   beat(node: string, lease: number, facts: NodeFacts, isHeard: (node: string) => boolean): Members {
     const { leases, news } = this.#contents
     const now = this.#now()
-    leases.set(node, { until: now + lease, facts })
-    for (const [name, { until, facts }] of leases)
-      if (!isHeard(name)) leases.set(name, { until: Math.min(until, now + deafLease), facts })
+    const since = this.#holds(node) ? (leases.get(node)?.since ?? now) : now
+    leases.set(node, { since, until: now + lease, facts })
+    for (const [name, held] of leases)
+      if (!isHeard(name)) leases.set(name, { ...held, until: Math.min(held.until, now + deafLease) })
     const nodes = [...leases].flatMap(([name, { facts }]) => (this.#holds(name) ? [{ ...facts, name }] : []))
     const granted = Number(leases.get(node)?.until) - now
     return { run: this.run, nodes, news: news.last, lease: granted, now }
@@ -144,6 +151,7 @@ export class EngineState {
       epoch,
       record: known?.record,
       until: this.#now() + ttl,
+      ttl,
     })
     return { type: 'claimed', epoch }
   }
@@ -162,6 +170,7 @@ export class EngineState {
       epoch,
       record: isNewer ? { text: saved.text, version: saved.version } : known?.record,
       until: this.#now() + (saved?.ttl ?? ttl),
+      ttl: saved?.ttl ?? ttl,
     })
     this.#enlist(session, saved)
     return true
@@ -206,7 +215,7 @@ export class EngineState {
     if (session === undefined) return false
     const isNewer = version >= (session.record?.version ?? 0)
     const record = isNewer ? { text, version } : session.record
-    this.#contents.sessions.set(id, { ...session, record, until: this.#now() + ttl })
+    this.#contents.sessions.set(id, { ...session, record, until: this.#now() + ttl, ttl })
     this.#enlist(id, saved)
     return true
   }
@@ -333,8 +342,18 @@ export class EngineState {
 
   #expire(): void {
     const now = this.#now()
-    for (const [id, { until }] of this.#contents.sessions)
-      if (until <= now) this.#contents.sessions.delete(id)
+    for (const [id, session] of this.#contents.sessions) {
+      if (session.until > now) continue
+      this.#contents.sessions.delete(id)
+      this.#noteLapse(id, session)
+    }
+  }
+
+  /** Who lives for as long as a claim is kept has had the time to keep it. */
+  #noteLapse(id: string, { owner, until, ttl }: Session): void {
+    if (owner === undefined || ttl === undefined || isTask(id) || !this.#holds(owner)) return
+    const alive = until - (this.#contents.leases.get(owner)?.since ?? until)
+    if (alive >= ttl) this.onLapse?.(owner, id, alive)
   }
 }
 

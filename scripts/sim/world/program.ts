@@ -107,6 +107,8 @@ export class Program {
     if (step === undefined || step.cancelled) return
     this.#timers.delete(step)
     step.cancelled = true
+    // it stays on the agenda until its time, and what it would have done must not stay with it
+    step.run = nothing
   }
 
   /** In the scope of who asks, as Node does it; a dead program does nothing. */
@@ -115,6 +117,10 @@ export class Program {
     return () => {
       if (this.phase !== 'dead') scope.runInAsyncScope(fn)
     }
+  }
+
+  #unref(step: Step): () => void {
+    return () => void this.#timers.delete(step)
   }
 
   #makeWorld(): World {
@@ -131,7 +137,7 @@ export class Program {
         if (step === undefined) return undefined
         pending.add(step)
         // it holds no program, as Node has it
-        return Object.assign(step, { unref: () => void this.#timers.delete(step) })
+        return Object.assign(step, { unref: this.#unref(step) })
       },
       clearTimeout: (timer) => {
         const step = timer as Step | undefined
@@ -152,6 +158,8 @@ export class Program {
     }
   }
 }
+
+function nothing(): void {}
 
 const current = new AsyncLocalStorage<Program>()
 

@@ -38,7 +38,7 @@ export class Lane {
 export interface Step extends Due {
   readonly lane: Lane
   readonly label: string
-  readonly run: () => void
+  run: () => void
 }
 
 export interface RunLimits {

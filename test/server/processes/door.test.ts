@@ -36,7 +36,7 @@ test('connections count over all processes until they or their process end', asy
 
 test('a connection that ends while it waits for a process is not counted', async () => {
   let take: (socket: Socket, ended: () => void) => void = () => {}
-  const address = { url: '', host: '', port: 0, stopListening: () => {} }
+  const address = { url: '', host: '', port: 0, drainDelay: 0, stopListening: () => {} }
   const sharing: Sharing = {
     options: () => ({}),
     listen: async (_scope, fn) => {

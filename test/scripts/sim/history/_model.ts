@@ -10,6 +10,11 @@ export const modelFacts: Facts = {
   calmWithin: 1_000,
   lasting: new Set(['c0', 'c1', 'c2', 'c3']),
   queues: ['waiting'],
+  toldWithin: 1_000,
+  idle: new Map([
+    ['s0', 1_000],
+    ['s1', 1_000],
+  ]),
 }
 
 interface Session {

@@ -14,6 +14,54 @@ type Indexed<Type extends Event['type']> = { readonly index: number; readonly ev
 
 export const mutations: readonly Mutation[] = [
   {
+    name: 'who has subscribed is not told of a change',
+    checker: 'subscriptions',
+    apply(history) {
+      const at = history.at(-1)?.at ?? 0
+      const uri = 'note'
+      return [
+        ...history,
+        {
+          type: 'invoke',
+          call: 'subscribes',
+          token: 'subscribes',
+          program: 'p0',
+          client: 'c0',
+          era: 'session',
+          operation: 'subscribe',
+          uri,
+          noted: false,
+          timeout: 100,
+          at,
+        },
+        { type: 'ok', call: 'subscribes', at },
+        { type: 'changed', program: 's0', uri, clients: ['c0'], at },
+      ]
+    },
+  },
+  {
+    name: 'a session ends by itself shortly after its use',
+    checker: 'expiry',
+    apply: (history, random) =>
+      insert(history, random, 'opened', ({ event: { session, program, at } }) => [
+        { type: 'released', session, program, unused: 10, at },
+      ]),
+  },
+  {
+    name: 'a map of a server has grown',
+    checker: 'tables',
+    apply(history, random) {
+      const at = history.at(-1)?.at ?? 0
+      const tables = { type: 'tables', program: 's0', at } as const
+      const before = random.between(0, 3)
+      return [
+        ...history,
+        { ...tables, when: 'fresh', counts: { sessions: before } },
+        { ...tables, when: 'rest', counts: { sessions: before + 1 } },
+      ]
+    },
+  },
+  {
     name: 'somebody is let in with the token of another one',
     checker: 'tokens',
     apply(history, random) {

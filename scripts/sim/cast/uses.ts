@@ -1,0 +1,110 @@
+import type { Binding, ServerPort, ServerTransport } from '../../../transports/contract/contract.js'
+
+interface Use {
+  /** When its client was heard last, or served. */
+  last: number
+  /** What goes on for it: messages that are being answered, and readers. */
+  open: number
+}
+
+type Method = (session: string, ...rest: unknown[]) => Promise<unknown>
+
+/** When the sessions of a server are used: seen between its listener and the rest. */
+export class Uses {
+  readonly #now: () => number
+  readonly #uses = new Map<string, Use>()
+  /** Sessions that somebody has asked to end, here or on another node. */
+  readonly #farewells: Set<string>
+
+  constructor(now: () => number, farewells: Set<string>) {
+    this.#now = now
+    this.#farewells = farewells
+  }
+
+  /** The process of a session ends, and its readers with it: ms for which it was not used, if somebody knows. */
+  end(session: string): number | undefined {
+    const use = this.#uses.get(session)
+    this.#uses.delete(session)
+    if (use === undefined || this.#farewells.has(session)) return undefined
+    return use.open > 0 ? 0 : this.#now() - use.last
+  }
+
+  /** The same transport; what it gives its server is taken down. */
+  watch(transport: ServerTransport): ServerTransport {
+    const bind: ServerTransport['bind'] = async (scope, previous) =>
+      this.#watchBinding(await transport.bind(scope, previous))
+    return { ...transport, bind }
+  }
+
+  #watchBinding(binding: Binding): Binding {
+    const start: Binding['start'] = (ctx, server, scope) => binding.start(ctx, this.#watchPort(server), scope)
+    return override(binding, { start })
+  }
+
+  #watchPort(port: ServerPort): ServerPort {
+    const during =
+      (method: Method): Method =>
+      (session, ...rest) => {
+        const end = this.#begin(session)
+        return method(session, ...rest).finally(end)
+      }
+    const reading =
+      (method: Method): Method =>
+      async (session, ...rest) => {
+        const end = this.#begin(session)
+        try {
+          const detach = (await method(session, ...rest)) as () => void
+          return () => {
+            end()
+            detach()
+          }
+        } catch (error) {
+          end()
+          throw error
+        }
+      }
+    const ending =
+      (method: Method): Method =>
+      (session, ...rest) => {
+        this.#farewells.add(session)
+        return method(session, ...rest)
+      }
+    const wraps: Readonly<Record<string, (method: Method) => Method>> = {
+      deliver: during,
+      deliverBatch: during,
+      attach: reading,
+      close: ending,
+    }
+    const known = Object.entries(wraps).flatMap(([name, wrap]) => {
+      const method: unknown = Reflect.get(port, name)
+      return typeof method === 'function' ? [[name, wrap(method.bind(port) as Method)] as const] : []
+    })
+    return override(port, Object.fromEntries(known))
+  }
+
+  #begin(session: string): () => void {
+    const use = this.#uses.get(session) ?? { last: 0, open: 0 }
+    this.#uses.set(session, use)
+    use.open += 1
+    use.last = this.#now()
+    let isOver = false
+    return () => {
+      if (isOver) return
+      isOver = true
+      use.open -= 1
+      use.last = this.#now()
+    }
+  }
+}
+
+/** The object with other methods: it may be frozen, or of a class with private fields. */
+function override<T extends object>(object: T, methods: Partial<Record<keyof T, unknown>>): T {
+  return new Proxy(Object.create(null) as T, {
+    has: (_target, name) => Reflect.has(object, name),
+    get(_target, name) {
+      if (Object.hasOwn(methods, name)) return methods[name as keyof T]
+      const value: unknown = Reflect.get(object, name, object)
+      return typeof value === 'function' ? value.bind(object) : value
+    },
+  })
+}
