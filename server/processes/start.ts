@@ -56,7 +56,8 @@ export function processesSupervisor(
         },
       },
       dynamicSupervisorSpec({ name: 'nodes' }, { name: names.nodes, shutdown: 'infinity' }),
-      { id: 'keeper', start: (ctx) => keeperSpec(settings, place, ctx).start(ctx) },
+      // its end waits for calls in flight, for `drainTimeout`
+      { id: 'keeper', shutdown: 'infinity', start: (ctx) => keeperSpec(settings, place, ctx).start(ctx) },
     ],
   }
 }
@@ -91,8 +92,8 @@ function keeperSpec(
             registry.whereis(known)?.kill()
       },
     },
-    // each process has its own time to start, and to end what is in flight
-    { name: names.keeper, startTimeout: Number.POSITIVE_INFINITY, shutdown: 'infinity' },
+    // each process has its own time to start
+    { name: names.keeper, startTimeout: Number.POSITIVE_INFINITY },
   )
 }
 
