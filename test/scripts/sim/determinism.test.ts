@@ -1,5 +1,9 @@
+<<<<<<< ours
 // second tier: seeds
 // time limit: 120 s
+=======
+// time limit: 240 s
+>>>>>>> theirs
 import * as assert from 'uvu/assert'
 import { judge } from '../../../scripts/sim/judge.js'
 import { drawPlan } from '../../../scripts/sim/plan/draw.js'
@@ -7,7 +11,7 @@ import { Tally } from '../../../scripts/sim/tally.js'
 import { suite } from '../../support/suite.js'
 import { reportOf, runSim } from './_run-sim.js'
 
-const test = suite('a seed', { timeout: 60_000 })
+const test = suite('a seed', { timeout: 110_000 })
 const operations = 40
 const seeds = [1, 2, 3]
 

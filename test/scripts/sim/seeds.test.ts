@@ -1,12 +1,16 @@
+<<<<<<< ours
 // second tier: seeds
 // time limit: 120 s
+=======
+// time limit: 240 s
+>>>>>>> theirs
 import * as assert from 'uvu/assert'
 import { judge } from '../../../scripts/sim/judge.js'
 import { knownSeeds } from '../../../scripts/sim/known-seeds.js'
 import { drawPlan } from '../../../scripts/sim/plan/draw.js'
 import { suite } from '../../support/suite.js'
 
-const test = suite('worlds', { timeout: 60_000 })
+const test = suite('worlds', { timeout: 110_000 })
 
 /** Hundreds of seeds are for `npm run sim`: here are enough to see that worlds are worlds. */
 const seeds = Array.from({ length: 10 }, (_, at) => at + 1)
