@@ -33,7 +33,7 @@ export function startWorker({ copy, folder, signal }) {
   const state = { orders: 0 }
   const renew = async () => {
     state.orders = 0
-    await shared.end()
+    await shared.stop()
   }
   const ask = async ({ path, limit, ...order }) => {
     if (state.orders >= ordersPerProcess) await renew()
@@ -48,7 +48,7 @@ export function startWorker({ copy, folder, signal }) {
     const outcome = await ask({ path, limit, looks: true })
     return { outcome, ...readReach(join(folder, 'reach.json')) }
   }
-  return { ask, look, renew, isNew: () => state.orders === 0, end: () => shared.end() }
+  return { ask, look, renew, isNew: () => state.orders === 0, end: () => shared.stop() }
 }
 
 function readReach(path) {

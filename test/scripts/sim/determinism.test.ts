@@ -1,9 +1,5 @@
-<<<<<<< ours
 // second tier: seeds
-// time limit: 120 s
-=======
 // time limit: 240 s
->>>>>>> theirs
 import * as assert from 'uvu/assert'
 import { judge } from '../../../scripts/sim/judge.js'
 import { drawPlan } from '../../../scripts/sim/plan/draw.js'
