@@ -1,10 +1,16 @@
-import { callError } from '../base/errors.js'
+import { callError, type ClientError } from '../base/errors.js'
 import { callFields, type CallOptions } from '../options/call-options.js'
 import { bad, readCount, readOptions } from '../base/read-options.js'
 
+/** Of all pages of a list, as JSON: a message has a limit, and whoever wants the whole list keeps all of them. */
+const maxBytes = 16 * 1024 * 1024
+
 /** What an iterator over all pages of a list may be given; the options of a call hold for each page. */
 export interface PagesOptions extends CallOptions {
-  /** Pages after which it rejects with TOO_MANY_PAGES: a server may go on for ever. Default 100. */
+  /**
+   * Pages after which it rejects with TOO_MANY_PAGES: a server may go on for ever. Default 100. So it does after
+   * 16 MiB of them.
+   */
   readonly maxPages?: number
 }
 
@@ -39,14 +45,18 @@ export async function* allPages<Page extends { readonly nextCursor?: string }, E
   const { maxPages, ...options } = readOptions(given, [...callFields, 'maxPages'], '{ maxPages: 10 }')
   const limit = readCount(maxPages, 'maxPages', 100)
   let cursor: string | undefined
+  let bytes = 0
   for (let page = 0; page < limit; page++) {
     const answer = await fetch(cursor === undefined ? options : { ...options, cursor })
+    bytes += Buffer.byteLength(JSON.stringify(answer))
+    if (bytes > maxBytes) throw tooMany(`${method}: the list has more than ${maxBytes} bytes`)
     yield* elements(answer)
     if (answer.nextCursor === undefined) return
     cursor = answer.nextCursor
   }
-  throw callError('TOO_MANY_PAGES', `${method}: the server has more than ${limit} pages`, {
-    sent: true,
-    retryable: false,
-  })
+  throw tooMany(`${method}: the server has more than ${limit} pages`)
+}
+
+function tooMany(message: string): ClientError {
+  return callError('TOO_MANY_PAGES', message, { sent: true, retryable: false })
 }

@@ -1,3 +1,4 @@
+import type { UriTemplate } from '../../protocol/uri-template/uri-template.js'
 import type { JsonObject } from '../../protocol/wire/json.js'
 import type { Implementation } from '../../protocol/messages/base.js'
 import type { ServerCapabilities } from '../../protocol/messages/capabilities.js'
@@ -124,6 +125,16 @@ export interface UpstreamLists {
   readonly resources: readonly JsonObject[]
   readonly templates: readonly JsonObject[]
   readonly prompts: readonly JsonObject[]
+}
+
+/** Whose a name or an address is that is listed here. */
+export interface Owner {
+  readonly server: string
+  readonly kind: 'tool' | 'prompt' | 'resource' | 'resourceTemplate'
+  /** What the server calls it. */
+  readonly own: string
+  /** Fits what a template fits. */
+  readonly matcher: UriTemplate | undefined
 }
 
 /** What is known of a server. It outlives the process that watches its client. */

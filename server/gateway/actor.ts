@@ -1,5 +1,5 @@
 import type { McpError } from '../../protocol/wire/errors.js'
-import { isObject, type JsonObject } from '../../protocol/wire/json.js'
+import { isObject } from '../../protocol/wire/json.js'
 import { type Deferred, defineActor } from '../../runtime/process/behaviour.js'
 import type { ActorContext } from '../../runtime/process/context.js'
 import { messageOf, show } from '../../runtime/base/errors.js'
@@ -12,6 +12,7 @@ import type { Component, Found } from '../catalog/catalog.js'
 import type { ToolDefinition } from '../definitions/define-tool.js'
 import { type GatewayPlan, isUpstream, isUpstreams, unknownServer } from '../definitions/gateway-options.js'
 import type {
+  Owner,
   StartedUpstream,
   StartUpstream,
   Upstream,
@@ -24,7 +25,9 @@ import type { Holdings } from '../holdings/holdings-actor.js'
 import type { baseActor } from '../subscriptions/base-actor.js'
 import { componentsOf, foundAt, type LinkAim, routedTemplates } from './components.js'
 import { notKnown, UpstreamLink } from './link.js'
+import { fetchLists, ListsTooLong } from './lists.js'
 import { fits } from './names.js'
+import { Owners } from './owners.js'
 import { pauseAfter } from './pace.js'
 import { Claims, routeOf, type RouteTable } from './routes.js'
 import { searchTools } from './tool-search.js'
@@ -36,10 +39,6 @@ const sweepLatest = 30_000
 /** Milliseconds until a client that did not start is started again, doubled each time, and at most. */
 const startAgain = 5_000
 const latestStart = 60_000
-/** Entries of one list of one server; what is beyond is left out. */
-const maxEntries = 10_000
-const maxPages = 1_000
-
 /** Changes within this many ms are one. */
 const coalesce = 5
 
@@ -133,8 +132,14 @@ export const gatewayActor = defineActor({
         name,
         client,
         lists,
-      }: { readonly name: string; readonly client: Upstream; readonly lists: UpstreamLists | undefined },
-    ) => gateway.listed(name, client, lists),
+        problem,
+      }: {
+        readonly name: string
+        readonly client: Upstream
+        readonly lists: UpstreamLists | undefined
+        readonly problem: string
+      },
+    ) => gateway.listed(name, client, lists, problem),
   },
   info: {
     timer(gateway, what, ctx) {
@@ -360,9 +365,13 @@ class Gateway {
     }
     Object.assign(place, { isAsking: true, isStale: false, hasFailed: false })
     const { signal } = this.#ctx
-    const tell = (lists: UpstreamLists | undefined): void =>
-      void this.#cast('listed', { name, client, lists })
-    fetchLists(client, signal).then(tell, () => tell(undefined))
+    const tell = (lists: UpstreamLists | undefined, problem = ''): void =>
+      void this.#cast('listed', { name, client, lists, problem })
+    fetchLists(client, signal).then(
+      (lists) => tell(lists),
+      (error: unknown) =>
+        tell(undefined, error instanceof ListsTooLong ? error.message : 'its lists could not be had'),
+    )
   }
 
   /** Its lists may be asked for again: at once, if they have changed. */
@@ -374,7 +383,7 @@ class Gateway {
     if (place.isStale && place.client !== undefined) this.ask(name, place.client)
   }
 
-  listed(name: string, client: Upstream, lists: UpstreamLists | undefined): void {
+  listed(name: string, client: Upstream, lists: UpstreamLists | undefined, problem: string): void {
     const place = this.#places.get(name)
     if (place?.client !== client) return
     place.isAsking = false
@@ -384,9 +393,10 @@ class Gateway {
       place.record.lists = lists
       this.#change()
     } else if (place.isReady) {
-      wait = Math.max(startAgain, wait)
+      // a server whose lists cost much to refuse costs less and less
+      wait = Math.max(Math.min(startAgain * 2 ** place.turns, latestStart), wait)
       Object.assign(place, { isStale: true, hasFailed: true })
-      this.#tell('not_listed', name, `its lists could not be had: they are asked for again in ${wait} ms`)
+      this.#tell('not_listed', name, `${problem}: they are asked for again in ${wait} ms`)
     }
     place.pause = this.#ctx.sendAfter(wait, { list: name })
     this.#settle()
@@ -529,7 +539,7 @@ class Gateway {
     this.#changing ??= this.#ctx.sendAfter(coalesce, 'put')
   }
 
-  /** Offers what the servers have. Names go to those that come first, whoever answers first. */
+  /** Offers what the servers have. Names stay with who has them; new ones go to the first in the configuration. */
   put(): void {
     this.#changing = undefined
     const { separator, prefix, pinned } = this.#plan
@@ -538,6 +548,10 @@ class Gateway {
     if (this.#isPending) return
     const held = new Map<string, Held>()
     const claims = new Claims([...this.#places.keys()], this.#plan)
+    const lists = [...this.#places].flatMap(([name, { record }]) =>
+      record.lists === undefined ? [] : [[name, record.lists] as const],
+    )
+    const owners = new Owners(this.#holdings.owners, new Map(lists))
     this.#size = 0
     for (const place of this.#places.values()) {
       const { link, record, isAway } = place
@@ -547,7 +561,8 @@ class Gateway {
       const isTaken = (kind: Component['kind'], key: string, own: string): boolean => {
         const whole = `${kind} ${key}`
         const isHeld = held.has(whole) || (!this.#held.has(whole) && catalog.has(kind, key))
-        return isHeld || claims.isOfAnother(kind, key, { server: link.name, own })
+        if (isHeld || owners.isOfAnother(kind, key, link.name, own)) return true
+        return claims.isOfAnother(kind, key, { server: link.name, own })
       }
       const hasTasks = settings.tasks !== undefined
       const qualifier = claims.qualifierOf(link.name)
@@ -576,7 +591,9 @@ class Gateway {
       .filter((each) => !each.isHidden && isFound(each))
       .map(({ component }) => component as ToolDefinition)
     this.#claims = claims
-    this.#table = claims.table()
+    this.#table = claims.table(owners.entries.keys())
+    // as long as servers are waited for, the order of the configuration decides
+    if (this.#isSettled) this.#holdings.owners = ownersOf(held, owners)
     const isWhole = [...this.#places.values()].every(({ record }) => record.lists !== undefined)
     const tools = [...held.values()].flatMap(({ component: { kind, name } }) =>
       kind === 'tool' ? [name] : [],
@@ -713,32 +730,14 @@ function keyOf(component: Component): string {
   return `${component.kind} ${nameIn(component)}`
 }
 
-/** All that a server offers. Rejects where it cannot be asked. */
-async function fetchLists(client: Upstream, signal: AbortSignal): Promise<UpstreamLists> {
-  const { tools, resources, prompts } = client.server?.capabilities ?? {}
-  const fetch = async (method: string, field: string): Promise<JsonObject[]> => {
-    const all: JsonObject[] = []
-    const seen = new Set<unknown>()
-    let cursor: unknown
-    do {
-      seen.add(cursor)
-      const page = (await client.request(method, cursor === undefined ? {} : { cursor }, {
-        signal,
-        fresh: true,
-      })) as JsonObject
-      const entries = page[field]
-      if (Array.isArray(entries)) all.push(...entries.filter(isObject))
-      cursor = page.nextCursor
-      // a list may have no end
-    } while (cursor !== undefined && !seen.has(cursor) && seen.size < maxPages && all.length < maxEntries)
-    return all.slice(0, maxEntries)
+/** Whose all that is: who has it already comes first. */
+function ownersOf(held: ReadonlyMap<string, Held>, { entries }: Owners): ReadonlyMap<string, Owner> {
+  const owners = new Map([...entries].filter(([key]) => held.has(key)))
+  for (const [key, { component, link }] of held) {
+    const { kind, relayed } = component
+    if (link === undefined || owners.has(key)) continue
+    const matcher = kind === 'resourceTemplate' ? component.matcher : undefined
+    owners.set(key, { server: link.name, kind, own: relayed?.own ?? nameIn(component), matcher })
   }
-  const [some, others, templates, last] = await Promise.all([
-    tools === undefined ? [] : fetch('tools/list', 'tools'),
-    resources === undefined ? [] : fetch('resources/list', 'resources'),
-    // older servers have resources, and do not know templates
-    resources === undefined ? [] : fetch('resources/templates/list', 'resourceTemplates').catch(() => []),
-    prompts === undefined ? [] : fetch('prompts/list', 'prompts'),
-  ])
-  return { tools: some, resources: others, templates, prompts: last }
+  return owners
 }

@@ -61,6 +61,11 @@ function decodedPart(part: string): string {
   }
 }
 
+/** Of an address or a template. Undefined for `{+x}`: it fits every address, and says of none that it is its own. */
+export function schemeOf(text: string): string | undefined {
+  return /^[a-z][a-z\d+.-]*(?=:)/i.exec(text)?.[0].toLowerCase()
+}
+
 /** Whether it stands for more than itself. */
 export function isPattern(name: string): boolean {
   return name.includes('*')

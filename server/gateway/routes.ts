@@ -1,7 +1,7 @@
 import type { UriTemplate } from '../../protocol/uri-template/uri-template.js'
 import type { Component } from '../catalog/catalog.js'
 import type { GatewayPlan } from '../definitions/gateway-options.js'
-import { digestOf, prefixOf } from './names.js'
+import { digestOf, prefixOf, schemeOf } from './names.js'
 
 /** A template of a server. */
 export interface RoutedTemplate {
@@ -31,6 +31,8 @@ export interface RouteTable {
   readonly qualified: ReadonlyMap<string, RoutedServer>
   /** By the addresses that are listed here: the server, and the address as that knows it. */
   readonly listed: ReadonlyMap<string, Pick<Aim, 'server' | 'uri'>>
+  /** Those that are offered and name a scheme, the oldest first. */
+  readonly templates: readonly (RoutedTemplate & { readonly server: RoutedServer })[]
 }
 
 /** A server that is asked, and the address as it knows it. */
@@ -75,13 +77,10 @@ const steps = {
     const named = namedIn(table, uri)
     return named && [aimAt(named.server, named.uri), aimAt(named.server, uri)]
   },
-  /** The first server with a template for addresses of that scheme. */
-  scheme: ({ servers }: RouteTable, uri: string) => {
-    for (const server of servers) {
-      const aim = aimFitting(server, uri, ({ own }) => schemeOf(own) !== undefined)
-      if (aim !== undefined) return aim
-    }
-    return undefined
+  /** The oldest template for addresses of that scheme. */
+  scheme: ({ templates }: RouteTable, uri: string) => {
+    const found = templates.find(({ matcher }) => matcher.match(uri) !== undefined)
+    return found && aimAt(found.server, uri)
   },
   /** Nobody has said that it has it: all are asked, those with addresses of that scheme before all others. */
   unlisted: ({ servers }: RouteTable, uri: string) => {
@@ -165,14 +164,23 @@ export class Claims {
     this.#servers.push({ name, uris, schemes: new Set(schemes), templates })
   }
 
-  /** Of all servers: of one of which nothing is known, too, as it may be asked. */
-  table(): RouteTable {
+  /**
+   * Of all servers: of one of which nothing is known, too, as it may be asked. Templates that are among the `oldest`
+   * (by kind and name) come before all others, in that order.
+   */
+  table(oldest: Iterable<string> = []): RouteTable {
     const known = new Map(this.#servers.map((server) => [server.name, server]))
     const servers = [...this.#qualifiers.keys()].map(
       (name): RoutedServer => known.get(name) ?? { name, uris: new Set(), schemes: new Set(), templates: [] },
     )
     const qualified = new Map(servers.map((server) => [this.qualifierOf(server.name), server]))
-    return { servers, qualified, listed: this.#listed }
+    const ages = new Map([...oldest].map((key, age) => [key, age]))
+    const ageOf = ({ listed }: RoutedTemplate): number => ages.get(`resourceTemplate ${listed}`) ?? ages.size
+    const templates = servers
+      .flatMap((server) => server.templates.map((template) => ({ ...template, server })))
+      .filter(({ own, listed }) => listed !== undefined && schemeOf(own) !== undefined)
+      .sort((one, other) => ageOf(one) - ageOf(other))
+    return { servers, qualified, listed: this.#listed, templates }
   }
 }
 
@@ -240,11 +248,6 @@ function aimAt({ name, templates }: RoutedServer, uri: string): Aim {
     uri,
     templates: templates.filter(({ matcher }) => matcher.match(uri) !== undefined),
   }
-}
-
-/** Of an address or a template. Undefined for `{+x}`: it fits every address, and says of none that it is its own. */
-function schemeOf(text: string): string | undefined {
-  return /^[a-z][a-z\d+.-]*(?=:)/i.exec(text)?.[0].toLowerCase()
 }
 
 function cleaned(name: string): string {

@@ -13,7 +13,7 @@ import type { Changes } from '../context/changes.js'
 import type { Isolation } from '../context/isolated.js'
 import { IsolatedCalls } from '../isolation/isolated-calls.js'
 import type { ServerDefinition } from '../definitions/define-server.js'
-import type { UpstreamRecord } from '../definitions/upstreams.js'
+import type { Owner, UpstreamRecord } from '../definitions/upstreams.js'
 import type { ServerSettings } from './options.js'
 import { RequestStates, sealRequestStates } from './request-state.js'
 import { createMemoryStore, openStore, type SessionStore } from '../stores/session-store.js'
@@ -37,6 +37,8 @@ export interface Holdings {
   readonly isolation: Isolation | undefined
   /** What is known of servers behind this one, by name. */
   readonly upstreams: Map<string, UpstreamRecord>
+  /** Whose names and addresses of a gateway are, by kind and name as they are listed, the oldest first. */
+  owners: ReadonlyMap<string, Owner>
   /**
    * The module of the machine of sessions; undefined until a server on pipes has a session that is confirmed.
    */
@@ -110,6 +112,7 @@ export const holdingsActor = defineActor({
       waiting: { bytes: 0 },
       changes,
       upstreams: new Map(),
+      owners: new Map(),
       machine: isAwaited ? undefined : await loadSessionMachine(),
       isolation:
         settings.isolation === undefined

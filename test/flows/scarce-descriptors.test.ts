@@ -90,7 +90,12 @@ test('every lazy import goes through the retrying loader', () => {
     return /(?<!typeof |: |<)\bimport\((?!'node:|\))/.test(rest) ? [path] : []
   })
   // a peer loads the module that it is for; where it cannot, it starts again
-  const own = ['runtime/peers/boot.ts', 'server/node.ts', 'server/isolation/worker.ts']
+  const own = [
+    'runtime/peers/boot.ts',
+    'runtime/peers/typescript.ts',
+    'server/node.ts',
+    'server/isolation/worker.ts',
+  ]
   assert.equal(others.sort(), [...own, 'protocol/schema/check.ts'].sort())
 })
 

@@ -2,7 +2,7 @@
 import * as assert from 'uvu/assert'
 import { startClient } from 'caduceus/client'
 import { McpError } from 'caduceus/protocol'
-import { defineServer, defineTool, gateway } from 'caduceus/server'
+import { defineServer, defineTool, gateway, subscribeServer } from 'caduceus/server'
 import { connect, fakeClock, type ScriptedServer, scriptedServer } from 'caduceus/testing'
 import { suite, type TestContext } from '../../support/suite.js'
 
@@ -107,6 +107,37 @@ test('a server whose lists fail is not polled more often when it reports changes
   const below = await starting
   t.after(() => below.close())
   assert.ok(asked >= 3 && asked <= 5, `${asked} times in 20 s`)
+})
+
+test('too long lists are refused, and the calls of other servers go on', async (t) => {
+  let isLong = false
+  let asked = 0
+  const description = 'd'.repeat(4 * 1024 * 1024)
+  const server: ScriptedServer = scriptedServer({
+    'tools/list': () => {
+      asked += 1
+      const tools = [{ name: 'a', inputSchema: schema, ...(isLong && { description }) }]
+      return isLong ? { tools, nextCursor: `${asked}` } : { tools }
+    },
+  })
+  const told: string[] = []
+  t.after(
+    subscribeServer('gateway', ({ upstream, problem }) => void told.push(`${upstream}: ${problem}`)),
+  )
+  const { client } = await through(t, server)
+  assert.equal((await names(client)).sort(), ['bad__a', 'good__ok'])
+  isLong = true
+  asked = 0
+  server.notify('notifications/tools/list_changed')
+  while (told.length === 0) {
+    const began = Date.now()
+    assert.is((await client.callTool('good__ok')).text, 'ok')
+    assert.ok(Date.now() - began < 1_000)
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  assert.match(told.join(), /^bad: its lists have more than 16777216 bytes: they are asked for again in \d+ ms$/)
+  assert.ok(asked <= 5, `${asked} pages`)
+  assert.equal((await names(client)).sort(), ['bad__a', 'good__ok'])
 })
 
 test('broken entries, results and notifications affect their server only', async (t) => {

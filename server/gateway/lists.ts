@@ -1,0 +1,57 @@
+import { isObject, type JsonObject } from '../../protocol/wire/json.js'
+import type { Upstream, UpstreamLists } from '../definitions/upstreams.js'
+
+/** Entries of one list of one server; what is beyond is left out. */
+const maxEntries = 10_000
+const maxPages = 1_000
+/** Of all lists of one server, as JSON: a message has a limit, and a list may have any number of them. */
+const maxBytes = 16 * 1024 * 1024
+
+/** Lists that are not taken: what a server had before stays. */
+export class ListsTooLong extends Error {
+  constructor() {
+    super(`its lists have more than ${maxBytes} bytes`)
+  }
+}
+
+/** All that a server offers. Rejects where it cannot be asked, and with ListsTooLong. */
+export async function fetchLists(client: Upstream, signal: AbortSignal): Promise<UpstreamLists> {
+  const { tools, resources, prompts } = client.server?.capabilities ?? {}
+  let bytes = 0
+  const fetch = async (method: string, field: string): Promise<JsonObject[]> => {
+    const all: JsonObject[] = []
+    const seen = new Set<unknown>()
+    let cursor: unknown
+    do {
+      seen.add(cursor)
+      const page = (await client.request(method, cursor === undefined ? {} : { cursor }, {
+        signal,
+        fresh: true,
+      })) as JsonObject
+      bytes += Buffer.byteLength(JSON.stringify(page))
+      if (bytes > maxBytes) throw new ListsTooLong()
+      const entries = page[field]
+      if (Array.isArray(entries))
+        for (const entry of entries.slice(0, maxEntries - all.length)) if (isObject(entry)) all.push(entry)
+      cursor = page.nextCursor
+      // a list may have no end
+    } while (cursor !== undefined && !seen.has(cursor) && seen.size < maxPages && all.length < maxEntries)
+    return all
+  }
+  // older servers have resources, and do not know templates
+  const templatesOrNone = async (): Promise<JsonObject[]> => {
+    try {
+      return await fetch('resources/templates/list', 'resourceTemplates')
+    } catch (error) {
+      if (error instanceof ListsTooLong) throw error
+      return []
+    }
+  }
+  const [some, others, templates, last] = await Promise.all([
+    tools === undefined ? [] : fetch('tools/list', 'tools'),
+    resources === undefined ? [] : fetch('resources/list', 'resources'),
+    resources === undefined ? [] : templatesOrNone(),
+    prompts === undefined ? [] : fetch('prompts/list', 'prompts'),
+  ])
+  return { tools: some, resources: others, templates, prompts: last }
+}
