@@ -5,16 +5,17 @@ import { aboutServer, Unreachable } from './failure.js'
 import { type Invocation, textOf } from './invocation.js'
 import { terminalAnswers } from './questions.js'
 import { tell } from './screen.js'
+import { listenForStop } from './stopping.js'
 import { readTarget, type Target } from './target.js'
 import { ask, isTerminal } from './terminal.js'
-import { exitCodes, UsageError } from './usage-error.js'
+import { UsageError } from './usage-error.js'
 
 /** What a command does with a server that it is connected to. */
 export interface Connected {
   readonly client: Client
   /** What the command line has besides the target. */
   readonly others: readonly string[]
-  /** Aborts at Ctrl-C. */
+  /** Aborts at Ctrl-C and the like. */
   readonly signal: AbortSignal
 }
 
@@ -24,22 +25,18 @@ export async function withTarget(
   work: (connected: Connected) => Promise<number>,
 ): Promise<number> {
   const target = await readTarget(invocation)
-  const stop = new AbortController()
-  const interrupt = (): void => stop.abort(new Error('Ctrl-C'))
-  process.once('SIGINT', interrupt)
-  process.once('SIGTERM', interrupt)
+  const stop = listenForStop()
   const client = startTarget(target, invocation, isTerminal() ? terminalAnswers(ask, tell) : {})
   try {
     await connected(client, stop.signal)
     return await work({ client, others: target.others, signal: stop.signal })
   } catch (error) {
-    if (stop.signal.aborted) return exitCodes.interrupted
+    if (stop.code !== undefined) return stop.code
     throw error
   } finally {
-    process.off('SIGINT', interrupt)
-    process.off('SIGTERM', interrupt)
     await client.close()
     await target.login?.close()
+    stop.release()
   }
 }
 

@@ -13,7 +13,8 @@ Windsurf, Gemini), or is left out before -- command arguments:
   caduceus call echo message=hi -- node server.js
 
 caduceus help <command> lists its options.
-Exit codes: 0 done, 1 failed, 2 wrong use, 3 not reachable, 4 login needed, 130 interrupted`
+Exit codes: 0 done, 1 failed, 2 wrong use, 3 not reachable, 4 login needed, 130 interrupted,
+129 terminal closed, 143 terminated, 141 output not read`
 }
 
 /** The help of one command. */

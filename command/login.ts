@@ -3,6 +3,7 @@ import { connected, readTimeout } from './connect.js'
 import type { Invocation } from './invocation.js'
 import { printAs } from './output.js'
 import { tell } from './screen.js'
+import { listenForStop } from './stopping.js'
 import { loginFolder } from './target.js'
 import { exitCodes, UsageError } from './usage-error.js'
 
@@ -14,9 +15,7 @@ export async function run(invocation: Invocation): Promise<number> {
   const printed = (address: URL): void => tell(`Open this address to sign in:\n${address.href}`)
   const signIn = loopbackSignIn(invocation.values['no-browser'] === true ? { open: printed } : {})
   const provider = oauth({ storage: fileAuthStorage(loginFolder()), signIn })
-  const stop = new AbortController()
-  const interrupt = (): void => stop.abort(new Error('Ctrl-C'))
-  process.once('SIGINT', interrupt)
+  const stop = listenForStop()
   const patience = invocation.values.timeout === undefined ? 5 * 60_000 : readTimeout(invocation)
   const client = startClient({
     transport: http(url, { auth: provider }),
@@ -32,11 +31,11 @@ export async function run(invocation: Invocation): Promise<number> {
     printAs(invocation, { url, server: info }, () => `signed in at ${url}${info ? ` (${info.name})` : ''}`)
     return exitCodes.ok
   } catch (error) {
-    if (stop.signal.aborted) return exitCodes.interrupted
+    if (stop.code !== undefined) return stop.code
     throw error
   } finally {
-    process.off('SIGINT', interrupt)
     await client.close()
     await provider.close()
+    stop.release()
   }
 }

@@ -6,15 +6,16 @@ import { version } from '../runtime/base/version.js'
 import { commands } from './commands.js'
 import { helpOf, overview } from './help.js'
 import type { Invocation } from './invocation.js'
-import { jsonText, oneLine, print, tell } from './screen.js'
+import { guardOutput, jsonText, oneLine, outputFailed, print, tell } from './screen.js'
 import { exitCodes, UsageError } from './usage-error.js'
 
 /** Milliseconds that what is still open has after a failure: a module of a user may have started anything. */
 const patience = 1_000
 
+guardOutput()
 void main(process.argv.slice(2)).then((code) => {
-  process.exitCode = code
-  if (code !== exitCodes.ok) setTimeout(() => process.exit(), patience).unref()
+  if (!outputFailed.aborted) process.exitCode = code
+  if (process.exitCode !== exitCodes.ok) setTimeout(() => process.exit(), patience).unref()
 })
 
 async function main(args: readonly string[]): Promise<number> {

@@ -12,7 +12,7 @@ import { Unreachable } from './failure.js'
 import type { Invocation } from './invocation.js'
 import { printAs } from './output.js'
 import { linesOf, Scene, screenOf } from './scene.js'
-import { tell } from './screen.js'
+import { clean, tell } from './screen.js'
 import { exitCodes, UsageError } from './usage-error.js'
 
 /** Shows the process trees of a program of this machine as they change; once, where nobody sees it. */
@@ -25,7 +25,7 @@ export async function run(invocation: Invocation, world: World = systemWorld): P
   const picture = await firstPicture(found.path)
   printAs(invocation, picture, () =>
     linesOf(new Scene(picture))
-      .map(({ text }) => text)
+      .map(({ text }) => clean(text))
       .join('\n'),
   )
   return exitCodes.ok

@@ -1,5 +1,6 @@
 import type { AnswerOptions } from 'caduceus'
 import type { ElicitForm, ElicitUrl } from 'caduceus/client'
+import { firstLine } from './output.js'
 import { oneLine, quoted } from './screen.js'
 import type { Ask } from './terminal.js'
 
@@ -22,16 +23,24 @@ export function terminalAnswers(ask: Ask, show: (line: string) => void): AnswerO
   }
   const url: ElicitUrl = async (params, { signal }) => {
     show(`The server asks:\n${quoted(params.message)}`)
-    show(`Open this address if you trust it: ${addressOf(params.url)}`)
+    const address = addressOf(params.url)
+    if (address === undefined) {
+      show('It names an address that is no page of the web, and is declined.')
+      return { action: 'decline' }
+    }
+    show(`Open this address if you trust it: ${address}`)
     const answer = await ask('Done? [y/N] ', signal)
     return { action: /^y/i.test(answer ?? '') ? 'accept' : answer === undefined ? 'cancel' : 'decline' }
   }
   return { onElicit: { form, url } }
 }
 
-/** As a browser would open it: letters that only look like others, and what cannot be seen, are encoded. */
-function addressOf(url: string): string {
-  return URL.canParse(url) ? new URL(url).href : oneLine(url)
+/**
+ * As a browser would open it: letters that only look like others, and what cannot be seen, are encoded.
+ * Undefined for a file, a script and the like.
+ */
+function addressOf(url: string): string | undefined {
+  return /^https?:\/\//i.test(url) && URL.canParse(url) ? new URL(url).href : undefined
 }
 
 async function askField(
@@ -50,19 +59,24 @@ async function askField(
     !isRequired && 'may be left out',
   ].filter(Boolean)
   for (;;) {
-    const line = await ask(
-      `  ${oneLine(`${field.title ?? name}${notes.length ? ` (${notes.join('; ')})` : ''}`)}: `,
-    )
+    const line = await ask(questionOf(field.title ?? name, notes.join('; '), show))
     if (line === undefined || line.trim() === '/cancel') return 'cancel'
     if (line.trim() === '/decline') return 'decline'
     if (line === '' && field.default !== undefined) return { given: field.default }
     if (line === '' && !isRequired) return { given: undefined }
     const given = readField(line, field, words)
     if (given !== undefined) return { given }
-    show(
-      `  ${JSON.stringify(line)} does not fit: expected ${words ? `one of ${words.join(', ')}` : field.type}`,
-    )
+    const expected = words ? `one of ${words.join(', ')}` : field.type
+    show(`  ${JSON.stringify(line)} does not fit; expected:\n${quoted(oneLine(expected))}`)
   }
+}
+
+/** One line; what is too long for it is shown before it, behind a bar in each line. */
+function questionOf(title: string, notes: string, show: (line: string) => void): string {
+  const question = oneLine(notes === '' ? title : `${title} (${notes})`)
+  if (question.length < (process.stderr.columns || 80) - 8) return `  ${question}: `
+  show(quoted(question))
+  return `  ${firstLine(oneLine(title), 40)}: `
 }
 
 function readField(line: string, field: FormField, words: readonly string[] | undefined): Value | undefined {

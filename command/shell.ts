@@ -12,6 +12,7 @@ import { type Inventory, inventoryText, takeInventory } from './list.js'
 import { contentText, printAs } from './output.js'
 import { terminalAnswers } from './questions.js'
 import { clean, oneLine, print, tell } from './screen.js'
+import { listenForStop } from './stopping.js'
 import { readTarget, surroundingsOf } from './target.js'
 import { splitWords } from './split-words.js'
 import { splitPair } from './tool-arguments.js'
@@ -49,12 +50,19 @@ export async function run(invocation: Invocation): Promise<number> {
   )
   const client = startTarget(target, invocation, answers)
   const over = new AbortController()
+  const stop = listenForStop()
   let call = new AbortController()
   // Ctrl-C gives a call, or the start, up; where nothing runs it ends the shell
   lines.on('SIGINT', () => {
     if (input.isWaiting && !input.isAsking) return lines.close()
     call.abort(new Error('Ctrl-C'))
     over.abort(new Error('Ctrl-C'))
+  })
+  // Ctrl-C of a terminal comes to the lines, and not as a signal
+  stop.signal.addEventListener('abort', () => {
+    call.abort(stop.signal.reason)
+    over.abort(stop.signal.reason)
+    lines.close()
   })
   try {
     await connected(client, over.signal)
@@ -72,7 +80,7 @@ export async function run(invocation: Invocation): Promise<number> {
       print(`${oneLine(client.server?.info.name ?? target.name)}: help lists what can be typed\n`)
     for (;;) {
       const line = await input.ask(process.stdin.isTTY ? '> ' : '', true)
-      if (line === undefined || line.trim() === 'exit') return exitCodes.ok
+      if (line === undefined || line.trim() === 'exit') return stop.code ?? exitCodes.ok
       if (line.trim() === '') continue
       history.add(line)
       call = new AbortController()
@@ -80,10 +88,14 @@ export async function run(invocation: Invocation): Promise<number> {
         tell(`caduceus: ${error instanceof UsageError ? error.message : explain(error).line}`)
       })
     }
+  } catch (error) {
+    if (stop.code !== undefined) return stop.code
+    throw error
   } finally {
     lines.close()
     await client.close()
     await target.login?.close()
+    stop.release()
   }
 }
 

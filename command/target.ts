@@ -29,6 +29,9 @@ export interface Target {
   readonly login: OAuth | undefined
 }
 
+/** Milliseconds that each step of the end of a server takes at most: somebody waits for a command. */
+const stopTimeout = 1_000
+
 /** The surroundings of this program. */
 export function surroundingsOf(): Surroundings {
   return { platform: process.platform, env: process.env, home: homedir(), folder: process.cwd() }
@@ -45,7 +48,7 @@ export async function readTarget(invocation: Invocation): Promise<Target> {
   if (started !== undefined) {
     const entry = { command: started[0], args: started.slice(1) }
     if (entry.command === undefined) throw new UsageError('nothing behind --: give the command of a server')
-    return { ...connectionOf(entry, invocation), name: entry.command, others: positionals }
+    return { ...connectionOf(entry, invocation, stopTimeout), name: entry.command, others: positionals }
   }
   const [word, ...others] = positionals
   if (word === undefined)
@@ -53,7 +56,7 @@ export async function readTarget(invocation: Invocation): Promise<Target> {
   if (/^[a-z]+:\/\//i.test(word)) return { ...connectionOf({ url: word }, invocation), name: word, others }
   const found = findNamed(word, textOf(invocation, 'config'))
   const entry = await filled(found, invocation)
-  return { ...connectionOf(entry, invocation), name: word, others }
+  return { ...connectionOf(entry, invocation, stopTimeout), name: word, others }
 }
 
 /** The entry of a server with its variables replaced. Rejects with UsageError for one without a value. */
@@ -95,15 +98,14 @@ async function inputOf(id: string, { file, inputs }: FoundServer, invocation: In
 export function connectionOf(
   entry: Readonly<Record<string, unknown>>,
   invocation: Invocation,
+  stopTimeout?: number,
 ): Pick<Target, 'transport' | 'login'> {
   if (entry.command !== undefined) {
     const env = { ...(entry.env as object), ...pairsOf(listOf(invocation, 'env'), '--env', 'NAME=VALUE') }
     const { command, args = [], cwd } = entry as { command: string; args?: string[]; cwd?: string }
     const stderr = invocation.values.verbose === true ? tell : 'ring'
-    return {
-      transport: stdio({ command, args, env, stderr, ...(cwd !== undefined && { cwd }) }),
-      login: undefined,
-    }
+    const others = { ...(cwd !== undefined && { cwd }), ...(stopTimeout !== undefined && { stopTimeout }) }
+    return { transport: stdio({ command, args, env, stderr, ...others }), login: undefined }
   }
   const url = String(entry.url)
   const headers: Record<string, string> = { ...(entry.headers as object), ...headersOf(invocation) }

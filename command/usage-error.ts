@@ -11,6 +11,8 @@ export const exitCodes = Object.freeze({
   forbidden: 4,
   /** Ctrl-C. */
   interrupted: 130,
+  /** Nobody reads what is written: that of SIGPIPE. */
+  unread: 141,
 })
 
 /** The command was called in a wrong way; its message is one line that says what to do. */

@@ -131,7 +131,10 @@ async function start(
       supervisor.ref.onExit(
         stopOnSignals({
           stop: () => server.stop(),
-          hangUp: async () => noteNotReloaded(supervisor.ref, name),
+          // a program that listens for it reloads what it likes
+          hangUp: async () => {
+            if (process.listenerCount('SIGHUP') === 1) noteNotReloaded(supervisor.ref, name)
+          },
           endsOnHangUp: hasTerminal(),
         }),
       )

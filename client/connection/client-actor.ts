@@ -15,7 +15,7 @@ import { DueTimer } from './actor-clock.js'
 import { endedGreeting } from './greeting.js'
 import { receive } from './inbound.js'
 import { type ClientInput, Incarnation } from './incarnation.js'
-import { ended, unreachable } from './link-end.js'
+import { ended, giveGreetingUp, unreachable } from './link-end.js'
 
 const importMachine = lazy('../../client/connection/client-machine.js', () => import('./client-machine.js'))
 
@@ -60,6 +60,7 @@ export const clientActor = defineActor({
       state.calls.failAll((job) => closedError(state, job))
       state.connection.send({ type: 'close' })
       if (!state.link.held) return undefined
+      giveGreetingUp(state)
       const reply = ctx.defer<void>()
       state.closing.push(reply)
       state.link.close()

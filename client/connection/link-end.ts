@@ -47,9 +47,14 @@ export function dropLink(
   state.calls.linkEnded(reason, { sessionGone: false, fatal: false })
 }
 
-function letGo(state: Incarnation): void {
+/** A greeting that went on while its connection ends would fail, and forget whoever waits for that end. */
+export function giveGreetingUp(state: Incarnation): void {
   state.greeting = undefined
   state.calls.forgetOwn()
+}
+
+function letGo(state: Incarnation): void {
+  giveGreetingUp(state)
   state.listening.clear()
   state.taskListening.clear()
   state.questions.clear()

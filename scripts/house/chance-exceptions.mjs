@@ -15,6 +15,8 @@ export const exceptions = [
   { at: 'runtime/watch/reporter.ts', sources: ['performance'] },
   // a program that has failed ends, whatever still holds it
   { at: 'command/main.ts', sources: ['setTimeout'] },
+  // and so does one that was told to
+  { at: 'command/stopping.ts', sources: ['setTimeout'] },
   // it runs in a browser
   { at: 'transports/view/page/', sources: 'all' },
   // the world of this machine itself

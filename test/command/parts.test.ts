@@ -23,10 +23,12 @@ test('a question cannot put words into our mouth', () => {
 
 test('codes are taken out, and JSON says the same with escapes', () => {
   assert.is(clean('a\x00b\x1bc\td\ne\x7ff\u0085g\r'), 'abc\td\nefg')
+  assert.is(clean('a\u2028b\u202ec\u2066d\u2069e\u{e0041}f\u{1f600}'), 'abcdef\u{1f600}')
   assert.is(oneLine(' a\n b\u2028c '), 'a b c')
   const value = { 'k\u009b': 'v\x7f\u0080' }
   assert.is(jsonText(value), '{"k\\u009b":"v\\u007f\\u0080"}')
   assert.equal(JSON.parse(jsonText(value)), value)
+  assert.is(jsonText('\u202e\u{e0041}'), '"\\u202e\\udb40\\udc41"')
 })
 
 const row = (key: number, parent: number | null, id: string): Picture['rows'][number] => ({

@@ -136,12 +136,17 @@ test('SIGHUP reads the file again and ends nothing', async (t) => {
   const [, url = ''] = await line(servedAt)
   const client = connectTo(t, url)
   assert.is((await client.callTool('one__add', { a: 1, b: 2 })).text, '3')
+  let told = ''
+  child.stderr.on('data', (chunk: Buffer) => {
+    told += chunk
+  })
   child.kill('SIGHUP')
   await line(/nothing has changed/)
   assert.is((await client.callTool('one__add', { a: 1, b: 2 })).text, '3')
   assert.is(client.inspect().counts.sessions, 1)
   await client.close()
   assert.is(await stop(), 0)
+  assert.not.match(told, 'nothing is reloaded')
 })
 
 test('serve with no usable server says why and does not start', async (t) => {

@@ -67,7 +67,7 @@ for (const [line, how, marks, keys] of shown) {
       const got = await onTerminal(t, `${line} -- ${process.execPath} ${server} ${how}`, keys)
       for (const mark of marks) assert.match(got, `<${mark}>`, `${mark} in ${JSON.stringify(got)}`)
       // biome-ignore lint/suspicious/noControlCharactersInRegex: what the server wrote
-      const steers = /\x1b\[31m<|\x1b\]0;|\x07|\u009b|\x7f/.exec(got)
+      const steers = /\x1b\[31m<|\x1b\]0;|\x07|\u009b|\x7f|\u202e|\u2066|\u{e0041}/u.exec(got)
       assert.is(steers, null, JSON.stringify(got))
     })
 }

@@ -1,4 +1,5 @@
 import * as assert from 'uvu/assert'
+import { startClient } from 'caduceus'
 import { isRequest } from 'caduceus/protocol'
 import { type ClientTransport, stdio, TransportError } from 'caduceus/transports'
 import { suite } from '../../support/suite.js'
@@ -80,6 +81,33 @@ test('a call to a server that has closed its input is unsent', async (t) => {
   }
   const news = await lost
   assert.is(news.type === 'lost' && news.error.code, 'NOT_OPEN')
+})
+
+test('close() during the probe waits for the end of the server, and no longer', async (t) => {
+  const transport: ClientTransport = {
+    name: 'mute',
+    connect(events) {
+      const state = { isOpen: true }
+      events.opened()
+      return {
+        send(_, message) {
+          if (state.isOpen || !isRequest(message)) return
+          events.lost(message.id, new TransportError('NOT_OPEN', 'no more messages', { retryable: true }))
+        },
+        close() {
+          state.isOpen = false
+          setTimeout(() => events.closed({}), 300)
+        },
+      }
+    },
+  }
+  const client = startClient({ transport, era: 'auto', probeTimeout: 100, logger: false })
+  t.after(() => client.close())
+  for await (const { phase } of client.states()) if (phase === 'initializing') break
+  const start = performance.now()
+  await client.close()
+  const took = performance.now() - start
+  assert.ok(took > 250 && took < 5_000, `${took} ms`)
 })
 
 test.run()
