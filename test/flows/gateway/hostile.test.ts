@@ -121,9 +121,7 @@ test('too long lists are refused, and the calls of other servers go on', async (
     },
   })
   const told: string[] = []
-  t.after(
-    subscribeServer('gateway', ({ upstream, problem }) => void told.push(`${upstream}: ${problem}`)),
-  )
+  t.after(subscribeServer('gateway', ({ upstream, problem }) => void told.push(`${upstream}: ${problem}`)))
   const { client } = await through(t, server)
   assert.equal((await names(client)).sort(), ['bad__a', 'good__ok'])
   isLong = true
@@ -135,7 +133,10 @@ test('too long lists are refused, and the calls of other servers go on', async (
     assert.ok(Date.now() - began < 1_000)
     await new Promise((resolve) => setImmediate(resolve))
   }
-  assert.match(told.join(), /^bad: its lists have more than 16777216 bytes: they are asked for again in \d+ ms$/)
+  assert.match(
+    told.join(),
+    /^bad: its lists have more than 16777216 bytes: they are asked for again in \d+ ms$/,
+  )
   assert.ok(asked <= 5, `${asked} pages`)
   assert.equal((await names(client)).sort(), ['bad__a', 'good__ok'])
 })
