@@ -73,8 +73,11 @@ function activeHandles(): unknown[] {
   return list.call(process).filter((handle) => !outputs.includes(handle))
 }
 
+/** Node adds one of its own with the first listener after somebody has loaded `node:domain`. */
 function countListeners(): Partial<Record<string, number>> {
-  return Object.fromEntries(ownedListeners.map((name) => [name, process.listenerCount(name)]))
+  const ours = (name: (typeof ownedListeners)[number]): readonly { readonly name: string }[] =>
+    process.rawListeners(name).filter((listener) => listener.name !== 'domainUncaughtExceptionClear')
+  return Object.fromEntries(ownedListeners.map((name) => [name, ours(name).length]))
 }
 
 /** The pipes of a living child are part of that child and not named twice. */
