@@ -15,7 +15,7 @@ await using _server = await startServer(defineServer({ name: 'files', version: '
 })
 
 const storage = memoryAuthStorage()
-const own = { id: 'agent', secret: 's', issuer: login.issuer } // its secret goes to nobody else
+const own = { id: 'agent', secret: 's', issuer: login.issuer }
 const credentials = { grant: 'client_credentials', client: own } as const
 await using auth = oauth({ ...credentials, dpop: true, storage })
 await using client = startClient({ transport: http(resource, { auth }) })
