@@ -205,8 +205,11 @@ const secretFields = [
 
 /** What is sent that nobody else may read. */
 function secretsIn({ headers, body }: PostInit): string[] {
-  const credentials = headers.authorization?.split(' ').slice(1) ?? []
-  return [...secretFields.flatMap((name) => body.getAll(name)), ...credentials].filter((text) => text !== '')
+  const [, basic = ''] = headers.authorization?.split(' ') ?? []
+  const [, secret = ''] = atob(basic).split(':')
+  const [[, plain = ''] = []] = new URLSearchParams(`s=${secret}`)
+  const all = [...secretFields.flatMap((name) => body.getAll(name)), basic, secret, plain]
+  return all.filter((text) => text !== '')
 }
 
 /** Errors of the library hold answers with tokens: only their words are kept, without what they repeat of `sent`. */

@@ -361,12 +361,12 @@ test('what an authorization server repeats of a secret or code stands in no erro
   const { client } = connect(t, server, { client: own })
   const sent: string[] = []
   issuer.instead = (form) => {
-    sent.push(...[form.code, form.code_verifier, btoa('me:canary-secret')].map(String))
+    sent.push(...[form.code, form.code_verifier, btoa('me:canary-secret'), 'canary-secret'].map(String))
     return { status: 400, body: { error: 'invalid_grant', error_description: sent.join(' and ') } }
   }
   const { message } = await rejection(client.callTool('x'))
-  assert.match(message, /invalid_grant: \.{3} and \.{3} and \.{3}/)
-  assert.is(sent.length, 3)
+  assert.match(message, /invalid_grant: \.{3} and \.{3} and \.{3} and \.{3}$/)
+  assert.is(sent.length, 4)
   for (const one of sent) assert.not.ok(message.includes(one), one)
 })
 
