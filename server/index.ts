@@ -69,17 +69,8 @@ export {
   type SessionOrigin,
   subscribeServer,
 } from './base/events.js'
-export { createFileTaskStore, type FileTaskStoreOptions } from './stores/file-task-store.js'
-export {
-  createMemoryTaskStore,
-  type TaskAnswer,
-  type TaskEnd,
-  type TaskQuestion,
-  type TaskRecord,
-  type TaskStore,
-} from './stores/task-store.js'
+export type { TaskAnswer, TaskEnd, TaskQuestion, TaskRecord, TaskStore } from './engine/task-store.js'
 export type { TasksOptions } from './holdings/task-options.js'
-export { createFileStore, type FileStoreOptions } from './stores/file-store.js'
 export { resolveInside } from './definitions/file-roots.js'
 export type {
   LowLevelOptions,
@@ -111,11 +102,32 @@ export type { NumberLimits, TextLimits } from '../protocol/schema/fields/kinds.j
 export type { GroupOutput, OutputOf } from '../protocol/schema/fields/types.js'
 export { field } from '../protocol/schema/fields/fields.js'
 export type { FromJsonSchema } from '../protocol/schema/fields/types.js'
-export { type SealedIds, type SealedIdsOptions, sealedIds } from './holdings/sealed-ids.js'
 export type { Secrets } from './base/sealing.js'
 export { ServerProcesses } from './processes/handle.js'
 export type { ProcessesOptions } from './processes/options.js'
-export type { ClusterEngine } from './nodes/engine.js'
+export { type FilesOptions, files } from './engine/files.js'
+export { inMemory } from './engine/in-memory.js'
+export type { LocalEngine, ServerEngine } from './engine/local-engine.js'
+export { type RecordsOptions, records } from './engine/records.js'
+export { sealed } from './engine/sealed.js'
+export type { SealedOptions } from './engine/sealed-ids.js'
+export type {
+  Claimed,
+  ClaimRequest,
+  ClusterEngine,
+  ClusterSettings,
+  Engine,
+  HeldClaim,
+  Listed,
+  Members,
+  News,
+  NodeFacts,
+  NodeName,
+  SavedRecord,
+  StreamEntry,
+  StreamLimits,
+  StreamPlace,
+} from './engine/engine.js'
 export { type RedisClusterOptions, redis } from './redis/redis.js'
 export { Server } from './server.js'
 export { type SkillsOptions, skillsFrom } from './skills/skills-from.js'
@@ -124,12 +136,7 @@ export type { SkillDefinition, SkillFolderChild, SkillsDefinition } from './defi
 export { serverSpec, startServer } from './server-supervisor.js'
 export type { SessionInfo } from './sessions/session-actor.js'
 export type { EndedSession, SessionContext, SessionHooks, SessionStart } from './definitions/session-hooks.js'
-export {
-  createMemoryStore,
-  type MemoryStoreOptions,
-  type SessionRecord,
-  type SessionStore,
-} from './stores/session-store.js'
+export type { SessionRecord, SessionStore } from './engine/session-store.js'
 export { gateway } from './definitions/gateway.js'
 export type {
   BreakerOptions,

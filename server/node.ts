@@ -50,7 +50,7 @@ const node = defineActor({
     const connections = new Connections(input.address)
     ctx.monitor(input.hub)
     const streams = input.streams ? new KeptStreams(report) : undefined
-    const cluster = new NodeCluster(input.name, input.hub, streams)
+    const cluster = new NodeCluster(input.name, input.hub, input.secrets, streams)
     let binding: Binding | undefined
     const transport = transportOf(input, options.transport, connections)
     const watched: ServerTransport = {
@@ -156,10 +156,10 @@ async function load(
   }
   if (typeof options !== 'object' || options === null)
     throw optionError('options', `${module}: options: expected an object, got ${show(options)}`)
-  if ('store' in options)
+  if ('engine' in options)
     throw optionError(
-      'store',
-      `${module}: options.store: expected nothing, as the program that starts the processes keeps the sessions`,
+      'engine',
+      `${module}: options.engine: expected nothing, as the program that starts the processes keeps the sessions`,
     )
   return { definition, options }
 }

@@ -5,19 +5,17 @@ import { emitServer, type ServerNoticeEvent } from './base/events.js'
 
 const overHttp: ReadonlySet<string> = new Set(['http', 'mount'])
 
-interface Kept {
+interface Unkept {
   readonly name: string
   /** The name of its transport. */
   readonly transport: string
   readonly revisions: readonly Revision[]
-  /** Whatever keeps sessions beyond this program; all undefined: nothing does. */
-  readonly by: readonly unknown[]
 }
 
-/** Says that clients meet 404 after the end of this program, where nothing keeps their sessions. */
-export function noteSessionsInMemory(ref: ProcessRef, { name, transport, revisions, by }: Kept): void {
-  if (!overHttp.has(transport) || !haveHandshake(revisions) || by.some((one) => one !== undefined)) return
-  const todo = 'give it a store (createFileStore), sealedIds or a cluster'
+/** Says that clients meet 404 after the end of this program, as nothing keeps their sessions. */
+export function noteSessionsInMemory(ref: ProcessRef, { name, transport, revisions }: Unkept): void {
+  if (!overHttp.has(transport) || !haveHandshake(revisions)) return
+  const todo = 'give it an engine (files, redis, sealed)'
   note(ref, name, 'sessions_in_memory', `sessions are in memory, and end with this program: ${todo}`)
 }
 

@@ -88,7 +88,7 @@ async function startProcesses(
       onBlocked: 'ignore',
       registry,
       clock: world,
-      ...processesSupervisor(settings, place, world),
+      ...processesSupervisor(settings, place),
     })
     const server = new ServerProcesses({ name: settings.name, registry, supervisor, place })
     if (signals)
@@ -124,9 +124,9 @@ async function start(
   try {
     const supervisor = await startSupervisor({ ...treeWide, registry, ...serverSupervisor(run) })
     const server = handleOf(settings, place, registry, supervisor.ref)
-    const { name, transport, revisions, store, sessionIds, cluster } = settings
-    const by = [store, sessionIds, cluster]
-    noteSessionsInMemory(supervisor.ref, { name, transport: transport.name, revisions, by })
+    const { name, transport, revisions, local, cluster } = settings
+    if (cluster === undefined && local?.outlives !== true)
+      noteSessionsInMemory(supervisor.ref, { name, transport: transport.name, revisions })
     if (signals)
       supervisor.ref.onExit(
         stopOnSignals({

@@ -37,7 +37,7 @@ export class Cursors {
     this.#server = server
     this.#world = world
     this.#epoch = world.randomBytes(6).toString('base64url')
-    const use = { purpose: 'caduceus cursors', field: 'requestStateKeys' }
+    const use = { purpose: 'caduceus cursors', field: 'keys' }
     this.#keys = new Sealing(secrets ?? [`no secret, for cursors of ${server}`.padEnd(32)], use)
     this.#places = new Sealing(secrets ?? [world.randomBytes(32)], { ...use, purpose: 'caduceus places' })
   }

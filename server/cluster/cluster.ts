@@ -2,8 +2,8 @@ import type { Peer } from '../../transports/contract/contract.js'
 import type { ListKind } from '../context/changes.js'
 import type { TransportError } from '../../transports/base/errors.js'
 import type { SharedStreams } from '../../transports/contract/shared-streams.js'
-import type { SessionStore } from '../stores/session-store.js'
-import type { SharedTaskStore } from '../stores/shared-task-store.js'
+import type { SessionStore } from '../engine/session-store.js'
+import type { SharedTaskStore } from '../engine/shared-task-store.js'
 import type { Envelope } from './envelope.js'
 
 /**
@@ -14,7 +14,7 @@ export interface Cluster {
   /** This node, as the others call it. */
   readonly node: string
   /** The records of the sessions of all nodes. A node saves those that it has claimed. */
-  readonly store: SessionStore
+  readonly sessions: SessionStore
   /** The tasks of all nodes; absent where nodes share none. */
   readonly tasks?: SharedTaskStore
   /**

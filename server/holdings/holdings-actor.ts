@@ -16,8 +16,10 @@ import type { ServerDefinition } from '../definitions/define-server.js'
 import type { Owner, UpstreamRecord } from '../definitions/upstreams.js'
 import type { ServerSettings } from './options.js'
 import { RequestStates, sealRequestStates } from './request-state.js'
-import { createMemoryStore, openStore, type SessionStore } from '../stores/session-store.js'
-import { createMemoryTaskStore, openTaskStore, type TaskStore } from '../stores/task-store.js'
+import { inMemory } from '../engine/in-memory.js'
+import { LocalEngine } from '../engine/local-engine.js'
+import type { SessionStore } from '../engine/session-store.js'
+import type { TaskStore } from '../engine/task-store.js'
 import type { WaitingBytes } from '../base/waiting-line.js'
 
 /** What outlives every restart of a server's group, which gets it at its start. */
@@ -76,7 +78,7 @@ export const holdingsActor = defineActor({
     { settings, place, supervisor, changes }: HoldingsInput,
     ctx: ActorContext,
   ): Promise<Holdings & { [describe](): string }> {
-    const { definition, transport, maxSessions, idleTimeout } = settings
+    const { definition, transport } = settings
     const isOnPipes = transport.name === 'stdio'
     if (isOnPipes) warnOfScopes(definition)
     // a server with many connections may lack file descriptors to load modules later
@@ -89,23 +91,19 @@ export const holdingsActor = defineActor({
     emitTransport('listener', () => ({ ...about, type: 'listening' }))
     ctx.own(() => emitTransport('listener', () => ({ ...about, type: 'stopped' })))
     place.supervisor = supervisor
-    // a store may outlive this server
     const world = lastingWorld(ctx.world)
-    const secrets = settings.cluster?.secrets
+    const { cluster, local = LocalEngine.parts(inMemory()) } = settings
+    const open = cluster ?? (await local.open(ctx, settings))
+    const { secrets } = open
     return {
       settings,
       place,
       binding,
-      store: openStore(
-        settings.cluster?.store ?? settings.store ?? createMemoryStore({ maxSessions, idleTimeout }),
-        world,
-      ),
-      taskStore:
-        settings.tasks &&
-        (settings.cluster?.tasks ?? openTaskStore(settings.tasks.store ?? createMemoryTaskStore(), world)),
+      store: open.sessions,
+      taskStore: settings.tasks && open.tasks,
       catalog: new Catalog(
         definition,
-        { ...settings, cursorKeys: settings.cursorKeys ?? secrets, hasTasks: settings.tasks !== undefined },
+        { ...settings, cursorKeys: secrets, hasTasks: settings.tasks !== undefined },
         world,
       ),
       restores: new RestoreLimit(),
@@ -119,7 +117,7 @@ export const holdingsActor = defineActor({
           ? undefined
           : new IsolatedCalls(ctx.registry, settings.names.isolation),
       requestStates: new RequestStates({
-        sealing: settings.requestStates ?? sealRequestStates(secrets ?? [world.randomBytes(32)]),
+        sealing: sealRequestStates(secrets ?? [world.randomBytes(32)]),
         server: definition.info.name,
         world,
       }),

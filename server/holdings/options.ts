@@ -6,18 +6,14 @@ import type { RootOptions } from '../../runtime/process/root.js'
 import { isInspector, type MachineInspector } from '../../runtime/watch/inspector.js'
 import type { ServerTransport } from '../../transports/contract/contract.js'
 import type { Cluster } from '../cluster/cluster.js'
-import type { ClusterEngine } from '../nodes/engine.js'
 import { isServer, type ServerDefinition } from '../definitions/define-server.js'
 import { ServerError } from '../base/errors.js'
 import { namesOf } from '../base/names.js'
 import type { IsolatedHandler } from '../context/isolated.js'
 import { type IsolationOptions, readIsolation } from '../isolation/options.js'
 import { readersOf } from '../base/read-options.js'
-import { SealedIds } from './sealed-ids.js'
-import { sealRequestStates } from './request-state.js'
-import type { Secrets } from '../base/sealing.js'
 import { needsSessions } from '../definitions/session-needs.js'
-import type { SessionStore } from '../stores/session-store.js'
+import { LocalEngine, readEngine, type ServerEngine } from '../engine/local-engine.js'
 import { readTasks, type TasksOptions } from './task-options.js'
 
 /** Whether to start, or a function that says so at each start. */
@@ -39,16 +35,13 @@ export interface ServerOptions {
    * 2025-11-25).
    */
   readonly revisions?: readonly Revision[]
-  /** Where sessions are stored. Default: in memory, above the group. */
-  readonly store?: SessionStore
   /**
-   * What `redis()` returns: this server is one of several nodes, on any machines, that serve the same sessions
-   * at one address, whichever of them takes a message. The engine keeps the sessions, so that there is no
-   * `store`. While it is away, sessions are refused with 503. Default: the server serves alone.
+   * Where what must survive lives: sessions, tasks, event streams, secrets. `inMemory()`, the default, survives
+   * what dies in the program; `files({ folder })` the program; with `redis({ url })` this server is one of several
+   * nodes, on any machines, that serve the same sessions; `sealed({ keys })` needs no storage, `records({ load, save,
+   * delete })` is a store of yours. While an engine is away, sessions are refused with 503.
    */
-  readonly cluster?: ClusterEngine
-  /** What `sealedIds` returns: ids that every program with the keys can continue. Default: random ids. */
-  readonly sessionIds?: SealedIds
+  readonly engine?: ServerEngine
   /**
    * Whether to start at all, or a function that is called at each start. A server on standard input always
    * starts. Default: true, unless the environment variable CADUCEUS_SERVER is `0`, `false` or `off`.
@@ -92,12 +85,6 @@ export interface ServerOptions {
   /** Milliseconds to answer a question (`ctx.elicit`), at most 24 h in 2026-07-28. Default 10 min. */
   readonly askTimeout?: number
   /**
-   * Secrets that seal cursors and `requestState`, in which a client of 2026-07-28 sends back the state of a
-   * call. 1 to 16, each of at least 32 bytes or characters: the first seals, all open. Give the same ones to
-   * every program behind one address. Default: a random one for this program.
-   */
-  readonly requestStateKeys?: Secrets
-  /**
    * Whether a handler that asks a client of 2026-07-28 waits in memory for the answer, and continues there.
    * Otherwise, or without room, or if another program gets the answer, it runs again with the answers. The
    * outcome is the same; switch it off to test a handler. Default true.
@@ -109,8 +96,8 @@ export interface ServerOptions {
    */
   readonly isolation?: IsolationOptions
   /**
-   * Where the tasks of tools with `task` are stored, and how they are bounded. Without such a tool there are
-   * none, unless this option is given, for those added at run time.
+   * How the tasks of tools with `task` are bounded; the engine keeps them. Without such a tool there are none,
+   * unless this option is given, for those added at run time.
    */
   readonly tasks?: TasksOptions
   /** Milliseconds that requests in flight have when the server stops. Default 10,000. */
@@ -155,16 +142,11 @@ const defaultParking: ParkingLimits = Object.freeze({ time: 10 * 60_000, max: 1_
 const noParking: ParkingLimits = Object.freeze({ time: 0, max: 0, maxPerPrincipal: 0 })
 /** The fields of ServerOptions. */
 export const serverFields: readonly string[] = [
-  ...['transport', 'name', 'initArg', 'revisions', 'store', 'cluster', 'sessionIds', 'start', 'exposeErrors'],
+  ...['transport', 'name', 'initArg', 'revisions', 'engine', 'start', 'exposeErrors'],
   ...['maxSessions', 'maxSessionsPerClient', 'maxListens', 'maxRequests', 'maxExchanges', 'maxWaiting'],
   ...['idleTimeout', 'requestTimeout', 'askTimeout', 'drainTimeout'],
-  ...['requestStateKeys', 'parking', 'pageSize', 'isolation', 'tasks', 'inspect'],
+  ...['parking', 'pageSize', 'isolation', 'tasks', 'inspect'],
 ]
-/** Why several processes of one program take no part in a cluster. */
-export const nothingInProcesses =
-  'nothing where several processes serve a module: start one server in each program of the cluster'
-const storeMethods = ['load', 'save', 'delete'] as const
-
 const { badOption: bad, readDelay, readFields, readFlag, readLimit, readMs, readText } = readersOf()
 
 const example = 'startServer(definition, { transport: serveStdio() })'
@@ -176,25 +158,25 @@ export function readServerOptions(definition: ServerDefinition, options: ServerO
     throw new ServerError('BAD_DEFINITION', problem, { data: { field: 'definition' } })
   }
   readFields(options, 'options', serverFields, '', example)
-  const { transport, store, initArg, sessionIds, start, maxSessionsPerClient, requestStateKeys } = options
+  const { transport, initArg, start, maxSessionsPerClient } = options
   if (!isObject(transport) || typeof transport.bind !== 'function') {
     const isForClients = isObject(transport) && typeof transport.connect === 'function'
     const hint = isForClients ? ', and not what a client connects with' : ''
     throw bad('transport', `what serveHttp() or serveStdio() returns${hint}`, transport)
   }
   const name = readText(options.name, 'name', definition.info.name)
-  if (store !== undefined && !storeMethods.every((method) => typeof store?.[method] === 'function'))
-    throw bad('store', 'an object with load, save and delete', store)
   if (initArg !== undefined && definition.session?.init === undefined)
     throw bad('initArg', 'nothing, as the definition has no session.init to be given it', initArg)
-  if (sessionIds !== undefined && !(sessionIds instanceof SealedIds))
-    throw bad('sessionIds', 'what sealedIds() returns', sessionIds)
   if (start !== undefined && typeof start !== 'boolean' && typeof start !== 'function')
     throw bad('start', 'true, false or a function', start)
   const { inspect } = options
   if (inspect !== undefined && !isInspector(inspect))
     throw bad('inspect', 'a function, or an object with next', inspect)
-  const engine = readEngine(options, cluster)
+  const engine = readEngine(options.engine)
+  const local = engine instanceof LocalEngine ? LocalEngine.parts(engine) : undefined
+  const shared = engine instanceof LocalEngine ? undefined : engine
+  if (shared !== undefined && transport.name === 'stdio')
+    throw bad('engine', 'one of this program alone on standard input, which has one client', shared.name)
   return Object.freeze({
     definition,
     transport,
@@ -202,12 +184,13 @@ export function readServerOptions(definition: ServerDefinition, options: ServerO
     names: namesOf(name),
     initArg,
     revisions: readRevisions(definition, options.revisions),
-    store,
+    /** The engine of this program alone; undefined: in memory, or shared. */
+    local,
+    ids: local?.ids,
+    /** Where the nodes of several machines meet: the cluster is made when the server starts. */
+    engine: shared,
     /** The nodes that serve the same sessions; undefined for one that serves alone. */
     cluster,
-    /** Where the nodes of several machines meet: the cluster is made when the server starts. */
-    engine,
-    sessionIds,
     start,
     inspect,
     exposeErrors: readFlag(options.exposeErrors, 'exposeErrors', false),
@@ -225,40 +208,14 @@ export function readServerOptions(definition: ServerDefinition, options: ServerO
     askTimeout: readMs(options.askTimeout, 'askTimeout', 10 * 60_000),
     drainTimeout: readDelay(options.drainTimeout, 'drainTimeout', 10_000),
     pageSize: readLimit(options.pageSize, 'pageSize', 500),
-    requestStates: requestStateKeys === undefined ? undefined : sealRequestStates(requestStateKeys),
-    cursorKeys: requestStateKeys,
     parking: readParking(options.parking),
-    tasks: readTasks(options.tasks, definition.tools, whereTasksAre(cluster, engine)),
+    tasks: readTasks(options.tasks, definition.tools, cluster === undefined || cluster.tasks !== undefined),
     isolation: readIsolation(
       options.isolation,
       isolatedIn(definition),
       readLimit(options.maxWaiting, 'maxWaiting', 10_000),
     ),
   })
-}
-
-/** Processes of one program have no store that all of them share. */
-function whereTasksAre(cluster: Cluster | undefined, engine: ClusterEngine | undefined) {
-  if (engine !== undefined || cluster?.tasks !== undefined) return 'engine'
-  return cluster === undefined ? 'here' : 'nowhere'
-}
-
-/** A node of one program has its cluster already. */
-function readEngine(options: ServerOptions, known: Cluster | undefined): ClusterEngine | undefined {
-  const { cluster, transport, store, sessionIds } = options
-  if (cluster === undefined) return undefined
-  if (!isEngine(cluster)) throw bad('cluster', 'what redis() returns', cluster)
-  if (known !== undefined) throw bad('cluster', nothingInProcesses, cluster.name)
-  if (store !== undefined) throw bad('store', 'nothing with cluster, whose engine keeps the sessions', store)
-  if (sessionIds !== undefined)
-    throw bad('sessionIds', 'nothing with cluster, where every node knows every session', sessionIds)
-  if (transport.name === 'stdio')
-    throw bad('cluster', 'nothing on standard input, which has one client', cluster.name)
-  return cluster
-}
-
-function isEngine(value: unknown): value is ClusterEngine {
-  return isObject(value) && typeof value.open === 'function' && isObject(value.settings)
 }
 
 function isolatedIn(definition: ServerDefinition): readonly IsolatedHandler[] {

@@ -76,7 +76,7 @@ export class RequestStates {
 
 /** A sealing with keys for request states only. Throws BAD_OPTION. */
 export function sealRequestStates(secrets: unknown): Sealing {
-  return new Sealing(secrets, { purpose: 'caduceus request states', field: 'requestStateKeys' })
+  return new Sealing(secrets, { purpose: 'caduceus request states', field: 'keys' })
 }
 
 interface RequestStatesOptions {

@@ -3,15 +3,9 @@ import { show } from '../../runtime/base/errors.js'
 import { optionError } from '../base/errors.js'
 import { readersOf } from '../base/read-options.js'
 import type { ToolDefinition } from '../definitions/define-tool.js'
-import type { TaskStore } from '../stores/task-store.js'
 
-/** How the tasks of a server are kept (`task` of a tool), and how they are bounded. */
+/** How the tasks of a server are bounded (`task` of a tool). Where they are is said by `engine`. */
 export interface TasksOptions {
-  /**
-   * Where tasks are stored. Default: in memory; `createFileTaskStore` has them outlive the program. Refused with
-   * `cluster`: its engine has them.
-   */
-  readonly store?: TaskStore
   /** Milliseconds from its creation until a task is deleted, unless its client asks for more or less. Default 1 h. */
   readonly ttl?: number
   /** The most that a client gets. Default 24 h. */
@@ -34,17 +28,7 @@ export interface TasksOptions {
 export type TaskSettings = ReturnType<typeof readLimits>
 
 const { badOption, readCount, readFields, readLimit } = readersOf()
-const fields = [
-  'store',
-  'ttl',
-  'maxTtl',
-  'maxTasks',
-  'maxTasksPerClient',
-  'maxBytes',
-  'maxTotalBytes',
-  'pollInterval',
-]
-const storeMethods = ['load', 'save', 'delete', 'list'] as const
+const fields = ['ttl', 'maxTtl', 'maxTasks', 'maxTasksPerClient', 'maxBytes', 'maxTotalBytes', 'pollInterval']
 const hour = 60 * 60_000
 /** Milliseconds that a timer of Node can be set to. */
 const longest = 2 ** 31 - 1
@@ -56,27 +40,20 @@ const longest = 2 ** 31 - 1
 export function readTasks(
   option: unknown,
   tools: readonly ToolDefinition[],
-  kept: 'here' | 'engine' | 'nowhere',
+  areKept: boolean,
 ): TaskSettings | undefined {
-  if (kept === 'nowhere') return refuseShared(option, tools)
+  if (!areKept) return refuseShared(option, tools)
   if (option === undefined && tools.every(({ task }) => task === 'forbidden')) return undefined
-  const settings = readLimits(option ?? {})
-  if (kept === 'engine' && settings.store !== undefined)
-    throw badOption('tasks.store', 'nothing with cluster, whose engine has the tasks', settings.store)
-  return settings
+  return readLimits(option ?? {})
 }
 
 function readLimits(option: unknown) {
   if (!isObject(option)) throw badOption('tasks', 'an object', option)
   const given = readFields(option, 'tasks', fields, 'tasks.')
-  const store = given.store as TaskStore | undefined
-  if (store !== undefined && !storeMethods.every((method) => typeof store?.[method] === 'function'))
-    throw badOption('tasks.store', 'an object with load, save, delete and list', store)
   const { ttl, maxTtl, maxTasks, maxTasksPerClient, maxBytes, maxTotalBytes, pollInterval } = given
   const most = readCount(maxTtl, 'tasks.maxTtl', 24 * hour)
   if (most > longest) throw badOption('tasks.maxTtl', `${longest} ms at most, as long as a timer runs`, most)
   return Object.freeze({
-    store,
     ttl: Math.min(most, readCount(ttl, 'tasks.ttl', hour)),
     maxTtl: most,
     maxTasks: readLimit(maxTasks, 'tasks.maxTasks', 10_000),

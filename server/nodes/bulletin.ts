@@ -1,5 +1,5 @@
 import type { News } from '../cluster/cluster.js'
-import type { Engine } from './engine.js'
+import type { Engine } from '../engine/engine.js'
 import type { Seal } from './seal.js'
 import { isUnavailable } from './unavailable.js'
 

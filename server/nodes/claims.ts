@@ -4,7 +4,7 @@ import { TransportError } from '../../transports/base/errors.js'
 import { isThisMachine, networkOf, usualPerClient } from '../../transports/connections/client-counts.js'
 import type { Peer } from '../../transports/contract/contract.js'
 import { keyOfPrincipal } from '../../transports/contract/principal.js'
-import type { Claimed, ClaimRequest, Engine, SavedRecord } from './engine.js'
+import type { Claimed, ClaimRequest, Engine, SavedRecord } from '../engine/engine.js'
 import { isUnavailable } from './unavailable.js'
 
 export interface ClaimLimits {

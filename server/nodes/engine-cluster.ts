@@ -7,10 +7,10 @@ import type { TransportError } from '../../transports/base/errors.js'
 import type { Peer } from '../../transports/contract/contract.js'
 import type { Cluster, Inbox, News } from '../cluster/cluster.js'
 import type { Envelope } from '../cluster/envelope.js'
-import type { SessionStore } from '../stores/session-store.js'
+import type { SessionStore } from '../engine/session-store.js'
 import { Bulletin } from './bulletin.js'
 import { Claims } from './claims.js'
-import type { ClusterEngine, ClusterSettings, Engine, Members } from './engine.js'
+import type { ClusterEngine, ClusterSettings, Engine, Members } from '../engine/engine.js'
 import type { Parcel } from './letter.js'
 import { Membership } from './membership.js'
 import { NodeStreams } from './node-streams.js'
@@ -82,7 +82,7 @@ const longest = 30 * 24 * 3_600_000
 export class EngineCluster implements Cluster {
   readonly node: string
   readonly server: string
-  readonly store: SessionStore
+  readonly sessions: SessionStore
   readonly streams: NodeStreams
   readonly tasks: NodeTasks
   readonly settings: ClusterSettings
@@ -219,7 +219,7 @@ export class EngineCluster implements Cluster {
         this.#lose([session])
       },
     })
-    this.store = this.#records
+    this.sessions = this.#records
   }
 
   get secrets(): readonly string[] {

@@ -1,7 +1,7 @@
 import type { World } from '../../runtime/time/world.js'
 import { outside } from '../../runtime/faults/containment.js'
 import { pause } from '../../runtime/time/wait.js'
-import type { Engine } from './engine.js'
+import type { Engine } from '../engine/engine.js'
 import { packParcel, type LetterHead, type Parcel, writeLetter } from './letter.js'
 import type { Seal } from './seal.js'
 import { isUnavailable } from './unavailable.js'

@@ -1,5 +1,5 @@
 import type { World } from '../../runtime/time/world.js'
-import type { ClusterSettings, Engine, Members, NodeFacts } from './engine.js'
+import type { ClusterSettings, Engine, Members, NodeFacts } from '../engine/engine.js'
 import { Lease } from './lease.js'
 import { isUnavailable } from './unavailable.js'
 

@@ -9,7 +9,7 @@ import type {
 } from '../../transports/contract/shared-streams.js'
 import { StreamArchive } from '../../transports/http/streams/stream-archive.js'
 import { Outbox } from '../cluster/outbox.js'
-import type { Engine, StreamPlace } from './engine.js'
+import type { Engine, StreamPlace } from '../engine/engine.js'
 import { Follow } from './follow.js'
 import type { FollowNews, FollowReport, Said } from './said.js'
 import type { Seal } from './seal.js'

@@ -1,6 +1,6 @@
 import type { World } from '../../runtime/time/world.js'
 import { TurnoverMap } from '../../runtime/base/turnover.js'
-import type { ClusterSettings, Engine, Members } from './engine.js'
+import type { ClusterSettings, Engine, Members } from '../engine/engine.js'
 import { Link } from './link.js'
 import { type Letter, type Parcel, readLetter } from './letter.js'
 import type { Seal } from './seal.js'

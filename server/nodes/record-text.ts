@@ -1,4 +1,4 @@
-import { isSessionRecord, type SessionRecord } from '../stores/session-store.js'
+import { isSessionRecord, type SessionRecord } from '../engine/session-store.js'
 import { ServerError } from '../base/errors.js'
 
 const binary = 'v8 '

@@ -1,6 +1,6 @@
 import type { RequestId } from '../../protocol/wire/jsonrpc.js'
 import type { StreamKind, StreamReport } from '../../transports/contract/shared-streams.js'
-import type { StreamEntry, StreamPlace } from './engine.js'
+import type { StreamEntry, StreamPlace } from '../engine/engine.js'
 import type { Seal, SealedAs } from './seal.js'
 
 /** What is kept of a stream in the engine, one after the other. */

@@ -12,11 +12,13 @@ import type { Envelope } from '../cluster/envelope.js'
 import type { News } from '../cluster/cluster.js'
 import { Outbox } from '../cluster/outbox.js'
 import { askStore } from '../sessions/saving.js'
-import type { SessionRecord, SessionStore } from '../stores/session-store.js'
+import type { LocalEngineParts } from '../engine/local-engine.js'
+import type { SessionRecord, SessionStore } from '../engine/session-store.js'
 import type { NodeRef } from './node-ref.js'
 
 export interface HubInput {
-  readonly store: SessionStore
+  readonly engine: LocalEngineParts
+  readonly idleTimeout: number
   readonly maxSessions: number
   readonly maxSessionsPerClient: number | undefined
   /** Where the store is asked: it may be an author's. */
@@ -38,7 +40,8 @@ interface Claim {
   readonly node: string
 }
 
-interface Hub extends Omit<HubInput, 'tasks' | 'keepStreams'> {
+interface Hub extends Omit<HubInput, 'tasks' | 'keepStreams' | 'engine' | 'idleTimeout'> {
+  readonly store: SessionStore
   readonly tasks: TaskSupervisor
   readonly streams: StreamKeeper | undefined
   /** Those that keep event streams here, also while they start. */
@@ -65,12 +68,14 @@ export type Claimer = Pick<Peer, 'principal' | 'remoteAddress'>
 export const hubActor = defineActor({
   name: 'hub',
   stray: 'report',
-  async init({ tasks, keepStreams, ...input }: HubInput, ctx: ActorContext): Promise<Hub> {
+  async init({ tasks, keepStreams, engine, ...input }: HubInput, ctx: ActorContext): Promise<Hub> {
+    const { sessions: store } = await engine.open(ctx, input)
     const streams = await keepStreams?.(ctx.clock.now)
     if (streams !== undefined) ctx.sendAfter(trimInterval)
     const nodes = new Map<string, Node>()
     const hub: Hub = {
       ...input,
+      store,
       streams,
       members: new Map(),
       tasks: new TaskSupervisor(tasks as TaskSupervisor['ref']),

@@ -5,17 +5,18 @@ import type { Peer } from '../../transports/contract/contract.js'
 import type { Principal } from '../../transports/contract/principal.js'
 import type { Cluster, Inbox, News } from '../cluster/cluster.js'
 import type { Envelope } from '../cluster/envelope.js'
-import type { SessionRecord, SessionStore } from '../stores/session-store.js'
+import type { SessionRecord, SessionStore } from '../engine/session-store.js'
 import type { HubRef } from './hub.js'
 import type { KeptStreams } from './kept-streams.js'
 
 /** The nodes of one program, as one of them sees them: all of it goes through the hub. */
 export class NodeCluster implements Cluster {
   readonly node: string
-  readonly store: SessionStore
+  readonly sessions: SessionStore
   /** Without the hub the node ends. */
   readonly problem = undefined
   readonly streams: KeptStreams | undefined
+  readonly secrets: readonly string[]
   readonly #hub: HubRef
   /** Nodes that have ended, while the hub may still be about to give back what was asked of them. */
   readonly #ended = new Set<string>()
@@ -23,11 +24,12 @@ export class NodeCluster implements Cluster {
   /** While all nodes stop: the end of this one's connections is told, and waits for that of the others'. */
   #held: { readonly isOver: Turn; readonly isFree: Turn } | undefined
 
-  constructor(node: string, hub: HubRef, streams?: KeptStreams) {
+  constructor(node: string, hub: HubRef, secrets: readonly string[], streams?: KeptStreams) {
     this.node = node
+    this.secrets = secrets
     this.streams = streams
     this.#hub = hub
-    this.store = {
+    this.sessions = {
       load: (id) => hub.call('load', id) as Promise<SessionRecord | undefined>,
       save: (record) => hub.call('save', { node, record }),
       delete: (id) => hub.call('delete', id),

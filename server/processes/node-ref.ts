@@ -21,6 +21,8 @@ export interface NodeInput {
   readonly address: Address
   /** Whether the event streams of all processes are kept together. */
   readonly streams: boolean
+  /** What cursors and `requestState` are sealed with. */
+  readonly secrets: readonly string[]
   readonly options: Partial<ServerOptions>
 }
 

@@ -8,18 +8,17 @@ import type { World } from '../../runtime/time/world.js'
 import type { Sharing } from '../../transports/contract/sharing.js'
 import { optionError } from '../base/errors.js'
 import { readersOf } from '../base/read-options.js'
-import { nothingInProcesses, serverFields, type ServerOptions } from '../holdings/options.js'
-import type { SessionStore } from '../stores/session-store.js'
+import { serverFields, type ServerOptions } from '../holdings/options.js'
+import { inMemory } from '../engine/in-memory.js'
+import { LocalEngine, readEngine } from '../engine/local-engine.js'
 
 /**
  * How a server is run by several processes. What is no plain data (functions, sealed ids) is exported by the
  * server's module, as `options`.
  */
-export interface ProcessesOptions extends Omit<ServerOptions, 'sessionIds' | 'start' | 'store' | 'cluster'> {
+export interface ProcessesOptions extends Omit<ServerOptions, 'start'> {
   /** How many processes serve. Default: as many as there are processors. */
   readonly processes?: number
-  /** The sessions of all processes; it is asked by this one. Default: in the memory of this process. */
-  readonly store?: SessionStore
   /** Environment variables of the processes, besides those of this program. */
   readonly env?: Readonly<Record<string, string>>
   /** Arguments of node, such as `--import`. Default: those of this program. */
@@ -43,33 +42,33 @@ export function readProcessesOptions(
 ) {
   const example = 'startServer(module, { transport: serveHttp({ port: 3000 }), processes: 4 })'
   readFields(options, 'options', [...serverFields, ...ownFields], '', example)
-  const { transport, processes, store, env, execArgv, memory, blockedTimeout, ...server } = options
+  const { transport, processes, env, execArgv, memory, blockedTimeout, engine: given, ...server } = options
   if (module.protocol !== 'file:' || !existsSync(fileURLToPath(module)))
     throw bad(
       'definition',
       'what defineServer returns, or the file: URL of a module that is there',
       module.href,
     )
-  const { cluster } = options as { readonly cluster?: unknown }
-  if (cluster !== undefined) throw bad('cluster', nothingInProcesses, cluster)
+  const engine = readEngine(given) ?? inMemory()
+  if (!(engine instanceof LocalEngine)) throw bad('engine', 'one of a single program', engine.name)
   const { sharing } = transport
   if (sharing === undefined)
     throw bad('transport', 'one that several processes can share, such as serveHttp()', transport.name)
   for (const [field, value] of Object.entries(server)) checkCopy(field, value)
-  // what one process has sealed, another one opens
-  const { requestStateKeys = [randomBytes(32).toString('hex')] } = server
   return Object.freeze({
     module: module.href,
     count: readLimit(processes, 'processes', availableParallelism()),
     name: readText(options.name, 'name', nameOf(module)),
     sharing: sharing as Sharing,
     transport: { name: transport.name, options: sharing.options() },
-    store,
+    engine: LocalEngine.parts(engine),
+    /** What one process has sealed, another one opens. */
+    secrets: [randomBytes(32).toString('hex')],
     maxSessions: readLimit(options.maxSessions, 'maxSessions', 10_000),
     maxSessionsPerClient: options.maxSessionsPerClient,
     idleTimeout: readMs(options.idleTimeout, 'idleTimeout', 30 * 60_000),
     drainTimeout: readDelay(options.drainTimeout, 'drainTimeout', 10_000),
-    server: { ...server, requestStateKeys },
+    server,
     peer: readPeer({ env, execArgv, memory, blockedTimeout }),
   })
 }

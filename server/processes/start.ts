@@ -6,11 +6,9 @@ import type { Registry } from '../../runtime/process/registry.js'
 import { type ChildSpec, childSpec } from '../../runtime/supervision/child-spec.js'
 import { dynamicSupervisorSpec } from '../../runtime/supervision/dynamic.js'
 import type { SupervisorOptions } from '../../runtime/supervision/options.js'
-import type { World } from '../../runtime/time/world.js'
 import { taskSupervisorSpec } from '../../runtime/tasks/supervisor.js'
 import { TransportError } from '../../transports/base/errors.js'
 import { ServerError } from '../base/errors.js'
-import { createMemoryStore, openStore } from '../stores/session-store.js'
 import { type DoorPlace, doorActor, type DoorRef } from './door.js'
 import { type HubRef, hubActor } from './hub.js'
 import { keeperActor } from './keeper.js'
@@ -30,14 +28,10 @@ export function processNames(server: string) {
 }
 
 /** The door comes first: the port stays taken, whatever ends after it. */
-export function processesSupervisor(
-  settings: ProcessesSettings,
-  place: DoorPlace,
-  world: World,
-): SupervisorOptions {
+export function processesSupervisor(settings: ProcessesSettings, place: DoorPlace): SupervisorOptions {
   const { name, sharing, maxSessions, maxSessionsPerClient, idleTimeout } = settings
   const names = processNames(name)
-  const store = openStore(settings.store ?? createMemoryStore({ maxSessions, idleTimeout }), world)
+  const { engine } = settings
   return {
     name: `server ${name}`,
     strategy: 'rest_for_one',
@@ -50,7 +44,14 @@ export function processesSupervisor(
           const tasks = known(ctx.registry, names.tasks)
           return childSpec(
             hubActor,
-            { store, tasks, maxSessions, maxSessionsPerClient, keepStreams: sharing.keepStreams },
+            {
+              engine,
+              tasks,
+              maxSessions,
+              maxSessionsPerClient,
+              idleTimeout,
+              keepStreams: sharing.keepStreams,
+            },
             { name: names.hub },
           ).start(ctx)
         },
@@ -73,7 +74,17 @@ function keeperSpec(
   const door = known(registry, names.door) as DoorRef
   const streams = settings.sharing.keepStreams !== undefined
   const { url = '', host = '', port = 0, drainDelay = 0 } = place.address ?? {}
-  const common = { module, hub, door, transport, address: { url, host, port }, options: server, streams }
+  const { secrets } = settings
+  const common = {
+    module,
+    secrets,
+    hub,
+    door,
+    transport,
+    address: { url, host, port },
+    options: server,
+    streams,
+  }
   return childSpec(
     keeperActor,
     {

@@ -14,7 +14,7 @@ import type {
   StreamEntry,
   StreamLimits,
   StreamPlace,
-} from '../nodes/engine.js'
+} from '../engine/engine.js'
 import * as scripts from './scripts.js'
 
 type Value = string | number

@@ -8,7 +8,7 @@ import {
 } from '../../transports/redis/options.js'
 import { optionError } from '../base/errors.js'
 import { readersOf } from '../base/read-options.js'
-import type { ClusterEngine } from '../nodes/engine.js'
+import type { ClusterEngine } from '../engine/engine.js'
 import { baseOf, channelsOf, RedisEngine } from './engine.js'
 import { scripts } from './scripts.js'
 

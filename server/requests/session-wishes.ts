@@ -1,7 +1,7 @@
 import { McpError } from '../../protocol/wire/errors.js'
 import { isWantedLevel, type LoggingLevel } from '../../protocol/messages/logging.js'
 import { tooManyRequests } from '../base/errors.js'
-import type { WishesRecord } from '../stores/session-store.js'
+import type { WishesRecord } from '../engine/session-store.js'
 
 /** Resources that one session may subscribe to. */
 const maxSubscriptions = 1_000

@@ -2,7 +2,7 @@ import { isSupported, revisionWithoutHeader } from '../../protocol/dialects/vers
 import type { Peer } from '../../transports/contract/contract.js'
 import { TransportError } from '../../transports/base/errors.js'
 import { ownerOf } from '../base/owner.js'
-import type { SessionRecord } from '../stores/session-store.js'
+import type { SessionRecord } from '../engine/session-store.js'
 
 /** Why a session refuses this peer. The owner comes first: nobody else learns anything of the session. */
 export function peerProblem(

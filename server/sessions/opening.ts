@@ -7,7 +7,7 @@ import type { InitializeResult } from '../../protocol/messages/lifecycle.js'
 import { handshakesOf, haveHandshake, negotiate } from '../../protocol/dialects/versions.js'
 import type { Peer, Response } from '../../transports/contract/contract.js'
 import type { Holdings } from '../holdings/holdings-actor.js'
-import type { SealedFacts } from '../holdings/sealed-ids.js'
+import type { SealedFacts } from '../engine/sealed-ids.js'
 import { ownerOf } from '../base/owner.js'
 
 /** Reads `initialize` and negotiates the revision. Throws McpError: -32602, or -32022 without a handshake. */

@@ -2,9 +2,9 @@ import type { TaskSupervisor } from '../../runtime/tasks/supervisor.js'
 import type { World } from '../../runtime/time/world.js'
 import { noSession } from './access.js'
 import type { Holdings } from '../holdings/holdings-actor.js'
-import type { SealedFacts, SealedId } from '../holdings/sealed-ids.js'
+import type { SealedFacts } from '../engine/sealed-ids.js'
 import { askStoreOf } from './saving.js'
-import { isSessionRecord, type SessionRecord, type SessionStore } from '../stores/session-store.js'
+import { isSessionRecord, type SessionRecord, type SessionStore } from '../engine/session-store.js'
 
 export interface Known {
   readonly record: SessionRecord
@@ -33,19 +33,19 @@ export class SessionRecords {
 
   /** The first record of a new session, with a sealed id or a random one. */
   issue(facts: SealedFacts): Known {
-    const sealed = this.#holdings.settings.sessionIds?.seal(facts, this.#server, this.#world)
+    const sealed = this.#holdings.settings.ids?.seal(facts, this.#server, this.#world)
     return { record: this.#first(facts, sealed?.id ?? this.#world.id()), expiresAt: sealed?.expiresAt }
   }
 
   /** Rejects with TransportError SESSION_NOT_FOUND for a session that is unknown, ended or expired. */
   async load(id: string): Promise<Known> {
-    const sealed = this.#holdings.settings.sessionIds?.open(id, this.#server, this.#world)
+    const sealed = this.#holdings.settings.ids?.open(id, this.#server, this.#world)
     const mayExist = !this.#ending.has(id) && (sealed !== undefined || !this.#areSealed)
     const look = { isOver: false }
     const found = mayExist ? await this.#watched(id, look, () => this.#find(id)) : undefined
     const record = found ?? (sealed && this.#first(sealed.facts, id))
     const isOver = look.isOver || this.#ending.has(id)
-    if (!mayExist || record === undefined || record.ended === true || isOver) throw noSession()
+    if (!mayExist || record === undefined || isOver) throw noSession()
     return { record, expiresAt: sealed?.expiresAt }
   }
 
@@ -73,19 +73,15 @@ export class SessionRecords {
     await this.#keep((store) => store.save(record))
   }
 
-  /**
-   * Ends a session for good: it is deleted from the store, or recorded there as ended if its id is sealed.
-   */
+  /** Ends a session for good: it is deleted, and its id opens nothing more. */
   async end(id: string): Promise<void> {
     const { settings } = this.#holdings
-    const sealed = settings.sessionIds?.open(id, this.#server, this.#world)
-    if (sealed !== undefined) settings.sessionIds?.revoke(sealed, this.#world)
+    const sealed = settings.ids?.open(id, this.#server, this.#world)
+    if (sealed !== undefined) settings.ids?.revoke(sealed, this.#world)
     else if (this.#areSealed) return // expired, or being ended by another call
     this.#ending.add(id)
     try {
-      // a memory store is asked by this program alone, which has revoked the id
-      if (sealed === undefined || settings.store === undefined) await this.#keep((store) => store.delete(id))
-      else await this.save(this.#last(sealed))
+      await this.#keep((store) => store.delete(id))
       for (const look of this.#looking.get(id) ?? []) look.isOver = true
     } finally {
       this.#ending.delete(id)
@@ -97,17 +93,12 @@ export class SessionRecords {
   }
 
   get #areSealed(): boolean {
-    return this.#holdings.settings.sessionIds !== undefined
+    return this.#holdings.settings.ids !== undefined
   }
 
   #first(facts: SealedFacts, id: string): SessionRecord {
     const { catalog } = this.#holdings
     return { id, version: 0, ...facts, catalog: catalog.version, state: {} }
-  }
-
-  /** Newer than any record that is still being saved. */
-  #last({ facts, id, expiresAt }: SealedId): SessionRecord {
-    return { ...this.#first(facts, id), version: Number.MAX_SAFE_INTEGER, ended: true, expiresAt }
   }
 
   #keep<Answer>(ask: (store: SessionStore) => Answer | Promise<Answer>): Promise<Answer> {

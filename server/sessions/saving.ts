@@ -4,7 +4,7 @@ import { isPromise } from '../../runtime/base/promise.js'
 import type { TaskSupervisor } from '../../runtime/tasks/supervisor.js'
 import { recordSession, type Session } from './session.js'
 import type { Holdings } from '../holdings/holdings-actor.js'
-import { isSessionRecord } from '../stores/session-store.js'
+import { isSessionRecord } from '../engine/session-store.js'
 
 /** Milliseconds a store has for an answer. */
 const storeTime = 5_000
@@ -88,5 +88,5 @@ async function confirmationElsewhere({ tasks, facts, holdings, record }: Session
     const found: unknown = await askStoreOf(holdings, tasks, () => store.load(facts.id))
     return isSessionRecord(found) && found.id === facts.id ? found : undefined
   }
-  return settings.sessionIds === undefined ? undefined : { ...record, initialized: true as const }
+  return settings.ids === undefined ? undefined : { ...record, initialized: true as const }
 }

@@ -38,7 +38,7 @@ import type { SessionPhase } from '../holdings/session-machine.js'
 import type { Asking } from './questions.js'
 import { peerProblem } from './access.js'
 import { learnConfirmation, saveInUse, shareConfirmation } from './saving.js'
-import type { SessionRecord } from '../stores/session-store.js'
+import type { SessionRecord } from '../engine/session-store.js'
 import { answered, cancelWork, endWork, startWork, taskEnded } from './work.js'
 
 /** One message of the client, and where what comes before its answer goes. */

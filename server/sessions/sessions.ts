@@ -314,10 +314,10 @@ export class Sessions implements ServerPort {
   }
 
   async #start({ record, expiresAt }: Known, peer: Peer | undefined, restored: boolean): Promise<SessionRef> {
-    const { names, maxSessions, sessionIds, revisions } = this.#holdings.settings
+    const { names, maxSessions, ids, revisions } = this.#holdings.settings
     const lifetime = Math.max(
       0,
-      (expiresAt ?? Number.POSITIVE_INFINITY) - (sessionIds?.now(this.#world) ?? 0),
+      (expiresAt ?? Number.POSITIVE_INFINITY) - (ids === undefined ? 0 : this.#world.date()),
     )
     const dialect = dialectOf(record.revision, handshakesOf(revisions))
     if (dialect === undefined)
@@ -369,7 +369,7 @@ export class Sessions implements ServerPort {
   }
 
   get #mayGoOnElsewhere(): boolean {
-    return this.#records.areShared || this.#holdings.settings.sessionIds !== undefined
+    return this.#records.areShared || this.#holdings.settings.ids !== undefined
   }
 
   async #end(id: string): Promise<void> {

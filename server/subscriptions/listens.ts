@@ -4,7 +4,7 @@ import type { ServerCapabilities } from '../../protocol/messages/capabilities.js
 import type { SubscriptionFilter } from '../../protocol/messages/subscriptions.js'
 import type { Outlet, Peer } from '../../transports/contract/contract.js'
 import { TransportError } from '../../transports/base/errors.js'
-import type { TaskRecord } from '../stores/task-store.js'
+import type { TaskRecord } from '../engine/task-store.js'
 import type { ListKind } from '../context/changes.js'
 import { honoured, tagOf, Topics, type Topic } from './listen-topics.js'
 

@@ -9,7 +9,7 @@ import type { ExchangeAnswer, ExchangeCall, Peer } from '../../transports/contra
 import { allowedOf } from '../catalog/authorization.js'
 import type { baseActor } from './base-actor.js'
 import type { Holdings } from '../holdings/holdings-actor.js'
-import type { TaskRecord } from '../stores/task-store.js'
+import type { TaskRecord } from '../engine/task-store.js'
 import { McpTasks } from '../tasks/tasks.js'
 import { tagOf } from './listen-topics.js'
 

@@ -7,8 +7,8 @@ import type { ActorContext } from '../../runtime/process/context.js'
 import { forever, type RefOf } from '../../runtime/process/ref.js'
 import { AskError, type AskErrorCode, ServerError } from '../base/errors.js'
 import type { RequestScope } from '../context/context.js'
-import type { TaskErrand } from '../stores/shared-task-store.js'
-import type { TaskAnswer, TaskEnd, TaskQuestion, TaskRecord } from '../stores/task-store.js'
+import type { TaskErrand } from '../engine/shared-task-store.js'
+import type { TaskAnswer, TaskEnd, TaskQuestion, TaskRecord } from '../engine/task-store.js'
 import { questionId, readAnswers, withAnswers } from './answers.js'
 import {
   askTaskStore,

@@ -1,7 +1,7 @@
 import { McpError, ProtocolError } from '../../protocol/wire/errors.js'
 import { isObject, type JsonObject } from '../../protocol/wire/json.js'
 import { readResult } from '../../protocol/messages/params.js'
-import type { TaskAnswer, TaskQuestion, TaskRecord } from '../stores/task-store.js'
+import type { TaskAnswer, TaskQuestion, TaskRecord } from '../engine/task-store.js'
 
 /**
  * What a client has said to open questions, by their ids. Answers to anything else are ignored (extension for

@@ -17,7 +17,7 @@ import type { Work } from '../requests/work.js'
 import { digestOf, workFacts } from '../base/work-facts.js'
 import { ToolContext } from '../context/context.js'
 import type { Steps } from '../context/steps.js'
-import type { TaskEnd, TaskRecord } from '../stores/task-store.js'
+import type { TaskEnd, TaskRecord } from '../engine/task-store.js'
 import type { McpTask } from './mcp-task.js'
 import { McpTaskScope } from './task-scope.js'
 

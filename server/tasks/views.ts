@@ -10,7 +10,7 @@ import type {
 } from '../../protocol/messages/tasks.js'
 import { isObject } from '../../protocol/wire/json.js'
 import type { TaskSettings } from '../holdings/task-options.js'
-import type { TaskRecord } from '../stores/task-store.js'
+import type { TaskRecord } from '../engine/task-store.js'
 
 /**
  * How far a task is, in the words of a revision: one whose tool has failed (`isError`) is `failed` in

@@ -3,7 +3,7 @@ import { createMemoryTaskStore, type ServerEvents, subscribeServer, type TaskRec
 import { emitServer } from '../../server/base/events.js'
 import { isWanted } from '../../server/holdings/options.js'
 import { readTasks } from '../../server/holdings/task-options.js'
-import { decodeTask, encodeTask } from '../../server/stores/file-task-store.js'
+import { decodeTask, encodeTask } from '../../server/engine/file-tasks.js'
 import { heard } from '../support/heard.js'
 import { suite, type TestContext } from '../support/suite.js'
 import { fail, greet, plain } from './tasks/_tasks.js'

@@ -17,7 +17,7 @@ import {
 import { http, memory, serveHttp } from 'caduceus/transports'
 import { processOf } from '../../runtime/process/ref.js'
 import { readProcessesOptions } from '../../server/processes/options.js'
-import { openStore } from '../../server/stores/session-store.js'
+import { openStore } from '../../server/engine/session-store.js'
 import { suite } from '../support/suite.js'
 import { drawn, drawnWorld, worldAt } from '../support/world.js'
 import { RawClient } from './_client.js'

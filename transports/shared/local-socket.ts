@@ -151,6 +151,12 @@ export function isPipeName(path: string): boolean {
   return /^\\\\[.?]\\pipe\\./.test(path)
 }
 
+/** Whether a socket of a Unix can be made at a path. */
+export function isFitForSocket(path: string): boolean {
+  const bytes = Math.max(Buffer.byteLength(path), Buffer.byteLength(dirname(path)) + spareBytes)
+  return bytes <= maxPathBytes
+}
+
 /** Where a local socket is: an absolute path, on Windows the name of a pipe (`\\.\pipe\name`). */
 export const readSocketPath: Read<string> = (value, field) => {
   const path = readText(value, field)
@@ -159,7 +165,6 @@ export const readSocketPath: Read<string> = (value, field) => {
     throw badOption(field, 'the name of a pipe, \\\\.\\pipe\\name', path)
   }
   if (!isAbsolute(path)) throw badOption(field, 'an absolute path', path)
-  const bytes = Math.max(Buffer.byteLength(path), Buffer.byteLength(dirname(path)) + spareBytes)
-  if (bytes <= maxPathBytes) return path
+  if (isFitForSocket(path)) return path
   throw badOption(field, `a path of at most ${maxPathBytes} bytes, as systems have it for sockets`, path)
 }

@@ -1,4 +1,4 @@
-import type { SessionRecord, SessionStore } from '../../../server/stores/session-store.js'
+import type { SessionRecord, SessionStore } from '../../../server/engine/session-store.js'
 import type { Random } from '../../soak/random.js'
 import { happens } from '../world/chance.js'
 import type { Program } from '../world/program.js'

@@ -11,7 +11,7 @@ import {
   type StreamEntry,
   type StreamLimits,
   type StreamPlace,
-} from '../../../server/nodes/engine.js'
+} from '../../../server/engine/engine.js'
 
 interface Lease {
   /** Since when it has held without a break. */

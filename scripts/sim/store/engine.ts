@@ -1,7 +1,7 @@
 import { AsyncResource } from 'node:async_hooks'
 import type { ActorContext } from '../../../runtime/process/context.js'
 import { systemWorld, type World } from '../../../runtime/time/world.js'
-import type { ClusterEngine, ClusterSettings, Engine } from '../../../server/nodes/engine.js'
+import type { ClusterEngine, ClusterSettings, Engine } from '../../../server/engine/engine.js'
 import { TransportError } from '../../../transports/base/errors.js'
 import { createRandom, type Random } from '../../soak/random.js'
 import { happens } from '../world/chance.js'

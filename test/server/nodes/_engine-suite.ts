@@ -9,7 +9,7 @@ import {
   type Listed,
   type StreamLimits,
   taskMark,
-} from '../../../server/nodes/engine.js'
+} from '../../../server/engine/engine.js'
 import { heard } from '../../support/heard.js'
 import type { TestContext, TestOptions } from '../../support/suite.js'
 import { openEngine } from './_open-engine.js'

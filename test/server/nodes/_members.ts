@@ -6,7 +6,7 @@ import { type FakeEngine, fakeEngine } from '../../../scripts/sim/store/engine.j
 import type { Inbox, News } from '../../../server/cluster/cluster.js'
 import type { Envelope } from '../../../server/cluster/envelope.js'
 import { clusterSpec } from '../../../server/nodes/cluster-supervisor.js'
-import type { ClusterSettings } from '../../../server/nodes/engine.js'
+import type { ClusterSettings } from '../../../server/engine/engine.js'
 import { EngineCluster, type EngineClusterOptions } from '../../../server/nodes/engine-cluster.js'
 import type { TestContext } from '../../support/suite.js'
 

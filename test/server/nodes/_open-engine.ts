@@ -1,6 +1,6 @@
 import { defineActor, startActor } from 'caduceus/runtime'
 import type { ClusterEngine } from 'caduceus/server'
-import type { Engine, NodeName } from '../../../server/nodes/engine.js'
+import type { Engine, NodeName } from '../../../server/engine/engine.js'
 import type { TestContext } from '../../support/suite.js'
 
 const holder = defineActor({

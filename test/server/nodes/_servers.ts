@@ -6,7 +6,7 @@ import {
   startServer,
 } from 'caduceus/server'
 import { serveHttp } from 'caduceus/transports'
-import type { ClusterSettings } from '../../../server/nodes/engine.js'
+import type { ClusterSettings } from '../../../server/engine/engine.js'
 import { FakeEngine } from '../../../scripts/sim/store/engine.js'
 import { createRandom } from '../../../scripts/soak/random.js'
 import type { TestContext } from '../../support/suite.js'

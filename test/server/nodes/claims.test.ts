@@ -1,6 +1,6 @@
 import { equal, is } from 'uvu/assert'
 import { Claims } from '../../../server/nodes/claims.js'
-import type { Engine } from '../../../server/nodes/engine.js'
+import type { Engine } from '../../../server/engine/engine.js'
 import { isUnavailable, unavailable } from '../../../server/nodes/unavailable.js'
 import { suite } from '../../support/suite.js'
 

@@ -1,7 +1,7 @@
 import { equal, is, not, ok } from 'uvu/assert'
 import { packParcel, readLetter, writeLetter } from '../../../server/nodes/letter.js'
 import { recordOf, recordText } from '../../../server/nodes/record-text.js'
-import type { StreamPlace } from '../../../server/nodes/engine.js'
+import type { StreamPlace } from '../../../server/engine/engine.js'
 import { readEntries, writeEntry } from '../../../server/nodes/stream-entries.js'
 import { Seal } from '../../../server/nodes/seal.js'
 import { suite } from '../../support/suite.js'

@@ -1,6 +1,6 @@
 import { equal, is } from 'uvu/assert'
 import { worldOn } from '../../support/world.js'
-import type { Engine, StreamEntry, StreamLimits } from '../../../server/nodes/engine.js'
+import type { Engine, StreamEntry, StreamLimits } from '../../../server/engine/engine.js'
 import { Seal } from '../../../server/nodes/seal.js'
 import { StreamWriter } from '../../../server/nodes/stream-writer.js'
 import { unavailable } from '../../../server/nodes/unavailable.js'

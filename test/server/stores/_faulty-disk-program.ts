@@ -1,6 +1,6 @@
 import { closeSync, openSync, readdirSync } from 'node:fs'
 import { fileAuthStorage } from '../../../client/auth/file-storage.js'
-import { createFileStore } from '../../../server/stores/file-store.js'
+import { createFileStore } from '../../../server/engine/file-sessions.js'
 import { openDescriptors } from '../../support/counted.js'
 import { makeRecord } from './_file-store.js'
 

@@ -1,6 +1,5 @@
-import { accessSync, constants, mkdirSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import {
   isTemporary,
   readIfThere,
@@ -9,34 +8,18 @@ import {
   timeOf,
   unlinkIfThere,
 } from '../../runtime/base/files.js'
-import { show } from '../../runtime/base/errors.js'
-import { systemWorld, type World } from '../../runtime/time/world.js'
-import { optionError, ServerError } from '../base/errors.js'
-import { readersOf } from '../base/read-options.js'
-import { decodeRecord, encodeRecord, fileNameOf, isFileName } from './file-store-record.js'
-import { opened, type SessionRecord, type SessionStore } from './session-store.js'
+import type { World } from '../../runtime/time/world.js'
+import { ServerError } from '../base/errors.js'
+import { decodeRecord, encodeRecord, fileNameOf, isFileName } from './session-file.js'
+import type { SessionLimits, SessionRecord, SessionStore } from './session-store.js'
 
-/** Where a file store is, and how it is bounded. */
-export interface FileStoreOptions {
-  /** A folder that holds nothing but these sessions; it is made if it is missing (mode 0700). */
+export interface FileSessionsOptions extends SessionLimits {
+  /** It holds nothing but these sessions. */
   readonly folder: string
-  /** Sessions at once; one more drops the one saved longest ago. Default 10,000. */
-  readonly maxSessions?: number
-  /** Milliseconds after its last save until a session is dropped. Default 30 min. */
-  readonly idleTimeout?: number
-  /** Bytes of one session; a larger one is refused with BAD_STATE, which fails the request. Default 1 MiB. */
-  readonly maxBytes?: number
-  /**
-   * Whether a save waits for the disk (fsync): sessions then survive a loss of power, and each save takes as
-   * long as the disk. Default false: they survive any end of the program.
-   */
-  readonly durable?: boolean
-  /**
-   * Whether several programs of this machine serve sessions from this folder (`SessionStore`). Default false.
-   */
-  readonly shared?: boolean
-  /** The time in ms since 1970. Default: the date of the server's `clock`, else `Date.now`. */
-  readonly now?: () => number
+  /** Bytes of one session; a larger one is refused with BAD_STATE, which fails the request. */
+  readonly maxBytes: number
+  /** Whether a save waits for the disk (fsync). */
+  readonly durable: boolean
 }
 
 /** Milliseconds without a change after which a temporary file belongs to a program that was killed. */
@@ -46,20 +29,10 @@ const damaged = '.damaged'
 /** Files whose times are read together. */
 const batch = 32
 
-/**
- * A store for one machine: one file per session (mode 0600), replaced in one step. A kill at any moment
- * leaves the old record or the new one. Throws BAD_OPTION, also if the folder cannot be made or written.
- */
-export function createFileStore(options: FileStoreOptions): SessionStore {
-  return new FileStore(readFileStoreOptions(options))
-}
-
-type ReadOptions = Required<Omit<FileStoreOptions, 'now'>> & Pick<FileStoreOptions, 'now'>
-
 interface Kept {
-  /** When it was saved, in ms since 1970; a later time for a record that has to be kept longer. */
+  /** When it was saved, in ms since 1970. */
   readonly at: number
-  /** Undefined for a file of an earlier or another program. */
+  /** Undefined for a file of an earlier program. */
   readonly version: number | undefined
 }
 
@@ -69,9 +42,13 @@ interface Waiting {
   readonly done: Promise<void>
 }
 
-class FileStore implements SessionStore {
-  readonly shared: boolean
-  readonly #options: Required<FileStoreOptions>
+/**
+ * Sessions in files (mode 0600), one each, replaced in one step: a kill at any moment leaves the old record or
+ * the new one.
+ */
+export class FileSessions implements SessionStore {
+  readonly #options: FileSessionsOptions
+  readonly #world: World
   /** By file name, in the order of saving: the first is the next to be dropped. */
   #kept = new Map<string, Kept>()
   /** The last operation on each file: operations on one file run one after the other. */
@@ -79,19 +56,10 @@ class FileStore implements SessionStore {
   readonly #waiting = new Map<string, Waiting>()
   #firstListing: Promise<void> | undefined
   #listedAt = Number.NEGATIVE_INFINITY
-  #ownWorld: World | undefined
 
-  constructor({ now, ...options }: ReadOptions) {
-    this.#options = { ...options, now: now ?? (() => this.#world.date()) }
-    this.shared = options.shared
-  }
-
-  [opened](world: World): void {
-    this.#ownWorld ??= world
-  }
-
-  get #world(): World {
-    return this.#ownWorld ?? systemWorld
+  constructor(options: FileSessionsOptions, world: World) {
+    this.#options = options
+    this.#world = world
   }
 
   load(id: string): Promise<SessionRecord | undefined> {
@@ -147,9 +115,9 @@ class FileStore implements SessionStore {
   }
 
   async #read(name: string): Promise<SessionRecord | undefined> {
-    const { folder, idleTimeout, now } = this.#options
+    const { folder, idleTimeout } = this.#options
     const found = await readIfThere(join(folder, name))
-    if (found === undefined || found.at <= now() - idleTimeout) return undefined
+    if (found === undefined || found.at <= this.#world.date() - idleTimeout) return undefined
     const record = decodeRecord(found.bytes)
     if (record === undefined || fileNameOf(record.id) !== name) return this.#setAside(name)
     this.#kept.set(name, { at: found.at, version: record.version })
@@ -168,27 +136,19 @@ class FileStore implements SessionStore {
   }
 
   async #write(name: string, record: SessionRecord): Promise<void> {
-    const { folder, idleTimeout, maxBytes, durable, now } = this.#options
-    if (await this.#isOutdated(name, record)) return
+    const { folder, maxBytes, durable } = this.#options
+    const version =
+      this.#kept.get(name)?.version ?? (this.#kept.has(name) ? (await this.#read(name))?.version : undefined)
+    if (version !== undefined && version > record.version) return
     const bytes = encodeRecord(record)
     if (bytes.length > maxBytes) {
       const problem = `the state of a session: expected at most ${maxBytes} bytes, got ${bytes.length}`
       throw new ServerError('BAD_STATE', problem)
     }
-    const { ended = false, expiresAt = 0 } = record
-    const at = ended ? Math.max(now(), expiresAt - idleTimeout) : now()
+    const at = this.#world.date()
     await replaceFile(folder, name, bytes, { at, durable, id: this.#world.id })
     this.#kept.delete(name)
     this.#kept.set(name, { at, version: record.version })
-  }
-
-  async #isOutdated(name: string, record: SessionRecord): Promise<boolean> {
-    const kept = this.#kept.get(name)
-    if (kept === undefined && !this.shared) return false
-    // only the file says what another program has saved
-    const known = this.shared ? undefined : kept?.version
-    const version = known ?? (await this.#read(name))?.version
-    return version !== undefined && version > record.version
   }
 
   async #remove(name: string): Promise<void> {
@@ -210,9 +170,9 @@ class FileStore implements SessionStore {
 
   /** The first save waits for a list of what earlier programs left; later lists are made beside the saves. */
   async #list(): Promise<void> {
-    const { idleTimeout, now } = this.#options
-    if (now() - this.#listedAt > idleTimeout / 10) {
-      this.#listedAt = now()
+    const now = this.#world.date()
+    if (now - this.#listedAt > this.#options.idleTimeout / 10) {
+      this.#listedAt = now
       const listing = this.#look().catch(() => {
         // tried again with the next save
         this.#listedAt = Number.NEGATIVE_INFINITY
@@ -224,8 +184,8 @@ class FileStore implements SessionStore {
   }
 
   async #look(): Promise<void> {
-    const { folder, idleTimeout, now } = this.#options
-    const begun = now()
+    const { folder, idleTimeout } = this.#options
+    const begun = this.#world.date()
     const found = new Map<string, Kept>()
     const names = await readdir(folder)
     for (let start = 0; start < names.length; start += batch) {
@@ -249,45 +209,14 @@ class FileStore implements SessionStore {
 
   /** Removes an old file in a turn of its own, unless it was saved again before. Nobody waits for it. */
   #forget(name: string): void {
-    const { idleTimeout, now } = this.#options
+    const { idleTimeout } = this.#options
     this.#inTurn(name, async () => {
       const kept = this.#kept.get(name)
-      if (kept !== undefined && kept.at <= now() - idleTimeout) await this.#remove(name)
+      if (kept !== undefined && kept.at <= this.#world.date() - idleTimeout) await this.#remove(name)
     }).catch(() => {}) // tried again with the next listing
   }
 }
 
 function isSetAside(name: string): boolean {
   return name.endsWith(damaged) && isFileName(name.slice(0, -damaged.length))
-}
-
-function readFileStoreOptions(options: FileStoreOptions): ReadOptions {
-  const { badOption, readFields, readFlag, readFunction, readLimit, readMs } = readersOf('file store')
-  const known = ['folder', 'maxSessions', 'idleTimeout', 'maxBytes', 'durable', 'shared', 'now']
-  readFields(options, 'options', known, '', "createFileStore({ folder: './sessions' })")
-  const { folder, now } = options
-  if (typeof folder !== 'string' || folder === '') throw badOption('folder', 'the path of a folder', folder)
-  if (now !== undefined) readFunction(now, 'now')
-  return {
-    maxSessions: readLimit(options.maxSessions, 'maxSessions', 10_000),
-    idleTimeout: readMs(options.idleTimeout, 'idleTimeout', 30 * 60_000),
-    maxBytes: readLimit(options.maxBytes, 'maxBytes', 1_048_576),
-    durable: readFlag(options.durable, 'durable', false),
-    shared: readFlag(options.shared, 'shared', false),
-    ...(now !== undefined && { now }),
-    folder: makeFolder(folder),
-  }
-}
-
-/** Made at once: a wrong folder fails the start of the program, not its first session. */
-function makeFolder(folder: string): string {
-  const path = resolve(folder)
-  try {
-    mkdirSync(path, { recursive: true, mode: 0o700 })
-    accessSync(path, constants.R_OK | constants.W_OK | constants.X_OK)
-    return path
-  } catch (cause) {
-    const problem = `folder: expected one that can be made, read and written, got ${show(folder)}`
-    throw optionError('folder', problem, cause)
-  }
 }

@@ -1,25 +1,10 @@
 import { createHash } from 'node:crypto'
-import { accessSync, constants, mkdirSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { isTemporary, readIfThere, replaceFile, timeOf, unlinkIfThere } from '../../runtime/base/files.js'
-import { messageOf, show } from '../../runtime/base/errors.js'
-import { systemWorld, type World } from '../../runtime/time/world.js'
-import { optionError } from '../base/errors.js'
-import { readersOf } from '../base/read-options.js'
-import { opened } from './session-store.js'
+import { messageOf } from '../../runtime/base/errors.js'
+import type { World } from '../../runtime/time/world.js'
 import { isTaskRecord, type TaskRecord, type TaskStore } from './task-store.js'
-
-/** Where a store of tasks is. */
-export interface FileTaskStoreOptions {
-  /** A folder that holds nothing but these tasks, for one program at a time; it is made if missing (0700). */
-  readonly folder: string
-  /**
-   * Whether a save waits for the disk (fsync): tasks then survive a loss of power, and each step takes as long
-   * as the disk. Default false: they survive any end of the program.
-   */
-  readonly durable?: boolean
-}
 
 const magic = Buffer.from('caduceus task 1\n')
 const digestBytes = 32
@@ -29,42 +14,22 @@ const abandoned = 60_000
 const unreadable: ReadonlySet<string> = new Set(['EACCES', 'EIO', 'EISDIR', 'ELOOP', 'ENOTDIR', 'EPERM'])
 
 /**
- * A store of tasks for one machine: one file a task (mode 0600), replaced in one step, so that a kill at any
- * moment leaves the old record or the new one. A file that is damaged is left where it is, and warned of.
- * Throws BAD_OPTION, also if the folder cannot be made or written.
+ * Tasks in files (mode 0600), one each, replaced in one step: a kill at any moment leaves the old record or the
+ * new one. A file that is damaged is left where it is, and warned of.
  */
-export function createFileTaskStore(options: FileTaskStoreOptions): TaskStore {
-  const { badOption, readFields, readFlag } = readersOf('file task store')
-  const { folder } = readFields(
-    options,
-    'options',
-    ['folder', 'durable'],
-    '',
-    "createFileTaskStore({ folder: './tasks' })",
-  )
-  if (typeof folder !== 'string' || folder === '') throw badOption('folder', 'the path of a folder', folder)
-  return new FileTaskStore(makeFolder(folder), readFlag(options.durable, 'durable', false))
-}
-
-class FileTaskStore implements TaskStore {
+export class FileTasks implements TaskStore {
   readonly durable = true
   readonly #folder: string
   readonly #waitsForDisk: boolean
+  readonly #world: World
   /** The last operation on each file: operations on one file run one after the other. */
-  #ownWorld: World | undefined
   readonly #turns = new Map<string, Promise<unknown>>()
 
-  constructor(folder: string, waitsForDisk: boolean) {
+  /** `waitsForDisk`: whether a save does (fsync). */
+  constructor(folder: string, waitsForDisk: boolean, world: World) {
     this.#folder = folder
     this.#waitsForDisk = waitsForDisk
-  }
-
-  [opened](world: World): void {
-    this.#ownWorld ??= world
-  }
-
-  get #world(): World {
-    return this.#ownWorld ?? systemWorld
+    this.#world = world
   }
 
   load(id: string): Promise<TaskRecord | undefined> {
@@ -168,17 +133,4 @@ function warnOf(path: string, how: string): void {
   process.emitWarning(`the file of a task is ${how}, and left where it is: ${path}`, {
     code: 'CADUCEUS_DAMAGED_TASK',
   })
-}
-
-/** Made at once: a wrong folder fails the start of the program, not its first task. */
-function makeFolder(folder: string): string {
-  const path = resolve(folder)
-  try {
-    mkdirSync(path, { recursive: true, mode: 0o700 })
-    accessSync(path, constants.R_OK | constants.W_OK | constants.X_OK)
-    return path
-  } catch (cause) {
-    const problem = `folder: expected one that can be made, read and written, got ${show(folder)}`
-    throw optionError('folder', problem, cause)
-  }
 }

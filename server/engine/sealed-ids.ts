@@ -7,8 +7,8 @@ import { ServerError } from '../base/errors.js'
 import { readersOf } from '../base/read-options.js'
 import { Sealing, type Secrets } from '../base/sealing.js'
 
-/** How the ids of sessions are sealed. */
-export interface SealedIdsOptions {
+/** Options of `sealed()`. */
+export interface SealedOptions {
   /**
    * 1 to 16 secrets of at least 32 bytes or characters each: the first seals, all open. To replace one, put
    * the new one second everywhere, then first, and remove the old one after `maxAge`. Give the same ones to
@@ -19,8 +19,6 @@ export interface SealedIdsOptions {
   readonly maxAge?: number
   /** Ended sessions that are remembered; beyond it the first one ended may be used again. Default 100,000. */
   readonly maxRevoked?: number
-  /** The time in ms since 1970. Default: the date of the server's `clock`, else `Date.now`. */
-  readonly now?: () => number
 }
 
 export interface SealedFacts {
@@ -38,15 +36,6 @@ export interface SealedId {
   readonly facts: SealedFacts
   /** In ms since 1970. */
   readonly expiresAt: number
-}
-
-/**
- * Session ids that carry revision, client, capabilities and owner, encrypted (AES-256-GCM): every program
- * with the key continues the session. They have at most 720 characters. Ended sessions are remembered in the
- * server's `store` if it has one, else here, until the program ends. Throws BAD_OPTION.
- */
-export function sealedIds(options: SealedIdsOptions): SealedIds {
-  return new SealedIds(options)
 }
 
 /** Characters of an id. */
@@ -68,41 +57,37 @@ const known = {
   },
 }
 
-/** Seals and opens the ids of sessions; made by `sealedIds`. */
+/**
+ * Session ids that carry revision, client, capabilities and owner, encrypted (AES-256-GCM): every program
+ * with the key continues the session. They have at most 720 characters. Ended sessions are remembered until the
+ * program ends.
+ */
 export class SealedIds {
   readonly #sealing: Sealing
   readonly #maxAge: number
   readonly #maxRevoked: number
   /** When each revoked id ends by itself, in the order of revoking. */
   readonly #revoked = new Map<string, number>()
-  readonly #now: (() => number) | undefined
 
-  constructor(options: SealedIdsOptions) {
-    const { badOption, readCount, readFields, readFunction, readMs } = readersOf('sealedIds')
-    readFields(options, 'options', ['keys', 'maxAge', 'maxRevoked', 'now'])
-    const { keys, now } = options
+  constructor(options: SealedOptions) {
+    const { badOption, readCount, readFields, readMs } = readersOf('sealed')
+    readFields(options, 'options', ['keys', 'maxAge', 'maxRevoked'])
+    const { keys } = options
     const maxAge = readMs(options.maxAge, 'maxAge', 24 * 60 * 60_000)
     if (!Number.isFinite(maxAge)) throw badOption('maxAge', 'a finite number', maxAge)
-    if (now !== undefined) readFunction(now, 'now')
     this.#sealing = new Sealing(keys, {
       purpose: 'caduceus sealed session ids',
       field: 'keys',
-      of: 'sealedIds',
+      of: 'sealed',
     })
     this.#maxAge = maxAge
     this.#maxRevoked = readCount(options.maxRevoked, 'maxRevoked', 100_000)
-    this.#now = now
-  }
-
-  /** In ms since 1970: of `options.now`, else of this world. */
-  now(world: World = systemWorld): number {
-    return this.#now?.() ?? world.date()
   }
 
   /** An id for a new session. `server` is the name of the definition: other servers cannot open it. */
   seal(facts: SealedFacts, server: string, world: World = systemWorld): SealedId {
     // whole seconds: they are shorter
-    const expiresAt = Math.ceil((this.now(world) + this.#maxAge) / 1000) * 1000
+    const expiresAt = Math.ceil((world.date() + this.#maxAge) / 1000) * 1000
     const id = this.#sealing.seal(encodeFacts(facts, expiresAt), about(server), world)
     return { id, facts, expiresAt }
   }
@@ -112,14 +97,14 @@ export class SealedIds {
     if (id.length > maxLength || this.#revoked.has(id)) return undefined
     const plain = this.#sealing.open(id, about(server))
     const opened = plain === undefined ? undefined : decodeFacts(plain)
-    return opened !== undefined && opened.expiresAt > this.now(world) ? { id, ...opened } : undefined
+    return opened !== undefined && opened.expiresAt > world.date() ? { id, ...opened } : undefined
   }
 
   /** Ends an id early, in this program. */
   revoke({ id, expiresAt }: SealedId, world: World = systemWorld): void {
     this.#revoked.set(id, expiresAt)
     if (this.#revoked.size <= this.#maxRevoked) return
-    for (const [other, end] of this.#revoked) if (end <= this.now(world)) this.#revoked.delete(other)
+    for (const [other, end] of this.#revoked) if (end <= world.date()) this.#revoked.delete(other)
     for (const [other] of this.#revoked) {
       if (this.#revoked.size <= this.#maxRevoked) return
       this.#revoked.delete(other)

@@ -4,9 +4,7 @@ import type { JsonRpcError } from '../../protocol/wire/errors.js'
 import type { Implementation } from '../../protocol/messages/base.js'
 import type { ClientCapabilities } from '../../protocol/messages/capabilities.js'
 import type { AskErrorCode } from '../base/errors.js'
-import type { World } from '../../runtime/time/world.js'
 import type { Principal } from '../../transports/contract/principal.js'
-import { opened } from './session-store.js'
 
 /** A question that a task waits with. */
 export interface TaskQuestion {
@@ -78,12 +76,6 @@ export interface TaskStore {
   delete(id: string): unknown
   /** All records, at the start of a server. */
   list(): Iterable<TaskRecord> | AsyncIterable<TaskRecord>
-}
-
-/** Gives a store the time of the server that it works for. */
-export function openTaskStore(store: TaskStore, world: World): TaskStore {
-  ;(store as { [opened]?(world: World): void })[opened]?.(world)
-  return store
 }
 
 /** A store in memory: tasks survive what dies in the program, and not the program's end. */
