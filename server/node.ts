@@ -9,18 +9,18 @@ import { waitWithin } from '../runtime/time/wait.js'
 import { supervisorAt } from '../runtime/supervision/supervise.js'
 import { TransportError } from '../transports/base/errors.js'
 import type { Binding, ServerTransport } from '../transports/contract/contract.js'
-import type { StreamNews, StreamReport } from '../transports/contract/shared-streams.js'
 import { serveHttp } from '../transports/http/server/serve.js'
 import { serveWebSocket } from '../transports/websocket/serve.js'
 import { optionError, ServerError } from './base/errors.js'
-import type { News } from './cluster/cluster.js'
-import type { Envelope } from './cluster/envelope.js'
+import type { Bell, ClusterEngine } from './engine/engine.js'
+import { LocalEngine } from './engine/local-engine.js'
+import { SealedIds } from './engine/sealed-ids.js'
 import { isServer, type ServerDefinition } from './definitions/define-server.js'
 import type { ServerOptions } from './holdings/options.js'
 import { Connections } from './processes/connections.js'
-import { KeptStreams } from './processes/kept-streams.js'
-import { NodeCluster } from './processes/node-cluster.js'
-import type { NodeInput, NodeRef } from './processes/node-ref.js'
+import { HostedEngine } from './processes/hosted-engine.js'
+import type { Change, NodeInput, NodeRef } from './processes/node-ref.js'
+import type { RedisClusterOptions } from './redis/redis.js'
 import type { Server } from './server.js'
 import { nodeSpec } from './server-supervisor.js'
 
@@ -31,26 +31,23 @@ interface Node {
   readonly input: NodeInput
   readonly server: Server
   readonly supervisor: ActorRef
-  readonly cluster: NodeCluster
+  readonly engine: ClusterEngine
   readonly connections: Connections
   readonly binding: () => Binding | undefined
 }
 
-/** The actor of a node: it starts the whole server below it, and hears what comes from the other nodes. */
+/** The actor of a node: it starts the whole server below it. */
 const node = defineActor({
   name: 'node',
   trapExit: true,
   // the supervisor of the process sets the limit
   terminateTimeout: Number.POSITIVE_INFINITY,
   async init(input: NodeInput, ctx: ActorContext): Promise<Node> {
+    const { name, host, address } = input
     const { definition, options } = await load(input.module)
-    // also of a listener that has ended
-    const report = (told: StreamReport): boolean =>
-      outside(() => input.hub.cast('report', { from: input.name, told }))
-    const connections = new Connections(input.address)
-    ctx.monitor(input.hub)
-    const streams = input.streams ? new KeptStreams(report) : undefined
-    const cluster = new NodeCluster(input.name, input.hub, input.secrets, streams)
+    const connections = new Connections(address)
+    ctx.monitor(host)
+    await host.call('join', { name, ref: ctx.self as unknown as NodeRef })
     let binding: Binding | undefined
     const transport = transportOf(input, options.transport, connections)
     const watched: ServerTransport = {
@@ -60,50 +57,31 @@ const node = defineActor({
         return binding
       },
     }
-    const spec = nodeSpec(definition, { ...input.options, ...options, transport: watched }, cluster)
+    const engine = (options.engine as ClusterEngine | undefined) ?? (await engineOf(input))
+    const spec = nodeSpec(definition, { ...input.options, ...options, engine, transport: watched }, name)
     const started = (await spec.start(ctx)) as { readonly ref: ActorRef; readonly extra: Server }
     return {
       input,
       server: started.extra,
       supervisor: started.ref,
-      cluster,
+      engine,
       connections,
       binding: () => binding,
     }
   },
   call: {
-    retire({ cluster, binding }, timeout: number, ctx) {
+    retire({ binding }, timeout: number, ctx) {
       const reply = ctx.defer<void>()
-      const clock = ctx.clock
-      const over = new AbortController()
-      const left = Promise.all([cluster.inbox?.retire(over.signal), binding()?.retire?.()])
+      const left = binding()?.retire?.() ?? Promise.resolve()
       void waitWithin<unknown>(
-        { clock, ms: timeout, late: () => {} },
+        { clock: ctx.clock, ms: timeout, late: () => {} },
         (resolve) => void left.then(resolve, resolve),
-      )
-        .finally(() => over.abort())
-        .finally(() => reply.resolve(undefined))
-      return reply
-    },
-    /** Begins to stop: resolves when its connections are over. Its sessions go on, for those of the others. */
-    drain({ cluster, supervisor }, _nothing: undefined, ctx) {
-      const reply = ctx.defer<void>()
-      void cluster.hold().then(() => reply.resolve(undefined))
-      // whoever waits for the reply is told when this node ends
-      supervisorAt(supervisor)
-        .stop()
-        .catch(() => {})
-      return reply
-    },
-    /** The others send nothing any more: resolves when all that they have sent is answered. */
-    settled({ cluster }, _nothing: undefined, ctx) {
-      const reply = ctx.defer<void>()
-      // what comes meanwhile is served: an answer that is owed may need it
-      const settled = cluster.inbox?.settled() ?? Promise.resolve()
-      void settled.finally(() => reply.resolve(undefined))
+      ).finally(() => reply.resolve(undefined))
       return reply
     },
     sessions: ({ server }) => server.sessions(),
+    changed: ({ server }, { uri, list }: Change) =>
+      uri === undefined ? server.listChanged(list) : server.resourceUpdated(uri),
   },
   cast: {
     connection({ connections, input }, { socket, id }: GivenSocket, ctx) {
@@ -113,31 +91,18 @@ const node = defineActor({
       socket.once('close', ended)
       connections.give(socket)
     },
-    streams: ({ cluster }, news: StreamNews) => cluster.streams?.hear(news),
-    envelope({ cluster }, { from, envelope }: { from: string; envelope: Envelope }) {
-      if (cluster.inbox !== undefined) return cluster.inbox.receive(from, envelope)
-      if (envelope.type !== 'ask') return
-      const problem = {
-        floor: 'transport',
-        code: 'SEND_FAILED',
-        message: 'the server is starting again',
-      } as const
-      const failed = { type: 'error', ...problem, retryable: true, data: undefined } as const
-      cluster.send(from, { type: 'failed', id: envelope.id, problem: failed })
+    bell({ engine }, bell: Bell) {
+      if (engine instanceof HostedEngine) engine.ring(bell)
     },
-    hear: ({ cluster }, news: News) => cluster.inbox?.hear(news),
-    ended: ({ cluster }, name: string) => cluster.ended(name),
-    gone: ({ cluster }, name: string) => cluster.gone(name),
   },
   info: {
-    // without the hub nothing can be served: another process takes this one's place
+    // without the program nothing can be served: another process takes this one's place
     down: (_node, _down, ctx) => ctx.self.kill(),
     exit({ supervisor }, { from, reason }, ctx) {
       if (from === supervisor) ctx.stop(reason)
     },
   },
-  async terminate({ cluster, supervisor }) {
-    cluster.letGo()
+  async terminate({ supervisor }) {
     if (supervisor.alive) await supervisorAt(supervisor).stop()
   },
 })
@@ -156,12 +121,21 @@ async function load(
   }
   if (typeof options !== 'object' || options === null)
     throw optionError('options', `${module}: options: expected an object, got ${show(options)}`)
-  if ('engine' in options)
+  const { engine } = options as Partial<ServerOptions>
+  if (engine instanceof LocalEngine)
     throw optionError(
       'engine',
-      `${module}: options.engine: expected nothing, as the program that starts the processes keeps the sessions`,
+      `${module}: options.engine: expected one that programs share: give ${engine.name} to startServer, as the processes have it together`,
     )
   return { definition, options }
+}
+
+/** Of the program, or what each process opens for itself. */
+async function engineOf({ engine, host }: NodeInput): Promise<ClusterEngine> {
+  if (engine.kind === 'hosted')
+    return new HostedEngine(engine, host, engine.sealed && new SealedIds(engine.sealed))
+  const { redis } = await import('./redis/redis.js')
+  return redis(engine.options as RedisClusterOptions)
 }
 
 /** What a module exports, also one that a compiler has made CommonJS of: Node takes that for the default. */

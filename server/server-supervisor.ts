@@ -33,7 +33,7 @@ import {
   isWanted,
 } from './holdings/options.js'
 import { Server } from './server.js'
-import type { Cluster, News } from './cluster/cluster.js'
+import type { News } from './cluster/cluster.js'
 import { clusterPort } from './cluster/port.js'
 import { clusterSpec } from './nodes/cluster-supervisor.js'
 import { EngineCluster } from './nodes/engine-cluster.js'
@@ -79,7 +79,7 @@ async function startProcesses(
   const { own, treeWide, signals } = splitServerOptions(options)
   const { registry = new Registry() } = treeWide
   const world = readWorld(treeWide.clock)
-  const settings = readProcessesOptions(module, own, world)
+  const settings = readProcessesOptions(module, own)
   const place: DoorPlace = { address: undefined }
   try {
     const supervisor = await startSupervisor({
@@ -159,12 +159,12 @@ export function serverSpec(
   return specOf(readServerOptions(definition, options), overrides)
 }
 
-/** The child spec of a server that is one of several nodes. */
-export function nodeSpec(definition: ServerDefinition, options: ServerOptions, cluster: Cluster): ChildSpec {
-  return specOf(readServerOptions(definition, options, cluster), {})
+/** The child spec of a server that is one of several nodes, with the name that this one has. */
+export function nodeSpec(definition: ServerDefinition, options: ServerOptions, node: string): ChildSpec {
+  return specOf(readServerOptions(definition, options), {}, node)
 }
 
-function specOf(read: ServerSettings, overrides: ChildOverrides): ChildSpec {
+function specOf(read: ServerSettings, overrides: ChildOverrides, node?: string): ChildSpec {
   const { name } = read
   const spec = supervisorSpec(
     { name: `server ${name}`, strategy: 'rest_for_one', children: [] },
@@ -176,7 +176,7 @@ function specOf(read: ServerSettings, overrides: ChildOverrides): ChildSpec {
     ...spec,
     async start(ctx) {
       if (!isWanted(read)) return ignore
-      const run = runs.get(ctx.registry) ?? newRun(read, lastingWorld(ctx.world))
+      const run = runs.get(ctx.registry) ?? newRun(read, lastingWorld(ctx.world), node)
       runs.set(ctx.registry, run)
       const { settings, place } = run
       const started = supervisorSpec(serverSupervisor(run), overrides).start(ctx)
@@ -198,11 +198,17 @@ interface Run {
   readonly cluster: readonly ChildSpec[]
 }
 
-function newRun(settings: ServerSettings, world: World): Run {
+function newRun(settings: ServerSettings, world: World, node?: string): Run {
   const { engine } = settings
   const place = { binding: undefined, supervisor: undefined }
   if (engine === undefined) return { settings, place, cluster: [] }
-  const cluster = new EngineCluster(engine, { world, server: settings.definition.info.name, ...settings })
+  const server = settings.definition.info.name
+  const cluster = new EngineCluster(engine, {
+    ...settings,
+    world,
+    server,
+    ...(node !== undefined && { node }),
+  })
   return {
     settings: Object.freeze({ ...settings, cluster }),
     place,
@@ -352,7 +358,7 @@ function isStopping(server: ActorRef): boolean {
 /** The port of one incarnation of the group. Throws RuntimeError NOPROC when the group is not complete. */
 function openPort(holdings: Holdings, ctx: ActorContext): { port: ServerPort; close: () => void } {
   const { revisions, maxRequests, maxExchanges, maxWaiting } = holdings.settings
-  const { cluster, engine } = holdings.settings
+  const { cluster } = holdings.settings
   const sessions = new Sessions(holdings, ctx)
   const exchanges = new Exchanges(holdings, ctx)
   const local = Object.freeze({
@@ -380,13 +386,11 @@ function openPort(holdings: Holdings, ctx: ActorContext): { port: ServerPort; cl
   const port = clusterPort({ ...local, retire, hear, lost, missed }, cluster, ctx.world)
   const unlisten = cluster.listen(port)
   const handedOver = async (): Promise<void> => {
-    if (engine === undefined) return cluster.drained?.()
     unlisten()
     await port.settled()
   }
   return {
-    // the processes of one program are told to hand over one by one; when all of them stop, nobody takes over
-    port: { ...port, handedOver, ...(engine === undefined && { handOver: undefined }) },
+    port: { ...port, handedOver },
     close: () => {
       unlisten()
       port.abandon()

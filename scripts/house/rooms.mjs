@@ -69,7 +69,7 @@ export const rooms = {
     ],
     subscriptions: ['base', 'context', 'catalog', 'engine', 'cluster', 'holdings', 'tasks', 'sessions'],
     gateway: ['base', 'context', 'definitions', 'catalog', 'holdings', 'subscriptions'],
-    processes: ['base', 'context', 'engine', 'cluster', 'holdings', 'sessions'],
+    processes: ['base', 'context', 'engine', 'cluster', 'nodes', 'holdings', 'sessions'],
     exchanges: [
       'base',
       'context',

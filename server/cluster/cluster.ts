@@ -4,6 +4,7 @@ import type { TransportError } from '../../transports/base/errors.js'
 import type { SharedStreams } from '../../transports/contract/shared-streams.js'
 import type { SessionStore } from '../engine/session-store.js'
 import type { SharedTaskStore } from '../engine/shared-task-store.js'
+import type { Secrets } from '../base/sealing.js'
 import type { Envelope } from './envelope.js'
 
 /**
@@ -15,17 +16,17 @@ export interface Cluster {
   readonly node: string
   /** The records of the sessions of all nodes. A node saves those that it has claimed. */
   readonly sessions: SessionStore
-  /** The tasks of all nodes; absent where nodes share none. */
-  readonly tasks?: SharedTaskStore
+  /** The tasks of all nodes. */
+  readonly tasks: SharedTaskStore
   /**
    * What all nodes seal cursors and the state of calls with, unless the server was given keys: the first seals,
    * all open. Absent: each has a secret of its own.
    */
-  readonly secrets?: readonly string[]
+  readonly secrets?: Secrets
   /** Why this node may serve no sessions at the moment; undefined: it may. */
   readonly problem: TransportError | undefined
-  /** The way to the event streams of other nodes; undefined where none are kept. */
-  readonly streams: SharedStreams | undefined
+  /** The way to the event streams of other nodes. */
+  readonly streams: SharedStreams
   /**
    * Makes this node the owner of a session, unless another one is, or this one is retiring. Resolves with the
    * node that the session is for. Rejects with TransportError SESSION_LIMIT and CLIENT_LIMIT, which count the
@@ -46,11 +47,6 @@ export interface Cluster {
   publish(news: News): void
   /** This node is about to end: it claims nothing any more, unless it is the only one. */
   retire(): void
-  /**
-   * The connections of this node, which stops, are over. Resolves when no other node waits for its sessions any
-   * more; absent where they have been handed over before.
-   */
-  drained?(): Promise<void>
   /** Makes `inbox` the one that hears of the others, until the returned function is called. */
   listen(inbox: Inbox): () => void
 }

@@ -1,11 +1,17 @@
 import type { ActorContext } from '../../runtime/process/context.js'
+import type { Secrets } from '../base/sealing.js'
+import type { SealedIds } from './sealed-ids.js'
 
-/** What `cluster` takes: an engine that is opened when the server starts, as `redis()` returns it. */
+/** An engine that several nodes share: it is opened when a server starts. `redis()` returns one; so may your code. */
 export interface ClusterEngine {
   /** Shown in trees, reports and errors: `redis 10.0.0.5:6379`, without a password. */
   readonly name: string
   /** What the nodes of this cluster agree on. */
   readonly settings: ClusterSettings
+  /** Ids that say what a session is. Default: random ones. */
+  readonly ids?: SealedIds | undefined
+  /** As `redis()` was given them: processes that serve together make it again. */
+  readonly options?: object | undefined
   /**
    * Connects. The engine ends with the scope of `ctx`. Rejects with TransportError CLUSTER_UNAVAILABLE when it
    * cannot be reached within 5 s, and with BAD_OPTION when it cannot do what is needed.
@@ -27,6 +33,13 @@ export interface ClusterSettings {
   readonly keys: readonly string[] | undefined
   /** What one node may have waiting for it: what comes beyond is refused until there is room. */
   readonly maxInbox: number
+  /**
+   * Whether only this program and its processes reach it: then nothing has to be signed, and who is not there any
+   * more has ended, also before its lease is over. Default false.
+   */
+  readonly isPrivate?: boolean
+  /** What cursors and `requestState` are sealed with. Default: `keys`, else what the nodes agree on. */
+  readonly secrets?: Secrets | undefined
 }
 
 /**
@@ -42,10 +55,10 @@ export interface Engine {
   /** Hears each change of `isUp`, until the returned function is called. */
   onHealth(fn: (isUp: boolean) => void): () => void
   /**
-   * Hears that something may wait in this node's inbox, or that there is news. A bell may be lost, and ring in
-   * vain.
+   * Hears that something may wait in this node's inbox, that there is news, or that a node has ended or left. A
+   * bell may be lost, and ring in vain.
    */
-  onBell(fn: (bell: 'inbox' | 'news') => void): () => void
+  onBell(fn: (bell: Bell) => void): () => void
 
   /**
    * Renews the lease of a node for `lease` ms, and tells who is there. A node whose listener for bells is not
@@ -126,6 +139,9 @@ export interface Engine {
   closeStream(stream: StreamPlace): Promise<readonly StreamEntry[]>
   dropStream(stream: StreamPlace): Promise<void>
 }
+
+/** What there may be to look for. */
+export type Bell = 'inbox' | 'news' | 'nodes'
 
 /** What others see of a node. */
 export interface NodeFacts {

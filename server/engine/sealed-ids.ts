@@ -63,6 +63,8 @@ const known = {
  * program ends.
  */
 export class SealedIds {
+  /** As they were given. */
+  readonly options: SealedOptions
   readonly #sealing: Sealing
   readonly #maxAge: number
   readonly #maxRevoked: number
@@ -80,6 +82,7 @@ export class SealedIds {
       field: 'keys',
       of: 'sealed',
     })
+    this.options = options
     this.#maxAge = maxAge
     this.#maxRevoked = readCount(options.maxRevoked, 'maxRevoked', 100_000)
   }

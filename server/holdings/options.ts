@@ -152,7 +152,7 @@ const { badOption: bad, readDelay, readFields, readFlag, readLimit, readMs, read
 const example = 'startServer(definition, { transport: serveStdio() })'
 
 /** Reads the options of a server. Throws BAD_DEFINITION, or BAD_OPTION that names the field. */
-export function readServerOptions(definition: ServerDefinition, options: ServerOptions, cluster?: Cluster) {
+export function readServerOptions(definition: ServerDefinition, options: ServerOptions) {
   if (!isServer(definition)) {
     const problem = `expected what defineServer returns, got ${show(definition)}`
     throw new ServerError('BAD_DEFINITION', problem, { data: { field: 'definition' } })
@@ -186,11 +186,11 @@ export function readServerOptions(definition: ServerDefinition, options: ServerO
     revisions: readRevisions(definition, options.revisions),
     /** The engine of this program alone; undefined: in memory, or shared. */
     local,
-    ids: local?.ids,
+    ids: engine instanceof LocalEngine ? local?.ids : engine?.ids,
     /** Where the nodes of several machines meet: the cluster is made when the server starts. */
     engine: shared,
-    /** The nodes that serve the same sessions; undefined for one that serves alone. */
-    cluster,
+    /** The nodes that serve the same sessions; undefined for one that serves alone, and until it starts. */
+    cluster: undefined as Cluster | undefined,
     start,
     inspect,
     exposeErrors: readFlag(options.exposeErrors, 'exposeErrors', false),
@@ -209,7 +209,7 @@ export function readServerOptions(definition: ServerDefinition, options: ServerO
     drainTimeout: readDelay(options.drainTimeout, 'drainTimeout', 10_000),
     pageSize: readLimit(options.pageSize, 'pageSize', 500),
     parking: readParking(options.parking),
-    tasks: readTasks(options.tasks, definition.tools, cluster === undefined || cluster.tasks !== undefined),
+    tasks: readTasks(options.tasks, definition.tools),
     isolation: readIsolation(
       options.isolation,
       isolatedIn(definition),

@@ -1,6 +1,4 @@
 import { isObject } from '../../protocol/wire/json.js'
-import { show } from '../../runtime/base/errors.js'
-import { optionError } from '../base/errors.js'
 import { readersOf } from '../base/read-options.js'
 import type { ToolDefinition } from '../definitions/define-tool.js'
 
@@ -34,15 +32,10 @@ const hour = 60 * 60_000
 const longest = 2 ** 31 - 1
 
 /**
- * Reads the option `tasks`; undefined where there is neither it nor a tool that runs as one, and where the
- * processes of one program serve. Throws BAD_OPTION.
+ * Reads the option `tasks`; undefined where there is neither it nor a tool that runs as one.
+ * Throws BAD_OPTION.
  */
-export function readTasks(
-  option: unknown,
-  tools: readonly ToolDefinition[],
-  areKept: boolean,
-): TaskSettings | undefined {
-  if (!areKept) return refuseShared(option, tools)
+export function readTasks(option: unknown, tools: readonly ToolDefinition[]): TaskSettings | undefined {
   if (option === undefined && tools.every(({ task }) => task === 'forbidden')) return undefined
   return readLimits(option ?? {})
 }
@@ -63,14 +56,4 @@ function readLimits(option: unknown) {
     maxTotalBytes: readLimit(maxTotalBytes, 'tasks.maxTotalBytes', 256 * 1_048_576),
     pollInterval: readCount(pollInterval, 'tasks.pollInterval', 1_000),
   })
-}
-
-/** A task lives in one program, and its client's next request may come to another one. */
-function refuseShared(option: unknown, tools: readonly ToolDefinition[]): undefined {
-  if (option !== undefined)
-    throw badOption('tasks', 'nothing where several programs serve the same clients', option)
-  const needy = tools.find(({ task }) => task === 'required')
-  if (needy === undefined) return undefined
-  const problem = `tool ${show(needy.name)} has task: 'required', and there are no tasks where several programs serve the same clients`
-  throw optionError('tasks', problem)
 }

@@ -8,6 +8,7 @@ import type { Peer } from '../../transports/contract/contract.js'
 import type { Cluster, Inbox, News } from '../cluster/cluster.js'
 import type { Envelope } from '../cluster/envelope.js'
 import type { SessionStore } from '../engine/session-store.js'
+import type { Secrets } from '../base/sealing.js'
 import { Bulletin } from './bulletin.js'
 import { Claims } from './claims.js'
 import type { ClusterEngine, ClusterSettings, Engine, Members } from '../engine/engine.js'
@@ -222,8 +223,8 @@ export class EngineCluster implements Cluster {
     this.sessions = this.#records
   }
 
-  get secrets(): readonly string[] {
-    return this.settings.keys?.slice(0, maxSecrets) ?? [this.#secret]
+  get secrets(): Secrets {
+    return this.settings.secrets ?? this.settings.keys?.slice(0, maxSecrets) ?? [this.#secret]
   }
 
   get problem(): TransportError | undefined {
@@ -254,6 +255,8 @@ export class EngineCluster implements Cluster {
 
   /** The other nodes that were there at the last beat, to be looked at. */
   get others(): readonly Elsewhere[] {
+    // processes of one program are looked at as such
+    if (this.settings.isPrivate === true) return []
     return this.#view.others(this.#membership.nodes)
   }
 
@@ -313,7 +316,7 @@ export class EngineCluster implements Cluster {
       this.#ring?.('beat')
       this.#ring?.('inbox')
     })
-    const silence = engine.onBell((bell) => this.#ring?.(bell))
+    const silence = engine.onBell((bell) => this.#ring?.(bell === 'nodes' ? 'beat' : bell))
     this.#ring?.('beat')
     return () => {
       unhear()
@@ -438,7 +441,8 @@ export class EngineCluster implements Cluster {
 
   /** After the engine has lost it, nodes propose what they have agreed on. */
   async #agree(engine: Engine): Promise<void> {
-    if (this.settings.keys === undefined) this.#secret = await engine.agree(this.#secret, secretTtl)
+    if (this.settings.keys === undefined && this.settings.secrets === undefined)
+      this.#secret = await engine.agree(this.#secret, secretTtl)
     // the engine may let this node do the one, and not the other
     this.#hasAgreed ||= this.#membership.lease > 0
   }

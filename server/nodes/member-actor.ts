@@ -112,9 +112,10 @@ function tellChanges({ view, settings }: EngineCluster, told: Told, ctx: ActorCo
       const why = 'has other keys, or another edition of this library: sessions that it runs are refused here'
       tell('stranger', `node ${stranger} ${why}`)
     }
-  const risks = [settings.keys === undefined ? unsigned : undefined, risk].filter(
-    (each) => each !== undefined,
-  )
+  const risks = [
+    settings.keys === undefined && settings.isPrivate !== true ? unsigned : undefined,
+    risk,
+  ].filter((each) => each !== undefined)
   for (const each of risks) if (!told.risks.includes(each)) tell('unsafe', `${engine}: ${each}`)
   const kinds = [...refused].map(([kind, count]) => `${kind} ${count}`)
   const damaged = [...refused.values()].reduce((sum, count) => sum + count, 0)

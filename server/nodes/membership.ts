@@ -119,10 +119,11 @@ export class Membership {
     )
   }
 
-  /** Whether it has been there for a lease. */
+  /** Whether it has been there for a lease, or need not wait for it. */
   get isSettled(): boolean {
     const { world, settings } = this.#input
-    return this.#since !== undefined && world.now() - this.#since >= settings.lease
+    const time = settings.isPrivate === true ? 0 : settings.lease
+    return this.#since !== undefined && world.now() - this.#since >= time
   }
 
   #unsettle(): void {

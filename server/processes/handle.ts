@@ -8,7 +8,7 @@ import { inspect, type TreeNode } from '../../runtime/watch/inspect.js'
 import type { ListKind } from '../context/changes.js'
 import type { SessionInfo } from '../sessions/session-actor.js'
 import type { DoorPlace } from './door.js'
-import type { hubActor } from './hub.js'
+import type { Change } from './node-ref.js'
 import type { keeperActor } from './keeper.js'
 import { processNames } from './start.js'
 
@@ -72,13 +72,13 @@ export class ServerProcesses {
   }
 
   /** Tells all who subscribed to this uri of its change. */
-  async resourceUpdated(uri: string): Promise<void> {
-    this.#hub.cast('publish', { from: undefined, news: { type: 'resource', uri } })
+  resourceUpdated(uri: string): Promise<void> {
+    return this.#tell({ uri })
   }
 
   /** Tells of a change in a list that the author answers (`handleRequest`). */
-  async listChanged(list: ListKind): Promise<void> {
-    this.#hub.cast('publish', { from: undefined, news: { type: 'list', list } })
+  listChanged(list: ListKind): Promise<void> {
+    return this.#tell({ list })
   }
 
   inspect(): TreeNode {
@@ -109,8 +109,10 @@ export class ServerProcesses {
     return this.#parts.registry.named<typeof keeperActor>(this.#names.keeper)
   }
 
-  get #hub() {
-    return this.#parts.registry.named<typeof hubActor>(this.#names.hub)
+  /** One process tells the others. */
+  async #tell(change: Change): Promise<void> {
+    const [node] = await this.#keeper.call('nodes')
+    await node?.call('changed', change)
   }
 }
 

@@ -10,7 +10,7 @@ import { type DynamicSupervisor, dynamicSupervisorAt } from '../../runtime/super
 import type { ChildSpec } from '../../runtime/supervision/child-spec.js'
 import { forever } from '../../runtime/process/ref.js'
 import type { DoorRef } from './door.js'
-import type { HubRef } from './hub.js'
+import type { HostRef } from './host.js'
 import type { NodeRef } from './node-ref.js'
 
 export interface KeeperInput {
@@ -28,7 +28,7 @@ export interface KeeperInput {
   /** Whether the server stops for good: then no more connections are taken. */
   stopping(): boolean
   readonly supervisor: ProcessRef
-  readonly hub: HubRef
+  readonly host: HostRef
   readonly door: DoorRef
 }
 
@@ -128,8 +128,8 @@ export type KeeperRef = RefOf<typeof keeperActor>
 /** Goes on with the processes of an earlier keeper that serve; ends those that it was about to start or end. */
 async function adopt(keeper: Keeper, ctx: ActorContext): Promise<void> {
   const left = new Set((await keeper.supervisor.children()).map(({ ref }) => ref))
-  for (const { name, ref, isRetiring } of await keeper.hub.call('nodes')) {
-    if (isRetiring || !left.delete(ref)) continue
+  for (const { name, ref, serves } of await keeper.host.call('nodes')) {
+    if (!serves || !left.delete(ref)) continue
     keep(keeper, { name, ref, startedAt: ctx.clock.now() }, ctx)
   }
   await Promise.all([...left].map((ref) => ref && end(keeper, ref)))
@@ -139,15 +139,14 @@ async function adopt(keeper: Keeper, ctx: ActorContext): Promise<void> {
 async function startNode(keeper: Keeper, ctx: ActorContext): Promise<void> {
   keeper.starting += 1
   try {
-    const name = keeper.nameOf(await keeper.hub.call('number'))
+    const name = keeper.nameOf(await keeper.host.call('number'))
     if (keeper.stopping()) throw new RuntimeError('NOPROC', 'the server stops')
     const started = await keeper.supervisor.startChild(keeper.spec(name)).catch((error: unknown) => {
-      keeper.hub.cast('forget', name)
       report(keeper, name, error, ctx)
       throw error
     })
     const ref = started.ref as NodeRef
-    await keeper.hub.call('join', { name, ref }).catch(async (error: unknown) => {
+    await keeper.host.call('serves', { name, serves: true }).catch(async (error: unknown) => {
       await end(keeper, ref)
       throw error
     })
@@ -204,17 +203,13 @@ async function replaceAll(keeper: Keeper, ctx: ActorContext): Promise<void> {
     if (!keeper.nodes.includes(old)) continue
     await startNode(keeper, ctx)
     if (!keeper.nodes.includes(old)) continue
-    keeper.hub.cast('retire', old.name)
+    await keeper.host.call('serves', { name: old.name, serves: false })
     withdraw(keeper, old)
-    const until = ctx.clock.now() + keeper.drainTimeout
     // a connection that is on its way to it is served there
     await keeper.door
       .call('withdraw', old.ref, { timeout: Math.max(settleTime, keeper.drainTimeout) })
       .catch(ignoreEnd)
     await old.ref.call('retire', keeper.drainTimeout, forever).catch(ignoreEnd)
-    await keeper.hub.call('close', old.name).catch(ignoreEnd)
-    const timeout = Math.max(settleTime, until - ctx.clock.now())
-    await old.ref.call('settled', undefined, { timeout }).catch(ignoreEnd)
     await end(keeper, old.ref)
   }
   // those that were missing before, or have ended meanwhile
@@ -224,22 +219,18 @@ async function replaceAll(keeper: Keeper, ctx: ActorContext): Promise<void> {
   }
 }
 
-/**
- * While all of them still pass on what comes and goes: a call may work in another process than that of its
- * connection.
- */
+/** All of them end together, and pass on what comes and goes until then. */
 async function drainAll(keeper: Keeper, ctx: ActorContext): Promise<void> {
-  const { door, hub, drainDelay } = keeper
+  const { door, host, drainDelay } = keeper
   // also those that are being replaced
-  const nodes = (await hub.call('nodes').catch(() => [])).map(({ ref }) => ref)
+  const nodes = (await host.call('nodes').catch(() => [])).map(({ ref }) => ref)
   if (drainDelay === 0) {
     door.cast('close')
     // a connection that is on its way to one is answered there
     const timeout = settleTime
     await Promise.allSettled(nodes.map((ref) => door.call('withdraw', ref, { timeout })))
   }
-  const timeout = keeper.drainTimeout + settleTime
-  const drained = Promise.allSettled(nodes.map((ref) => ref.call('drain', undefined, { timeout })))
+  const drained = Promise.allSettled(nodes.map((ref) => end(keeper, ref)))
   await Promise.race([drained, pause(drainDelay, ctx.clock)])
   door.cast('close')
   await drained

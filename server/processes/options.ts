@@ -4,13 +4,14 @@ import { fileURLToPath } from 'node:url'
 import { entryOf } from '../../runtime/base/entries.js'
 import { RuntimeError } from '../../runtime/base/errors.js'
 import { type PeerOptions, readPeerOptions } from '../../runtime/peers/options.js'
-import type { World } from '../../runtime/time/world.js'
 import type { Sharing } from '../../transports/contract/sharing.js'
 import { optionError } from '../base/errors.js'
 import { readersOf } from '../base/read-options.js'
 import { serverFields, type ServerOptions } from '../holdings/options.js'
 import { inMemory } from '../engine/in-memory.js'
-import { LocalEngine, readEngine } from '../engine/local-engine.js'
+import type { ClusterEngine } from '../engine/engine.js'
+import { LocalEngine, type LocalEngineParts, readEngine } from '../engine/local-engine.js'
+import type { NodeEngine } from './node-ref.js'
 
 /**
  * How a server is run by several processes. What is no plain data (functions, sealed ids) is exported by the
@@ -35,11 +36,7 @@ const ownFields = ['processes', 'env', 'execArgv', 'memory', 'blockedTimeout']
 export type ProcessesSettings = ReturnType<typeof readProcessesOptions>
 
 /** Reads what is for the parent; the rest is for the nodes, which read it. Throws BAD_OPTION. */
-export function readProcessesOptions(
-  module: URL,
-  options: ProcessesOptions,
-  { randomBytes }: Pick<World, 'randomBytes'>,
-) {
+export function readProcessesOptions(module: URL, options: ProcessesOptions) {
   const example = 'startServer(module, { transport: serveHttp({ port: 3000 }), processes: 4 })'
   readFields(options, 'options', [...serverFields, ...ownFields], '', example)
   const { transport, processes, env, execArgv, memory, blockedTimeout, engine: given, ...server } = options
@@ -50,7 +47,8 @@ export function readProcessesOptions(
       module.href,
     )
   const engine = readEngine(given) ?? inMemory()
-  if (!(engine instanceof LocalEngine)) throw bad('engine', 'one of a single program', engine.name)
+  const local = engine instanceof LocalEngine ? LocalEngine.parts(engine) : undefined
+  const blocked = readMs(blockedTimeout, 'blockedTimeout', 5_000)
   const { sharing } = transport
   if (sharing === undefined)
     throw bad('transport', 'one that several processes can share, such as serveHttp()', transport.name)
@@ -61,16 +59,37 @@ export function readProcessesOptions(
     name: readText(options.name, 'name', nameOf(module)),
     sharing: sharing as Sharing,
     transport: { name: transport.name, options: sharing.options() },
-    engine: LocalEngine.parts(engine),
-    /** What one process has sealed, another one opens. */
-    secrets: [randomBytes(32).toString('hex')],
+    /** The engine that this program hosts; undefined where each process opens its own. */
+    local,
+    engine: local === undefined ? openedBy(engine as ClusterEngine) : hostedBy(local, blocked),
     maxSessions: readLimit(options.maxSessions, 'maxSessions', 10_000),
-    maxSessionsPerClient: options.maxSessionsPerClient,
     idleTimeout: readMs(options.idleTimeout, 'idleTimeout', 30 * 60_000),
     drainTimeout: readDelay(options.drainTimeout, 'drainTimeout', 10_000),
     server,
     peer: readPeer({ env, execArgv, memory, blockedTimeout }),
   })
+}
+
+/** Milliseconds that a process may be late, beyond those in which one that is blocked is killed. */
+const spare = 5_000
+
+/** A lease is over only for a process that is about to be killed: the end of any other is known at once. */
+function hostedBy({ name, ids }: LocalEngineParts, blockedTimeout: number): NodeEngine {
+  const lease = Math.min(longestLease, blockedTimeout + spare)
+  const settings = { lease, keys: undefined, maxInbox: 10_000, isPrivate: true }
+  return { kind: 'hosted', name, settings, sealed: ids?.options }
+}
+
+/** Milliseconds: a process that is never killed for being blocked. */
+const longestLease = 3_600_000
+
+function openedBy({ name, options }: ClusterEngine): NodeEngine {
+  if (options !== undefined) return { kind: 'redis', options }
+  throw bad(
+    'engine',
+    'one that can be copied to other processes; export it from the module, in `options`',
+    name,
+  )
 }
 
 /** How each process is run; what is wrong is told before one starts. */

@@ -8,11 +8,12 @@ import { dynamicSupervisorSpec } from '../../runtime/supervision/dynamic.js'
 import type { SupervisorOptions } from '../../runtime/supervision/options.js'
 import { taskSupervisorSpec } from '../../runtime/tasks/supervisor.js'
 import { TransportError } from '../../transports/base/errors.js'
+import type { Secrets } from '../base/sealing.js'
 import { ServerError } from '../base/errors.js'
 import { type DoorPlace, doorActor, type DoorRef } from './door.js'
-import { type HubRef, hubActor } from './hub.js'
+import { type HostRef, hostActor } from './host.js'
 import { keeperActor } from './keeper.js'
-import type { NodeInput } from './node-ref.js'
+import type { NodeEngine, NodeInput } from './node-ref.js'
 import type { ProcessesSettings } from './options.js'
 
 /** The names of the processes below the supervisor of several processes. */
@@ -20,7 +21,7 @@ export function processNames(server: string) {
   return Object.freeze({
     door: `${server}/door`,
     tasks: `${server}/tasks`,
-    hub: `${server}/hub`,
+    engine: `${server}/engine`,
     nodes: `${server}/nodes`,
     node: (name: string) => `${server}/nodes/${name}`,
     keeper: `${server}/keeper`,
@@ -29,9 +30,8 @@ export function processNames(server: string) {
 
 /** The door comes first: the port stays taken, whatever ends after it. */
 export function processesSupervisor(settings: ProcessesSettings, place: DoorPlace): SupervisorOptions {
-  const { name, sharing, maxSessions, maxSessionsPerClient, idleTimeout } = settings
+  const { name, sharing, local, maxSessions, idleTimeout } = settings
   const names = processNames(name)
-  const { engine } = settings
   return {
     name: `server ${name}`,
     strategy: 'rest_for_one',
@@ -39,52 +39,37 @@ export function processesSupervisor(settings: ProcessesSettings, place: DoorPlac
       childSpec(doorActor, { sharing, place }, { name: names.door }),
       taskSupervisorSpec({ name: 'tasks' }, { name: names.tasks, shutdown: 'brutal_kill' }),
       {
-        id: 'hub',
+        id: 'engine',
         start(ctx) {
           const tasks = known(ctx.registry, names.tasks)
-          return childSpec(
-            hubActor,
-            {
-              engine,
-              tasks,
-              maxSessions,
-              maxSessionsPerClient,
-              idleTimeout,
-              keepStreams: sharing.keepStreams,
-            },
-            { name: names.hub },
-          ).start(ctx)
+          const input = { engine: local, tasks, maxSessions, idleTimeout }
+          return childSpec(hostActor, input, { name: names.engine }).start(ctx)
         },
       },
       dynamicSupervisorSpec({ name: 'nodes' }, { name: names.nodes, shutdown: 'infinity' }),
       // its end waits for calls in flight, for `drainTimeout`
-      { id: 'keeper', shutdown: 'infinity', start: (ctx) => keeperSpec(settings, place, ctx).start(ctx) },
+      {
+        id: 'keeper',
+        shutdown: 'infinity',
+        start: async (ctx) => (await keeperSpec(settings, place, ctx)).start(ctx),
+      },
     ],
   }
 }
 
-function keeperSpec(
+async function keeperSpec(
   settings: ProcessesSettings,
   place: DoorPlace,
   { registry, self }: ActorContext,
-): ChildSpec {
+): Promise<ChildSpec> {
   const { name, count, drainTimeout, module, transport, server } = settings
   const names = processNames(name)
-  const hub = known(registry, names.hub) as HubRef
+  const host = known(registry, names.engine) as HostRef
   const door = known(registry, names.door) as DoorRef
-  const streams = settings.sharing.keepStreams !== undefined
-  const { url = '', host = '', port = 0, drainDelay = 0 } = place.address ?? {}
-  const { secrets } = settings
-  const common = {
-    module,
-    secrets,
-    hub,
-    door,
-    transport,
-    address: { url, host, port },
-    options: server,
-    streams,
-  }
+  const { url = '', host: hostname = '', port = 0, drainDelay = 0 } = place.address ?? {}
+  const address = { url, host: hostname, port }
+  const engine = withSecrets(settings.engine, await host.call('secrets'))
+  const common = { module, host, door, transport, address, engine, options: server }
   return childSpec(
     keeperActor,
     {
@@ -93,7 +78,7 @@ function keeperSpec(
       drainDelay: Math.min(drainDelay, drainTimeout),
       stopping: () => (processOf(self) as Actor).phase === 'stopping',
       supervisor: known(registry, names.nodes),
-      hub,
+      host,
       door,
       nameOf: (number) => `${name} ${number}`,
       spec: (nodeName) => nodeSpec(settings, { ...common, name: nodeName }),
@@ -106,6 +91,11 @@ function keeperSpec(
     // each process has its own time to start
     { name: names.keeper, startTimeout: Number.POSITIVE_INFINITY },
   )
+}
+
+function withSecrets(engine: NodeEngine, secrets: Secrets | undefined): NodeEngine {
+  if (engine.kind !== 'hosted' || secrets === undefined) return engine
+  return { ...engine, settings: { ...engine.settings, secrets } }
 }
 
 function nodeSpec({ name, peer, drainTimeout }: ProcessesSettings, args: NodeInput): ChildSpec {

@@ -58,6 +58,7 @@ export function redis(options: RedisClusterOptions): ClusterEngine {
   const leaseTime = readLease(lease)
   return Object.freeze({
     name: settings.name,
+    options,
     settings: Object.freeze({
       lease: leaseTime,
       keys: keys === undefined ? undefined : readKeys(keys),
