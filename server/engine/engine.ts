@@ -1,6 +1,6 @@
 import type { ActorContext } from '../../runtime/process/context.js'
 
-/** What `cluster` takes: an engine that is opened when the server starts, as `redis()` returns it. */
+/** An engine of several nodes, for the option `engine`: it is opened when the server starts, as `redis()` returns it. */
 export interface ClusterEngine {
   /** Shown in trees, reports and errors: `redis 10.0.0.5:6379`, without a password. */
   readonly name: string

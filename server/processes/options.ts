@@ -13,7 +13,7 @@ import { inMemory } from '../engine/in-memory.js'
 import { LocalEngine, readEngine } from '../engine/local-engine.js'
 
 /**
- * How a server is run by several processes. What is no plain data (functions, sealed ids) is exported by the
+ * How a server is run by several processes. What is no plain data (functions, an engine of your own) is exported by the
  * server's module, as `options`.
  */
 export interface ProcessesOptions extends Omit<ServerOptions, 'start'> {
