@@ -13,7 +13,9 @@ const words = {
   'server/guide/sample.md': 'sampling llm model createMessage completion',
   'server/guide/progress.md': 'progress cancel cancellation abort signal timeout streaming results partial',
   'server/guide/log.md': 'logging logger log level setLevel message notifications',
-  'server/guide/state.md': 'session state store storage memory persist database redis sessions',
+  'server/guide/state.md': 'session state ctx.update variables per client memory',
+  'server/guide/engines.md':
+    'engine session store storage memory persist persistence files database redis sealed stateless session id sessions',
   'server/guide/hooks.md': 'middleware lifecycle init close session hooks interceptor',
   'server/guide/scopes.md': 'authorization permissions roles rbac access control forbidden scopes',
   'server/guide/authenticate.md':

@@ -7,7 +7,7 @@ export type ServerErrorCode =
    * A tool, resource, prompt or server is defined wrongly; the message names it and the field (`data.field`).
    */
   | 'BAD_DEFINITION'
-  /** An option of a server, a store or a `ctx` function is wrong (`data.field`). */
+  /** An option of a server, an engine or a `ctx` function is wrong (`data.field`). */
   | 'BAD_OPTION'
   /** A key or value cannot be kept with a session (`data.key`). */
   | 'BAD_STATE'

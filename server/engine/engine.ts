@@ -2,7 +2,7 @@ import type { ActorContext } from '../../runtime/process/context.js'
 import type { Secrets } from '../base/sealing.js'
 import type { SealedIds } from './sealed-ids.js'
 
-/** An engine that several nodes share: it is opened when a server starts. `redis()` returns one; so may your code. */
+/** An engine of several nodes, for the option `engine`: it is opened when the server starts, as `redis()` returns it. */
 export interface ClusterEngine {
   /** Shown in trees, reports and errors: `redis 10.0.0.5:6379`, without a password. */
   readonly name: string

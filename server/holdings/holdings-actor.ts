@@ -69,7 +69,7 @@ export const loadSessionMachine = lazy(
 )
 
 /**
- * Owns what must outlive the group: the port, the store, the components added at run time. Does nothing else.
+ * Owns what must outlive the group: the port, the engine, the components added at run time. Does nothing else.
  */
 export const holdingsActor = defineActor({
   name: 'holdings',

@@ -14,7 +14,7 @@ import { LocalEngine, type LocalEngineParts, readEngine } from '../engine/local-
 import type { NodeEngine } from './node-ref.js'
 
 /**
- * How a server is run by several processes. What is no plain data (functions, sealed ids) is exported by the
+ * How a server is run by several processes. What is no plain data (functions, an engine of your own) is exported by the
  * server's module, as `options`.
  */
 export interface ProcessesOptions extends Omit<ServerOptions, 'start'> {

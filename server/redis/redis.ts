@@ -44,7 +44,7 @@ const keyLength = 32
 const names = Object.freeze([...redisOptionNames, 'prefix', 'keys', 'lease', 'maxInbox'])
 
 /**
- * The engine of a cluster on Redis >= 6.2 or Valkey, for the option `cluster` of `startServer`. It needs the
+ * The engine of a cluster on Redis >= 6.2 or Valkey, for the option `engine` of `startServer`. It needs the
  * package `ioredis`, which is loaded when the server starts. Throws ServerError BAD_OPTION; no secret is shown.
  */
 export function redis(options: RedisClusterOptions): ClusterEngine {

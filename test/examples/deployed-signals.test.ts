@@ -1,11 +1,12 @@
 // time limit: 60 s
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import * as assert from 'uvu/assert'
 import { RawClient } from '../server/_client.js'
-import { makeFolder } from '../server/stores/_file-store.js'
 import { inRoot } from '../support/root.js'
 import { suite, type TestContext } from '../support/suite.js'
 
@@ -18,7 +19,9 @@ async function start(t: TestContext) {
   const program = inRoot('.t', 'test', 'examples', 'guide', `served-${process.pid}.js`)
   writeFileSync(program, `${served}console.log(server.url)\n`)
   t.after(() => rmSync(program))
-  const env = { ...process.env, PORT: '0', HOSTS: '*', FOLDER: makeFolder(t) }
+  const folder = mkdtempSync(join(tmpdir(), 'caduceus-deployed-'))
+  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  const env = { ...process.env, PORT: '0', HOSTS: '*', FOLDER: folder }
   const child = spawn(process.execPath, [program], { env, stdio: ['ignore', 'pipe', 'pipe'] })
   t.after(() => child.kill('SIGKILL'))
   child.stderr.resume()

@@ -13,6 +13,6 @@ const counters = defineServer({ name: 'counters', version: '1.0.0', tools: [coun
 const { url } = await startServer(counters, {
   // /readyz says whether this node can serve; it says no for a second before the node stops
   transport: serveHttp({ port: Number(process.env.PORT ?? 3000), health: true, drainDelay: 1_000 }),
-  cluster: redis({ url: process.env.REDIS_URL ?? 'redis://127.0.0.1:6379' }),
+  engine: redis({ url: process.env.REDIS_URL ?? 'redis://127.0.0.1:6379' }),
 })
 console.log(url)

@@ -1,4 +1,4 @@
-import { createFileStore, defineServer, defineTool, serveHttp, startServer } from 'caduceus'
+import { defineServer, defineTool, files, serveHttp, startServer } from 'caduceus'
 
 const hello = defineTool({ name: 'hello', run: () => 'hello' })
 const server = await startServer(defineServer({ name: 'notes', version: '1.0.0', tools: [hello] }), {
@@ -11,7 +11,7 @@ const server = await startServer(defineServer({ name: 'notes', version: '1.0.0',
     metrics: process.env.METRICS === '1', // /metrics
     drainDelay: Number(process.env.DRAIN_DELAY ?? 0),
   }),
-  store: createFileStore({ folder: process.env.FOLDER ?? '/tmp/notes-sessions' }),
+  engine: files({ folder: process.env.FOLDER ?? '/tmp/notes' }),
   drainTimeout: 10_000,
   logLevels: { 'server.request': 'info' },
 })

@@ -1,16 +1,5 @@
-import { mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import {
-  createFileStore,
-  defineServer,
-  defineTool,
-  field,
-  http,
-  serveHttp,
-  startClient,
-  startServer,
-} from 'caduceus'
+import { defineServer, defineTool, field, inMemory } from 'caduceus'
+import { connect, crash } from 'caduceus/testing'
 
 const add = defineTool({
   name: 'add',
@@ -21,17 +10,9 @@ const add = defineTool({
 })
 const shop = defineServer({ name: 'shop', version: '1.0.0', tools: [add] })
 
-// createMemoryStore() is the default: sessions survive crashes, not the end of the program
-const store = createFileStore({ folder: mkdtempSync(join(tmpdir(), 'sessions-')) })
-const first = await startServer(shop, { transport: serveHttp(), store, logger: false })
-const { port } = new URL(first.url ?? '')
-await using client = startClient({ transport: http(first.url ?? '') })
-console.log((await client.callTool('add', { item: 'tea' })).text)
+await using pair = await connect(shop, { server: { engine: inMemory(), logger: false } }) // the default engine
+console.log((await pair.client.callTool('add', { item: 'tea' })).text)
 
-await first.stop() // a deploy
-await using second = await startServer(shop, {
-  transport: serveHttp({ port: Number(port) }),
-  store,
-  logger: false,
-})
-console.log((await client.callTool('add', { item: 'milk' })).text, second.url === first.url)
+const [session] = await pair.server.sessions()
+if (session !== undefined) await crash(session)
+console.log((await pair.client.callTool('add', { item: 'milk' })).text)

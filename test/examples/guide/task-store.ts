@@ -1,7 +1,7 @@
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createFileTaskStore, defineServer, defineTool, field } from 'caduceus'
+import { defineServer, defineTool, field, files } from 'caduceus'
 import type { Tasks } from 'caduceus/client'
 import { connect } from 'caduceus/testing'
 
@@ -16,9 +16,9 @@ const report = defineTool({
 })
 const reports = defineServer({ name: 'reports', version: '1.0.0', tools: [report] })
 
-// createMemoryTaskStore() is the default; this one outlives the program
-const tasks = { store: createFileTaskStore({ folder: mkdtempSync(join(tmpdir(), 'tasks-')) }) }
-await using pair = await connect(reports, { server: { tasks } })
+// by default tasks are in memory; this engine outlives the program
+const engine = files({ folder: mkdtempSync(join(tmpdir(), 'reports-')) })
+await using pair = await connect(reports, { server: { engine } })
 const { tasks: started }: { tasks: Tasks } = pair.client
 const { task } = await started.start('report', { year: 2026 })
 const id = task?.taskId ?? '' // keep it: any program of the same user may come back

@@ -1,8 +1,8 @@
-import { createFileStore, serveHttp, startServer } from 'caduceus'
+import { files, serveHttp, startServer } from 'caduceus'
 import { notes } from './notes.mjs'
 
 const server = await startServer(notes, {
   transport: serveHttp({ port: Number(process.env.PORT ?? 3000) }),
-  store: createFileStore({ folder: process.env.FOLDER ?? 'sessions' }),
+  engine: files({ folder: process.env.FOLDER ?? 'sessions' }),
 })
 console.log(server.url)

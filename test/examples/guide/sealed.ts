@@ -1,4 +1,4 @@
-import { defineServer, defineTool, http, sealedIds, serveHttp, startClient, startServer } from 'caduceus'
+import { defineServer, defineTool, http, sealed, serveHttp, startClient, startServer } from 'caduceus'
 
 const whoami = defineTool({
   name: 'whoami',
@@ -8,9 +8,13 @@ const whoami = defineTool({
 const shop = defineServer({ name: 'shop', version: '1.0.0', tools: [whoami] })
 
 // in production a secret from the environment, the same for every program behind the address
-const sessionIds = sealedIds({ keys: ['a secret of at least 32 characters'], maxAge: 3_600_000 })
+const keys = ['a secret of at least 32 characters']
 const start = (port: number) =>
-  startServer(shop, { transport: serveHttp({ port }), sessionIds, logger: false })
+  startServer(shop, {
+    transport: serveHttp({ port }),
+    engine: sealed({ keys, maxAge: 3_600_000 }),
+    logger: false,
+  })
 
 const one = await start(0)
 await using client = startClient({
@@ -19,5 +23,5 @@ await using client = startClient({
 })
 console.log((await client.callTool('whoami')).text)
 await one.stop()
-await using _two = await start(Number(new URL(one.url ?? '').port)) // without a store in common
+await using _two = await start(Number(new URL(one.url ?? '').port)) // with nothing but the keys in common
 console.log((await client.callTool('whoami')).text)
