@@ -34,8 +34,11 @@ export type EngineCall = {
 
 interface Node {
   readonly name: string
-  readonly ref: NodeRef
-  /** Whether it is one of those that serve: otherwise it starts, or is about to end. */
+  /** As it has told of itself. */
+  readonly own: NodeRef
+  /** As its supervisor knows it; undefined while it starts. */
+  ref: NodeRef | undefined
+  /** Whether it is not about to end. */
   serves: boolean
 }
 
@@ -82,14 +85,17 @@ export const hostActor = defineActor({
   call: {
     /** A process starts: it is told what there is to look for, and its end is its leave. */
     join({ nodes }, { name, ref }: { name: string; ref: NodeRef }, ctx) {
-      nodes.set(name, { name, ref, serves: false })
+      nodes.set(name, { name, own: ref, ref: undefined, serves: false })
       ctx.monitor(ref)
     },
-    serves({ nodes }, { name, serves }: { name: string; serves: boolean }) {
+    /** A process has started, or is about to end. */
+    serves({ nodes }, { name, ref, serves }: { name: string; ref: NodeRef; serves: boolean }) {
       const node = nodes.get(name)
-      if (node !== undefined) node.serves = serves
+      if (node !== undefined) Object.assign(node, { ref, serves })
     },
-    nodes: ({ nodes }) => [...nodes.values()],
+    /** Those that have started. */
+    nodes: ({ nodes }) =>
+      [...nodes.values()].flatMap(({ name, ref, serves }) => (ref === undefined ? [] : [{ name, ref, serves }])),
     /** The number of a new process. */
     number(host) {
       host.count += 1
@@ -101,7 +107,7 @@ export const hostActor = defineActor({
   },
   info: {
     down(host, { process }) {
-      const ended = [...host.nodes.values()].find((node) => node.ref === process)
+      const ended = [...host.nodes.values()].find((node) => node.own === process)
       if (ended === undefined) return
       host.nodes.delete(ended.name)
       host.core.leave(ended.name)
@@ -153,7 +159,7 @@ function perform(host: Host, asked: EngineCall, ctx: ActorContext): unknown {
 }
 
 function ring({ nodes }: Host, name: string, bell: Bell): void {
-  nodes.get(name)?.ref.cast('bell', bell)
+  nodes.get(name)?.own.cast('bell', bell)
 }
 
 function ringAll(host: Host, bell: Bell): void {

@@ -146,7 +146,7 @@ async function startNode(keeper: Keeper, ctx: ActorContext): Promise<void> {
       throw error
     })
     const ref = started.ref as NodeRef
-    await keeper.host.call('serves', { name, serves: true }).catch(async (error: unknown) => {
+    await keeper.host.call('serves', { name, ref, serves: true }).catch(async (error: unknown) => {
       await end(keeper, ref)
       throw error
     })
@@ -203,7 +203,7 @@ async function replaceAll(keeper: Keeper, ctx: ActorContext): Promise<void> {
     if (!keeper.nodes.includes(old)) continue
     await startNode(keeper, ctx)
     if (!keeper.nodes.includes(old)) continue
-    await keeper.host.call('serves', { name: old.name, serves: false })
+    await keeper.host.call('serves', { name: old.name, ref: old.ref, serves: false })
     withdraw(keeper, old)
     // a connection that is on its way to it is served there
     await keeper.door

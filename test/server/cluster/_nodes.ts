@@ -6,60 +6,63 @@ import {
   type TaskSupervisor,
   taskSupervisorSpec,
 } from 'caduceus/runtime'
-import { createMemoryStore, type Server, type ServerDefinition, type ServerOptions } from 'caduceus/server'
+import {
+  inMemory,
+  type Server,
+  type ServerDefinition,
+  type ServerOptions,
+} from 'caduceus/server'
 import { serveHttp } from 'caduceus/transports'
-import type { News } from '../../../server/cluster/cluster.js'
-import type { Envelope } from '../../../server/cluster/envelope.js'
-import { type HubInput, hubActor, type HubRef } from '../../../server/processes/hub.js'
-import { NodeCluster } from '../../../server/processes/node-cluster.js'
+import type { Bell } from '../../../server/engine/engine.js'
+import { LocalEngine } from '../../../server/engine/local-engine.js'
+import type { EngineCluster } from '../../../server/nodes/engine-cluster.js'
+import { hostActor, type HostRef } from '../../../server/processes/host.js'
+import { HostedEngine } from '../../../server/processes/hosted-engine.js'
 import type { NodeRef } from '../../../server/processes/node-ref.js'
 import { nodeSpec } from '../../../server/server-supervisor.js'
 import type { TestContext } from '../../support/suite.js'
+import { clusterOf, retire } from '../nodes/_cluster-of.js'
 
 export interface TestNode {
   readonly name: string
   readonly url: string
   readonly server: Server
   readonly ref: ActorRef
-  readonly cluster: NodeCluster
-  /** Lets its sessions go, as a node does that is replaced. */
-  retire(signal?: AbortSignal): Promise<void>
+  readonly cluster: EngineCluster
+  /** Lets its sessions go, as a node does that is about to end. */
+  retire(): Promise<void>
 }
 
 interface NodeInput {
   readonly definition: ServerDefinition
   readonly options: Partial<ServerOptions>
   readonly name: string
-  readonly hub: HubRef
+  readonly host: HostRef
 }
+
+const settings = { lease: 10_000, keys: undefined, maxInbox: 10_000, isPrivate: true }
 
 /** A node in this program, on a port of its own: all that `server/node.ts` does but the processes. */
 const testNode = defineActor({
   name: 'node',
-  async init({ definition, options, name, hub }: NodeInput, ctx) {
-    const cluster = new NodeCluster(name, hub)
-    const spec = nodeSpec(definition, { transport: serveHttp(), name, ...options }, cluster)
-    const { extra } = (await spec.start(ctx)) as { readonly extra: Server }
-    await hub.call('join', { name, ref: ctx.self as unknown as NodeRef })
-    return { cluster, server: extra }
+  async init({ definition, options, name, host }: NodeInput, ctx) {
+    await host.call('join', { name, ref: ctx.self as unknown as NodeRef })
+    const engine = new HostedEngine({ name: 'memory', settings }, host, undefined)
+    const given = { transport: serveHttp(), name, ...options, engine }
+    const { extra } = (await nodeSpec(definition, given, name).start(ctx)) as { readonly extra: Server }
+    return { engine, server: extra }
   },
   call: { share: (node) => node },
-  cast: {
-    envelope: ({ cluster }, { from, envelope }: { from: string; envelope: Envelope }) =>
-      cluster.inbox?.receive(from, structuredClone(envelope)),
-    hear: ({ cluster }, news: News) => cluster.inbox?.hear(news),
-    ended: ({ cluster }, node: string) => cluster.ended(node),
-    gone: ({ cluster }, node: string) => cluster.gone(node),
-  },
+  cast: { bell: ({ engine }, bell: Bell) => engine.ring(bell) },
 })
 
-/** Nodes of one server, which share its sessions. */
+/** Nodes of one server, which share its sessions by the engine of a program. */
 export async function startNodes(
   t: Pick<TestContext, 'after'>,
   definitions: readonly ServerDefinition[],
   options: Partial<ServerOptions> = {},
-  limits: Partial<HubInput> = {},
-): Promise<{ nodes: TestNode[]; hub: HubRef }> {
+  engine: LocalEngine = inMemory(),
+): Promise<{ nodes: TestNode[]; host: HostRef }> {
   const supervisor = await startSupervisor({
     name: 'nodes',
     strategy: 'one_for_one',
@@ -68,24 +71,19 @@ export async function startNodes(
   })
   t.after(() => supervisor.stop())
   const { extra } = await supervisor.startChild(taskSupervisorSpec())
-  const { now } = performance
-  const store = createMemoryStore({ now: now.bind(performance) })
   const tasks = (extra as TaskSupervisor).ref
-  const input = { store, tasks, maxSessions: 10_000, maxSessionsPerClient: undefined, ...limits }
-  const { ref } = await supervisor.startChild(childSpec(hubActor, input))
-  const hub = ref as HubRef
+  const parts = LocalEngine.parts(engine)
+  const input = { engine: parts, tasks, maxSessions: 10_000, idleTimeout: 60_000 }
+  const host = (await supervisor.startChild(childSpec(hostActor, input))).ref as HostRef
   const nodes = await Promise.all(
     definitions.map(async (definition, index): Promise<TestNode> => {
       const name = `node ${index + 1}`
-      const spec = childSpec(testNode, { definition, options, name, hub }, { id: name, restart: 'temporary' })
-      const node = (await supervisor.startChild(spec)).ref as ActorRef<{ share(): never }>
-      const { cluster, server } = (await node.call('share')) as { cluster: NodeCluster; server: Server }
-      const retire = async (signal = new AbortController().signal): Promise<void> => {
-        hub.cast('retire', name)
-        await cluster.inbox?.retire(signal)
-      }
-      return { name, url: String(server.url), server, ref: node, cluster, retire }
+      const spec = childSpec(testNode, { definition, options, name, host }, { id: name, restart: 'temporary' })
+      const ref = (await supervisor.startChild(spec)).ref as ActorRef<{ share(): never }>
+      const { server } = (await ref.call('share')) as { server: Server }
+      const cluster = await clusterOf(server)
+      return { name, url: String(server.url), server, ref, cluster, retire: () => retire(cluster) }
     }),
   )
-  return { nodes, hub }
+  return { nodes, host }
 }

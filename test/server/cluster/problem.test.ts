@@ -1,12 +1,13 @@
 import * as assert from 'uvu/assert'
-import { startSupervisor } from 'caduceus/runtime'
-import { createMemoryStore, defineResource, defineServer, defineTool, type Server } from 'caduceus/server'
+import { defineResource, defineServer, defineTool } from 'caduceus/server'
 import { serveHttp, TransportError } from 'caduceus/transports'
-import type { Cluster, Inbox } from '../../../server/cluster/cluster.js'
-import { nodeSpec } from '../../../server/server-supervisor.js'
+import type { EngineCluster } from '../../../server/nodes/engine-cluster.js'
 import { suite, type TestContext } from '../../support/suite.js'
 import { initialize, RawClient } from '../_client.js'
 import { posted } from '../_stateless.js'
+import { inboxOf } from '../nodes/_cluster-of.js'
+import { startEngineNode } from '../nodes/_nodes.js'
+import { startFake } from '../nodes/_servers.js'
 
 const test = suite('problem of a cluster')
 
@@ -18,30 +19,18 @@ const definition = defineServer({
 })
 
 /** A node that is alone, and may be told that the others are out of reach. */
-class Alone implements Cluster {
-  readonly node = 'alone'
-  readonly store = createMemoryStore()
-  readonly streams = undefined
-  problem: TransportError | undefined
-  inbox: Inbox | undefined
-  claim = async (): Promise<string> => this.node
-  release = (): void => {}
-  send = (): boolean => true
-  publish = (): void => {}
-  retire = (): void => {}
-  listen(inbox: Inbox): () => void {
-    this.inbox = inbox
-    return () => {}
-  }
-}
-
 async function start(t: TestContext) {
-  const cluster = new Alone()
-  const supervisor = await startSupervisor({ strategy: 'one_for_one', children: [], logger: false })
-  t.after(() => supervisor.stop())
-  const spec = nodeSpec(definition, { transport: serveHttp({ health: true }) }, cluster)
-  const { extra } = await supervisor.startChild(spec)
-  return { cluster, url: String((extra as Server).url) }
+  const { wayTo } = startFake()
+  const options = { transport: serveHttp({ health: true }) }
+  const node = await startEngineNode(t, definition, () => wayTo(0), { name: 'alone', options })
+  let problem: TransportError | undefined
+  const cluster = Object.defineProperty(node.cluster, 'problem', {
+    get: () => problem,
+    set: (value) => {
+      problem = value
+    },
+  }) as { -readonly [Name in keyof EngineCluster]: EngineCluster[Name] }
+  return { cluster, inbox: inboxOf(node.cluster), url: node.url }
 }
 
 const away = new TransportError('CLUSTER_UNAVAILABLE', 'redis is out of reach', { retryable: true })
@@ -112,21 +101,21 @@ test('/readyz gives the reason, and /healthz is ok', async (t) => {
 })
 
 test('requests of other nodes are refused, too', async (t) => {
-  const { cluster, url } = await start(t)
+  const { cluster, inbox, url } = await start(t)
   const client = await new RawClient(t, url).open()
   const sent: unknown[] = []
   cluster.send = (...args: readonly unknown[]) => sent.push(args) > 0
   cluster.problem = away
   const ask = { do: 'deliver', sessionId: String(client.sessionId), text: JSON.stringify(ping) } as const
   const peer = { transport: 'http', headers: {}, remoteAddress: undefined }
-  cluster.inbox?.receive('b', { type: 'ask', id: 'x', ask: { ...ask, mayRelease: false }, peer })
-  await cluster.inbox?.settled()
+  inbox?.receive('b', { type: 'ask', id: 'x', ask: { ...ask, mayRelease: false }, peer })
+  await inbox?.settled()
   const [[node, failed] = []] = sent as [string, { type: string; problem: { code: string } }][]
   assert.equal([node, failed?.type, failed?.problem.code], ['b', 'failed', 'CLUSTER_UNAVAILABLE'])
 })
 
 test('after unknown gaps, every list and subscribed resource is reported as changed', async (t) => {
-  const { cluster, url } = await start(t)
+  const { inbox, url } = await start(t)
   const client = await new RawClient(t, url).open()
   await client.ask('resources/subscribe', { uri: 'file:///a' })
   const stream = await client.listen()
@@ -136,7 +125,7 @@ test('after unknown gaps, every list and subscribed resource is reported as chan
   modern.own = headers
   const listening = await modern.stream(body)
   await listening.next()
-  cluster.inbox?.hear({ type: 'anything' })
+  inbox?.hear({ type: 'anything' })
   const told = [await stream.next(), await stream.next(), await stream.next()]
   assert.equal(told.map(({ method }) => method).sort(), [
     'notifications/resources/list_changed',

@@ -3,6 +3,7 @@ import { equal, is, ok } from 'uvu/assert'
 import type { ClusterEngine } from 'caduceus/server'
 import type { TransportError } from 'caduceus/transports'
 import {
+  type Bell,
   type ClaimRequest,
   type Claimed,
   type Engine,
@@ -613,7 +614,7 @@ export function engineSuite(
 
   test('a bell rings for a node that gets a message', async (t) => {
     const [a, b] = await two(t)
-    const bells = heard<'inbox' | 'news'>()
+    const bells = heard<Bell>()
     const undo = b.onBell(bells.add)
     await rings(() => a.send('b', 'a', ['text'], 1_000), bells, 'inbox')
     undo()
@@ -664,7 +665,7 @@ export function engineSuite(
 
   test('a bell rings for all nodes when there is news', async (t) => {
     const [a, b] = await two(t)
-    const bells = heard<'inbox' | 'news'>()
+    const bells = heard<Bell>()
     b.onBell(bells.add)
     await rings(() => a.publish('news'), bells, 'news')
   })
@@ -857,7 +858,7 @@ export function engineSuite(
     is(await a.reclaim(claim('a', 's'), { epoch, mayRestore: true, saved: saved('text', 1) }), true)
     is(await a.save('a', 's', epoch, saved('more', 2)), true)
     is(await b.load('s'), 'more')
-    const bells = heard<'inbox' | 'news'>()
+    const bells = heard<Bell>()
     b.onBell(bells.add)
     await rings(() => a.send('b', 'a', ['text'], 1_000), bells, 'inbox')
   })

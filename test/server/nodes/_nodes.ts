@@ -1,11 +1,11 @@
-import { startSupervisor, type Supervisor, systemWorld } from 'caduceus/runtime'
+import { startSupervisor, type Supervisor } from 'caduceus/runtime'
 import type { ClusterEngine, Server, ServerDefinition, ServerOptions } from 'caduceus/server'
 import { serveHttp } from 'caduceus/transports'
-import { clusterSpec } from '../../../server/nodes/cluster-supervisor.js'
-import { EngineCluster, type EngineClusterOptions } from '../../../server/nodes/engine-cluster.js'
-import type { Inbox } from '../../../server/cluster/cluster.js'
+import type { EngineCluster } from '../../../server/nodes/engine-cluster.js'
 import { nodeSpec } from '../../../server/server-supervisor.js'
 import type { TestContext } from '../../support/suite.js'
+import { clusterOf, retire } from './_cluster-of.js'
+import type { SuiteLimits } from './_cluster-suite.js'
 
 export interface EngineNode {
   readonly name: string
@@ -27,7 +27,7 @@ export async function startEngineNodes(
   {
     options = {},
     limits = {},
-  }: { options?: Partial<ServerOptions>; limits?: Partial<EngineClusterOptions> } = {},
+  }: { options?: Partial<ServerOptions>; limits?: SuiteLimits } = {},
 ): Promise<EngineNode[]> {
   const nodes = definitions.map((definition, index) =>
     startEngineNode(t, definition, engineOf, { name: `node-${index + 1}`, options, limits }),
@@ -46,44 +46,20 @@ export async function startEngineNode(
     name,
     options = {},
     limits = {},
-  }: { name: string; options?: Partial<ServerOptions>; limits?: Partial<EngineClusterOptions> },
+  }: { name: string; options?: Partial<ServerOptions>; limits?: SuiteLimits },
 ): Promise<EngineNode> {
-  const cluster = new EngineCluster(engineOf(name), {
-    world: systemWorld,
-    server: 'tests',
-    idleTimeout: 30 * 60_000,
-    maxSessions: 10_000,
-    maxSessionsPerClient: undefined,
-    node: name,
-    ...limits,
-  })
-  const listen = cluster.listen.bind(cluster)
-  let heard: Inbox | undefined
-  cluster.listen = (inbox) => {
-    heard = inbox
-    return listen(inbox)
-  }
-  const supervisor = await startSupervisor({
-    name,
-    strategy: 'rest_for_one',
-    logger: false,
-    children: [clusterSpec(cluster, `${name}/cluster`)],
-  })
+  const supervisor = await startSupervisor({ name, strategy: 'rest_for_one', logger: false, children: [] })
   t.after(() => supervisor.ref.alive && supervisor.stop())
-  const spec = nodeSpec(definition, { transport: serveHttp(), name, ...options }, cluster)
-  const { extra } = await supervisor.startChild(spec)
-  const server = extra as Server
-  const retire = async (signal = new AbortController().signal): Promise<void> => {
-    cluster.retire()
-    await heard?.retire(signal)
-  }
+  const given = { transport: serveHttp(), name, ...limits, ...options, engine: engineOf(name) }
+  const server = (await supervisor.startChild(nodeSpec(definition, given, name))).extra as Server
+  const cluster = await clusterOf(server)
   return {
     name,
     url: String(server.url),
     server,
     cluster,
     supervisor,
-    retire,
+    retire: (signal) => retire(cluster, signal),
     kill: () => supervisor.ref.kill(),
   }
 }

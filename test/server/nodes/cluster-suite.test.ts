@@ -6,12 +6,12 @@ import { startEngineNodes } from './_nodes.js'
 
 const three = [clusterDefinition, clusterDefinition, clusterDefinition]
 
-const hub = suite('cluster of the processes of one program', { timeout: 15_000 })
-clusterSuite(hub, async (t, limits) => {
-  const { nodes } = await startNodes(t, three, {}, limits)
-  return nodes.map((node) => ({ ...node, retire: () => node.retire(), kill: () => node.ref.kill() }))
+const hosted = suite('cluster of the processes of one program', { timeout: 15_000 })
+clusterSuite(hosted, async (t, limits) => {
+  const { nodes } = await startNodes(t, three, limits)
+  return nodes.map((node) => ({ ...node, kill: () => node.ref.kill() }))
 })
-hub.run()
+hosted.run()
 
 const fake = suite('cluster over the simulated engine', { timeout: 15_000 })
 clusterSuite(fake, async (t, limits) => {

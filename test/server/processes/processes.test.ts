@@ -192,7 +192,7 @@ test('SIGHUP reloads run one after another', async (t) => {
   assert.is(await client.text('count'), '1')
 })
 
-for (const part of ['keeper', 'hub', 'door']) {
+for (const part of ['keeper', 'engine', 'door']) {
   test(`a crash of ${part} restores the server with its sessions`, async (t) => {
     const registry = new Registry()
     const { server, client } = await start(t, { registry })
@@ -262,8 +262,8 @@ test('a failed start of processes rejects in the caller', async (t) => {
   const authenticate = () => undefined
   assert.match(await bad({ transport: serveHttp({ authenticate }) }), /authenticate/)
   const path = join(folder, 'kept.mjs')
-  await writeFile(path, `${versioned('one')}\nexport const options = { store: {} }`)
-  assert.match(await bad({}, pathToFileURL(path)), /options\.store: expected nothing/)
+  await writeFile(path, `${versioned('one')}\nimport { inMemory } from ${JSON.stringify(new URL('../../../index.js', import.meta.url).href)}\nexport const options = { engine: inMemory() }`)
+  assert.match(await bad({}, pathToFileURL(path)), /options\.engine: expected one that programs share/)
   const taken = await start(t)
   assert.match(await bad({ transport: serveHttp({ port: Number(taken.server.port) }) }), /port is in use/)
 })
