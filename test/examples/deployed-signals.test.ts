@@ -5,7 +5,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import * as assert from 'uvu/assert'
 import { RawClient } from '../server/_client.js'
-import { makeFolder } from '../server/stores/_file-store.js'
+import { makeFolder } from '../server/engine/_file-store.js'
 import { inRoot } from '../support/root.js'
 import { suite, type TestContext } from '../support/suite.js'
 

@@ -1,5 +1,5 @@
 import { createFileStore } from 'caduceus/server'
-import { makeRecord } from './stores/_file-store.js'
+import { makeRecord } from './engine/_file-store.js'
 
 // saves as quickly as it can, and says which version of which session has been saved
 const [folder = ''] = process.argv.slice(2)

@@ -8,7 +8,7 @@ import { type Authenticate, type HttpServeOptions, mount } from 'caduceus/transp
 import { heard } from '../support/heard.js'
 import { suite, type TestContext } from '../support/suite.js'
 import { RawClient, type Stream } from './_client.js'
-import { makeFolder } from './stores/_file-store.js'
+import { makeFolder } from './engine/_file-store.js'
 import { as, byName } from './_principals.js'
 import { count, startTestServer } from './_servers.js'
 

@@ -7,7 +7,7 @@ import * as assert from 'uvu/assert'
 import { createMemoryStore } from 'caduceus/server'
 import { suite, type TestContext } from '../support/suite.js'
 import { RawClient } from './_client.js'
-import { makeFolder } from './stores/_file-store.js'
+import { makeFolder } from './engine/_file-store.js'
 import { count, echo, startTestServer } from './_servers.js'
 
 const test = suite('several programs with one store', { timeout: 30_000 })

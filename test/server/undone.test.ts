@@ -13,7 +13,7 @@ import * as assert from 'uvu/assert'
 import { heard } from '../support/heard.js'
 import { suite, type TestContext } from '../support/suite.js'
 import { RawClient } from './_client.js'
-import { makeFolder, makeRecord } from './stores/_file-store.js'
+import { makeFolder, makeRecord } from './engine/_file-store.js'
 
 const test = suite('what a server keeps is let go of', { timeout: 20_000 })
 

@@ -12,7 +12,7 @@ import { suite, type TestContext } from '../../support/suite.js'
 import { RawClient, type Stream, type Wire } from '../_client.js'
 import { eventually, startCluster, startFake, type WayTo } from '../nodes/_servers.js'
 import { posted } from '../_stateless.js'
-import { makeFolder } from '../stores/_file-store.js'
+import { makeFolder } from '../engine/_file-store.js'
 import moving from './_moving-definition.js'
 
 const test = suite('what a client is owed while its session moves', { timeout: 40_000 })

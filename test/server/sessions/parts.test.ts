@@ -19,7 +19,7 @@ import { SessionWishes } from '../../../server/requests/session-wishes.js'
 import { place } from '../../runtime/tasks/_tasks.js'
 import { heapInUse } from '../../support/collected.js'
 import { suite } from '../../support/suite.js'
-import { makeRecord } from '../stores/_file-store.js'
+import { makeRecord } from '../engine/_file-store.js'
 
 const nobody = { transport: 'http', headers: {}, remoteAddress: undefined }
 

@@ -2,7 +2,7 @@ import * as assert from 'uvu/assert'
 import { createFileStore, type SealedIds, sealedIds, type SessionStore } from 'caduceus/server'
 import { suite, type TestContext } from '../../support/suite.js'
 import { RawClient } from '../_client.js'
-import { makeFolder } from '../stores/_file-store.js'
+import { makeFolder } from '../engine/_file-store.js'
 import { count, startTestServer } from '../_servers.js'
 
 const test = suite('server with sealed ids')

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { createFileTaskStore, defineTool, type TaskRecord } from 'caduceus/server'
 import { suite } from '../../support/suite.js'
-import { makeFolder } from '../stores/_file-store.js'
+import { makeFolder } from '../engine/_file-store.js'
 
 const test = suite('options of tasks, and their store')
 
