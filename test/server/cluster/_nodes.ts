@@ -6,15 +6,19 @@ import {
   type TaskSupervisor,
   taskSupervisorSpec,
 } from 'caduceus/runtime'
-import { createMemoryStore, type Server, type ServerDefinition, type ServerOptions } from 'caduceus/server'
+import { records, type Server, type ServerDefinition, type ServerOptions, type SessionStore } from 'caduceus/server'
 import { serveHttp } from 'caduceus/transports'
 import type { News } from '../../../server/cluster/cluster.js'
 import type { Envelope } from '../../../server/cluster/envelope.js'
+import { LocalEngine } from '../../../server/engine/local-engine.js'
 import { type HubInput, hubActor, type HubRef } from '../../../server/processes/hub.js'
 import { NodeCluster } from '../../../server/processes/node-cluster.js'
 import type { NodeRef } from '../../../server/processes/node-ref.js'
 import { nodeSpec } from '../../../server/server-supervisor.js'
+import { memorySessions } from '../engine/_file-store.js'
 import type { TestContext } from '../../support/suite.js'
+
+const secrets = ['what the nodes of these tests seal with']
 
 export interface TestNode {
   readonly name: string
@@ -37,7 +41,7 @@ interface NodeInput {
 const testNode = defineActor({
   name: 'node',
   async init({ definition, options, name, hub }: NodeInput, ctx) {
-    const cluster = new NodeCluster(name, hub)
+    const cluster = new NodeCluster(name, hub, secrets)
     const spec = nodeSpec(definition, { transport: serveHttp(), name, ...options }, cluster)
     const { extra } = (await spec.start(ctx)) as { readonly extra: Server }
     await hub.call('join', { name, ref: ctx.self as unknown as NodeRef })
@@ -58,7 +62,7 @@ export async function startNodes(
   t: Pick<TestContext, 'after'>,
   definitions: readonly ServerDefinition[],
   options: Partial<ServerOptions> = {},
-  limits: Partial<HubInput> = {},
+  limits: Partial<HubInput> & { readonly store?: SessionStore } = {},
 ): Promise<{ nodes: TestNode[]; hub: HubRef }> {
   const supervisor = await startSupervisor({
     name: 'nodes',
@@ -68,10 +72,11 @@ export async function startNodes(
   })
   t.after(() => supervisor.stop())
   const { extra } = await supervisor.startChild(taskSupervisorSpec())
-  const { now } = performance
-  const store = createMemoryStore({ now: now.bind(performance) })
+  const { store = memorySessions(), ...own } = limits
+  const engine = LocalEngine.parts(records(store))
   const tasks = (extra as TaskSupervisor).ref
-  const input = { store, tasks, maxSessions: 10_000, maxSessionsPerClient: undefined, ...limits }
+  const room = { maxSessions: 10_000, maxSessionsPerClient: undefined, idleTimeout: 60_000 }
+  const input = { engine, tasks, ...room, ...own }
   const { ref } = await supervisor.startChild(childSpec(hubActor, input))
   const hub = ref as HubRef
   const nodes = await Promise.all(

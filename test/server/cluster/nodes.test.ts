@@ -1,6 +1,5 @@
 import * as assert from 'uvu/assert'
 import {
-  createMemoryStore,
   defineServer,
   defineTool,
   type SessionRecord,
@@ -12,6 +11,7 @@ import { suite, type TestContext } from '../../support/suite.js'
 import { RawClient } from '../_client.js'
 import { count, echo } from '../_servers.js'
 import { everything, form } from '../context/_asking.js'
+import { memorySessions } from '../engine/_file-store.js'
 import { startNodes, type TestNode } from './_nodes.js'
 
 const test = suite('server nodes')
@@ -43,7 +43,7 @@ test('a node looks an owner up once, and again after a move', async (t) => {
   const clients = await startClients(t, nodes)
   const asked = { claims: 0, loads: 0 }
   const { cluster } = second
-  const { claim, store } = cluster
+  const { claim, sessions: store } = cluster
   const { load } = store
   cluster.claim = (...args) => {
     asked.claims += 1
@@ -68,8 +68,7 @@ test('a node looks an owner up once, and again after a move', async (t) => {
 })
 
 test('a session claimed right before its node retires is handed over, too', async (t) => {
-  const { now } = performance
-  const memory = createMemoryStore({ now: now.bind(performance) })
+  const memory = memorySessions()
   const loads = heard<() => void>()
   let isHeld = false
   const store: SessionStore = {
@@ -125,11 +124,12 @@ test('calls go on all the time while sessions move from node to node', async (t)
 })
 
 test('a started save completes before another node continues the session', async (t) => {
-  const inner = createMemoryStore()
+  const inner = memorySessions()
   let gate: (() => void) | undefined
   const held = signal()
   const store: SessionStore = {
-    ...inner,
+    load: (id) => inner.load(id),
+    delete: (id) => inner.delete(id),
     async save(record) {
       if (Object.keys(record.state).length > 0 && gate === undefined) {
         await new Promise<void>((resolve) => {
@@ -183,7 +183,7 @@ test('a session cannot be claimed for a node that has ended', async (t) => {
 })
 
 test('a failed delete does not keep a session from other nodes', async (t) => {
-  const memory = createMemoryStore()
+  const memory = memorySessions()
   let fails = false
   const store: SessionStore = {
     load: (id) => memory.load(id),

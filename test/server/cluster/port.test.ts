@@ -34,7 +34,7 @@ function portOf(own: Partial<LocalPort> = {}) {
   }
   const cluster: Cluster = {
     node: 'a',
-    store: { load: () => undefined, save: () => {}, delete: () => {} },
+    sessions: { load: () => undefined, save: () => {}, delete: () => {} },
     problem: undefined,
     streams: undefined,
     claim: async () => 'b',

@@ -1,12 +1,13 @@
 import * as assert from 'uvu/assert'
 import { startSupervisor } from 'caduceus/runtime'
-import { createMemoryStore, defineResource, defineServer, defineTool, type Server } from 'caduceus/server'
+import { defineResource, defineServer, defineTool, type Server } from 'caduceus/server'
 import { serveHttp, TransportError } from 'caduceus/transports'
 import type { Cluster, Inbox } from '../../../server/cluster/cluster.js'
 import { nodeSpec } from '../../../server/server-supervisor.js'
 import { suite, type TestContext } from '../../support/suite.js'
 import { initialize, RawClient } from '../_client.js'
 import { posted } from '../_stateless.js'
+import { memorySessions } from '../engine/_file-store.js'
 
 const test = suite('problem of a cluster')
 
@@ -20,7 +21,7 @@ const definition = defineServer({
 /** A node that is alone, and may be told that the others are out of reach. */
 class Alone implements Cluster {
   readonly node = 'alone'
-  readonly store = createMemoryStore()
+  readonly sessions = memorySessions()
   readonly streams = undefined
   problem: TransportError | undefined
   inbox: Inbox | undefined

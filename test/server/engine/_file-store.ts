@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { systemWorld } from 'caduceus/runtime'
-import type { SessionRecord } from 'caduceus/server'
+import { records, type ServerEngine, type SessionRecord, type SessionStore } from 'caduceus/server'
 import { FileSessions, type FileSessionsOptions } from '../../../server/engine/file-sessions.js'
 import { MemorySessions, type SessionLimits } from '../../../server/engine/session-store.js'
 import type { TestContext } from '../../support/suite.js'
@@ -30,6 +30,16 @@ export function memorySessions(
   now: () => number = systemWorld.now,
 ): MemorySessions {
   return new MemorySessions({ ...limits, ...options }, now)
+}
+
+/** An engine whose sessions several servers take turns in. */
+export function inTurns(store: SessionStore): ServerEngine {
+  return records({
+    shared: true,
+    load: (id) => store.load(id),
+    save: (record) => store.save(record),
+    delete: (id) => store.delete(id),
+  })
 }
 
 /** A record of a session. */

@@ -274,12 +274,12 @@ export function clusterSuite(
     const { nodes, clients } = await beginSession(t)
     await clients[0].text('count')
     const id = String(clients[0].sessionId)
-    const record = await nodes[1].cluster.store.load(id)
+    const record = await nodes[1].cluster.sessions.load(id)
     if (record === undefined) throw new Error('no record')
-    await nodes[0].cluster.store.save({ ...record, version: record.version + 1 })
-    const saved = Promise.resolve(nodes[1].cluster.store.save({ ...record, version: record.version + 2 }))
+    await nodes[0].cluster.sessions.save({ ...record, version: record.version + 1 })
+    const saved = Promise.resolve(nodes[1].cluster.sessions.save({ ...record, version: record.version + 2 }))
     match(String(await saved.catch(String)), /is for another/)
-    is((await nodes[2].cluster.store.load(id))?.version, record.version + 1)
+    is((await nodes[2].cluster.sessions.load(id))?.version, record.version + 1)
   })
 
   test('a session belongs to one node until it is released', async (t) => {

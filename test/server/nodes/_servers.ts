@@ -42,7 +42,7 @@ export async function startCluster(
 
 export async function startNode(
   t: Pick<TestContext, 'after'>,
-  cluster: ClusterEngine,
+  engine: ClusterEngine,
   definition: ServerDefinition,
   options: Partial<ServerOptions> = {},
 ): Promise<Server> {
@@ -51,7 +51,7 @@ export async function startNode(
     drainTimeout: 2_000,
     logger: false,
     signals: false,
-    cluster,
+    engine,
     ...options,
   })
   t.after(() => server.stop())

@@ -17,7 +17,7 @@ async function two(t: TestContext, settings = {}): Promise<Members & { one: Memb
 
 async function claimed(all: Members, { cluster }: Member, session: string, version = 1): Promise<void> {
   is(await all.during(cluster.claim(session, undefined)), cluster.node)
-  await all.during(Promise.resolve(cluster.store.save(recordOf(session, version))))
+  await all.during(Promise.resolve(cluster.sessions.save(recordOf(session, version))))
 }
 
 function problemOf(error: unknown): unknown {
@@ -153,7 +153,7 @@ test('a node stopped beyond its lease serves and writes nothing on return', asyn
   await all.pass(lease + 100)
   // its first turn: no beat has been answered, no timer has told it
   match(String(one.cluster.problem), /was not reached in time/)
-  is(await refused(all, one.cluster.store.save(recordOf('a', 2))), 'CLUSTER_UNAVAILABLE')
+  is(await refused(all, one.cluster.sessions.save(recordOf('a', 2))), 'CLUSTER_UNAVAILABLE')
   not(one.cluster.send('other', askOf('b')))
   await one.thaw()
   await all.pass(1_000)
@@ -171,15 +171,15 @@ test('a session of an expired lease moves within 3 s, and its first node is told
   is(await all.during(other.cluster.claim('a', undefined)), 'one')
   while ((await all.during(other.cluster.claim('a', undefined))) !== 'other') await all.pass(50)
   ok(clock.now() - frozen <= 3_000)
-  await all.during(Promise.resolve(other.cluster.store.save(recordOf('a', 2))))
+  await all.during(Promise.resolve(other.cluster.sessions.save(recordOf('a', 2))))
   await one.thaw()
   await all.pass(700)
   equal(
     one.told().filter(({ type }) => type === 'lost'),
     [{ type: 'lost', ids: ['a'] }],
   )
-  is(await refused(all, one.cluster.store.save(recordOf('a', 3))), 'SEND_FAILED')
-  is((await all.during(Promise.resolve(other.cluster.store.load('a'))))?.version, 2)
+  is(await refused(all, one.cluster.sessions.save(recordOf('a', 3))), 'SEND_FAILED')
+  is((await all.during(Promise.resolve(other.cluster.sessions.load('a'))))?.version, 2)
 })
 
 test('a late node keeps sessions that nobody claimed', async (t) => {
@@ -194,7 +194,7 @@ test('a late node keeps sessions that nobody claimed', async (t) => {
     one.told().filter(({ type }) => type === 'lost'),
     [],
   )
-  await all.during(Promise.resolve(one.cluster.store.save(recordOf('a', 2))))
+  await all.during(Promise.resolve(one.cluster.sessions.save(recordOf('a', 2))))
 })
 
 test('a node takes over nothing during its first lease after a return', async (t) => {
@@ -239,7 +239,7 @@ test('a lost engine is noticed at once, and a restored one is used again', async
   engine.start()
   await all.pass(1_000)
   is(one.cluster.problem, undefined)
-  await all.during(Promise.resolve(one.cluster.store.save(recordOf('a', 2))))
+  await all.during(Promise.resolve(one.cluster.sessions.save(recordOf('a', 2))))
   equal(lostOf(one), [])
 })
 
@@ -249,12 +249,12 @@ test('state that the engine lost is written again before anyone is told it is go
   await claimed(all, one, 'a', 7)
   engine.wipe()
   // nobody has noticed: the session is not there, but it may come back
-  is(await refused(all, other.cluster.store.load('a')), 'CLUSTER_UNAVAILABLE')
+  is(await refused(all, other.cluster.sessions.load('a')), 'CLUSTER_UNAVAILABLE')
   await all.pass(700)
-  is((await all.during(Promise.resolve(other.cluster.store.load('a'))))?.version, 7)
+  is((await all.during(Promise.resolve(other.cluster.sessions.load('a'))))?.version, 7)
   is(await all.during(other.cluster.claim('a', undefined)), 'one')
   await all.pass(lease)
-  is(await all.during(Promise.resolve(other.cluster.store.load('b'))), undefined)
+  is(await all.during(Promise.resolve(other.cluster.sessions.load('b'))), undefined)
 })
 
 test('a failover that loses the last second loses no owned session', async (t) => {
@@ -263,11 +263,11 @@ test('a failover that loses the last second loses no owned session', async (t) =
   await claimed(all, one, 'a')
   engine.fallBehind()
   await claimed(all, one, 'b', 3)
-  await all.during(Promise.resolve(one.cluster.store.save(recordOf('a', 2))))
+  await all.during(Promise.resolve(one.cluster.sessions.save(recordOf('a', 2))))
   engine.failOver()
   await all.pass(1_000)
-  is((await all.during(Promise.resolve(other.cluster.store.load('a'))))?.version, 2)
-  is((await all.during(Promise.resolve(other.cluster.store.load('b'))))?.version, 3)
+  is((await all.during(Promise.resolve(other.cluster.sessions.load('a'))))?.version, 2)
+  is((await all.during(Promise.resolve(other.cluster.sessions.load('b'))))?.version, 3)
   for (const id of ['a', 'b']) is(await all.during(other.cluster.claim(id, undefined)), 'one')
 })
 
@@ -363,7 +363,7 @@ test('looking up unknown sessions costs one command each and one beat for all', 
     return beat(node, ...rest)
   }
   const ids = Array.from({ length: 100 }, (_, index) => `${index}`)
-  const loaded = await all.during(Promise.all(ids.map((id) => one.cluster.store.load(id))))
+  const loaded = await all.during(Promise.all(ids.map((id) => one.cluster.sessions.load(id))))
   ok(loaded.every((record) => record === undefined))
   ok(beats <= 3, `${beats} beats`)
 })
@@ -411,12 +411,12 @@ test('an ended session, or one of another node, is not held', async (t) => {
   const { one, other } = all
   for (const id of ['ended', 'taken', 'kept']) await claimed(all, one, id)
   is(one.cluster.view.sessions, 3)
-  await all.during(Promise.resolve(one.cluster.store.delete('ended')))
+  await all.during(Promise.resolve(one.cluster.sessions.delete('ended')))
   is(one.cluster.view.sessions, 2)
   // another one has it by now, and the first finds out when it saves
   all.engine.state.leave('one')
   await all.during(other.cluster.claim('taken', undefined))
-  await all.during(Promise.resolve(one.cluster.store.save(recordOf('taken', 2))).catch(() => {}))
+  await all.during(Promise.resolve(one.cluster.sessions.save(recordOf('taken', 2))).catch(() => {}))
   is(one.cluster.view.sessions, 1)
 })
 
@@ -683,7 +683,7 @@ test('a node ends a session that another node owns', async (t) => {
   await claimed(all, one, 'a')
   engine.state.release('one', 'a', Number.MAX_SAFE_INTEGER)
   is(await all.during(other.cluster.claim('a', undefined)), 'other')
-  is(await refused(all, one.cluster.store.save(recordOf('a', 2))), 'SEND_FAILED')
+  is(await refused(all, one.cluster.sessions.save(recordOf('a', 2))), 'SEND_FAILED')
   equal(one.told(), [{ type: 'lost', ids: ['a'] }])
   one.cluster.release('a')
   await all.pass(50)
@@ -707,7 +707,7 @@ test('an unanswered claim is released, and later claims stay', async (t) => {
   while (one.cluster.problem !== undefined) await all.pass(1)
   is(await all.during(one.cluster.claim('a', undefined)), 'one')
   await all.pass(1_000)
-  await all.during(Promise.resolve(one.cluster.store.save(recordOf('a', 1))))
+  await all.during(Promise.resolve(one.cluster.sessions.save(recordOf('a', 1))))
   one.cluster.release('a')
   await all.pass(50)
   is(await all.during(other.cluster.claim('a', undefined)), 'other')
@@ -775,7 +775,7 @@ for (const actor of ['engine', 'member'] as const)
       await all.pass(6_000)
       is(one.cluster.problem, undefined)
       is(one.cluster.view.sessions, 1)
-      await all.during(Promise.resolve(one.cluster.store.save(recordOf('a', 10 + moment))))
+      await all.during(Promise.resolve(one.cluster.sessions.save(recordOf('a', 10 + moment))))
       assertToldOf(other.told(), one.told(), moment)
     }
     equal(lostOf(one), [])

@@ -1,9 +1,10 @@
 import * as assert from 'uvu/assert'
 import { defineActor, type RefOf, startActor, startTaskSupervisor, systemWorld } from 'caduceus/runtime'
-import { createMemoryStore } from 'caduceus/server'
+import { inMemory } from 'caduceus/server'
 import type { Envelope } from '../../../server/cluster/envelope.js'
 import { Elsewhere } from '../../../server/cluster/cluster.js'
 import { clusterPort, type LocalPort } from '../../../server/cluster/port.js'
+import { LocalEngine } from '../../../server/engine/local-engine.js'
 import { hubActor } from '../../../server/processes/hub.js'
 import { NodeCluster } from '../../../server/processes/node-cluster.js'
 import type { NodeRef } from '../../../server/processes/node-ref.js'
@@ -43,14 +44,15 @@ const nodeActor = defineActor({
 /** Two nodes; the session was on the second one last, and is served by the first from now on. */
 async function startTwo(t: TestContext) {
   const supervisor = await startTasks(t)
-  const input = { store: createMemoryStore(), maxSessions: 10, maxSessionsPerClient: undefined }
+  const engine = LocalEngine.parts(inMemory())
+  const input = { engine, maxSessions: 10, maxSessionsPerClient: undefined, idleTimeout: 60_000 }
   const hub = await startActor(hubActor, { ...input, tasks: supervisor })
   t.after(() => hub.stop())
   const first: Node = { way: Promise.resolve() }
   const here = await startActor(nodeActor, first)
   const there = await startActor(nodeActor, { way: Promise.resolve() })
   for (const ref of [here, there]) t.after(() => ref.stop().catch(() => {}))
-  const cluster = new NodeCluster('here', hub)
+  const cluster = new NodeCluster('here', hub, ['what the nodes of these tests seal with'])
   first.of = cluster
   await hub.call('join', { name: 'here', ref: here as unknown as NodeRef })
   await hub.call('join', { name: 'there', ref: there as unknown as NodeRef })

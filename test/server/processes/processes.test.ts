@@ -262,8 +262,8 @@ test('a failed start of processes rejects in the caller', async (t) => {
   const authenticate = () => undefined
   assert.match(await bad({ transport: serveHttp({ authenticate }) }), /authenticate/)
   const path = join(folder, 'kept.mjs')
-  await writeFile(path, `${versioned('one')}\nexport const options = { store: {} }`)
-  assert.match(await bad({}, pathToFileURL(path)), /options\.store: expected nothing/)
+  await writeFile(path, `${versioned('one')}\nexport const options = { engine: {} }`)
+  assert.match(await bad({}, pathToFileURL(path)), /options\.engine: expected nothing/)
   const taken = await start(t)
   assert.match(await bad({ transport: serveHttp({ port: Number(taken.server.port) }) }), /port is in use/)
 })
