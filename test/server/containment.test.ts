@@ -264,7 +264,9 @@ test('a throwing store fails its request only', async (t) => {
     if (broken) throw new Error('disk full')
     return undefined
   }
-  const server = await startTestServer(t, [count], { engine: records({ load: fail, save: fail, delete: fail }) })
+  const server = await startTestServer(t, [count], {
+    engine: records({ load: fail, save: fail, delete: fail }),
+  })
   const client = await new RawClient(t, server.url).open()
   broken = true
   assert.is((await client.call('count')).error?.code, -32603)

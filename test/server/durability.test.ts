@@ -138,10 +138,7 @@ test('a session ended by DELETE or by idle time is 404 in the next program', asy
   await first.stop()
   const second = await startNext(t, folder)
   for (const client of [deleted, idle]) assert.is(await statusOf(elsewhere(t, client, second)), 404)
-  assert.equal(
-    readdirSync(join(folder, 'sessions')),
-    [],
-  )
+  assert.equal(readdirSync(join(folder, 'sessions')), [])
 })
 
 test('a session with a torn file is 404, and others continue', async (t) => {

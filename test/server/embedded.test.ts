@@ -20,7 +20,11 @@ const often = { intensity: 100 }
 /** A server as a child of somebody's supervisor. */
 async function embed(
   t: TestContext,
-  { port = 0, engine, ...options }: Partial<SupervisorOptions> & { port?: number; engine?: ServerEngine } = {},
+  {
+    port = 0,
+    engine,
+    ...options
+  }: Partial<SupervisorOptions> & { port?: number; engine?: ServerEngine } = {},
 ) {
   const tree = await startSupervisor({ strategy: 'one_for_one', logger: false, ...often, ...options })
   t.after(() => tree[Symbol.asyncDispose]())

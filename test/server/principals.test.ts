@@ -106,7 +106,11 @@ for (const how of ['files', 'common records', 'sealed ids'] as const) {
     const folder = makeFolder(t)
     const kept = memorySessions()
     const options = () => ({
-      engine: { files: () => files({ folder }), 'common records': () => inTurns(kept), 'sealed ids': () => sealed({ keys }) }[how](),
+      engine: {
+        files: () => files({ folder }),
+        'common records': () => inTurns(kept),
+        'sealed ids': () => sealed({ keys }),
+      }[how](),
     })
     const before = await startIdentifying(t, options())
     const opened = await clientOf(t, before, 'ada').open()

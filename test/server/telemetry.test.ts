@@ -111,7 +111,8 @@ test('an HTTP server with memory sessions says once that they end with the progr
       notices.map(({ level }) => level),
       Array.from({ length: times }, () => 'info'),
     )
-    for (const { facts } of notices) assert.match(String(Reflect.get(facts, 'problem')), /give it an engine \(files/)
+    for (const { facts } of notices)
+      assert.match(String(Reflect.get(facts, 'problem')), /give it an engine \(files/)
   }
 })
 

@@ -38,7 +38,11 @@ test('session ids, list dates, cursors and question ids use the world', async (t
   const world = drawnWorld()
   const saved: SessionRecord[] = []
   const store = { load: () => undefined, save: (one: SessionRecord) => saved.push(one), delete: () => {} }
-  const server = await startTestServer(t, [count, visit], { clock: world, pageSize: 1, engine: records(store) })
+  const server = await startTestServer(t, [count, visit], {
+    clock: world,
+    pageSize: 1,
+    engine: records(store),
+  })
   assert.is(processOf(server.ref).tree.world, world)
   const client = await new RawClient(t, server.url).open()
   assert.match(String(client.sessionId), /^drawn-id-\d{12}$/)

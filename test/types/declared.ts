@@ -67,6 +67,6 @@ export const specs = {
 }
 export const starts = {
   a: () => startServer(definition, { transport: mounted }),
-  b: () => startClient({ transport: inMemory.connect }),
+  b: () => startClient({ transport: piped.connect }),
   c: () => startSupervisor({ strategy: 'one_for_one', children: [] }),
 }

@@ -6,7 +6,13 @@ import {
   type TaskSupervisor,
   taskSupervisorSpec,
 } from 'caduceus/runtime'
-import { records, type Server, type ServerDefinition, type ServerOptions, type SessionStore } from 'caduceus/server'
+import {
+  records,
+  type Server,
+  type ServerDefinition,
+  type ServerOptions,
+  type SessionStore,
+} from 'caduceus/server'
 import { serveHttp } from 'caduceus/transports'
 import type { News } from '../../../server/cluster/cluster.js'
 import type { Envelope } from '../../../server/cluster/envelope.js'

@@ -1,10 +1,5 @@
 import * as assert from 'uvu/assert'
-import {
-  defineServer,
-  defineTool,
-  type SessionRecord,
-  type SessionStore,
-} from 'caduceus/server'
+import { defineServer, defineTool, type SessionRecord, type SessionStore } from 'caduceus/server'
 import { until } from 'caduceus/testing'
 import { heard } from '../../support/heard.js'
 import { suite, type TestContext } from '../../support/suite.js'

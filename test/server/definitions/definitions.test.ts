@@ -126,7 +126,11 @@ const badOptions: [object, string, RegExp][] = [
     'idleTimeout',
     /^idleTimeout: expected milliseconds above 0, got NaN$/,
   ],
-  [{ transport: serveHttp(), engine: {} }, 'engine', /^engine: expected what inMemory\(\), files\(\), redis\(\)/],
+  [
+    { transport: serveHttp(), engine: {} },
+    'engine',
+    /^engine: expected what inMemory\(\), files\(\), redis\(\)/,
+  ],
   [
     { transport: serveHttp(), exposeErrors: 'yes' },
     'exposeErrors',

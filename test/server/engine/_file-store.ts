@@ -21,7 +21,10 @@ export function fileSessions(
   options: Pick<FileSessionsOptions, 'folder'> & Partial<FileSessionsOptions>,
   date: () => number = systemWorld.date,
 ): FileSessions {
-  return new FileSessions({ ...limits, maxBytes: 1_048_576, durable: false, ...options }, { ...systemWorld, date })
+  return new FileSessions(
+    { ...limits, maxBytes: 1_048_576, durable: false, ...options },
+    { ...systemWorld, date },
+  )
 }
 
 /** The sessions of `inMemory()` by themselves; `now` is in ms. */

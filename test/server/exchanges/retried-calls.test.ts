@@ -200,8 +200,7 @@ test('keys rotate one after the other', async (t) => {
   assert.is(textOf(await wireOf(other.retry(await wireOf(one.call())))), '-32602')
 })
 
-test('the options are checked, and secrets are not shown', async (t) => {
-  const secret = 'a secret that is long enough, says everybody'
+test('the options of parking are checked', async (t) => {
   const bad: [object, RegExp][] = [
     [{ parking: 'no' }, /parking: expected true, false or an object/],
     [

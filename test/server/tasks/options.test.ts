@@ -65,10 +65,7 @@ test('a file store keeps records, finds them again, and leaves what is damaged',
 test('an impossible folder is refused', (t) => {
   const folder = makeFolder(t)
   writeFileSync(join(folder, 'file'), '')
-  assert.throws(
-    () => files({ folder: join(folder, 'file', 'x') }),
-    /folder: expected one that can be made/,
-  )
+  assert.throws(() => files({ folder: join(folder, 'file', 'x') }), /folder: expected one that can be made/)
   assert.throws(() => files({ folder: '' }), /folder/)
 })
 
