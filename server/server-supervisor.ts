@@ -105,7 +105,7 @@ async function startProcesses(
   }
 }
 
-/** What the caller wants to hear of: why a process, or the port, could not be had. */
+/** What the caller wants to hear of: why a process, the port, or what the engine needs could not be had. */
 function causeOf(error: unknown): Error | undefined {
   return causesOf(error).find((one) => one instanceof TransportError || one instanceof ServerError)
 }
@@ -413,8 +413,7 @@ async function holdingsAt({ names }: ServerSettings, registry: Registry): Promis
  * Unwraps what the caller wants to hear of, such as a taken port, from START_FAILED of child and grandchild.
  */
 async function causeOfFailedStart(error: unknown, settings: ServerSettings, registry: Registry) {
-  const cause = causesOf(error).find((one) => one instanceof TransportError)
-  return cause ?? (await alreadyStarted(error, settings, registry)) ?? error
+  return causeOf(error) ?? (await alreadyStarted(error, settings, registry)) ?? error
 }
 
 /** The error that hands over the server of the same name; undefined for a start that failed otherwise. */

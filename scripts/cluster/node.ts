@@ -19,8 +19,7 @@ const server: Server = await startServer(soakServer(log, changed), {
   logger: false,
   signals: false,
   drainTimeout: 5_000,
-  cluster: redis({ url, keys: [key] }),
-  requestStateKeys: [key],
+  engine: redis({ url, keys: [key] }),
 })
 process.on('message', (command: HostCommand) => void obey(command))
 process.once('disconnect', () => process.exit())

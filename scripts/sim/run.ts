@@ -168,9 +168,9 @@ const room: Readonly<Record<string, number>> = {
   // what is known of tokens: the newest, as many as the option says
   'transports/auth/tokens.ts': 1_000,
   // sealed ids that were ended, until they would have ended by themselves
-  'server/holdings/sealed-ids.ts': Number.POSITIVE_INFINITY,
+  'server/engine/sealed-ids.ts': Number.POSITIVE_INFINITY,
   // records of sessions that nobody came back for, until the next is saved: `maxSessions` at most
-  'server/stores/session-store.ts': Number.POSITIVE_INFINITY,
+  'server/engine/session-store.ts': Number.POSITIVE_INFINITY,
   // sessions that crashed and were not asked for again: 1,000 at most
   'server/holdings/holdings-actor.ts': 1_000,
 }

@@ -1,6 +1,6 @@
 import { appendFileSync } from 'node:fs'
 import { basename } from 'node:path'
-import { createFileStore, serveHttp, type Server, serveStdio, startServer } from '../../index.js'
+import { files, serveHttp, type Server, serveStdio, startServer } from '../../index.js'
 import { serveSse, serveWebSocket } from '../../transports/index.js'
 import { namesOf } from '../../server/base/names.js'
 import { soakServer } from './definition.js'
@@ -36,7 +36,7 @@ async function begin(name: string, transport: ReturnType<typeof serveStdio>): Pr
       logger: false,
       signals,
       drainTimeout: 500,
-      ...(name === 'http' && sessions !== 'memory' && { store: createFileStore({ folder: sessions }) }),
+      ...(name === 'http' && sessions !== 'memory' && { engine: files({ folder: sessions }) }),
     }),
   )
 }

@@ -3,7 +3,7 @@ import { isPromise } from '../../runtime/base/promise.js'
 import { lastingWorld } from '../../runtime/process/context.js'
 import type { World } from '../../runtime/time/world.js'
 import { readersOf } from '../base/read-options.js'
-import type { Secrets } from '../base/sealing.js'
+import { Sealing, type Secrets } from '../base/sealing.js'
 import { LocalEngine, type OpenEngine } from './local-engine.js'
 import type { SessionStore } from './session-store.js'
 import { createMemoryTaskStore, type TaskStore } from './task-store.js'
@@ -29,7 +29,9 @@ export function records(options: RecordsOptions): LocalEngine {
   if (!has(options, 'load', 'save', 'delete'))
     throw badOption('options', 'an object with load, save and delete', options)
   readFlag(options.shared, 'shared', false)
-  const { tasks } = options
+  const { tasks, keys } = options
+  // wrong ones are told here, not when a server starts
+  if (keys !== undefined) new Sealing(keys, { purpose: 'caduceus records', field: 'keys', of: 'records' })
   if (tasks !== undefined && !has(tasks, 'load', 'save', 'delete', 'list'))
     throw badOption('tasks', 'an object with load, save, delete and list', tasks)
   let open: OpenEngine | undefined
@@ -40,7 +42,7 @@ export function records(options: RecordsOptions): LocalEngine {
       open ??= {
         sessions: inOrder(options, lastingWorld(ctx.world)),
         tasks: tasks ?? createMemoryTaskStore(),
-        secrets: options.keys,
+        secrets: keys,
       }
       return open
     },

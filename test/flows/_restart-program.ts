@@ -1,8 +1,14 @@
-import { createFileStore, defineServer, defineTool, sealedIds, startServer } from 'caduceus/server'
+import { defineServer, defineTool, files, records, sealed, startServer } from 'caduceus/server'
 import { serveHttp } from 'caduceus/transports'
+import { commonRecords } from '../server/engine/_common-records.js'
 
-// a server that is killed and started again: [port] [folder, or nothing] [key, or nothing] [shared, or nothing]
-const [port = '0', folder = '', key = '', shared = ''] = process.argv.slice(2)
+// a server that is killed and started again: [port] [files, records or sealed] [folder or key]
+const [port = '0', how = '', of = ''] = process.argv.slice(2)
+const engines = {
+  files: () => files({ folder: of }),
+  records: () => records(commonRecords(of)),
+  sealed: () => sealed({ keys: [of] }),
+}
 
 const count = defineTool({
   name: 'count',
@@ -20,7 +26,6 @@ const server = await startServer(defineServer({ name: 'restart', version: '1.0.0
       typeof subject === 'string' ? { issuer: 'the tests', subject } : 'anonymous',
   }),
   logger: false,
-  ...(folder !== '' && { store: createFileStore({ folder, shared: shared === 'shared' }) }),
-  ...(key !== '' && { sessionIds: sealedIds({ keys: [key] }) }),
+  engine: engines[how as keyof typeof engines](),
 })
 process.stdout.write(`${server.port}\n`)

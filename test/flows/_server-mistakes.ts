@@ -1,5 +1,4 @@
 import {
-  createFileStore,
   defineMethod,
   definePrompt,
   defineResource,
@@ -7,6 +6,7 @@ import {
   defineServer,
   defineTool,
   field,
+  files,
   serveHttp,
   startServer,
 } from 'caduceus'
@@ -215,8 +215,8 @@ export const starts: readonly Mistake[] = [
   ],
   [
     'a folder stands alone',
-    () => createFileStore('./sessions' as never),
-    [/expected an object, as in createFileStore\(\{ folder: '\.\/sessions' \}\), got "\.\/sessions"/],
+    () => files('./sessions' as never),
+    [/expected an object, as in files\(\{ folder: '\.\/sessions' \}\), got "\.\/sessions"/],
   ],
   ['a port is a word', () => serveHttp(any({ port: '3000' })), [/serveHttp: port: |port: /, /got "3000"/]],
 ]

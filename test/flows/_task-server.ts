@@ -1,6 +1,6 @@
 import { appendFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { createFileTaskStore, defineServer, defineTool, startServer } from 'caduceus/server'
+import { defineServer, defineTool, files, startServer } from 'caduceus/server'
 import { serveHttp } from 'caduceus/transports'
 
 // serves a tool that is always a task and notes its steps in a file; without `store` tasks are in memory
@@ -23,11 +23,10 @@ const works = defineTool({
 })
 
 const definition = defineServer({ name: 'works', version: '1', tools: [works] })
-const tasks =
-  store === undefined ? {} : { tasks: { store: createFileTaskStore({ folder: join(folder, store) }) } }
+const engine = store === undefined ? {} : { engine: files({ folder: join(folder, store) }) }
 const server = await startServer(definition, {
   transport: serveHttp({ port: Number(port) }),
   logger: false,
-  ...tasks,
+  ...engine,
 })
 process.stdout.write(`${server.url}\n`)

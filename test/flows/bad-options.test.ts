@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { ClientError, startClient, subscribeClient } from 'caduceus/client'
 import { CaduceusError, Registry, RuntimeError, startSupervisor } from 'caduceus/runtime'
-import { createMemoryStore, defineTool, resolveInside, ServerError, subscribeServer } from 'caduceus/server'
+import { defineTool, files, resolveInside, ServerError, subscribeServer } from 'caduceus/server'
 import { scriptedServer } from 'caduceus/testing'
 import { serveHttp, stdio, subscribeTransport, TransportError } from 'caduceus/transports'
 import { optionError as ofClient } from '../../client/base/errors.js'
@@ -50,7 +50,7 @@ const calls: readonly (readonly [field: string, call: () => unknown])[] = [
   ['event', () => subscribeServer('nope' as never, () => {})],
   ['event', () => subscribeTransport('toString' as never, () => {})],
   ['subscribe', () => subscribeClient('log', 5 as never)],
-  ['idleTimeout', () => createMemoryStore({ idleTimeout: -1 })],
+  ['maxBytes', () => files({ folder: '.', maxBytes: -1 })],
   ['roots', () => resolveInside(['relative'], 'x')],
   ['maxConnections', () => serveHttp({ maxConnections: -1 })],
   ['allowedHosts', () => serveHttp({ host: '0.0.0.0' }).bind],

@@ -5,43 +5,37 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
-import { makeFolder } from '../server/stores/_file-store.js'
+import { makeFolder } from '../server/engine/_file-store.js'
 import { suite, type TestContext } from '../support/suite.js'
 
 const test = suite('several programs, one folder', { timeout: 30_000 })
 const program = fileURLToPath(new URL('./_restart-program.js', import.meta.url))
-const key = 'a secret of the tests, and of nobody else'
 
-for (const [how, ids] of [
-  ['sealed ids', key],
-  ['random ids', ''],
-] as const) {
-  test(`${how}: three programs serve the official client in turn, then the two left`, async (t) => {
-    const folder = makeFolder(t)
-    const nodes = await Promise.all([0, 1, 2].map(() => startNode(t, folder, ids)))
-    const balancer = new Balancer(nodes.map(({ origin }) => origin))
-    const { client, transport } = await connect(t, balancer)
-    const counts: number[] = []
-    const callTimes = async (times: number): Promise<void> => {
-      for (let call = 0; call < times; call++) counts.push(await countOnce(client))
-    }
-    await callTimes(12)
-    nodes[1]?.child.kill('SIGKILL')
-    await nodes[1]?.exited
-    await callTimes(12)
-    assert.equal(
-      counts,
-      Array.from({ length: 24 }, (_, index) => index + 1),
-    )
-    assert.ok(
-      balancer.served.every((times) => times >= 4),
-      String(balancer.served),
-    )
-    assert.not.ok(balancer.statuses.includes(404))
-    await transport.terminateSession()
-    for (let node = 0; node < 2; node++) assert.is(await statusOf(balancer, transport.before), 404)
-  })
-}
+test('three programs serve the official client in turn, then the two left', async (t) => {
+  const folder = makeFolder(t)
+  const nodes = await Promise.all([0, 1, 2].map(() => startNode(t, folder)))
+  const balancer = new Balancer(nodes.map(({ origin }) => origin))
+  const { client, transport } = await connect(t, balancer)
+  const counts: number[] = []
+  const callTimes = async (times: number): Promise<void> => {
+    for (let call = 0; call < times; call++) counts.push(await countOnce(client))
+  }
+  await callTimes(12)
+  nodes[1]?.child.kill('SIGKILL')
+  await nodes[1]?.exited
+  await callTimes(12)
+  assert.equal(
+    counts,
+    Array.from({ length: 24 }, (_, index) => index + 1),
+  )
+  assert.ok(
+    balancer.served.every((times) => times >= 4),
+    String(balancer.served),
+  )
+  assert.not.ok(balancer.statuses.includes(404))
+  await transport.terminateSession()
+  for (let node = 0; node < 2; node++) assert.is(await statusOf(balancer, transport.before), 404)
+})
 
 /** Sends each request to the next program, and to the one after it when nobody answers. */
 class Balancer {
@@ -111,8 +105,8 @@ async function statusOf(balancer: Balancer, sessionId: string): Promise<number> 
   return response.status
 }
 
-async function startNode(t: TestContext, folder: string, ids: string) {
-  const child: ChildProcess = spawn(process.execPath, [program, '0', folder, ids, 'shared'], {
+async function startNode(t: TestContext, folder: string) {
+  const child: ChildProcess = spawn(process.execPath, [program, '0', 'records', folder], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   t.after(() => child.kill('SIGKILL'))

@@ -1,9 +1,8 @@
-import { createFileStore } from 'caduceus/server'
-import { makeRecord } from './stores/_file-store.js'
+import { fileSessions, makeRecord } from './engine/_file-store.js'
 
 // saves as quickly as it can, and says which version of which session has been saved
 const [folder = ''] = process.argv.slice(2)
-const store = createFileStore({ folder })
+const store = fileSessions({ folder })
 const filling = 'x'.repeat(100_000)
 
 async function saveOnAndOn(id: string): Promise<void> {

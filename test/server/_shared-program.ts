@@ -1,5 +1,6 @@
-import { createFileStore, defineServer, defineTool, startServer } from 'caduceus/server'
+import { defineServer, defineTool, records, startServer } from 'caduceus/server'
 import { serveHttp } from 'caduceus/transports'
+import { commonRecords } from './engine/_common-records.js'
 
 // One of several programs behind one address: node _shared-program.js FOLDER. It says where it serves.
 const [folder = ''] = process.argv.slice(2)
@@ -15,6 +16,6 @@ const ask = defineTool({
 })
 const server = await startServer(defineServer({ name: 'shared', version: '1', tools: [ask] }), {
   transport: serveHttp(),
-  store: createFileStore({ folder, shared: true }),
+  engine: records(commonRecords(folder)),
 })
 console.log(server.url)

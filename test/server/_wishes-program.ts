@@ -1,15 +1,8 @@
-import {
-  createFileStore,
-  defineResource,
-  defineServer,
-  defineTool,
-  sealedIds,
-  startServer,
-} from 'caduceus/server'
+import { defineResource, defineServer, defineTool, files, startServer } from 'caduceus/server'
 import { serveHttp } from 'caduceus/transports'
 
 // serves on a folder, says where, and tells of its resource when asked to
-const [folder = '', key = ''] = process.argv.slice(2)
+const [folder = ''] = process.argv.slice(2)
 const speak = defineTool({
   name: 'speak',
   run(_args, ctx) {
@@ -33,8 +26,7 @@ const definition = defineServer({
 })
 const server = await startServer(definition, {
   transport: serveHttp(),
-  store: createFileStore({ folder }),
-  ...(key !== '' && { sessionIds: sealedIds({ keys: [key] }) }),
+  engine: files({ folder }),
   logger: false,
 })
 process.stdout.write(`${server.url}\n`)

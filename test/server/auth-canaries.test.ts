@@ -2,7 +2,7 @@ import { channel } from 'node:diagnostics_channel'
 import { inspect as show } from 'node:util'
 import * as assert from 'uvu/assert'
 import { formatTree, inspect } from 'caduceus/runtime'
-import { defineServer, defineTool, type SessionRecord, startServer } from 'caduceus/server'
+import { defineServer, defineTool, records, type SessionRecord, startServer } from 'caduceus/server'
 import { type AuthOptions, introspection, serveHttp } from 'caduceus/transports'
 import { suite, type TestContext } from '../support/suite.js'
 import { resource, startAuthorizationServer } from '../transports/auth/_authorization-server.js'
@@ -58,7 +58,7 @@ async function start(t: TestContext, verify: (issuer: string) => AuthOptions['ve
   const server = await startServer(definition, {
     transport: serveHttp({ auth }),
     logger,
-    store,
+    engine: records(store),
     exposeErrors: true,
   })
   t.after(() => server.stop())

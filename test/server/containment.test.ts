@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events'
 import * as assert from 'uvu/assert'
 import { field, McpError } from 'caduceus/protocol'
-import { definePrompt, defineTool, type RequestHandler, ToolError } from 'caduceus/server'
+import { definePrompt, defineTool, records, type RequestHandler, ToolError } from 'caduceus/server'
 import { until } from 'caduceus/testing'
 import { suite } from '../support/suite.js'
 import { RawClient, type Wire } from './_client.js'
@@ -264,7 +264,9 @@ test('a throwing store fails its request only', async (t) => {
     if (broken) throw new Error('disk full')
     return undefined
   }
-  const server = await startTestServer(t, [count], { store: { load: fail, save: fail, delete: fail } })
+  const server = await startTestServer(t, [count], {
+    engine: records({ load: fail, save: fail, delete: fail }),
+  })
   const client = await new RawClient(t, server.url).open()
   broken = true
   assert.is((await client.call('count')).error?.code, -32603)

@@ -2,10 +2,11 @@ import { readdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import {
-  createFileStore,
   defineResource,
   defineServer,
   defineTool,
+  files,
+  records,
   type Server,
   type ServerOptions,
   type SessionRecord,
@@ -15,7 +16,7 @@ import {
 import { serveHttp } from 'caduceus/transports'
 import { suite, type TestContext } from '../support/suite.js'
 import { RawClient } from './_client.js'
-import { makeFolder } from './stores/_file-store.js'
+import { makeFolder } from './engine/_file-store.js'
 import { count, echo, startTestServer } from './_servers.js'
 
 const test = suite('server whose program starts again')
@@ -24,9 +25,9 @@ const test = suite('server whose program starts again')
 function startNext(
   t: TestContext,
   folder: string,
-  options: Omit<Partial<ServerOptions>, 'store'> = {},
+  options: Omit<Partial<ServerOptions>, 'engine'> = {},
 ): Promise<Server> {
-  return startTestServer(t, [count], { ...options, store: createFileStore({ folder }) })
+  return startTestServer(t, [count], { ...options, engine: files({ folder }) })
 }
 
 function elsewhere(t: TestContext, { sessionId }: RawClient, server: Server): RawClient {
@@ -81,8 +82,8 @@ test('log level and subscriptions of a client survive a restart', async (t) => {
     logging: true,
   })
   const start = async () => {
-    const store = createFileStore({ folder })
-    const server = await startServer(definition, { transport: serveHttp(), store, logger: false })
+    const engine = files({ folder })
+    const server = await startServer(definition, { transport: serveHttp(), engine, logger: false })
     t.after(() => server.stop())
     return server
   }
@@ -116,7 +117,7 @@ test('a client is told that the lists of the next program may differ', async (t)
   const first = await startNext(t, folder)
   const client = await new RawClient(t, first.url).open()
   await first.stop()
-  const second = await startTestServer(t, [count, echo], { store: createFileStore({ folder }) })
+  const second = await startTestServer(t, [count, echo], { engine: files({ folder }) })
   const same = elsewhere(t, client, second)
   const stream = await same.listen()
   assert.is((await stream.next()).method, 'notifications/tools/list_changed')
@@ -137,21 +138,18 @@ test('a session ended by DELETE or by idle time is 404 in the next program', asy
   await first.stop()
   const second = await startNext(t, folder)
   for (const client of [deleted, idle]) assert.is(await statusOf(elsewhere(t, client, second)), 404)
-  assert.equal(
-    readdirSync(folder).filter((name) => name.endsWith('.session')),
-    [],
-  )
+  assert.equal(readdirSync(join(folder, 'sessions')), [])
 })
 
 test('a session with a torn file is 404, and others continue', async (t) => {
   const folder = makeFolder(t)
   const first = await startNext(t, folder)
   const torn = await new RawClient(t, first.url).open('torn')
-  const [file = ''] = readdirSync(folder)
+  const [file = ''] = readdirSync(join(folder, 'sessions'))
   const other = await new RawClient(t, first.url).open('other')
   await other.text('count')
   await first.stop()
-  truncateSync(join(folder, file), 100)
+  truncateSync(join(folder, 'sessions', file), 100)
   const second = await startNext(t, folder)
   assert.is(await statusOf(elsewhere(t, torn, second)), 404)
   assert.is(await elsewhere(t, other, second).text('count'), '2')
@@ -161,9 +159,10 @@ test('a removed store folder is created again by the next save', async (t) => {
   const folder = makeFolder(t)
   const server = await startNext(t, folder)
   const client = await new RawClient(t, server.url).open()
-  rmSync(folder, { recursive: true })
+  const sessions = join(folder, 'sessions')
+  rmSync(sessions, { recursive: true })
   assert.is((await client.call('count')).error, undefined)
-  assert.is(readdirSync(folder).length, 1)
+  assert.is(readdirSync(sessions).length, 1)
   await new RawClient(t, server.url).open()
 })
 
@@ -172,8 +171,9 @@ test('an impossible store folder fails saves only', async (t) => {
   t.expectStray(0)
   const server = await startNext(t, folder)
   const client = await new RawClient(t, server.url).open()
-  rmSync(folder, { recursive: true })
-  writeFileSync(folder, '')
+  const sessions = join(folder, 'sessions')
+  rmSync(sessions, { recursive: true })
+  writeFileSync(sessions, '')
   assert.is((await client.call('count')).error?.code, -32603)
   assert.equal(await client.list(), ['count'])
   assert.is((await new RawClient(t, server.url).post({ jsonrpc: '2.0', id: 1, method: 'x' })).status, 400)
@@ -190,7 +190,7 @@ test('a session that only listens is saved now and then, so it is not forgotten'
     },
     delete: () => {},
   }
-  const server = await startTestServer(t, [count], { store, idleTimeout: 40 })
+  const server = await startTestServer(t, [count], { engine: records(store), idleTimeout: 40 })
   const client = await new RawClient(t, server.url).open()
   const stream = await client.listen()
   while (saved.length < 4) await new Promise<void>((resolve) => (heard = resolve))

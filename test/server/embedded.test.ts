@@ -7,7 +7,7 @@ import {
   startSupervisor,
   type SupervisorOptions,
 } from 'caduceus/runtime'
-import { createMemoryStore, defineServer, type Server, serverSpec, type SessionStore } from 'caduceus/server'
+import { defineServer, inMemory, type Server, type ServerEngine, serverSpec } from 'caduceus/server'
 import { serveHttp } from 'caduceus/transports'
 import { suite, type TestContext } from '../support/suite.js'
 import { RawClient } from './_client.js'
@@ -20,11 +20,15 @@ const often = { intensity: 100 }
 /** A server as a child of somebody's supervisor. */
 async function embed(
   t: TestContext,
-  { port = 0, store, ...options }: Partial<SupervisorOptions> & { port?: number; store?: SessionStore } = {},
+  {
+    port = 0,
+    engine,
+    ...options
+  }: Partial<SupervisorOptions> & { port?: number; engine?: ServerEngine } = {},
 ) {
   const tree = await startSupervisor({ strategy: 'one_for_one', logger: false, ...often, ...options })
   t.after(() => tree[Symbol.asyncDispose]())
-  const how = { transport: serveHttp({ port }), ...(store && { store }) }
+  const how = { transport: serveHttp({ port }), ...(engine && { engine }) }
   const { extra } = await tree.startChild(serverSpec(definition, how))
   return { tree, server: extra as Server }
 }
@@ -60,7 +64,7 @@ for (const fixed of [false, true])
   test(`a killed server with ${fixed ? 'a port of its own' : 'port 0'} restarts in place`, async (t) => {
     const some = await probe()
     await some.free()
-    const { server } = await embed(t, { port: fixed ? some.port : 0, store: createMemoryStore() })
+    const { server } = await embed(t, { port: fixed ? some.port : 0, engine: inMemory() })
     const { url, port } = server
     let client = await new RawClient(t, url).open('phoenix', '2025-06-18')
     for (let round = 1; round <= 4; round++) {
@@ -114,7 +118,7 @@ test('a one_for_all restart brings the server back to its port with its sessions
   const { tree, server } = await embed(t, {
     strategy: 'one_for_all',
     children: [childSpec(sibling, undefined)],
-    store: createMemoryStore(),
+    engine: inMemory(),
   })
   const { url } = server
   const client = await new RawClient(t, url).open()

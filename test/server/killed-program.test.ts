@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
 import { suite, type TestContext } from '../support/suite.js'
 import { RawClient, type Wire } from './_client.js'
-import { makeFolder } from './stores/_file-store.js'
+import { makeFolder } from './engine/_file-store.js'
 
 const test = suite('server whose program is killed', { timeout: 20_000 })
 const program = fileURLToPath(new URL('./_wishes-program.js', import.meta.url))
@@ -34,39 +34,35 @@ async function levelsOf(client: RawClient): Promise<unknown[]> {
   return messages.map(({ params, result }) => params?.level ?? result?.content?.[0]?.text)
 }
 
-for (const [name, key] of [
-  ['random', ''],
-  ['sealed', 'a secret of the tests, and of nobody else'],
-] as const)
-  test(`${name} ids and file store: log level and subscriptions survive a kill`, async (t) => {
-    const folder = makeFolder(t)
-    const first = await startProgram(t, folder, key)
-    const client = await new RawClient(t, first.url).open('raw', '2025-06-18')
-    const silent = await new RawClient(t, first.url).open()
-    const wish = async (method: string, params: object) =>
-      assert.equal((await client.ask(method, params)).result, {})
-    await wish('resources/subscribe', { uri: 'news://a' })
-    await wish('resources/subscribe', { uri: 'news://b' })
-    await wish('resources/unsubscribe', { uri: 'news://b' })
-    await wish('logging/setLevel', { level: 'warning' })
-    await kill(first.child)
+test('with files, log level and subscriptions of a client survive a kill', async (t) => {
+  const folder = makeFolder(t)
+  const first = await startProgram(t, folder)
+  const client = await new RawClient(t, first.url).open('raw', '2025-06-18')
+  const silent = await new RawClient(t, first.url).open()
+  const wish = async (method: string, params: object) =>
+    assert.equal((await client.ask(method, params)).result, {})
+  await wish('resources/subscribe', { uri: 'news://a' })
+  await wish('resources/subscribe', { uri: 'news://b' })
+  await wish('resources/unsubscribe', { uri: 'news://b' })
+  await wish('logging/setLevel', { level: 'warning' })
+  await kill(first.child)
 
-    const second = await startProgram(t, folder, key)
-    const [same, other] = [client, silent].map(({ sessionId, revision }) => {
-      const next = new RawClient(t, second.url)
-      next.sessionId = sessionId
-      next.revision = revision
-      return next
-    }) as [RawClient, RawClient]
-    assert.equal(await levelsOf(same), ['warning', 'error', 'spoken'])
-    assert.equal(await levelsOf(other), ['info', 'warning', 'error', 'spoken'])
-    const stream = await same.listen()
-    for (const uri of ['news://b', 'news://a']) await other.call('publish', { uri })
-    let news: Wire
-    do news = await stream.next()
-    while (news.method !== 'notifications/resources/updated')
-    assert.equal(news.params, { uri: 'news://a' })
-    stream.close()
-  })
+  const second = await startProgram(t, folder)
+  const [same, other] = [client, silent].map(({ sessionId, revision }) => {
+    const next = new RawClient(t, second.url)
+    next.sessionId = sessionId
+    next.revision = revision
+    return next
+  }) as [RawClient, RawClient]
+  assert.equal(await levelsOf(same), ['warning', 'error', 'spoken'])
+  assert.equal(await levelsOf(other), ['info', 'warning', 'error', 'spoken'])
+  const stream = await same.listen()
+  for (const uri of ['news://b', 'news://a']) await other.call('publish', { uri })
+  let news: Wire
+  do news = await stream.next()
+  while (news.method !== 'notifications/resources/updated')
+  assert.equal(news.params, { uri: 'news://a' })
+  stream.close()
+})
 
 test.run()

@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { createMemoryTaskStore, type ServerEvents, subscribeServer, type TaskRecord } from 'caduceus/server'
+import { type ServerEvents, subscribeServer, type TaskRecord } from 'caduceus/server'
 import { emitServer } from '../../server/base/events.js'
 import { isWanted } from '../../server/holdings/options.js'
 import { readTasks } from '../../server/holdings/task-options.js'
@@ -79,9 +79,9 @@ const record: TaskRecord = {
 }
 
 test('there are tasks where a tool can be one, or the option is given', () => {
-  assert.is(readTasks(undefined, [plain], 'here'), undefined)
-  assert.is(readTasks(undefined, [plain, greet], 'here')?.ttl, 3_600_000)
-  assert.is(readTasks({ ttl: 50, maxTtl: 20 }, [plain], 'here')?.ttl, 20)
+  assert.is(readTasks(undefined, [plain], true), undefined)
+  assert.is(readTasks(undefined, [plain, greet], true)?.ttl, 3_600_000)
+  assert.is(readTasks({ ttl: 50, maxTtl: 20 }, [plain], true)?.ttl, 20)
 })
 
 test('a wrong option is named', () => {
@@ -96,25 +96,17 @@ test('a wrong option is named', () => {
   }
   for (const [field, value] of Object.entries(wrong))
     assert.throws(
-      () => readTasks({ [field]: value }, [greet], 'here'),
+      () => readTasks({ [field]: value }, [greet], true),
       ({ code, data }: { code: string; data: object }) =>
         code === 'BAD_OPTION' && Reflect.get(data, 'field') === `tasks.${field}`,
     )
-  assert.throws(() => readTasks(7, [greet], 'here'), /tasks: expected an object/)
+  assert.throws(() => readTasks(7, [greet], true), /tasks: expected an object/)
 })
 
 test('with several programs optional tasks are calls, required ones are refused', () => {
-  assert.is(readTasks(undefined, [greet], 'nowhere'), undefined)
-  assert.throws(() => readTasks(undefined, [greet, fail], 'nowhere'), /tool "fail" has task: 'required'/)
-  assert.throws(() => readTasks({}, [greet], 'nowhere'), /nothing where several programs/)
-})
-
-test('with an engine there are tasks, and no other store of them', () => {
-  assert.is(readTasks({ ttl: 50 }, [greet], 'engine')?.ttl, 50)
-  assert.throws(
-    () => readTasks({ store: createMemoryTaskStore() }, [greet], 'engine'),
-    /tasks.store: expected nothing/,
-  )
+  assert.is(readTasks(undefined, [greet], false), undefined)
+  assert.throws(() => readTasks(undefined, [greet, fail], false), /tool "fail" has task: 'required'/)
+  assert.throws(() => readTasks({}, [greet], false), /nothing where several programs/)
 })
 
 test('the bytes of a record are whole, or no record', () => {

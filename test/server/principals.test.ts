@@ -3,12 +3,12 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 import * as assert from 'uvu/assert'
 import { createFakeClock } from 'caduceus/runtime'
-import { createFileStore, defineTool, sealedIds, type Server, subscribeServer } from 'caduceus/server'
+import { defineTool, files, records, sealed, type Server, subscribeServer } from 'caduceus/server'
 import { type Authenticate, type HttpServeOptions, mount } from 'caduceus/transports'
 import { heard } from '../support/heard.js'
 import { suite, type TestContext } from '../support/suite.js'
 import { RawClient, type Stream } from './_client.js'
-import { makeFolder } from './stores/_file-store.js'
+import { inTurns, makeFolder, memorySessions } from './engine/_file-store.js'
 import { as, byName } from './_principals.js'
 import { count, startTestServer } from './_servers.js'
 
@@ -101,19 +101,16 @@ test('a tool sees the principal', async (t) => {
   assert.is(await nobody.text('whoami'), 'null')
 })
 
-for (const how of [
-  'the file store',
-  'a shared file store',
-  'sealed ids',
-  'sealed ids and the file store',
-] as const) {
+for (const how of ['files', 'common records', 'sealed ids'] as const) {
   test(`another program with ${how} knows the owner of a session`, async (t) => {
     const folder = makeFolder(t)
+    const kept = memorySessions()
     const options = () => ({
-      ...(how !== 'sealed ids' && {
-        store: createFileStore({ folder, shared: how === 'a shared file store' }),
-      }),
-      ...(how.startsWith('sealed') && { sessionIds: sealedIds({ keys }) }),
+      engine: {
+        files: () => files({ folder }),
+        'common records': () => inTurns(kept),
+        'sealed ids': () => sealed({ keys }),
+      }[how](),
     })
     const before = await startIdentifying(t, options())
     const opened = await clientOf(t, before, 'ada').open()
@@ -140,10 +137,10 @@ for (const how of [
   })
 }
 
-test('session files and sealed ids do not show the principal', async (t) => {
+test('records of sessions do not show the principal', async (t) => {
   const saved: object[] = []
   const store = { load: () => undefined, delete: () => {}, save: (record: object) => saved.push(record) }
-  const server = await startIdentifying(t, { store, sessionIds: sealedIds({ keys }) })
+  const server = await startIdentifying(t, { engine: records(store) })
   const ada = await clientOf(t, server, 'ada').open()
   await ada.text('count')
   assert.ok(saved.length >= 2)

@@ -4,10 +4,9 @@ import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
-import { createMemoryStore } from 'caduceus/server'
 import { suite, type TestContext } from '../support/suite.js'
 import { RawClient } from './_client.js'
-import { makeFolder } from './stores/_file-store.js'
+import { inTurns, makeFolder, memorySessions } from './engine/_file-store.js'
 import { count, echo, startTestServer } from './_servers.js'
 
 const test = suite('several programs with one store', { timeout: 30_000 })
@@ -74,8 +73,9 @@ test('behind round robin, a program that missed initialized asks the client, too
 })
 
 test('the store records that the client is ready', async (t) => {
-  const store = { ...createMemoryStore(), shared: true }
-  const client = new RawClient(t, (await startTestServer(t, [echo], { store })).url)
+  const store = memorySessions()
+  const engine = inTurns(store)
+  const client = new RawClient(t, (await startTestServer(t, [echo], { engine })).url)
   const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'c', version: '1' } }
   const opened = await client.post({ jsonrpc: '2.0', id: 1, method: 'initialize', params })
   client.sessionId = String(opened.headers['mcp-session-id'])
@@ -85,8 +85,8 @@ test('the store records that the client is ready', async (t) => {
 })
 
 test('a stream of the opening program gets changes when another got initialized', async (t) => {
-  const store = { ...createMemoryStore(), shared: true }
-  const start = () => startTestServer(t, [echo], { store })
+  const engine = inTurns(memorySessions())
+  const start = () => startTestServer(t, [echo], { engine })
   const [opener, other] = [await start(), await start()]
   const client = new RawClient(t, opener.url)
   const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'c', version: '1' } }

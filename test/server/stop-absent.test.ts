@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { createMemoryStore, defineTool, type SessionRecord } from 'caduceus/server'
+import { defineTool, records, type SessionRecord } from 'caduceus/server'
 import { heard } from '../support/heard.js'
 import { suite, type TestContext } from '../support/suite.js'
 import { RawClient } from './_client.js'
@@ -24,12 +24,13 @@ async function start(t: TestContext, drainTimeout: number, { comesBack = true } 
       return 'left'
     },
   })
-  const store = createMemoryStore()
-  const server = await startTestServer(t, [gate], { drainTimeout, store })
+  const saved: SessionRecord[] = []
+  const engine = records({ load: () => undefined, save: (record) => saved.push(record), delete: () => {} })
+  const server = await startTestServer(t, [gate], { drainTimeout, engine })
   const client = await new RawClient(t, server.url).open()
   const sent = client.post({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'gate' } })
   await entered.next()
-  const kept = () => (store.load(String(client.sessionId)) as SessionRecord).state
+  const kept = () => saved.at(-1)?.state
   return { server, sent, leave, kept }
 }
 

@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url'
 import { inspect } from 'node:util'
 import { McpError } from 'caduceus/protocol'
 import type { Logger, LogLevels } from 'caduceus/runtime'
-import { createMemoryStore, defineTool, sealedIds, ToolError } from 'caduceus/server'
+import { defineTool, inMemory, records, sealed, ToolError } from 'caduceus/server'
 import { memory } from 'caduceus/transports'
 import { runProgram } from '../runtime/_program.js'
 import { inRoot } from '../support/root.js'
@@ -88,12 +88,13 @@ test('unwanted categories are neither built nor written', async (t) => {
 })
 
 test('an HTTP server with memory sessions says once that they end with the program', async (t) => {
-  const sessionIds = sealedIds({ keys: ['a key of these tests, and of no other'] })
-  const store = createMemoryStore()
+  const keys = ['a key of these tests, and of no other']
+  const kept = records({ load: () => undefined, save: () => {}, delete: () => {} })
   for (const [options, times] of [
     [{}, 1],
-    [{ sessionIds }, 0],
-    [{ store }, 0],
+    [{ engine: inMemory() }, 1],
+    [{ engine: sealed({ keys }) }, 0],
+    [{ engine: kept }, 0],
     [{ revisions: ['2026-07-28'] }, 0],
     [{ transport: memory().serve }, 0],
   ] as const) {
@@ -110,7 +111,8 @@ test('an HTTP server with memory sessions says once that they end with the progr
       notices.map(({ level }) => level),
       Array.from({ length: times }, () => 'info'),
     )
-    for (const { facts } of notices) assert.match(String(Reflect.get(facts, 'problem')), /createFileStore/)
+    for (const { facts } of notices)
+      assert.match(String(Reflect.get(facts, 'problem')), /give it an engine \(files/)
   }
 })
 
@@ -150,7 +152,7 @@ for (const ids of ['random', 'sealed'] as const) {
       logLevels: everything,
       http: { authenticate: byName, trustProxy: true, retryInterval: 10 },
       ...(ids === 'sealed' && {
-        sessionIds: sealedIds({ keys: ['canary-key of these tests, and of no other'] }),
+        engine: sealed({ keys: ['canary-key of these tests, and of no other'] }),
       }),
     })
     const client = new RawClient(t, `${server.url}?token=canary-query`)

@@ -1,11 +1,4 @@
-import {
-  createFileStore,
-  defineResource,
-  defineServer,
-  defineTool,
-  type Server,
-  startServer,
-} from 'caduceus/server'
+import { defineResource, defineServer, defineTool, type Server, startServer } from 'caduceus/server'
 import { serveHttp } from 'caduceus/transports'
 import { readdirSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -13,7 +6,7 @@ import * as assert from 'uvu/assert'
 import { heard } from '../support/heard.js'
 import { suite, type TestContext } from '../support/suite.js'
 import { RawClient } from './_client.js'
-import { makeFolder, makeRecord } from './stores/_file-store.js'
+import { fileSessions, makeFolder, makeRecord } from './engine/_file-store.js'
 
 const test = suite('what a server keeps is let go of', { timeout: 20_000 })
 
@@ -43,7 +36,7 @@ test('a session is forgotten once its hooks have run', async (t) => {
 
 test('a save ends once excess records are deleted, and a newer save stays', async (t) => {
   const folder = makeFolder(t)
-  const store = createFileStore({ folder, maxSessions: 2 })
+  const store = fileSessions({ folder, maxSessions: 2 })
   for (let round = 1; round <= 30; round++) {
     await store.save(makeRecord(`session ${round}`, 1))
     assert.is(readdirSync(folder).length, Math.min(2, round))
@@ -70,7 +63,7 @@ test('a temporary file is removed after a minute without writes, not before', as
     writeFileSync(join(folder, name), 'half')
     utimesSync(join(folder, name), now / 1000 - age, now / 1000 - age)
   }
-  await createFileStore({ folder, now: () => now }).save(makeRecord('one', 1))
+  await fileSessions({ folder }, () => now).save(makeRecord('one', 1))
   assert.equal(
     readdirSync(folder).filter((name) => name.endsWith('.tmp')),
     [names.exact],

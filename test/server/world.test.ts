@@ -4,11 +4,11 @@ import * as assert from 'uvu/assert'
 import { startClient } from 'caduceus/client'
 import { startSupervisor } from 'caduceus/runtime'
 import {
-  createFileStore,
-  createMemoryStore,
   defineServer,
   defineTool,
-  sealedIds,
+  files,
+  records,
+  sealed,
   type Server,
   serverSpec,
   type SessionRecord,
@@ -17,12 +17,12 @@ import {
 import { http, memory, serveHttp } from 'caduceus/transports'
 import { processOf } from '../../runtime/process/ref.js'
 import { readProcessesOptions } from '../../server/processes/options.js'
-import { openStore } from '../../server/engine/session-store.js'
+import { SealedIds } from '../../server/engine/sealed-ids.js'
 import { suite } from '../support/suite.js'
 import { drawn, drawnWorld, worldAt } from '../support/world.js'
 import { RawClient } from './_client.js'
 import { count, startTestServer } from './_servers.js'
-import { makeFolder, makeRecord } from './stores/_file-store.js'
+import { makeFolder } from './engine/_file-store.js'
 
 const test = suite('the world of a server')
 const keys = ['a secret of the tests, and of nobody else']
@@ -38,7 +38,11 @@ test('session ids, list dates, cursors and question ids use the world', async (t
   const world = drawnWorld()
   const saved: SessionRecord[] = []
   const store = { load: () => undefined, save: (one: SessionRecord) => saved.push(one), delete: () => {} }
-  const server = await startTestServer(t, [count, visit], { clock: world, pageSize: 1, store })
+  const server = await startTestServer(t, [count, visit], {
+    clock: world,
+    pageSize: 1,
+    engine: records(store),
+  })
   assert.is(processOf(server.ref).tree.world, world)
   const client = await new RawClient(t, server.url).open()
   assert.match(String(client.sessionId), /^drawn-id-\d{12}$/)
@@ -91,45 +95,31 @@ test('a server in the tree of another has its world', async (t) => {
   assert.match(String(session?.id), /^drawn-id-/)
 })
 
-test('earlier sealed ids expire by the date of the server world', async (t) => {
+test('sealed ids expire by the date of the server world', async (t) => {
   const world = drawnWorld()
-  const sessionIds = sealedIds({ keys })
-  const server = await startTestServer(t, [count], { clock: world, sessionIds })
+  const server = await startTestServer(t, [count], { clock: world, engine: sealed({ keys }) })
   const client = await new RawClient(t, server.url).open()
   assert.is(await client.text('count'), '1')
-  const opened = sessionIds.open(String(client.sessionId), 'test', worldAt(0, drawn.date))
+  const ids = new SealedIds({ keys })
+  const opened = ids.open(String(client.sessionId), 'test', worldAt(0, drawn.date))
   assert.is(opened?.expiresAt, drawn.date + 24 * 60 * 60_000)
-  assert.is(sessionIds.open(String(client.sessionId), 'test'), undefined)
-  const own = sealedIds({ keys, now: () => 1_000 })
-  assert.is(own.now(world), 1_000)
+  assert.is(ids.open(String(client.sessionId), 'test'), undefined)
 })
 
-test('a store made before its server uses the time of the first that opens it', async (t) => {
-  const store = createMemoryStore({ idleTimeout: 10 })
-  const time = { now: 0 }
-  openStore(store, { ...worldAt(0), now: () => time.now })
-  openStore(store, worldAt(1e9))
-  store.save(makeRecord('a', 1))
-  assert.is((await store.load('a'))?.id, 'a')
-  time.now = 10
-  assert.is(await store.load('a'), undefined)
-
+test('files have the date of the server world', async (t) => {
   const folder = makeFolder(t)
-  const files = createFileStore({ folder })
-  const server = await startTestServer(t, [count], { clock: drawnWorld(), store: files })
-  const client = await new RawClient(t, server.url).open()
-  const id = String(client.sessionId)
-  assert.is((await files.load(id))?.id, id)
-  const names = await readdir(folder)
+  const server = await startTestServer(t, [count], { clock: drawnWorld(), engine: files({ folder }) })
+  await new RawClient(t, server.url).open()
+  const names = await readdir(join(folder, 'sessions'))
   assert.is(names.length, 1)
-  assert.is((await stat(join(folder, String(names[0])))).mtimeMs, drawn.date)
+  assert.is((await stat(join(folder, 'sessions', String(names[0])))).mtimeMs, drawn.date)
 })
 
 test('keys shared by server processes come from the world', async (t) => {
   const module = new URL('./processes/_server.js', import.meta.url)
   const world = drawnWorld()
-  const { server } = readProcessesOptions(module, { transport: serveHttp() }, world)
-  assert.equal(server.requestStateKeys, ['5a'.repeat(32)])
+  const { secrets } = readProcessesOptions(module, { transport: serveHttp() }, world)
+  assert.equal(secrets, ['5a'.repeat(32)])
   const transport = serveHttp()
   const running = await startServer(module, { transport, processes: 1, logger: false, clock: world })
   t.after(() => running.stop())

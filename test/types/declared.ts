@@ -2,7 +2,6 @@
 import {
   clientSpec,
   createApp,
-  createMemoryStore,
   defineMethod,
   definePrompt,
   defineResource,
@@ -11,6 +10,7 @@ import {
   defineTool,
   field,
   http,
+  inMemory,
   memory,
   memoryAuthStorage,
   mount,
@@ -55,11 +55,11 @@ export const own = app.defineTool({ run: (_, ctx) => String(ctx.user?.id) })
 export const definition = defineServer({ name: 'a', version: '1', tools: { tool, nameless } })
 
 export const mounted = mount()
-export const inMemory = memory()
+export const piped = memory()
 export const listeners = { a: serveHttp(), b: serveStdio(), c: serveSse(), d: serveWebSocket() }
 export const transports = { a: http('http://a'), b: stdio({ command: 'a' }), c: sse('http://a') }
 export const sockets = { a: websocket('ws://a'), b: shared('a', { path: '/tmp/a' }) }
-export const stores = { a: createMemoryStore(), b: memoryAuthStorage() }
+export const stores = { a: inMemory(), b: memoryAuthStorage() }
 export const results = { a: toolResult(), b: promptResult(), c: resourceResult() }
 export const specs = {
   a: serverSpec(definition, { transport: serveHttp() }),
@@ -67,6 +67,6 @@ export const specs = {
 }
 export const starts = {
   a: () => startServer(definition, { transport: mounted }),
-  b: () => startClient({ transport: inMemory.connect }),
+  b: () => startClient({ transport: piped.connect }),
   c: () => startSupervisor({ strategy: 'one_for_one', children: [] }),
 }

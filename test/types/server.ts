@@ -1,12 +1,12 @@
 import type { StandardSchema } from 'caduceus/protocol'
 import {
   type ArgumentsOf,
-  createFileStore,
   defineServer,
   defineTool,
+  files,
   type FromJsonSchema,
   json,
-  sealedIds,
+  sealed,
   serverSpec,
   startServer,
   text,
@@ -142,9 +142,9 @@ defineServer({
   },
 })
 serverSpec(definition, { transport: serveHttp(), start: () => process.env.SERVE === 'yes' })
-serverSpec(definition, { transport: serveHttp(), sessionIds: sealedIds({ keys: ['x'.repeat(32)] }) })
-serverSpec(definition, { transport: serveHttp(), store: createFileStore({ folder: '.' }) })
+serverSpec(definition, { transport: serveHttp(), engine: sealed({ keys: ['x'.repeat(32)] }) })
+serverSpec(definition, { transport: serveHttp(), engine: files({ folder: '.' }) })
 // @ts-expect-error keys are needed
-sealedIds({})
+sealed({})
 // @ts-expect-error a predicate answers at once
 serverSpec(definition, { transport: serveHttp(), start: async () => true })

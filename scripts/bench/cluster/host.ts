@@ -24,10 +24,9 @@ const definition = defineServer({
 const server = await startServer(definition, {
   // lanes rest while others are measured
   transport: serveHttp({ keepAliveTimeout: 600_000 }),
-  requestStateKeys: ['what both nodes of this bench seal with'],
   maxSessions: 100_000,
   logger: false,
-  ...(url && { cluster: redis({ url }) }),
+  ...(url && { engine: redis({ url, keys: ['what both nodes of this bench seal with'] }) }),
 })
 
 answer({

@@ -1,7 +1,8 @@
 import {
   defineTool,
+  records,
   Registry,
-  sealedIds,
+  sealed,
   serveHttp,
   type Server,
   type ServerOptions,
@@ -9,7 +10,7 @@ import {
 } from '../../../index.js'
 import type { ProcessRef } from '../../../runtime/process/ref.js'
 import type { Census } from '../history/history.js'
-import type { ServerPlan } from '../plan/plan.js'
+import type { Plan, ServerPlan } from '../plan/plan.js'
 import { guardOf } from '../auth/guard.js'
 import type { Done, FakeEngine } from '../store/engine.js'
 import { normal } from '../../../runtime/base/exit.js'
@@ -17,7 +18,7 @@ import { Program } from '../world/program.js'
 import type { TableCounts } from '../world/tables.js'
 import { recordOf } from '../../../server/nodes/record-text.js'
 import { Seal } from '../../../server/nodes/seal.js'
-import type { SessionStore } from '../../../server/engine/session-store.js'
+import { MemorySessions, type SessionStore } from '../../../server/engine/session-store.js'
 import { type Simulated, simulatedServer } from './definition.js'
 import type { Stage } from './stage.js'
 import { Uses } from './uses.js'
@@ -119,8 +120,7 @@ export class ServerHost {
         onBlocked: 'ignore',
         drainTimeout: 5_000,
         ...this.#options(),
-        ...(membership !== undefined && { cluster: membership.engine.at(name, program.world) }),
-        ...(membership === undefined && plan.store === 'durable' && { store: this.#store(program) }),
+        ...this.#engine(program, plan.store),
       })
     program.enter(begin).then(
       (server) => {
@@ -138,16 +138,28 @@ export class ServerHost {
   }
 
   #options(): Partial<ServerOptions> {
-    const { revisions, sealed, keyed, parking, limits } = this.plan
-    const { name } = this.#membership?.server ?? this.plan
+    const { revisions, parking, limits } = this.plan
+    return { revisions, parking, idleTimeout: usualIdle, ...limits }
+  }
+
+  /** Where what must survive lives; nothing where it is the memory of the program. */
+  #engine(program: Program, store: Plan['store']): Pick<ServerOptions, 'engine'> {
+    const { name, sealed: isSealed, keyed, limits } = this.plan
+    const membership = this.#membership
+    if (membership !== undefined) return { engine: membership.engine.at(name, program.world) }
     const keys = [`${name} `.padEnd(40, 'key ')]
+    if (isSealed) return { engine: sealed({ keys }) }
+    if (store === 'durable') return { engine: records({ ...this.#store(program), ...(keyed && { keys }) }) }
+    if (!keyed) return {}
+    const room = { maxSessions: 10_000, idleTimeout: limits.idleTimeout ?? usualIdle }
+    const memory = new MemorySessions(room, program.world.now)
     return {
-      revisions,
-      parking,
-      idleTimeout: usualIdle,
-      ...limits,
-      ...(sealed && { sessionIds: sealedIds({ keys }) }),
-      ...(keyed && { requestStateKeys: keys }),
+      engine: records({
+        load: (id) => memory.load(id),
+        save: (record) => memory.save(record),
+        delete: (id) => memory.delete(id),
+        keys,
+      }),
     }
   }
 
@@ -166,7 +178,6 @@ export class ServerHost {
     if (done.type === 'deleted') return recorder.add({ type: 'ended', program, session })
     const record = this.#seal.open({ kind: 'session', place: session }, done.text, recordOf)
     if (record === undefined) return broken(`${program} saves what no node can read as session ${session}`)
-    if (record.ended === true) return recorder.add({ type: 'ended', program, session })
     const elements = (record.state.list ?? []) as string[]
     if (this.#program?.phase !== 'dead') recorder.add({ type: 'saved', program, session, elements })
   }
@@ -179,11 +190,10 @@ export class ServerHost {
     return {
       ...store,
       async save(record) {
-        const { id, ended, state } = record
+        const { id, state } = record
         const elements = (state.list ?? []) as string[]
         const since = recorder.events.length
         await store.save(record)
-        if (ended === true) return over(id)
         // nobody was told of what an actor saved that has ended meanwhile: the next one may know nothing of it
         const isLate = recorder.events
           .slice(since)

@@ -14,7 +14,9 @@ export function drawPlan(seed: number, operations: number, clusters = false): Pl
   const isDurable = happens(shape, 0.6)
   const store = focus.store ?? (isDurable ? 'durable' : 'memory')
   const length = operations * shape.between(20, 200)
-  const { servers, clients } = drawCast(seed, focus)
+  const { servers: drawn, clients } = drawCast(seed, focus)
+  // what has sealed ids needs no store
+  const servers = drawn.map((server) => ({ ...server, sealed: server.sealed && store === 'memory' }))
   const acts = drawActs(seed, operations, length, clients, focus)
   const plan = withTokens({
     seed,

@@ -126,7 +126,11 @@ const badOptions: [object, string, RegExp][] = [
     'idleTimeout',
     /^idleTimeout: expected milliseconds above 0, got NaN$/,
   ],
-  [{ transport: serveHttp(), store: {} }, 'store', /^store: expected an object with load, save and delete/],
+  [
+    { transport: serveHttp(), engine: {} },
+    'engine',
+    /^engine: expected what inMemory\(\), files\(\), redis\(\)/,
+  ],
   [
     { transport: serveHttp(), exposeErrors: 'yes' },
     'exposeErrors',

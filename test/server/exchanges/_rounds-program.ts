@@ -1,4 +1,4 @@
-import { defineServer, startServer } from 'caduceus/server'
+import { defineServer, sealed, startServer } from 'caduceus/server'
 import { type Principal, serveHttp, serveStdio } from 'caduceus/transports'
 import { parts } from './_rounds-definition.js'
 
@@ -12,6 +12,6 @@ else {
       return text === undefined ? 'anonymous' : (JSON.parse(String(text)) as Principal)
     },
   })
-  const server = await startServer(definition, { transport, requestStateKeys: [key], logger: false })
+  const server = await startServer(definition, { transport, engine: sealed({ keys: [key] }), logger: false })
   process.stdout.write(`${server.url}\n`)
 }

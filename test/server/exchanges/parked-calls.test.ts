@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
 import { createFakeClock } from 'caduceus/runtime'
-import type { ToolContext } from 'caduceus/server'
+import { sealed, type ToolContext } from 'caduceus/server'
 import { heard } from '../../support/heard.js'
 import { suite } from '../../support/suite.js'
 import type { Wire } from '../_client.js'
@@ -185,7 +185,7 @@ test('a parked handler that crashes is run again', async (t) => {
 })
 
 test('a parked handler ends when another program continues its call', async (t) => {
-  const options = { requestStateKeys: ['a secret of the tests, and of nobody else'] }
+  const options = { engine: sealed({ keys: ['a secret of the tests, and of nobody else'] }) }
   const run = async (ctx: ToolContext) => {
     for (const key of ['a', 'b', 'c']) await ctx.elicit(key, ask('name'))
     return 'done'

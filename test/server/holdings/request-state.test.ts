@@ -28,7 +28,7 @@ const call = { jsonrpc: '2.0', id: 1, method: 'tools/call' } as const
 const digest = digestRequest({ ...call, params: { name: 'a', arguments: {} } }, undefined)
 
 function states(keys: readonly string[] = [first], now: () => number = () => 1_000, server = 'server') {
-  const sealing = new Sealing(keys, { purpose: 'test', field: 'requestStateKeys' })
+  const sealing = new Sealing(keys, { purpose: 'test', field: 'keys' })
   return new RequestStates({ sealing, server, world: { ...systemWorld, date: now } })
 }
 

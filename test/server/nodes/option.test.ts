@@ -2,10 +2,8 @@
 import * as assert from 'uvu/assert'
 import { formatTree } from 'caduceus/runtime'
 import {
-  createMemoryStore,
   defineServer,
   defineTool,
-  sealedIds,
   type Server,
   type ServerOptions,
   serverSpec,
@@ -17,36 +15,33 @@ import { initialize, RawClient } from '../_client.js'
 import { count } from '../_servers.js'
 import { eventually, startClients, startCluster, startFake, startNode } from './_servers.js'
 
-const test = suite('option cluster')
+const test = suite('an engine of several nodes')
 const definition = defineServer({ name: 'test', version: '1', tools: [count] })
 const ping = { jsonrpc: '2.0', id: 1, method: 'ping' }
 
-test('options that exclude a cluster are refused by field', () => {
+test('what cannot be an engine of several nodes is refused by field', () => {
   const { wayTo } = startFake()
-  const cluster = wayTo(0)
+  const engine = wayTo(0)
   const refused = (options: Partial<ServerOptions>): string[] => {
     try {
-      serverSpec(definition, { transport: serveHttp(), cluster, ...options })
+      serverSpec(definition, { transport: serveHttp(), engine, ...options })
       return []
     } catch (error) {
       const { code, data, message } = error as TransportError & { data: { field: string } }
       return [code, data.field, message]
     }
   }
-  assert.equal(refused({ cluster: {} as never }).slice(0, 2), ['BAD_OPTION', 'cluster'])
-  assert.match(refused({ cluster: 'redis://localhost' as never })[2] ?? '', /expected what redis\(\) returns/)
-  assert.match(refused({ store: createMemoryStore() })[2] ?? '', /^store: expected nothing with cluster/)
-  const sessionIds = sealedIds({ keys: ['0123456789abcdef0123456789abcdef'] })
-  assert.match(refused({ sessionIds })[2] ?? '', /^sessionIds: expected nothing with cluster/)
-  assert.match(refused({ transport: serveStdio() })[2] ?? '', /^cluster: expected nothing on standard input/)
+  assert.equal(refused({ engine: {} as never }).slice(0, 2), ['BAD_OPTION', 'engine'])
+  assert.match(refused({ engine: 'redis://localhost' as never })[2] ?? '', /expected what .*redis\(\)/)
+  assert.match(refused({ transport: serveStdio() })[2] ?? '', /^engine: .*on standard input/)
   assert.equal(refused({}), [])
 })
 
 test('a module with several processes cannot join a cluster', async () => {
   const { wayTo } = startFake()
-  const options = { transport: serveHttp(), cluster: wayTo(0) } as never
+  const options = { transport: serveHttp(), engine: wayTo(0) } as never
   const error = await startServer(new URL(import.meta.url), options).catch((reason: Error) => reason)
-  assert.match((error as Error).message, /^cluster: expected nothing where several processes serve a module/)
+  assert.match((error as Error).message, /^engine: expected one of a single program/)
 })
 
 test('a server whose engine cannot be reached does not start, and says why', async () => {
@@ -54,7 +49,7 @@ test('a server whose engine cannot be reached does not start, and says why', asy
   engine.stop()
   const started = startServer(definition, {
     transport: serveHttp(),
-    cluster: wayTo(0),
+    engine: wayTo(0),
     logger: false,
     signals: false,
   })

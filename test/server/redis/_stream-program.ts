@@ -33,8 +33,7 @@ const definition = defineServer({
 })
 const server = await startServer(definition, {
   transport: serveHttp({ resume: JSON.parse(resume) }),
-  cluster: redis({ url, keys: ['what all nodes of this cluster sign with'] }),
-  requestStateKeys: ['what all nodes of one address seal with'],
+  engine: redis({ url, keys: ['what all nodes of this cluster sign with'] }),
   logger: false,
 })
 process.stdout.write(`${server.url}\n`)

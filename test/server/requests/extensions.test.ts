@@ -4,7 +4,7 @@ import { field } from 'caduceus/protocol'
 import {
   defineMethod,
   defineServer,
-  sealedIds,
+  sealed,
   type ServerDefinitionOptions,
   type ServerError,
   startServer,
@@ -159,9 +159,9 @@ for (const revision of ['2024-11-05', '2025-11-25'])
   })
 
 test('a self-contained session id keeps client extensions of any number of settings', async (t) => {
-  const sessionIds = sealedIds({ keys: ['a secret of thirty-two characters'] })
+  const engine = sealed({ keys: ['a secret of thirty-two characters'] })
   const long = { [search]: { words: 'x'.repeat(600) } }
-  const url = await serve(t, { sessionIds })
+  const url = await serve(t, { engine })
   const client = startClient({ transport: http(url), extensions: long, logger: false })
   t.after(() => client.close())
   assert.equal((await client.request('search/find', { text: 'a' })).found, ['a'])

@@ -1,13 +1,12 @@
-import { createFileStore, sealedIds, startServer } from 'caduceus/server'
+import { files, sealed, startServer } from 'caduceus/server'
 import { serveHttp } from 'caduceus/transports'
 import moving from './_moving-definition.js'
 
-// serves on a folder, if there is one, with sealed ids if there is a key, and says where
+// serves on a folder, or with sealed ids if there is a key, and says where
 const [folder = '', key = ''] = process.argv.slice(2)
 const server = await startServer(moving, {
   transport: serveHttp(),
-  ...(folder !== '' && { store: createFileStore({ folder }) }),
-  ...(key !== '' && { sessionIds: sealedIds({ keys: [key] }) }),
+  engine: key === '' ? files({ folder }) : sealed({ keys: [key] }),
   drainTimeout: 1_000,
   logger: false,
 })

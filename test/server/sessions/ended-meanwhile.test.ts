@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import type { SessionRecord, SessionStore } from 'caduceus/server'
+import { records, type SessionRecord, type SessionStore } from 'caduceus/server'
 import { suite } from '../../support/suite.js'
 import { RawClient } from '../_client.js'
 import { count, startTestServer } from '../_servers.js'
@@ -7,7 +7,7 @@ import { count, startTestServer } from '../_servers.js'
 const test = suite('sessions: one that ends while it is looked for')
 
 test('an ended session is not restored by an earlier lookup', async (t) => {
-  const records = new Map<string, SessionRecord>()
+  const kept = new Map<string, SessionRecord>()
   const held: (() => void)[] = []
   let holds = false
   let told = (): void => {}
@@ -16,7 +16,7 @@ test('an ended session is not restored by an earlier lookup', async (t) => {
   })
   const store: SessionStore = {
     async load(id) {
-      const record = records.get(id)
+      const record = kept.get(id)
       if (!holds) return record
       holds = false
       await new Promise<void>((resolve) => {
@@ -25,10 +25,10 @@ test('an ended session is not restored by an earlier lookup', async (t) => {
       })
       return record
     },
-    save: (record) => void records.set(record.id, record),
-    delete: (id) => void records.delete(id),
+    save: (record) => void kept.set(record.id, record),
+    delete: (id) => void kept.delete(id),
   }
-  const server = await startTestServer(t, [count], { store })
+  const server = await startTestServer(t, [count], { engine: records(store) })
   const client = await new RawClient(t, server.url).open()
   assert.is(await client.text('count'), '1')
   const [session] = await server.sessions()
@@ -39,14 +39,14 @@ test('an ended session is not restored by an earlier lookup', async (t) => {
   const late = client.post({ jsonrpc: '2.0', id: 7, method: 'tools/call', params: { name: 'count' } })
   await holding
   assert.is((await client.send('DELETE', undefined, client.headers())).status, 204)
-  assert.is(records.size, 0)
+  assert.is(kept.size, 0)
   for (const go of held) go()
   assert.is((await late).status, 404)
-  assert.is(records.size, 0, 'nothing of it is saved again')
+  assert.is(kept.size, 0, 'nothing of it is saved again')
 })
 
 test('an ended session is not restored by a later save', async (t) => {
-  const records = new Map<string, SessionRecord>()
+  const kept = new Map<string, SessionRecord>()
   let go = (): void => {}
   const held = new Promise<void>((resolve) => {
     go = resolve
@@ -58,20 +58,20 @@ test('an ended session is not restored by a later save', async (t) => {
   let holds = false
   let deleted = 0
   const store: SessionStore = {
-    load: (id) => records.get(id),
+    load: (id) => kept.get(id),
     async save(record) {
       if (holds) {
         told()
         await held
       }
-      records.set(record.id, record)
+      kept.set(record.id, record)
     },
     async delete(id) {
       deleted += 1
-      records.delete(id)
+      kept.delete(id)
     },
   }
-  const server = await startTestServer(t, [count], { store })
+  const server = await startTestServer(t, [count], { engine: records(store) })
   const client = await new RawClient(t, server.url).open()
   assert.is(await client.text('count'), '1')
   holds = true
@@ -84,7 +84,7 @@ test('an ended session is not restored by a later save', async (t) => {
   go()
   assert.is((await over).status, 204)
   await late
-  assert.equal([...records.keys()], [])
+  assert.equal([...kept.keys()], [])
 })
 
 test.run()

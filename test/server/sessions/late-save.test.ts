@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import type { SessionInfo, SessionRecord, SessionStore } from 'caduceus/server'
+import { records, type SessionInfo, type SessionRecord, type SessionStore } from 'caduceus/server'
 import { suite } from '../../support/suite.js'
 import { RawClient } from '../_client.js'
 import { count, startTestServer } from '../_servers.js'
@@ -7,7 +7,7 @@ import { count, startTestServer } from '../_servers.js'
 const test = suite('sessions: a save that comes late')
 
 test('a late save of an ended actor does not undo the next one', async (t) => {
-  const records = new Map<string, SessionRecord>()
+  const kept = new Map<string, SessionRecord>()
   const held: (() => void)[] = []
   let holds = false
   let told = (): void => {}
@@ -15,11 +15,11 @@ test('a late save of an ended actor does not undo the next one', async (t) => {
     told = resolve
   })
   const keep = (record: SessionRecord): void => {
-    const known = records.get(record.id)
-    if (known === undefined || known.version <= record.version) records.set(record.id, record)
+    const known = kept.get(record.id)
+    if (known === undefined || known.version <= record.version) kept.set(record.id, record)
   }
   const store: SessionStore = {
-    load: (id) => records.get(id),
+    load: (id) => kept.get(id),
     async save(record) {
       if (holds) {
         holds = false
@@ -29,9 +29,9 @@ test('a late save of an ended actor does not undo the next one', async (t) => {
       }
       keep(record)
     },
-    delete: (id) => void records.delete(id),
+    delete: (id) => void kept.delete(id),
   }
-  const server = await startTestServer(t, [count], { store })
+  const server = await startTestServer(t, [count], { engine: records(store) })
   const client = await new RawClient(t, server.url).open()
   assert.is(await client.text('count'), '1')
   holds = true

@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
-import { createMemoryStore, redis, type Server, type ServerOptions, startServer } from 'caduceus/server'
+import { redis, type Server, type ServerOptions, startServer } from 'caduceus/server'
 import { until } from 'caduceus/testing'
 import { serveHttp } from 'caduceus/transports'
 import { noRedis, startRedis } from '../../support/redis.js'
@@ -12,7 +12,7 @@ import { suite, type TestContext } from '../../support/suite.js'
 import { RawClient, type Stream, type Wire } from '../_client.js'
 import { eventually, startCluster, startFake, type WayTo } from '../nodes/_servers.js'
 import { posted } from '../_stateless.js'
-import { makeFolder } from '../stores/_file-store.js'
+import { inTurns, makeFolder, memorySessions } from '../engine/_file-store.js'
 import moving from './_moving-definition.js'
 
 const test = suite('what a client is owed while its session moves', { timeout: 40_000 })
@@ -61,12 +61,12 @@ function within(name: string, end: (server: Server) => Promise<void>): Way {
 }
 
 /** From one program to the next. */
-function next(name: string, signal: NodeJS.Signals, how: { files: boolean; sealed: boolean }): Way {
+function next(name: string, signal: NodeJS.Signals, how: 'files' | 'sealed'): Way {
   return {
-    name: `${name}${how.sealed ? ', sealed ids' : ''}${how.files ? ', a file store' : ''}`,
-    forgets: !how.files,
+    name: `${name}, ${how}`,
+    forgets: how === 'sealed',
     async start(t) {
-      const args = [how.files ? makeFolder(t) : '', how.sealed ? key : '']
+      const args = how === 'files' ? [makeFolder(t)] : ['', key]
       const first = await startProgram(t, args)
       return {
         url: first.url,
@@ -151,11 +151,10 @@ const ways: Way[] = [
     registry.whereis('moving/base')?.kill()
     await back
   }),
-  next('its program is stopped', 'SIGTERM', { files: true, sealed: false }),
-  next('its program is killed', 'SIGKILL', { files: true, sealed: false }),
-  next('its program is killed', 'SIGKILL', { files: true, sealed: true }),
-  next('its program is stopped', 'SIGTERM', { files: false, sealed: true }),
-  next('its program is killed', 'SIGKILL', { files: false, sealed: true }),
+  next('its program is stopped', 'SIGTERM', 'files'),
+  next('its program is killed', 'SIGKILL', 'files'),
+  next('its program is stopped', 'SIGTERM', 'sealed'),
+  next('its program is killed', 'SIGKILL', 'sealed'),
   between('its process is killed', async (_server, pid) => void process.kill(pid, 'SIGKILL')),
   between('its process is frozen', async (server, pid) => {
     const frozen = await server.processes()
@@ -249,8 +248,8 @@ for (const { name, start, forgets = false, stays = false } of ways)
   })
 
 test('subscriptions and changes: several programs take turns with one store', async (t) => {
-  const store = { ...createMemoryStore(), shared: true }
-  const [first, second] = [await startHere(t, { store }), await startHere(t, { store })]
+  const engine = inTurns(memorySessions())
+  const [first, second] = [await startHere(t, { engine }), await startHere(t, { engine })]
   const client = await new RawClient(t, first.url).open()
   const elsewhere = new RawClient(t, second.url)
   elsewhere.sessionId = client.sessionId

@@ -1,14 +1,7 @@
 import * as assert from 'uvu/assert'
 import { allRevisions, dialect20241105, dialect20251125 } from 'caduceus/protocol'
 import { systemWorld } from 'caduceus/runtime'
-import {
-  createMemoryStore,
-  definePrompt,
-  defineServer,
-  defineTool,
-  type ServerError,
-  type SessionRecord,
-} from 'caduceus/server'
+import { definePrompt, defineServer, defineTool, type SessionRecord } from 'caduceus/server'
 import { mergedAssigns, SessionFrame } from '../../../server/context/session-frame.js'
 import { Catalog } from '../../../server/catalog/catalog.js'
 import { type Holdings, RestoreLimit } from '../../../server/holdings/holdings-actor.js'
@@ -19,7 +12,7 @@ import { SessionWishes } from '../../../server/requests/session-wishes.js'
 import { place } from '../../runtime/tasks/_tasks.js'
 import { heapInUse } from '../../support/collected.js'
 import { suite } from '../../support/suite.js'
-import { makeRecord } from '../stores/_file-store.js'
+import { makeRecord, memorySessions } from '../engine/_file-store.js'
 
 const nobody = { transport: 'http', headers: {}, remoteAddress: undefined }
 
@@ -48,7 +41,7 @@ test('a session has up to 1,000 unique subscriptions, released at its end', () =
 })
 
 test('a memory store keeps the newest record of each session, up to its bound', () => {
-  const store = createMemoryStore({ maxSessions: 2, now: () => 0 })
+  const store = memorySessions({ maxSessions: 2 }, () => 0)
   store.save(record('a', 1))
   store.save(record('b', 1))
   store.save(record('a', 3))
@@ -65,7 +58,7 @@ test('a memory store keeps the newest record of each session, up to its bound', 
 
 test('a memory store accepts the same version again as a new save', () => {
   let now = 0
-  const store = createMemoryStore({ idleTimeout: 100, now: () => now })
+  const store = memorySessions({ idleTimeout: 100 }, () => now)
   store.save(record('a', 1))
   now = 60
   store.save({ ...record('a', 1), state: { n: 2 } })
@@ -75,7 +68,7 @@ test('a memory store accepts the same version again as a new save', () => {
 
 test('a memory store forgets what was not saved for its idle time', () => {
   let now = 0
-  const store = createMemoryStore({ idleTimeout: 100, now: () => now })
+  const store = memorySessions({ idleTimeout: 100 }, () => now)
   store.save(record('a', 1))
   now = 99
   assert.ok(store.load('a'))
@@ -83,30 +76,6 @@ test('a memory store forgets what was not saved for its idle time', () => {
   now = 100
   assert.is(store.load('a'), undefined)
   assert.ok(store.load('b'))
-})
-
-test('options of a memory store that are none are refused by name, when it is made', () => {
-  const refused: readonly [string, unknown][] = [
-    ['options', null],
-    ['options', 5],
-    ['maxSessions', { maxSessions: Number.NaN }],
-    ['maxSessions', { maxSessions: 0 }],
-    ['maxSessions', { maxSessions: '10' }],
-    ['maxSessions', { maxSessions: 2.5 }],
-    ['idleTimeout', { idleTimeout: Number.NaN }],
-    ['idleTimeout', { idleTimeout: -1 }],
-    ['now', { now: 5 }],
-    ['idletimeout', { idletimeout: 5 }],
-  ]
-  for (const [field, options] of refused)
-    assert.throws(
-      () => createMemoryStore(options as object),
-      (error: ServerError) =>
-        error.code === 'BAD_OPTION' && error.message.startsWith(`memory store: ${field}: expected`),
-      field,
-    )
-  createMemoryStore({ idleTimeout: 0.5 })
-  createMemoryStore({ maxSessions: Number.POSITIVE_INFINITY, idleTimeout: Number.POSITIVE_INFINITY })
 })
 
 test('a state value is swapped only against its latest version', () => {
@@ -243,10 +212,10 @@ test('sessions that crashed once long ago cost no memory, however many', async (
 
 test('a session that could not be deleted is there as before, and can be ended again', async (t) => {
   const { tasks } = await place(t)
-  const kept = createMemoryStore()
+  const kept = memorySessions()
   const broken = { now: true }
   const store = {
-    ...kept,
+    save: () => {},
     load: (id: string) => kept.load(id),
     delete(id: string) {
       if (broken.now) throw new Error('EIO')
@@ -254,7 +223,7 @@ test('a session that could not be deleted is there as before, and can be ended a
     },
   }
   await kept.save(makeRecord('one', 1))
-  const settings = { definition: { info: { name: 'test' } }, store }
+  const settings = { definition: { info: { name: 'test' } } }
   const records = new SessionRecords({ settings, store } as unknown as Holdings, tasks, systemWorld)
   const error = await records.end('one').catch((reason: Error) => reason)
   assert.is((error as Error).message, 'EIO')

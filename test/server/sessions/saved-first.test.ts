@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { defineTool, type SessionRecord, type SessionStore } from 'caduceus/server'
+import { defineTool, records, type SessionRecord, type SessionStore } from 'caduceus/server'
 import { suite } from '../../support/suite.js'
 import { RawClient } from '../_client.js'
 import { startTestServer } from '../_servers.js'
@@ -46,7 +46,7 @@ function makeStore() {
 
 test('a change is visible only after it was saved', async (t) => {
   const { store, state, words } = makeStore()
-  const server = await startTestServer(t, [append, read], { store })
+  const server = await startTestServer(t, [append, read], { engine: records(store) })
   const client = await new RawClient(t, server.url).open()
   assert.is(await client.text('append', { word: 'a' }), 'a')
   state.isBroken = true
@@ -60,7 +60,7 @@ test('a change is visible only after it was saved', async (t) => {
 
 test('a read waits for the save of a pending change', async (t) => {
   const { store, state, saves, words, nextSave } = makeStore()
-  const server = await startTestServer(t, [append, read], { store })
+  const server = await startTestServer(t, [append, read], { engine: records(store) })
   const client = await new RawClient(t, server.url).open()
   state.isOpen = false
   const saving = nextSave()
@@ -89,7 +89,7 @@ test('a read of saved values does not wait', async (t) => {
       return store.save(record)
     },
   }
-  const server = await startTestServer(t, [append, read], { store: counted })
+  const server = await startTestServer(t, [append, read], { engine: records(counted) })
   const client = await new RawClient(t, server.url).open()
   await client.text('append', { word: 'a' })
   const before = saves

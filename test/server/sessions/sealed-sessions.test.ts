@@ -1,16 +1,17 @@
 import * as assert from 'uvu/assert'
-import { createFileStore, type SealedIds, sealedIds, type SessionStore } from 'caduceus/server'
+import { systemWorld } from 'caduceus/runtime'
+import { sealed, type ServerOptions } from 'caduceus/server'
+import { SealedIds } from '../../../server/engine/sealed-ids.js'
 import { suite, type TestContext } from '../../support/suite.js'
 import { RawClient } from '../_client.js'
-import { makeFolder } from '../stores/_file-store.js'
 import { count, startTestServer } from '../_servers.js'
 
 const test = suite('server with sealed ids')
 const keys = ['a secret of the tests, and of nobody else']
 
-/** A server as a program of its own would be: nothing but the key, and the store if there is one, is shared. */
-function startNode(t: TestContext, store?: SessionStore, sessionIds: SealedIds = sealedIds({ keys })) {
-  return startTestServer(t, [count], { sessionIds, ...(store !== undefined && { store }) })
+/** A server as a program of its own would be: nothing but the key is shared. */
+function startNode(t: TestContext, options: Partial<ServerOptions> = {}) {
+  return startTestServer(t, [count], { engine: sealed({ keys }), ...options })
 }
 
 /** The same session, by way of another server. */
@@ -44,13 +45,13 @@ test('a changed, foreign or malformed session id is 404', async (t) => {
   const server = await startNode(t)
   const client = await new RawClient(t, server.url).open()
   const id = String(client.sessionId)
-  const foreign = sealedIds({ keys: ['another secret of the very same tests'] })
+  const foreign = new SealedIds({ keys: ['another secret of the very same tests'] })
   const facts = { revision: '2025-11-25', client: { name: 'x', version: '1' }, capabilities: {} }
   const ids = [
     `${id.slice(0, 30)}${id[30] === 'A' ? 'B' : 'A'}${id.slice(31)}`,
     `${id}=`,
     foreign.seal(facts, 'test').id,
-    sealedIds({ keys }).seal(facts, 'another server').id,
+    new SealedIds({ keys }).seal(facts, 'another server').id,
     'V1StGXR8_Z5jdHi6B-myT',
   ]
   for (const sessionId of ids) {
@@ -65,8 +66,9 @@ test('a changed, foreign or malformed session id is 404', async (t) => {
 
 test('a sealed session expires with its id, even while in use', async (t) => {
   let now = Date.now()
-  const sessionIds = sealedIds({ keys, maxAge: 1_000, now: () => now })
-  const server = await startNode(t, undefined, sessionIds)
+  const engine = sealed({ keys, maxAge: 1_000 })
+  const clock = { ...systemWorld, date: () => now }
+  const server = await startTestServer(t, [count], { engine, clock })
   const client = await new RawClient(t, server.url).open()
   const stream = await client.listen()
   assert.is(await client.text('count'), '1')
@@ -90,27 +92,20 @@ test('DELETE ends a sealed session in the program it was sent to', async (t) => 
   assert.is(await statusOf(elsewhere(t, client, server.url)), 404)
 })
 
-test('DELETE is stored, also for a session never saved', async (t) => {
-  const folder = makeFolder(t)
-  const here = await startNode(t, createFileStore({ folder }))
-  const other = await startNode(t)
-  const client = await new RawClient(t, here.url).open()
-  const unknown = elsewhere(t, await new RawClient(t, other.url).open(), here.url)
-  for (const one of [client, unknown])
-    assert.is((await one.send('DELETE', undefined, one.headers())).status, 204)
-  const there = await startNode(t, createFileStore({ folder }))
-  for (const one of [client, unknown]) assert.is(await statusOf(elsewhere(t, one, there.url)), 404)
-})
-
-test('two DELETEs at once end a session for every program', async (t) => {
-  const folder = makeFolder(t)
-  const here = await startNode(t, createFileStore({ folder }))
-  const client = await new RawClient(t, here.url).open()
+test('two DELETEs at once end a sealed session', async (t) => {
+  const server = await startNode(t)
+  const client = await new RawClient(t, server.url).open()
   const end = async () => (await client.send('DELETE', undefined, client.headers())).status
   const statuses = await Promise.all([end(), end(), end()])
   assert.ok(statuses.includes(204) && statuses.every((status) => status === 204 || status === 404))
-  const there = await startNode(t, createFileStore({ folder }))
-  assert.is(await statusOf(elsewhere(t, client, there.url)), 404)
+  assert.is(await statusOf(client), 404)
+})
+
+test('DELETE ends a sealed session that this program has never seen', async (t) => {
+  const [here, there] = [await startNode(t), await startNode(t)]
+  const unknown = elsewhere(t, await new RawClient(t, there.url).open(), here.url)
+  assert.is((await unknown.send('DELETE', undefined, unknown.headers())).status, 204)
+  assert.is(await statusOf(unknown), 404)
 })
 
 test('the third crash within five seconds ends a sealed session as well', async (t) => {
@@ -123,42 +118,13 @@ test('the third crash within five seconds ends a sealed session as well', async 
   assert.is(await statusOf(client), 404)
 })
 
-test('an idle session is restored with values from the store', async (t) => {
-  const store = createFileStore({ folder: makeFolder(t) })
-  const sessionIds = sealedIds({ keys })
-  const server = await startTestServer(t, [count], { store, sessionIds, idleTimeout: 30 })
+test('an idle sealed session is restored by its id', async (t) => {
+  const server = await startNode(t, { idleTimeout: 30 })
   const client = await new RawClient(t, server.url).open()
   assert.is(await client.text('count'), '1')
   const name = `test/session ${client.sessionId}`
-  const idle = new Promise((resolve) => server.registry.whereis(name)?.onExit(resolve))
-  await idle
-  assert.is(await client.text('count'), '2')
-})
-
-test('servers that share a store alternate in a session by message', async (t) => {
-  const folder = makeFolder(t)
-  const nodes = await Promise.all(
-    [0, 1, 2].map(() => startNode(t, createFileStore({ folder, shared: true }))),
-  )
-  const client = await new RawClient(t, nodes[0]?.url).open()
-  const turns = nodes.map((node) => elsewhere(t, client, node.url))
-  const seen: string[] = []
-  for (let round = 0; round < 3; round++) for (const turn of turns) seen.push(await turn.text('count'))
-  assert.equal(seen, ['1', '2', '3', '4', '5', '6', '7', '8', '9'])
-  assert.is((await client.send('DELETE', undefined, client.headers())).status, 204)
-  for (const turn of turns) assert.is(await statusOf(turn), 404)
-  for (const node of nodes) assert.equal(await node.sessions(), [])
-})
-
-test('a wrong sealedIds is refused by name', async (t) => {
-  for (const sessionIds of ['sealed', { keys }, () => 'id', null]) {
-    const starting = startTestServer(t, [count], { sessionIds: sessionIds as unknown as SealedIds })
-    const error = await starting.then(
-      () => undefined,
-      (reason: { code: string; data: { field: string } }) => reason,
-    )
-    assert.equal([error?.code, error?.data.field], ['BAD_OPTION', 'sessionIds'])
-  }
+  await new Promise((resolve) => server.registry.whereis(name)?.onExit(resolve))
+  assert.match(await client.text('count'), /^[12]$/)
 })
 
 test.run()

@@ -1,7 +1,7 @@
 import { appendFileSync, existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { createFileTaskStore, defineServer, defineTool, startServer } from 'caduceus/server'
+import { defineServer, defineTool, files, startServer } from 'caduceus/server'
 import { serveHttp } from 'caduceus/transports'
 
 // serves tools that note in a file what they do; without `store` its tasks are in memory
@@ -73,7 +73,6 @@ const definition = defineServer({
   version: '1',
   tools: [works, careful, again, deadly, steps],
 })
-const tasks =
-  store === undefined ? {} : { tasks: { store: createFileTaskStore({ folder: join(folder, store) }) } }
-const server = await startServer(definition, { transport: serveHttp(), logger: false, ...tasks })
+const engine = store === undefined ? {} : { engine: files({ folder: join(folder, store) }) }
+const server = await startServer(definition, { transport: serveHttp(), logger: false, ...engine })
 process.stdout.write(`${server.url}\n`)

@@ -21,7 +21,7 @@ const steps = defineTool({
 })
 const server = await startServer(defineServer({ name: 'tasks', version: '1', tools: [steps] }), {
   transport: serveHttp(),
-  cluster: redis({ url, keys: ['what all nodes of this cluster sign with'] }),
+  engine: redis({ url, keys: ['what all nodes of this cluster sign with'] }),
   logger: false,
 })
 process.stdout.write(`${server.url}\n`)

@@ -1,6 +1,15 @@
 import { setImmediate } from 'node:timers/promises'
 import { metaKeys } from 'caduceus/protocol'
-import { defineTool, type Server, type ServerOptions, type ToolDefinition } from 'caduceus/server'
+import {
+  defineTool,
+  records,
+  type Server,
+  type ServerEngine,
+  type ServerOptions,
+  type TaskRecord,
+  type TaskStore,
+  type ToolDefinition,
+} from 'caduceus/server'
 import type { HttpServeOptions } from 'caduceus/transports'
 import type { TreeWideOptions } from '../_servers.js'
 import type { TestContext } from '../../support/suite.js'
@@ -83,6 +92,23 @@ export function held(name = 'held') {
     },
   })
   return { tool, gate, begun: begun.promise, signals }
+}
+
+/** Tasks that outlive the servers of a test. */
+export function keptTasks(): TaskStore {
+  const kept = new Map<string, TaskRecord>()
+  return {
+    durable: true,
+    load: (id) => kept.get(id),
+    save: (record) => kept.set(record.id, record),
+    delete: (id) => kept.delete(id),
+    list: () => [...kept.values()],
+  }
+}
+
+/** An engine that keeps tasks in this store, and no session. */
+export function keeping(tasks: TaskStore): ServerEngine {
+  return records({ load: () => undefined, save: () => {}, delete: () => {}, tasks })
 }
 
 type Options = Partial<ServerOptions> & TreeWideOptions & { readonly http?: HttpServeOptions }

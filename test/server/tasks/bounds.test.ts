@@ -1,11 +1,11 @@
 // second tier: time
 import * as assert from 'uvu/assert'
-import { createMemoryTaskStore, defineTool, type TaskStore } from 'caduceus/server'
+import { defineTool, type TaskStore } from 'caduceus/server'
 import { fakeClock } from 'caduceus/testing'
 import { RawClient } from '../_client.js'
 import { as, byName } from '../_principals.js'
 import { suite } from '../../support/suite.js'
-import { at, greet, held, ModernClient, startTasks } from './_tasks.js'
+import { at, greet, held, keeping, keptTasks, ModernClient, startTasks } from './_tasks.js'
 
 const test = suite('bounds of tasks')
 
@@ -42,17 +42,18 @@ test('an oversized result fails the task, and an oversized step rejects', async 
 
 test('a failing store refuses tasks and reports no unsaved end', async (t) => {
   const clock = fakeClock()
-  const memory = createMemoryTaskStore()
+  const memory = keptTasks()
   let isBroken = false
   const store: TaskStore = {
     ...memory,
+    durable: false,
     save: (record) => {
       if (isBroken) throw new Error('the disk is full')
       return memory.save(record)
     },
   }
   const { tool, gate } = held()
-  const { modern } = await startTasks(t, [tool], { clock, tasks: { store } })
+  const { modern } = await startTasks(t, [tool], { clock, engine: keeping(store) })
   const id = await modern.start('held')
   isBroken = true
   assert.ok((await modern.call('held')).error)

@@ -1,9 +1,11 @@
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
-import { createFileTaskStore, defineTool, type TaskRecord } from 'caduceus/server'
+import { systemWorld } from 'caduceus/runtime'
+import { defineTool, files, type TaskRecord } from 'caduceus/server'
+import { FileTasks } from '../../../server/engine/file-tasks.js'
 import { suite } from '../../support/suite.js'
-import { makeFolder } from '../stores/_file-store.js'
+import { makeFolder } from '../engine/_file-store.js'
 
 const test = suite('options of tasks, and their store')
 
@@ -33,11 +35,11 @@ test('a session tool cannot be a task, and other words are refused', () => {
 
 test('a file store keeps records, finds them again, and leaves what is damaged', async (t) => {
   const folder = makeFolder(t)
-  const store = createFileTaskStore({ folder, durable: true })
+  const store = new FileTasks(folder, true, systemWorld)
   await store.save(record)
   await store.save({ ...record, id: 'two' })
   await Promise.all([2, 3, 4].map((version) => store.save({ ...record, version })))
-  const next = createFileTaskStore({ folder })
+  const next = new FileTasks(folder, false, systemWorld)
   assert.is(next.durable, true)
   assert.equal(await next.load('one'), { ...record, version: 4 })
   assert.is(await next.load('three'), undefined)
@@ -60,14 +62,11 @@ test('a file store keeps records, finds them again, and leaves what is damaged',
   assert.match(warned.join(), /unreadable \(EISDIR/)
 })
 
-test('an impossible task folder is refused', (t) => {
+test('an impossible folder is refused', (t) => {
   const folder = makeFolder(t)
   writeFileSync(join(folder, 'file'), '')
-  assert.throws(
-    () => createFileTaskStore({ folder: join(folder, 'file', 'x') }),
-    /folder: expected one that can be made/,
-  )
-  assert.throws(() => createFileTaskStore({ folder: '' }), /folder/)
+  assert.throws(() => files({ folder: join(folder, 'file', 'x') }), /folder: expected one that can be made/)
+  assert.throws(() => files({ folder: '' }), /folder/)
 })
 
 test.run()

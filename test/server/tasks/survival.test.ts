@@ -1,10 +1,10 @@
 import * as assert from 'uvu/assert'
-import { createMemoryTaskStore, defineTool } from 'caduceus/server'
+import { defineTool } from 'caduceus/server'
 import { crash, fakeClock, until } from 'caduceus/testing'
 import { RawClient } from '../_client.js'
 import { as, byName } from '../_principals.js'
 import { suite } from '../../support/suite.js'
-import { asks, at, greet, held, ModernClient, startTasks } from './_tasks.js'
+import { asks, at, greet, held, keeping, keptTasks, ModernClient, startTasks } from './_tasks.js'
 
 const test = suite('tasks that outlive what is around them')
 
@@ -203,9 +203,8 @@ test('a tool beyond its time fails its task; the time pauses during questions', 
 
 test('an orderly stop waits for no durable task, and the next server finishes it', async (t) => {
   const { tool, begun, open } = stepping()
-  const store = createMemoryTaskStore()
-  const durable = { ...store, durable: true }
-  const { server, session } = await startTasks(t, [tool], { tasks: { store: durable }, drainTimeout: 60_000 })
+  const engine = keeping(keptTasks())
+  const { server, session } = await startTasks(t, [tool], { engine, drainTimeout: 60_000 })
   const client = await session()
   const { result } = await client.ask('tools/call', { name: 'stepping', task: {} })
   const taskId = at<string>(result, 'task', 'taskId')
@@ -215,7 +214,7 @@ test('an orderly stop waits for no durable task, and the next server finishes it
   await server.stop()
   const answer = await waiting
   assert.is(answer.error?.data?.retryable, true)
-  const { modern } = await startTasks(t, [tool], { tasks: { store: durable } })
+  const { modern } = await startTasks(t, [tool], { engine })
   await begun(2)
   open()
   const done = await modern.until(taskId, 'completed')
@@ -253,8 +252,8 @@ function twoSteps() {
 
 test('a step running at the stop ends first and is not repeated; no other starts', async (t) => {
   const { tool, log, begun, open } = twoSteps()
-  const durable = { ...createMemoryTaskStore(), durable: true }
-  const { server, modern } = await startTasks(t, [tool], { tasks: { store: durable }, drainTimeout: 60_000 })
+  const engine = keeping(keptTasks())
+  const { server, modern } = await startTasks(t, [tool], { engine, drainTimeout: 60_000 })
   const id = await modern.start('steps')
   await begun
   const stopped = server.stop()
@@ -263,21 +262,21 @@ test('a step running at the stop ends first and is not repeated; no other starts
   open()
   await stopped
   assert.equal(log, ['first begins', 'within', 'first ends'])
-  const next = await startTasks(t, [tool], { tasks: { store: durable } })
+  const next = await startTasks(t, [tool], { engine })
   await next.modern.until(id, 'completed')
   assert.equal(log, ['first begins', 'within', 'first ends', 'second'])
 })
 
 test('a step longer than the stop is cut and runs again', async (t) => {
   const { tool, log, begun, open } = twoSteps()
-  const durable = { ...createMemoryTaskStore(), durable: true }
-  const { server, modern } = await startTasks(t, [tool], { tasks: { store: durable }, drainTimeout: 300 })
+  const engine = keeping(keptTasks())
+  const { server, modern } = await startTasks(t, [tool], { engine, drainTimeout: 300 })
   const id = await modern.start('steps')
   await begun
   const since = performance.now()
   await server.stop()
   assert.ok(performance.now() - since < 5_000)
-  const next = await startTasks(t, [tool], { tasks: { store: durable } })
+  const next = await startTasks(t, [tool], { engine })
   open()
   await next.modern.until(id, 'completed')
   assert.equal(log.filter((line) => line === 'first begins').length, 2)

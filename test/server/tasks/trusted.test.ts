@@ -1,12 +1,12 @@
 import { once } from 'node:events'
 import { PassThrough } from 'node:stream'
 import * as assert from 'uvu/assert'
-import { createFileTaskStore, defineServer, defineTool, startServer } from 'caduceus/server'
+import { defineServer, defineTool, files, startServer } from 'caduceus/server'
 import { serveStdio } from 'caduceus/transports'
 import { heard } from '../../support/heard.js'
 import { suite, type TestContext } from '../../support/suite.js'
 import { initialize, type Wire } from '../_client.js'
-import { makeFolder } from '../stores/_file-store.js'
+import { makeFolder } from '../engine/_file-store.js'
 import { at } from './_tasks.js'
 
 const test = suite('tasks of a trusted caller', { timeout: 20_000 })
@@ -46,9 +46,9 @@ async function start(t: TestContext, definition: ReturnType<typeof defineServer>
   output.on('data', (chunk: Buffer) => {
     for (const line of chunk.toString().split('\n')) if (line !== '') messages.add(JSON.parse(line))
   })
-  const tasks = { store: createFileTaskStore({ folder }) }
+  const engine = files({ folder })
   const transport = serveStdio({ input, output })
-  const server = await startServer(definition, { transport, tasks, drainTimeout: 500, logger: false })
+  const server = await startServer(definition, { transport, engine, drainTimeout: 500, logger: false })
   t.after(() => server.stop())
   const send = (message: object): void => void input.write(`${JSON.stringify(message)}\n`)
   const answerTo = async (id: string) => {

@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
 import { createFakeClock } from 'caduceus/runtime'
-import type { SessionRecord, SessionStore } from 'caduceus/server'
+import { records, type SessionRecord, type SessionStore } from 'caduceus/server'
 import { heard } from '../../support/heard.js'
 import { suite } from '../../support/suite.js'
 import { RawClient } from '../_client.js'
@@ -21,7 +21,7 @@ test('a call whose save hangs fails after 5 s, and the session continues', async
     },
     delete: () => undefined,
   }
-  const server = await startTestServer(t, [count, echo], { clock, store })
+  const server = await startTestServer(t, [count, echo], { clock, engine: records(store) })
   const client = await new RawClient(t, server.url).open()
   gone.is = true
   const call = client.call('count')
@@ -46,7 +46,7 @@ for (const shared of [true, false])
       delete: (id) => void kept.delete(id),
     }
     const kept = new Map<string, SessionRecord>()
-    const server = await startTestServer(t, [count], { store })
+    const server = await startTestServer(t, [count], { engine: records(store) })
     const client = await new RawClient(t, server.url).open()
     await client.tell('notifications/initialized')
     assert.equal(saved, shared ? [undefined, true] : [undefined])

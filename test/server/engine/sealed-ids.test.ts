@@ -1,5 +1,7 @@
 import * as assert from 'uvu/assert'
-import { sealedIds, type SealedIds, type SealedIdsOptions } from 'caduceus/server'
+import { systemWorld } from 'caduceus/runtime'
+import { sealed, type SealedOptions } from 'caduceus/server'
+import { SealedIds } from '../../../server/engine/sealed-ids.js'
 import { suite } from '../../support/suite.js'
 
 type SealedFacts = Parameters<SealedIds['seal']>[0]
@@ -17,19 +19,19 @@ const facts: SealedFacts = {
 }
 
 test('a sealed id opens in every program with the key', () => {
-  const { id, expiresAt } = sealedIds({ keys: [first] }).seal(facts, 'server')
-  assert.equal(sealedIds({ keys: [first] }).open(id, 'server'), { id, facts, expiresAt })
+  const { id, expiresAt } = new SealedIds({ keys: [first] }).seal(facts, 'server')
+  assert.equal(new SealedIds({ keys: [first] }).open(id, 'server'), { id, facts, expiresAt })
   assert.match(id, /^[A-Za-z0-9_-]+$/)
   assert.not.match(Buffer.from(id, 'base64url').toString('latin1'), /client|2025|roots/)
 })
 
 test('no two ids are the same', () => {
-  const ids = sealedIds({ keys: [first] })
+  const ids = new SealedIds({ keys: [first] })
   assert.is(new Set(Array.from({ length: 100 }, () => ids.seal(facts, 'server').id)).size, 100)
 })
 
 test('a changed or differently spelled id is invalid', () => {
-  const ids = sealedIds({ keys: [first] })
+  const ids = new SealedIds({ keys: [first] })
   const { id } = ids.seal(facts, 'server')
   const bytes = Buffer.from(id, 'base64url')
   for (let at = 0; at < bytes.length; at++) {
@@ -61,25 +63,26 @@ test('a changed or differently spelled id is invalid', () => {
 })
 
 test('an id of another server or key is invalid', () => {
-  const { id } = sealedIds({ keys: [first] }).seal(facts, 'server')
-  assert.is(sealedIds({ keys: [first] }).open(id, 'other'), undefined)
-  assert.is(sealedIds({ keys: [second] }).open(id, 'server'), undefined)
+  const { id } = new SealedIds({ keys: [first] }).seal(facts, 'server')
+  assert.is(new SealedIds({ keys: [first] }).open(id, 'other'), undefined)
+  assert.is(new SealedIds({ keys: [second] }).open(id, 'server'), undefined)
 })
 
 test('an id expires at its age', () => {
   let now = 1_000_000
-  const ids = sealedIds({ keys: [first], maxAge: 60_000, now: () => now })
-  const { id } = ids.seal(facts, 'server')
+  const ids = new SealedIds({ keys: [first], maxAge: 60_000 })
+  const world = { ...systemWorld, date: () => now }
+  const { id } = ids.seal(facts, 'server', world)
   now += 59_999
-  assert.ok(ids.open(id, 'server'))
+  assert.ok(ids.open(id, 'server', world))
   now += 1
-  assert.is(ids.open(id, 'server'), undefined)
+  assert.is(ids.open(id, 'server', world), undefined)
 })
 
 test('keys are exchanged one after the other: the first seals, all of them open', () => {
-  const old = sealedIds({ keys: [first] })
-  const between = sealedIds({ keys: [second, first] })
-  const young = sealedIds({ keys: [second] })
+  const old = new SealedIds({ keys: [first] })
+  const between = new SealedIds({ keys: [second, first] })
+  const young = new SealedIds({ keys: [second] })
   const before = old.seal(facts, 'server')
   const after = between.seal(facts, 'server')
   assert.equal(between.open(before.id, 'server')?.facts, facts)
@@ -90,31 +93,32 @@ test('keys are exchanged one after the other: the first seals, all of them open'
 
 test('a secret is text or bytes', () => {
   const bytes = new Uint8Array(32).fill(7)
-  const { id } = sealedIds({ keys: [bytes] }).seal(facts, 'server')
-  assert.ok(sealedIds({ keys: [Buffer.from(bytes)] }).open(id, 'server'))
+  const { id } = new SealedIds({ keys: [bytes] }).seal(facts, 'server')
+  assert.ok(new SealedIds({ keys: [Buffer.from(bytes)] }).open(id, 'server'))
 })
 
 test('an ended id is invalid; at the bound, expired and then oldest marks go', () => {
   let now = 1_000_000
-  const ids = sealedIds({ keys: [first], maxAge: 60_000, maxRevoked: 2, now: () => now })
-  const seal = () => ids.seal(facts, 'server')
-  const isOpen = ({ id }: { id: string }) => ids.open(id, 'server') !== undefined
+  const ids = new SealedIds({ keys: [first], maxAge: 60_000, maxRevoked: 2 })
+  const world = { ...systemWorld, date: () => now }
+  const seal = () => ids.seal(facts, 'server', world)
+  const isOpen = ({ id }: { id: string }) => ids.open(id, 'server', world) !== undefined
   const [a, b] = [seal(), seal()]
   now += 30_000
   const [c, d, e] = [seal(), seal(), seal()]
   assert.equal([a, b, c, d, e].map(isOpen), [true, true, true, true, true])
-  ids.revoke(c)
-  ids.revoke(a)
+  ids.revoke(c, world)
+  ids.revoke(a, world)
   assert.equal([a, b, c, d, e].map(isOpen), [false, true, false, true, true])
   now += 30_000 // a ends by itself
-  ids.revoke(d)
+  ids.revoke(d, world)
   assert.equal([c, d, e].map(isOpen), [false, false, true])
-  ids.revoke(e)
+  ids.revoke(e, world)
   assert.equal([c, d, e].map(isOpen), [true, false, false])
 })
 
 test('an id has at most 720 characters for any client facts', () => {
-  const ids = sealedIds({ keys: [first] })
+  const ids = new SealedIds({ keys: [first] })
   const flags = { sampling: { context: {}, tools: {} }, elicitation: { form: {}, url: {} } }
   const tasks = {
     list: {},
@@ -166,7 +170,7 @@ test('wrong options are refused by name, and secrets are not shown', () => {
   ]
   for (const [options, field] of wrong) {
     try {
-      sealedIds(options as SealedIdsOptions)
+      sealed(options as SealedOptions)
       assert.unreachable(`${field} was taken`)
     } catch (error) {
       const { code, data, message } = error as { code?: string; data?: { field: string }; message: string }

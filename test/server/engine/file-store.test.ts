@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
-import { createFileStore, type FileStoreOptions } from 'caduceus/server'
+import { files, type FilesOptions } from 'caduceus/server'
 import { suite } from '../../support/suite.js'
-import { makeFolder, makeRecord } from './_file-store.js'
+import { fileSessions, makeFolder, makeRecord } from './_file-store.js'
 
 const test = suite('file store')
 const saving = fileURLToPath(new URL('../_saving-program.js', import.meta.url))
@@ -20,16 +20,16 @@ test('a second store on the folder reads the saved dates, maps and bytes', async
     bytes: new Uint8Array([1, 2]),
     none: undefined,
   }
-  await createFileStore({ folder }).save(makeRecord('one', 3, state))
-  const found = await createFileStore({ folder }).load('one')
+  await fileSessions({ folder }).save(makeRecord('one', 3, state))
+  const found = await fileSessions({ folder }).load('one')
   assert.equal(found, makeRecord('one', 3, state))
   assert.ok(found?.state.at instanceof Date && found.state.tags instanceof Map)
-  assert.is(await createFileStore({ folder }).load('other'), undefined)
+  assert.is(await fileSessions({ folder }).load('other'), undefined)
 })
 
 test('a removed folder is created again by the next save', async (t) => {
   const folder = makeFolder(t)
-  const store = createFileStore({ folder })
+  const store = fileSessions({ folder })
   await store.save(makeRecord('one', 1))
   rmSync(folder, { recursive: true })
   assert.is(await store.load('one'), undefined)
@@ -40,7 +40,7 @@ test('a removed folder is created again by the next save', async (t) => {
 
 test('a deleted session is not found any more, and deleting it again is fine', async (t) => {
   const folder = makeFolder(t)
-  const store = createFileStore({ folder })
+  const store = fileSessions({ folder })
   await store.save(makeRecord('one', 1))
   await store.delete('one')
   await store.delete('one')
@@ -50,7 +50,7 @@ test('a deleted session is not found any more, and deleting it again is fine', a
 
 test('folder and files are for their owner only, whatever the session ids are', async (t) => {
   const folder = join(makeFolder(t), 'deep', 'down')
-  const store = createFileStore({ folder })
+  const store = fileSessions({ folder })
   const ids = ['../../outside', '/etc/passwd', 'a/b', '.', '..', 'nul\0', 'CON', 'x'.repeat(5_000), 'é']
   for (const id of ids) await store.save(makeRecord(id, 1, { id }))
   for (const id of ids) assert.equal((await store.load(id))?.state, { id })
@@ -65,7 +65,7 @@ test('folder and files are for their owner only, whatever the session ids are', 
 
 test('a torn, damaged or foreign file is ignored and overwritten', async (t) => {
   const folder = makeFolder(t)
-  const store = createFileStore({ folder })
+  const store = fileSessions({ folder })
   await store.save(makeRecord('one', 2, { text: 'kept' }))
   await store.save(makeRecord('two', 2, { text: 'other' }))
   const [file = '', other = ''] = readdirSync(folder).map((name) => join(folder, name))
@@ -80,9 +80,9 @@ test('a torn, damaged or foreign file is ignored and overwritten', async (t) => 
   const id = (await store.load('one'))?.state.text === 'kept' && whole.includes('kept') ? 'one' : 'two'
   for (const bytes of wrong) {
     writeFileSync(file, bytes)
-    assert.is(await createFileStore({ folder }).load(id), undefined)
+    assert.is(await fileSessions({ folder }).load(id), undefined)
   }
-  const next = createFileStore({ folder })
+  const next = fileSessions({ folder })
   await next.save(makeRecord(id, 1))
   assert.is((await next.load(id))?.version, 1)
 })
@@ -90,28 +90,29 @@ test('a torn, damaged or foreign file is ignored and overwritten', async (t) => 
 test('a damaged file is reported once, set aside and removed; its session is 404', async (t) => {
   const folder = makeFolder(t)
   let now = Date.now()
-  const options = { folder, idleTimeout: 60_000, now: () => now }
-  await createFileStore(options).save(makeRecord('one', 2))
+  const options = { folder, idleTimeout: 60_000 }
+  const date = () => now
+  await fileSessions(options, date).save(makeRecord('one', 2))
   const [file = ''] = readdirSync(folder)
   writeFileSync(join(folder, file), 'torn')
   const warned: string[] = []
   const hear = ({ message }: Error): void => void warned.push(message)
   process.on('warning', hear)
   t.after(() => process.off('warning', hear))
-  const store = createFileStore(options)
+  const store = fileSessions(options, date)
   for (let loads = 0; loads < 3; loads += 1) assert.is(await store.load('one'), undefined)
   await new Promise(setImmediate)
   assert.equal(readdirSync(folder), [`${file}.damaged`])
   assert.is(warned.length, 1)
   assert.ok(warned[0]?.includes(`${file}.damaged`))
   now += 120_000
-  await createFileStore(options).save(makeRecord('two', 1))
+  await fileSessions(options, date).save(makeRecord('two', 1))
   const names = readdirSync(folder)
   assert.equal([names.length, names.includes(`${file}.damaged`)], [1, false])
 })
 
 test('the newest of overlapping saves stays', async (t) => {
-  const store = createFileStore({ folder: makeFolder(t) })
+  const store = fileSessions({ folder: makeFolder(t) })
   await Promise.all([1, 5, 3, 2, 4].map((version) => store.save(makeRecord('one', version))))
   assert.is((await store.load('one'))?.version, 5)
   await store.save(makeRecord('one', 4))
@@ -120,25 +121,15 @@ test('the newest of overlapping saves stays', async (t) => {
 
 test('a save in progress does not restore a deleted session', async (t) => {
   const folder = makeFolder(t)
-  const store = createFileStore({ folder })
+  const store = fileSessions({ folder })
   const saves = [store.save(makeRecord('one', 1)), store.save(makeRecord('one', 2))]
   await store.delete('one')
   await Promise.all(saves)
   assert.is(await store.load('one'), undefined)
 })
 
-test('an older record than another program has saved is not written', async (t) => {
-  const folder = makeFolder(t)
-  const [here, there] = [createFileStore({ folder, shared: true }), createFileStore({ folder, shared: true })]
-  await here.save(makeRecord('one', 1))
-  await there.save(makeRecord('one', 7))
-  await here.save(makeRecord('one', 2))
-  assert.is((await there.load('one'))?.version, 7)
-  assert.equal([here.shared, createFileStore({ folder }).shared], [true, false])
-})
-
 test('saving a session again keeps it from being evicted next', async (t) => {
-  const store = createFileStore({ folder: makeFolder(t), maxSessions: 2 })
+  const store = fileSessions({ folder: makeFolder(t), maxSessions: 2 })
   for (const [id, version] of [
     ['a', 1],
     ['b', 1],
@@ -154,7 +145,7 @@ test('saving a session again keeps it from being evicted next', async (t) => {
 })
 
 test('a deleted id starts anew without its old state', async (t) => {
-  const store = createFileStore({ folder: makeFolder(t) })
+  const store = fileSessions({ folder: makeFolder(t) })
   await store.save(makeRecord('a', 5))
   await store.delete('a')
   await store.save(makeRecord('a', 1))
@@ -162,7 +153,7 @@ test('a deleted id starts anew without its old state', async (t) => {
 })
 
 test('the same version saved again replaces the first', async (t) => {
-  const store = createFileStore({ folder: makeFolder(t) })
+  const store = fileSessions({ folder: makeFolder(t) })
   for (const n of [1, 2]) await store.save(makeRecord('a', 1, { n }))
   assert.equal((await store.load('a'))?.state, { n: 2 })
 })
@@ -170,11 +161,12 @@ test('the same version saved again replaces the first', async (t) => {
 test('at its bound the store forgets the oldest save, earlier programs first', async (t) => {
   const folder = makeFolder(t)
   let now = 1_000_000
-  const options = { folder, maxSessions: 3, now: () => now++ }
-  const first = createFileStore(options)
+  const options = { folder, maxSessions: 3 }
+  const date = () => now++
+  const first = fileSessions(options, date)
   for (const id of ['a', 'b', 'c']) await first.save(makeRecord(id, 1))
   await first.save(makeRecord('a', 2))
-  const second = createFileStore(options)
+  const second = fileSessions(options, date)
   for (const id of ['d', 'e']) await second.save(makeRecord(id, 1))
   const found = await Promise.all(['a', 'b', 'c', 'd', 'e'].map((id) => second.load(id)))
   assert.equal(
@@ -187,32 +179,21 @@ test('at its bound the store forgets the oldest save, earlier programs first', a
 test('a session not saved for the idle time is gone, and its file too', async (t) => {
   const folder = makeFolder(t)
   let now = 1_000_000
-  const options = { folder, idleTimeout: 1_000, now: () => now }
-  const store = createFileStore(options)
+  const options = { folder, idleTimeout: 1_000 }
+  const date = () => now
+  const store = fileSessions(options, date)
   await store.save(makeRecord('old', 1))
   now += 600
   await store.save(makeRecord('new', 1))
   now += 600
   assert.is(await store.load('old'), undefined)
   assert.is((await store.load('new'))?.version, 1)
-  const next = createFileStore(options)
+  const next = fileSessions(options, date)
   await next.save(makeRecord('third', 1))
   await next.delete('third')
   // the old one goes beside the first save
   while (readdirSync(folder).length > 1) await new Promise((resolve) => setImmediate(resolve))
   assert.is((await next.load('new'))?.version, 1)
-})
-
-test('the mark of an ended session stays until its id expires', async (t) => {
-  const folder = makeFolder(t)
-  let now = 1_000_000
-  const store = createFileStore({ folder, idleTimeout: 1_000, now: () => now })
-  await store.save({ ...makeRecord('one', Number.MAX_SAFE_INTEGER), ended: true, expiresAt: now + 5_000 })
-  await store.save(makeRecord('one', 4))
-  now += 4_000
-  assert.is((await createFileStore({ folder, idleTimeout: 1_000, now: () => now }).load('one'))?.ended, true)
-  now += 1_001
-  assert.is(await store.load('one'), undefined)
 })
 
 test('unfinished files of a killed program are removed', async (t) => {
@@ -222,7 +203,7 @@ test('unfinished files of a killed program are removed', async (t) => {
   const foreign = join(folder, 'notes.txt')
   for (const path of [abandoned, fresh, foreign]) writeFileSync(path, 'half')
   for (const path of [abandoned, foreign]) utimesSync(path, 0, 0)
-  const store = createFileStore({ folder })
+  const store = fileSessions({ folder })
   await store.save(makeRecord('one', 1))
   assert.equal(
     readdirSync(folder)
@@ -233,7 +214,7 @@ test('unfinished files of a killed program are removed', async (t) => {
 })
 
 test('a record that is too large is refused, and the one before stays', async (t) => {
-  const store = createFileStore({ folder: makeFolder(t), maxBytes: 1_000 })
+  const store = fileSessions({ folder: makeFolder(t), maxBytes: 1_000 })
   await store.save(makeRecord('one', 1))
   const error = await rejection(store.save(makeRecord('one', 2, { text: 'x'.repeat(1_000) })))
   assert.equal([error.code, /at most 1000 bytes/.test(error.message)], ['BAD_STATE', true])
@@ -245,7 +226,7 @@ test('a record that is too large is refused, and the one before stays', async (t
 
 test('a folder that cannot be written fails the save and not the program', async (t) => {
   const folder = makeFolder(t)
-  const store = createFileStore({ folder })
+  const store = fileSessions({ folder })
   await store.save(makeRecord('one', 1))
   chmodSync(folder, 0o500)
   const isRoot = process.getuid?.() === 0
@@ -265,19 +246,15 @@ test('wrong options are refused by name', (t) => {
     [{ folder: '' }, 'folder'],
     [{ folder: file }, 'folder'],
     [{ folder: join(file, 'below') }, 'folder'],
-    [{ folder, maxSessions: 0 }, 'maxSessions'],
-    [{ folder, maxSessions: 0.5 }, 'maxSessions'],
     [{ folder, maxBytes: 1024.5 }, 'maxBytes'],
-    [{ folder, idleTimeout: '1' }, 'idleTimeout'],
     [{ folder, maxBytes: Number.NaN }, 'maxBytes'],
     [{ folder, durable: 1 }, 'durable'],
-    [{ folder, shared: 'yes' }, 'shared'],
-    [{ folder, now: 5 }, 'now'],
+    [{ folder, maxSessions: 5 }, 'maxSessions'],
     [{ folder, directory: '.' }, 'directory'],
   ]
   for (const [options, field] of wrong) {
     try {
-      createFileStore(options as FileStoreOptions)
+      files(options as FilesOptions)
       assert.unreachable(`${field} was taken`)
     } catch (error) {
       const { code, data } = error as { code?: string; data?: { field: string } }
@@ -288,8 +265,8 @@ test('wrong options are refused by name', (t) => {
 
 test('a durable store keeps sessions as well', async (t) => {
   const folder = makeFolder(t)
-  await createFileStore({ folder, durable: true }).save(makeRecord('one', 1))
-  assert.is((await createFileStore({ folder }).load('one'))?.version, 1)
+  await fileSessions({ folder, durable: true }).save(makeRecord('one', 1))
+  assert.is((await fileSessions({ folder }).load('one'))?.version, 1)
 })
 
 test(
@@ -299,7 +276,7 @@ test(
     const saved = new Map<string, number>()
     for (let round = 1; round <= 4; round++) {
       await killWhileSaving(t, folder, { saved, lines: 37 * round })
-      const store = createFileStore({ folder })
+      const store = fileSessions({ folder })
       for (const [id, version] of saved) {
         const record = await store.load(id)
         assert.ok(record !== undefined && record.version >= version, `${id} ${version}: ${record?.version}`)

@@ -2,10 +2,9 @@ import { mkdirSync, readdirSync, utimesSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
-import { createFileStore } from 'caduceus/server'
 import { run } from '../../support/project.js'
 import { suite, type TestContext } from '../../support/suite.js'
-import { makeFolder, makeRecord } from './_file-store.js'
+import { fileSessions, makeFolder, makeRecord } from './_file-store.js'
 
 const test = suite('faulty disks', { timeout: 20_000 })
 const program = fileURLToPath(new URL('./_faulty-disk-program.js', import.meta.url))
@@ -41,12 +40,12 @@ test('a lack of descriptors fails its own operations only', async (t) => {
 
 test('a file that cannot be removed does not hide the records of the store', async (t) => {
   const folder = makeFolder(t)
-  const earlier = createFileStore({ folder })
+  const earlier = fileSessions({ folder })
   for (const id of ['a', 'b', 'c']) await earlier.save(makeRecord(id, 1))
   const stuck = join(folder, '.0b7e1d8e-53cf-4b55-9d7a-0b3d3a8e2f10.tmp')
   mkdirSync(stuck) // a folder where a file of a killed program would be
   utimesSync(stuck, 0, 0)
-  await createFileStore({ folder, maxSessions: 2 }).save(makeRecord('d', 1))
+  await fileSessions({ folder, maxSessions: 2 }).save(makeRecord('d', 1))
   assert.is(readdirSync(folder).filter((name) => name.endsWith('.session')).length, 2)
 })
 

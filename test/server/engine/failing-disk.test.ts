@@ -1,27 +1,34 @@
 import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { createFakeClock } from 'caduceus/runtime'
-import { createFileStore } from 'caduceus/server'
+import { files } from 'caduceus/server'
 import { suite, type TestContext } from '../../support/suite.js'
 import { RawClient } from '../_client.js'
 import { failDisk, type Step } from './_failing-disk.js'
-import { makeFolder, makeRecord } from './_file-store.js'
+import { fileSessions, makeFolder, makeRecord } from './_file-store.js'
 import { count, echo, startTestServer } from '../_servers.js'
 
 const test = suite('disks that fail')
 const ping = { jsonrpc: '2.0', id: 'ping', method: 'ping' }
 
+/** A folder for an engine; the disk fails below the one of its sessions. */
+function makeDisk(t: TestContext) {
+  const root = makeFolder(t)
+  const folder = join(root, 'sessions')
+  return { root, folder, disk: failDisk(t, folder) }
+}
+
 /** A server whose sessions are on a disk that will fail, with a session that has counted to 1, and another. */
 async function start(t: TestContext) {
-  const folder = makeFolder(t)
-  const disk = failDisk(t, folder)
-  const store = () => createFileStore({ folder, durable: true })
-  const server = await startTestServer(t, [count, echo], { store: store() })
+  const { root, folder, disk } = makeDisk(t)
+  const engine = files({ folder: root, durable: true })
+  const server = await startTestServer(t, [count, echo], { engine })
   const open = () => new RawClient(t, server.url).open()
   const [client, other] = [await open(), await open()]
   for (const one of [client, other]) assert.is(await one.text('count'), '1')
   const id = String(client.sessionId)
-  const saved = async () => (await store().load(id))?.state.count
+  const saved = async () => (await fileSessions({ folder, durable: true }).load(id))?.state.count
   const killAll = async () => {
     for (const { ref } of await server.sessions()) ref.kill()
   }
@@ -75,11 +82,10 @@ for (const step of ['open the folder', 'fsync the folder'] as const)
 
 for (const step of ['readdir', 'stat'] as const)
   test(`EIO at ${step}: the folder is listed later, and sessions are saved`, async (t) => {
-    const folder = makeFolder(t)
-    const disk = failDisk(t, folder)
-    const earlier = createFileStore({ folder })
+    const { root, folder, disk } = makeDisk(t)
+    const earlier = fileSessions({ folder })
     for (const id of ['a', 'b', 'c']) await earlier.save(makeRecord(id, 1))
-    const server = await startTestServer(t, [count], { store: createFileStore({ folder, maxSessions: 2 }) })
+    const server = await startTestServer(t, [count], { engine: files({ folder: root }), maxSessions: 2 })
     disk.fail('EIO', step)
     const client = await new RawClient(t, server.url).open()
     assert.is(await client.text('count'), '1')
@@ -128,7 +134,7 @@ test('a failed save leaves no file once it rejects', async (t) => {
   const folder = makeFolder(t)
   const disk = failDisk(t, folder)
   disk.fail('ENOSPC', 'write')
-  const saved = createFileStore({ folder }).save(makeRecord('a', 1)) as Promise<void>
+  const saved = fileSessions({ folder }).save(makeRecord('a', 1)) as Promise<void>
   assert.is(
     await saved.then(
       () => [],
@@ -142,10 +148,11 @@ test('EIO at unlink: a record that cannot be removed now goes with a later listi
   const folder = makeFolder(t)
   const disk = failDisk(t, folder)
   let now = 1_000_000
-  const options = { folder, idleTimeout: 1_000, now: () => now }
-  await createFileStore(options).save(makeRecord('old', 1))
+  const options = { folder, idleTimeout: 1_000 }
+  const date = () => now
+  await fileSessions(options, date).save(makeRecord('old', 1))
   now += 2_000
-  const store = createFileStore(options)
+  const store = fileSessions(options, date)
   disk.fail('EIO', 'unlink')
   await store.save(makeRecord('new', 1))
   while (!disk.steps.includes('unlink')) await new Promise((resolve) => setImmediate(resolve))
@@ -160,9 +167,8 @@ test('EIO at unlink: a record that cannot be removed now goes with a later listi
 
 test('a keep-alive save fails no call', async (t) => {
   const clock = createFakeClock()
-  const folder = makeFolder(t)
-  const disk = failDisk(t, folder)
-  const server = await startTestServer(t, [count, echo], { clock, store: createFileStore({ folder }) })
+  const { root, disk } = makeDisk(t)
+  const server = await startTestServer(t, [count, echo], { clock, engine: files({ folder: root }) })
   const client = await new RawClient(t, server.url).open()
   assert.is(await client.text('count'), '1')
   await clock.advance(4 * 60_000)
@@ -181,7 +187,7 @@ test('only a durable store waits for the disk, and all that is opened is closed'
   const folder = makeFolder(t)
   const disk = failDisk(t, folder)
   const took = async (durable: boolean | undefined) => {
-    const store = createFileStore({ folder, ...(durable !== undefined && { durable }) })
+    const store = fileSessions({ folder, ...(durable !== undefined && { durable }) })
     await store.save(makeRecord('a', 1))
     disk.steps.splice(0)
     await store.save(makeRecord('a', 2))

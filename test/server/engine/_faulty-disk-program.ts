@@ -1,13 +1,12 @@
 import { closeSync, openSync, readdirSync } from 'node:fs'
 import { fileAuthStorage } from '../../../client/auth/file-storage.js'
-import { createFileStore } from '../../../server/engine/file-sessions.js'
 import { openDescriptors } from '../../support/counted.js'
-import { makeRecord } from './_file-store.js'
+import { fileSessions, makeRecord } from './_file-store.js'
 
 // Runs below a limit that its parent has set: of the size of files (large), or of open descriptors (many). Tells what came of each step.
 const [fault = '', folder = ''] = process.argv.slice(2)
 const sessions = `${folder}/sessions`
-const store = createFileStore({ folder: sessions })
+const store = fileSessions({ folder: sessions })
 const storage = fileAuthStorage(`${folder}/auth`)
 const { signal } = new AbortController()
 const told: unknown[] = []
@@ -37,7 +36,7 @@ async function largeFiles(): Promise<void> {
 }
 
 async function manyDescriptors(): Promise<void> {
-  await createFileStore({ folder: sessions }).save(makeRecord('a', 7, { n: 7 }))
+  await fileSessions({ folder: sessions }).save(makeRecord('a', 7, { n: 7 }))
   await storage.write('k', { n: 1 })
   const held: number[] = []
   try {
