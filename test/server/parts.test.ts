@@ -79,9 +79,9 @@ const record: TaskRecord = {
 }
 
 test('there are tasks where a tool can be one, or the option is given', () => {
-  assert.is(readTasks(undefined, [plain], true), undefined)
-  assert.is(readTasks(undefined, [plain, greet], true)?.ttl, 3_600_000)
-  assert.is(readTasks({ ttl: 50, maxTtl: 20 }, [plain], true)?.ttl, 20)
+  assert.is(readTasks(undefined, [plain]), undefined)
+  assert.is(readTasks(undefined, [plain, greet])?.ttl, 3_600_000)
+  assert.is(readTasks({ ttl: 50, maxTtl: 20 }, [plain])?.ttl, 20)
 })
 
 test('a wrong option is named', () => {
@@ -96,17 +96,11 @@ test('a wrong option is named', () => {
   }
   for (const [field, value] of Object.entries(wrong))
     assert.throws(
-      () => readTasks({ [field]: value }, [greet], true),
+      () => readTasks({ [field]: value }, [greet]),
       ({ code, data }: { code: string; data: object }) =>
         code === 'BAD_OPTION' && Reflect.get(data, 'field') === `tasks.${field}`,
     )
-  assert.throws(() => readTasks(7, [greet], true), /tasks: expected an object/)
-})
-
-test('with several programs optional tasks are calls, required ones are refused', () => {
-  assert.is(readTasks(undefined, [greet], false), undefined)
-  assert.throws(() => readTasks(undefined, [greet, fail], false), /tool "fail" has task: 'required'/)
-  assert.throws(() => readTasks({}, [greet], false), /nothing where several programs/)
+  assert.throws(() => readTasks(7, [greet]), /tasks: expected an object/)
 })
 
 test('the bytes of a record are whole, or no record', () => {

@@ -115,16 +115,4 @@ test('files have the date of the server world', async (t) => {
   assert.is((await stat(join(folder, 'sessions', String(names[0])))).mtimeMs, drawn.date)
 })
 
-test('keys shared by server processes come from the world', async (t) => {
-  const module = new URL('./processes/_server.js', import.meta.url)
-  const world = drawnWorld()
-  const { secrets } = readProcessesOptions(module, { transport: serveHttp() }, world)
-  assert.equal(secrets, ['5a'.repeat(32)])
-  const transport = serveHttp()
-  const running = await startServer(module, { transport, processes: 1, logger: false, clock: world })
-  t.after(() => running.stop())
-  assert.is(processOf(running.ref).tree.world, world)
-  assert.ok(world.asked.randomBytes > 1)
-})
-
 test.run()

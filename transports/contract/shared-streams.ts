@@ -12,16 +12,6 @@ export interface SharedStreams {
   receive(fn: (news: StreamNews) => void): () => void
 }
 
-/** Keeps the event streams of all processes at one address. */
-export interface StreamKeeper {
-  /** The bytes of all events that are kept. */
-  readonly bytes: number
-  /** Lets a process take part; `tell` brings it the news, in order. */
-  join(tell: (news: StreamNews) => void): StreamMember
-  /** Forgets what nobody has come back for in time: to be called now and then. */
-  trim(): void
-}
-
 /** A process that takes part. */
 export interface StreamMember {
   receive(report: StreamReport): void

@@ -1,6 +1,5 @@
 import type { Socket } from 'node:net'
 import type { LinkScope, ServerTransport } from './contract.js'
-import type { StreamKeeper } from './shared-streams.js'
 
 /**
  * How several processes serve at one address: one, which runs no code of a user, takes the connections and
@@ -23,8 +22,6 @@ export interface Sharing {
     take: (socket: Socket, ended: () => void) => void,
     previous?: Address,
   ): Promise<SharedAddress>
-  /** Keeps the event streams of all processes; `now` in milliseconds. Absent where no stream is resumed. */
-  keepStreams?(now: () => number): Promise<StreamKeeper>
   /** The transport of a process that is given connections. */
   serve(source: ConnectionSource): ServerTransport
 }

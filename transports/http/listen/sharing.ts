@@ -3,7 +3,6 @@ import { plainOptions } from '../../base/plain-options.js'
 import { badOption } from '../../base/read-option.js'
 import { usualPerClient } from '../../connections/client-counts.js'
 import type { Binding, LinkScope } from '../../contract/contract.js'
-import type { StreamKeeper } from '../../contract/shared-streams.js'
 import type { ConnectionSource, Sharing } from '../../contract/sharing.js'
 import type { ListenSettings } from './options.js'
 
@@ -18,8 +17,6 @@ interface SharingPlan<Settings> {
   readonly name: string
   readonly scheme: 'http' | 'ws'
   readonly limits: ConnectionLimits
-  /** Keeps the event streams of all; absent where there are none, or none is resumed. */
-  readonly keepStreams?: ((now: () => number) => Promise<StreamKeeper>) | undefined
   /** Serves what comes from `source`. */
   bind(settings: Settings, scope: LinkScope, source: ConnectionSource): Promise<Binding>
 }
@@ -35,7 +32,7 @@ export interface ConnectionLimits {
 export function shareListener<Settings extends ListenSettings & { readonly path: string }>(
   plan: SharingPlan<Settings>,
 ): Sharing {
-  const { options, settings, name, keepStreams, bind } = plan
+  const { options, settings, name, bind } = plan
   return Object.freeze({
     options: () => plainOptions(options),
     async listen(scope, take, previous) {
@@ -44,7 +41,6 @@ export function shareListener<Settings extends ListenSettings & { readonly path:
       const port = previous?.port ?? settings.port
       return listenForAll({ ...plan, settings: { ...settings, port } }, scope, take)
     },
-    ...(keepStreams && { keepStreams }),
     serve(source) {
       refuseServer(settings)
       return Object.freeze({

@@ -10,7 +10,6 @@ import {
   type ReadWith,
 } from '../../base/read-option.js'
 import type { Binding, LinkScope, ServerTransport } from '../../contract/contract.js'
-import type { StreamKeeper } from '../../contract/shared-streams.js'
 import type { ConnectionSource } from '../../contract/sharing.js'
 import {
   listenReaders,
@@ -22,10 +21,6 @@ import {
 import { connectionLimits, shareListener } from '../listen/sharing.js'
 
 const loadSocket = lazy('../../transports/http/server/port.js', () => import('./port.js'))
-const loadArchive = lazy(
-  '../../transports/http/streams/stream-archive.js',
-  () => import('../streams/stream-archive.js'),
-)
 
 /** How an HTTP listener is set up. */
 export interface HttpServeOptions extends ListenOptions {
@@ -102,18 +97,9 @@ export function serveHttp(options: HttpServeOptions = {}): ServerTransport {
       name: 'http',
       scheme: 'http',
       limits: connectionLimits(settings),
-      keepStreams: keeperOf(settings),
       bind: bindLazily,
     }),
   })
-}
-
-function keeperOf({ resume }: HttpSettings): ((now: () => number) => Promise<StreamKeeper>) | undefined {
-  if (resume === undefined) return undefined
-  return async (now) => {
-    const { StreamArchive } = await loadArchive()
-    return new StreamArchive(resume, now)
-  }
 }
 
 /** Imported when a server starts: a program without an HTTP listener never loads node:http. */

@@ -3,7 +3,6 @@ import { buildError, type RequestId } from '../../../protocol/wire/jsonrpc.js'
 import type {
   EventLogLimits,
   StreamedEvent,
-  StreamKeeper,
   StreamKind,
   StreamMember,
   StreamNews,
@@ -69,7 +68,7 @@ const lostCall = 'The process that worked on it has ended: try once more'
  * Keeps the event streams of all processes at one address, and passes on what one of them writes to the one
  * where the client is. It has neither clock nor connections of its own: `trim` is to be called now and then.
  */
-export class StreamArchive implements StreamKeeper {
+export class StreamArchive {
   readonly limits: EventLogLimits
   readonly now: () => number
   readonly #shelf: EventShelf
@@ -86,10 +85,12 @@ export class StreamArchive implements StreamKeeper {
     this.#shelf = new EventShelf(limits)
   }
 
+  /** The bytes of all events that are kept. */
   get bytes(): number {
     return this.#shelf.bytes
   }
 
+  /** Lets a process take part; `tell` brings it the news, in order. */
   join(tell: (news: StreamNews) => void): StreamMember {
     const member: Member = { tell, logs: new Map(), follows: new Map() }
     this.#members.add(member)
@@ -111,7 +112,7 @@ export class StreamArchive implements StreamKeeper {
     return events && { after: events.trimmedTo, events: events.after(events.trimmedTo) }
   }
 
-  /** Streams of a process that lives it drops itself. */
+  /** Forgets what nobody has come back for in time. Streams of a process that lives it drops itself. */
   trim(): void {
     const oldest = this.now() - this.limits.maxAge
     for (const streams of this.#sessions.values())

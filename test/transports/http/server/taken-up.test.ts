@@ -11,7 +11,6 @@ import {
   subscribeTransport,
   TransportError,
 } from 'caduceus/transports'
-import { KeptStreams } from '../../../../server/processes/kept-streams.js'
 import { StreamArchive } from '../../../../transports/http/streams/stream-archive.js'
 import { heard } from '../../../support/heard.js'
 import { suite, type TestContext } from '../../../support/suite.js'
@@ -343,25 +342,6 @@ test('the end of a session reaches all processes, and no stream is kept', async 
   while (archive.bytes === 0) await turn()
   assert.is((await exchange(t, two.url, { method: 'DELETE' })).status, 204)
   while (archive.bytes > 0) await turn()
-})
-
-test('the port process keeps streams as `resume` says, and none without it', async () => {
-  const { sharing } = serveHttp({ resume: { maxEvents: 3 } })
-  const archive = await sharing?.keepStreams?.(() => 0)
-  assert.ok(archive instanceof StreamArchive)
-  assert.equal([archive.limits.maxEvents, archive.limits.maxStreams], [3, 128])
-  assert.is(serveHttp({ resume: false }).sharing?.keepStreams, undefined)
-})
-
-test('a client is told to retry when no process knows its stream', async (t) => {
-  const { one, port } = await startTwo(t)
-  const { reading } = await begin(t, one)
-  const { id } = await reading.message()
-  reading.cut()
-  const transport = shareHttp({}, new KeptStreams(() => false))
-  const { url } = await startListener(t, port, {}, { transport })
-  const refused = await exchange(t, url, { method: 'GET', headers: { 'last-event-id': String(id) } })
-  assert.equal([refused.status, refused.headers['retry-after']], [503, '1'])
 })
 
 test('JSON answers are not archived', async (t) => {
