@@ -5,7 +5,8 @@
 //   --coverage  --trace-leaks  --root folder
 //   --only TEXT    the tests whose name has this part
 //   --alone        a process for each file
-//   --at-once N    files that run at a time; by default as many as the machine has cores and memory for
+//   --at-once N    files that run at a time; by default as many as the machine has cores and memory for, and up to as many again
+//                  while cores have nothing to do since files wait
 //   --slowest N    names the slowest files at the end
 //   --within S     fails a run that takes more than S seconds
 import { spawnSync } from 'node:child_process'
@@ -14,6 +15,7 @@ import { availableParallelism, freemem, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { performance } from 'node:perf_hooks'
 import { parseArgs } from 'node:util'
+import { watchIdle } from './house/idle.mjs'
 import { runFile, startSharedProcess } from './house/run-file.mjs'
 import { listFiles, repository } from './house/sources.mjs'
 import { readHeader } from './house/tiers.mjs'
@@ -37,7 +39,7 @@ async function main() {
       root: { type: 'string', default: repository },
       only: { type: 'string', default: '' },
       alone: { type: 'boolean', default: false },
-      'at-once': { type: 'string', default: String(defaultAtOnce()) },
+      'at-once': { type: 'string' },
       slowest: { type: 'string', default: '0' },
       within: { type: 'string' },
     },
@@ -108,10 +110,14 @@ async function runAll(root, files, { coverage, 'trace-leaks': traceLeaks, only, 
   const host = join(root, mirror, 'test/support/shared.js')
   const outcomes = []
   const queue = [...files.entries()]
-  const work = async () => {
+  const idle = watchIdle()
+  /** Takes one file after the other; a spare one each time only when there is something idle. */
+  const work = async (isSpare) => {
     let shared = startSharedProcess({ host, root, env })
     let left = filesPerProcess
-    for (let next = queue.shift(); next && !interrupt.signal.aborted; next = queue.shift()) {
+    while (!isSpare || ((await idle.next()) && freemem() > bytesAtOnce)) {
+      const next = queue.shift()
+      if (next === undefined || interrupt.signal.aborted) break
       const [index, { path, limit, alone: needsOwn, problem }] = next
       const file = join(root, mirror, outputPath(path))
       const how = { file, root, folder: join(folder, String(index)), limit, signal: interrupt.signal, env }
@@ -127,11 +133,16 @@ async function runAll(root, files, { coverage, 'trace-leaks': traceLeaks, only, 
       left = filesPerProcess
     }
     await shared.stop()
+    // spare ones have nothing to wait for any more
+    idle.stop()
   }
+  const always = Number(atOnce ?? defaultAtOnce())
+  const spare = atOnce === undefined ? always : 0
   try {
-    await Promise.all(Array.from({ length: Number(atOnce) }, work))
+    await Promise.all(Array.from({ length: always + spare }, (_, index) => work(index >= always)))
     if (coverage) await (await import('./house/coverage.mjs')).reportCoverage(root, join(folder, 'coverage'))
   } finally {
+    idle.stop()
     process.off('SIGINT', onSignal).off('SIGTERM', onSignal)
     rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
   }

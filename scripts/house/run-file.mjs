@@ -3,8 +3,10 @@ import { spawn } from 'node:child_process'
 import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
+import { fileURLToPath } from 'node:url'
 import { startAllowance, whenOver } from '../../test/support/allowance.mjs'
 
+const withSourceMaps = fileURLToPath(new URL('./with-source-maps.mjs', import.meta.url))
 const outputLimit = 1_000_000
 const endGrace = 300
 
@@ -16,7 +18,7 @@ const endGrace = 300
 export async function runFile({ file, root, folder, limit, signal, env }) {
   const start = performance.now()
   const facts = emptyFolder(folder)
-  const child = spawn(process.execPath, ['--enable-source-maps', file], {
+  const child = spawn(process.execPath, [withSourceMaps, file], {
     cwd: root,
     env: { ...process.env, ...env, CADUCEUS_TEST_REPORT: facts, TMPDIR: folder },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -40,7 +42,7 @@ export async function runFile({ file, root, folder, limit, signal, env }) {
 export function startSharedProcess({ host, root, env }) {
   const running = { child: undefined, wire: undefined, output: undefined }
   const start = () => {
-    const child = spawn(process.execPath, ['--enable-source-maps', host], {
+    const child = spawn(process.execPath, [withSourceMaps, host], {
       cwd: root,
       env: { ...process.env, ...env },
       stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
