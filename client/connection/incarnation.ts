@@ -3,9 +3,7 @@ import type { World } from '../../runtime/time/world.js'
 import type { ActorContext } from '../../runtime/process/context.js'
 import { crash } from '../../runtime/base/exit.js'
 import { describe } from '../../runtime/watch/inspect.js'
-import { hasCapability } from '../../protocol/dialects/capabilities.js'
 import { latestHandshake } from '../../protocol/dialects/versions.js'
-import type { JsonObject } from '../../protocol/wire/json.js'
 import { backoffIn, type BackoffOptions } from '../base/backoff.js'
 import { ClientError, failedError } from '../base/errors.js'
 import { transportName } from '../base/names.js'
@@ -14,7 +12,6 @@ import { ClientLink } from '../calls/client-link.js'
 import { isSent } from '../calls/job.js'
 import { plainSpeech, type Speech } from '../calls/speech.js'
 import type { Holdings } from '../holdings/holdings.js'
-import { wishedLevel, wishedUris } from '../holdings/wishes.js'
 import type { ClientSettings } from '../options/options.js'
 import { actorWorld, DueTimer } from './actor-clock.js'
 import type { Connection, ConnectionHost, startConnection } from './client-machine.js'
@@ -25,6 +22,7 @@ import { changes, Listening } from './listening.js'
 import { Patience } from './patience.js'
 import { Questions } from './questions.js'
 import { TaskListening } from './task-listening.js'
+import { WishTelling } from './wish-telling.js'
 
 export interface ClientInput {
   readonly settings: ClientSettings
@@ -43,6 +41,7 @@ export class Incarnation implements CallHost {
   readonly connection: Connection
   readonly listening: Listening
   readonly taskListening: TaskListening
+  readonly wishTelling: WishTelling
   readonly questions: Questions
   readonly health: Health
   readonly patience: Patience
@@ -70,6 +69,7 @@ export class Incarnation implements CallHost {
     this.calls = new Calls(this, this.world)
     this.listening = new Listening(this, changes)
     this.taskListening = new TaskListening(this)
+    this.wishTelling = new WishTelling(this)
     this.questions = new Questions(this)
     this.health = new Health(this)
     this.patience = new Patience(this)
@@ -157,18 +157,12 @@ function probe(state: Incarnation): void {
  * filter of one stream carries the rest.
  */
 function sayWishes(state: Incarnation): void {
-  const { holdings, speech, calls, settings } = state
+  const { speech } = state
   if (!speech.dialect.handshake) {
     state.taskListening.changed()
     return state.listening.begin()
   }
-  const level = wishedLevel(holdings.wishes)
-  const capabilities = holdings.server?.capabilities ?? {}
-  const say = (method: string, params: JsonObject): void =>
-    void calls.ask({ method, params, timeout: settings.timeout, done: () => {} })
-  if (level !== undefined && hasCapability(capabilities, 'logging')) say('logging/setLevel', { level })
-  if (!hasCapability(capabilities, 'resources.subscribe')) return
-  for (const uri of wishedUris(holdings.wishes)) say('resources/subscribe', { uri })
+  state.wishTelling.begin()
 }
 
 function timedOut({ greeting, holdings, settings, junkBefore, firstJunk }: Incarnation, what: string): Error {

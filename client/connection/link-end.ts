@@ -32,6 +32,7 @@ export function unreachable(state: Incarnation, reason: Error): void {
   state.calls.forgetOwn()
   state.listening.clear()
   state.taskListening.clear()
+  state.wishTelling.clear()
   state.calls.interrupted(reason)
   state.connection.send({ type: 'unreachable', reason })
 }
@@ -57,5 +58,6 @@ function letGo(state: Incarnation): void {
   giveGreetingUp(state)
   state.listening.clear()
   state.taskListening.clear()
+  state.wishTelling.clear()
   state.questions.clear()
 }

@@ -37,8 +37,8 @@ async function run(given: SimOptions): Promise<Tally> {
 /** Seeds that showed a fault once; answers how many show one now. */
 async function runKnown(): Promise<number> {
   let failed = 0
-  for (const [seed, operations] of knownSeeds) {
-    const verdict = await judge(drawPlan(seed, operations))
+  for (const [seed, operations, clusters] of knownSeeds) {
+    const verdict = await judge(drawPlan(seed, operations, clusters))
     if (verdict.wrong.length > 0) failed += 1
     console.log(showVerdict(verdict))
   }

@@ -12,7 +12,7 @@ import { Disk } from './store/disk.js'
 import { FakeEngine } from './store/engine.js'
 import { makeCalls } from './cast/calls.js'
 import { ClientHost } from './cast/client-host.js'
-import { examine, type Examined, rest, toldWithin } from './cast/exam.js'
+import { examine, type Examined, rest, restOfClients, toldWithin } from './cast/exam.js'
 import { breakIt, type Cast } from './cast/faults.js'
 import { ServerHost, usualIdle } from './cast/server-host.js'
 import type { Stage } from './cast/stage.js'
@@ -152,6 +152,7 @@ function factsOf({ store, clients, issuers, servers }: Plan): Facts {
     toldWithin,
     idle: idleOf(servers),
     room,
+    rooms: new Map(clients.map(({ name }) => [name, roomOfClients])),
   } as const
   return { ...facts, ...(tokens !== undefined && { tokens }) }
 }
@@ -171,8 +172,31 @@ const room: Readonly<Record<string, number>> = {
   'server/engine/sealed-ids.ts': Number.POSITIVE_INFINITY,
   // records of sessions that nobody came back for, until the next is saved: `maxSessions` at most
   'server/engine/session-store.ts': Number.POSITIVE_INFINITY,
+  // where sessions of other nodes were found, 10,000 at most
+  'server/cluster/port.ts': 10_000,
+  // nodes that are there, and what is between them and this one
+  'server/nodes/node-streams.ts': 4,
+  'server/nodes/post.ts': 4,
+  'transports/http/streams/stream-archive.ts': 4,
   // sessions that crashed and were not asked for again: 1,000 at most
   'server/holdings/holdings-actor.ts': 1_000,
+}
+
+/** What clients have once they are connected: up to three in a program, each with its processes and streams. */
+const roomOfClients: Readonly<Record<string, number>> = {
+  'runtime/process/registry.ts': 6,
+  'runtime/process/process.ts': 12,
+  // of actors that are made when they are needed
+  'runtime/process/behaviour.ts': 30,
+  'client/base/demand.ts': 3,
+  // requests that last: for streams of changes
+  'client/calls/calls.ts': 6,
+  'transports/http/client/calls.ts': 6,
+  // what was subscribed to
+  'client/holdings/wishes.ts': 12,
+  // tools that were listed
+  'client/holdings/tool-book.ts': 40,
+  'client/holdings/reports.ts': 6,
 }
 
 /** ms that a session may be unused, by the names of servers and nodes. */
@@ -250,6 +274,7 @@ async function perform(stage: Stage, open: OpenCalls): Promise<void> {
     const last = simulator.now + endWithin
     if ((await simulator.run({ until: last, done: () => isOver })) !== 'done') stage.broken('no end in time')
   }
+  await restOfClients(examined)
   await finish([...clients.values()])
   await rest(examined)
   await finish([...servers.values()])

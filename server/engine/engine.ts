@@ -70,7 +70,8 @@ export interface Engine {
 
   /**
    * Makes a node the owner of a session, unless the lease of another owner holds. A session that it owns already
-   * is claimed anew.
+   * is claimed anew. Who claims is there: if its lease does not hold, as the engine has lost it, one of `lease` ms
+   * begins.
    */
   claim(claim: ClaimRequest): Promise<Claimed>
   /**
@@ -174,6 +175,8 @@ export interface Members {
 
 export interface ClaimRequest {
   readonly node: string
+  /** Milliseconds that the node is not taken for gone. */
+  readonly lease: number
   readonly session: string
   /** Who the session counts for; undefined: nobody. */
   readonly client: string | undefined

@@ -8,6 +8,8 @@ import type { Claimed, ClaimRequest, Engine, SavedRecord } from '../engine/engin
 import { isUnavailable } from './unavailable.js'
 
 export interface ClaimLimits {
+  /** Milliseconds of a lease. */
+  readonly lease: number
   readonly maxSessions: number
   readonly maxSessionsPerClient: number | undefined
   /** Milliseconds that a session is kept without its owner. */
@@ -180,10 +182,10 @@ export class Claims {
   }
 
   #request(session: string, peer: Peer | undefined, mayTakeOver: boolean): ClaimRequest {
-    const { maxSessions, maxSessionsPerClient, ttl } = this.#limits
+    const { lease, maxSessions, maxSessionsPerClient, ttl } = this.#limits
     const client = peer && clientOf(peer, maxSessionsPerClient !== undefined)
     const maxPerClient = maxSessionsPerClient ?? usualPerClient
-    return { node: this.#node, session, client, ttl, maxSessions, maxPerClient, mayTakeOver }
+    return { node: this.#node, lease, session, client, ttl, maxSessions, maxPerClient, mayTakeOver }
   }
 
   #full(of: 'sessions' | 'client'): TransportError {

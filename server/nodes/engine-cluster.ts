@@ -121,7 +121,12 @@ export class EngineCluster implements Cluster {
     this.ttl = Math.min(idleTimeout * 1.5, longest)
     this.#world = world
     this.#secret = Buffer.from(world.randomBytes(32)).toString('base64url')
-    this.#claims = new Claims(this.node, { maxSessions, maxSessionsPerClient, ttl: this.ttl })
+    this.#claims = new Claims(this.node, {
+      lease: settings.lease,
+      maxSessions,
+      maxSessionsPerClient,
+      ttl: this.ttl,
+    })
     const seal = new Seal(settings.keys)
     this.#seal = seal
     const connected = (): Engine | undefined => this.#engine
@@ -194,6 +199,7 @@ export class EngineCluster implements Cluster {
     })
     this.tasks = new NodeTasks({
       node: this.node,
+      lease: settings.lease,
       world,
       seal,
       engine: () => this.#surely(),

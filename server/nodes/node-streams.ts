@@ -57,8 +57,8 @@ export class NodeStreams implements SharedStreams {
   readonly #listeners = new Set<(news: StreamNews) => void>()
   /** By log: until when the engine knows whose it is. */
   readonly #logs = new Map<string, number>()
-  /** Logs that are gone, while this node goes on. */
-  readonly #left = new Set<string>()
+  /** Logs that are gone, while this node goes on: until when the engine may know whose they were. */
+  readonly #left = new Map<string, number>()
   /** Other nodes whose clients have taken up streams of this one. */
   readonly #members = new Map<string, StreamMember>()
   /** Streams of other nodes that clients of this one take up. */
@@ -78,7 +78,7 @@ export class NodeStreams implements SharedStreams {
     switch (report.type) {
       case 'left':
         this.#logs.delete(report.log)
-        this.#left.add(report.log)
+        this.#left.set(report.log, this.#input.world.now() + this.#placed)
         break
       case 'began':
         writer?.began(report)
@@ -128,7 +128,7 @@ export class NodeStreams implements SharedStreams {
 
   /** This node leaves: others go on with its streams at once, and it hears of them no more. */
   async leave(): Promise<void> {
-    const logs = [...this.#logs.keys(), ...this.#left]
+    const logs = [...this.#logs.keys(), ...this.#left.keys()]
     this.#left.clear()
     for (const node of this.#members.keys()) this.gone(node)
     for (const follow of this.#follows.values()) this.#giveUp(follow)
@@ -146,6 +146,7 @@ export class NodeStreams implements SharedStreams {
     this.#keeping.writer.tend()
     if (now < this.#trimmedAt + trimInterval) return
     this.#trimmedAt = now
+    for (const [log, until] of this.#left) if (until <= now) this.#left.delete(log)
     this.#keeping.archive.trim()
   }
 
@@ -176,14 +177,24 @@ export class NodeStreams implements SharedStreams {
     return { archive, writer, local: archive.join((news) => this.#hearArchive(news)) }
   }
 
+  /** ms that a stream is kept. */
+  get #maxAge(): number {
+    return this.#keeping?.archive.limits.maxAge ?? 0
+  }
+
+  /** ms that the engine knows where a log is. */
+  get #placed(): number {
+    return this.#maxAge * 3
+  }
+
   /** It is known for longer than any of its streams is kept. */
   async #placeLog(log: string, node = this.#input.node): Promise<void> {
     const { world, engine } = this.#input
-    const maxAge = this.#keeping?.archive.limits.maxAge ?? 0
+    const maxAge = this.#maxAge
     if (this.#logs.has(log)) this.#logs.set(log, 0)
     try {
       if (engine()?.isUp !== true) return
-      await engine()?.placeLog(log, node, maxAge * 3)
+      await engine()?.placeLog(log, node, this.#placed)
       if (this.#logs.has(log) && node !== nobody) this.#logs.set(log, world.now() + maxAge)
     } catch (error) {
       if (!isUnavailable(error)) throw error

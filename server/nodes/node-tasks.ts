@@ -19,6 +19,8 @@ export type TaskWord =
 
 export interface NodeTasksInput {
   readonly node: string
+  /** Milliseconds of its lease. */
+  readonly lease: number
   readonly world: World
   readonly seal: Seal
   /** Throws CLUSTER_UNAVAILABLE while this node may not do anything. */
@@ -75,8 +77,12 @@ export class NodeTasks implements SharedTaskStore {
 
   constructor(input: NodeTasksInput) {
     this.#input = input
-    const limits = { maxSessions: Number.POSITIVE_INFINITY, maxSessionsPerClient: undefined, ttl: brief }
-    this.#claims = new Claims(input.node, limits)
+    this.#claims = new Claims(input.node, {
+      lease: input.lease,
+      maxSessions: Number.POSITIVE_INFINITY,
+      maxSessionsPerClient: undefined,
+      ttl: brief,
+    })
   }
 
   get isServing(): boolean {

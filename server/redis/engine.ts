@@ -86,10 +86,10 @@ export class RedisEngine implements Engine {
     while ((await this.#run(scripts.leave, [node, portion])) === 1);
   }
 
-  async claim({ node, session, client, ttl, ...limits }: ClaimRequest): Promise<Claimed> {
+  async claim({ node, lease, session, client, ttl, ...limits }: ClaimRequest): Promise<Claimed> {
     const { maxSessions, maxPerClient, mayTakeOver } = limits
     const bounds = [atMost(maxSessions), atMost(maxPerClient), mayTakeOver ? 1 : 0]
-    const args = [node, session, shortOf(client), ms(ttl), ...bounds, day]
+    const args = [node, session, shortOf(client), ms(ttl), ...bounds, day, ms(lease)]
     const [type, about] = (await this.#run(scripts.claim, args)) as [Claimed['type'], never]
     if (type === 'claimed') return { type, epoch: about }
     return type === 'owned' ? { type, node: about } : { type, of: about }

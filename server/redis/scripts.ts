@@ -159,6 +159,7 @@ return 0
 export const claim = redisScript(`${time}${leases}${ends}${owning}${counting}${counter}
 local node, id, client, ttl = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 local maxSessions, maxPerClient, mayTakeOver, keep = tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[7], ARGV[8]
+local lease = tonumber(ARGV[9])
 local known = redis.call('HMGET', base .. 's:' .. id, 'o', 'e', 'c')
 local owner = known[1]
 if owner and owner ~= node and (mayTakeOver == '0' or holds(owner)) then return { 'owned', owner } end
@@ -171,6 +172,10 @@ else
 end
 local epoch = math.max(tonumber(redis.call('GET', base .. 'epoch') or 0), tonumber(known[2] or 0)) + 1
 raise(epoch, keep)
+if not holds(node) then
+  local says = string.match(redis.call('HGET', base .. 'nodes', node) or '', '^%d+ %d+ (.*)$') or ''
+  redis.call('HSET', base .. 'nodes', node, string.format('%.0f %s ', now + lease, ARGV[9]) .. says)
+end
 own(id, known, node, string.format('%.0f', epoch), client, ttl)
 return { 'claimed', epoch }
 `)

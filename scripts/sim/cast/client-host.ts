@@ -16,6 +16,7 @@ import type { Census, Unstamped } from '../history/history.js'
 import type { Act, ClientPlan, ServerPlan } from '../plan/plan.js'
 import { helpTime, identityOf, someoneHelps } from '../auth/identity.js'
 import { Program } from '../world/program.js'
+import type { TableCounts } from '../world/tables.js'
 import type { Stage } from './stage.js'
 import { countTree } from './watching.js'
 
@@ -111,7 +112,9 @@ export class ClientHost {
   async #begin(program: Program): Promise<void> {
     try {
       const crew = await this.#startCrew(program)
-      if (program.phase !== 'dead') this.#crew = crew
+      if (program.phase === 'dead') return
+      this.#crew = crew
+      this.#noteTables('fresh', this.#stage.tables.first(program))
     } catch {
       // nobody was there in time
       program.world.setTimeout(() => void this.#begin(program), againAfter)
@@ -255,6 +258,15 @@ export class ClientHost {
     })
   }
 
+  #noteTables(when: 'fresh' | 'rest', counts: TableCounts): void {
+    this.#stage.recorder.add({ type: 'tables', program: this.plan.name, when, counts })
+  }
+
+  /** Takes down what is left in the maps of the program. */
+  rest(counts: TableCounts): void {
+    if (this.#crew !== undefined && this.#program?.phase === 'running') this.#noteTables('rest', counts)
+  }
+
   #all(fleet: Clients): Client[] {
     return fleet.names.map((name) => fleet.get(name))
   }
@@ -265,6 +277,7 @@ export class ClientHost {
     const { network, recorder } = this.#stage
     network.lose(program, isSilent)
     program.die()
+    this.#stage.tables.forget(program)
     this.#crew = undefined
     recorder.add({ type: 'died', program: this.plan.name })
   }

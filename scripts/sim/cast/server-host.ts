@@ -236,10 +236,6 @@ export class ServerHost {
     }
   }
 
-  get isNode(): boolean {
-    return this.#membership !== undefined
-  }
-
   /** How many sessions run here. */
   get sessions(): number {
     const start = `${this.plan.name}/session `

@@ -447,6 +447,8 @@ export interface Facts {
   readonly slack?: Readonly<Record<string, number>>
   /** By how many entries tables may have grown at rest, by who made them. Default: 0. */
   readonly room?: Readonly<Record<string, number>>
+  /** The same for some programs. */
+  readonly rooms?: ReadonlyMap<string, Readonly<Record<string, number>>>
 }
 
 /** What is wrong, and the events that prove it. */

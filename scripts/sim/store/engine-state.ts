@@ -17,7 +17,8 @@ interface Lease {
   /** Since when it has held without a break. */
   readonly since: number
   readonly until: number
-  readonly facts: NodeFacts
+  /** Undefined until its first beat. */
+  readonly facts: NodeFacts | undefined
 }
 
 interface Session {
@@ -117,7 +118,9 @@ export class EngineState {
     leases.set(node, { since, until: now + lease, facts })
     for (const [name, held] of leases)
       if (!isHeard(name)) leases.set(name, { ...held, until: Math.min(held.until, now + deafLease) })
-    const nodes = [...leases].flatMap(([name, { facts }]) => (this.#holds(name) ? [{ ...facts, name }] : []))
+    const nodes = [...leases].flatMap(([name, { facts }]) =>
+      facts !== undefined && this.#holds(name) ? [{ ...facts, name }] : [],
+    )
     const granted = Number(leases.get(node)?.until) - now
     return { run: this.run, nodes, news: news.last, lease: granted, now }
   }
@@ -128,7 +131,7 @@ export class EngineState {
     for (const [id, session] of sessions) if (session.owner === node) this.#free(id, session, isTask(id))
   }
 
-  claim({ node, session, client, ttl, ...limits }: ClaimRequest): Claimed {
+  claim({ node, lease, session, client, ttl, ...limits }: ClaimRequest): Claimed {
     const { sessions } = this
     const known = sessions.get(session)
     const owner = known?.owner
@@ -143,6 +146,10 @@ export class EngineState {
       if (client !== undefined && own >= limits.maxPerClient) return { type: 'full', of: 'client' }
     }
     const contents = this.#contents
+    if (!this.#holds(node)) {
+      const now = this.#now()
+      contents.leases.set(node, { since: now, until: now + lease, facts: contents.leases.get(node)?.facts })
+    }
     contents.epoch = Math.max(contents.epoch, known?.epoch ?? 0) + 1
     const { epoch } = contents
     contents.sessions.set(session, {

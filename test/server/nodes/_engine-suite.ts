@@ -149,6 +149,26 @@ export function engineSuite(
     equal(await a.claim(claim('a', 's')), { type: 'owned', node: 'b' })
   })
 
+  test('a node that claims is there, also where its lease was lost', async (t) => {
+    const { bench, nodes } = await begin(t)
+    const [a, b] = nodes as [Engine, Engine]
+    await bench.wipe()
+    const epoch = await claimed(a, claim('a', 's', { lease: long }))
+    await a.save('a', 's', epoch, saved('text', 1))
+    equal(await b.claim(claim('b', 's')), { type: 'owned', node: 'a' })
+    is(await b.send('a', 'b', ['text'], 10), 'taken')
+    equal(await members(b, 'b'), ['b'], 'nobody knows what it says of itself')
+    equal(await members(a, 'a'), ['a', 'b'])
+  })
+
+  test('a node that claims and is not heard of again loses its sessions', async (t) => {
+    const { bench, nodes } = await begin(t)
+    const [a, b] = nodes as [Engine, Engine]
+    await bench.wipe()
+    await claimed(a, claim('a', 's', { lease: soon }))
+    await eventually(async () => (await b.claim(claim('b', 's'))).type === 'claimed')
+  })
+
   test('epochs of a session only grow', async (t) => {
     const [a, b] = await two(t)
     const epochs = [await claimed(a, claim('a', 's'))]
@@ -878,7 +898,14 @@ function facts() {
 }
 
 function claim(node: string, session: string, more: Partial<ClaimRequest> = {}): ClaimRequest {
-  const free = { client: undefined, ttl: long, maxSessions: 1_000, maxPerClient: 1_000, mayTakeOver: true }
+  const free = {
+    lease: 2_500,
+    client: undefined,
+    ttl: long,
+    maxSessions: 1_000,
+    maxPerClient: 1_000,
+    mayTakeOver: true,
+  }
   return { node, session, ...free, ...more }
 }
 

@@ -8,7 +8,12 @@ const test = suite('claims of a node')
 
 /** Sessions a, b and c are claimed; asked again, `answers` says what the engine says. */
 async function claimed(answers: Partial<Record<string, boolean | Error>>) {
-  const claims = new Claims('one', { maxSessions: 10, maxSessionsPerClient: undefined, ttl: 60_000 })
+  const claims = new Claims('one', {
+    lease: 2_500,
+    maxSessions: 10,
+    maxSessionsPerClient: undefined,
+    ttl: 60_000,
+  })
   let epoch = 0
   const engine = {
     isUp: true,

@@ -70,7 +70,14 @@ test('a node cut off serves nothing until it knows what others took over', async
   await eventually(() => cut?.cluster.view.isUp === false)
   // the engine has noticed before, and has ended a lease that is not over here
   engine.state.leave('node-1')
-  const limits = { client: undefined, ttl: 60_000, maxSessions: 10, maxPerClient: 10, mayTakeOver: true }
+  const limits = {
+    lease: 2_500,
+    client: undefined,
+    ttl: 60_000,
+    maxSessions: 10,
+    maxPerClient: 10,
+    mayTakeOver: true,
+  }
   engine.state.claim({ node: 'node-2', session: String(client.sessionId), ...limits })
   engine.heal('node-1')
   await eventually(() => cut?.cluster.problem === undefined)

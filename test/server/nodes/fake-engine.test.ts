@@ -9,7 +9,14 @@ import { openEngine } from './_open-engine.js'
 const test = suite('fake engine')
 const long = 60_000
 const facts = { isRetiring: false, isSettled: false, sessions: 0, incarnation: 1, marks: [] }
-const limits = { client: undefined, ttl: long, maxSessions: 10, maxPerClient: 10, mayTakeOver: true }
+const limits = {
+  lease: 2_500,
+  client: undefined,
+  ttl: long,
+  maxSessions: 10,
+  maxPerClient: 10,
+  mayTakeOver: true,
+}
 
 engineSuite(test, () => benchOf(fakeEngine()))
 

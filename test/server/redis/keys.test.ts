@@ -239,7 +239,14 @@ async function nodes(
 }
 
 function claim(node: string, session: string, more: Partial<ClaimRequest> = {}): ClaimRequest {
-  const free = { client: undefined, ttl, maxSessions: 10_000, maxPerClient: 10_000, mayTakeOver: true }
+  const free = {
+    lease: 2_500,
+    client: undefined,
+    ttl,
+    maxSessions: 10_000,
+    maxPerClient: 10_000,
+    mayTakeOver: true,
+  }
   return { node, session, ...free, ...more }
 }
 

@@ -137,8 +137,15 @@ class HttpPools {
     this.#connect = connect
     this.#home =
       proxy === undefined
-        ? new undici.Pool(origin, { ...common, connect })
-        : new undici.ProxyAgent({ ...common, uri: proxy.href, requestTls: connect, proxyTls: connect })
+        ? poolOf(undici, origin, { ...common, connect })
+        : new undici.ProxyAgent({
+            ...common,
+            uri: proxy.href,
+            requestTls: connect,
+            proxyTls: connect,
+            factory: (to, given) => poolOf(undici, to, given),
+            clientFactory: (to, given) => poolOf(undici, to, given),
+          })
   }
 
   send(request: HttpRequest): Promise<HttpResponse> {
@@ -189,7 +196,8 @@ class HttpPools {
     if (this.#isProxied) return this.#home
     this.#elsewhere ??= isPrivateHost(hostname).then((isPrivate) => {
       const connect = { ...this.#connect, lookup: isPrivate ? routedLookup() : publicLookup() }
-      return new this.#undici.Agent({ ...this.#common, connect: connect as object })
+      const factory = (to: string | URL, given: object): Dispatcher => poolOf(this.#undici, to, given)
+      return new this.#undici.Agent({ ...this.#common, connect: connect as object, factory })
     })
     return this.#elsewhere
   }
@@ -197,4 +205,14 @@ class HttpPools {
   async destroy(): Promise<void> {
     await Promise.all([this.#home.destroy(), this.#elsewhere?.then((agent) => agent.destroy())])
   }
+}
+
+/**
+ * A pool that knows all of its connections. Left alone it forgets one that could not be made, but has it take
+ * requests still: such a connection counts for no bound, and nobody ends it (undici 7.30, `pool.js`).
+ */
+function poolOf(undici: typeof import('undici'), origin: string | URL, options: object): Dispatcher {
+  const pool = new undici.Pool(origin, options)
+  pool.removeAllListeners('connectionError')
+  return pool
 }

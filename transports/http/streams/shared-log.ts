@@ -80,7 +80,8 @@ export class SharedLog {
   recall(loan: Loan): void {
     if (!this.#loans.delete(loan.number)) return
     const { stream, number } = loan
-    if (stream.ended) return
+    // nothing comes any more: it is kept for as long as a client may come back
+    if (stream.ended) return stream.leave(loan)
     const isLost = stream.kind === 'listen' && !stream.isAttached
     this.streams.send({ type: 'recalled', loan: number, isLost })
   }

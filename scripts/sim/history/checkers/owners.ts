@@ -22,6 +22,8 @@ class Books {
   /** Sessions that were opened, and where. */
   readonly #opened = new Map<string, number>()
   readonly #ended = new Map<string, number>()
+  /** Who runs it, also if somebody else has taken it meanwhile. */
+  readonly #runs = new Map<string, Map<string, number>>()
   /** When a call was made, by its token. */
   readonly #invoked = new Map<string, number>()
 
@@ -43,6 +45,7 @@ class Books {
         this.#begin(event.session, event.program, index)
         break
       case 'released':
+        this.#runs.get(event.session)?.delete(event.program)
         if (this.#leave(event.session, event.program)) this.#leavers.set(event.session, event.program)
         break
       case 'ended':
@@ -51,12 +54,16 @@ class Books {
         this.#ended.set(event.session, index)
         break
       case 'died':
+        for (const programs of this.#runs.values()) programs.delete(event.program)
         for (const [session, { program }] of this.#owners)
           if (program === event.program) {
             this.#owners.delete(session)
             // an engine may be slow to do what it was asked
             if (this.#facts.owners === 'fenced') this.#leavers.set(session, program)
           }
+        break
+      case 'census':
+        if (event.when === 'calm') this.#lookAt(event.program, index)
         break
       case 'invoke':
         this.#invoked.set(event.token, index)
@@ -92,6 +99,19 @@ class Books {
       ])
     this.#owners.set(session, { program, index })
     this.#leavers.delete(session)
+    const programs = this.#runs.get(session) ?? new Map<string, number>()
+    this.#runs.set(session, programs.set(program, index))
+  }
+
+  /** Nothing has been broken for a while: who has lost a session to somebody has heard of it. */
+  #lookAt(program: string, index: number): void {
+    for (const [session, programs] of this.#runs) {
+      const begun = programs.get(program)
+      const owner = this.#owners.get(session)
+      if (begun === undefined || owner === undefined || owner.program === program) continue
+      const proof = [begun, owner.index, index]
+      this.#add('kept after its loss', `${program} runs session ${session}: ${owner.program} has it`, proof)
+    }
   }
 
   #leave(session: string, program: string): boolean {

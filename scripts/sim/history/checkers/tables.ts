@@ -2,7 +2,7 @@ import type { Checker, EventOf, Violation } from '../history.js'
 import type { Placed } from '../views.js'
 
 /** When all that came has gone, the tables of a program have what they had before anybody came. */
-export const tables: Checker = (history, { room }) => {
+export const tables: Checker = (history, { room, rooms }) => {
   const found: Violation[] = []
   const fresh = new Map<string, Placed<EventOf<'tables'>>>()
   for (const [index, event] of history.entries()) {
@@ -18,7 +18,7 @@ export const tables: Checker = (history, { room }) => {
     }
     for (const [source, count] of Object.entries(counts)) {
       const before = first.counts[source] ?? 0
-      if (count <= before + (room?.[source] ?? 0)) continue
+      if (count <= before + ((rooms?.get(program) ?? room)?.[source] ?? 0)) continue
       const message = `${program} has ${count} entries in maps of ${source}, and had ${before}`
       found.push(violation(`grown: ${source}`, message, [first.index, index]))
     }

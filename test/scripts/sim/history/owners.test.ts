@@ -57,4 +57,17 @@ test('finds a program that runs or saves the session of another', () => {
   assert.equal(kindsOf(owners, story(...lost, saved('s1')), { ordered: false }), [])
 })
 
+test('finds a program that still runs what another one took from it, once all is calm', () => {
+  const calm = (program: string): Told => ({ type: 'census', program, when: 'calm', counts: {} })
+  const taken = [opened('s1'), restored('s2')]
+  const kinds = (...events: readonly Told[]) =>
+    kindsOf(owners, story(...taken, ...events), { owners: 'fenced' })
+  assert.equal(kinds(calm('s1'), calm('s2')), ['kept after its loss'])
+  assert.equal(kinds(released('s1'), calm('s1'), calm('s2')), [])
+  assert.equal(kinds(died('s1'), calm('s1'), calm('s2')), [])
+  // it may have it back
+  assert.equal(kinds(released('s2'), calm('s1')), [])
+  assert.equal(kinds(ended('s2'), calm('s1')), [])
+})
+
 test.run()

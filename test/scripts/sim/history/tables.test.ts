@@ -21,6 +21,8 @@ test('more than there was, unless there is room for it', () => {
   assert.equal(kindsOf(tables, more), ['grown: a', 'grown: b'])
   assert.equal(kindsOf(tables, more, { room: { a: 1, b: 1 } }), ['grown: a'])
   assert.equal(kindsOf(tables, more, { room: { a: 2, b: 1 } }), [])
+  const rooms = new Map([['s', { a: 2 }]])
+  assert.equal(kindsOf(tables, more, { room: { b: 1 }, rooms }), ['grown: b'])
 })
 
 test('a program that nobody looked at before, or not since it began again', () => {

@@ -1,5 +1,8 @@
 import { once } from 'node:events'
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
 import * as assert from 'uvu/assert'
+import type { SocketLookup } from '../../../../transports/base/private-address.js'
 import {
   discard,
   type HttpDispatchers,
@@ -100,6 +103,56 @@ test('a stream its reader leaves ends at the server; a discard frees the connect
   await ended.next()
   discard(await get(both))
   assert.is(await (await get(both)).text(100), 'next')
+})
+
+/** Connections to `localhost`, whose name is not found the first time. */
+async function openLate(t: TestContext) {
+  const waiting = heard<ServerResponse>()
+  const connected = heard<Socket>()
+  const server = createServer((_request, response) => waiting.add(response))
+  server.keepAliveTimeout = 60_000
+  server.on('connection', (socket) => connected.add(socket))
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => server.close().closeAllConnections())
+  const { port } = server.address() as AddressInfo
+  let looked = 0
+  const lookup: SocketLookup = (_name, _options, found) => {
+    looked += 1
+    const error = looked === 1 ? Object.assign(new Error('not yet'), { code: 'ENOTFOUND' }) : null
+    setImmediate(() => found(error, [{ address: '127.0.0.1', family: 4 }]))
+  }
+  const options = { connections: 1, connectTimeout: 5_000, lookup }
+  const dispatchers = await openDispatchers(`http://localhost:${port}`, options)
+  t.after(() => dispatchers.destroy())
+  return { dispatchers, waiting, connected, path: '/' }
+}
+
+test('a connection that could not be made at first counts as one of them', async (t) => {
+  const late = await openLate(t)
+  const [first, second] = [get(late), get(late)]
+  assert.is((await first.catch((cause) => cause)).code, 'ENOTFOUND')
+  const held = await late.waiting.next()
+  const third = get(late)
+  held.end('second')
+  assert.is(await (await second).text(100), 'second')
+  const next = await late.waiting.next()
+  next.end('third')
+  assert.is(await (await third).text(100), 'third')
+  assert.is(late.connected.all.length, 1)
+})
+
+test('a connection that could not be made at first ends with the rest', async (t) => {
+  const late = await openLate(t)
+  const [first, second] = [get(late), get(late)]
+  assert.is((await first.catch((cause) => cause)).code, 'ENOTFOUND')
+  const held = await late.waiting.next()
+  held.end('second')
+  assert.is(await (await second).text(100), 'second')
+  const socket = await late.connected.next()
+  const closed = once(socket, 'close')
+  await late.dispatchers.destroy()
+  await closed
 })
 
 test.run()

@@ -26,6 +26,20 @@ test('a stream resumes on another process: missed events, new ones, the end', as
   assert.is(one.log.find('s', String(again.events.at(-1)?.id)).type, 'found')
 })
 
+test('a stream that ends while it is read elsewhere is not read any more', async () => {
+  const { logs, two, stream, reader } = begin()
+  stream.send('a')
+  stream.leave(reader)
+  const again = takeUp(two, 's', String(reader.events[0]?.id))
+  await settle(logs)
+  assert.ok(stream.isRead)
+  stream.finish('b')
+  await settle(logs)
+  assert.equal([texts(again), again.concluded], [['b'], true])
+  // who is read is never forgotten
+  assert.equal([stream.isRead, stream.inUse], [false, false])
+})
+
 test('an ended stream is replayed to its end, any number of times', async () => {
   const { logs, two, stream, reader } = begin()
   stream.send('a')
