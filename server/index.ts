@@ -111,22 +111,24 @@ export type { LocalEngine, ServerEngine } from './engine/local-engine.js'
 export { type RecordsOptions, records } from './engine/records.js'
 export { sealed } from './engine/sealed.js'
 export type { SealedOptions } from './engine/sealed-ids.js'
-export type {
-  Claimed,
-  ClaimRequest,
-  ClusterEngine,
-  ClusterSettings,
-  Engine,
-  HeldClaim,
-  Listed,
-  Members,
-  News,
-  NodeFacts,
-  NodeName,
-  SavedRecord,
-  StreamEntry,
-  StreamLimits,
-  StreamPlace,
+export {
+  type Bell,
+  type Claimed,
+  type ClaimRequest,
+  type ClusterEngine,
+  type ClusterSettings,
+  type Engine,
+  type HeldClaim,
+  type Listed,
+  type Members,
+  type News,
+  type NodeFacts,
+  type NodeName,
+  type SavedRecord,
+  type StreamEntry,
+  type StreamLimits,
+  type StreamPlace,
+  taskMark,
 } from './engine/engine.js'
 export { type RedisClusterOptions, redis } from './redis/redis.js'
 export { Server } from './server.js'

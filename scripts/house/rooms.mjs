@@ -60,6 +60,7 @@ export const rooms = {
     cluster: ['base', 'context', 'engine'],
     nodes: ['base', 'context', 'engine', 'cluster'],
     redis: ['base', 'engine', 'cluster', 'nodes'],
+    'engine-suite': ['engine', 'nodes'],
     isolation: ['base', 'results', 'context', 'definitions'],
     holdings: ['base', 'context', 'definitions', 'catalog', 'engine', 'cluster', 'nodes', 'isolation'],
     requests: ['base', 'results', 'context', 'definitions', 'catalog', 'engine'],

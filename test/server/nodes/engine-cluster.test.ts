@@ -5,7 +5,7 @@ import { fakeEngine } from '../../../scripts/sim/store/engine.js'
 import { suite } from '../../support/suite.js'
 import { RawClient } from '../_client.js'
 import { count, echo } from '../_servers.js'
-import { eventually } from './_engine-suite.js'
+import { eventually } from './_eventually.js'
 import { startEngineNodes } from './_nodes.js'
 
 const test = suite('engine cluster', { timeout: 15_000 })

@@ -1,12 +1,13 @@
 // second tier: time
 import { equal, is } from 'uvu/assert'
+import { type EngineBench, engineSuite } from 'caduceus/testing'
 import { type FakeEngine, fakeEngine, goodEngine } from '../../../scripts/sim/store/engine.js'
 import { heard } from '../../support/heard.js'
 import { suite } from '../../support/suite.js'
-import { type EngineBench, engineSuite, eventually } from './_engine-suite.js'
+import { eventually } from './_eventually.js'
 import { openEngine } from './_open-engine.js'
 
-const test = suite('fake engine')
+const test = suite('fake engine', { timeout: 20_000 })
 const long = 60_000
 const facts = { isRetiring: false, isSettled: false, sessions: 0, incarnation: 1, marks: [] }
 const limits = {
@@ -18,7 +19,10 @@ const limits = {
   mayTakeOver: true,
 }
 
-engineSuite(test, () => benchOf(fakeEngine()))
+engineSuite(
+  (name, fn) => test(name, fn),
+  () => benchOf(fakeEngine()),
+)
 
 test(
   'a cut rejects pending requests, which may still run later',

@@ -9,7 +9,7 @@ import { initialize, RawClient } from '../_client.js'
 import { redisTest, startRedis } from '../../support/redis.js'
 import { suite } from '../../support/suite.js'
 import { clusterDefinition, clusterSuite } from '../nodes/_cluster-suite.js'
-import { eventually } from '../nodes/_engine-suite.js'
+import { eventually } from '../nodes/_eventually.js'
 import { startEngineNodes } from '../nodes/_nodes.js'
 import { startNode } from '../nodes/_servers.js'
 

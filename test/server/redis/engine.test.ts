@@ -1,15 +1,16 @@
 // second tier: redis
 import { redis } from 'caduceus/server'
+import { engineSuite } from 'caduceus/testing'
 import { redisTest, startRedis } from '../../support/redis.js'
 import { suite } from '../../support/suite.js'
-import { engineSuite } from '../nodes/_engine-suite.js'
 
-const test = suite('redis engine')
+const test = suite('redis engine', { timeout: 20_000 })
 
 engineSuite(
-  (promise, body, options) => redisTest(test, promise, body, options),
-  async (t) => {
-    const server = await startRedis(t)
+  (name, fn) => redisTest(test, name, fn),
+  async () => {
+    const undo: (() => unknown)[] = []
+    const server = await startRedis({ after: (fn) => undo.push(fn) })
     return {
       at: () => redis({ url: server.url }),
       stop: () => server.stop(),
@@ -17,6 +18,9 @@ engineSuite(
       freeze: () => server.freeze(),
       thaw: () => server.thaw(),
       wipe: () => void server.cli('FLUSHALL'),
+      close: async () => {
+        for (const fn of undo) await fn()
+      },
     }
   },
 )

@@ -4,7 +4,7 @@ import { inspect } from 'node:util'
 import { redis, type RedisClusterOptions, type ServerError } from 'caduceus/server'
 import { redisTest, startRedis, type TestRedis } from '../../support/redis.js'
 import { suite, type TestContext } from '../../support/suite.js'
-import { eventually } from '../nodes/_engine-suite.js'
+import { eventually } from '../nodes/_eventually.js'
 import { openEngine } from '../nodes/_open-engine.js'
 
 type Engine = Awaited<ReturnType<typeof openEngine>>['engine']
