@@ -35,6 +35,17 @@ export async function listenAtPath(server: Server, path: string, scope: LinkScop
   }
 }
 
+/**
+ * A lock that the system frees when the program ends, however that is: listens at a path until `scope` ends, and
+ * keeps no program alive. Rejects with TransportError LISTEN_FAILED when it is locked, or cannot be.
+ */
+export async function lockAtPath(path: string, scope: LinkScope): Promise<void> {
+  const server = process.getBuiltinModule('node:net').createServer((socket) => void socket.destroy())
+  server.unref()
+  scope.own(() => void server.close())
+  await listenAtPath(server, path, scope)
+}
+
 async function listenOnFile(server: Server, path: string, scope: LinkScope): Promise<void> {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   const stale = await findStale(path)
