@@ -58,7 +58,7 @@ async function refusal(
   return { code: String(error?.code), field: error?.data?.field, message: String(error?.message) }
 }
 
-const remedy = /another server has .*folder of its own.*processes.*redis\(\)/
+const remedy = /is locked .*another program.*folder of its own.*processes.*redis\(\)/
 
 test('a second server on a folder is refused with what to do, and the first goes on', async (t) => {
   const folder = makeFolder(t)
