@@ -65,6 +65,8 @@ export function notCloneable(what: string, got: unknown, cause?: unknown): Runti
 /** One look at a value and all its parts. */
 class Look {
   readonly #seen = new Set<object>()
+  /** Those that are weighed: apart, as a buffer may also be a value. */
+  readonly #buffers = new Set<ArrayBuffer>()
   readonly #what: string
   readonly #most: number
   #left: number
@@ -109,8 +111,8 @@ class Look {
   /** A view is copied with all of its buffer; a shared one is not copied. */
   #weighBytes(value: object): void {
     const buffer = ArrayBuffer.isView(value) ? value.buffer : value
-    if (!(buffer instanceof ArrayBuffer) || this.#seen.has(buffer)) return
-    this.#seen.add(buffer)
+    if (!(buffer instanceof ArrayBuffer) || this.#buffers.has(buffer)) return
+    this.#buffers.add(buffer)
     this.weigh(buffer.byteLength)
   }
 }
@@ -231,7 +233,8 @@ function isCloneable(value: unknown, most: number): boolean {
 }
 
 function errorOf({ kind, name, message, stack }: WireError, errors: ErrorClasses): Error {
-  const known = Object.hasOwn(errors, kind) ? errors[kind] : ownErrors[kind]
+  // the code of a peer may send any name
+  const known = [errors, ownErrors].find((classes) => Object.hasOwn(classes, kind))?.[kind]
   const made = new Error(message)
   // constructors differ in what they take; what they would set comes as fields
   Object.setPrototypeOf(made, (known ?? Error).prototype)

@@ -37,12 +37,12 @@ export async function runFile({ file, root, folder, limit, signal, env }) {
 
 /**
  * A process that runs one test file after another, so that what all of them load is loaded once. After a file that fails the next
- * one gets a new process.
+ * one gets a new process; with `keeps`, only after one that left something behind, hung or ended it.
  */
-export function startSharedProcess({ host, root, env }) {
+export function startSharedProcess({ host, root, env, keeps = false, flags = [withSourceMaps] }) {
   const running = { child: undefined, wire: undefined, output: undefined }
   const start = () => {
-    const child = spawn(process.execPath, [withSourceMaps, host], {
+    const child = spawn(process.execPath, [...flags, host], {
       cwd: root,
       env: { ...process.env, ...env },
       stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
@@ -65,7 +65,7 @@ export function startSharedProcess({ host, root, env }) {
     const leftOver = await outlives(child.pid, endGrace, running.child === child ? child.pid : undefined)
     const verdict = judge(readFacts(facts), end, leftOver, limit)
     // what has failed may have left something behind
-    if (verdict.failed > 0) await stop()
+    if (verdict.problems.length > 0 || (verdict.failed > 0 && !keeps)) await stop()
     if (running.child === child) await new Promise((resolve) => setTimeout(resolve))
     else await output.closed(endGrace)
     return { ...verdict, output: output.take(), ms: performance.now() - begin }

@@ -1,52 +1,22 @@
 // Runs tests of the files that the runner names on its fourth pipe, one order after another, in this one process: those that are
 // asked for, with the mutant that is on, or all, with the mutants that each of them executes.
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { Socket } from 'node:net'
 import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
-import { createInterface } from 'node:readline'
 import { pathToFileURL } from 'node:url'
-import { inspect } from 'node:util'
+import { takeOrders } from '../../test/support/orders.js'
 import { statePath } from './switch.mjs'
 
-// uvu looks at this when it is loaded: it starts nothing by itself then.
-Object.assign(globalThis, { UVU_DEFER: true })
-const { exec } = await import('uvu')
-const { beginFile } = await import('../../test/support/suite.js')
-const { reportTo } = await import('../../test/support/report.js')
-const runner = new Socket({ fd: 3 })
 const state = globalThis[Symbol.for('caduceus mutant')]
 let orders = 0
 
-for await (const line of createInterface({ input: runner })) {
-  const { file, facts, folder } = JSON.parse(line)
-  await run(file, facts, folder)
-  runner.write('done\n')
-}
-process.exit()
-
-async function run({ path, on, only, looks }, facts, folder) {
-  const env = { ...process.env }
+await takeOrders(({ file: { path, on, only, looks }, folder }) => {
   orders += 1
-  process.env.TMPDIR = folder
-  Object.assign(globalThis, { UVU_QUEUE: [[null]] })
-  reportTo(facts)
-  const choice = looks ? gather(folder) : choose(only)
   setState(looks ? { on: 0, log: join(folder, 'numbers') } : { on })
-  const end = beginFile(choice)
-  try {
-    // what tests import stays loaded; they themselves begin anew
-    await import(`${pathToFileURL(path).href}?order=${orders}`)
-    await exec()
-    await end()
-  } catch (error) {
-    console.error(inspect(error))
-    await end(error)
-  } finally {
-    restoreEnvironment(env)
-    choice.close?.()
-  }
-}
+  const choice = looks ? gather(folder) : choose(only)
+  // what tests import stays loaded; they themselves begin anew
+  return { href: `${pathToFileURL(path).href}?order=${orders}`, choice, close: choice.close }
+})
 
 /** Those with a limit in `only`, until one has failed. */
 function choose(only) {
@@ -99,9 +69,4 @@ function setState(next) {
   state.on = next.on
   const text = JSON.stringify(next)
   if (readFileSync(statePath, 'utf8') !== text) writeFileSync(statePath, text)
-}
-
-function restoreEnvironment(env) {
-  for (const name of Object.keys(process.env)) if (!(name in env)) delete process.env[name]
-  Object.assign(process.env, env)
 }

@@ -11,19 +11,23 @@ const near = new Set(['time', 'redis', 'seeds'])
 
 /**
  * The test files of a room in two lists: those `near` it, of both tiers, and the `far` ones, of the fast tier alone, on floors from
- * which the room can be seen. With `parts`, only those whose path has one of them.
+ * which the room can be seen, whose text has the last part of the room's name. With `parts`, only those whose path has one of them.
  */
 export function listTests(room, parts) {
+  const last = room.split('/').at(-1)
+  const name = new RegExp(last, 'i')
   const all = listFiles(repository, 'test')
     .filter((path) => path.endsWith('.test.ts') && !otherTests.test(path))
     .filter((path) => parts.length === 0 || parts.some((part) => path.includes(part)))
-    .map((path) => ({ path, ...readHeader(readFileSync(join(repository, path), 'utf8')) }))
+    .map((path) => ({ path, text: readFileSync(join(repository, path), 'utf8') }))
+    .map(({ path, text }) => ({ path, isNamed: name.test(text), ...readHeader(text) }))
   const below = floors.slice(0, floors.indexOf(room.split('/')[0])).map((floor) => `test/${floor}/`)
   const isNear = ({ path }) =>
     path.startsWith(`test/${room}/`) ||
     path.startsWith(`test/${room}.`) ||
-    path.startsWith(`test/flows/${room.split('/').at(-1)}`)
-  const isFar = ({ path, tier }) => tier === 'fast' && !below.some((folder) => path.startsWith(folder))
+    path.startsWith(`test/flows/${last}`)
+  const isFar = ({ path, tier, isNamed }) =>
+    tier === 'fast' && isNamed && !below.some((folder) => path.startsWith(folder))
   return {
     near: all.filter((test) => isNear(test) && (test.needs ?? []).every((need) => near.has(need))),
     far: all.filter((test) => !isNear(test) && isFar(test)),

@@ -3,18 +3,16 @@ import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
 import { repository } from '../house/sources.mjs'
 import { listTests, lookAt, openKept } from './reach.mjs'
-import { nextTests, rounds } from './rounds.mjs'
+import { longest, nextTests, rounds } from './rounds.mjs'
 import { limitsOf, tryMutant } from './trial.mjs'
 import { startWorker } from './worker.mjs'
 
-/** Rounds before the tests of other rooms are looked at. */
-const nearRounds = 3
 /** How often a test may fail without a mutant before it says nothing any more. */
 const mostUnsure = 3
 
 /**
  * Tries the mutants of a room until each is decided, or the time is over. Answers a list of mutants with their `outcome`: killed (with
- * `by`), survived, unreached (no test executes it), or undecided: the time was over before all tests had been tried.
+ * `by`), survived (all tests of its rounds pass), unreached (no test executes it), or undecided: the time was over before.
  */
 export async function tryRoom({ room, files, mutants, copies, folder, minutes, tests: parts, signal, tell }) {
   const end = performance.now() + minutes * 60_000
@@ -25,21 +23,22 @@ export async function tryRoom({ room, files, mutants, copies, folder, minutes, t
   const known = startKnowledge({ room, files, mutants, parts, tell })
   try {
     await known.look('near', workers, isOver)
-    for (const budget of rounds.slice(0, nearRounds)) await playRound(budget)
+    for (const budget of rounds.near) await playRound({ budget })
     await known.look('far', workers, isOver)
-    for (const budget of rounds) await playRound(budget)
+    for (const [index, budget] of rounds.far.entries())
+      await playRound({ budget, isLast: index === rounds.far.length - 1 })
   } finally {
     await Promise.all(workers.map((worker) => worker.end()))
   }
   return mutants.map((mutant) => ({ ...mutant, ...known.outcomeOf(mutant) }))
 
-  async function playRound(budget) {
+  async function playRound({ budget, isLast = false }) {
     const queue = known.alive().sort((a, b) => a.number - b.number)
     tell(
       `${queue.length} of ${mutants.length} left, ${Math.max(0, Math.round((end - performance.now()) / 1_000))} s`,
     )
     await inTurn(workers, queue, isOver, (worker, mutant) =>
-      known.play(worker, mutant, budget, signal, isOver),
+      known.play({ worker, mutant, budget, isLast, signal, isOver }),
     )
   }
 }
@@ -51,21 +50,25 @@ function startKnowledge({ room, files, mutants, parts, tell }) {
   )
   const lists = listTests(room, parts)
   const looked = { near: false, far: false }
+  const withNumber = new Map(mutants.map((mutant) => [mutant.number, mutant]))
   const byNumber = new Map(mutants.map(({ number }) => [number, []]))
   const byPath = new Map()
   const loading = new Set()
   const byFile = new Map()
   const kills = new Map()
   const unsure = new Map()
-  const states = new Map(mutants.map(({ number }) => [number, { tried: new Set(), killed: undefined }]))
+  const states = new Map(
+    mutants.map(({ number }) => [number, { tried: new Set(), isThrough: false, killed: undefined }]),
+  )
 
   const add = ({ path }, reach) => {
     byFile.set(path, limitsOf(reach.tests))
     for (const number of reach.loading) loading.add(number)
     for (const [index, [name, { ms, numbers }]] of Object.entries(reach.tests).entries()) {
+      if (ms > longest) continue
       const test = { key: `${path} ${name}`, path, name, ms, index }
       for (const number of numbers) {
-        const mutant = mutants.find((one) => one.number === number)
+        const mutant = withNumber.get(number)
         if (mutant === undefined) continue
         byNumber.get(number).push(test)
         const ofPath = byPath.get(mutant.path) ?? new Map()
@@ -99,7 +102,7 @@ function startKnowledge({ room, files, mutants, parts, tell }) {
     tell(`${done} of ${list.length} test files that are ${which} are looked at`)
   }
 
-  const play = async (worker, mutant, budget, signal, isOver) => {
+  const play = async ({ worker, mutant, budget, isLast, signal, isOver }) => {
     const state = states.get(mutant.number)
     const { isLoaded, reaching } = reachingOf(mutant)
     const files = nextTests({ reaching, tried: state.tried, kills, budget })
@@ -118,11 +121,12 @@ function startKnowledge({ room, files, mutants, parts, tell }) {
       state.killed = key
       return
     }
+    state.isThrough = isLast
   }
 
   const isDone = (mutant) => {
-    const { tried } = states.get(mutant.number)
-    return reachingOf(mutant).reaching.every(({ key }) => tried.has(key))
+    const { tried, isThrough } = states.get(mutant.number)
+    return isThrough || reachingOf(mutant).reaching.every(({ key }) => tried.has(key))
   }
   const alive = () =>
     mutants.filter((mutant) => states.get(mutant.number).killed === undefined && !isDone(mutant))

@@ -1,7 +1,10 @@
 // In which order tests are tried: a little for every mutant first, then more for those that are left.
 
-/** Milliseconds of tests that each mutant gets in a round; what is left of its tests comes last. */
-export const rounds = [250, 1_000, 4_000, 16_000, Number.POSITIVE_INFINITY]
+/** Milliseconds of tests that each mutant gets in a round: of those of its room, then of the others, too. */
+export const rounds = { near: [250, 1_000, 4_000], far: [1_000, 4_000] }
+
+/** Tests that take more milliseconds are tried with no mutant: each would cost what a hundred others do. */
+export const longest = 6_000
 
 /** Milliseconds that a test costs besides its own. */
 const overhead = 15

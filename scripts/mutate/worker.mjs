@@ -29,7 +29,7 @@ export function prepareCopy(folder, switched) {
 /** Runs orders in a copy, one at a time. A process that may keep something of what it ran is not used again. */
 export function startWorker({ copy, folder, signal }) {
   const host = join(copy, mirror, here, 'host.mjs')
-  const shared = startSharedProcess({ host, root: copy, env: {} })
+  const shared = startSharedProcess({ host, root: copy, env: {}, keeps: true, flags: [] })
   const state = { orders: 0 }
   const renew = async () => {
     state.orders = 0

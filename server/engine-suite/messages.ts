@@ -1,17 +1,6 @@
 import { deepEqual, equal, ok } from 'node:assert/strict'
 import type { Bell, Engine } from '../engine/engine.js'
-import {
-  begin,
-  type DefineTrial,
-  eventually,
-  facts,
-  long,
-  members,
-  refused,
-  rings,
-  soon,
-  two,
-} from './trial.js'
+import { begin, type DefineTrial, eventually, facts, long, members, rings, soon, two } from './trial.js'
 
 /** What nodes say to each other. */
 export function messageTests(test: DefineTrial): void {

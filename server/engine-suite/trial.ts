@@ -77,9 +77,11 @@ export async function begin(t: Trial, count = 2): Promise<Engine[]> {
 
 /** What a node sees of the engine, until `close` or the end of the test. */
 export async function open(t: Trial, node: string): Promise<{ engine: Engine; close(): Promise<void> }> {
-  const ref = await startActor(holder, { engine: t.bench.at(), node, server: 'tests' }).catch((error: unknown) => {
-    throw (error as Error).cause
-  })
+  const ref = await startActor(holder, { engine: t.bench.at(), node, server: 'tests' }).catch(
+    (error: unknown) => {
+      throw (error as Error).cause
+    },
+  )
   const close = async (): Promise<void> => {
     if (ref.alive) await ref.stop()
   }

@@ -1,13 +1,13 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { accessSync, constants, mkdirSync, realpathSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { readIfThere, replaceFile } from '../../runtime/base/files.js'
 import { show } from '../../runtime/base/errors.js'
 import { type ActorContext, lastingWorld } from '../../runtime/process/context.js'
+import type { World } from '../../runtime/time/world.js'
 import { TransportError } from '../../transports/base/errors.js'
-import { isFitForSocket, listenAtPath } from '../../transports/shared/local-socket.js'
+import { isFitForSocket, lockAtPath } from '../../transports/shared/local-socket.js'
 import { optionError } from '../base/errors.js'
 import { readersOf } from '../base/read-options.js'
 import { FileSessions } from './file-sessions.js'
@@ -54,27 +54,21 @@ export function files(options: FilesOptions): LocalEngine {
           world,
         ),
         tasks: new FileTasks(makeFolder(join(path, 'tasks')), durable, world),
-        secrets: [await secretIn(path, world.id)],
+        secrets: [await secretIn(path, world)],
       }
       return open
     },
   })
 }
 
-/**
- * One server at a time has a folder: it listens on a socket that the system closes with the program, however
- * that ends. Rejects with BAD_OPTION.
- */
+/** One server at a time has a folder. Rejects with BAD_OPTION. */
 async function lock(folder: string, ctx: ActorContext): Promise<void> {
-  const server = createServer((socket) => void socket.destroy())
-  server.unref()
-  ctx.own(() => void server.close())
   try {
-    await listenAtPath(server, lockPath(folder), ctx)
+    await lockAtPath(lockPath(folder), ctx)
   } catch (cause) {
     if (!(cause instanceof TransportError)) throw cause
-    const problem = `files: folder: another server has ${folder}: give each a folder of its own, several processes to one server (processes), or redis() to several programs`
-    throw optionError('folder', problem, cause)
+    const remedy = 'give each server a folder of its own, or one server several processes, or use redis()'
+    throw optionError('folder', `files: folder: ${folder} is locked (${cause.message}): ${remedy}`, cause)
   }
 }
 
@@ -89,7 +83,7 @@ function lockPath(folder: string): string {
 const secretBytes = 32
 
 /** The secret of a folder: what an earlier program has sealed, the next one opens. */
-async function secretIn(folder: string, id: () => string): Promise<Uint8Array> {
+async function secretIn(folder: string, { id, randomBytes }: World): Promise<Uint8Array> {
   const found = await readIfThere(join(folder, 'secret'))
   if (found?.bytes.length === secretBytes) return found.bytes
   const secret = randomBytes(secretBytes)

@@ -15,7 +15,8 @@ import {
 
 interface Lease {
   readonly until: number
-  readonly facts: NodeFacts
+  /** Undefined until its first beat. */
+  readonly facts: NodeFacts | undefined
 }
 
 /** A session or a task. */
@@ -92,7 +93,7 @@ export class MemoryEngine {
     this.#leases.set(node, { until: now + lease, facts })
     if (now - this.#sweptAt >= sweepInterval) this.#sweep(now)
     const nodes = [...this.#leases].flatMap(([name, { facts, until }]) =>
-      until > now ? [{ ...facts, name }] : [],
+      facts !== undefined && until > now ? [{ ...facts, name }] : [],
     )
     return { run: this.#run, nodes, news: this.#lastNews, lease, now }
   }
@@ -107,7 +108,8 @@ export class MemoryEngine {
     this.#owned.delete(node)
   }
 
-  claim({ node, session, client, ttl, maxSessions, maxPerClient, mayTakeOver }: ClaimRequest): Claimed {
+  claim({ node, lease, session, client, ttl, ...limits }: ClaimRequest): Claimed {
+    const { maxSessions, maxPerClient, mayTakeOver } = limits
     const known = this.#entry(session)
     const owner = known?.owner
     if (owner !== undefined && owner !== node && (this.#holds(owner) || !mayTakeOver))
@@ -116,6 +118,8 @@ export class MemoryEngine {
       const full = this.#full(client, maxSessions, maxPerClient)
       if (full !== undefined) return { type: 'full', of: full }
     }
+    if (!this.#holds(node))
+      this.#leases.set(node, { until: this.#now() + lease, facts: this.#leases.get(node)?.facts })
     const entry = this.#enter(session)
     this.#epoch += 1
     entry.epoch = this.#epoch

@@ -526,10 +526,10 @@ class Gateway {
     }
     return {
       onElicit: {
-        form: (params, ctx) => of().onElicit.form(params, ctx),
-        url: (params, ctx) => of().onElicit.url(params, ctx),
+        form: async (params, ctx) => of().onElicit.form(params, ctx),
+        url: async (params, ctx) => of().onElicit.url(params, ctx),
       },
-      onSample: { run: (params, ctx) => of().onSample.run(params, ctx), tools: true, context: true },
+      onSample: { run: async (params, ctx) => of().onSample.run(params, ctx), tools: true, context: true },
       roots: async () => (this.#places.has(name) ? of().roots() : ([] as never)),
     }
   }

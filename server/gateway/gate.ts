@@ -76,7 +76,7 @@ export class Gate {
     if (this.#breaking === undefined) return
     const before = this.#breakers.get(tool) ?? closedBreaker
     const breaker = settle(before, verdict, this.#clock.now(), this.#breaking)
-    if (breaker.state === 'closed' && breaker.failures === 0) this.#breakers.delete(tool)
+    if (breaker === closedBreaker) this.#breakers.delete(tool)
     else this.#breakers.set(tool, breaker)
   }
 
@@ -86,8 +86,8 @@ export class Gate {
 
   #uncount(key: string): void {
     const left = this.#count(key) - 1
-    if (left > 0) this.#counts.set(key, left)
-    else this.#counts.delete(key)
+    if (left === 0) this.#counts.delete(key)
+    else this.#counts.set(key, left)
   }
 }
 

@@ -95,7 +95,9 @@ export const hostActor = defineActor({
     },
     /** Those that have started. */
     nodes: ({ nodes }) =>
-      [...nodes.values()].flatMap(({ name, ref, serves }) => (ref === undefined ? [] : [{ name, ref, serves }])),
+      [...nodes.values()].flatMap(({ name, ref, serves }) =>
+        ref === undefined ? [] : [{ name, ref, serves }],
+      ),
     /** The number of a new process. */
     number(host) {
       host.count += 1

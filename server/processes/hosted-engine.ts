@@ -1,4 +1,5 @@
 import { RuntimeError } from '../../runtime/base/errors.js'
+import type { ActorContext } from '../../runtime/process/context.js'
 import type { Bell, ClusterEngine, ClusterSettings, Engine } from '../engine/engine.js'
 import type { SealedIds } from '../engine/sealed-ids.js'
 import { unavailable } from '../nodes/unavailable.js'
@@ -29,17 +30,24 @@ export class HostedEngine implements ClusterEngine {
     this.#host = host
   }
 
-  async open(): Promise<Engine> {
+  async open(ctx: ActorContext): Promise<Engine> {
+    // without the program this process ends: nothing else closes it
+    let isOpen = true
+    ctx.own(() => {
+      isOpen = false
+    })
+    const ask = async (call: EngineCall): Promise<unknown> => {
+      if (!isOpen) throw unavailable(this.name, `${this.name} is closed`)
+      return this.#ask(call)
+    }
     const asks = Object.fromEntries(
-      methods.map((method) => [
-        method,
-        (...args: readonly unknown[]) => this.#ask({ method, args } as never),
-      ]),
+      methods.map((method) => [method, (...args: readonly unknown[]) => ask({ method, args } as never)]),
     )
     return {
       ...(asks as unknown as Pick<Engine, EngineMethod>),
-      // without the program this process ends
-      isUp: true,
+      get isUp() {
+        return isOpen
+      },
       risk: undefined,
       onHealth: () => () => {},
       onBell: (fn) => {

@@ -123,6 +123,21 @@ test('quick tests come first, and those before them that kill', async (t) => {
   assert.equal(await order(30, ['kills', 'quick']), [['a', 'slow']])
 })
 
+test('tests of other rooms are looked at where they name the room', async (t) => {
+  const { near, far } = (await ask(t, 'reach.mjs', "m.listTests('server/gateway', [])")) as Record<
+    'near' | 'far',
+    { readonly path: string; readonly tier: string }[]
+  >
+  assert.ok(near.some(({ path }) => path === 'test/server/gateway/gate.test.ts'))
+  assert.ok(near.some(({ path }) => path.startsWith('test/flows/gateway/')))
+  assert.ok(far.length > 0)
+  for (const { path, tier } of far) {
+    assert.is(tier, 'fast', path)
+    assert.match(readFileSync(inRoot(path), 'utf8'), /gateway/i, path)
+    assert.not(/^test\/(?:runtime|protocol|transports)\//.test(path), path)
+  }
+})
+
 interface Verdict {
   readonly killed: boolean
   readonly by?: string

@@ -6,7 +6,7 @@ import { readTasks } from '../../server/holdings/task-options.js'
 import { decodeTask, encodeTask } from '../../server/engine/file-tasks.js'
 import { heard } from '../support/heard.js'
 import { suite, type TestContext } from '../support/suite.js'
-import { fail, greet, plain } from './tasks/_tasks.js'
+import { greet, plain } from './tasks/_tasks.js'
 
 const test = suite('parts of the server')
 const variable = 'CADUCEUS_SERVER'

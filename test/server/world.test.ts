@@ -16,7 +16,6 @@ import {
 } from 'caduceus/server'
 import { http, memory, serveHttp } from 'caduceus/transports'
 import { processOf } from '../../runtime/process/ref.js'
-import { readProcessesOptions } from '../../server/processes/options.js'
 import { SealedIds } from '../../server/engine/sealed-ids.js'
 import { suite } from '../support/suite.js'
 import { drawn, drawnWorld, worldAt } from '../support/world.js'

@@ -9,6 +9,7 @@ const aboutNpmRun =
   /^(?:npm_(?:package|lifecycle)_|npm_(?:command|execpath)$|npm_config_local_prefix$|INIT_CWD$)/
 const suiteFiles = [
   'shared.ts',
+  'orders.ts',
   'suite.ts',
   'report.ts',
   'strays.ts',

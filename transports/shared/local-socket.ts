@@ -35,11 +35,23 @@ export async function listenAtPath(server: Server, path: string, scope: LinkScop
   }
 }
 
+/**
+ * A lock that the system frees when the program ends, however that is: listens at a path until `scope` ends, and
+ * keeps no program alive. Rejects with TransportError LISTEN_FAILED when it is locked, or cannot be.
+ */
+export async function lockAtPath(path: string, scope: LinkScope): Promise<void> {
+  const server = process.getBuiltinModule('node:net').createServer((socket) => void socket.destroy())
+  server.unref()
+  scope.own(() => void server.close())
+  await listenAtPath(server, path, scope)
+}
+
 async function listenOnFile(server: Server, path: string, scope: LinkScope): Promise<void> {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   const stale = await findStale(path)
   // Made in a folder that no other user can enter, and linked to its place once its mode is right.
-  const folder = mkdtempSync(join(dirname(path), '.'))
+  // `join` would make it beside the folder: on another file system, where that is a mount
+  const folder = mkdtempSync(`${dirname(path)}/.`)
   try {
     const made = join(folder, 's')
     await listen(server, made)

@@ -6,12 +6,7 @@ import {
   type TaskSupervisor,
   taskSupervisorSpec,
 } from 'caduceus/runtime'
-import {
-  inMemory,
-  type Server,
-  type ServerDefinition,
-  type ServerOptions,
-} from 'caduceus/server'
+import { inMemory, type Server, type ServerDefinition, type ServerOptions } from 'caduceus/server'
 import { serveHttp } from 'caduceus/transports'
 import type { Bell } from '../../../server/engine/engine.js'
 import { LocalEngine } from '../../../server/engine/local-engine.js'
@@ -78,7 +73,11 @@ export async function startNodes(
   const nodes = await Promise.all(
     definitions.map(async (definition, index): Promise<TestNode> => {
       const name = `node ${index + 1}`
-      const spec = childSpec(testNode, { definition, options, name, host }, { id: name, restart: 'temporary' })
+      const spec = childSpec(
+        testNode,
+        { definition, options, name, host },
+        { id: name, restart: 'temporary' },
+      )
       const ref = (await supervisor.startChild(spec)).ref as ActorRef<{ share(): never }>
       const { server } = (await ref.call('share')) as { server: Server }
       const cluster = await clusterOf(server)

@@ -1,13 +1,6 @@
 import * as assert from 'uvu/assert'
-import {
-  defineServer,
-  defineTool,
-  records,
-  type SessionRecord,
-  type SessionStore,
-} from 'caduceus/server'
+import { defineServer, defineTool, records, type SessionRecord, type SessionStore } from 'caduceus/server'
 import { until } from 'caduceus/testing'
-import { heard } from '../../support/heard.js'
 import { suite, type TestContext } from '../../support/suite.js'
 import { RawClient } from '../_client.js'
 import { count, echo } from '../_servers.js'
@@ -139,14 +132,14 @@ function signal(): { fire(): void; readonly fired: Promise<void> } {
   return { fire: () => fire(), fired }
 }
 
-function callOf(
+function _callOf(
   name: string,
   id: number | string = 7,
 ): { jsonrpc: string; id: number | string; method: string; params: object } {
   return { jsonrpc: '2.0', id, method: 'tools/call', params: { name } }
 }
 
-async function rejects(fn: () => Promise<unknown>, words: RegExp): Promise<void> {
+async function _rejects(fn: () => Promise<unknown>, words: RegExp): Promise<void> {
   const error = await fn().then(
     () => new Error('it did not reject'),
     (reason: Error) => reason,

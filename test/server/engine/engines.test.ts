@@ -58,7 +58,7 @@ async function refusal(
   return { code: String(error?.code), field: error?.data?.field, message: String(error?.message) }
 }
 
-const remedy = /another server has .*folder of its own.*processes.*redis\(\)/
+const remedy = /is locked .*another program.*folder of its own.*processes.*redis\(\)/
 
 test('a second server on a folder is refused with what to do, and the first goes on', async (t) => {
   const folder = makeFolder(t)
@@ -84,7 +84,7 @@ test('a folder belongs to one program, and is free once that is killed', async (
   assert.is(code, 'BAD_OPTION')
   assert.match(message, remedy)
   const second = await startProgram(t, folder)
-  assert.match(second.told, /^BAD_OPTION files: folder: another server has /)
+  assert.match(second.told, /^BAD_OPTION files: folder: .*is locked /)
   await kill(first.child)
   const here = await startOn(t, files({ folder }))
   assert.match((await startProgram(t, folder)).told, /^BAD_OPTION /)

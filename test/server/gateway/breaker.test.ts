@@ -74,8 +74,23 @@ test('429, caller mistakes and lost connections do not count as failures', () =>
   assert.is(says('CANCELLED'), 'unsaid')
   assert.is(says('CONNECTION_LOST'), 'unsaid')
   assert.is(says('NOT_READY'), 'unsaid')
-  assert.is(says('REQUEST_FAILED', 500), 'fails')
-  assert.is(says('TIMEOUT'), 'fails')
+  assert.is(says('REQUEST_FAILED', 499), 'unsaid')
+  assert.is(says('REQUEST_FAILED'), 'unsaid')
+  assert.is(says('CONNECTION_LOST', 503), 'unsaid')
+})
+
+test('a server that answers with 5xx, too late or with nonsense does', () => {
+  assert.is(verdictOf({ code: 'REQUEST_FAILED', status: 500 }), 'fails')
+  assert.is(verdictOf({ code: 'REQUEST_FAILED', status: 503 }), 'fails')
+  assert.is(verdictOf({ code: 'TIMEOUT' }), 'fails')
+  assert.is(verdictOf({ code: 'INVALID_RESPONSE' }), 'fails')
+})
+
+test('what comes late to an open breaker changes nothing', () => {
+  const open: Breaker = { state: 'open', until: 100, pause: 100 }
+  assert.is(settle(open, 'fails', 50, options), open)
+  assert.is(settle(open, 'unsaid', 50, options), open)
+  assert.is(settle(open, 'serves', 50, options), closedBreaker)
 })
 
 test.run()

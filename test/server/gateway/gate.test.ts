@@ -63,4 +63,40 @@ test('without a breaker no tool is blocked', () => {
   for (let n = 0; n < 50; n += 1) gate.enter('read', 'ada')('fails')
 })
 
+test('without options five failures in a row close the way, for five seconds at first', async () => {
+  const clock = createFakeClock()
+  const gate = new Gate('files', {}, clock)
+  for (let n = 0; n < 4; n += 1) gate.enter('read', 'ada')('fails')
+  gate.enter('read', 'ada')('serves')
+  for (let n = 0; n < 5; n += 1) gate.enter('read', 'ada')('fails')
+  assert.match(refused(() => gate.enter('read', 'ada')).message, /failed 5 times in a row.* 5000 ms/)
+  const pauses: unknown[] = []
+  for (let wait = 5_000; pauses.length < 5; ) {
+    await clock.advance(wait)
+    gate.enter('read', 'ada')('fails')
+    wait = (refused(() => gate.enter('read', 'ada')).data as { retryAfter: number }).retryAfter
+    pauses.push(wait)
+  }
+  assert.equal(pauses, [10_000, 20_000, 40_000, 60_000, 60_000])
+})
+
+test('a call that ends gives its own place back, and no other', () => {
+  const gate = new Gate('files', { maxCalls: 2 }, createFakeClock())
+  const first = gate.enter('read', 'ada')
+  gate.enter('read', 'ada')
+  first('unsaid')
+  gate.enter('read', 'ada')
+  refused(() => gate.enter('read', 'ada'))
+})
+
+test('a refused call is told how long to wait, and takes no place', async () => {
+  const clock = createFakeClock()
+  const gate = new Gate('files', { maxCalls: 1, breaker: { failures: 1, pause: 100 } }, clock)
+  gate.enter('read', 'ada')('fails')
+  await clock.advance(0.5)
+  const { data } = refused(() => gate.enter('read', 'ada'))
+  assert.equal(data, { retryable: true, sent: false, retryAfter: 100 })
+  gate.enter('write', 'ada')
+})
+
 test.run()

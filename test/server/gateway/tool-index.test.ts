@@ -31,7 +31,47 @@ test('the tool index bounds results and query length', async () => {
   const many = Array.from({ length: 1_000 }, (_, n) => ({ name: `tool_${n}`, description: 'does things' }))
   const index = new ToolIndex(await loadSearchEngine(), [...many, ...many])
   assert.is(index.search('things', 10).length, 10)
+  assert.is(index.search('things', 5_000).length, 1_000)
   assert.ok(index.search('things '.repeat(100_000), 5).length === 5)
+})
+
+test('a name counts more than a title, and a title more than what is described', async () => {
+  const words = ['alpha', 'beta', 'gamma', 'delta']
+  const index = new ToolIndex(await loadSearchEngine(), [
+    { name: 'a', description: 'letter' },
+    { name: 'b', title: 'letter' },
+    { name: 'letter' },
+    ...words.map((name) => ({ name })),
+  ])
+  assert.equal(index.search('letter', 5), ['letter', 'b', 'a'])
+})
+
+test('tools with all words come before those with one of them', async () => {
+  const index = new ToolIndex(await loadSearchEngine(), [
+    { name: 'pay', description: 'pay' },
+    { name: 'x', description: 'to pay an invoice of somebody' },
+  ])
+  assert.equal(index.search('pay invoice', 5), ['x', 'pay'])
+  assert.equal(index.search('inv', 5), ['x'])
+})
+
+test('only the first 4,000 characters of a text are searched, and 1,000 of a query', async () => {
+  const padding = 'pad '.repeat(999)
+  const at = (text: string) => ({
+    inputSchema: { properties: { p: { description: text.slice(2) } } },
+  })
+  const index = new ToolIndex(await loadSearchEngine(), [
+    { name: 'a', description: `${padding}inside` },
+    { name: 'b', description: `${padding}pad beyond` },
+    { name: 'c', title: `${padding}pad beyond` },
+    { name: 'd', ...at(`${padding}pad beyond`) },
+    { name: 'e', title: `${padding}here` },
+  ])
+  assert.equal(index.search('beyond', 5), [])
+  assert.equal(index.search('insi', 5), ['a'])
+  assert.equal(index.search('here', 5), ['e'])
+  assert.equal(index.search(`${'zz '.repeat(334)}here`, 5), [])
+  assert.equal(index.search(`${'zz '.repeat(331)}here`, 5), ['e'])
 })
 
 test('tool names are split into words', () => {

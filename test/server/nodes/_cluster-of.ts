@@ -25,10 +25,7 @@ export function inboxOf(cluster: EngineCluster): Inbox | undefined {
 }
 
 /** Has a node let its sessions go, as one does that is about to end. */
-export async function retire(
-  cluster: EngineCluster,
-  signal = new AbortController().signal,
-): Promise<void> {
+export async function retire(cluster: EngineCluster, signal = new AbortController().signal): Promise<void> {
   cluster.retire()
   await heard.get(cluster)?.retire(signal)
 }

@@ -24,10 +24,7 @@ export async function startEngineNodes(
   t: Pick<TestContext, 'after'>,
   definitions: readonly ServerDefinition[],
   engineOf: (name: string) => ClusterEngine,
-  {
-    options = {},
-    limits = {},
-  }: { options?: Partial<ServerOptions>; limits?: SuiteLimits } = {},
+  { options = {}, limits = {} }: { options?: Partial<ServerOptions>; limits?: SuiteLimits } = {},
 ): Promise<EngineNode[]> {
   const nodes = definitions.map((definition, index) =>
     startEngineNode(t, definition, engineOf, { name: `node-${index + 1}`, options, limits }),

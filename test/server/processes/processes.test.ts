@@ -262,7 +262,10 @@ test('a failed start of processes rejects in the caller', async (t) => {
   const authenticate = () => undefined
   assert.match(await bad({ transport: serveHttp({ authenticate }) }), /authenticate/)
   const path = join(folder, 'kept.mjs')
-  await writeFile(path, `${versioned('one')}\nimport { inMemory } from ${JSON.stringify(new URL('../../../index.js', import.meta.url).href)}\nexport const options = { engine: inMemory() }`)
+  await writeFile(
+    path,
+    `${versioned('one')}\nimport { inMemory } from ${JSON.stringify(new URL('../../../index.js', import.meta.url).href)}\nexport const options = { engine: inMemory() }`,
+  )
   assert.match(await bad({}, pathToFileURL(path)), /options\.engine: expected one that programs share/)
   const taken = await start(t)
   assert.match(await bad({ transport: serveHttp({ port: Number(taken.server.port) }) }), /port is in use/)

@@ -5,7 +5,6 @@ import { buildNotification, buildRequest } from 'caduceus/protocol'
 import {
   type HttpServeOptions,
   type Outlet,
-  serveHttp,
   type ServerPort,
   type StreamEvent,
   subscribeTransport,

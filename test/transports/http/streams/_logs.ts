@@ -3,7 +3,6 @@ import type { Binding, HttpServeOptions, ListenScope, ServerPort, ServerTranspor
 import type {
   EventLogLimits,
   SharedStreams,
-  StreamKeeper,
   StreamNews,
   StreamReport,
 } from '../../../../transports/contract/shared-streams.js'
@@ -63,7 +62,7 @@ export type Wire = {
 }
 
 /** The way between the keeper of streams and a process; everything is copied, as between processes. */
-export function connect(keeper: StreamKeeper, traffic: Traffic): Wire {
+export function connect(keeper: StreamArchive, traffic: Traffic): Wire {
   const [up, down] = [traffic.pipe(), traffic.pipe()]
   const hearing = new Set<(news: StreamNews) => void>()
   let isDead = false

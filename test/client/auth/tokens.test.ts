@@ -1,0 +1,153 @@
+import * as assert from 'uvu/assert'
+import { ClientError, memoryAuthStorage } from 'caduceus/client'
+import { CaduceusError } from 'caduceus/runtime'
+import { readChallenge } from '../../../client/auth/challenge.js'
+import { asAuthFailure, authFailed, quotable } from '../../../client/auth/failure.js'
+import { createShelf, hasEnded, isExpiring, satisfies, tokensOf } from '../../../client/auth/tokens.js'
+import { suite } from '../../support/suite.js'
+
+const test = suite('tokens of the OAuth client')
+
+const issuer = 'https://as.example'
+const facts = { scope: 'asked', issuer, key: undefined, now: 1_000 }
+
+test('tokens keep what was asked for, and the former refresh token, unless told', () => {
+  const first = tokensOf(
+    { access_token: 'a', refresh_token: 'r', expires_in: 60, scope: 'given' } as never,
+    facts,
+  )
+  assert.equal(first, {
+    accessToken: 'a',
+    refreshToken: 'r',
+    expiresAt: 61_000,
+    lifetime: 60_000,
+    scope: 'given',
+    issuer,
+  })
+  const next = tokensOf({ access_token: 'b' } as never, { ...facts, before: first })
+  assert.equal(next, {
+    accessToken: 'b',
+    refreshToken: 'r',
+    expiresAt: undefined,
+    lifetime: undefined,
+    scope: 'asked',
+    issuer,
+  })
+  assert.not('key' in next)
+})
+
+test('a token is renewed 30 s before its end, and a short one in its last quarter', () => {
+  const at = (lifetime: number | undefined) => ({
+    ...tokensOf({ access_token: 'a' } as never, facts),
+    expiresAt: 1_000_000,
+    lifetime,
+  })
+  assert.equal(
+    [970_000, 970_001].map((now) => isExpiring(at(3_600_000), now)),
+    [false, true],
+  )
+  assert.equal(
+    [970_000, 970_001].map((now) => isExpiring(at(undefined), now)),
+    [false, true],
+  )
+  assert.equal(
+    [990_000, 990_001].map((now) => isExpiring(at(40_000), now)),
+    [false, true],
+  )
+  assert.is(isExpiring({ ...at(1), expiresAt: undefined }, 2_000_000), false)
+})
+
+test('a token has ended at its very end, and one without an end never', () => {
+  const tokens = { ...tokensOf({ access_token: 'a' } as never, facts), expiresAt: 5_000 }
+  assert.equal(
+    [4_999, 5_000, 5_001].map((now) => hasEnded(tokens, now)),
+    [false, true, true],
+  )
+  assert.is(hasEnded({ ...tokens, expiresAt: undefined }, 1e15), false)
+})
+
+test('a step-up is done with another token that has the scopes of the challenge', () => {
+  const tokens = tokensOf({ access_token: 'new', scope: 'a b' } as never, facts)
+  const challenge = { scope: 'b c' }
+  assert.is(satisfies(tokens, { refused: 'old', challenge, stepUp: false }), true)
+  assert.is(satisfies(tokens, { refused: 'new', challenge, stepUp: false }), false)
+  assert.is(satisfies(tokens, { refused: 'old', challenge, stepUp: true }), false)
+  assert.is(satisfies(tokens, { refused: 'old', challenge: { scope: 'a' }, stepUp: true }), true)
+  assert.is(satisfies(tokens, { refused: 'new', challenge: { scope: 'a' }, stepUp: true }), false)
+  assert.is(satisfies(tokens, { refused: undefined, challenge: undefined, stepUp: true }), true)
+})
+
+test('stored values that are not what was stored are read as nothing', async () => {
+  const storage = memoryAuthStorage()
+  const server = 'https://h/mcp'
+  const shelf = createShelf(storage, server)
+  assert.is(await shelf.place(), undefined)
+  await storage.write(`server ${server}`, { issuer: 5 })
+  assert.is(await shelf.place(), undefined)
+  await shelf.setPlace({ issuer, resourceMetadata: undefined })
+  assert.equal(await shelf.place(), { issuer, resourceMetadata: undefined })
+  await shelf.setPlace({ issuer, resourceMetadata: 'https://h/m' })
+  assert.equal(await shelf.place(), { issuer, resourceMetadata: 'https://h/m' })
+
+  const tokens = tokensOf({ access_token: 'a', refresh_token: 'r', expires_in: 60 } as never, facts)
+  await shelf.setTokens(tokens)
+  assert.equal(await shelf.tokens(issuer), tokens)
+  assert.is(await shelf.tokens('https://other.example'), undefined)
+  assert.is(await createShelf(storage, 'https://h/other').tokens(issuer), undefined)
+  const key = `tokens ${issuer} ${server}`
+  for (const broken of [
+    { ...tokens, accessToken: 5 },
+    { ...tokens, issuer: 'https://other.example' },
+    { ...tokens, key: 'lost' },
+  ]) {
+    await storage.write(key, broken as never)
+    assert.is(await shelf.tokens(issuer), undefined)
+  }
+  await storage.write(key, { ...tokens, refreshToken: 1, expiresAt: 'x', lifetime: 'y', scope: 2 } as never)
+  assert.equal(await shelf.tokens(issuer), {
+    accessToken: 'a',
+    refreshToken: undefined,
+    expiresAt: undefined,
+    lifetime: undefined,
+    scope: undefined,
+    issuer,
+  })
+  await shelf.dropTokens(issuer)
+  assert.is(await storage.read(key), undefined)
+})
+
+test('DPoP says first what both schemes say', () => {
+  const header = 'Bearer error="b", scope="s", resource_metadata="m", DPoP error="d"'
+  assert.equal(readChallenge(header), { error: 'd', scope: 's', resourceMetadata: 'm' })
+})
+
+test('of a challenge, 8,192 characters are read', () => {
+  const at = (length: number) => `Basic a="${'x'.repeat(length - 20)}", Bearer  `.padEnd(length, ' ')
+  assert.equal(readChallenge(`${at(8_000)}error="e"`), { error: 'e' })
+  assert.equal(readChallenge(`${at(8_192)}error="e"`) ?? {}, {})
+})
+
+test('a failure is AUTHORIZATION_FAILED, not sent, and retryable as its cause is', () => {
+  const told = authFailed('no', { at: 'x' })
+  assert.equal([told.code, told.message, told.retryable], ['AUTHORIZATION_FAILED', 'no', false])
+  assert.equal(told.data, { at: 'x', sent: false })
+  const own = new ClientError('SIGN_IN_NEEDED', 'sign in')
+  assert.is(asAuthFailure(own), own)
+  for (const retryable of [true, false]) {
+    const cause = new CaduceusError('CONNECT_FAILED', 'away', { retryable })
+    const failed = asAuthFailure(cause)
+    assert.is(failed.retryable, retryable)
+    assert.is(failed.cause, cause)
+    assert.equal([failed.code, failed.data], ['AUTHORIZATION_FAILED', { sent: false }])
+    assert.is(failed.message, 'the authorization failed: away')
+  }
+  assert.is(asAuthFailure(new Error('bug')).retryable, false)
+})
+
+test('of what the far side says, 200 visible characters are quoted', () => {
+  assert.is(quotable('a b~\n\u007fü'), 'a b~???')
+  assert.is(quotable('x'.repeat(300)).length, 200)
+  assert.is(quotable(5), '')
+})
+
+test.run()

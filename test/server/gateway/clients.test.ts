@@ -1,0 +1,416 @@
+import * as assert from 'uvu/assert'
+import { startClient } from 'caduceus/client'
+import { McpError } from 'caduceus/protocol'
+import {
+  gateway,
+  type GatewayOptions,
+  type Seat,
+  type StartedUpstream,
+  type UpstreamSource,
+} from 'caduceus/server'
+import { connect, type ConnectOptions, fakeClock, record, Recording, until } from 'caduceus/testing'
+import { suite, type TestContext } from '../../support/suite.js'
+import { byHand } from './_by-hand.js'
+
+const test = suite('gateway: clients')
+
+async function through(
+  t: TestContext,
+  source: UpstreamSource,
+  { options = {}, ...how }: ConnectOptions & { readonly options?: GatewayOptions } = {},
+) {
+  const connected = await connect(gateway(source, options), how)
+  t.after(() => connected.close())
+  return connected
+}
+
+async function failure(promise: Promise<unknown>): Promise<McpError> {
+  const error = await promise.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  )
+  if (error instanceof McpError) return error
+  throw new Error(`expected a McpError, got ${String(error)}`)
+}
+
+/** Starts a new client by hand for each seat, and keeps both. */
+function starts(more: Omit<StartedUpstream, 'start'> = {}, wishes: Parameters<typeof byHand>[0] = {}) {
+  const all: { readonly seat: Seat; readonly up: ReturnType<typeof byHand> }[] = []
+  const start = (seat: Seat) => {
+    const up = byHand(wishes)
+    all.push({ seat, up })
+    return up.client
+  }
+  return { all, entry: { ...more, start } }
+}
+
+const somebody = (subject: string) => ({
+  issuer: 'https://issuer.example',
+  subject,
+  clientId: 'app',
+  scopes: [],
+})
+
+/** Tools that wait until the test ends them. */
+function waiting() {
+  const begun = new Recording<() => void>('calls')
+  const answers = {
+    'tools/call': () => new Promise((resolve) => begun.add(() => resolve({ content: [] }))),
+  }
+  return { begun, answers }
+}
+
+test('a lazy client goes after its idle time, and comes with the next call', async (t) => {
+  const clock = fakeClock()
+  const { all, entry } = starts({ lazy: true, idle: 50_000 })
+  const { client } = await through(t, { up: entry }, { clock })
+  assert.is(all.length, 0)
+  await client.listTools()
+  await clock.advance(40_000)
+  await client.callTool('up__one')
+  await clock.advance(40_000)
+  assert.equal(all[0]?.up.told, [])
+  await clock.advance(40_000)
+  assert.equal(all[0]?.up.told, ['close'])
+  assert.ok(all[0]?.seat.signal.aborted)
+  await client.callTool('up__one')
+  assert.is(all.length, 2)
+})
+
+test('a client that works is not idle, however long its call takes', async (t) => {
+  const clock = fakeClock()
+  const { begun, answers } = waiting()
+  const { all, entry } = starts({ lazy: true, idle: 1_000 }, { answers })
+  const { client } = await through(t, { up: entry }, { clock })
+  const call = client.callTool('up__one', {}, { timeout: 100_000 })
+  const end = await begun.next()
+  await clock.advance(20_000)
+  assert.equal(all[0]?.up.told, [])
+  end()
+  await call
+  await clock.advance(2_000)
+  assert.equal(all[0]?.up.told, ['close'])
+})
+
+test('a client that has to tell of a resource stays', async (t) => {
+  const clock = fakeClock()
+  const { all, entry } = starts(
+    { lazy: true, idle: 1_000 },
+    {
+      capabilities: { resources: { subscribe: true } },
+      answers: {
+        'resources/list': () => ({ resources: [{ uri: 'note://1', name: 'n' }] }),
+        'resources/templates/list': () => ({ resourceTemplates: [] }),
+      },
+    },
+  )
+  const { client } = await through(t, { up: entry }, { clock })
+  await client.subscribe('note://1')
+  await clock.advance(20_000)
+  const told = all[0]?.up.told ?? []
+  assert.equal(new Set(told), new Set(['subscribe note://1']))
+  await client.unsubscribe('note://1')
+  await until(() => told.includes('unsubscribe note://1'))
+  await clock.advance(2_000)
+  assert.is(told.at(-1), 'close')
+})
+
+test('each principal has a client of its own, and one more tells what there is', async (t) => {
+  const { all, entry } = starts({ per: 'principal' })
+  const pair = await through(t, { up: entry }, { principal: somebody('ada') })
+  const other = startClient({ transport: pair.connectAs(somebody('bob')), logger: false })
+  t.after(() => other.close())
+  for (const client of [pair.client, other, pair.client]) await client.callTool('up__one')
+  assert.equal(
+    all.map(({ seat }) => seat.principal?.subject),
+    [undefined, 'ada', 'bob'],
+  )
+  assert.equal(
+    all.map(({ up }) => up.of('tools/call').length),
+    [0, 2, 1],
+  )
+})
+
+test('a caller without a principal gets no client where each principal has one', async (t) => {
+  const { entry } = starts({ per: 'principal' })
+  const { client } = await through(t, { up: entry })
+  const error = await failure(client.callTool('up__one'))
+  assert.is(error.code, -32_600)
+  assert.match(error.message, /up has a client for each principal: the call needs a principal$/)
+})
+
+test('the client unused for longest makes room; where all work, the call is refused', async (t) => {
+  const { begun, answers } = waiting()
+  const { all, entry } = starts({ per: 'principal', max: 2 }, { answers })
+  const clock = fakeClock()
+  const pair = await through(t, { up: entry }, { principal: somebody('ada'), clock })
+  const [bob, eve] = ['bob', 'eve'].map((name) => {
+    const client = startClient({ transport: pair.connectAs(somebody(name)), logger: false })
+    t.after(() => client.close())
+    return client
+  })
+  assert.ok(bob && eve)
+  const call = async (client: typeof bob) => {
+    const answer = client.callTool('up__one', {}, { retry: 'never', timeout: 1e6 })
+    return { answer, end: await begun.next() }
+  }
+  const first = await call(pair.client as typeof bob)
+  const second = await call(bob)
+  const error = await failure(eve.callTool('up__one', {}, { retry: 'never' }))
+  assert.match(error.message, /up has 2 clients at work already: try again/)
+  assert.equal(error.data, { retryable: true, sent: false })
+  second.end()
+  await second.answer
+  await clock.advance(10)
+  first.end()
+  await first.answer
+  const third = await call(eve)
+  third.end()
+  await third.answer
+  assert.equal(
+    all.map(({ seat, up }) => [seat.principal?.subject, up.told]),
+    [
+      [undefined, []],
+      ['ada', []],
+      ['bob', ['close']],
+      ['eve', []],
+    ],
+  )
+})
+
+test('calls go to the client with the fewest, and one more starts up to max', async (t) => {
+  const { begun, answers } = waiting()
+  const { all, entry } = starts({ max: 2 }, { answers })
+  const { client } = await through(t, { up: entry })
+  const ends: (() => void)[] = []
+  const calls = []
+  for (let n = 0; n < 4; n += 1) {
+    calls.push(client.callTool('up__one'))
+    ends.push(await begun.next())
+  }
+  assert.equal(
+    all.map(({ up }) => up.of('tools/call').length),
+    [2, 2],
+  )
+  for (const end of ends) end()
+  await Promise.all(calls)
+})
+
+test('a client that is away gets no calls while another one is there', async (t) => {
+  const { begun, answers } = waiting()
+  const { all, entry } = starts({ max: 2 }, { answers })
+  const { client } = await through(t, { up: entry })
+  const calls = [client.callTool('up__one')]
+  const ends = [await begun.next()]
+  all[0]?.up.turn({ phase: 'disconnected', reason: new Error('lost') })
+  for (let n = 0; n < 2; n += 1) {
+    calls.push(client.callTool('up__one'))
+    ends.push(await begun.next())
+  }
+  assert.equal(
+    all.map(({ up }) => up.of('tools/call').length),
+    [1, 2],
+  )
+  for (const end of ends) end()
+  await Promise.all(calls)
+})
+
+test('a client that does not start is started again, up to once a minute', async (t) => {
+  const clock = fakeClock()
+  const failures = record('server.gateway')
+  let started = 0
+  const start = (): never => {
+    started += 1
+    throw new Error('no such program')
+  }
+  const { client } = await through(t, { up: start }, { clock })
+  const waits: number[] = []
+  for (let n = 0; n < 6; n += 1) {
+    const { type, upstream, problem } = await failures.next()
+    assert.equal([type, upstream], ['not_started', 'up'])
+    const wait = Number(/^no such program: it is started again in (\d+) ms$/.exec(problem)?.[1])
+    waits.push(wait)
+    await clock.advance(wait - 1)
+    assert.is(started, n + 1)
+    await clock.advance(1)
+  }
+  assert.equal(waits, [5_000, 10_000, 20_000, 40_000, 60_000, 60_000])
+  const error = await failure(client.callTool('up__one', {}, { retry: 'never' }))
+  assert.equal(error.data, { code: 'NOT_STARTED', retryable: true, sent: false })
+})
+
+test('a lazy client that does not start is started by the next call', async (t) => {
+  const failures = record('server.gateway')
+  const start = (): never => {
+    throw new Error('no such program')
+  }
+  const { client } = await through(t, { up: { start, lazy: true } }, { options: { prefix: false } })
+  const error = await failure(client.callTool('one', {}, { retry: 'never' }))
+  assert.equal(error.data, { code: 'NOT_STARTED', retryable: true, sent: false })
+  assert.is((await failures.next()).problem, 'no such program: it is started again by the next call')
+})
+
+test('lists that cannot be had are asked for again, up to once a minute', async (t) => {
+  const clock = fakeClock()
+  const failures = record('server.gateway')
+  let isBroken = true
+  const up = byHand({
+    answers: {
+      'tools/list': () => {
+        if (isBroken) throw new Error('no')
+        return { tools: [{ name: 'one', inputSchema: { type: 'object' } }] }
+      },
+    },
+  })
+  const { client } = await through(t, { up: up.client }, { clock, options: { startTimeout: 1 } })
+  const waits: number[] = []
+  for (let n = 0; n < 6; n += 1) {
+    const { type, upstream, problem } = await failures.next()
+    assert.equal([type, upstream], ['not_listed', 'up'])
+    const wait = Number(
+      /^its lists could not be had: they are asked for again in (\d+) ms$/.exec(problem)?.[1],
+    )
+    waits.push(wait)
+    if (n === 5) isBroken = false
+    await clock.advance(wait)
+  }
+  assert.equal(waits, [5_000, 10_000, 20_000, 40_000, 60_000, 60_000])
+  await clock.advance(10)
+  await until(async () => (await client.listTools({ fresh: true })).tools.length === 1)
+})
+
+for (const whileAway of ['hide', 'keep'] as const)
+  test(`while a server is away what it offers is there: ${whileAway}`, async (t) => {
+    const up = byHand()
+    const { client } = await through(t, { up: up.client }, { options: { servers: { up: { whileAway } } } })
+    const count = async () => (await client.listTools({ fresh: true })).tools.length
+    assert.is(await count(), 1)
+    up.turn({ phase: 'disconnected', reason: new Error('lost') })
+    await until(async () => (await count()) === (whileAway === 'hide' ? 0 : 1))
+    up.turn({ phase: 'ready', reason: undefined })
+    await until(async () => (await count()) === 1)
+  })
+
+test('a client that is ready again is asked for its lists and changes of resources', async (t) => {
+  const tools = ['one']
+  const up = byHand({
+    tools,
+    capabilities: { tools: {}, resources: { subscribe: true } },
+    answers: {
+      'resources/list': () => ({ resources: [{ uri: 'note://1', name: 'n' }] }),
+      'resources/templates/list': () => ({ resourceTemplates: [] }),
+    },
+  })
+  const { client } = await through(t, { up: up.client })
+  const updates = new Recording<unknown>('updates')
+  t.after(client.onNotification('notifications/resources/updated', ({ uri }) => updates.add(uri)))
+  await client.subscribe('note://1')
+  up.tell('notifications/resources/updated', { uri: 'note://1' })
+  assert.is(await updates.next(), 'note://1')
+  up.turn({ phase: 'disconnected', reason: new Error('lost') })
+  tools.push('two')
+  up.turn({ phase: 'ready', reason: undefined })
+  await until(async () => (await client.listTools({ fresh: true })).tools.length === 2)
+  assert.equal(up.told, ['subscribe note://1', 'subscribe note://1'])
+})
+
+test('a client that has failed is replaced after a while, or by the next call', async (t) => {
+  const clock = fakeClock()
+  const { all, entry } = starts()
+  const { client } = await through(t, { up: entry }, { clock })
+  await client.callTool('up__one')
+  all[0]?.up.turn({ phase: 'failed', reason: new Error('for good') })
+  await until(() => all[0]?.up.told.includes('close') === true)
+  await clock.advance(4_999)
+  assert.is(all.length, 1)
+  await clock.advance(1)
+  assert.is(all.length, 2)
+  all[1]?.up.turn({ phase: 'closed', reason: undefined })
+  await client.callTool('up__one')
+  assert.is(all.length, 3)
+})
+
+test('who starts clients may have words for callers; others are not told why', async (t) => {
+  const start = ({ principal }: Seat) => {
+    if (principal?.subject === 'ada') throw new McpError(-32_050, 'sign in first', { data: { at: 'x' } })
+    if (principal !== undefined) throw new Error('canary')
+    return byHand().client
+  }
+  const pair = await through(t, { up: { start, per: 'principal' } }, { principal: somebody('ada') })
+  const told = await failure(pair.client.callTool('up__one', {}, { retry: 'never' }))
+  assert.equal([told.code, told.message, told.data], [-32_050, 'sign in first', { at: 'x' }])
+  const other = startClient({ transport: pair.connectAs(somebody('bob')), logger: false })
+  t.after(() => other.close())
+  const silent = await failure(other.callTool('up__one', {}, { retry: 'never' }))
+  assert.is(silent.message, 'up: its client could not be started: try again')
+  assert.equal(silent.data, { code: 'NOT_STARTED', retryable: true, sent: false })
+})
+
+test('a client that does not start in the time of a call ends that call alone', async (t) => {
+  const clock = fakeClock()
+  let give: (client: ReturnType<typeof byHand>['client']) => void = () => {}
+  const begun = new Recording<Seat>('starts')
+  const start = (seat: Seat) => {
+    if (seat.principal === undefined) return byHand().client
+    begun.add(seat)
+    return new Promise<ReturnType<typeof byHand>['client']>((resolve) => {
+      give = resolve
+    })
+  }
+  const { client } = await through(
+    t,
+    { up: { start, per: 'principal' } },
+    { clock, principal: somebody('ada'), options: { servers: { up: { timeout: 2_000 } } } },
+  )
+  const late = failure(client.callTool('up__one', {}, { retry: 'never', timeout: 60_000 }))
+  await begun.next()
+  await clock.advance(2_000)
+  assert.equal((await late).data, { code: 'NOT_STARTED', retryable: true, sent: false })
+  const next = client.callTool('up__one', {}, { timeout: 60_000 })
+  give(byHand().client)
+  await next
+  assert.is(begun.all.length, 1)
+})
+
+test('a set of clients asks through its seat, for the servers that are known', async (t) => {
+  const seats = new Recording<Seat>('seats')
+  const up = byHand()
+  const set = {
+    names: ['up'],
+    has: (name: string) => name === 'up',
+    get: () => up.client,
+    onState: () => () => {},
+    close: async () => void up.told.push('set closed'),
+  }
+  const { close, client } = await through(t, (seat: Seat) => {
+    seats.add(seat)
+    return set
+  })
+  await client.callTool('up__one')
+  const { answers, principal, session } = await seats.next()
+  assert.equal([principal, session], [undefined, undefined])
+  const { onSample } = answers('up')
+  assert.equal([onSample.tools, onSample.context], [true, true])
+  assert.equal(await answers('up').roots(), [])
+  assert.equal(await answers('other').roots(), [])
+  const question = { signal: new AbortController().signal }
+  const early = await failure(onSample.run({ messages: [] }, question))
+  assert.is(early.message, 'sampling/createMessage: no call is under way, so there is nobody to ask')
+  const unknown = await answers('other')
+    .onElicit.form({}, question)
+    .catch((error: unknown) => error)
+  assert.match(String(unknown), /other is not known yet/)
+  await close()
+  assert.ok(up.told.includes('set closed'))
+})
+
+test('a gateway that ends closes the clients that it has started, and no others', async () => {
+  const { all, entry } = starts()
+  const given = byHand({ name: 'given' })
+  const { client, close } = await connect(gateway({ up: entry, given: given.client }), {})
+  await client.listTools()
+  await close()
+  assert.equal([all[0]?.up.told, given.told], [['close'], []])
+})
+
+test.run()

@@ -1,0 +1,110 @@
+import * as assert from 'uvu/assert'
+import { McpError } from 'caduceus/protocol'
+import type { Upstream } from 'caduceus/server'
+import { fetchLists, ListsTooLong } from '../../../server/gateway/lists.js'
+import { suite } from '../../support/suite.js'
+
+const test = suite('gateway: lists')
+
+type Page = Readonly<Record<string, unknown>>
+type Answer = (cursor: string | undefined) => Page | Promise<Page>
+
+/** A client of a server that has what `answers` say, and the requests that it is sent. */
+function clientOf(answers: Readonly<Record<string, Answer>>, capabilities: Page = { tools: {} }) {
+  const asked: unknown[][] = []
+  const client = {
+    server: { capabilities },
+    async request(method: string, params: { cursor?: string }, options: object) {
+      asked.push([method, params.cursor, options])
+      const answer = answers[method]
+      if (answer === undefined) throw McpError.methodNotFound(method)
+      return answer(params.cursor)
+    },
+  } as unknown as Upstream
+  return { asked, fetch: () => fetchLists(client, new AbortController().signal) }
+}
+
+const toolsFrom = (start: number, count: number) =>
+  Array.from({ length: count }, (_, index) => ({ name: `t${start + index}` }))
+
+test('only lists that the server says it has are asked for, anew each time', async () => {
+  const { asked, fetch } = clientOf({ 'tools/list': () => ({ tools: [{ name: 'a' }] }) })
+  assert.equal(await fetch(), { tools: [{ name: 'a' }], resources: [], templates: [], prompts: [] })
+  assert.equal(
+    asked.map(([method, , options]) => [method, (options as { fresh: boolean }).fresh]),
+    [['tools/list', true]],
+  )
+})
+
+test('a server with resources that knows no templates has none', async () => {
+  const { fetch } = clientOf(
+    {
+      'resources/list': () => ({ resources: [{ uri: 'a:1' }, 'broken', null] }),
+      'prompts/list': () => ({ prompts: 'broken' }),
+    },
+    { resources: {}, prompts: {} },
+  )
+  assert.equal(await fetch(), { tools: [], resources: [{ uri: 'a:1' }], templates: [], prompts: [] })
+})
+
+test('a server whose tools cannot be had is not taken for one without', async () => {
+  const { fetch } = clientOf({})
+  const error = await fetch().catch((error: unknown) => error)
+  assert.ok(error instanceof McpError)
+})
+
+test('a list is cut at ten thousand entries, and no page is asked for beyond', async () => {
+  const { asked, fetch } = clientOf({
+    'tools/list': (cursor = '0') => ({
+      tools: toolsFrom(Number(cursor), 3_000),
+      nextCursor: `${+cursor + 3_000}`,
+    }),
+  })
+  const { tools } = await fetch()
+  assert.equal([tools.length, tools.at(-1)], [10_000, { name: 't9999' }])
+  assert.is(asked.length, 4)
+})
+
+test('a list of empty pages ends after a thousand of them', async () => {
+  const { asked, fetch } = clientOf({
+    'tools/list': (cursor = '0') => ({ tools: [], nextCursor: `${+cursor + 1}` }),
+  })
+  assert.equal((await fetch()).tools, [])
+  assert.is(asked.length, 1_000)
+})
+
+test('a cursor that comes again ends a list', async () => {
+  const { asked, fetch } = clientOf({
+    'tools/list': () => ({ tools: [{ name: 'a' }], nextCursor: 'again' }),
+  })
+  assert.is((await fetch()).tools.length, 2)
+  assert.equal(
+    asked.map(([, cursor]) => cursor),
+    [undefined, 'again'],
+  )
+})
+
+test('all lists together have 16 MiB at most, those of templates, too', async () => {
+  const big = 'x'.repeat(6 * 1024 * 1024)
+  const resources = { 'resources/list': () => ({ resources: [{ uri: `a:${big}` }] }) }
+  const templates = { 'resources/templates/list': () => ({ resourceTemplates: [{ uriTemplate: big }] }) }
+  const two = clientOf({ ...resources, ...templates }, { resources: {} })
+  assert.is((await two.fetch()).templates.length, 1)
+  const three = clientOf(
+    { ...resources, ...templates, 'prompts/list': () => ({ prompts: [{ name: big }] }) },
+    { resources: {}, prompts: {} },
+  )
+  const error = await three.fetch().catch((error: unknown) => error)
+  assert.ok(error instanceof ListsTooLong)
+  assert.is((error as Error).message, 'its lists have more than 16777216 bytes')
+  const late = clientOf(
+    {
+      'resources/list': () => ({ resources: [] }),
+      'resources/templates/list': () => ({ resourceTemplates: [{ uriTemplate: big + big + big }] }),
+    },
+    { resources: {} },
+  )
+  assert.ok((await late.fetch().catch((error: unknown) => error)) instanceof ListsTooLong)
+})
+
+test.run()
