@@ -16,6 +16,7 @@ const words = {
   'server/guide/state.md': 'session state ctx.update variables per client memory',
   'server/guide/engines.md':
     'engine session store storage memory persist persistence files database redis sealed stateless session id sessions',
+  'server/guide/own-engine.md': 'postgres mysql sqlite database custom storage adapter cluster engine suite',
   'server/guide/hooks.md': 'middleware lifecycle init close session hooks interceptor',
   'server/guide/scopes.md': 'authorization permissions roles rbac access control forbidden scopes',
   'server/guide/authenticate.md':

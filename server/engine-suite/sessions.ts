@@ -214,4 +214,17 @@ export function sessionTests(test: DefineTrial): void {
     await claimed(b, claim('b', 's3', few))
     await claimed(b, claim('b', 's4', few))
   })
+
+  test('limits and times may be endless, and times fractions of a ms', async (t) => {
+    const [a, b] = await two(t)
+    const endless = Number.POSITIVE_INFINITY
+    const limits = { client: 'c', maxSessions: endless, maxPerClient: endless }
+    const epoch = await claimed(a, claim('a', 's', { ...limits, ttl: endless }))
+    equal(await a.save('a', 's', epoch, { ...saved('s', 'text', 1), ttl: endless }), true)
+    await a.touch(['s'], endless)
+    await claimed(a, claim('a', 's1', { ...limits, ttl: 60_000.25 }))
+    await a.touch(['s1'], 60_000.75)
+    equal(await noteOf(b, 's'), 'text')
+    deepEqual(await b.claim(claim('b', 's1')), { type: 'owned', node: 'a' })
+  })
 }

@@ -90,4 +90,11 @@ export function streamTests(test: DefineTrial): void {
     for (const place of others) equal((await b.closeStream(place)).length, 1)
     await b.dropStream({ session: 'unknown', stream: 'unknown' })
   })
+
+  test('a stream may be kept for ever', async (t) => {
+    const [a, b] = await two(t)
+    const endless = { ...limits, ttl: Number.POSITIVE_INFINITY }
+    equal(await a.append(stream, [{ number: 1, text: 'one' }], endless), true)
+    deepEqual(await b.closeStream(stream), [{ number: 1, text: 'one' }])
+  })
 }

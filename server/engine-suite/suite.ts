@@ -8,7 +8,7 @@ import { streamTests } from './streams.js'
 import { taskTests } from './tasks.js'
 import type { DefineTrial, EngineBench, EngineLack } from './trial.js'
 
-/** How tests are defined: `test` of `node:test`, uvu, vitest or bun fits. */
+/** How tests are defined: `test` of `node:test` or uvu, or any other that takes a name and a function. */
 export interface DefineEngineTest {
   (name: string, fn: () => Promise<void>): unknown
   /** Names what is left out. */

@@ -2,7 +2,10 @@ import type { ActorContext } from '../../runtime/process/context.js'
 import type { Secrets } from '../base/sealing.js'
 import type { SealedIds } from './sealed-ids.js'
 
-/** An engine of several nodes, for the option `engine`: it is opened when the server starts, as `redis()` returns it. */
+/**
+ * An engine of several nodes, for the option `engine`: it is opened when the server starts, as `redis()` returns it.
+ * `engineSuite` of `caduceus/testing` has tests of all that is said here.
+ */
 export interface ClusterEngine {
   /** Shown in trees, reports and errors: `redis 10.0.0.5:6379`, without a password. */
   readonly name: string
@@ -13,8 +16,9 @@ export interface ClusterEngine {
   /** As `redis()` was given them: processes that serve together make it again. */
   readonly options?: object | undefined
   /**
-   * Connects. The engine ends with the scope of `ctx`. Rejects with TransportError CLUSTER_UNAVAILABLE when it
-   * cannot be reached within 5 s, and with BAD_OPTION when it cannot do what is needed.
+   * Connects. The engine ends with the scope of `ctx` (`ctx.own`): from then on `isUp` is false. Rejects with
+   * TransportError CLUSTER_UNAVAILABLE when it cannot be reached within 5 s, and with ServerError BAD_OPTION when
+   * it cannot do what is needed. May be called again, for a server that is started again.
    */
   open(ctx: ActorContext, as: NodeName): Promise<Engine>
 }
@@ -43,29 +47,41 @@ export interface ClusterSettings {
 }
 
 /**
- * Where the nodes of a cluster keep what they share. What is said of sessions holds for tasks, whose names begin
- * with `taskMark`; tasks do not count as sessions, and none is in the room that sessions have. Every method rejects with TransportError
- * CLUSTER_UNAVAILABLE: after a second at most, and at once while the engine is known to be away. What was
- * asked may then have been done or not. Nothing is sent twice by itself.
+ * Where the nodes of a cluster keep what they share.
+ *
+ * - Each method is done at once or not at all: of what nodes ask at the same time, one is done after the other.
+ * - A method that cannot be done rejects with TransportError CLUSTER_UNAVAILABLE (`retryable`), as does one that may
+ *   have been done and was not answered: within 0.4 of a lease, but 1 s at least, and at once while `isUp` is false.
+ *   An engine sends nothing twice: nodes ask again where they have to, also for what was done. Then `claim` makes
+ *   a new epoch, and what is sent, published or appended is there twice, which nodes see.
+ * - What has expired is not there: it is not loaded, owned or counted, and leaves room. Times are in ms by the clock
+ *   of the engine, may have fractions, and may be Infinity, as may limits.
+ * - What is lost may be restored: nodes see it by `run`, and claim with `mayRestore`. An engine whose `run` never
+ *   changes is never asked for that.
+ * - Texts are any, without U+0000; records have up to some MiB, names of sessions up to 720 characters.
+ * - What is said of sessions holds for tasks, whose names begin with `taskMark`; tasks do not count as sessions, and
+ *   none is in the room that sessions have.
  */
 export interface Engine {
+  /** False while it is known to be away: at the latest once something was not answered. It connects by itself. */
   readonly isUp: boolean
   /** Why it may lose what nodes keep, and what to do; undefined: it keeps what it is given, as far as it says. */
   readonly risk: string | undefined
   /** Hears each change of `isUp`, until the returned function is called. */
   onHealth(fn: (isUp: boolean) => void): () => void
   /**
-   * Hears that something may wait in this node's inbox, that there is news, or that a node has ended or left. A
-   * bell may be lost, and ring in vain.
+   * Hears that something may wait in this node's inbox (`inbox`), that there is news (`news`), or that a node has
+   * ended or left (`nodes`, which need not ring). A bell may be lost, and ring in vain: nodes look from time to time.
    */
   onBell(fn: (bell: Bell) => void): () => void
 
   /**
-   * Renews the lease of a node for `lease` ms, and tells who is there. A node whose listener for bells is not
-   * connected does not call it. Nodes without a listener have 1 s left at most, also the one that asks.
+   * Renews the lease of a node for `lease` ms, and tells who is there. While its own listener for bells is not
+   * connected, `isUp` is false and it rejects. An engine that knows who listens gives nodes that do not 1 s at most,
+   * also the one that asks: their end is known sooner.
    */
   beat(node: string, lease: number, facts: NodeFacts): Promise<Members>
-  /** A node goes in order: its sessions are anybody's at once. Its inbox stays. */
+  /** A node goes in order: its sessions are anybody's at once, those without a record are gone. Its inbox stays. */
   leave(node: string): Promise<void>
 
   /**
@@ -111,14 +127,17 @@ export interface Engine {
    */
   listed(list: string, after: Listed | undefined, size: number): Promise<readonly Listed[]>
 
-  /** Puts texts into the inbox of a node, in order: all or none. `gone`: its lease is over. */
+  /**
+   * Puts texts into the inbox of a node, in order: all or none. `gone`: its lease is over. `full`: more than `max`
+   * would wait. They wait for an hour at least, whether the node is there or not.
+   */
   send(to: string, from: string, texts: readonly string[], max: number): Promise<'taken' | 'full' | 'gone'>
   /** Takes what waits, in order; what was taken is in the inbox no more. */
   take(node: string, max: number): Promise<readonly string[]>
   /** Takes back what a node has not taken of what `from` sent to it. */
   takeBack(node: string, from: string): Promise<readonly string[]>
 
-  /** Tells all nodes; answers its number. */
+  /** Tells all nodes, also this one; answers its number, from 1 without a gap. The last 100 at least are kept. */
   publish(text: string): Promise<number>
   /** What was published after a number. `isGap`: what came right after it is not kept any more. */
   news(after: number): Promise<News>
@@ -133,10 +152,13 @@ export interface Engine {
   placeOfLog(log: string): Promise<string | undefined>
   /**
    * Adds to a stream; false when it was closed, and nothing was added. Without entries it only keeps the stream
-   * for `ttl` ms more. An entry may be added again, when an answer was lost.
+   * for `ttl` ms more. An entry may be added again, when an answer was lost: readers skip it.
    */
   append(stream: StreamPlace, entries: readonly StreamEntry[], limits: StreamLimits): Promise<boolean>
-  /** Closes a stream for its writer, and answers what is kept of it. */
+  /**
+   * Closes a stream for its writer, and answers what is kept of it, each time. One of which nothing is kept stays
+   * closed for a minute at least.
+   */
   closeStream(stream: StreamPlace): Promise<readonly StreamEntry[]>
   dropStream(stream: StreamPlace): Promise<void>
 }

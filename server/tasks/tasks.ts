@@ -412,7 +412,8 @@ export class McpTasks implements TaskRoutes {
    * elsewhere. Rejects with McpError -32602 if it is unknown.
    */
   async #ask<Answer extends object>(id: string, peer: Peer, ways: Ways<Answer>): Promise<Answer> {
-    if (id.length > maxId) throw unknownTask()
+    // a database may refuse U+0000, which no id has
+    if (id.length > maxId || id.includes('\0')) throw unknownTask()
     const owner = ownerOf(peer)
     const shared = this.#shared
     const { most, pause: ms } = shared === undefined ? tries : triesOfNodes

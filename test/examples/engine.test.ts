@@ -5,10 +5,12 @@ import * as assert from 'uvu/assert'
 import { defineServer, defineTool, type Server, serveHttp, startServer } from '../../index.js'
 import { type EngineBench, engineSuite } from '../../testing.js'
 import { RawClient } from '../server/_client.js'
+import { runNode } from '../support/project.js'
+import { inRoot, root } from '../support/root.js'
 import { suite } from '../support/suite.js'
 import { type Database, postgres } from './engine/postgres.js'
 
-const test = suite('an engine on Postgres', { timeout: 20_000 })
+const test = suite('an engine on Postgres', { timeout: 40_000 })
 const tables = ['shared', 'leases', 'sessions', 'lists', 'inbox', 'news', 'logs', 'streams', 'entries']
 /** Opened once, as that takes seconds: each test has a schema of its own. */
 const state: { opened?: Promise<PGlite>; schemas: number } = { schemas: 0 }
@@ -33,7 +35,8 @@ test('two servers with it serve one session, also when one of them has ended', a
     session: true,
     run: async (_args, ctx) => String(await ctx.update('count', (n = 0) => n + 1)),
   })
-  const counters = defineServer({ name: 'counters', version: '1.0.0', tools: [count] })
+  const later = defineTool({ name: 'later', task: 'required', run: () => 'done' })
+  const counters = defineServer({ name: 'counters', version: '1.0.0', tools: [count, later] })
   const [one, other] = (await Promise.all(
     [1, 2].map(async () => {
       const options = { transport: serveHttp(), engine: postgres(db), logger: false as const }
@@ -46,9 +49,20 @@ test('two servers with it serve one session, also when one of them has ended', a
   other.client.sessionId = one.client.sessionId
   const counts: string[] = []
   for (const { client } of [one, other, one, other]) counts.push(await client.text('count'))
+  // what no text of Postgres may have does not get there
+  const unknown = await other.client.ask('tasks/get', { taskId: '\u0000' })
+  assert.is(unknown.error?.code, -32602)
   await one.server.stop()
   counts.push(await other.client.text('count'))
   assert.equal(counts, ['1', '2', '3', '4', '5'])
+})
+
+test('the suite runs under node:test, and skips by name what is lacking', async (t) => {
+  const program = inRoot('.t', 'test', 'examples', 'engine', 'tests.js')
+  const { code, output } = await runNode(['--test-reporter=tap', program], root, t.signal)
+  assert.is(code, 0, output)
+  assert.match(output, /^# fail 0$/m)
+  assert.match(output, /a silent engine .* \(silence\) # SKIP/)
 })
 
 test('the database is closed', async () => {
