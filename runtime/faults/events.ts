@@ -105,6 +105,14 @@ export interface RuntimeEvents {
   blocked: BlockedEvent
 }
 
+/** Calls `fn` with each event of a channel of another floor until the returned function is called. */
+export function onChannel(name: string, fn: (event: Readonly<Record<string, unknown>>) => void): () => void {
+  const source = channel(name)
+  const listener = (event: unknown): void => fn(event as Readonly<Record<string, unknown>>)
+  source.subscribe(listener)
+  return () => void source.unsubscribe(listener)
+}
+
 /** The events of one floor, on the channels `PREFIX.NAME`. */
 export interface EventChannels<Events> {
   /** Tells subscribers; makes the payload only if somebody listens. Their throws become warnings. */

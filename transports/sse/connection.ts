@@ -6,6 +6,7 @@ import type { Accepted, Connection, ConnectionEnd, ConnectionSizes } from '../co
 import type { Peer } from '../contract/contract.js'
 import { bytesOf } from '../contract/message-sizes.js'
 import { hasExpired, type Principal } from '../contract/principal.js'
+import { streamHeaders } from '../http/listen/response.js'
 import { Unread, type UnreadLimits } from '../connections/unread.js'
 
 /** One event stream and its client. */
@@ -35,11 +36,7 @@ export class SseConnection implements Connection {
 
   /** The first event says where to post (specification 2024-11-05: transports). */
   begin(endpoint: string): void {
-    this.#response.writeHead(200, {
-      'content-type': 'text/event-stream',
-      'cache-control': 'no-cache, no-transform',
-      'x-accel-buffering': 'no',
-    })
+    this.#response.writeHead(200, streamHeaders)
     this.#write(encodeEvent({ event: 'endpoint', data: endpoint }))
   }
 

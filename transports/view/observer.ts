@@ -11,8 +11,10 @@ import { trace } from '../../runtime/watch/sys.js'
 import { type Happening, Timeline } from '../../runtime/watch/timeline.js'
 import { contained } from '../base/contained.js'
 import { listen } from '../http/listen/listening.js'
+import { streamHeaders } from '../http/listen/response.js'
 import { listenAtPath } from '../shared/local-socket.js'
 import { type Act, createHandler } from './handler.js'
+import { watchClients } from './client-news.js'
 import type { Changes, Health, Picture, Traced } from './picture.js'
 
 export interface ObserverSettings {
@@ -85,6 +87,7 @@ export const observer = defineActor({
       if (happened.length > mostHappened) happened.shift()
     })
     ctx.own(timeline)
+    ctx.own(watchClients(timeline))
     const parts = {
       look: (response: ServerResponse) => void self.cast('look', response),
       act: (act: Act) => self.call('act', act),
@@ -135,7 +138,7 @@ export const observer = defineActor({
       }
       const viewer: Viewer = { response, isBehind: true }
       response.on('close', () => void (ctx.self as Self).cast('left', viewer))
-      response.writeHead(200, { 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' })
+      response.writeHead(200, streamHeaders)
       state.viewers.add(viewer)
       if (state.viewers.size > 1) return
       state.loop = performance.eventLoopUtilization()

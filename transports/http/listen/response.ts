@@ -3,6 +3,13 @@ import type { Clock } from '../../../runtime/time/clock.js'
 import { queuedBelowTls } from '../../connections/unread.js'
 import { nodeMs } from '../../base/node-ms.js'
 
+/** Of an event stream that no proxy is to hold back. */
+export const streamHeaders = Object.freeze({
+  'content-type': 'text/event-stream',
+  'cache-control': 'no-cache, no-transform',
+  'x-accel-buffering': 'no',
+})
+
 /** Bytes, and ms, of an unwanted body that are thrown away so that the client reads the answer. */
 const patienceBytes = 16 * 1024 * 1024
 const patienceTime = 2_000
