@@ -2,7 +2,7 @@ import type { ParseArgsConfig } from 'node:util'
 import type { Run } from './invocation.js'
 
 /** One command: how it is called, and the file that does it, which is loaded when it is called. */
-export interface Command {
+interface Command {
   readonly usage: string
   readonly summary: string
   readonly options: NonNullable<ParseArgsConfig['options']>

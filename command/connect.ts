@@ -11,7 +11,7 @@ import { ask, isTerminal } from './terminal.js'
 import { UsageError } from './usage-error.js'
 
 /** What a command does with a server that it is connected to. */
-export interface Connected {
+interface Connected {
   readonly client: Client
   /** What the command line has besides the target. */
   readonly others: readonly string[]

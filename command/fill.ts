@@ -2,7 +2,7 @@ import type { FoundServer } from './host-files.js'
 import { UsageError } from './usage-error.js'
 
 /** What the variables of a host's file stand for. */
-export interface Variables {
+interface Variables {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly home: string
   /** Gives the value of `${input:ID}`. */

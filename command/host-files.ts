@@ -27,14 +27,14 @@ export interface FoundServer {
 }
 
 /** What a host asks its user for: `${input:ID}`. */
-export interface InputNote {
+interface InputNote {
   readonly description?: string
   readonly default?: string
   readonly password?: boolean
 }
 
 /** The files of hosts, those of the project first: where two have a server of one name, the first one counts. */
-export function hostFiles({ platform, env, home, folder }: Surroundings): readonly string[] {
+function hostFiles({ platform, env, home, folder }: Surroundings): readonly string[] {
   const settings =
     platform === 'darwin'
       ? join(home, 'Library', 'Application Support')

@@ -7,7 +7,7 @@ const signals = ['SIGHUP', 'SIGINT', 'SIGTERM'] as const
 const patience = 2_000
 
 /** What ends a command before it is done. */
-export interface Stopping {
+interface Stopping {
   /** Aborts at the first signal, and where nobody reads the output any more. */
   readonly signal: AbortSignal
   /** 128 and the number of the signal, once one has come. */

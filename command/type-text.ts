@@ -3,7 +3,7 @@ import { isObject } from '../protocol/wire/json.js'
 type Schema = Readonly<Record<string, unknown>>
 
 /** A tool as a server lists it. */
-export interface Listed {
+interface Listed {
   readonly name: string
   readonly description?: string
   readonly inputSchema: object

@@ -29,7 +29,7 @@ interface Kept {
   readonly waiting: Set<() => void>
 }
 
-export interface QuestionTasksHost {
+interface QuestionTasksHost {
   readonly world: World
   /** Runs it as a message to the actor; after its end, not at all. */
   readonly post: (fn: () => void) => void

@@ -7,7 +7,7 @@ import type { AuthAnswer } from '../../transports/http/client/auth.js'
 const loadJose = lazy('jose', () => import('jose'))
 
 /** Algorithms of proofs, the best first. */
-export const proofAlgorithms = ['ES256', 'EdDSA', 'ES384'] as const
+const proofAlgorithms = ['ES256', 'EdDSA', 'ES384'] as const
 
 type ProofAlgorithm = (typeof proofAlgorithms)[number]
 

@@ -36,7 +36,7 @@ export const listenedTo: ReadonlySet<string> = new Set([
 ])
 
 /** What a stream tells of. */
-export interface Topic {
+interface Topic {
   /** What is asked for now; undefined: nothing, and there is no stream. */
   readonly filter: (holdings: Holdings, capabilities: ServerCapabilities) => SubscriptionFilter | undefined
   /** The stream broke: something may not have been told. */

@@ -10,7 +10,7 @@ interface Kept {
   readonly until: number
 }
 
-export interface CacheLimits {
+interface CacheLimits {
   readonly cacheSize: number
   readonly cacheBytes: number
 }

@@ -23,7 +23,7 @@ export interface SkillFile {
 }
 
 /** Reads a resource; `wasKept`: the answer may have been given before. */
-export type ReadSkillResource = (
+type ReadSkillResource = (
   uri: string,
   options: CallOptions | undefined,
 ) => Promise<{ readonly result: ReadResourceResult; readonly wasKept: boolean }>

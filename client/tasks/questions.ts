@@ -10,7 +10,7 @@ import { callError } from '../base/errors.js'
 /** Questions of one task; a server that asks more is given up. */
 const maxKeys = 1_000
 
-export interface QuestionsHost {
+interface QuestionsHost {
   readonly what: string
   /** For a handler that begins now. */
   desk(dialect: Dialect): Desk

@@ -41,7 +41,7 @@ export interface TaskDesk {
 }
 
 /** Whose task it is, and how long it is waited for. */
-export interface TaskTerms {
+interface TaskTerms {
   /** For errors: the method that became the task, or waits for it. */
   readonly what: string
   /** From now on. */

@@ -128,7 +128,7 @@ export function bindTo<Args extends unknown[], R>(
   return (...args) => guard(token, () => fn(...args))
 }
 
-export interface EmitterLike {
+interface EmitterLike {
   emit(event: string | symbol, ...args: unknown[]): boolean
 }
 

@@ -6,7 +6,7 @@ import { pause } from '../time/wait.js'
 import { outside } from './containment.js'
 
 /** Loads a module on demand, as `import()` would in the file that asks. */
-export type Importing<Module> = () => Promise<Module>
+type Importing<Module> = () => Promise<Module>
 
 /**
  * A module that is loaded, in no scope, when it is first needed. A failed load, as without free file

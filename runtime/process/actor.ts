@@ -11,7 +11,7 @@ import { type Entry, type Program, Refusal } from './program.js'
 import type { Tree } from './tree.js'
 
 /** Passed in: the reference and the context are defined above the actor. */
-export interface Faces {
+interface Faces {
   readonly refTo: (actor: Actor) => ProcessRef
   readonly contextOf: (actor: Actor) => object
 }

@@ -329,7 +329,7 @@ function whenGone(process: Process): Promise<unknown> | null {
   return whenEnded(process).then(() => process.released)
 }
 
-export function ancestors(process: Process): string[] {
+function ancestors(process: Process): string[] {
   const names: string[] = []
   for (let at = process.parent; at !== null; at = at.parent) names.push(at.name)
   return names

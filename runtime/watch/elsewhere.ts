@@ -38,7 +38,7 @@ const share = 0.1
 /** Happenings that are kept until those who look have read them. */
 const kept = 200
 
-export interface ElsewhereOptions {
+interface ElsewhereOptions {
   /** Says it to the `Reporter` there. False where that cannot be said now. */
   ask(question: Question): boolean
   /** Its name, if it is a program of its own and not a part of this one. */

@@ -6,7 +6,7 @@ import type { Row, Rows } from './row.js'
 import { compareRows, findProcess, Places, readRows } from './rows.js'
 import type { Timeline } from './timeline.js'
 
-export interface LookoutSettings {
+interface LookoutSettings {
   readonly world: Pick<World, 'now'>
   /** Hears of what has happened elsewhere, too. */
   readonly timeline: Timeline

@@ -5,7 +5,7 @@ import type { Question, Report } from './elsewhere.js'
 import { Lookout } from './lookout.js'
 import { Timeline } from './timeline.js'
 
-export interface ReporterOptions {
+interface ReporterOptions {
   readonly world: Pick<World, 'now' | 'date'>
   /** Rows that are told of. */
   readonly most: number

@@ -61,7 +61,7 @@ export class Places {
   }
 }
 
-export interface Reading {
+interface Reading {
   readonly most: number
   readonly leaveOut: ReadonlySet<number>
   readonly beyond?: Set<Elsewhere>

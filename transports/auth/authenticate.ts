@@ -66,7 +66,7 @@ export interface Denial {
 }
 
 /** Who sends a request, and on which connection it came. */
-export interface Sender {
+interface Sender {
   readonly peer: Peer
   /** With the end of its socket nobody waits for the answer any more. */
   readonly request: Pick<IncomingMessage, 'method' | 'url' | 'socket'>

@@ -6,7 +6,7 @@ import { type Call, Line, type Value } from './line.js'
 import type { RedisSettings } from './options.js'
 import type { RedisScript } from './script.js'
 
-export interface ConnectOptions {
+interface ConnectOptions {
   readonly world: World
   /** Has the connection end with the scope that it is opened in: `ctx.own`. */
   readonly own: (release: () => void) => void

@@ -8,7 +8,7 @@ export type Value = string | number
 /** Does a command, also while the line is not up yet. */
 export type Call = (name: string, ...args: readonly Value[]) => Promise<unknown>
 
-export interface LineOptions {
+interface LineOptions {
   readonly world: World
   /** Milliseconds that a command may take, while nothing is heard of the server. */
   readonly patience: number

@@ -13,7 +13,7 @@ export interface Act {
 
 const acts = ['kill', 'restart', 'reconnect', 'trace'] as const
 
-export interface HandlerParts {
+interface HandlerParts {
   /** Undefined: whoever gets here may look. */
   readonly secret?: string
   readonly actions: boolean

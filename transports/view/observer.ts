@@ -17,7 +17,7 @@ import { type Act, createHandler } from './handler.js'
 import { watchClients } from './client-news.js'
 import type { Changes, Health, Picture, Traced } from './picture.js'
 
-export interface ObserverSettings {
+interface ObserverSettings {
   readonly name: string
   readonly actions: boolean
   readonly secret: string

@@ -22,7 +22,7 @@ export interface GatePlan extends Pick<ServerPlan, 'paths' | 'problem'> {
   readonly onUpgrade?: UpgradeListener
 }
 
-export interface Denied {
+interface Denied {
   readonly denial: Omit<Denial, 'status' | 'problem'> & { readonly status: number }
 }
 
