@@ -1,4 +1,4 @@
-import { isObject } from '../protocol/wire/json.js'
+import { isObject } from '../../protocol/wire/json.js'
 
 type Schema = Readonly<Record<string, unknown>>
 

@@ -1,5 +1,5 @@
 import { formatTree, type TreeNode } from 'caduceus'
-import type { Row } from '../runtime/watch/row.js'
+import type { Row } from '../../runtime/watch/row.js'
 import type { Changes, Picture } from 'caduceus/transports'
 import { clean } from './screen.js'
 

@@ -1,6 +1,6 @@
 import { serveHttp, serveStdio, type ServerTransport } from 'caduceus'
-import { type Invocation, textOf } from './invocation.js'
-import { UsageError } from './usage-error.js'
+import { type Invocation, textOf } from '../base/invocation.js'
+import { UsageError } from '../base/usage-error.js'
 
 /** Where a server listens: what the options say, or port 3000 of this machine. Throws UsageError. */
 export function readListening(invocation: Invocation): ServerTransport {

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { UsageError } from './usage-error.js'
+import { UsageError } from '../base/usage-error.js'
 
 /** Ms that Node may take to read a module. */
 const timeout = 10_000

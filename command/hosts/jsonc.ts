@@ -1,4 +1,4 @@
-import { UsageError } from './usage-error.js'
+import { UsageError } from '../base/usage-error.js'
 
 /** What may stand between the words of a file: spaces and comments. */
 const blank = /(?:[\s\uFEFF]+|\/\/[^\n]*|\/\*[\s\S]*?\*\/)*/y

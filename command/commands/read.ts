@@ -1,8 +1,8 @@
 import { writeFile } from 'node:fs/promises'
-import { withTarget } from './connect.js'
-import { type Invocation, textOf } from './invocation.js'
-import { contentText, printAs } from './output.js'
-import { exitCodes, UsageError } from './usage-error.js'
+import { withTarget } from '../connection/connect.js'
+import { type Invocation, textOf } from '../base/invocation.js'
+import { contentText, printAs } from '../terminal/output.js'
+import { exitCodes, UsageError } from '../base/usage-error.js'
 
 /** Reads a resource. Binary content goes to a file or a pipe as it is; a terminal is told its size. */
 export async function run(invocation: Invocation): Promise<number> {

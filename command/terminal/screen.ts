@@ -1,4 +1,4 @@
-import { exitCodes } from './usage-error.js'
+import { exitCodes } from '../base/usage-error.js'
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not get through
 const steering = /[\0-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\u{e0000}-\u{e007f}]/gu

@@ -1,11 +1,11 @@
 import type { Client } from 'caduceus'
-import { withTarget } from './connect.js'
-import { findServers } from './host-files.js'
-import { type Invocation, textOf } from './invocation.js'
-import { firstLine, printAs } from './output.js'
-import { oneLine, tell } from './screen.js'
-import { surroundingsOf } from './target.js'
-import { exitCodes } from './usage-error.js'
+import { withTarget } from '../connection/connect.js'
+import { findServers } from '../hosts/host-files.js'
+import { type Invocation, textOf } from '../base/invocation.js'
+import { firstLine, printAs } from '../terminal/output.js'
+import { oneLine, tell } from '../terminal/screen.js'
+import { surroundingsOf } from '../connection/target.js'
+import { exitCodes } from '../base/usage-error.js'
 
 /** Lists what a server has; without a target, the servers of the files of hosts. */
 export async function run(invocation: Invocation): Promise<number> {

@@ -1,12 +1,12 @@
 import type { Client } from 'caduceus'
-import { systemWorld, type World } from '../runtime/time/world.js'
-import { isObject } from '../protocol/wire/json.js'
-import { withTarget } from './connect.js'
-import type { Invocation } from './invocation.js'
+import { systemWorld, type World } from '../../runtime/time/world.js'
+import { isObject } from '../../protocol/wire/json.js'
+import { withTarget } from '../connection/connect.js'
+import type { Invocation } from '../base/invocation.js'
 import { type Inventory, takeInventory } from './list.js'
-import { printAs } from './output.js'
-import { oneLine } from './screen.js'
-import { exitCodes } from './usage-error.js'
+import { printAs } from '../terminal/output.js'
+import { oneLine } from '../terminal/screen.js'
+import { exitCodes } from '../base/usage-error.js'
 
 /** What a check found. A `problem` breaks a host; a `note` costs some of them something. */
 export interface Finding {

@@ -10,14 +10,14 @@ import {
   stdio,
   websocket,
 } from 'caduceus'
-import { didYouMean } from '../runtime/base/near.js'
-import { fill } from './fill.js'
-import { dataFolder } from './folders.js'
-import { findServers, type FoundServer, type Surroundings } from './host-files.js'
-import { type Invocation, listOf, textOf } from './invocation.js'
-import { oneLine, tell } from './screen.js'
-import { secretly } from './terminal.js'
-import { UsageError } from './usage-error.js'
+import { didYouMean } from '../../runtime/base/near.js'
+import { fill } from '../hosts/fill.js'
+import { dataFolder } from '../hosts/folders.js'
+import { findServers, type FoundServer, type Surroundings } from '../hosts/host-files.js'
+import { type Invocation, listOf, textOf } from '../base/invocation.js'
+import { oneLine, tell } from '../terminal/screen.js'
+import { secretly } from '../terminal/terminal.js'
+import { UsageError } from '../base/usage-error.js'
 
 /** The server that a command speaks to. */
 export interface Target {

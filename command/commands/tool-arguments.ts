@@ -1,7 +1,7 @@
-import { isObject } from '../protocol/wire/json.js'
-import { messageOf } from '../runtime/base/errors.js'
-import { didYouMean } from '../runtime/base/near.js'
-import { UsageError } from './usage-error.js'
+import { isObject } from '../../protocol/wire/json.js'
+import { messageOf } from '../../runtime/base/errors.js'
+import { didYouMean } from '../../runtime/base/near.js'
+import { UsageError } from '../base/usage-error.js'
 
 interface Schema {
   readonly type?: unknown

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { isObject } from '../protocol/wire/json.js'
-import { show } from '../runtime/base/errors.js'
-import { didYouMean } from '../runtime/base/near.js'
+import { isObject } from '../../protocol/wire/json.js'
+import { show } from '../../runtime/base/errors.js'
+import { didYouMean } from '../../runtime/base/near.js'
 import { parseJsonc } from './jsonc.js'
-import { UsageError } from './usage-error.js'
+import { UsageError } from '../base/usage-error.js'
 
 /** Where hosts keep their files. */
 export interface Surroundings {

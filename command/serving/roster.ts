@@ -1,13 +1,13 @@
 import { readFile } from 'node:fs/promises'
 import { type ClientTransport, startClient } from 'caduceus'
 import type { StartedUpstream, Upstreams } from 'caduceus/server'
-import { messageOf } from '../runtime/base/errors.js'
-import { aboutServer } from './failure.js'
-import { type FoundServer, serversIn } from './host-files.js'
-import type { Invocation } from './invocation.js'
-import { tell } from './screen.js'
-import { connectionOf, filled } from './target.js'
-import { UsageError } from './usage-error.js'
+import { messageOf } from '../../runtime/base/errors.js'
+import { aboutServer } from '../base/failure.js'
+import { type FoundServer, serversIn } from '../hosts/host-files.js'
+import type { Invocation } from '../base/invocation.js'
+import { tell } from '../terminal/screen.js'
+import { connectionOf, filled } from '../connection/target.js'
+import { UsageError } from '../base/usage-error.js'
 
 /** A server of the file, and how it is reached. */
 interface Member {

@@ -1,11 +1,11 @@
 import { fileAuthStorage, http, loopbackSignIn, oauth, startClient } from 'caduceus'
-import { connected, readTimeout } from './connect.js'
-import type { Invocation } from './invocation.js'
-import { printAs } from './output.js'
-import { tell } from './screen.js'
-import { listenForStop } from './stopping.js'
-import { loginFolder } from './target.js'
-import { exitCodes, UsageError } from './usage-error.js'
+import { connected, readTimeout } from '../connection/connect.js'
+import type { Invocation } from '../base/invocation.js'
+import { printAs } from '../terminal/output.js'
+import { tell } from '../terminal/screen.js'
+import { listenForStop } from '../terminal/stopping.js'
+import { loginFolder } from '../connection/target.js'
+import { exitCodes, UsageError } from '../base/usage-error.js'
 
 /** Signs in at a server with the browser, and keeps the login for later calls to this address. */
 export async function run(invocation: Invocation): Promise<number> {

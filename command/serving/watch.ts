@@ -1,5 +1,5 @@
 import { type FSWatcher, readdirSync, watch } from 'node:fs'
-import type { World } from '../runtime/time/world.js'
+import type { World } from '../../runtime/time/world.js'
 
 /** Ms without a change until a change counts: an editor writes a file in several steps. */
 const quiet = 100

@@ -1,4 +1,4 @@
-import type { Invocation } from './invocation.js'
+import type { Invocation } from '../base/invocation.js'
 import { clean, jsonText, oneLine, print } from './screen.js'
 
 /** Prints a value as JSON with `--json`, or the text of it. */

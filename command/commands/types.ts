@@ -1,9 +1,9 @@
 import { writeFile } from 'node:fs/promises'
-import { withTarget } from './connect.js'
-import { type Invocation, textOf } from './invocation.js'
-import { printAs } from './output.js'
+import { withTarget } from '../connection/connect.js'
+import { type Invocation, textOf } from '../base/invocation.js'
+import { printAs } from '../terminal/output.js'
 import { declarationOf, typeName } from './type-text.js'
-import { exitCodes } from './usage-error.js'
+import { exitCodes } from '../base/usage-error.js'
 
 /** Writes the types of a server's tools, for `startClient<Name>(...)`. */
 export async function run(invocation: Invocation): Promise<number> {

@@ -1,5 +1,5 @@
 import type { FoundServer } from './host-files.js'
-import { UsageError } from './usage-error.js'
+import { UsageError } from '../base/usage-error.js'
 
 /** What the variables of a host's file stand for. */
 interface Variables {

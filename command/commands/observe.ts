@@ -6,14 +6,14 @@ import {
   observedPrograms,
   type Picture,
 } from 'caduceus/transports'
-import { among } from '../runtime/base/near.js'
-import { systemWorld, type World } from '../runtime/time/world.js'
-import { Unreachable } from './failure.js'
-import type { Invocation } from './invocation.js'
-import { printAs } from './output.js'
-import { linesOf, Scene, screenOf } from './scene.js'
-import { clean, tell } from './screen.js'
-import { exitCodes, UsageError } from './usage-error.js'
+import { among } from '../../runtime/base/near.js'
+import { systemWorld, type World } from '../../runtime/time/world.js'
+import { Unreachable } from '../base/failure.js'
+import type { Invocation } from '../base/invocation.js'
+import { printAs } from '../terminal/output.js'
+import { linesOf, Scene, screenOf } from '../terminal/scene.js'
+import { clean, tell } from '../terminal/screen.js'
+import { exitCodes, UsageError } from '../base/usage-error.js'
 
 /** Shows the process trees of a program of this machine as they change; once, where nobody sees it. */
 export async function run(invocation: Invocation, world: World = systemWorld): Promise<number> {

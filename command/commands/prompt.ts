@@ -1,8 +1,8 @@
-import { withTarget } from './connect.js'
-import type { Invocation } from './invocation.js'
-import { contentText, printAs } from './output.js'
+import { withTarget } from '../connection/connect.js'
+import type { Invocation } from '../base/invocation.js'
+import { contentText, printAs } from '../terminal/output.js'
 import { splitPair } from './tool-arguments.js'
-import { exitCodes, UsageError } from './usage-error.js'
+import { exitCodes, UsageError } from '../base/usage-error.js'
 
 /** Prints the messages of a prompt. */
 export async function run(invocation: Invocation): Promise<number> {

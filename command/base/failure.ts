@@ -1,5 +1,5 @@
 import { CaduceusError, McpError } from 'caduceus'
-import { messageOf } from '../runtime/base/errors.js'
+import { messageOf } from '../../runtime/base/errors.js'
 import { exitCodes } from './usage-error.js'
 
 /** No connection to the target came about; `cause` says why. */

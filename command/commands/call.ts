@@ -1,11 +1,11 @@
 import type { Client } from 'caduceus'
-import { didYouMean } from '../runtime/base/near.js'
-import { withTarget } from './connect.js'
-import type { Invocation } from './invocation.js'
-import { contentText, printAs, progressBar } from './output.js'
-import { jsonText, tell } from './screen.js'
+import { didYouMean } from '../../runtime/base/near.js'
+import { withTarget } from '../connection/connect.js'
+import type { Invocation } from '../base/invocation.js'
+import { contentText, printAs, progressBar } from '../terminal/output.js'
+import { jsonText, tell } from '../terminal/screen.js'
 import { readToolArguments } from './tool-arguments.js'
-import { exitCodes, UsageError } from './usage-error.js'
+import { exitCodes, UsageError } from '../base/usage-error.js'
 
 /** Calls a tool, and prints what it returns. A failed tool is exit code 1. */
 export async function run(invocation: Invocation): Promise<number> {

@@ -1,14 +1,14 @@
 import { type AnswerOptions, type Client, startClient } from 'caduceus'
 import type { EraOption } from 'caduceus/client'
-import { messageOf } from '../runtime/base/errors.js'
-import { aboutServer, Unreachable } from './failure.js'
-import { type Invocation, textOf } from './invocation.js'
-import { terminalAnswers } from './questions.js'
-import { tell } from './screen.js'
-import { listenForStop } from './stopping.js'
+import { messageOf } from '../../runtime/base/errors.js'
+import { aboutServer, Unreachable } from '../base/failure.js'
+import { type Invocation, textOf } from '../base/invocation.js'
+import { terminalAnswers } from '../terminal/questions.js'
+import { tell } from '../terminal/screen.js'
+import { listenForStop } from '../terminal/stopping.js'
 import { readTarget, type Target } from './target.js'
-import { ask, isTerminal } from './terminal.js'
-import { UsageError } from './usage-error.js'
+import { ask, isTerminal } from '../terminal/terminal.js'
+import { UsageError } from '../base/usage-error.js'
 
 /** What a command does with a server that it is connected to. */
 interface Connected {
