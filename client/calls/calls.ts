@@ -59,7 +59,7 @@ export type OwnOutcome =
   | { readonly type: 'lost'; readonly error: TransportError }
   | { readonly type: 'timeout' }
 
-interface Own {
+interface OwnEntry {
   readonly request: OwnRequest
   readonly timer: unknown
 }
@@ -70,7 +70,7 @@ export class Calls {
   readonly #world: World
   readonly #deadlines: Deadlines
   readonly #table: CallTable
-  readonly #own = new Map<RequestId, Own>()
+  readonly #own = new Map<RequestId, OwnEntry>()
   #lastId = 0
 
   constructor(host: CallHost, world: World) {

@@ -3,7 +3,7 @@ import { messageOf } from '../../runtime/base/errors.js'
 import { didYouMean } from '../../runtime/base/near.js'
 import { UsageError } from '../base/usage-error.js'
 
-interface Schema {
+interface ArgumentSchema {
   readonly type?: unknown
   readonly properties?: Readonly<Record<string, unknown>> | undefined
   readonly required?: readonly string[] | undefined
@@ -17,7 +17,7 @@ interface Schema {
 export function readToolArguments(
   words: readonly string[],
   tool: string,
-  schema: Schema,
+  schema: ArgumentSchema,
 ): Record<string, unknown> {
   const [first = ''] = words
   if (words.length === 1 && first.trimStart().startsWith('{')) return readObject(first)

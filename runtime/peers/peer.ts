@@ -68,7 +68,7 @@ class Peer implements PeerState {
   readonly #host: StandIn
   readonly #ctx: ActorContext
   readonly #connection: Connection
-  readonly #started: Settled<BorderMessage | RuntimeError>
+  readonly #started: Settleable<BorderMessage | RuntimeError>
   /** Everything over there has ended in order. */
   readonly #over = settled<void>()
   /** Its actor could not be started. */
@@ -248,12 +248,12 @@ const weighed = 250
 /** Milliseconds that what an actor owned over there may take to be released. */
 const patience = 4_000
 
-interface Settled<T> {
+interface Settleable<T> {
   readonly promise: Promise<T>
   readonly settle: (value: T) => void
 }
 
-function settled<T>(): Settled<T> {
+function settled<T>(): Settleable<T> {
   let settle = (_value: T): void => {}
   const promise = new Promise<T>((resolve) => {
     settle = resolve

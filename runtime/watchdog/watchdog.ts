@@ -40,7 +40,7 @@ export interface Finding {
 }
 
 /** What the thread sends; `since` (nanoseconds, `process.hrtime`) if the loop did not turn yet. */
-type Message = 'turn' | (Finding & { readonly since: bigint | undefined })
+type ThreadMessage = 'turn' | (Finding & { readonly since: bigint | undefined })
 
 interface Watched {
   readonly tree: number
@@ -126,7 +126,9 @@ class Watchdog {
         resourceLimits,
       })
       const turns = new Int32Array(shared)
-      worker.on('message', (message: Message) => (message === 'turn' ? answer(turns) : this.#tell(message)))
+      worker.on('message', (message: ThreadMessage) =>
+        message === 'turn' ? answer(turns) : this.#tell(message),
+      )
       worker.on('error', (error) => {
         process.emitWarning(`nobody watches the event loop: ${stackOf(error)}`, { code: 'CADUCEUS_WATCHDOG' })
         this.#end()
@@ -139,7 +141,7 @@ class Watchdog {
     }
   }
 
-  #tell({ ms, since, owner, stack }: Exclude<Message, 'turn'>): void {
+  #tell({ ms, since, owner, stack }: Exclude<ThreadMessage, 'turn'>): void {
     const tree = owner?.tree ?? [...this.#trees][0]?.tree ?? 0
     const total = since === undefined ? ms : Number((process.hrtime.bigint() - since) / 1_000_000n)
     emit('blocked', () => ({

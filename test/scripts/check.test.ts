@@ -143,6 +143,21 @@ test('rooms of the table import only those above them', async () => {
   ])
 })
 
+test('a name of a type that stands twice in a floor is named', (t) =>
+  expectFindings(
+    t,
+    {
+      'client/calls/a.ts': `export interface Call {}\nexport class Late {}\nexport interface Late {}\n`,
+      'client/calls/b.ts': `type Call = 1\nexport const b: Call = 1\n`,
+      'client/pool/c.ts': `export class Call {}\n`,
+      'transports/link/d.ts': `export interface Call {}\n`,
+    },
+    [
+      'client/calls/b.ts:1 type Call stands in client/calls/a.ts, too: one name, one type in a floor',
+      'client/pool/c.ts:1 type Call stands in client/calls/a.ts, too: one name, one type in a floor',
+    ],
+  ))
+
 test('README shows the table of rooms', async () => {
   const { rooms } = (await import(inRoot('scripts', 'house', 'rooms.mjs'))) as {
     rooms: Record<string, Record<string, readonly string[]>>

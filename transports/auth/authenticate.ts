@@ -115,9 +115,9 @@ function isNobody(found: unknown): found is undefined | null {
   return found === undefined || found === null
 }
 
-type Denied = Pick<Denial, 'status' | 'message'>
+type DenialText = Pick<Denial, 'status' | 'message'>
 
-const denials: { readonly [Code in TransportErrorCode]?: Denied } = {
+const denials: { readonly [Code in TransportErrorCode]?: DenialText } = {
   BAD_AUTHORIZATION: { status: 400, message: 'Bad authorization' },
   UNAUTHORIZED: { status: 401, message: 'Unauthorized' },
   INSUFFICIENT_SCOPE: { status: 403, message: 'Insufficient scope' },

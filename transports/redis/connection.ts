@@ -2,7 +2,7 @@ import { AsyncResource } from 'node:async_hooks'
 import { lazy } from '../../runtime/faults/load.js'
 import type { World } from '../../runtime/time/world.js'
 import { optionError, type TransportError } from '../base/errors.js'
-import { type Call, Line, type Value } from './line.js'
+import { type Call, RedisLine, type Value } from './line.js'
 import type { RedisSettings } from './options.js'
 import type { RedisScript } from './script.js'
 
@@ -61,11 +61,11 @@ export async function openRedis(settings: RedisSettings, options: ConnectOptions
 export class RedisConnection {
   readonly name: string
   readonly #world: World
-  readonly #lines: readonly Line[]
-  readonly #commands: Line
-  readonly #channels: Line | undefined
+  readonly #lines: readonly RedisLine[]
+  readonly #commands: RedisLine
+  readonly #channels: RedisLine | undefined
   /** By line: which run of which server it is connected to. */
-  readonly #runs = new Map<Line, string>()
+  readonly #runs = new Map<RedisLine, string>()
   readonly #onHealth = new Set<(isUp: boolean) => void>()
   readonly #onMessage = new Set<(channel: string) => void>()
   readonly #onChange = new Set<() => void>()
@@ -76,7 +76,7 @@ export class RedisConnection {
   evicts: string | undefined
 
   constructor(
-    Library: ConstructorParameters<typeof Line>[0],
+    Library: ConstructorParameters<typeof RedisLine>[0],
     settings: RedisSettings,
     options: ConnectOptions,
   ) {
@@ -91,7 +91,7 @@ export class RedisConnection {
         for (const fn of [...this.#onMessage]) fn(channel)
       },
     }
-    const line = (then: (call: Call) => Promise<unknown>): Line => {
+    const line = (then: (call: Call) => Promise<unknown>): RedisLine => {
       const ids = new Predecessors()
       const greet = async (call: Call): Promise<void> => {
         await this.#select(settings.database, call)
@@ -99,7 +99,7 @@ export class RedisConnection {
         await then(call)
         this.#gather(made, run)
       }
-      const made: Line = new Line(Library, settings, { ...shared, greet })
+      const made: RedisLine = new RedisLine(Library, settings, { ...shared, greet })
       return made
     }
     this.#commands = line((call) => Promise.all(scripts.map(({ text }) => call('SCRIPT', 'LOAD', text))))
@@ -208,7 +208,7 @@ export class RedisConnection {
   }
 
   /** After a fail-over that cut nothing, the other line may still be at the former server: it follows. */
-  #gather(latest: Line, run: string): void {
+  #gather(latest: RedisLine, run: string): void {
     this.#runs.set(latest, run)
     for (const [line, other] of this.#runs) if (other !== run) line.renew()
   }

@@ -36,7 +36,7 @@ interface Asked {
  * One connection to Redis or Valkey, made again and again until it is closed. What is asked is sent at once or
  * rejected, and never sent again. With one command that is not answered in time it is taken for lost.
  */
-export class Line {
+export class RedisLine {
   readonly #settings: RedisSettings
   readonly #options: LineOptions
   readonly #redis: Redis

@@ -17,7 +17,7 @@ const patienceTime = 2_000
 /** Statuses that a body is refused with before it has ended. */
 const early: ReadonlySet<number> = new Set([413, 429, 503])
 
-interface Answer {
+interface HttpAnswer {
   readonly status: number
   readonly headers: OutgoingHttpHeaders
   readonly text: string | Buffer
@@ -27,7 +27,7 @@ interface Answer {
 export function writeAnswer(
   request: IncomingMessage,
   response: ServerResponse,
-  answer: Answer,
+  answer: HttpAnswer,
   clock: Clock,
 ): void {
   const { status, headers, text } = answer
@@ -44,7 +44,7 @@ export function writeAnswer(
 export function answerEarly(
   request: IncomingMessage,
   response: ServerResponse,
-  answer: Answer,
+  answer: HttpAnswer,
   clock: Clock,
 ): void {
   const { status, headers, text } = answer

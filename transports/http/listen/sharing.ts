@@ -4,7 +4,7 @@ import { badOption } from '../../base/read-option.js'
 import { usualPerClient } from '../../connections/client-counts.js'
 import type { Binding, LinkScope } from '../../contract/contract.js'
 import type { StreamKeeper } from '../../contract/shared-streams.js'
-import type { ConnectionSource, Sharing } from '../../contract/sharing.js'
+import type { SharedConnections, Sharing } from '../../contract/sharing.js'
 import type { ListenSettings } from './options.js'
 
 const loadPort = lazy('../../transports/http/listen/shared-port.js', () => import('./shared-port.js'))
@@ -21,7 +21,7 @@ interface SharingPlan<Settings> {
   /** Keeps the event streams of all; absent where there are none, or none is resumed. */
   readonly keepStreams?: ((now: () => number) => Promise<StreamKeeper>) | undefined
   /** Serves what comes from `source`. */
-  bind(settings: Settings, scope: LinkScope, source: ConnectionSource): Promise<Binding>
+  bind(settings: Settings, scope: LinkScope, source: SharedConnections): Promise<Binding>
 }
 
 /** How many connections there may be at once in all processes, and how many of one client. */

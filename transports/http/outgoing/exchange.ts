@@ -4,7 +4,7 @@ import type { HttpRequest, UndiciDispatcher } from './dispatcher.js'
 import { longAnswer } from '../../contract/message-sizes.js'
 
 type Controller = UndiciDispatcher.DispatchController
-type Headers = Readonly<Record<string, string | readonly string[] | undefined>>
+type HeaderFields = Readonly<Record<string, string | readonly string[] | undefined>>
 
 /** Bytes of a body that wait for a reader before the server has to. */
 const room = 64 * 1024
@@ -15,7 +15,7 @@ const decoder = new TextDecoder()
 /** An HTTP response, whose body has to be read to its end, or destroyed. */
 export interface HttpResponse {
   readonly status: number
-  readonly headers: Headers
+  readonly headers: HeaderFields
   /** The body as a stream, made on first use. */
   readonly body: Readable
   /** Whether the whole body is here. */
@@ -91,7 +91,7 @@ export function exchange(
   if (departure !== undefined) departure.begun = false
   return new Promise((resolve, reject) => {
     const asker = { signal, departure, origin, resolve, reject }
-    dispatcher.dispatch({ method, path, headers, origin, body: body ?? null }, new Exchange(asker))
+    dispatcher.dispatch({ method, path, headers, origin, body: body ?? null }, new ClientExchange(asker))
   })
 }
 
@@ -108,10 +108,10 @@ interface TextReader {
 }
 
 /** One exchange, as undici tells of it. */
-class Exchange implements UndiciDispatcher.DispatchHandler, HttpResponse {
+class ClientExchange implements UndiciDispatcher.DispatchHandler, HttpResponse {
   readonly origin: string
   status = 0
-  headers: Headers = {}
+  headers: HeaderFields = {}
   readonly #asker: Asker
   readonly #onAbort: () => void
   #controller: Controller | undefined
@@ -158,7 +158,7 @@ class Exchange implements UndiciDispatcher.DispatchHandler, HttpResponse {
     if (departure !== undefined) departure.left = departure.begun = true
   }
 
-  onResponseStart(_controller: Controller, status: number, headers: Headers): void {
+  onResponseStart(_controller: Controller, status: number, headers: HeaderFields): void {
     if (status < 200) return
     this.status = status
     this.headers = headers

@@ -11,7 +11,7 @@ import {
 } from '../../base/read-option.js'
 import type { Binding, LinkScope, ServerTransport } from '../../contract/contract.js'
 import type { StreamKeeper } from '../../contract/shared-streams.js'
-import type { ConnectionSource } from '../../contract/sharing.js'
+import type { SharedConnections } from '../../contract/sharing.js'
 import {
   listenReaders,
   type ListenOptions,
@@ -120,7 +120,7 @@ function keeperOf({ resume }: HttpSettings): ((now: () => number) => Promise<Str
 async function bindLazily(
   settings: HttpSettings,
   scope: LinkScope,
-  source?: ConnectionSource,
+  source?: SharedConnections,
 ): Promise<Binding> {
   const { bindHttpSocket } = await loadSocket()
   return bindHttpSocket(settings, scope, source)
