@@ -10,12 +10,12 @@ import { guardOutput, jsonText, oneLine, outputFailed, print, tell } from './ter
 import { exitCodes, UsageError } from './base/usage-error.js'
 
 /** Milliseconds that what is still open has after a failure: a module of a user may have started anything. */
-const patience = 1_000
+const exitTimeout = 1_000
 
 guardOutput()
 void main(process.argv.slice(2)).then((code) => {
   if (!outputFailed.aborted) process.exitCode = code
-  if (process.exitCode !== exitCodes.ok) setTimeout(() => process.exit(), patience).unref()
+  if (process.exitCode !== exitCodes.ok) setTimeout(() => process.exit(), exitTimeout).unref()
 })
 
 async function main(args: readonly string[]): Promise<number> {

@@ -11,7 +11,7 @@ import type { World } from '../../runtime/time/world.js'
 
 /** Tasks of one server that are at work; more are refused, since each may ask a person. */
 const maxAtWork = 100
-/** With those that have ended and are kept. */
+/** Tasks in all, those that have ended and are kept included. */
 const maxTasks = 1_000
 /** Milliseconds that a task is kept from its creation; a server may wish for less, or for more up to the most. */
 const usualTtl = 600_000
@@ -23,9 +23,9 @@ interface QuestionTask {
   task: Task
   readonly controller: AbortController
   readonly expiry: unknown
-  /** Once it is over. */
+  /** The outcome, once it is over. */
   outcome: (() => JsonObject) | undefined
-  /** Who waits for its end. */
+  /** Resolved at its end. */
   readonly waiting: Set<() => void>
 }
 

@@ -110,7 +110,7 @@ export async function makeProofKey(alg: ProofAlgorithm): Promise<ProofKey> {
   return key
 }
 
-/** Of what a storage gave back; undefined for what is no key. */
+/** Reads a key from the storage; undefined for anything else. */
 export function readProofKey(value: unknown): ProofKey | undefined {
   if (!isObject(value)) return undefined
   const { alg, kty, crv, x, y, d } = value

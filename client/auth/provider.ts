@@ -44,7 +44,7 @@ export class OAuth implements ClientAuth, AsyncDisposable {
   readonly #proofs = new Proofs()
   readonly #places = new Map<string, ServerTokens>()
   #tree: Promise<Supervisor> | undefined
-  /** Of the first client that asks. */
+  /** The world of the first client that asks. */
   #ownWorld: World | undefined
   #closed = false
 

@@ -54,7 +54,7 @@ interface OwnRequest {
 
 export type OwnOutcome =
   | { readonly type: 'answer'; readonly message: JsonRpcResult | JsonRpcErrorResponse }
-  /** What came with its id is no answer. */
+  /** The message with its id is no valid answer. */
   | { readonly type: 'junk'; readonly error: ProtocolError }
   | { readonly type: 'lost'; readonly error: TransportError }
   | { readonly type: 'timeout' }
@@ -145,7 +145,7 @@ export class Calls {
     this.#sendNext()
   }
 
-  /** What should have been an answer is none, and no other will come. */
+  /** The answer is invalid, and no other will come. */
   answeredBadly(id: RequestId, cause: ProtocolError): void {
     if (this.#settleOwn(id, { type: 'junk', error: cause })) return
     const pending = this.#table.inFlight.get(id)

@@ -40,7 +40,7 @@ export interface TaskDesk {
   readonly gate: AbortSignal | undefined
 }
 
-/** Whose task it is, and how long it is waited for. */
+/** The call that the task belongs to, and how long to wait for it. */
 interface TaskTerms {
   /** For errors: the method that became the task, or waits for it. */
   readonly what: string

@@ -16,13 +16,13 @@ export async function run(invocation: Invocation): Promise<number> {
   const signIn = loopbackSignIn(invocation.values['no-browser'] === true ? { open: printed } : {})
   const provider = oauth({ storage: fileAuthStorage(loginFolder()), signIn })
   const stop = listenForStop()
-  const patience = invocation.values.timeout === undefined ? 5 * 60_000 : readTimeout(invocation)
+  const timeout = invocation.values.timeout === undefined ? 5 * 60_000 : readTimeout(invocation)
   const client = startClient({
     transport: http(url, { auth: provider }),
     name: url,
     era: 'auto',
-    timeout: patience,
-    handshakeTimeout: patience,
+    timeout,
+    handshakeTimeout: timeout,
     logger: false,
   })
   try {

@@ -4,7 +4,7 @@ const numbers = Object.freeze({ SIGHUP: 1, SIGINT: 2, SIGTERM: 15 })
 const signals = ['SIGHUP', 'SIGINT', 'SIGTERM'] as const
 
 /** Milliseconds from the first signal to the end: a server that was started gets a SIGTERM within them. */
-const patience = 2_000
+const exitTimeout = 2_000
 
 /** What ends a command before it is done. */
 interface Stopping {
@@ -27,7 +27,7 @@ export function listenForStop(): Stopping {
     const code = 128 + numbers[signal as keyof typeof numbers]
     if (state.code !== undefined) process.exit(code)
     state.code = code
-    setTimeout(() => process.exit(code), patience).unref()
+    setTimeout(() => process.exit(code), exitTimeout).unref()
     stop.abort(new Error(signal))
   }
   const failed = (): void => stop.abort(outputFailed.reason)

@@ -1,6 +1,6 @@
 import { messageOf, stackOf } from '../base/errors.js'
 
-/** What a report is told of, as its facts in JSON have it. */
+/** The facts of a report, as in its JSON. */
 type ReportFacts = Readonly<Record<string, unknown>>
 
 /**

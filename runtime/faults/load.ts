@@ -28,7 +28,7 @@ const retryTime = 250
  * Waits out errors of the system, such as no free file descriptors. A missing or broken module throws at
  * once; so does the same error twice, which Node has cached (in a bundle that imports).
  */
-export async function patiently<Module>(
+export async function retryLoad<Module>(
   load: Importing<Module>,
   { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },
 ): Promise<Module> {

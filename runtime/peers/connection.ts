@@ -14,7 +14,7 @@ import {
 } from './messages.js'
 import { boot, type PeerSettings } from './options.js'
 
-/** What a connection tells of. */
+/** Events of a connection. */
 interface PeerEvents {
   message(message: BorderMessage): void
   /** The thread or process has ended; once. */

@@ -54,7 +54,7 @@ export function peerSpec(options: PeerOptions, overrides: ChildOverrides = {}): 
   return childSpec(behaviour, undefined, { startTimeout: 30_000, ...overrides })
 }
 
-/** What whoever looks at this side sees of it. */
+/** Shown to viewers of this side. */
 interface PeerState {
   readonly [elsewhere]: readonly [Elsewhere]
   [describe](): string
@@ -225,7 +225,7 @@ class Peer implements PeerState {
     this.#border.close({ type: 'noconnection', error: this.#ended() })
     if (this.#host.reason?.type !== 'killed')
       await waitWithin(
-        { clock, ms: patience, late: () => {} },
+        { clock, ms: releaseTimeout, late: () => {} },
         (resolve) => void this.#over.promise.then(resolve),
       )
     this.#connection.kill()
@@ -245,8 +245,8 @@ const looks = 4
 /** Milliseconds between two looks at its memory. */
 const weighed = 250
 
-/** Milliseconds that what an actor owned over there may take to be released. */
-const patience = 4_000
+/** Milliseconds for the release of what the actor of the other side owned. */
+const releaseTimeout = 4_000
 
 interface Settleable<T> {
   readonly promise: Promise<T>

@@ -65,7 +65,7 @@ export class Registry {
     const entry = this.#entries.get(name)
     if (entry?.process == null) return
     fence(entry.process)
-    const names = entry.process.belongings?.names
+    const names = entry.process.extras?.names
     names?.splice(names.indexOf(entry), 1)
     this.#entries.delete(name)
     wake(entry)

@@ -100,7 +100,7 @@ export function factsOf(process: Process, record: Child | undefined): NodeFacts 
     process: process.id,
     kind: process.kind,
     status: actor?.phase ?? (process.reason === null ? 'running' : 'ended'),
-    names: (process.belongings?.names ?? []).map(({ name }) => name),
+    names: (process.extras?.names ?? []).map(({ name }) => name),
     mailbox: process.backlog,
     uptime: clock.now() - process.startedAt,
     restarts: record?.restarts ?? 0,

@@ -8,7 +8,7 @@ import type { Timeline } from './timeline.js'
 
 interface LookoutSettings {
   readonly world: Pick<World, 'now'>
-  /** Hears of what has happened elsewhere, too. */
+  /** Receives what happened in other threads, processes and nodes, too. */
   readonly timeline: Timeline
   /** Trees that are not read, by their numbers. */
   readonly leaveOut: ReadonlySet<number>
@@ -37,7 +37,7 @@ export class Lookout {
     return this.#rows
   }
 
-  /** Answers what is other than at the look before. */
+  /** Returns the changes since the last look. */
   look(): { readonly rows: readonly Row[]; readonly gone: readonly number[] } {
     const { world, ...reading } = this.#settings
     const before = this.#rows
@@ -50,7 +50,7 @@ export class Lookout {
     return compareRows(before, this.#rows)
   }
 
-  /** Nobody looks any more. */
+  /** The last viewer has left. */
   leave(): void {
     for (const there of this.#beyond) there.leave()
     this.#beyond = new Set()

@@ -11,12 +11,12 @@ export interface Happening {
   readonly at: number
   readonly what: 'crash' | 'end' | 'restart' | 'gave up' | 'stray error' | 'warning' | 'blocked' | 'client'
   readonly tree: number | undefined
-  /** Whom it happened to. */
+  /** The name of the process, client or session. */
   readonly name: string
   /** The number of the process, where one is meant. */
   readonly process?: number | undefined
   readonly text: string
-  /** Of a crash: its calls, innermost first, those within Node left out. */
+  /** Frames of a crash, innermost first, without those of Node. */
   readonly stack?: readonly string[]
 }
 
@@ -64,7 +64,7 @@ export class Timeline implements Disposable {
           })
         else if (context === 'start_error')
           add({ what: 'end', ...about, text: `cannot start: ${formatReason(reason)}` })
-        // its crash has been told
+        // its crash was reported already
         else if (reason.type !== 'crash') add({ what: 'end', ...about, text: formatReason(reason) })
       }),
       subscribe('progress', ({ tree, supervisor, child, restarted }) => {
@@ -78,7 +78,7 @@ export class Timeline implements Disposable {
           })
       }),
       subscribe('stray', ({ tree, error, owner, outcome }) => {
-        // told as a crash
+        // reported as a crash
         if (outcome === 'failed') return
         const stack = framesOf(error)
         const name = owner ?? 'nobody'

@@ -8,7 +8,7 @@ import { threads } from '../base/threads.js'
 import { type BlockedEvent, emit } from '../faults/events.js'
 import { outside } from '../faults/containment.js'
 
-/** What is done about an event loop that does not turn, since something in the program gives no way. */
+/** What to do when the event loop is blocked. */
 export interface WatchdogOptions {
   /**
    * `report`: an event (`subscribe('blocked')`) and a line, once, with whose code it was and its stack.
@@ -20,7 +20,7 @@ export interface WatchdogOptions {
   blockedAfter?: number | undefined
 }
 
-/** What the thread is given. */
+/** Data that the thread starts with. */
 export interface WatchdogData {
   /** How often the loop has turned when it was asked to, and nothing, to wait at. */
   readonly shared: SharedArrayBuffer
@@ -30,7 +30,7 @@ export interface WatchdogData {
   readonly prints: boolean
 }
 
-/** What the thread has found. */
+/** A blocked event loop, as the thread reports it. */
 export interface Finding {
   readonly ms: number
   readonly owner:

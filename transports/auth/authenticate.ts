@@ -12,7 +12,7 @@ import type { ProofGate } from './dpop.js'
 import { type Challenge, challengeOf, isDPoP, withImplied } from './scopes.js'
 import { boundTo, refused } from './tokens.js'
 
-/** What a request is asked about with, besides its peer. */
+/** What `authenticate` is given besides the peer of a request. */
 export interface AuthenticateUse {
   /** Aborted when the answer comes too late. */
   readonly signal: AbortSignal
@@ -31,7 +31,7 @@ export interface AuthenticateUse {
  */
 export type Authenticate = (peer: Peer, how: AuthenticateUse) => Identity | Promise<Identity>
 
-/** Who somebody is; undefined and null are nobody, who is refused. */
+/** The principal; undefined and null are refused. */
 type Identity = Principal | 'anonymous' | undefined | null
 
 /** Whether and how a listener asks who sends a request. */

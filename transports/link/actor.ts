@@ -10,7 +10,7 @@ import type { TransportError } from '../base/errors.js'
 import { LinkGauge } from './gauge.js'
 import { HostedLink, type LinkReport } from './host.js'
 
-/** What the transport of a client is started with. */
+/** The input of the transport actor of a client. */
 interface LinkInput {
   readonly transport: ClientTransport
   /** The name of the actor that is told everything; looked up at every message, so it may be restarted. */
@@ -71,7 +71,7 @@ class LinkState {
     this.input = input
     this.owner = owner
     this.gauge = input.gauge ?? new LinkGauge()
-    // What decides calls gets through, also when the mailbox of the client is full.
+    // Outcomes of calls get through, also when the mailbox of the client is full.
     const { clock } = ctx
     const insist = (tell: () => boolean): void => {
       if (!tell() && owner.current !== undefined) clock.setTimeout(() => insist(tell), retryTime)

@@ -10,19 +10,19 @@ interface ConnectOptions {
   readonly world: World
   /** Has the connection end with the scope that it is opened in: `ctx.own`. */
   readonly own: (release: () => void) => void
-  /** What is listened to, on a connection of its own. Default: nothing. */
+  /** Channels to subscribe to, on a connection of their own. Default none. */
   readonly channels?: readonly string[]
-  /** What will be run. */
+  /** Scripts that commands will run. */
   readonly scripts?: readonly RedisScript[]
   /** Milliseconds that a command may take before the connection is taken for lost. Default 1,000. */
-  readonly patience?: number
+  readonly commandTimeout?: number
 }
 
 /** A program without Redis never loads it. */
 const loadLibrary = lazy('ioredis', () => import('ioredis'))
 
 /** ms that the first connection may take: below the 5 s that an actor has to begin. */
-const openPatience = 4_500
+const openTimeout = 4_500
 /** ms between two looks whether the channels can still be heard. */
 const pulse = 500
 
@@ -55,8 +55,8 @@ export async function openRedis(settings: RedisSettings, options: ConnectOptions
 
 /**
  * Two connections that are there together, or not at all: one for commands, and one for channels if there are
- * any. Every command rejects with CLUSTER_UNAVAILABLE after its patience, and at once while the server is known
- * to be away. It may have been done then; it will not be done once the connection is back.
+ * any. Every command rejects with CLUSTER_UNAVAILABLE after `commandTimeout`, and at once while the server is
+ * known to be away. It may have been done then; it will not be done once the connection is back.
  */
 export class RedisConnection {
   readonly name: string
@@ -80,12 +80,12 @@ export class RedisConnection {
     settings: RedisSettings,
     options: ConnectOptions,
   ) {
-    const { world, channels = [], scripts = [], patience = 1_000 } = options
+    const { world, channels = [], scripts = [], commandTimeout = 1_000 } = options
     this.name = settings.name
     this.#world = world
     const shared = {
       world,
-      patience,
+      commandTimeout,
       changed: () => this.#turn(),
       heard: (channel: string) => {
         for (const fn of [...this.#onMessage]) fn(channel)
@@ -145,7 +145,7 @@ export class RedisConnection {
           else if (refused() !== undefined) done(() => reject(refused()))
           else if (this.#isClosed) done(() => reject(this.#problem()))
         }
-        const timer = this.#world.setTimeout(() => done(() => reject(this.#problem())), openPatience)
+        const timer = this.#world.setTimeout(() => done(() => reject(this.#problem())), openTimeout)
         this.#onChange.add(look)
         look()
       })

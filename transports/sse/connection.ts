@@ -13,11 +13,11 @@ import { Unread, type UnreadLimits } from '../connections/unread.js'
 export class SseConnection implements Connection {
   readonly peer: Peer
   readonly maxMessageBytes: number
-  /** Whom to tell what is posted; known once the stream has been taken in. */
+  /** Receives what is posted; set once the stream is accepted. */
   accepted: Accepted | undefined
   /** Whether too many messages wait: posts are refused for now. */
   isPaused = false
-  /** Who has posted last: the stream is for as long as that is true. */
+  /** The principal of the last post: the stream ends when it expires. */
   principal: Principal | undefined
   readonly room: Unread
   readonly #response: ServerResponse

@@ -15,7 +15,7 @@ import { framingProblem } from '../http/listen/guard.js'
 import { bytesRefusal, HttpRefusal, nothingHere } from '../http/listen/refusal.js'
 import { textOf } from '../base/encoded.js'
 import { checkContent, readMessage } from '../http/listen/body.js'
-import { answerEarly, whenClosed } from '../http/listen/response.js'
+import { refuseBody, whenClosed } from '../http/listen/response.js'
 import { pathOf, queryOf } from '../base/target.js'
 
 interface RouteParts {
@@ -182,5 +182,5 @@ function answer(
   const text = textOf(refusal.body)
   const length = String(Buffer.byteLength(text))
   const headers = { 'content-type': 'application/json', 'content-length': length, ...refusal.headers }
-  answerEarly(request, response, { status: refusal.status, headers, text }, clock)
+  refuseBody(request, response, { status: refusal.status, headers, text }, clock)
 }

@@ -37,14 +37,14 @@ const mostViewers = 4
 const mostHappened = 200
 /** Bytes that wait for a viewer; beyond, it is sent the whole picture later instead of each change. */
 const mostQueued = 1_048_576
-/** Of one trace: milliseconds, and messages that are told between two looks. */
+/** Limits of one trace: milliseconds, and messages between two updates. */
 const traceTime = 30_000
 const tracedAtOnce = 50
 const maxConnections = 16
 
 interface Viewer {
   readonly response: ServerResponse
-  /** It must be sent everything next. */
+  /** Whether it needs the whole picture next. */
   isBehind: boolean
 }
 
@@ -72,7 +72,7 @@ type Self = ActorRef<
 /** Answers those who look, and reads the trees only while somebody does. */
 export const observer = defineActor({
   name: 'observer',
-  // whoever can connect brings it about: it costs a request, and not the view
+  // anybody who can connect may cause it: it costs the request, not the view
   stray: 'report',
   async init(settings: ObserverSettings, ctx): Promise<Observer> {
     const { world } = ctx

@@ -6,7 +6,7 @@ import type { HttpResponse } from '../outgoing/dispatcher.js'
 import { wantsAuthorization } from './auth.js'
 import type { HttpClientSettings } from './options.js'
 
-/** Where a request went, and with what. */
+/** The settings of a request that errors name. */
 type Addressed = Pick<HttpClientSettings, 'url' | 'auth' | 'headers'>
 
 type Refusal = Pick<HttpResponse, 'status' | 'headers' | 'origin'>

@@ -24,7 +24,7 @@ import { Presence } from './pace.js'
 import { HttpSender } from './sender.js'
 import { type Body, HttpSession } from './session.js'
 
-/** What is known of a server from one connection to the next. */
+/** Facts about a server that outlive a connection. */
 export interface ServerHabits {
   /** Whether it answers the request for the stream only when it has news: then nothing waits for that. */
   isSilent: boolean

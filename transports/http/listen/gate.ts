@@ -14,9 +14,9 @@ import type { ListenSettings } from './options.js'
 import { forwarded, withoutToken } from './peer.js'
 import { sessionConnectionLimits } from './sharing.js'
 
-/** What is served on a port whose connections are sessions. */
+/** What to serve on a port whose connections are sessions. */
 export interface GatePlan extends Pick<ServerPlan, 'paths' | 'problem'> {
-  /** What its peers come through. */
+  /** The transport that its peers use. */
   readonly transport: string
   readonly onRequest: RequestListener
   readonly onUpgrade?: UpgradeListener

@@ -108,7 +108,7 @@ export class Metrics implements Disposable {
     return this.#told.text
   }
 
-  /** What is so at this moment. */
+  /** Sets the gauges to their current values. */
   #look(): void {
     const rows = [...readRows(new Places(), { most: 100_000, leaveOut: new Set() }).values()]
     const { rss, heapUsed } = process.memoryUsage()
@@ -118,7 +118,7 @@ export class Metrics implements Disposable {
       'caduceus_mailbox_messages',
       rows.reduce((sum, { mailbox }) => sum + mailbox, 0),
     )
-    // whoever reads it makes a rate of it: a ratio since the last look would be one of somebody else's
+    // readers compute a rate: a ratio since the last scrape would depend on who scraped
     this.#set('caduceus_event_loop_busy_seconds_total', performance.eventLoopUtilization().active / 1_000)
     this.#set('caduceus_build_info', 1, { version, node: process.version })
     this.#set('process_start_time_seconds', performance.timeOrigin / 1_000)

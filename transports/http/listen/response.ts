@@ -11,8 +11,8 @@ export const streamHeaders = Object.freeze({
 })
 
 /** Bytes, and ms, of an unwanted body that are thrown away so that the client reads the answer. */
-const patienceBytes = 16 * 1024 * 1024
-const patienceTime = 2_000
+const mostUnwantedBytes = 16 * 1024 * 1024
+const unwantedBodyTimeout = 2_000
 
 /** Statuses that a body is refused with before it has ended. */
 const early: ReadonlySet<number> = new Set([413, 429, 503])
@@ -32,7 +32,7 @@ export function writeAnswer(
 ): void {
   const { status, headers, text } = answer
   if (response.destroyed) return
-  if (early.has(status) && !request.complete) answerEarly(request, response, answer, clock)
+  if (early.has(status) && !request.complete) refuseBody(request, response, answer, clock)
   else response.writeHead(status, headers).end(text)
 }
 
@@ -41,7 +41,7 @@ export function writeAnswer(
  * unread takes the answer with it (RFC 9112, section 9.6): it is closed once the body has come, or has had
  * its time.
  */
-export function answerEarly(
+export function refuseBody(
   request: IncomingMessage,
   response: ServerResponse,
   answer: HttpAnswer,
@@ -52,8 +52,8 @@ export function answerEarly(
   // a response without a socket of its own is somebody else's to end
   if (request.complete || response.socket === null) return void response.end(text)
   response.write(text)
-  let left = patienceBytes
-  const timer = clock.setTimeout(() => response.end(), patienceTime)
+  let left = mostUnwantedBytes
+  const timer = clock.setTimeout(() => response.end(), unwantedBodyTimeout)
   request.on('data', (chunk: Buffer | string) => {
     left -= chunk.length
     if (left < 0) request.destroy()

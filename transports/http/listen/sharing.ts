@@ -55,7 +55,7 @@ export function shareListener<Settings extends ListenSettings & { readonly path:
   } satisfies Sharing)
 }
 
-/** Those behind a proxy all come from one address. */
+/** Clients behind a proxy all come from one address. */
 export function connectionLimits(settings: ListenSettings): ConnectionLimits {
   const { maxConnections: all, maxConnectionsPerClient, trustProxy } = settings
   return { all, client: trustProxy === 0 ? [maxConnectionsPerClient] : undefined }

@@ -9,7 +9,7 @@ type HeaderFields = Readonly<Record<string, string | readonly string[] | undefin
 /** Bytes of a body that wait for a reader before the server has to. */
 const room = 64 * 1024
 /** Milliseconds for a body that is thrown away, or read for an error message only. */
-const patience = 2_000
+const drainTimeout = 2_000
 const decoder = new TextDecoder()
 
 /** An HTTP response, whose body has to be read to its end, or destroyed. */
@@ -46,7 +46,7 @@ export async function readText(body: Readable, maxBytes: number, alive?: () => v
 export async function readStart({ body }: HttpResponse, clock: Clock): Promise<string> {
   const chunks: Uint8Array[] = []
   let size = 0
-  const timer = clock.setTimeout(() => body.destroy(), patience)
+  const timer = clock.setTimeout(() => body.destroy(), drainTimeout)
   try {
     for await (const chunk of body as AsyncIterable<Uint8Array>) {
       chunks.push(chunk)
@@ -54,7 +54,7 @@ export async function readStart({ body }: HttpResponse, clock: Clock): Promise<s
       if (size >= room) break
     }
   } catch {
-    // what came before it broke off is enough
+    // the part before it broke off is enough
   } finally {
     clock.clearTimeout(timer)
   }
@@ -70,7 +70,7 @@ export function discard(response: HttpResponse, clock?: Clock): void {
     size += chunk.length
     if (size > 128 * 1024) body.destroy()
   })
-  const timer = clock?.setTimeout(() => body.destroy(), patience)
+  const timer = clock?.setTimeout(() => body.destroy(), drainTimeout)
   body.once('close', () => clock?.clearTimeout(timer))
 }
 

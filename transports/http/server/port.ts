@@ -40,7 +40,7 @@ interface WaitingRequest {
 }
 
 /** Milliseconds that a request waits for a listener, and how many may. */
-const patience = 1_000
+const handoverTimeout = 1_000
 const maxWaiting = 1_000
 
 /**
@@ -173,7 +173,7 @@ export class HttpSocket implements Binding {
     this.#timer ??= this.world.setTimeout(() => {
       this.#timer = null
       for (const { response: late } of this.#empty()) answerUnavailable(late)
-    }, patience)
+    }, handoverTimeout)
   }
 
   /** Clients may take up their event streams on any process that shares them, through restarts of listeners. */

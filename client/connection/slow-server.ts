@@ -1,10 +1,10 @@
 import type { Incarnation } from './incarnation.js'
 
 /** Milliseconds after which a silent program looks dead to the person who started it. */
-const patience = 2_000
+const slowAfter = 2_000
 
 /** Tells, once an outage, that somebody waits for a server that is slow to come up. */
-export class Patience {
+export class SlowServerWarning {
   readonly #state: Incarnation
   #timer: unknown
   #isTold = false
@@ -16,7 +16,7 @@ export class Patience {
   /** Somebody waits. */
   begin(): void {
     if (this.#timer !== undefined || this.#isTold || this.#state.connection.phase === 'ready') return
-    this.#timer = this.#state.world.setTimeout(() => this.#look(), patience)
+    this.#timer = this.#state.world.setTimeout(() => this.#look(), slowAfter)
   }
 
   /** The server is there. */
@@ -36,6 +36,6 @@ export class Patience {
     this.#isTold = true
     const doing = phase === 'connecting' ? 'it is being started, or connected to' : 'it has not answered yet'
     const why = reason === undefined ? doing : reason.message
-    holdings.reports.warn('waiting', `somebody has waited ${patience / 1_000} s for this server: ${why}`)
+    holdings.reports.warn('waiting', `somebody has waited ${slowAfter / 1_000} s for this server: ${why}`)
   }
 }

@@ -18,11 +18,11 @@ export interface SharedClient {
   readonly server?: { readonly name: string; readonly version: string; readonly revision: string }
 }
 
-/** What a program wants that has just connected: to use one client, or a list of them. */
-export type Want = { readonly type: 'open'; readonly client: string } | { readonly type: 'list' }
+/** The first message of a program that connects: it wants one client, or a list of them. */
+export type Hello = { readonly type: 'open'; readonly client: string } | { readonly type: 'list' }
 
-/** The answer; after `opened`, all that follows is MCP. */
-export type Welcome =
+/** The reply to `Hello`; after `opened`, all that follows is MCP. */
+export type HelloReply =
   | { readonly type: 'opened' }
   | { readonly type: 'clients'; readonly clients: readonly SharedClient[] }
   | { readonly type: 'refused'; readonly why: RefusalReason; readonly message: string }
@@ -31,15 +31,15 @@ export type Welcome =
 type RefusalReason = 'not_shared' | 'too_many' | 'unreadable'
 
 const methods = Object.freeze({ open: 'caduceus/open', list: 'caduceus/clients' })
-/** The key in the `data` of an error that says what became of the call on its way to the server. */
-const fateKey = 'caduceus/shared'
+/** The key in the `data` of an error that has the outcome of the call. */
+const outcomeKey = 'caduceus/shared'
 
-export function writeWant(want: Want): Message {
-  const params = want.type === 'open' ? { client: want.client } : undefined
-  return buildRequest('hello', methods[want.type], params)
+export function writeHello(hello: Hello): Message {
+  const params = hello.type === 'open' ? { client: hello.client } : undefined
+  return buildRequest('hello', methods[hello.type], params)
 }
 
-export function readWant(text: string): Want | undefined {
+export function readHello(text: string): Hello | undefined {
   const message = read(text)
   if (message === undefined || !isRequest(message)) return undefined
   if (message.method === methods.list) return { type: 'list' }
@@ -47,20 +47,20 @@ export function readWant(text: string): Want | undefined {
   return message.method === methods.open && typeof client === 'string' ? { type: 'open', client } : undefined
 }
 
-export function writeWelcome(welcome: Welcome): Message {
-  switch (welcome.type) {
+export function writeHelloReply(reply: HelloReply): Message {
+  switch (reply.type) {
     case 'opened':
       return buildResult('hello', {})
     case 'clients':
-      return buildResult('hello', { clients: welcome.clients })
+      return buildResult('hello', { clients: reply.clients })
     case 'refused':
-      return buildError('hello', { code: -32600, message: welcome.message, data: { why: welcome.why } })
+      return buildError('hello', { code: -32600, message: reply.message, data: { why: reply.why } })
     default:
-      return welcome satisfies never
+      return reply satisfies never
   }
 }
 
-export function readWelcome(text: string): Welcome | undefined {
+export function readHelloReply(text: string): HelloReply | undefined {
   const message = read(text)
   if (message === undefined || 'method' in message) return undefined
   if ('result' in message) return readList(message.result)
@@ -70,8 +70,8 @@ export function readWelcome(text: string): Welcome | undefined {
   return { type: 'refused', why, message: problem }
 }
 
-/** What became of a call that its owner could not make, or not finish. */
-export interface Fate {
+/** The outcome of a call that its owner could not make, or not finish. */
+export interface CallOutcome {
   /** The code of the error at the owner. */
   readonly code: string
   /** Whether the server may have seen it. */
@@ -83,23 +83,25 @@ export interface Fate {
   readonly facts: JsonObject
 }
 
-export function writeFate(fate: Fate): JsonObject {
-  return { retryable: fate.retryable, [fateKey]: fate as unknown as JsonObject }
+export function writeOutcome(outcome: CallOutcome): JsonObject {
+  return { retryable: outcome.retryable, [outcomeKey]: outcome as unknown as JsonObject }
 }
 
 /** Reads an error that says what became of a call on its way; other messages are mostly not even decoded. */
-export function readFate(text: string): { id: string | number; message: string; fate: Fate } | undefined {
-  if (!text.includes(`"${fateKey}"`)) return undefined
+export function readOutcome(
+  text: string,
+): { id: string | number; message: string; outcome: CallOutcome } | undefined {
+  if (!text.includes(`"${outcomeKey}"`)) return undefined
   const message = read(text)
   if (message === undefined || !('error' in message) || message.id === undefined) return undefined
   const { data, message: problem } = message.error
-  const fate = isObject(data) ? data[fateKey] : undefined
-  if (!isObject(fate)) return undefined
-  const { code, sent, lost, retryable, facts } = fate
+  const outcome = isObject(data) ? data[outcomeKey] : undefined
+  if (!isObject(outcome)) return undefined
+  const { code, sent, lost, retryable, facts } = outcome
   return {
     id: message.id,
     message: problem,
-    fate: {
+    outcome: {
       code: String(code),
       sent: sent !== false,
       lost: lost === true,
@@ -109,7 +111,7 @@ export function readFate(text: string): { id: string | number; message: string; 
   }
 }
 
-function readList({ clients }: JsonObject): Welcome {
+function readList({ clients }: JsonObject): HelloReply {
   if (!Array.isArray(clients)) return { type: 'opened' }
   return { type: 'clients', clients: clients.filter(isShared) }
 }
