@@ -6,7 +6,7 @@ import { defineActor } from '../../runtime/process/behaviour.js'
 import type { ActorContext } from '../../runtime/process/context.js'
 import { type ActorRef, type ProcessRef, processOf } from '../../runtime/process/ref.js'
 import type { TimerRef } from '../../runtime/process/timers.js'
-import { Lookout } from '../../runtime/watch/lookout.js'
+import { TreeWatcher } from '../../runtime/watch/tree-watcher.js'
 import { trace } from '../../runtime/watch/sys.js'
 import { type Happening, Timeline } from '../../runtime/watch/timeline.js'
 import { contained } from '../base/contained.js'
@@ -50,7 +50,7 @@ interface Viewer {
 
 interface Observer {
   readonly settings: ObserverSettings
-  readonly lookout: Lookout
+  readonly watcher: TreeWatcher
   readonly timeline: Timeline
   readonly viewers: Set<Viewer>
   /** When the next look is due, by the clock. */
@@ -100,7 +100,7 @@ export const observer = defineActor({
     return {
       ...{
         settings,
-        lookout: new Lookout({ world, timeline, leaveOut, most: mostRows, nodes: true }),
+        watcher: new TreeWatcher({ world, timeline, leaveOut, most: mostRows, nodes: true }),
         timeline,
         viewers,
         happened,
@@ -117,11 +117,11 @@ export const observer = defineActor({
   call: {
     /** Answers what was done, in words. */
     act(state: Observer, { key, what }: Act, ctx): string {
-      const { lookout } = state
-      const name = lookout.rows.get(key)?.name
+      const { watcher } = state
+      const name = watcher.rows.get(key)?.name
       if (what === 'kill' || what === 'restart')
-        return lookout.end(key, what) ? `${name}: ${what}` : 'it does not run any more'
-      const ref = lookout.find(key)
+        return watcher.end(key, what) ? `${name}: ${what}` : 'it does not run any more'
+      const ref = watcher.find(key)
       if (ref === undefined) return `no process of this thread runs there: ${what} it where it is`
       if (what === 'reconnect') return reconnect(ref)
       startTrace(state, ref, key, ctx)
@@ -149,7 +149,7 @@ export const observer = defineActor({
       if (state.viewers.size > 0) return
       state.timer?.cancel()
       state.endTrace?.()
-      state.lookout.leave()
+      state.watcher.leave()
       state.traced = []
       state.happened.length = 0
     },
@@ -171,8 +171,8 @@ function lookIn(state: Observer, ms: number, ctx: ActorContext): void {
 }
 
 function lookAround(state: Observer, ctx: ActorContext): void {
-  const { lookout, viewers, happened, traced } = state
-  const changed = lookout.look()
+  const { watcher, viewers, happened, traced } = state
+  const changed = watcher.look()
   const at = ctx.world.date()
   const health = healthOf(state, ctx)
   const changes: Changes = { at, ...changed, happened: [...happened], traced, health }
@@ -190,10 +190,10 @@ function lookAround(state: Observer, ctx: ActorContext): void {
   state.traced = []
 }
 
-function pictureOf({ settings, lookout, timeline, traced }: Observer, at: number, health: Health): Picture {
+function pictureOf({ settings, watcher, timeline, traced }: Observer, at: number, health: Health): Picture {
   const { name, actions } = settings
   const program = { name, pid: process.pid, node: process.version, actions }
-  return { program, at, rows: [...lookout.rows.values()], happened: timeline.all, traced, health }
+  return { program, at, rows: [...watcher.rows.values()], happened: timeline.all, traced, health }
 }
 
 function healthOf(state: Observer, ctx: ActorContext): Health {

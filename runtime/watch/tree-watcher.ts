@@ -6,7 +6,7 @@ import type { Row, Rows } from './row.js'
 import { compareRows, findProcess, Places, readRows } from './rows.js'
 import type { Timeline } from './timeline.js'
 
-interface LookoutSettings {
+interface TreeWatcherSettings {
   readonly world: Pick<World, 'now'>
   /** Receives what happened in other threads, processes and nodes, too. */
   readonly timeline: Timeline
@@ -21,14 +21,14 @@ interface LookoutSettings {
 /**
  * Reads all trees of this thread, and those of its peers as they tell of themselves, and says what is other.
  */
-export class Lookout {
-  readonly #settings: LookoutSettings
+export class TreeWatcher {
+  readonly #settings: TreeWatcherSettings
   readonly #heard = new WeakMap<Elsewhere, number>()
   readonly #places = new Places()
   #beyond = new Set<Elsewhere>()
   #rows: Rows = new Map()
 
-  constructor(settings: LookoutSettings) {
+  constructor(settings: TreeWatcherSettings) {
     this.#settings = settings
   }
 
