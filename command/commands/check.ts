@@ -60,7 +60,7 @@ function round(ms: number): number {
   return Math.round(ms * 10) / 10
 }
 
-/** What a host would stumble over. */
+/** Finds the mistakes that hosts have problems with. */
 export function judge({ tools, resources, prompts }: Inventory): readonly Finding[] {
   const problem = (text: string): Finding => ({ level: 'problem', text })
   const note = (text: string): Finding => ({ level: 'note', text })

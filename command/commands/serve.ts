@@ -24,7 +24,7 @@ export async function run(invocation: Invocation, world: World = systemWorld): P
     throw new UsageError('--lazy is for the servers of a file: a module is loaded at once')
   const { definition, options } = await loadServer(path)
   const isAsked = invocation.values.http !== undefined || invocation.values.stdio === true
-  // one that lets in whom it knows must not be replaced unseen
+  // the transport of a module may check who comes in: an option must not replace it silently
   if (isAsked && options.transport !== undefined)
     throw new UsageError(`${path} exports a transport in its options: leave --http and --stdio out`)
   const transport = options.transport ?? readListening(invocation)

@@ -118,7 +118,7 @@ class Reader {
     return `{\n${rows.join('\n')}\n${indent}}`
   }
 
-  /** What a reference within the document leads to; one that leads to itself is `unknown` there. */
+  /** The type that a reference within the document points to; a recursive one is `unknown`. */
   #referred(reference: string, indent: string, depth: number): string {
     if (!/^#(?:\/|$)/.test(reference) || this.#open.includes(reference)) return 'unknown'
     const steps = reference.split('/').slice(1)

@@ -10,10 +10,10 @@ import { readTarget, type Target } from './target.js'
 import { ask, isTerminal } from '../terminal/terminal.js'
 import { UsageError } from '../base/usage-error.js'
 
-/** What a command does with a server that it is connected to. */
+/** What a command gets once it is connected. */
 interface Connected {
   readonly client: Client
-  /** What the command line has besides the target. */
+  /** Arguments of the command line besides the target. */
   readonly others: readonly string[]
   /** Aborts at Ctrl-C and the like. */
   readonly signal: AbortSignal

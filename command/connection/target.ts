@@ -23,7 +23,7 @@ import { UsageError } from '../base/usage-error.js'
 export interface Target {
   readonly name: string
   readonly transport: ClientTransport
-  /** What the command line has besides the target. */
+  /** Arguments of the command line besides the target. */
   readonly others: readonly string[]
   /** Ended after the client. */
   readonly login: OAuth | undefined

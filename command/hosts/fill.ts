@@ -1,7 +1,7 @@
 import type { FoundServer } from './host-files.js'
 import { UsageError } from '../base/usage-error.js'
 
-/** What the variables of a host's file stand for. */
+/** Values for the variables of a host's file. */
 interface Variables {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly home: string

@@ -19,7 +19,7 @@ export function parseJsonc(
   let at = 0
   const lineAt = (index: number): number => source.slice(0, index).split('\n').length
   const fail = (expected: string): never => {
-    // one character of it: the rest may be a secret
+    // shows one character only: the rest may be a secret
     const found =
       at < source.length ? JSON.stringify(String.fromCodePoint(source.codePointAt(at) ?? 0)) : 'its end'
     throw new UsageError(

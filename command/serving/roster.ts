@@ -11,7 +11,7 @@ import { UsageError } from '../base/usage-error.js'
 
 /** A server of the file, and how it is reached. */
 interface Member {
-  /** What the file says of it, to see changes. */
+  /** Its entry in the file, to see changes. */
   readonly text: string
   readonly upstream: StartedUpstream
 }
@@ -22,7 +22,7 @@ export class Roster implements Upstreams {
   readonly #invocation: Invocation
   readonly #listeners = new Set<(name: string) => void>()
   #members: ReadonlyMap<string, Member> = new Map()
-  /** One reading after the other. */
+  /** The last read of the file; the next one waits for it. */
   #last: Promise<unknown> = Promise.resolve()
 
   constructor(file: string, invocation: Invocation) {
@@ -83,7 +83,7 @@ export class Roster implements Upstreams {
     ].join(', ')
   }
 
-  /** What was there before, where nothing has changed or the entry is wrong. */
+  /** The member for an entry: that of before, where nothing has changed or the entry is wrong. */
   async #member(found: FoundServer, before: Member | undefined): Promise<Member | undefined> {
     const { name } = found
     try {

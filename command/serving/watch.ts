@@ -27,7 +27,7 @@ export function watchFolders(
   }
   const settle = (): void => {
     const come = follow()
-    // what lies in a new folder came before anybody watched it
+    // files of a new folder may be older than its watcher
     if (isDue || come.some((folder) => namesIn(folder).some(fits))) fn()
     isDue = false
   }

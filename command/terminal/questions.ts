@@ -71,7 +71,7 @@ async function askField(
   }
 }
 
-/** One line; what is too long for it is shown before it, behind a bar in each line. */
+/** The prompt, in one line; a longer question is shown before it, with a bar at each line. */
 function questionOf(title: string, notes: string, show: (line: string) => void): string {
   const question = oneLine(notes === '' ? title : `${title} (${notes})`)
   if (question.length < (process.stderr.columns || 80) - 8) return `  ${question}: `

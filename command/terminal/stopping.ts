@@ -6,7 +6,7 @@ const signals = ['SIGHUP', 'SIGINT', 'SIGTERM'] as const
 /** Milliseconds from the first signal to the end: a server that was started gets a SIGTERM within them. */
 const exitTimeout = 2_000
 
-/** What ends a command before it is done. */
+/** Signals that end a command before it is done. */
 interface Stopping {
   /** Aborts at the first signal, and where nobody reads the output any more. */
   readonly signal: AbortSignal
