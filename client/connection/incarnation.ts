@@ -49,7 +49,7 @@ export class Incarnation implements CallHost {
   /** Runs a function as a message to the actor; after its end, not at all. */
   readonly post: (fn: () => void) => void
   speech: Speech = plainSpeech(latestHandshake)
-  /** Until it is answered. */
+  /** The handshake, until it is answered. */
   greeting: Greeting | undefined
   /** `counts.junk` at the start of this connection. */
   junkBefore = 0

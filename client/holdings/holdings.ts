@@ -47,7 +47,7 @@ type HoldingsInput = Pick<ClientSettings, 'name' | 'cacheSize' | 'cacheBytes'> &
 /** State that outlives a client's actors: last state, handlers, counters, subscriptions, caches. */
 export class Holdings {
   readonly name: string
-  /** Of its tree. */
+  /** The world of its tree. */
   readonly world: World
   state: ClientState = firstState
   server: ServerFacts | undefined

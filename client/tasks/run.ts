@@ -44,7 +44,7 @@ export interface TaskDesk {
 interface TaskTerms {
   /** For errors: the method that became the task, or waits for it. */
   readonly what: string
-  /** From now on. */
+  /** Options of the call, counted from now on. */
   readonly call: CallSettings
   /** Whether who gives the wait up gives the task up. */
   readonly owns: boolean

@@ -7,7 +7,7 @@ type Fits = Uint8Array
 
 /** A step of a template: takes characters, and may note their meaning. */
 interface Step {
-  /** Where this step and the rest fit, from where the rest fits. */
+  /** The positions at which this step and the rest fit, given those at which the rest fits. */
   fits(uri: string, rest: Fits): Fits
   /**
    * Where the step from `at` ends: it takes the most that lets the rest fit, notes it in `found`, or returns
