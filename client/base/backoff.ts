@@ -37,7 +37,7 @@ interface Setback {
   readonly busy: number
 }
 
-/** While somebody waits, attempts take one part in so many of the time. */
+/** While somebody waits, spend at most 1/n of the time on attempts. */
 const rest = 10
 
 /** Random, so that clients of one server do not come back together. */
@@ -72,7 +72,7 @@ export class Setbacks {
     this.#began = now
   }
 
-  /** It has ended: ms before the next start, 0 before the first. */
+  /** Call it after an end: ms before the next start, 0 before the first. */
   next(world: World, awaited: boolean): number {
     if (this.#began === undefined) return 0
     this.#ran = world.now() - this.#began

@@ -98,8 +98,14 @@ export const rooms = {
     pool: ['base', 'options', 'requests', 'handle', 'fleet'],
     share: ['base', 'options', 'holdings', 'requests', 'handle', 'fleet'],
   },
-  // a program in one room: its files lie at the root
-  command: {},
+  command: {
+    base: [],
+    terminal: ['base'],
+    hosts: ['base'],
+    connection: ['base', 'terminal', 'hosts'],
+    serving: ['base', 'terminal', 'hosts', 'connection'],
+    commands: ['base', 'terminal', 'hosts', 'connection', 'serving'],
+  },
 }
 
 /** Floors whose files rest on one another in one order: imports of types make rings there, too. */

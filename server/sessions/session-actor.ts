@@ -11,7 +11,7 @@ import {
 import { type Deferred, defineActor, type Refusal, refuse } from '../../runtime/process/behaviour.js'
 import { normal } from '../../runtime/base/exit.js'
 import type { ActorContext } from '../../runtime/process/context.js'
-import { patiently } from '../../runtime/faults/load.js'
+import { retryLoad } from '../../runtime/faults/load.js'
 import { type ProcessRef, processOf, type RefOf } from '../../runtime/process/ref.js'
 import type { Outlet, Peer, Response } from '../../transports/contract/contract.js'
 import { answerNow, encodedResult, refusal } from '../requests/answer.js'
@@ -222,7 +222,7 @@ async function confirm(session: Session, ctx: ActorContext): Promise<Deferred<un
 }
 
 async function becomeReady(session: Session, ctx: ActorContext): Promise<void> {
-  session.holdings.machine ??= await patiently(loadSessionMachine, ctx)
+  session.holdings.machine ??= await retryLoad(loadSessionMachine, ctx)
   bringToLife(session)
   session.life?.send('initialized')
   tellChanges(session)

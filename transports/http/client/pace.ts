@@ -15,7 +15,7 @@ export interface StreamEnd {
   readonly orderly: boolean
   /** Milliseconds that a busy server does not want to be asked again for (`Retry-After`), this once. */
   readonly away?: number | undefined
-  /** Nobody listened at the port: that says nothing about the stream. */
+  /** The port refused the connection: that says nothing about the stream. */
   readonly nobody?: boolean | undefined
 }
 
