@@ -30,7 +30,7 @@ export interface Packed {
 }
 
 /** How values go out. */
-interface Outward {
+export interface Outward {
   readonly refOut: (ref: ProcessRef) => WireRef
   readonly errors: ErrorClasses
   /** Bytes that a value may have, about: characters count as one, what holds them as eight each. */
