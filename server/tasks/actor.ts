@@ -21,10 +21,11 @@ import {
   tellWatchers,
   watch,
 } from './mcp-task.js'
-import { endAfter, runClock, startRun, stopRun, type TaskRun } from './run.js'
+import { endOf, startRun } from './run.js'
+import type { McpTaskSeat } from './task-seat.js'
 
 interface Asking {
-  readonly run: TaskRun
+  readonly run: McpTaskSeat
   readonly key: string
   readonly method: Question
   /** As the client's revision has them. */
@@ -57,7 +58,7 @@ export const mcpTaskActor = defineActor({
     watch: (task, watching: { readonly scope: RequestScope; readonly known: readonly string[] }, ctx) =>
       watch(task, watching, ctx),
     ask: (task, asking: Asking, ctx) => ask(task, asking, ctx),
-    step: (task, { run, key, text }: { run: TaskRun; key: string; text: string | null }) =>
+    step: (task, { run, key, text }: { run: McpTaskSeat; key: string; text: string | null }) =>
       orRefuse(async () => {
         if (task.run !== run || task.ending !== undefined) throw over()
         await saveTask(task, { steps: [...task.record.steps, [key, text]], begun: 1 })
@@ -70,7 +71,7 @@ export const mcpTaskActor = defineActor({
       refuseQuestion(task, id, { code, message }),
     /** The server is stopping: no step begins any more, and those that run end first. */
     rest({ run }, _nothing: undefined, ctx): Deferred<undefined> | undefined {
-      const settling = run?.steps?.rest()
+      const settling = run?.steps.rest()
       if (settling === undefined) return undefined
       const reply = ctx.defer<undefined>()
       void settling.then(() => reply.resolve(undefined))
@@ -89,14 +90,14 @@ export const mcpTaskActor = defineActor({
     },
     /** Another node works on it by now: here it has no effect any more. */
     lost(task, _nothing: undefined, ctx) {
-      stopRun(task)
+      task.run?.cancel()
       task.ending ??= { type: 'cancelled' }
       tellLeft(task, { type: 'moved' })
       ctx.stop()
     },
     /** Its time is over. */
     async expire(task, _nothing: undefined, ctx) {
-      stopRun(task)
+      task.run?.cancel()
       task.ending ??= { type: 'cancelled' }
       tellLeft(task, { type: 'gone' })
       await askTaskStore(task.world, () => task.host.store.delete(task.record.id)).catch(() => {})
@@ -104,10 +105,11 @@ export const mcpTaskActor = defineActor({
     },
   },
   info: {
-    exit(task, { from, reason }, ctx) {
-      if (from === null || from !== task.run?.task?.ref) return undefined
-      const end = endAfter(task, reason)
-      return end === undefined ? undefined : finish(task, end, ctx)
+    async exit(task, { from }, ctx) {
+      const { run } = task
+      if (from === null || from !== run?.task.self) return
+      const end = endOf(await run.answer)
+      if (end !== undefined) await finish(task, end, ctx)
     },
     down(task, { process }) {
       task.watchers.delete(process)
@@ -157,7 +159,7 @@ async function begin(task: McpTask, isNew: boolean, ctx: ActorContext): Promise<
 function finish(task: McpTask, end: TaskEnd, ctx: ActorContext): Promise<undefined> | undefined {
   if (task.ending !== undefined) return undefined
   task.ending = end
-  stopRun(task)
+  task.run?.cancel()
   return save(task, ctx)
 }
 
@@ -219,7 +221,7 @@ async function ask(
   }
   const timer = timeout === undefined ? undefined : ctx.sendAfter(timeout, { late: question.id })
   run.waiting.set(question.id, { reply, timer })
-  runClock(task)
+  run.startClock()
   tellWatchers(task)
   return reply
 }
@@ -245,7 +247,7 @@ async function takeAnswers(task: McpTask, given: ReadonlyMap<TaskQuestion, TaskA
     waiting?.timer?.cancel()
     if (waiting !== undefined) settle(waiting.reply, answer, method)
   }
-  runClock(task)
+  run?.startClock()
 }
 
 function settle(reply: Deferred<JsonObject>, answer: TaskAnswer, method: Question): void {
