@@ -8,8 +8,9 @@ import { forever, type RefOf } from '../../runtime/process/ref.js'
 import { AskError, type AskErrorCode, ServerError } from '../base/errors.js'
 import type { RequestScope } from '../context/context.js'
 import type { TaskErrand } from '../stores/shared-task-store.js'
-import type { TaskAnswer, TaskEnd, TaskQuestion, TaskRecord } from '../stores/task-store.js'
-import { questionId, readAnswers, withAnswers } from './answers.js'
+import type { TaskAnswer, TaskEnd, TaskRecord } from '../stores/task-store.js'
+import { readAnswers } from '../runs/answers.js'
+import { questionId, withAnswers } from './answers.js'
 import {
   askTaskStore,
   type McpTask,
@@ -65,7 +66,7 @@ export const mcpTaskActor = defineActor({
       }),
     /** The answers of its client; -32602 for a malformed one. */
     answer: (task, responses: JsonObject) =>
-      orRefuse(() => takeAnswers(task, readAnswers(task.record.asked, responses))),
+      orRefuse(() => takeAnswers(task, readAnswers(openQuestions(task), responses))),
     /** A question cannot be answered. */
     refuse: (task, { id, code, message }: { id: string; code: AskErrorCode; message: string }) =>
       refuseQuestion(task, id, { code, message }),
@@ -234,18 +235,23 @@ async function refuseQuestion(
   const question = task.record.asked.find((open) => open.id === id)
   if (question === undefined) return
   const { method } = question
-  await takeAnswers(task, new Map([[question, { method, refused }]])).catch(() => {}) // it stays open
+  await takeAnswers(task, new Map([[id, { method, refused }]])).catch(() => {}) // it stays open
 }
 
-async function takeAnswers(task: McpTask, given: ReadonlyMap<TaskQuestion, TaskAnswer>): Promise<void> {
+function openQuestions({ record }: McpTask): ReadonlyMap<string, Question> {
+  return new Map(record.asked.map(({ id, method }) => [id, method]))
+}
+
+/** Takes answers to open questions, by their ids. */
+async function takeAnswers(task: McpTask, given: ReadonlyMap<string, TaskAnswer>): Promise<void> {
   if (given.size === 0 || task.ending !== undefined) return
   await saveTask(task, { ...withAnswers(task.record, given), begun: 1 })
   const { run } = task
-  for (const [{ id, method }, answer] of given) {
+  for (const [id, answer] of given) {
     const waiting = run?.waiting.get(id)
     run?.waiting.delete(id)
     waiting?.timer?.cancel()
-    if (waiting !== undefined) settle(waiting.reply, answer, method)
+    if (waiting !== undefined) settle(waiting.reply, answer, answer.method)
   }
   run?.startClock()
 }
