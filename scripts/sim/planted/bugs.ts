@@ -68,7 +68,7 @@ export const bugs: readonly Bug[] = [
     find: 'if (current.version !== version) return current',
     replace: 'if (current.version > version && value === undefined) return current',
     checker: 'lists',
-    seed: 3,
+    seed: 34,
   },
   {
     name: 'one restore for all',
