@@ -1,3 +1,4 @@
+import { backoff } from '../../runtime/time/backoff.js'
 import type { World } from '../../runtime/time/world.js'
 
 /** Pauses between attempts to connect: full jitter below a ceiling that doubles with every failure. */
@@ -41,10 +42,10 @@ interface Setback {
 const rest = 10
 
 /** Random, so that clients of one server do not come back together. */
-export function pauseAfter({ failures, awaited, busy }: Setback, backoff: Backoff): number {
-  const { base, cap, random } = backoff
-  const highest = awaited ? awaitedCeiling(busy, backoff) : cap
-  return random() * Math.min(cap, highest, base * 2 ** failures)
+export function pauseAfter({ failures, awaited, busy }: Setback, options: Backoff): number {
+  const { base, cap, random } = options
+  const highest = awaited ? awaitedCeiling(busy, options) : cap
+  return random() * backoff({ first: base, longest: Math.min(cap, highest) }, failures)
 }
 
 /** Ms left once somebody waits: a long pause becomes that of a first failure. */

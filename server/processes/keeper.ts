@@ -1,3 +1,4 @@
+import { backoff } from '../../runtime/time/backoff.js'
 import { RuntimeError } from '../../runtime/base/errors.js'
 import { crash } from '../../runtime/base/exit.js'
 import { emit } from '../../runtime/faults/events.js'
@@ -53,8 +54,8 @@ interface Keeper extends Omit<KeeperInput, 'supervisor'> {
 
 /** Milliseconds that a process has to live for its start to count as a good one. */
 const settledAfter = 5_000
-/** Milliseconds until a failed start is tried again: twice as long each time, up to the last. */
-const firstPause = 100
+/** Until a failed start is tried again. */
+const pauses = { first: 100, longest: 5_000 }
 /**
  * Milliseconds for what other processes are owed, at least: what has come at last may have what is left of
  * `drainTimeout`.
@@ -62,7 +63,6 @@ const firstPause = 100
 const settleTime = 1_000
 /** Milliseconds between two looks at a process that somebody else starts. */
 const lookAgain = 50
-const lastPause = 5_000
 
 /**
  * Keeps so many processes serving: starts another one for each that ends, and replaces them one by one
@@ -176,7 +176,7 @@ async function replace(keeper: Keeper, ctx: ActorContext): Promise<void> {
 }
 
 function replaceLater(keeper: Keeper, ctx: ActorContext): void {
-  ctx.sendAfter(Math.min(lastPause, firstPause * 2 ** Math.min(10, keeper.failures - 1)))
+  ctx.sendAfter(backoff(pauses, keeper.failures - 1))
 }
 
 function reload(keeper: Keeper, ctx: ActorContext): Promise<void> {

@@ -1,3 +1,4 @@
+import { backoff, jittered } from '../../runtime/time/backoff.js'
 import type { Redis, RedisOptions as LibraryOptions } from 'ioredis'
 import type { World } from '../../runtime/time/world.js'
 import { optionError, TransportError } from '../base/errors.js'
@@ -23,8 +24,8 @@ interface LineOptions {
 const slowest = 1_000
 /** ms that a connection may take to come about. */
 const greetTimeout = 2_000
-const shortestPause = 50
-const longestPause = 500
+/** ms until a connection is tried again. */
+const pauses = { first: 50, longest: 500 }
 
 interface Asked {
   readonly until: number
@@ -260,9 +261,9 @@ export class RedisLine {
   }
 
   #pause(): number {
-    const pause = Math.min(longestPause, shortestPause * 2 ** Math.min(this.#failures, 10))
+    const pause = backoff(pauses, this.#failures)
     this.#failures += 1
-    return pause * (0.5 + this.#options.world.random() / 2)
+    return jittered(pause, this.#options.world.random)
   }
 
   /** The library goes on by itself, but not when it is told to end a connection that has not begun. */
@@ -298,7 +299,7 @@ function libraryOptions(settings: RedisSettings, retryStrategy: () => number) {
     disableClientInfo: true,
     maxRetriesPerRequest: 0,
     connectTimeout: greetTimeout,
-    disconnectTimeout: shortestPause,
+    disconnectTimeout: pauses.first,
     keepAlive: 1_000,
   } satisfies LibraryOptions
 }

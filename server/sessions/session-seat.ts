@@ -1,45 +1,72 @@
 import type { Dialect } from '../../protocol/dialects/dialect.js'
 import type { Params, Result } from '../../protocol/messages/methods.js'
 import type { LoggingLevel } from '../../protocol/messages/logging.js'
+import type { WorkFacts } from '../../runtime/faults/events.js'
 import type { ProcessRef } from '../../runtime/process/ref.js'
-import type { TaskContext } from '../../runtime/tasks/task.js'
-import type { TaskRef } from '../../runtime/tasks/supervisor.js'
-import type { OpenSessionFacts, RequestScope } from '../context/context.js'
+import type { Response } from '../../transports/contract/contract.js'
+import { TransportError } from '../../transports/base/errors.js'
+import type { OpenSessionFacts } from '../context/context.js'
 import type { AskMethod, AskOptions } from '../context/ask.js'
-import type { Changes } from '../context/changes.js'
-import type { Isolation } from '../context/isolated.js'
 import { AskError } from '../base/errors.js'
 import { readersOf } from '../base/read-options.js'
+import { workFacts } from '../base/work-facts.js'
+import { tryAgain } from '../requests/answer.js'
 import { readQuestion } from '../requests/question.js'
-import { type RequestDelivery, Scope } from '../requests/scope.js'
-import { adoptConfirmation } from './saving.js'
+import { type RequestDelivery, Seat } from '../runs/seat.js'
+import { adoptConfirmation, saveSeen, saveSession } from './saving.js'
 import type { Session } from './session.js'
 import type { StateValue } from '../context/session-state.js'
 import { Steps } from '../context/steps.js'
 
-export interface SessionRun extends RequestDelivery {
-  readonly work: { readonly name: string }
+interface SeatOptions {
+  readonly name: string
+  readonly timeout?: number | undefined
   /** Why it cannot ask the client; undefined for a request, which can. */
   readonly silent?: string
-  /** Undefined while the first step of the work runs. */
-  readonly task: TaskRef<void> | undefined
-  readonly cancelled: boolean
-  /** What the session had changed when this run last looked: it is saved before its answer goes out. */
-  saw: number
 }
 
-/** The outlet of what has no stream. */
-export const nowhere = Object.freeze({ send: () => false })
-
-export class SessionScope extends Scope implements RequestScope {
+/** A run in a session: it ends with it, and what its answer may tell of is saved before. */
+export class SessionSeat extends Seat {
+  readonly delivery: RequestDelivery
+  /** What the session had changed when this run last looked. */
+  saw = 0
   readonly #session: Session
-  readonly #run: SessionRun
+  readonly #silent: string | undefined
+  /** Whether the session is saved also without a change, so that the store sees that it is in use. */
+  readonly #renews: boolean
   #steps: Steps | undefined
 
-  constructor(session: Session, run: SessionRun, task: TaskContext) {
-    super(task, session.holdings.catalog, session.origin)
+  constructor(session: Session, delivery: RequestDelivery, options: SeatOptions) {
+    super(session, options)
+    this.delivery = delivery
     this.#session = session
-    this.#run = run
+    this.#silent = options.silent
+    const { idleTimeout } = session.holdings.settings
+    this.#renews = session.lastActive - session.lastSaved > idleTimeout / 10
+  }
+
+  override get link(): ProcessRef {
+    return this.#session.self
+  }
+
+  /** Nothing is lost that a client knows of, also no change of another request. */
+  override keep(response: Response): Response | Promise<Response> {
+    return this.saw > this.#session.saved || this.#renews ? this.#save(response) : response
+  }
+
+  async #save(response: Response): Promise<Response> {
+    const session = this.#session
+    const wasSaved = await saveSeen(session, this.saw).catch((error) => {
+      if (!isAway(error)) throw error
+    })
+    if (wasSaved === undefined) return tryAgain(this.requestId, 'The change could not be saved yet')
+    // without a change nothing is lost: the next time is soon enough
+    if (!wasSaved && this.#renews) await saveSession(session).catch(() => {})
+    return response
+  }
+
+  override about(): WorkFacts {
+    return workFacts(this.delivery.request, this.peer, this.session.id)
   }
 
   get session(): OpenSessionFacts {
@@ -59,13 +86,8 @@ export class SessionScope extends Scope implements RequestScope {
     this.#session.frame.assign(values)
   }
 
-  get changes(): Changes {
-    this.checkOpen()
-    return this.#session.frame.changes
-  }
-
   release(): boolean {
-    return this.isActive && this.#run.outlet.release?.() === true
+    return this.isActive && this.delivery.outlet.release?.() === true
   }
 
   async ask<M extends AskMethod>(
@@ -74,8 +96,7 @@ export class SessionScope extends Scope implements RequestScope {
     params: Params<M>,
     { timeout = this.#session.holdings.settings.askTimeout }: AskOptions,
   ): Promise<Result<M>> {
-    const { silent } = this.#run
-    if (silent !== undefined) throw new AskError('NOT_INITIALIZED', silent)
+    if (this.#silent !== undefined) throw new AskError('NOT_INITIALIZED', this.#silent)
     this.checkOpen()
     readMs(timeout, 'timeout')
     const { dialect, facts, self } = this.#session
@@ -99,7 +120,7 @@ export class SessionScope extends Scope implements RequestScope {
   async read(key: string): Promise<StateValue> {
     this.checkOpen()
     const value = await this.#session.self.call('read', key)
-    this.#run.saw = this.#session.changes
+    this.saw = this.#session.changes
     return value
   }
 
@@ -107,38 +128,22 @@ export class SessionScope extends Scope implements RequestScope {
     this.checkOpen()
     const other = await this.#session.self.call('swap', { key, version, value })
     if (other === undefined) this.#session.changes += 1
-    this.#run.saw = this.#session.changes
+    this.saw = this.#session.changes
     return other
   }
 
-  protected get delivery(): RequestDelivery {
-    return this.#run
-  }
-
-  protected get dialect(): Dialect {
+  get dialect(): Dialect {
     return this.#session.dialect
-  }
-
-  get isolation(): Isolation | undefined {
-    return this.#session.holdings.isolation
-  }
-
-  get work(): string {
-    return this.#run.work.name
-  }
-
-  protected get isActive(): boolean {
-    return !this.isOver
-  }
-
-  protected get isOver(): boolean {
-    const { task, cancelled } = this.#run
-    return cancelled || task?.ref.alive === false
   }
 
   protected wants(level: LoggingLevel): boolean {
     return this.#session.wishes.wantsLog(level)
   }
+}
+
+/** The engine of the cluster is: who sees the change later is answered once it is saved. */
+function isAway(error: unknown): boolean {
+  return error instanceof TransportError && error.code === 'CLUSTER_UNAVAILABLE'
 }
 
 const { readMs } = readersOf()
