@@ -56,11 +56,10 @@ interface Keeper extends Omit<KeeperInput, 'supervisor'> {
 const settledAfter = 5_000
 /** Until a failed start is tried again. */
 const pauses = { first: 100, longest: 5_000 }
-/**
- * Milliseconds for what other processes are owed, at least: what has come at last may have what is left of
- * `drainTimeout`.
- */
+/** Milliseconds for a connection that is on its way to a process, at least. */
 const settleTime = 1_000
+/** Milliseconds that a process has to end, beyond `drainTimeout`. */
+const farewell = 5_000
 /** Milliseconds between two looks at a process that somebody else starts. */
 const lookAgain = 50
 
@@ -230,7 +229,8 @@ async function drainAll(keeper: Keeper, ctx: ActorContext): Promise<void> {
     const timeout = settleTime
     await Promise.allSettled(nodes.map((ref) => door.call('withdraw', ref, { timeout })))
   }
-  const drained = Promise.allSettled(nodes.map((ref) => end(keeper, ref)))
+  const timeout = keeper.drainTimeout + farewell
+  const drained = Promise.allSettled(nodes.map((ref) => ref.call('drain', undefined, { timeout })))
   await Promise.race([drained, pause(drainDelay, ctx.clock)])
   door.cast('close')
   await drained
