@@ -1,8 +1,8 @@
 import type { ParseArgsConfig } from 'node:util'
-import type { Run } from './invocation.js'
+import type { Run } from './base/invocation.js'
 
 /** One command: how it is called, and the file that does it, which is loaded when it is called. */
-export interface Command {
+interface Command {
   readonly usage: string
   readonly summary: string
   readonly options: NonNullable<ParseArgsConfig['options']>
@@ -48,50 +48,50 @@ export const commands: Readonly<Record<string, Command>> = {
     usage: 'list [target]',
     summary: 'what a server has; without a target, the servers of the files of hosts',
     options: target,
-    load: () => import('./list.js'),
+    load: () => import('./commands/list.js'),
   },
   call: {
     usage: 'call <target> <tool> [json | name=value ...]',
     summary: 'calls a tool',
     options: target,
-    load: () => import('./call.js'),
+    load: () => import('./commands/call.js'),
   },
   read: {
     usage: 'read <target> <uri>',
     summary: 'reads a resource',
     options: { ...target, output: { type: 'string' } },
-    load: () => import('./read.js'),
+    load: () => import('./commands/read.js'),
   },
   prompt: {
     usage: 'prompt <target> <prompt> [name=value ...]',
     summary: 'the messages of a prompt',
     options: target,
-    load: () => import('./prompt.js'),
+    load: () => import('./commands/prompt.js'),
   },
   complete: {
     usage: 'complete <target> <prompt or uri template> [name=value ...] name=start',
     summary: 'values that an argument may have',
     options: target,
-    load: () => import('./complete.js'),
+    load: () => import('./commands/complete.js'),
   },
   check: {
     usage: 'check <target>',
     summary: 'handshake, lists, schemas, latency: what a host would stumble over',
     options: target,
-    load: () => import('./check.js'),
+    load: () => import('./commands/check.js'),
   },
   types: {
     usage: 'types <target>',
     summary: 'the types of its tools, as TypeScript: startClient<Name>(...)',
     options: { ...target, output: { type: 'string' } },
-    load: () => import('./types.js'),
+    load: () => import('./commands/types.js'),
   },
   login: {
     usage: 'login <url>',
     summary: 'signs in; later calls to this address use it',
     options: { ...asJson, timeout: { type: 'string' }, 'no-browser': { type: 'boolean' } },
     startsServer: false,
-    load: () => import('./login.js'),
+    load: () => import('./commands/login.js'),
   },
   serve: {
     usage:
@@ -106,26 +106,26 @@ export const commands: Readonly<Record<string, Command>> = {
       ...{ input: target.input, verbose: target.verbose },
     },
     startsServer: false,
-    load: () => import('./serve.js'),
+    load: () => import('./commands/serve.js'),
   },
   dev: {
     usage: 'dev <module> [--http PORT] [--observe PORT]',
     summary: 'serves a module, and loads it anew when a file changes; sessions go on',
     options: { http: { type: 'string' }, observe: { type: 'string' } },
     startsServer: false,
-    load: () => import('./dev.js'),
+    load: () => import('./commands/dev.js'),
   },
   observe: {
     usage: 'observe [program]',
     summary: 'the process trees of a program that runs on this machine, live',
     options: asJson,
     startsServer: false,
-    load: () => import('./observe.js'),
+    load: () => import('./commands/observe.js'),
   },
   shell: {
     usage: 'shell <target>',
     summary: 'talks to a server line by line, with history and completion',
     options: target,
-    load: () => import('./shell.js'),
+    load: () => import('./commands/shell.js'),
   },
 }

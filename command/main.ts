@@ -5,17 +5,17 @@ import { didYouMean } from '../runtime/base/near.js'
 import { version } from '../runtime/base/version.js'
 import { commands } from './commands.js'
 import { helpOf, overview } from './help.js'
-import type { Invocation } from './invocation.js'
-import { guardOutput, jsonText, oneLine, outputFailed, print, tell } from './screen.js'
-import { exitCodes, UsageError } from './usage-error.js'
+import type { Invocation } from './base/invocation.js'
+import { guardOutput, jsonText, oneLine, outputFailed, print, tell } from './terminal/screen.js'
+import { exitCodes, UsageError } from './base/usage-error.js'
 
 /** Milliseconds that what is still open has after a failure: a module of a user may have started anything. */
-const patience = 1_000
+const exitTimeout = 1_000
 
 guardOutput()
 void main(process.argv.slice(2)).then((code) => {
   if (!outputFailed.aborted) process.exitCode = code
-  if (process.exitCode !== exitCodes.ok) setTimeout(() => process.exit(), patience).unref()
+  if (process.exitCode !== exitCodes.ok) setTimeout(() => process.exit(), exitTimeout).unref()
 })
 
 async function main(args: readonly string[]): Promise<number> {
@@ -24,7 +24,7 @@ async function main(args: readonly string[]): Promise<number> {
     return await run(args)
   } catch (error) {
     if (error instanceof UsageError) return complain(error.message, exitCodes.usage, asJson)
-    const { explain } = await import('./failure.js')
+    const { explain } = await import('./base/failure.js')
     const { line, code, facts } = explain(error)
     return complain(line, code, asJson, facts)
   }

@@ -15,6 +15,7 @@ import { checkPage } from './house/page.mjs'
 import { isLibrary, listFiles, repository } from './house/sources.mjs'
 import { readSyntax } from './house/syntax.mjs'
 import { checkTestNames } from './house/test-names.mjs'
+import { createTypeNames } from './house/type-names.mjs'
 
 const textFiles = /\.(?:ts|mjs|json|md|yml)$|(?:^|\/)(?:\.gitignore|run)$/
 const checks = { house: checkHouse, types: checkTypes, style: checkStyle }
@@ -51,6 +52,7 @@ async function checkHouse(root, scope) {
   const paths = listFiles(root).filter((path) => textFiles.test(path))
   const library = new Map()
   const tests = new Map()
+  const typeNames = createTypeNames()
   const findings = []
   const add = (path, found) => findings.push(...found.map((finding) => ({ path, ...finding })))
   for (const path of paths) {
@@ -66,6 +68,7 @@ async function checkHouse(root, scope) {
     if (!inLibrary) continue
     library.set(path, syntax.imports)
     add(path, checkChance(path, syntax.file))
+    add(path, typeNames.read(path, syntax.file))
   }
   findings.push(
     ...checkImports(library),

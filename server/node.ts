@@ -79,6 +79,13 @@ const node = defineActor({
       ).finally(() => reply.resolve(undefined))
       return reply
     },
+    /** Stops what it serves. Whoever waits for an answer is told by its end. */
+    drain({ supervisor }, _nothing: undefined, ctx) {
+      void supervisorAt(supervisor)
+        .stop()
+        .catch(() => {})
+      return ctx.defer<void>()
+    },
     sessions: ({ server }) => server.sessions(),
     changed: ({ server }, { uri, list }: Change) =>
       uri === undefined ? server.listChanged(list) : server.resourceUpdated(uri),

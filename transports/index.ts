@@ -55,7 +55,7 @@ export { type Mount, mount, type MountedRequest, type MountOptions } from './htt
 export type { Principal } from './contract/principal.js'
 export { shared, type SharedOptions } from './shared/client.js'
 export { sharedClients, type SharedListOptions } from './shared/list.js'
-export type { SharedClient } from './shared/words.js'
+export type { SharedClient } from './shared/hello.js'
 export { sse, type SseOptions, type SsePlace } from './http/client/sse.js'
 export { serveSse, type SseServeOptions } from './sse/serve.js'
 export { stdio } from './stdio/client.js'

@@ -27,7 +27,7 @@ export interface Desk {
   readonly dialect: Dialect
   /** Aborts when nobody waits any more. */
   readonly signal: AbortSignal
-  /** Of the handler, in ms. */
+  /** Timeout of the handler, in ms. */
   readonly timeout: number
 }
 

@@ -11,7 +11,7 @@ import type { World } from '../../runtime/time/world.js'
 
 /** Tasks of one server that are at work; more are refused, since each may ask a person. */
 const maxAtWork = 100
-/** With those that have ended and are kept. */
+/** Tasks in all, those that have ended and are kept included. */
 const maxTasks = 1_000
 /** Milliseconds that a task is kept from its creation; a server may wish for less, or for more up to the most. */
 const usualTtl = 600_000
@@ -19,17 +19,17 @@ const mostTtl = 3_600_000
 /** Milliseconds between two looks, as a server is told; `tasks/result` waits without any. */
 const pollInterval = 1_000
 
-interface Kept {
+interface QuestionTask {
   task: Task
   readonly controller: AbortController
   readonly expiry: unknown
-  /** Once it is over. */
+  /** The outcome, once it is over. */
   outcome: (() => JsonObject) | undefined
-  /** Who waits for its end. */
+  /** Resolved at its end. */
   readonly waiting: Set<() => void>
 }
 
-export interface QuestionTasksHost {
+interface QuestionTasksHost {
   readonly world: World
   /** Runs it as a message to the actor; after its end, not at all. */
   readonly post: (fn: () => void) => void
@@ -43,7 +43,7 @@ export interface QuestionTasksHost {
  */
 export class QuestionTasks {
   readonly #host: QuestionTasksHost
-  readonly #all = new Map<string, Kept>()
+  readonly #all = new Map<string, QuestionTask>()
 
   constructor(host: QuestionTasksHost) {
     this.#host = host
@@ -59,7 +59,7 @@ export class QuestionTasks {
     const kept = ttlOf(ttl)
     const taskId = world.id()
     const controller = new AbortController()
-    const one: Kept = {
+    const one: QuestionTask = {
       task: { taskId, status: 'working', createdAt: now, lastUpdatedAt: now, ttl: kept, pollInterval },
       controller,
       expiry: world.setTimeout(() => this.#drop(taskId), kept),
@@ -105,7 +105,7 @@ export class QuestionTasks {
     for (const taskId of [...this.#all.keys()]) this.#drop(taskId)
   }
 
-  async #result(one: Kept, signal: AbortSignal): Promise<JsonObject> {
+  async #result(one: QuestionTask, signal: AbortSignal): Promise<JsonObject> {
     if (one.outcome === undefined)
       await new Promise<void>((resolve) => {
         const over = (): void => {
@@ -122,7 +122,7 @@ export class QuestionTasks {
     return { ...result, _meta: { ...metaOf(result), [relatedTask]: { taskId: task.taskId } } }
   }
 
-  #cancel(one: Kept): JsonObject {
+  #cancel(one: QuestionTask): JsonObject {
     if (one.outcome !== undefined)
       throw McpError.invalidParams(`The task has ended already (${one.task.status})`)
     this.#end(one, 'cancelled', () => {
@@ -133,7 +133,7 @@ export class QuestionTasks {
   }
 
   /** The first end counts. */
-  #end(one: Kept, status: Task['status'], outcome: () => JsonObject): void {
+  #end(one: QuestionTask, status: Task['status'], outcome: () => JsonObject): void {
     if (isOver(one.task.status)) return
     const lastUpdatedAt = new Date(this.#host.world.date()).toISOString()
     one.task = { ...one.task, status, lastUpdatedAt }
@@ -150,7 +150,7 @@ export class QuestionTasks {
     for (const over of [...one.waiting]) over()
   }
 
-  #one(method: string, params: JsonObject | undefined): Kept {
+  #one(method: string, params: JsonObject | undefined): QuestionTask {
     const one = this.#all.get(readTaskId(method, params))
     if (one === undefined) throw unknownTask()
     return one

@@ -26,7 +26,7 @@ export function readRound(
 ): InputRequiredResult | undefined {
   const { resultType = 'complete' } = result
   if (resultType === 'complete' || taken?.includes(resultType as string)) return undefined
-  // whoever takes other types by hand has to say that it takes this one
+  // a caller that handles other result types itself has to say that it takes this one
   if (resultType === 'task' && method === 'tools/call' && taken === undefined) return undefined
   try {
     // a method that nobody knows has no type but complete: this throws

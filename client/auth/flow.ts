@@ -44,7 +44,7 @@ export class AuthFlow {
     return place === undefined ? undefined : this.#stored(place.issuer)
   }
 
-  /** Those that do for `dpop`: bound to a key that is there, or bearer tokens. Others count as none. */
+  /** Tokens that fit the option `dpop`: bound to a known key, or bearer tokens. Others are ignored. */
   async #stored(issuer: string): Promise<TokenSet | undefined> {
     const tokens = await this.#shelf.tokens(issuer)
     if (tokens?.key === undefined) return this.#settings.dpop ? undefined : tokens
@@ -61,7 +61,7 @@ export class AuthFlow {
     if (place !== undefined) await this.#shelf.dropTokens(place.issuer)
   }
 
-  /** From the storage if another program renewed them, by a refresh, or by a sign-in. */
+  /** Resolves with new tokens: those that another program stored, or by a refresh, or by a sign-in. */
   async renew(renewal: Renewal, signal: AbortSignal): Promise<TokenSet> {
     const { storage, privateNetwork, requestTimeout: timeout, lookup } = this.#settings
     const server = this.#server

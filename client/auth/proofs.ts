@@ -7,7 +7,7 @@ import type { AuthAnswer } from '../../transports/http/client/auth.js'
 const loadJose = lazy('jose', () => import('jose'))
 
 /** Algorithms of proofs, the best first. */
-export const proofAlgorithms = ['ES256', 'EdDSA', 'ES384'] as const
+const proofAlgorithms = ['ES256', 'EdDSA', 'ES384'] as const
 
 type ProofAlgorithm = (typeof proofAlgorithms)[number]
 
@@ -110,7 +110,7 @@ export async function makeProofKey(alg: ProofAlgorithm): Promise<ProofKey> {
   return key
 }
 
-/** Of what a storage gave back; undefined for what is no key. */
+/** Reads a key from the storage; undefined for anything else. */
 export function readProofKey(value: unknown): ProofKey | undefined {
   if (!isObject(value)) return undefined
   const { alg, kty, crv, x, y, d } = value

@@ -20,7 +20,7 @@ import { ClientError } from '../base/errors.js'
 /** Servers per provider. */
 const maxServers = 100
 
-interface Place {
+interface ServerTokens {
   readonly desk: TokenDesk
   /** In the registry; resolves once the actor is started. */
   readonly name: Promise<string>
@@ -42,9 +42,9 @@ export class OAuth implements ClientAuth, AsyncDisposable {
   readonly #settings: OAuthSettings
   readonly #registry = new Registry()
   readonly #proofs = new Proofs()
-  readonly #places = new Map<string, Place>()
+  readonly #places = new Map<string, ServerTokens>()
   #tree: Promise<Supervisor> | undefined
-  /** Of the first client that asks. */
+  /** The world of the first client that asks. */
   #ownWorld: World | undefined
   #closed = false
 
@@ -53,7 +53,7 @@ export class OAuth implements ClientAuth, AsyncDisposable {
   }
 
   /** The headers of a request; none before a refusal led to a sign-in. Rejects with AUTHORIZATION_FAILED. */
-  authorize(request: AuthRequest): Headers | Promise<Headers> {
+  authorize(request: AuthRequest): AuthHeaders | Promise<AuthHeaders> {
     const { url, signal, world } = request
     this.#ownWorld ??= world
     const tokens = this.#places.get(keyOf(url))?.desk.tokens
@@ -83,7 +83,7 @@ export class OAuth implements ClientAuth, AsyncDisposable {
   }
 
   /** A bound token goes with a proof of its own for each request (RFC 9449, section 7.1). */
-  #headersOf(tokens: TokenSet | undefined, request: AuthRequest): Headers | Promise<Headers> {
+  #headersOf(tokens: TokenSet | undefined, request: AuthRequest): AuthHeaders | Promise<AuthHeaders> {
     if (tokens === undefined) return {}
     const { accessToken: token, key } = tokens
     if (key === undefined) return { authorization: `Bearer ${token}` }
@@ -126,7 +126,7 @@ export class OAuth implements ClientAuth, AsyncDisposable {
     }
   }
 
-  #placeOf(url: URL): Place {
+  #placeOf(url: URL): ServerTokens {
     const key = keyOf(url)
     const known = this.#places.get(key)
     if (known !== undefined) return known
@@ -168,7 +168,7 @@ export class OAuth implements ClientAuth, AsyncDisposable {
 }
 
 type TokensRef = ReturnType<typeof Registry.prototype.named<typeof tokensActor>>
-type Headers = Readonly<Record<string, string>>
+type AuthHeaders = Readonly<Record<string, string>>
 
 /** A WebSocket server is known by its HTTP address. */
 function keyOf(url: URL): string {

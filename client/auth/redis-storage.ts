@@ -27,7 +27,7 @@ const retryEvery = 250
 /** Ms that the connection stays once nobody uses it. */
 const linger = 1_000
 
-/** Whose is the lock, for what is written meanwhile. */
+/** The holder of the lock, for writes made under it. */
 interface Held {
   readonly lock: string
   readonly mine: string

@@ -44,7 +44,7 @@ export async function knownClient(
   return clientOf(value, metadata)
 }
 
-/** At its own issuer only. */
+/** A preregistered client is used at its own issuer only. */
 function presetClient(client: RegisteredClient, metadata: ServerMetadata): KnownClient {
   const { id, secret, privateKey: pem, algorithm = 'ES256', keyId, issuer } = client
   if (issuer !== undefined && issuer !== metadata.issuer)

@@ -9,7 +9,7 @@ import { orAborted } from './storage.js'
 import { hasEnded, isExpiring, type Renewal, satisfies, type TokenSet } from './tokens.js'
 import type { ClientError } from '../base/errors.js'
 
-/** What outlives the actor, and is read without a call. */
+/** State that outlives the actor, and is read without a call. */
 export interface TokenDesk {
   tokens: TokenSet | undefined
 }
@@ -48,7 +48,7 @@ const failureHolds = { lasting: 5_000, passing: 1_000 } as const
 /** Renewals per caller: the first may lack scopes. */
 const maxRenewals = 2
 
-/** One server's tokens: many refusals are one renewal, whose failure all hear. Handlers never wait. */
+/** One server's tokens: many refusals share one renewal and its failure. Handlers never wait. */
 export const tokensActor = defineActor({
   name: 'tokens',
   stray: 'report',
@@ -58,7 +58,7 @@ export const tokensActor = defineActor({
     return state
   },
   call: {
-    /** Those that are good, renewed meanwhile if they expire soon; undefined when there are none. */
+    /** Valid tokens, renewed in the background if they expire soon; undefined when there are none. */
     current(
       state: State,
       _: undefined,
@@ -71,7 +71,7 @@ export const tokensActor = defineActor({
       const failure = failureOf(state, tokens.accessToken, ctx)
       if (!busy && failure !== undefined) return hasEnded(tokens, world.date()) ? refuse(failure) : tokens
       if (hasEnded(tokens, world.date())) return wait(state, undefined, ctx)
-      // nobody waits for the next one while this one is good
+      // callers do not wait for the renewal while the token is valid
       if (!busy) begin(state, ctx, another(tokens))
       return tokens
     },

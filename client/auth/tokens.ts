@@ -25,7 +25,7 @@ export interface Renewal {
   readonly stepUp: boolean
 }
 
-/** Whose tokens a server takes. */
+/** The authorization server whose tokens a server takes. */
 interface ServerPlace {
   readonly issuer: string
   readonly resourceMetadata: string | undefined

@@ -49,7 +49,7 @@ async function read(file: string): Promise<string> {
   }
 }
 
-/** Nobody believes them: its issuer's keys are for the authorization server to check. */
+/** Unverified claims; the authorization server checks them. */
 function claimsOf(token: string): JsonObject | undefined {
   const [, body, ...rest] = token.split('.')
   if (body === undefined || rest.length !== 1 || !/^[\w.-]+$/.test(token)) return undefined

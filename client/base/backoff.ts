@@ -1,3 +1,4 @@
+import { backoff } from '../../runtime/time/backoff.js'
 import type { World } from '../../runtime/time/world.js'
 
 /** Pauses between attempts to connect: full jitter below a ceiling that doubles with every failure. */
@@ -37,14 +38,14 @@ interface Setback {
   readonly busy: number
 }
 
-/** While somebody waits, attempts take one part in so many of the time. */
+/** While somebody waits, spend at most 1/n of the time on attempts. */
 const rest = 10
 
 /** Random, so that clients of one server do not come back together. */
-export function pauseAfter({ failures, awaited, busy }: Setback, backoff: Backoff): number {
-  const { base, cap, random } = backoff
-  const highest = awaited ? awaitedCeiling(busy, backoff) : cap
-  return random() * Math.min(cap, highest, base * 2 ** failures)
+export function pauseAfter({ failures, awaited, busy }: Setback, options: Backoff): number {
+  const { base, cap, random } = options
+  const highest = awaited ? awaitedCeiling(busy, options) : cap
+  return random() * backoff({ first: base, longest: Math.min(cap, highest) }, failures)
 }
 
 /** Ms left once somebody waits: a long pause becomes that of a first failure. */
@@ -72,7 +73,7 @@ export class Setbacks {
     this.#began = now
   }
 
-  /** It has ended: ms before the next start, 0 before the first. */
+  /** Call it after an end: ms before the next start, 0 before the first. */
   next(world: World, awaited: boolean): number {
     if (this.#began === undefined) return 0
     this.#ran = world.now() - this.#began

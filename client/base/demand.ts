@@ -1,6 +1,6 @@
 import type { Undo } from './state.js'
 
-/** Who waits for a client to be ready. */
+/** Counts those who wait for a client to be ready. */
 export class Demand {
   readonly #fns = new Set<() => void>()
   #waiting = 0
@@ -9,7 +9,7 @@ export class Demand {
     return this.#waiting > 0
   }
 
-  /** Until the returned function is called. */
+  /** Adds one who waits, until the returned function is called. */
   begin(): Undo {
     this.#waiting += 1
     if (this.#waiting === 1) for (const fn of [...this.#fns]) fn()

@@ -1,14 +1,14 @@
 import { listenForAbort } from '../../runtime/time/wait.js'
 import type { Undo } from './state.js'
 
-interface Listening {
+interface SignalListeners {
   readonly all: Set<() => void>
   readonly end: Undo
 }
 
 /** Listens to each signal once: with many listeners Node is slow to remove one. */
 export class SharedSignals {
-  readonly #known = new Map<AbortSignal, Listening>()
+  readonly #known = new Map<AbortSignal, SignalListeners>()
 
   /** Calls `fn` once on abort, unless the returned function was called before. */
   listen(signal: AbortSignal, fn: () => void): Undo {
@@ -23,7 +23,7 @@ export class SharedSignals {
     }
   }
 
-  #begin(signal: AbortSignal): Listening {
+  #begin(signal: AbortSignal): SignalListeners {
     const all = new Set<() => void>()
     const end = listenForAbort(signal, () => {
       this.#known.delete(signal)

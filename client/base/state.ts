@@ -43,7 +43,7 @@ export interface ClientCounts {
   unexpected: number
 }
 
-/** Takes back what the call that returned it began. */
+/** Undoes the call that returned it. */
 export type Undo = () => void
 
 export const firstState: ClientState = Object.freeze({

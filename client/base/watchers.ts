@@ -25,7 +25,7 @@ export class HandlerOwner implements Owner {
     return this.#tree
   }
 
-  /** Until then, errors are reported in no tree. */
+  /** Reports errors in the tree of `process`; before that, in none. */
   reportIn(process: ProcessRef): void {
     this.#tree = processOf(process).tree.id
   }
@@ -70,7 +70,7 @@ export class Watchers<Args extends unknown[]> {
   tell(...args: Args): void {
     for (const watcher of this.#all) {
       const { owner, fn } = watcher
-      // whoever registered it has died, and the handler with it
+      // its owner has died, and the handler with it
       if (owner.fenced) this.#all.delete(watcher)
       else
         this.#own.world.queueMicrotask(() => {

@@ -54,12 +54,12 @@ interface OwnRequest {
 
 export type OwnOutcome =
   | { readonly type: 'answer'; readonly message: JsonRpcResult | JsonRpcErrorResponse }
-  /** What came with its id is no answer. */
+  /** The message with its id is no valid answer. */
   | { readonly type: 'junk'; readonly error: ProtocolError }
   | { readonly type: 'lost'; readonly error: TransportError }
   | { readonly type: 'timeout' }
 
-interface Own {
+interface OwnEntry {
   readonly request: OwnRequest
   readonly timer: unknown
 }
@@ -70,7 +70,7 @@ export class Calls {
   readonly #world: World
   readonly #deadlines: Deadlines
   readonly #table: CallTable
-  readonly #own = new Map<RequestId, Own>()
+  readonly #own = new Map<RequestId, OwnEntry>()
   #lastId = 0
 
   constructor(host: CallHost, world: World) {
@@ -145,7 +145,7 @@ export class Calls {
     this.#sendNext()
   }
 
-  /** What should have been an answer is none, and no other will come. */
+  /** The answer is invalid, and no other will come. */
   answeredBadly(id: RequestId, cause: ProtocolError): void {
     if (this.#settleOwn(id, { type: 'junk', error: cause })) return
     const pending = this.#table.inFlight.get(id)

@@ -59,7 +59,7 @@ export class ClientLink {
     if (this.#current !== undefined) this.#ref.cast('negotiated', { link: this.#current, revision })
   }
 
-  /** It stays the current one until it is forgotten. */
+  /** Closes the connection, which stays the current one until it is forgotten. */
   close(): void {
     if (this.#current !== undefined) this.#ref.cast('close', { link: this.#current })
   }

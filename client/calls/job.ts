@@ -18,13 +18,13 @@ export interface Job {
   readonly lastDeadline: number
   readonly progressToken: number | undefined
   readonly onProgress: CallSettings['onProgress']
-  /** Of this attempt; takeBack replaces it, so that this attempt cannot be sent any more. */
+  /** Token of this attempt; takeBack replaces it, so that this attempt cannot be sent any more. */
   ticket: Ticket
   /** An earlier attempt or round was sent: the server may have acted. */
   left: boolean
   /** Times it was handed to an actor. */
   attempts: number
-  /** What it was last sent in. */
+  /** The dialect of the connection that it was last sent on. */
   dialect: Dialect | undefined
   /** After a loss, which happens once. */
   repeated: boolean

@@ -1,3 +1,4 @@
+import { backoff } from '../../runtime/time/backoff.js'
 import { CaduceusError } from '../../runtime/base/errors.js'
 import type { World } from '../../runtime/time/world.js'
 import { backoffIn, type BackoffOptions, type BackoffSettings } from '../base/backoff.js'
@@ -83,9 +84,10 @@ function isHarmless({ method, params }: Job, tools: ToolBook): boolean {
   return typeof params?.name === 'string' && tools.isIdempotent(params.name)
 }
 
-function pauseAfter(attempt: number, { backoff }: RetryPolicy, usual: Required<BackoffOptions>): number {
-  if (backoff === undefined) return usual.random() * Math.min(usual.cap, usual.base * 2 ** (attempt - 1))
-  const ms: unknown = backoff(attempt)
+function pauseAfter(attempt: number, policy: RetryPolicy, usual: Required<BackoffOptions>): number {
+  if (policy.backoff === undefined)
+    return usual.random() * backoff({ first: usual.base, longest: usual.cap }, attempt - 1)
+  const ms: unknown = policy.backoff(attempt)
   if (typeof ms === 'number' && ms >= 0) return ms
   throw sentBefore(bad('retry.backoff', 'a function that answers milliseconds, 0 or more', ms))
 }

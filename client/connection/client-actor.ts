@@ -3,7 +3,7 @@ import { buildNotification } from '../../protocol/wire/jsonrpc.js'
 import type { SubscriptionFilter } from '../../protocol/messages/subscriptions.js'
 import { type Deferred, defineActor, type Refusal, refuse } from '../../runtime/process/behaviour.js'
 import type { ActorContext } from '../../runtime/process/context.js'
-import { lazy, patiently } from '../../runtime/faults/load.js'
+import { lazy, retryLoad } from '../../runtime/faults/load.js'
 import { processOf } from '../../runtime/process/ref.js'
 import { TransportError } from '../../transports/base/errors.js'
 import type { LinkNews } from '../../transports/link/actor.js'
@@ -30,7 +30,7 @@ export const clientActor = defineActor({
     holdings.group = processOf(ctx.self).parent?.ref
     if (!holdings.closing) holdings.tell(firstState)
     // a program without clients never loads the machine
-    const { startConnection } = await patiently(importMachine, ctx)
+    const { startConnection } = await retryLoad(importMachine, ctx)
     const state = new Incarnation(input, ctx, startConnection)
     holdings.load = () => ({ waiting: state.calls.waiting, inFlight: state.calls.inFlight })
     const { signal } = ctx
@@ -50,7 +50,7 @@ export const clientActor = defineActor({
       const { calls, connection } = state
       calls.admit(job, reply)
       if (calls.waiting === 1) {
-        state.patience.begin()
+        state.slowServer.begin()
         if (connection.phase === 'disconnected') connection.send({ type: 'awaited' })
       }
       return reply

@@ -40,7 +40,7 @@ function read(text: string): readonly (Message | ProtocolError)[] {
   }
 }
 
-/** It may be all that will come for a request of ours. */
+/** An invalid message may be the only answer to a request of ours. */
 function takeJunk(state: Incarnation, error: ProtocolError, text: string): void {
   if (state.connection.phase === 'initializing') noteJunk(state, text)
   state.holdings.counts.junk += 1

@@ -19,7 +19,7 @@ import { askAnew, type Greeting, greet } from './greeting.js'
 import { Health } from './health.js'
 import { dropLink, unreachable } from './link-end.js'
 import { changes, Listening } from './listening.js'
-import { Patience } from './patience.js'
+import { SlowServerWarning } from './slow-server.js'
 import { Questions } from './questions.js'
 import { TaskListening } from './task-listening.js'
 import { WishTelling } from './wish-telling.js'
@@ -44,11 +44,11 @@ export class Incarnation implements CallHost {
   readonly wishTelling: WishTelling
   readonly questions: Questions
   readonly health: Health
-  readonly patience: Patience
+  readonly slowServer: SlowServerWarning
   /** Runs a function as a message to the actor; after its end, not at all. */
   readonly post: (fn: () => void) => void
   speech: Speech = plainSpeech(latestHandshake)
-  /** Until it is answered. */
+  /** The handshake, until it is answered. */
   greeting: Greeting | undefined
   /** `counts.junk` at the start of this connection. */
   junkBefore = 0
@@ -72,13 +72,13 @@ export class Incarnation implements CallHost {
     this.wishTelling = new WishTelling(this)
     this.questions = new Questions(this)
     this.health = new Health(this)
-    this.patience = new Patience(this)
+    this.slowServer = new SlowServerWarning(this)
     const { name, inspect, handshakeTimeout, transport } = settings
     const spawns = transport.spawns === true
     const options = { name, inspect, handshakeTimeout, spawns, backoff: this.backoff }
     this.connection = start(options, hostOf(this, ctx), this.world)
     ctx.own(holdings.demand.onBegin(() => this.post(() => this.#awaited())))
-    if (holdings.demand.any) this.patience.begin()
+    if (holdings.demand.any) this.slowServer.begin()
     ctx.own(holdings.taskNews.onLasting(() => this.post(() => this.taskListening.changed())))
   }
 
@@ -88,7 +88,7 @@ export class Incarnation implements CallHost {
 
   #awaited(): void {
     this.connection.send({ type: 'awaited' })
-    this.patience.begin()
+    this.slowServer.begin()
   }
 
   [describe](): string {
@@ -111,7 +111,7 @@ function hostOf(state: Incarnation, ctx: ActorContext): ConnectionHost {
     },
     greet: () => greet(state),
     flush() {
-      state.patience.end()
+      state.slowServer.end()
       sayWishes(state)
       state.calls.flush()
       state.health.start()

@@ -19,7 +19,7 @@ interface Stream {
   readonly id: RequestId
   readonly filter: SubscriptionFilter
   readonly waiting: Deferred<SubscriptionFilter>[]
-  /** Until the server agrees. */
+  /** Runs out when the server has not agreed in time. */
   readonly timer: unknown
 }
 
@@ -35,8 +35,8 @@ export const listenedTo: ReadonlySet<string> = new Set([
   'notifications/resources/updated',
 ])
 
-/** What a stream tells of. */
-export interface Topic {
+/** What a stream subscribes to, and whom it tells. */
+interface Topic {
   /** What is asked for now; undefined: nothing, and there is no stream. */
   readonly filter: (holdings: Holdings, capabilities: ServerCapabilities) => SubscriptionFilter | undefined
   /** The stream broke: something may not have been told. */
@@ -45,7 +45,7 @@ export interface Topic {
   readonly refused: () => void
 }
 
-/** Of all handlers and `subscribe`. Caches are cleared when changes may be missed. */
+/** The topic of all handlers and of `subscribe`. Caches are cleared when changes may be missed. */
 export const changes: Topic = {
   filter: filterOf,
   missed: (holdings) => holdings.changesMissed(),

@@ -53,7 +53,7 @@ export class Questions {
     }
   }
 
-  /** It gets no answer. */
+  /** The server has cancelled a request: it gets no answer. */
   cancelled(id: RequestId | undefined): void {
     if (id === undefined) return
     this.#open.get(id)?.abort()

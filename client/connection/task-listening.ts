@@ -46,7 +46,7 @@ export class TaskListening {
 
   acknowledged(params: JsonObject & { readonly notifications: SubscriptionFilter }): void {
     if (!this.#stream.acknowledged(params) || params.notifications.taskIds !== undefined) return
-    // it tells of none: then the stream is of no use
+    // the server tells of no tasks: then the stream is of no use
     this.#refused = true
     this.#stream.sync()
   }

@@ -17,7 +17,7 @@ import {
   type StartClientsOptions,
 } from './options.js'
 import type { ClientSettings } from '../options/options.js'
-import { comebackPlace, type Place } from './comeback.js'
+import { fleetClient, type FleetClient } from './comeback.js'
 import { callError, ClientError } from '../base/errors.js'
 import { clientActorName } from '../base/names.js'
 import { bad, readFunction, readOptions, readText } from '../base/read-options.js'
@@ -75,7 +75,7 @@ export interface ClientsReadyOptions extends ReadyOptions {
 /** Clients of many servers in one tree, by server name. Even a repeated crash of one costs no other. */
 export class Clients implements AsyncDisposable {
   readonly #parts: ClientsParts
-  readonly #places = new Map<string, Place>()
+  readonly #places = new Map<string, FleetClient>()
   readonly #watchers: Watchers<[name: string, state: ClientState]>
   #closing: Promise<void> | undefined
 
@@ -213,7 +213,7 @@ export class Clients implements AsyncDisposable {
     if (this.#closing !== undefined) throw this.#closed(name)
     if (this.#places.has(name)) throw nameTaken(name, 'client')
     checkFree(this.registry, clientActorName(name), name, 'client')
-    const place = comebackPlace(settings)
+    const place = fleetClient(settings)
     this.#places.set(name, place)
     const { ref } = await this.#parts.supervisor.startChild(place.spec).catch((cause: unknown) => {
       this.#places.delete(name)

@@ -10,7 +10,7 @@ import type { ClientSettings } from '../options/options.js'
 import { Demand } from '../base/demand.js'
 import { Setbacks } from '../base/backoff.js'
 
-export interface Place {
+export interface FleetClient {
   readonly spec: ChildSpec
   /** Set once started; the same after every crash. */
   client: Client | undefined
@@ -24,7 +24,7 @@ export interface Place {
  * Restarts a client whose supervisor gave up, after a growing pause, shorter while somebody waits. Its keeper
  * waits, so no other client is delayed. Meanwhile the name is `starting`: calls wait, the handle stays.
  */
-export function comebackPlace(settings: ClientSettings): Place {
+export function fleetClient(settings: ClientSettings): FleetClient {
   const leaving = new AbortController()
   const demand = new Demand()
   const inner = specOf(settings, {}, demand)
@@ -66,6 +66,6 @@ export function comebackPlace(settings: ClientSettings): Place {
     },
     { id: settings.name },
   )
-  const place: Place = { spec, client: undefined, ref: undefined, leaving }
+  const place: FleetClient = { spec, client: undefined, ref: undefined, leaving }
   return place
 }

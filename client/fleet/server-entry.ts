@@ -105,10 +105,10 @@ function create(
     const stderr = onStderr === undefined ? {} : { stderr: onStderr }
     return stdio({ ...(given as unknown as CommandEntry), ...stderr })
   }
-  return byAddress[kind](url as string, headers === undefined ? {} : { headers: headers as Headers })
+  return byAddress[kind](url as string, headers === undefined ? {} : { headers: headers as HeaderValues })
 }
 
-type Headers = Readonly<Record<string, string>>
+type HeaderValues = Readonly<Record<string, string>>
 
 /** The forms that hosts have. */
 const variable = /\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g

@@ -7,7 +7,7 @@ const lookEvery = 2_000
 const advice =
   'nothing but this client seems to keep the program alive: close it (await client.close()), or use withClient'
 
-/** What a client of a child process, or of a network, needs of the event loop at most. */
+/** Handles of the event loop that one client has at most, by its kind. */
 const ofProcess: Readonly<Record<string, number>> = { ProcessWrap: 1, PipeWrap: 3, Timeout: 1 }
 const ofNetwork: Readonly<Record<string, number>> = { TCPSocketWrap: 2, TLSWrap: 2, Timeout: 2 }
 /** The terminal that a program writes to; one that reads has three. */

@@ -1,9 +1,9 @@
 import type { Holdings } from '../holdings/holdings.js'
 import type { ClientState, Undo } from '../base/state.js'
 
-/** That wait for a slow reader. */
+/** Values that may wait for a slow reader. */
 const mostStates = 100
-/** That wait for a slow reader. */
+/** Values that may wait for a slow reader. */
 const mostNews = 1_000
 
 /** The present state first; the last is `closed`, or given up. */
@@ -14,7 +14,7 @@ export function stateStream(holdings: Holdings): AsyncIterableIterator<ClientSta
   })
 }
 
-/** Until the client has ended. */
+/** Iterates until the client has ended. */
 export function newsStream<News extends object>(
   listen: (fn: (news: News) => void) => Undo,
   holdings: Holdings,
@@ -22,7 +22,10 @@ export function newsStream<News extends object>(
   return streamOf(holdings, mostNews, listen)
 }
 
-/** What `begin` pushes, until the client ends or the iterator is left. Beyond `most` the oldest goes. */
+/**
+ * Iterates over what `begin` pushes, until the client ends or the iterator is left. Beyond `most` the oldest is
+ * dropped.
+ */
 function streamOf<Item extends object>(
   holdings: Holdings,
   most: number,

@@ -1,7 +1,7 @@
 import { cacheableMethods, readCacheHints } from '../../protocol/stateless/stamp.js'
 import type { JsonObject } from '../../protocol/wire/json.js'
 
-interface Kept {
+interface CacheEntry {
   readonly method: string
   readonly params: JsonObject
   /** As JSON text: its size is known, and each caller gets a copy. */
@@ -10,7 +10,7 @@ interface Kept {
   readonly until: number
 }
 
-export interface CacheLimits {
+interface CacheLimits {
   readonly cacheSize: number
   readonly cacheBytes: number
 }
@@ -27,7 +27,7 @@ const staleBy: ReadonlyMap<string, readonly string[]> = new Map([
  */
 export class Cache {
   readonly #limits: CacheLimits
-  readonly #kept = new Map<string, Kept>()
+  readonly #kept = new Map<string, CacheEntry>()
   #bytes = 0
   #changes = 0
 
@@ -90,7 +90,7 @@ export class Cache {
     this.#drop(() => true)
   }
 
-  #drop(isStale: (kept: Kept) => boolean): void {
+  #drop(isStale: (kept: CacheEntry) => boolean): void {
     this.#changes += 1
     for (const [key, kept] of this.#kept) if (isStale(kept)) this.#forget(key)
   }

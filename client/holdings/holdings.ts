@@ -44,10 +44,10 @@ export interface KnownEra {
 type HoldingsInput = Pick<ClientSettings, 'name' | 'cacheSize' | 'cacheBytes'> &
   Partial<Pick<ClientSettings, 'retryBudget'>>
 
-/** What outlives a client's actors: last state, handlers, counters, wishes, caches. */
+/** State that outlives a client's actors: last state, handlers, counters, subscriptions, caches. */
 export class Holdings {
   readonly name: string
-  /** Of its tree. */
+  /** The world of its tree. */
   readonly world: World
   state: ClientState = firstState
   server: ServerFacts | undefined
@@ -67,7 +67,7 @@ export class Holdings {
   readonly taskNews = new TaskNews()
   readonly reports: Reports
   readonly cache: Cache
-  /** Who waits for `ready`, besides calls. */
+  /** Those who wait for `ready`, besides calls. */
   readonly demand: Demand
   /** Bounds repeats for a busy server. */
   readonly budget: RetryBudget | undefined

@@ -3,7 +3,7 @@ import type { JsonObject } from '../../protocol/wire/json.js'
 import type { RequestId } from '../../protocol/wire/jsonrpc.js'
 import type { Undo } from '../base/state.js'
 
-/** Whom the news and the progress of a task concern: the calls that wait for it, in any connection. */
+/** The calls that wait for a task, by its id, in any connection: they get its changes and progress. */
 export class TaskNews {
   readonly #watching = new Map<string, Set<(params: JsonObject) => void>>()
   /** Of those that are watched. */

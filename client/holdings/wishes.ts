@@ -1,7 +1,7 @@
 import { type LoggingLevel, loggingLevels } from '../../protocol/messages/logging.js'
 import type { Root } from '../../protocol/messages/roots.js'
 
-/** Of a client's user, or of one program that shares it. */
+/** Log level and subscriptions of a client's user, or of one program that shares it. */
 export interface Wisher {
   /** The least severe; undefined: none was set. */
   level: LoggingLevel | undefined
@@ -9,9 +9,9 @@ export interface Wisher {
   readonly uris: Set<string>
 }
 
-/** Sent again in every new session. */
+/** What is sent again in every new session. */
 export interface Wishes extends Wisher {
-  /** Of programs that share the client. */
+  /** Those of programs that share the client. */
   readonly others: Set<Wisher>
   /** Undefined: those of the options. */
   roots: readonly Root[] | undefined

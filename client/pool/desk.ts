@@ -11,7 +11,7 @@ import { type PoolEvent, type PoolEventType, PoolMember } from './member.js'
 import type { PoolSettings } from './options.js'
 import { Rotation } from './rotation.js'
 
-export interface Want {
+interface Want {
   /** For errors: the method of a call, or `checkout`. */
   readonly what: string
   readonly exclusive: boolean

@@ -72,9 +72,9 @@ export interface CheckoutOptions {
   readonly signal?: AbortSignal
 }
 
-type Own = 'transport' | 'client' | 'health' | keyof TreeOptions | keyof LogOptions
+type PoolOwnOption = 'transport' | 'client' | 'health' | keyof TreeOptions | keyof LogOptions
 
-export interface PoolSettings extends Readonly<Required<Omit<PoolOptions, Own>>> {
+export interface PoolSettings extends Readonly<Required<Omit<PoolOptions, PoolOwnOption>>> {
   readonly health: Required<PoolHealthOptions> | undefined
   /** Default of a call, in ms. */
   readonly timeout: number

@@ -49,7 +49,7 @@ async function start(options: PoolOptions): Promise<ClientPool> {
   const registry = tree.registry ?? new Registry()
   const desk = new PoolDesk(settings, tree.clock)
   for (let member = 1; member <= size; member++) desk.add()
-  const pool = await plant(desk, registry, settings)
+  const pool = await startActors(desk, registry, settings)
   try {
     await whenReady(desk, { count: min, timeout: readyTimeout, impatient: true })
     return pool
@@ -60,7 +60,11 @@ async function start(options: PoolOptions): Promise<ClientPool> {
 }
 
 /** The pool's actor comes after the clients: it may be restarted while they go on. */
-async function plant(desk: PoolDesk, registry: Registry, { name, tree }: PoolSettings): Promise<ClientPool> {
+async function startActors(
+  desk: PoolDesk,
+  registry: Registry,
+  { name, tree }: PoolSettings,
+): Promise<ClientPool> {
   const actor = `pool ${name}`
   const clients = `clients of pool ${name}`
   checkFree(registry, actor, name, 'pool')
@@ -265,7 +269,7 @@ export class ClientPool implements AsyncDisposable {
       const member = await desk.take({ what: 'checkout', exclusive, timeout, signal })
       const { client } = member
       if (client !== undefined) return new Lease(desk, member, client, terms)
-      // it has gone down since
+      // it has disconnected since
       desk.giveBack(member, exclusive)
     }
   }

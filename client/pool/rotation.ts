@@ -32,7 +32,7 @@ export class Rotation {
     if (!member.free && index >= 0) this.#remove(index)
   }
 
-  /** One of `avoid` only if no other is free. */
+  /** Picks one of `avoid` only if no other is free. */
   pick(avoid?: ReadonlySet<PoolMember>): PoolMember | undefined {
     const chosen = this.#freshest(this.#choose)
     if (chosen === undefined || avoid?.has(chosen) !== true) return chosen

@@ -312,7 +312,7 @@ function gateError(method: string, { data }: ClientError, cause: ClientError): C
   return callError(cause.code, `${method}: ${cause.message}`, { sent, retryable: false, cause })
 }
 
-/** Who gave a call up hears no more of it, though its actor may not know yet. */
+/** A caller that gave up gets no more events, though the actor may not know yet. */
 function whileWanted<T>(fn: (value: T) => void, signal: AbortSignal | undefined): (value: T) => void {
   return (value) => {
     if (signal?.aborted !== true) fn(value)

@@ -92,7 +92,7 @@ export function startsTasks(server: ServerFacts): boolean {
   return server.revision === latestHandshake.revision ? takesTasks(server) : hasTasks(server, '')
 }
 
-/** Of 2025-11-25 a part of them, too: `list`, `cancel`. */
+/** Whether the server declares tasks; in 2025-11-25 it declares `list` and `cancel` apart. */
 export function hasTasks({ revision, capabilities }: ServerFacts, part: '' | 'list' | 'cancel'): boolean {
   if (revision === latestHandshake.revision)
     return hasCapability(capabilities, part === '' ? 'tasks' : `tasks.${part}`)

@@ -1,7 +1,7 @@
 import type { RefOf } from '../../runtime/process/ref.js'
 import type { Outlet } from '../../transports/contract/contract.js'
 import type { ShareDirectory } from '../../transports/shared/listener.js'
-import type { SharedClient } from '../../transports/shared/words.js'
+import type { SharedClient } from '../../transports/shared/hello.js'
 import type { ClientParts } from '../requests/parts.js'
 import { findParts } from '../handle/supervisor.js'
 import { callError } from '../base/errors.js'

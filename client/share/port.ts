@@ -13,7 +13,7 @@ import { relayActor } from './relay.js'
 import { refusalOf } from './relay-calls.js'
 import type { ShareDesk, ShareSession } from './desk.js'
 
-/** Of a relay, in ms. */
+/** Milliseconds that a relay may take to stop. */
 const shutdownTime = 1_000
 
 /** Serves the listener: each connection is a session with a relay. */

@@ -13,7 +13,7 @@ import { readParams } from '../../protocol/messages/params.js'
 import { isModernRevision, latestHandshake } from '../../protocol/dialects/versions.js'
 import { messageOf, RuntimeError } from '../../runtime/base/errors.js'
 import type { Outlet, Response } from '../../transports/contract/contract.js'
-import { writeFate } from '../../transports/shared/words.js'
+import { writeOutcome } from '../../transports/shared/hello.js'
 import type { CallOptions } from '../options/call-options.js'
 import { callError, ClientError, type ClientErrorCode } from '../base/errors.js'
 import type { Relay } from './relay.js'
@@ -52,7 +52,7 @@ export function refusalOf({ id, method }: JsonRpcRequest, error: unknown): Respo
   return buildError(id, {
     code: errorCodes.internalError,
     message: text.startsWith(prefix) ? text.slice(prefix.length) : text,
-    data: writeFate({ code, retryable, sent: sent !== false, lost: lossCodes.has(code), facts }),
+    data: writeOutcome({ code, retryable, sent: sent !== false, lost: lossCodes.has(code), facts }),
   })
 }
 

@@ -23,7 +23,7 @@ export interface SkillFile {
 }
 
 /** Reads a resource; `wasKept`: the answer may have been given before. */
-export type ReadSkillResource = (
+type ReadSkillResource = (
   uri: string,
   options: CallOptions | undefined,
 ) => Promise<{ readonly result: ReadResourceResult; readonly wasKept: boolean }>
@@ -82,7 +82,7 @@ export class Skill {
     const { text } = await this.read(skillFile, options)
     if (text === undefined) throw this.#bad(skillFile, 'expected a text in UTF-8', true)
     try {
-      if (canonical(readFrontMatter(text)) === canonical(this.frontmatter)) return text
+      if (canonical(await readFrontMatter(text)) === canonical(this.frontmatter)) return text
     } catch (cause) {
       if (!(cause instanceof ProtocolError)) throw cause
       throw this.#bad(skillFile, cause.message, true, cause)

@@ -10,7 +10,7 @@ import { callError } from '../base/errors.js'
 /** Questions of one task; a server that asks more is given up. */
 const maxKeys = 1_000
 
-export interface QuestionsHost {
+interface QuestionsHost {
   readonly what: string
   /** For a handler that begins now. */
   desk(dialect: Dialect): Desk
@@ -32,7 +32,7 @@ export class TaskQuestions {
     this.#host = host
   }
 
-  /** What was taken before is ignored: it is being answered, or the server has not looked yet. */
+  /** Questions taken before are ignored: they are being answered, or the server has not read the answer yet. */
   take(asked: InputRequests, dialect: Dialect): void {
     const { what } = this.#host
     for (const [key, question] of Object.entries(asked)) {

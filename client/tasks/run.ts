@@ -40,11 +40,11 @@ export interface TaskDesk {
   readonly gate: AbortSignal | undefined
 }
 
-/** Whose task it is, and how long it is waited for. */
-export interface TaskTerms {
+/** The call that the task belongs to, and how long to wait for it. */
+interface TaskTerms {
   /** For errors: the method that became the task, or waits for it. */
   readonly what: string
-  /** From now on. */
+  /** Options of the call, counted from now on. */
   readonly call: CallSettings
   /** Whether who gives the wait up gives the task up. */
   readonly owns: boolean

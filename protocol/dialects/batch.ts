@@ -3,7 +3,7 @@ import type { Dialect } from './dialect.js'
 import { ProtocolError } from '../wire/errors.js'
 import { answerInvalid, isRequest, type JsonRpcErrorResponse, type Message } from '../wire/jsonrpc.js'
 
-/** What a receiver makes of a batch. */
+/** A batch as its receiver handles it. */
 export interface OpenBatch {
   /** What is to be handled, in this order. */
   readonly messages: readonly Message[]

@@ -27,8 +27,8 @@ export const allRevisions: readonly Revision[] = revisionsOf([...modernDialects,
 export const handshakeRevisions: readonly Revision[] = revisionsOf(allHandshakeDialects)
 
 /**
- * Those of `among` without a handshake; all of them where there is none: clients begin with `initialize`
- * then.
+ * The revisions of `among` without a handshake; all of `among` where there is none: then clients begin with
+ * `initialize`.
  */
 export function offered(among: readonly Revision[]): readonly Revision[] {
   const modern = among.filter(isModernRevision)

@@ -121,7 +121,7 @@ export interface Icon {
 }
 
 /** Sizes and themes vary among peers, and are for display only. */
-export const icons = optional(
+const icons = optional(
   listOf(shape<Icon>({ src: text, mimeType: optional(text), sizes: unchecked, theme: unchecked })),
 )
 

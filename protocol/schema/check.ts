@@ -1,5 +1,6 @@
 import type { FuncKeywordDefinition, Options, ValidateFunction } from 'ajv'
 import { ProtocolError } from '../wire/errors.js'
+import { lazy } from '../wire/load.js'
 import { canonical, isObject, type JsonObject } from '../wire/json.js'
 import { type Issue, toIssues } from './issues.js'
 import { dialectOfSchema, type SchemaDialect, subschemasOf, unnamed } from './limits.js'
@@ -68,33 +69,17 @@ export async function compileCheck(schema: JsonObject): Promise<ValueCheck> {
   return check
 }
 
-/** The validators, each in a file of its own: a program that never checks a JSON Schema never loads ajv. */
-const load: Readonly<Record<SchemaDialect, () => Promise<ValidatorClass>>> = {
-  '2020-12': lazy('ajv/dist/2020.js', 'Ajv2020', () => import('ajv/dist/2020.js')),
-  '2019-09': lazy('ajv/dist/2019.js', 'Ajv2019', () => import('ajv/dist/2019.js')),
-  'draft-07': lazy('ajv/dist/ajv.js', 'Ajv', () => import('ajv/dist/ajv.js')),
+const modules = {
+  '2020-12': lazy('ajv/dist/2020.js', () => import('ajv/dist/2020.js')),
+  '2019-09': lazy('ajv/dist/2019.js', () => import('ajv/dist/2019.js')),
+  'draft-07': lazy('ajv/dist/ajv.js', () => import('ajv/dist/ajv.js')),
 }
 
-/**
- * Node keeps a failed import (too few file descriptors) for ever under its address; the next try has another.
- */
-function lazy(
-  path: string,
-  name: string,
-  importing: () => Promise<Readonly<Record<string, unknown>>>,
-): () => Promise<ValidatorClass> {
-  let loaded: ValidatorClass | undefined
-  let failures = 0
-  return async () => {
-    if (loaded !== undefined) return loaded
-    const again = () => {
-      failures += 1
-      return import(/* webpackIgnore: true */ /* @vite-ignore */ `${path}?failures=${failures}`)
-    }
-    const module = (await importing().catch(again)) as Readonly<Record<string, unknown>>
-    loaded = module[name] as ValidatorClass
-    return loaded
-  }
+/** The validators, each in a file of its own: a program that never checks a JSON Schema never loads ajv. */
+const load: Readonly<Record<SchemaDialect, () => Promise<ValidatorClass>>> = {
+  '2020-12': async () => (await modules['2020-12']()).Ajv2020,
+  '2019-09': async () => (await modules['2019-09']()).Ajv2019,
+  'draft-07': async () => (await modules['draft-07']()).Ajv,
 }
 
 function compile(

@@ -80,7 +80,7 @@ function libraryOf(input: JsonObject): string | undefined {
   return `${expected}, got an object with ${methods.join(', ')}: its library has to follow Standard Schema and show its JSON Schema`
 }
 
-interface Rule {
+interface KeywordRule {
   readonly expected: string
   readonly allows: (value: unknown, dialect: SchemaDialect) => boolean
 }
@@ -96,7 +96,7 @@ const isMap = (value: unknown, of: (inner: unknown) => boolean) =>
   isObject(value) && Object.values(value).every((inner) => inner === undefined || of(inner))
 
 /** The keywords of drafts 07 to 2020-12, and `nullable` of OpenAPI, which ajv reads. */
-const rules = new Map<string, Rule>([
+const rules = new Map<string, KeywordRule>([
   ...all(
     '$id $schema $ref $dynamicRef $recursiveRef $comment title description pattern format contentEncoding contentMediaType',
     'a string',
@@ -208,7 +208,7 @@ function checkTogether(part: JsonObject, pointer: string): void {
     )
 }
 
-function all(keywords: string, expected: string, allows: Rule['allows']): [string, Rule][] {
+function all(keywords: string, expected: string, allows: KeywordRule['allows']): [string, KeywordRule][] {
   return keywords.split(' ').map((keyword) => [keyword, { expected, allows }])
 }
 

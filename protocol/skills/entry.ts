@@ -8,7 +8,7 @@ export const skillLimits = Object.freeze({ files: 512, bytes: 16 * 1024 * 1024 }
 export const skillFile = 'SKILL.md'
 
 /** Whether a skill may have this name: up to 64 of a-z, 0-9 and single hyphens (Agent Skills, name field). */
-export function isSkillName(name: unknown): name is string {
+function isSkillName(name: unknown): name is string {
   return typeof name === 'string' && name.length <= 64 && /^[a-z\d]+(?:-[a-z\d]+)*$/.test(name)
 }
 

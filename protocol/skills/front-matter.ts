@@ -6,9 +6,10 @@ const maxLength = 65_536
 
 /**
  * The YAML in front of a `SKILL.md`, as a JSON object: what stands between a first line `---` and the next
- * (Agent Skills, SKILL.md format). Throws BAD_FRONT_MATTER, naming the line.
+ * (Agent Skills, SKILL.md format). Loads the package `yaml` at the first call. Rejects with BAD_FRONT_MATTER,
+ * naming the line.
  */
-export function readFrontMatter(text: string): { [field: string]: unknown } {
+export async function readFrontMatter(text: string): Promise<{ [field: string]: unknown }> {
   const begin = /^\uFEFF?---[ \t]*\r?\n/.exec(text)
   if (begin === null) throw bad('line 1: expected ---, which begins the front matter')
   const rest = text.slice(begin[0].length, begin[0].length + maxLength)
@@ -17,7 +18,7 @@ export function readFrontMatter(text: string): { [field: string]: unknown } {
   const isCut = text.length > begin[0].length + rest.length && end === lines.length - 1
   if (end === -1 || isCut)
     throw bad(`line 1: the front matter has no end: a line --- within ${maxLength} characters`)
-  return readYaml(lines.slice(0, end), 2)
+  return await readYaml(lines.slice(0, end).join('\n'), 2)
 }
 
 function bad(problem: string): ProtocolError {

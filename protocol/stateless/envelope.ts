@@ -92,14 +92,14 @@ export function isImplementation(value: unknown): value is Implementation {
   return isObject(value) && typeof value.name === 'string' && typeof value.version === 'string'
 }
 
-interface Rule {
+interface EnvelopeRule {
   readonly key: string
   readonly required: boolean
   readonly expected: string
   readonly holds: (value: unknown) => boolean
 }
 
-const rules: readonly Rule[] = Object.freeze([
+const rules: readonly EnvelopeRule[] = Object.freeze([
   rule(metaKeys.protocolVersion, true, 'a string', (value) => typeof value === 'string'),
   rule(metaKeys.clientCapabilities, true, 'an object', isObject),
   rule(metaKeys.clientInfo, false, 'an object with a name and a version', isImplementation),
@@ -107,15 +107,15 @@ const rules: readonly Rule[] = Object.freeze([
   rule('progressToken', false, 'a string or an integer', isRequestId),
 ])
 
-function rule(key: string, required: boolean, expected: string, holds: Rule['holds']): Rule {
+function rule(key: string, required: boolean, expected: string, holds: EnvelopeRule['holds']): EnvelopeRule {
   return { key, required, expected, holds }
 }
 
-function isMissing({ key, required }: Rule, meta: JsonObject): boolean {
+function isMissing({ key, required }: EnvelopeRule, meta: JsonObject): boolean {
   return required && meta[key] === undefined
 }
 
-function isMalformed({ key, holds }: Rule, meta: JsonObject): boolean {
+function isMalformed({ key, holds }: EnvelopeRule, meta: JsonObject): boolean {
   return meta[key] !== undefined && !holds(meta[key])
 }
 

@@ -42,7 +42,7 @@ export type HttpEra =
 /** The era that a pipe (stdio, a WebSocket) has settled on; the first request settles it for good. */
 export type Pinned = 'none' | 'handshake' | 'modern'
 
-/** What becomes of one message of a pipe; `pinned` holds from the next message on. */
+/** How one message of a pipe is routed; `pinned` holds from the next message on. */
 export type Pinning = { readonly pinned: Pinned } & (
   | { readonly route: 'handshake' }
   /** The envelope is undefined for a notification. */
@@ -89,7 +89,7 @@ export function checkModernHeaders(
   among: readonly Revision[] = allRevisions,
 ): void {
   if (modernDialectOf(revision, among) === undefined) throw unspoken(request, revision, among)
-  // what they say was compared when the era was found
+  // their values were compared with the body when the era was found
   for (const name of requiredHeaders) {
     if (headers[name] === undefined) throw headerMismatch(name, 'expected what the body says, got nothing')
   }

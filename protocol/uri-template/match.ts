@@ -1,26 +1,26 @@
 import { operators, type Part, type TemplateValue, type VariableSpec } from './parts.js'
 
-type Found = Record<string, TemplateValue>
+type FoundValues = Record<string, TemplateValue>
 
 /** 1 at each position of the URI from which the rest of the template fits. */
 type Fits = Uint8Array
 
 /** A step of a template: takes characters, and may note their meaning. */
 interface Step {
-  /** Where this step and the rest fit, from where the rest fits. */
+  /** The positions at which this step and the rest fit, given those at which the rest fits. */
   fits(uri: string, rest: Fits): Fits
   /**
    * Where the step from `at` ends: it takes the most that lets the rest fit, notes it in `found`, or returns
    * -1.
    */
-  take(uri: string, at: number, rest: Fits, found: Found): number
+  take(uri: string, at: number, rest: Fits, found: FoundValues): number
 }
 
 /**
  * A matcher for the parts of a template. Where the rest fits is found from the end first, so the way forward
  * never backtracks: each step looks at each character once.
  */
-export function compileMatch(parts: readonly Part[]): (uri: string) => Readonly<Found> | undefined {
+export function compileMatch(parts: readonly Part[]): (uri: string) => Readonly<FoundValues> | undefined {
   const steps = parts.flatMap(toSteps)
   const [first] = parts
   const last = parts.at(-1)
@@ -32,7 +32,7 @@ export function compileMatch(parts: readonly Part[]): (uri: string) => Readonly<
     const rests: Fits[] = [end]
     for (const step of steps.toReversed()) rests.push(step.fits(uri, rests.at(-1) ?? end))
     if (rests.pop()?.[0] !== 1) return undefined
-    const found: Found = {}
+    const found: FoundValues = {}
     let at = 0
     for (const step of steps) {
       at = step.take(uri, at, rests.pop() ?? end, found)
@@ -89,7 +89,7 @@ function list({ name }: VariableSpec, separator: string, reserved: boolean): Ste
 }
 
 /** One or more characters of a kind. */
-function span(isTaken: Uint8Array, most: number, note: (value: string, found: Found) => boolean): Step {
+function span(isTaken: Uint8Array, most: number, note: (value: string, found: FoundValues) => boolean): Step {
   return {
     fits: (uri, rest) =>
       most === Number.POSITIVE_INFINITY ? anyLength(isTaken, uri, rest) : upTo(most, isTaken, uri, rest),
@@ -164,7 +164,7 @@ function noteParams(
   fields: readonly string[],
   names: ReadonlyMap<string, VariableSpec>,
   open: VariableSpec | undefined,
-  found: Found,
+  found: FoundValues,
 ): boolean {
   const others: Record<string, string> = {}
   for (const field of fields) {

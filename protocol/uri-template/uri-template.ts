@@ -36,16 +36,16 @@ export interface UriTemplate {
 /** The variables of a template written as a literal; those of a plain string are not known. */
 export type TemplateVariables<Template extends string> = string extends Template
   ? Readonly<Record<string, string>>
-  : Flat<
-      { readonly [V in Found<Template> as V['always'] extends true ? V['name'] : never]: V['value'] } & {
-        readonly [V in Found<Template> as V['always'] extends true ? never : V['name']]?: V['value']
+  : FlatVariables<
+      { readonly [V in VariableIn<Template> as V['always'] extends true ? V['name'] : never]: V['value'] } & {
+        readonly [V in VariableIn<Template> as V['always'] extends true ? never : V['name']]?: V['value']
       }
     >
 
-type Flat<T> = { [Key in keyof T]: T[Key] }
+type FlatVariables<T> = { [Key in keyof T]: T[Key] }
 
-type Found<Template extends string> = Template extends `${string}{${infer Inner}}${infer Rest}`
-  ? InExpression<Inner> | Found<Rest>
+type VariableIn<Template extends string> = Template extends `${string}{${infer Inner}}${infer Rest}`
+  ? InExpression<Inner> | VariableIn<Rest>
   : never
 
 type InExpression<Inner extends string> = Inner extends `${'?' | '&'}${infer Names}`

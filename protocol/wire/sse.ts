@@ -23,7 +23,7 @@ export interface EventDecoderOptions {
 export interface EventDecoder {
   /** The items that this chunk completes, in order. */
   push(chunk: Uint8Array): readonly SseItem[]
-  /** What can be said already of an event that is too long, while it is being skipped. */
+  /** What is known of an event that is too long, while it is being skipped. */
   readonly skipping: InvalidMessage | undefined
 }
 
@@ -43,7 +43,7 @@ export function createEventDecoder(options: EventDecoderOptions = {}): EventDeco
   let afterLineFeed = true
   const parser = createParser({
     onEvent: ({ event, id, data }) => {
-      // one that came with its end in one chunk
+      // the parser bounds unfinished events: this one came whole, in one chunk
       if (data.length > maxMessageBytes)
         return void items.push(tooLong(data.slice(0, keptOfLong), data.slice(-keptOfLong), data.length, id))
       items.push({

@@ -2,7 +2,7 @@ import { show } from './errors.js'
 import { among } from './near.js'
 
 /** Returns an option's value, or `fallback` for undefined. Throws BAD_OPTION. */
-export type ReadOption<Value> = (value: unknown, field: string, fallback?: Value) => Value
+type ReadOption<Value> = (value: unknown, field: string, fallback?: Value) => Value
 
 /** Readers of one floor's options; `formerNames` maps old names of fields to new ones, for suggestions. */
 export function optionReaders<Failure extends Error>(

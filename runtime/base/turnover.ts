@@ -81,7 +81,7 @@ export class TurnoverMap<K, V> {
 
 const least = 32
 
-/** So rarely that the copies cost less, over all, than the deletions before them. */
+/** Copies so rarely that the amortized cost is below that of the deletions. */
 function isWornOut(deleted: number, size: number): boolean {
   return deleted > least && deleted > size
 }

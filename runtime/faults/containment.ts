@@ -18,7 +18,7 @@ export interface Owner {
   fail(error: unknown, kind: StrayKind): void
 }
 
-/** What dead incarnations still do. Contexts keep it alive, so it has no way back to the tree. */
+/** Counts effects of dead incarnations. Async contexts keep it alive, so it must not refer to the tree. */
 export interface Afterlife {
   readonly tree: number
   refused: number
@@ -29,11 +29,11 @@ export interface Afterlife {
 export interface ContainedTree extends EndingTree {
   /** Whether the tree keeps the program alive after such an error, or after its main module failed. */
   keepsProgram(isMain: boolean): boolean
-  /** Hears of an error without an owner; `exits`: it ends the program. Answers whether anybody listens. */
+  /** Reports an error without an owner; `exits`: it ends the program. Returns whether anybody listens. */
   unowned(error: unknown, kind: StrayKind, exits: boolean): boolean
 }
 
-/** What async context carries. Sockets and timers keep it alive, so `end` cuts it from its owner. */
+/** The value in the async context. Sockets and timers keep it alive, so `end` cuts it from its owner. */
 export class OwnerToken {
   readonly name: string
   owner: Owner | null
@@ -72,7 +72,7 @@ export function currentOwner(): OwnerToken | undefined {
   return processWide.scope.getStore()
 }
 
-/** A throw is the owner's; the result is undefined then. */
+/** Runs `fn` in the owner's scope. A throw fails the owner, and the result is undefined. */
 export function guard<R>(token: OwnerToken, fn: () => R): R | undefined {
   try {
     return processWide.scope.run(token, fn)
@@ -128,7 +128,7 @@ export function bindTo<Args extends unknown[], R>(
   return (...args) => guard(token, () => fn(...args))
 }
 
-export interface EmitterLike {
+interface EmitterLike {
   emit(event: string | symbol, ...args: unknown[]): boolean
 }
 

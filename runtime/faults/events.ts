@@ -27,12 +27,12 @@ export interface CrashEvent extends ProcessFacts {
   readonly mailbox: number
   /** The result of `formatStatus`; undefined without one, since a state may hold secrets. */
   readonly status: unknown
-  /** Of a task: what it tells of its work (`TaskOptions.about`), such as the request and whose it was. */
+  /** Facts of a task about its work (`TaskOptions.about`), such as the request and its client. */
   readonly about: WorkFacts | undefined
   readonly ancestors: readonly string[]
 }
 
-/** What the report of a crash is called, in its line of the log and by whoever is told of it. */
+/** The number of a crash report, in the log and in errors that clients get. */
 export function reportNumber(tree: number, process: number): string {
   return `${tree}.${process}`
 }
@@ -61,7 +61,7 @@ export interface StrayEvent {
   readonly kind: 'rejection' | 'throw'
   /** The task or actor whose code left it; undefined if unknown. */
   readonly owner: string | undefined
-  /** It failed its owner, was only reported, stopped the tree, or ended the program. */
+  /** What it caused: its owner failed, a report only, the tree stopped, or the program ended. */
   readonly outcome: 'failed' | 'reported' | 'stopped' | 'exited'
 }
 
@@ -77,7 +77,7 @@ export interface NoticeEvent extends ProcessFacts {
   readonly detail: unknown
 }
 
-/** The event loop did not turn: something ran without giving way. Told once, when it turns again. */
+/** The event loop was blocked. Reported once, when it turns again. */
 export interface BlockedEvent {
   /** The tree of the process whose code ran; else the oldest tree that lives. */
   readonly tree: number
@@ -103,6 +103,14 @@ export interface RuntimeEvents {
   stray: StrayEvent
   notice: NoticeEvent
   blocked: BlockedEvent
+}
+
+/** Calls `fn` with each event of a channel of another floor until the returned function is called. */
+export function onChannel(name: string, fn: (event: Readonly<Record<string, unknown>>) => void): () => void {
+  const source = channel(name)
+  const listener = (event: unknown): void => fn(event as Readonly<Record<string, unknown>>)
+  source.subscribe(listener)
+  return () => void source.unsubscribe(listener)
 }
 
 /** The events of one floor, on the channels `PREFIX.NAME`. */

@@ -1,14 +1,14 @@
 import { messageOf, stackOf } from '../base/errors.js'
 
-/** What a report is told of, as its facts in JSON have it. */
-type Facts = Readonly<Record<string, unknown>>
+/** The facts of a report, as in its JSON. */
+type ReportFacts = Readonly<Record<string, unknown>>
 
 /**
  * A report as a person reads it in a terminal: what died, why, where, and what happens next, in one line.
  * Undefined for what another line tells.
  */
 export function lineOf(facts: object, message: string): string | undefined {
-  const { category, ...rest } = facts as Facts
+  const { category, ...rest } = facts as ReportFacts
   const words = Object.hasOwn(wordsOf, String(category)) ? wordsOf[String(category)] : undefined
   const text = words === undefined ? plainly(rest, message) : words(rest, message)
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they would steer the terminal
@@ -19,14 +19,14 @@ const longest = 1_000
 /** So much of a message leaves room for what else is told. */
 const longestMessage = 400
 
-const wordsOf: Readonly<Record<string, (facts: Facts, message: string) => string | undefined>> = {
+const wordsOf: Readonly<Record<string, (facts: ReportFacts, message: string) => string | undefined>> = {
   crash({ actor, err, reason, report, about, during, mailbox }) {
     const why =
       err === undefined ? String(reason) : `${messageOf(err).slice(0, longestMessage)}${frameOf(err)}`
     const lost = Number(mailbox) > 0 ? `; ${mailbox} waiting messages are lost` : ''
     const told =
       during === 'task' || during === 'stray' ? `; whoever called it is told (report ${report})` : ''
-    const of = about === undefined ? '' : `: ${factsIn(about as Facts)}`
+    const of = about === undefined ? '' : `: ${factsIn(about as ReportFacts)}`
     return `${actor} crashed: ${why}${lost}${told}${of}`
   },
   supervisor({ supervisor, context, child, reason }) {
@@ -58,7 +58,7 @@ const wordsOf: Readonly<Record<string, (facts: Facts, message: string) => string
     `${client}${logger === undefined ? '' : ` (${logger})`} says: ${data}`,
 }
 
-function plainly({ tree: _tree, ...facts }: Facts, message: string): string {
+function plainly({ tree: _tree, ...facts }: ReportFacts, message: string): string {
   const told = factsIn(facts)
   return told === '' ? message : `${message}: ${told}`
 }

@@ -6,7 +6,7 @@ import { pause } from '../time/wait.js'
 import { outside } from './containment.js'
 
 /** Loads a module on demand, as `import()` would in the file that asks. */
-export type Importing<Module> = () => Promise<Module>
+type Importing<Module> = () => Promise<Module>
 
 /**
  * A module that is loaded, in no scope, when it is first needed. A failed load, as without free file
@@ -28,7 +28,7 @@ const retryTime = 250
  * Waits out errors of the system, such as no free file descriptors. A missing or broken module throws at
  * once; so does the same error twice, which Node has cached (in a bundle that imports).
  */
-export async function patiently<Module>(
+export async function retryLoad<Module>(
   load: Importing<Module>,
   { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },
 ): Promise<Module> {

@@ -1,9 +1,8 @@
-import { channel } from 'node:diagnostics_channel'
 import { writeSync } from 'node:fs'
 import { inspect } from 'node:util'
 import { show, optionError } from '../base/errors.js'
 import { blockedText } from './blocked-text.js'
-import { type RuntimeEvents, subscribe } from './events.js'
+import { onChannel, type RuntimeEvents, subscribe } from './events.js'
 import { type ExitReason, formatReason } from '../base/exit.js'
 import { lineOf } from './lines.js'
 import { lazy } from './load.js'
@@ -144,8 +143,7 @@ function logChannel(
   category: string,
   { level, tree, write }: { readonly level: LogLevel; readonly tree: number; readonly write: Write },
 ): () => void {
-  const source = channel(`caduceus.${category}`)
-  const listener = (event: unknown): void => {
+  return onChannel(`caduceus.${category}`, (event) => {
     const {
       tree: from,
       type,
@@ -156,9 +154,7 @@ function logChannel(
     const at = own ?? (type === 'error' || type === 'refused' ? 'info' : 'debug')
     if (ranks[at] >= ranks[level])
       write(at, { category, tree, type, ...shorten(facts) }, `${category} ${type}`)
-  }
-  source.subscribe(listener)
-  return () => void source.unsubscribe(listener)
+  })
 }
 
 /** Texts that a client chose, such as a request id, may be of any length. */

@@ -7,7 +7,7 @@ export interface EndingTree {
 }
 
 /** Milliseconds that the trees may take to stop. */
-const patience = 5_000
+const stopTimeout = 5_000
 
 /**
  * Ends the program as Node does for an uncaught error: stack on standard error, exit code 1. Its trees stop
@@ -17,7 +17,7 @@ export function endProgram(error: unknown, trees: readonly EndingTree[], release
   const isMainThread = isMain()
   if (isMainThread) print(error)
   process.exitCode = 1
-  const late = systemClock.setTimeout(leave, patience)
+  const late = systemClock.setTimeout(leave, stopTimeout)
   void Promise.allSettled(trees.map((tree) => tree.end(error))).then(leave)
 
   function leave(): void {

@@ -23,7 +23,7 @@ export interface RegistryEvent<Value> {
  * process.
  */
 export class TopicRegistry<Value = undefined> {
-  readonly #keys = new Map<string, Set<Entry<Value>>>()
+  readonly #keys = new Map<string, Set<TopicEntry<Value>>>()
   readonly #processes = new Map<ProcessRef, Registered<Value>>()
   readonly #listeners = new Set<(event: RegistryEvent<Value>) => void>()
   readonly #meta = new Map<string, unknown>()
@@ -42,7 +42,7 @@ export class TopicRegistry<Value = undefined> {
     checkKey(key)
     fence(processOf(ref))
     if (!ref.alive) throw new RuntimeError('NOPROC', `register ${show(key)}: ${ref.name} has ended`)
-    const entry: Entry<Value> = { key, ref, value: value[0] as Value }
+    const entry: TopicEntry<Value> = { key, ref, value: value[0] as Value }
     const entries = this.#keys.get(key) ?? new Set()
     this.#keys.set(key, entries.add(entry))
     const registered = this.#processes.get(ref) ?? this.#watch(ref)
@@ -155,12 +155,12 @@ export class TopicRegistry<Value = undefined> {
     return registered
   }
 
-  #under(key: string): Entry<Value>[] {
+  #under(key: string): TopicEntry<Value>[] {
     // Between a death and its clean-up an entry may still stand here: the dead are not shown.
     return [...(this.#keys.get(key) ?? [])].filter(({ ref }) => processOf(ref).reason === null)
   }
 
-  #remove(entry: Entry<Value>): void {
+  #remove(entry: TopicEntry<Value>): void {
     const entries = this.#keys.get(entry.key)
     if (!entries?.delete(entry)) return
     if (entries.size === 0) this.#keys.delete(entry.key)
@@ -173,19 +173,19 @@ export class TopicRegistry<Value = undefined> {
     this.#tell('unregister', entry)
   }
 
-  #tell(type: RegistryEvent<Value>['type'], { key, ref, value }: Entry<Value>): void {
+  #tell(type: RegistryEvent<Value>['type'], { key, ref, value }: TopicEntry<Value>): void {
     for (const listener of [...this.#listeners]) listener({ type, key, ref, value })
   }
 }
 
-interface Entry<Value> {
+interface TopicEntry<Value> {
   readonly key: string
   readonly ref: ProcessRef
   readonly value: Value
 }
 
 interface Registered<Value> {
-  readonly entries: Set<Entry<Value>>
+  readonly entries: Set<TopicEntry<Value>>
   unwatch: () => void
 }
 

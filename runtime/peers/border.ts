@@ -41,7 +41,7 @@ export class Border {
   /** Processes of this side that the other side knows, by number. */
   readonly #shown = new Map<number, Process>()
   readonly #numbers = new Map<Process, number>()
-  /** What tells of their ends. */
+  /** Monitors of them. */
   readonly #monitors = new Map<number, Monitor>()
   /** Stand-ins for processes of the other side, by their numbers there. */
   readonly #standIns = new Map<number, StandIn>()
@@ -153,7 +153,7 @@ export class Border {
     const id = this.#last
     this.#send({ type: 'call', id, timeout: call.ms, ...question })
     this.#calls.set(id, call)
-    call.defer(standIn.sometimes().deferred)
+    call.defer(standIn.actorExtras().deferred)
   }
 
   /** Sends now, or when the other side has taken what is on its way; what waits is a copy already. */
@@ -190,7 +190,7 @@ export class Border {
     const to = this.#theirs.get(standIn)
     if (to === undefined || this.#closed) return
     const { byParent } = standIn
-    const limited = byParent && standIn.sometimes().limitedByParent
+    const limited = byParent && standIn.actorExtras().limitedByParent
     this.#tell(reason, (packed) => this.#send({ type: 'stop', to, reason: packed, byParent, limited }))
   }
 
@@ -314,7 +314,7 @@ export class Border {
     const target = this.#shown.get(to)
     const why = this.unpack(reason) as ExitReason
     if (!byParent) return target?.stopWith(why)
-    if (target instanceof Actor) target.sometimes().limited ||= limited
+    if (target instanceof Actor) target.actorExtras().limited ||= limited
     target?.signal(target.parent, why)
   }
 

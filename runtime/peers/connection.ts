@@ -14,8 +14,8 @@ import {
 } from './messages.js'
 import { boot, type PeerSettings } from './options.js'
 
-/** What a connection tells of. */
-export interface PeerEvents {
+/** Events of a connection. */
+interface PeerEvents {
   message(message: BorderMessage): void
   /** The thread or process has ended; once. */
   gone(error: RuntimeError): void
@@ -163,7 +163,7 @@ function runsText(): boolean {
  * Arguments of node without those that would run this program again, or wait for a debugger; as Node does,
  * which only knows of `--eval`.
  */
-export function inherited(execArgv: readonly string[]): string[] {
+function inherited(execArgv: readonly string[]): string[] {
   const kept: string[] = []
   for (let i = 0; i < execArgv.length; i++) {
     const arg = execArgv[i] as string

@@ -8,7 +8,7 @@ import type { Socket } from './messages.js'
 export interface GivenSocket {
   /** Undefined when it ended on its way. */
   readonly socket: Socket | undefined
-  /** What the giver calls it. */
+  /** The number that the sender gave it. */
   readonly id: number
 }
 

@@ -6,10 +6,10 @@ import type { Question, Report } from '../watch/elsewhere.js'
 import type { OwnRef, Packed } from './values.js'
 
 /**
- * What one side of a border says to the other. Processes are named by the number their own side gave them.
+ * Messages between the two sides of a border. Processes are named by the number their own side gave them.
  */
 export type BorderMessage =
-  /** The parent's first word. */
+  /** The first message, from the parent. */
   | {
       readonly type: 'start'
       readonly module: string
@@ -19,7 +19,7 @@ export type BorderMessage =
       readonly name: string
       /** Whether a process looks itself whether its loop turns, to tell whose code it is. */
       readonly reports: boolean
-      /** What is logged over there, on standard error. */
+      /** What the other side logs, on standard error. */
       readonly log: { readonly style: 'text' | 'json' | false; readonly logLevels: LogLevels | undefined }
     }
   /** The actor of the module is up. */
@@ -48,10 +48,10 @@ export type BorderMessage =
       readonly to: number
       readonly name: string
       readonly id: number
-      /** What the giver calls the socket. */
+      /** The number that the sender gave the socket. */
       readonly as: number
     }
-  /** That socket, and those before it, are here. */
+  /** Acknowledges that socket, and those before it. */
   | { readonly type: 'given'; readonly id: number }
   | {
       readonly type: 'reply'
@@ -77,12 +77,12 @@ export type BorderMessage =
     }
   /** A process that the other side knows has ended. */
   | { readonly type: 'down'; readonly of: number; readonly reason: Packed }
-  /** So many of the messages to mailboxes have been taken. */
+  /** Acknowledges so many messages to mailboxes. */
   | { readonly type: 'taken'; readonly count: number }
   | { readonly type: 'ping' }
   /** The loop turns; `memory` in bytes. */
   | { readonly type: 'pong'; readonly memory: number }
-  /** To whoever looks at the trees of the other side, and of it. */
+  /** For viewers of the process trees. */
   | { readonly type: 'look'; readonly question: Question }
   | { readonly type: 'seen'; readonly report: Report }
   /** Everything has ended, and what was owned is released. */

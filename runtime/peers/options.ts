@@ -66,7 +66,7 @@ export interface PeerSettings {
 }
 
 /** The fields of PeerOptions. */
-export const peerFields = [
+const peerFields = [
   'kind',
   'module',
   'args',

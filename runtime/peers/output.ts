@@ -22,10 +22,10 @@ export function printToStandardError(): void {
 
 const standardError = 2
 /** Milliseconds for whoever reads it, if that is slower; what is left is dropped then. */
-const patience = 1_000
+const flushTimeout = 1_000
 
 function print(chunk: Buffer): void {
-  const until = performance.now() + patience
+  const until = performance.now() + flushTimeout
   for (let at = 0; at < chunk.length; ) {
     try {
       at += writeSync(standardError, chunk, at)

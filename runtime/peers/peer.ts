@@ -54,7 +54,7 @@ export function peerSpec(options: PeerOptions, overrides: ChildOverrides = {}): 
   return childSpec(behaviour, undefined, { startTimeout: 30_000, ...overrides })
 }
 
-/** What whoever looks at this side sees of it. */
+/** Shown to viewers of this side. */
 interface PeerState {
   readonly [elsewhere]: readonly [Elsewhere]
   [describe](): string
@@ -68,7 +68,7 @@ class Peer implements PeerState {
   readonly #host: StandIn
   readonly #ctx: ActorContext
   readonly #connection: Connection
-  readonly #started: Settled<BorderMessage | RuntimeError>
+  readonly #started: Settleable<BorderMessage | RuntimeError>
   /** Everything over there has ended in order. */
   readonly #over = settled<void>()
   /** Its actor could not be started. */
@@ -225,7 +225,7 @@ class Peer implements PeerState {
     this.#border.close({ type: 'noconnection', error: this.#ended() })
     if (this.#host.reason?.type !== 'killed')
       await waitWithin(
-        { clock, ms: patience, late: () => {} },
+        { clock, ms: releaseTimeout, late: () => {} },
         (resolve) => void this.#over.promise.then(resolve),
       )
     this.#connection.kill()
@@ -245,15 +245,15 @@ const looks = 4
 /** Milliseconds between two looks at its memory. */
 const weighed = 250
 
-/** Milliseconds that what an actor owned over there may take to be released. */
-const patience = 4_000
+/** Milliseconds for the release of what the actor of the other side owned. */
+const releaseTimeout = 4_000
 
-interface Settled<T> {
+interface Settleable<T> {
   readonly promise: Promise<T>
   readonly settle: (value: T) => void
 }
 
-function settled<T>(): Settled<T> {
+function settled<T>(): Settleable<T> {
   let settle = (_value: T): void => {}
   const promise = new Promise<T>((resolve) => {
     settle = resolve

@@ -62,7 +62,7 @@ export function notCloneable(what: string, got: unknown, cause?: unknown): Runti
   return new RuntimeError('NOT_CLONEABLE', message, { data: { path: what, sent: false }, cause })
 }
 
-/** One look at a value and all its parts. */
+/** One traversal of a value. */
 class Look {
   readonly #seen = new Set<object>()
   /** Those that are weighed: apart, as a buffer may also be a value. */
@@ -140,7 +140,7 @@ function kindOfObject(value: object): string {
   return toText.call(value)
 }
 
-/** What takes the place of a value: made empty, so that it can be in itself, and filled then. */
+/** The copy of a container: made empty, so that cycles find it, and filled afterwards. */
 interface Substitute {
   readonly made: object
   fill?(inside: (part: unknown) => unknown): void
@@ -212,7 +212,7 @@ function kindOf(error: Error, errors: ErrorClasses): string {
   return known.find(([, made]) => error instanceof made)?.[0] ?? 'Error'
 }
 
-/** What an error has besides its words: cause, code, data and the like, as far as that can be copied. */
+/** The fields of an error besides its message: cause, code, data and the like, where they can be copied. */
 function fieldsOf(error: Error, most: number): object {
   const hidden = (['cause', 'errors'] as const).filter((field) => field in error)
   const fields = {
@@ -222,7 +222,7 @@ function fieldsOf(error: Error, most: number): object {
   return Object.fromEntries(Object.entries(fields).filter(([, field]) => isCloneable(field, most)))
 }
 
-/** Where something in it cannot be copied, the rest of the error is worth more. */
+/** A part that cannot be copied is left out: the rest of the error is worth more. */
 function isCloneable(value: unknown, most: number): boolean {
   try {
     if (!new Look('', most).needsMarks(value, '')) serialize(value)

@@ -11,7 +11,7 @@ import { type Entry, type Program, Refusal } from './program.js'
 import type { Tree } from './tree.js'
 
 /** Passed in: the reference and the context are defined above the actor. */
-export interface Faces {
+interface ActorParts {
   readonly refTo: (actor: Actor) => ProcessRef
   readonly contextOf: (actor: Actor) => object
 }
@@ -26,9 +26,9 @@ export class Actor extends Process implements Runnable {
   #busy = false
   #mailbox: Mailbox<Message> | null = null
   #current: Message | null = null
-  #rare: Rare | null = null
+  #actorExtras: ActorExtras | null = null
 
-  constructor(tree: Tree, parent: Process | null, behaviour: Program, { refTo, contextOf }: Faces) {
+  constructor(tree: Tree, parent: Process | null, behaviour: Program, { refTo, contextOf }: ActorParts) {
     super(tree, parent, behaviour.name)
     this.behaviour = behaviour
     this.ref = refTo(this)
@@ -78,9 +78,9 @@ export class Actor extends Process implements Runnable {
 
   /** Reported once until half of the mailbox is free again. */
   protected refuse(): false {
-    const rare = this.sometimes()
-    if (!rare.full) this.notice('mailbox_full', this.behaviour.mailboxLimit)
-    rare.full = true
+    const extras = this.actorExtras()
+    if (!extras.full) this.notice('mailbox_full', this.behaviour.mailboxLimit)
+    extras.full = true
     return false
   }
 
@@ -96,7 +96,7 @@ export class Actor extends Process implements Runnable {
   request(what: SystemMessage, input: unknown): void {
     const message = new Message(what, input, null)
     if (this.phase !== 'suspended') return this.deliver(message)
-    this.sometimes().requests.push(message)
+    this.actorExtras().requests.push(message)
     this.#queueUp()
   }
 
@@ -133,7 +133,7 @@ export class Actor extends Process implements Runnable {
       if ((handled & lookMask) === 0 && scheduler.late()) break
     }
     this.queued = false
-    if (this.#rare?.full) this.#rare.full = this.backlog * 2 > this.behaviour.mailboxLimit
+    if (this.#actorExtras?.full) this.#actorExtras.full = this.backlog * 2 > this.behaviour.mailboxLimit
     this.#queueUp()
     return handled
   }
@@ -149,16 +149,16 @@ export class Actor extends Process implements Runnable {
   }
 
   get #hasUrgent(): boolean {
-    const rare = this.#rare
-    return rare !== null && (rare.continuations.length > 0 || rare.requests.length > 0)
+    const extras = this.#actorExtras
+    return extras !== null && (extras.continuations.length > 0 || extras.requests.length > 0)
   }
 
   /** Continuations come before waiting messages (OTP: handle_continue), and requests before a suspension, too. */
   #next(): Message | undefined {
-    const rare = this.#rare
-    if (rare === null) return this.#mailbox?.shift()
-    if (rare.continuations.length > 0) return new Message('continue', rare.continuations.shift(), null)
-    return rare.requests.shift() ?? this.#mailbox?.shift()
+    const extras = this.#actorExtras
+    if (extras === null) return this.#mailbox?.shift()
+    if (extras.continuations.length > 0) return new Message('continue', extras.continuations.shift(), null)
+    return extras.requests.shift() ?? this.#mailbox?.shift()
   }
 
   #handle(message: Message): void {
@@ -167,8 +167,8 @@ export class Actor extends Process implements Runnable {
     if (message.call !== null && !message.call.open) return
     if (entry === this.behaviour.info.down && !(input as { readonly monitor: Monitor }).monitor.active) return
     this.#current = message
-    const rare = this.#rare
-    if (rare !== null && (rare.idle !== null || rare.observers !== null)) this.#notice(rare, message)
+    const extras = this.#actorExtras
+    if (extras !== null && (extras.idle !== null || extras.observers !== null)) this.#notice(extras, message)
     try {
       const result =
         entry === 'continue' ? (input as () => unknown)() : entry.run(this.state, input, this.ctx)
@@ -180,25 +180,25 @@ export class Actor extends Process implements Runnable {
   }
 
   /** Clears the idle timer and tells observers. */
-  #notice(rare: Rare, message: Message): void {
-    rare.idle?.clear()
-    rare.idle = null
-    if (rare.observers !== null) tellObservers(rare.observers, 'in', message)
+  #notice(extras: ActorExtras, message: Message): void {
+    extras.idle?.clear()
+    extras.idle = null
+    if (extras.observers !== null) tellObservers(extras.observers, 'in', message)
   }
 
   #await(result: PromiseLike<unknown>): void {
     this.#busy = true
-    const rare = this.sometimes()
-    rare.onDone ??= (value) => {
+    const extras = this.actorExtras()
+    extras.onDone ??= (value) => {
       if (this.#resume()) this.#done(value)
       this.#goOn()
     }
-    rare.onFail ??= (error) => {
+    extras.onFail ??= (error) => {
       if (this.#resume()) this.#failed(error)
       this.#goOn()
     }
     // A foreign thenable may settle twice.
-    Promise.resolve(result).then(rare.onDone, rare.onFail)
+    Promise.resolve(result).then(extras.onDone, extras.onFail)
   }
 
   /** An asynchronous handler has finished; false for a dead incarnation. */
@@ -216,9 +216,9 @@ export class Actor extends Process implements Runnable {
     scheduler.spend(this.work(allowance))
   }
 
-  sometimes(): Rare {
-    this.#rare ??= new Rare()
-    return this.#rare
+  actorExtras(): ActorExtras {
+    this.#actorExtras ??= new ActorExtras()
+    return this.#actorExtras
   }
 
   #done(result: unknown): void {
@@ -226,15 +226,15 @@ export class Actor extends Process implements Runnable {
     const handled = this.#current
     const call = handled?.call
     this.#current = null
-    const rare = this.#rare
+    const extras = this.#actorExtras
     if (call != null) {
       if (result instanceof Refusal) call.reject(result.error)
-      else if (!(result instanceof Call || rare?.tookCall)) call.resolve(result)
+      else if (!(result instanceof Call || extras?.tookCall)) call.resolve(result)
     }
-    if (rare === null) return
-    rare.tookCall = false
-    if (rare.observers !== null && handled != null) tellObservers(rare.observers, 'out', handled)
-    if (rare.stopping !== null) this.terminate(rare.stopping)
+    if (extras === null) return
+    extras.tookCall = false
+    if (extras.observers !== null && handled != null) tellObservers(extras.observers, 'out', handled)
+    if (extras.stopping !== null) this.terminate(extras.stopping)
   }
 
   #failed(error: unknown): void {
@@ -268,9 +268,9 @@ export class Actor extends Process implements Runnable {
 
   /** Kills after `terminateTimeout`, unless the parent sets the limit; never a supervisor. */
   #limitEnd(): void {
-    const rare = this.sometimes()
-    if (rare.limited || rare.limitedByParent) return
-    rare.limited = true
+    const extras = this.actorExtras()
+    if (extras.limited || extras.limitedByParent) return
+    extras.limited = true
     if (this.kind === 'supervisor') return
     const { clock } = this.tree
     const { terminateTimeout } = this.behaviour
@@ -289,15 +289,15 @@ export class Actor extends Process implements Runnable {
 
   /** Ends after the current message; at once when a callback asks between two messages. */
   stopAfter(reason: ExitReason): void {
-    const rare = this.sometimes()
-    rare.stopping ??= reason
+    const extras = this.actorExtras()
+    extras.stopping ??= reason
     const goes = this.phase === 'running' || this.phase === 'suspended'
-    if (goes && this.#current === null) this.terminate(rare.stopping)
+    if (goes && this.#current === null) this.terminate(extras.stopping)
   }
 
   /** Suspends or resumes (OTP: sys:suspend). */
   suspend(suspended: boolean): void {
-    if (this.phase === 'starting') this.sometimes().suspends = suspended
+    if (this.phase === 'starting') this.actorExtras().suspends = suspended
     else if (this.phase === 'running' && suspended) this.#suspend()
     else if (this.phase === 'suspended' && !suspended) this.phase = 'running'
     this.#queueUp()
@@ -308,7 +308,7 @@ export class Actor extends Process implements Runnable {
     const waiting = this.#mailbox?.drain() ?? []
     const stops = waiting.some(({ entry }) => entry === 'stop')
     for (const message of waiting) {
-      if (!stops && typeof message.entry === 'string') this.sometimes().requests.push(message)
+      if (!stops && typeof message.entry === 'string') this.actorExtras().requests.push(message)
       else this.#mailbox?.push(message)
     }
     if (!stops) this.phase = 'suspended'
@@ -325,7 +325,7 @@ export class Actor extends Process implements Runnable {
   }
 
   continueWith(fn: () => unknown): void {
-    this.sometimes().continuations.push(fn)
+    this.actorExtras().continuations.push(fn)
     this.#queueUp()
   }
 
@@ -333,25 +333,25 @@ export class Actor extends Process implements Runnable {
   defer(): Call | undefined {
     const call = this.#current?.call ?? undefined
     if (call === undefined) return undefined
-    const rare = this.sometimes()
-    rare.tookCall = true
-    call.defer(rare.deferred)
+    const extras = this.actorExtras()
+    extras.tookCall = true
+    call.defer(extras.deferred)
     return call
   }
 
   /** `init` is done. If it asked to stop, the actor ends without `terminate` (OTP: {stop, Reason}). */
   started(state: unknown): void {
-    if (this.#rare?.stopping != null) return this.end(this.#rare.stopping)
+    if (this.#actorExtras?.stopping != null) return this.end(this.#actorExtras.stopping)
     this.state = state
     this.phase = 'running'
-    if (this.#rare?.suspends) this.#suspend()
+    if (this.#actorExtras?.suspends) this.#suspend()
     this.#queueUp()
   }
 
   protected trapped(from: Process | null, reason: ExitReason): void {
     if (from === this.parent) {
       // Only a living supervisor sets a limit of its own.
-      this.sometimes().limitedByParent = from?.kind === 'supervisor' && from.reason === null
+      this.actorExtras().limitedByParent = from?.kind === 'supervisor' && from.reason === null
       this.#limitEnd()
       return this.stopWith(reason)
     }
@@ -362,10 +362,10 @@ export class Actor extends Process implements Runnable {
     this.phase = 'ended'
     this.#current?.call?.fail(reason)
     this.#current = null
-    if (this.#rare !== null) for (const call of this.#rare.deferred) call.fail(reason)
+    if (this.#actorExtras !== null) for (const call of this.#actorExtras.deferred) call.fail(reason)
     if (this.#mailbox !== null) for (const message of this.#mailbox.drain()) message.call?.fail(reason)
     this.#mailbox = null
-    this.#rare = null
+    this.#actorExtras = null
     // References may be kept for long after the end.
     if (this.kind === 'actor') this.state = undefined
   }
@@ -395,8 +395,8 @@ export class Message {
 
 type Observer = (what: 'in' | 'out', kind: string, name: string, input: unknown) => void
 
-/** What only some actors need; made on demand to keep an idle one small. */
-class Rare {
+/** State that only some actors need; made on demand to keep an idle one small. */
+class ActorExtras {
   deferred = new TurnoverSet<Call>()
   tookCall = false
   continuations: (() => unknown)[] = []

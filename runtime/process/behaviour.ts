@@ -1,4 +1,5 @@
-import { RuntimeError, show } from '../base/errors.js'
+import { RuntimeError } from '../base/errors.js'
+import { optionReaders } from '../base/read-options.js'
 import type { ExitReason } from '../base/exit.js'
 import type { ActorContext } from './context.js'
 import type { Monitor, ProcessRef } from './process.js'
@@ -145,6 +146,9 @@ const fields: Readonly<Record<keyof ActorDefinition<unknown, unknown, never, nev
   terminateTimeout: ['milliseconds above 0', isPositive],
 }
 const required = ['name', 'init']
+const { badOption: bad } = optionReaders(
+  (field, problem) => new RuntimeError('BAD_BEHAVIOUR', problem, { data: { field } }),
+)
 
 function checkShape(definition: object): void {
   if (!isRecord(definition)) throw bad('definition', 'an object', definition)
@@ -184,10 +188,4 @@ function isPositive(value: unknown): boolean {
 
 function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-function bad(field: string, expected: string, got: unknown): RuntimeError {
-  return new RuntimeError('BAD_BEHAVIOUR', `${field}: expected ${expected}, got ${show(got)}`, {
-    data: { field },
-  })
 }

@@ -224,7 +224,7 @@ function boundWorld(process: Process): BoundWorld {
       const bound = timer as { clear?(): void } | undefined
       if (typeof bound?.clear !== 'function') return
       bound.clear()
-      process.belongings?.timers.delete(bound as { clear(): void })
+      process.extras?.timers.delete(bound as { clear(): void })
     },
   }
 }

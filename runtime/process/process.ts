@@ -18,8 +18,8 @@ import { waitWithin } from '../time/wait.js'
 import { type Release, releaseAll } from './owned.js'
 import type { Tree } from './tree.js'
 
-/** What only some processes have; made on demand to keep an idle one small. */
-class Belongings {
+/** State that only some processes need; made on demand to keep an idle one small. */
+class ProcessExtras {
   names: HeldName[] = []
   owned: Release[] = []
   timers = new Set<{ clear(): void }>()
@@ -35,7 +35,7 @@ export interface HeldName {
   readonly name: string
   readonly rise: () => void
   readonly lost: (reason: ExitReason) => void
-  /** Whoever takes the name next starts after this. */
+  /** The next holder of the name starts after this. */
   readonly leave: (released: Promise<void>) => void
 }
 
@@ -53,7 +53,7 @@ export abstract class Process {
   linkedToParent = false
   links: TurnoverSet<Process> | null = null
   monitors: Set<Monitor> | null = null
-  belongings: Belongings | null = null
+  extras: ProcessExtras | null = null
   /** Pending while what it and its children owned is released; its successor waits for this. */
   released: Promise<void> | null = null
   readonly startedAt: number
@@ -67,7 +67,7 @@ export abstract class Process {
     this.startedAt = Math.trunc(tree.clock.now())
     if (parent !== null) link(this, parent)
     else
-      tree.plant(this, (reason) => {
+      tree.setRoot(this, (reason) => {
         this.stopWith(reason)
         return whenEnded(this)
       })
@@ -145,9 +145,9 @@ export abstract class Process {
     emit('notice', () => ({ ...this.facts(), notice, detail }))
   }
 
-  get own(): Belongings {
-    this.belongings ??= new Belongings()
-    return this.belongings
+  get own(): ProcessExtras {
+    this.extras ??= new ProcessExtras()
+    return this.extras
   }
 
   /** Takes an exit signal (OTP: exit/2); `kill` cannot be trapped. */
@@ -177,32 +177,32 @@ export abstract class Process {
   }
 
   #conclude(reason: ExitReason): void {
-    const { belongings } = this
-    if (belongings !== null) {
-      for (const name of belongings.names) name.lost(reason)
-      for (const timer of belongings.timers) timer.clear()
-      for (const monitor of belongings.watching) monitor.cancel()
+    const { extras } = this
+    if (extras !== null) {
+      for (const name of extras.names) name.lost(reason)
+      for (const timer of extras.timers) timer.clear()
+      for (const monitor of extras.watching) monitor.cancel()
     }
     this.token.end(!(this.kind === 'task' && reason.type === 'normal'))
-    if (belongings !== null) this.#letGo(belongings, reason)
+    if (extras !== null) this.#letGo(extras, reason)
     const { links } = this
     this.links = null
     // Before anybody is told: whoever ends with it has to know what is still to be released.
     if (links !== null) this.#endChildren(links, reason)
-    if (this.released !== null) this.#leave(this.released, belongings?.names ?? [])
+    if (this.released !== null) this.#leave(this.released, extras?.names ?? [])
     this.#tellLinks(links, reason)
     this.#tellMonitors(reason)
     if (this.slots !== undefined) for (const slot of this.slots()) slot.passNamesUp(reason)
-    if (this.parent === null) this.tree.fell()
+    if (this.parent === null) this.tree.close()
   }
 
-  #letGo(belongings: Belongings, reason: ExitReason): void {
-    const { controller, owned, leaving } = belongings
+  #letGo(extras: ProcessExtras, reason: ExitReason): void {
+    const { controller, owned, leaving } = extras
     if (controller !== null) guard(closing(this), () => controller.abort(abortReason(this.name, reason)))
     const releasing = owned.length > 0 ? this.release(owned) : null
     const all = [releasing, ...[...(leaving ?? [])].map(({ released }) => released)]
     this.released = leaving === null ? releasing : Promise.all(all).then(() => {})
-    this.belongings = null
+    this.extras = null
   }
 
   /** Its parent, and whoever takes its names, wait until it is `released`. */
@@ -220,7 +220,7 @@ export abstract class Process {
   /** Null when there is nothing to wait for. */
   release(owned: Release[]): Promise<void> | null {
     const releasing = releaseAll(owned, closing(this), (error) => this.notice('cleanup_failed', error))
-    return releasing === null ? null : withPatience(this, releasing)
+    return releasing === null ? null : withinCleanupTimeout(this, releasing)
   }
 
   /** A process never outlives its parent. */
@@ -235,7 +235,8 @@ export abstract class Process {
       const gone = whenGone(child)
       if (gone !== null) leaving.push(gone)
     }
-    if (leaving.length > 0) this.released = withPatience(this, Promise.all([this.released, ...leaving]))
+    if (leaving.length > 0)
+      this.released = withinCleanupTimeout(this, Promise.all([this.released, ...leaving]))
   }
 
   #tellLinks(links: TurnoverSet<Process> | null, reason: ExitReason): void {
@@ -281,12 +282,12 @@ function closing(process: Process): OwnerToken {
 const deepest = 64
 
 /** Milliseconds that a successor waits for the release of what its predecessor owned. */
-const patience = 5_000
+const cleanupTimeout = 5_000
 
 /** Resolves when `releasing`, which never rejects, settles or took too long. */
-function withPatience(process: Process, releasing: Promise<unknown>): Promise<void> {
-  const late = (): void => process.notice('cleanup_timeout', patience)
-  return waitWithin<void>({ clock: process.tree.clock, ms: patience, late }, (resolve) => {
+function withinCleanupTimeout(process: Process, releasing: Promise<unknown>): Promise<void> {
+  const late = (): void => process.notice('cleanup_timeout', cleanupTimeout)
+  return waitWithin<void>({ clock: process.tree.clock, ms: cleanupTimeout, late }, (resolve) => {
     void releasing.then(() => resolve())
   })
 }
@@ -329,7 +330,7 @@ function whenGone(process: Process): Promise<unknown> | null {
   return whenEnded(process).then(() => process.released)
 }
 
-export function ancestors(process: Process): string[] {
+function ancestors(process: Process): string[] {
   const names: string[] = []
   for (let at = process.parent; at !== null; at = at.parent) names.push(at.name)
   return names
@@ -359,7 +360,7 @@ export class Monitor {
 
   fire(reason: ExitReason): void {
     if (!this.active) return
-    this.#watcher?.belongings?.watching.delete(this)
+    this.#watcher?.extras?.watching.delete(this)
     this.#notify(reason, this)
   }
 
@@ -367,7 +368,7 @@ export class Monitor {
   cancel(): void {
     this.active = false
     this.#target.monitors?.delete(this)
-    this.#watcher?.belongings?.watching.delete(this)
+    this.#watcher?.extras?.watching.delete(this)
   }
 }
 

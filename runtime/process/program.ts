@@ -7,9 +7,9 @@ export type InputOf<H> = H extends (...args: infer Args) => unknown
   : never
 
 /** A call's reply: the handler's result, its promise's value, or what it deferred. */
-export type ReplyOf<H> = H extends (...args: never[]) => infer R ? Settled<Awaited<R>> : never
+export type ReplyOf<H> = H extends (...args: never[]) => infer R ? SettledReply<Awaited<R>> : never
 
-type Settled<R> = R extends Deferred<infer T> ? T : Exclude<R, Refusal>
+type SettledReply<R> = R extends Deferred<infer T> ? T : Exclude<R, Refusal>
 
 declare const deferred: unique symbol
 

@@ -65,7 +65,7 @@ export class Registry {
     const entry = this.#entries.get(name)
     if (entry?.process == null) return
     fence(entry.process)
-    const names = entry.process.belongings?.names
+    const names = entry.process.extras?.names
     names?.splice(names.indexOf(entry), 1)
     this.#entries.delete(name)
     wake(entry)
@@ -296,7 +296,7 @@ function notUpError(name: string, ms: number): RuntimeError {
 }
 
 /** The error for a name without a holder: GAVE_UP when it ended for good, else NOPROC. */
-export function goneError(name: string, known: NameState): RuntimeError {
+function goneError(name: string, known: NameState): RuntimeError {
   if (known.state !== 'ended')
     return new RuntimeError('NOPROC', `nobody is called ${show(name)}`, { data: { name, sent: false } })
   const { reason } = known

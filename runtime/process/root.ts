@@ -67,7 +67,7 @@ async function startRoot(behaviour: unknown, input: unknown, options: RootOption
     root.onExit(() => void tree.world.setImmediate(detach))
     return root
   } catch (error) {
-    tree.fell()
+    tree.close()
     tree.world.setImmediate(detach)
     throw error
   }

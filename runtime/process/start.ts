@@ -76,7 +76,7 @@ export function spawn(
   if (name !== undefined) registry.vacancy(name)
   const kind = (behaviour.actor as typeof Actor | undefined) ?? Actor
   const actor = new kind(tree, parent, behaviour, { refTo, contextOf })
-  const slot = parent?.belongings?.startingSlot
+  const slot = parent?.extras?.startingSlot
   if (slot != null) {
     actor.slot = slot
     if (parent !== null) parent.own.startingSlot = null
@@ -114,7 +114,7 @@ function begin(actor: Actor, state: unknown): Promise<ActorRef> {
   }
   actor.started(state)
   if (actor.reason !== null) return endedEarly(actor)
-  for (const name of actor.belongings?.names ?? []) name.rise()
+  for (const name of actor.extras?.names ?? []) name.rise()
   return Promise.resolve(actor.ref as ActorRef)
 }
 

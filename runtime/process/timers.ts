@@ -35,7 +35,7 @@ export class TimerRef {
 
   #forget(): void {
     this.#waiting = false
-    this.#actor.belongings?.timers.delete(this)
+    this.#actor.extras?.timers.delete(this)
   }
 }
 
@@ -50,8 +50,8 @@ export function idleAfter(actor: Actor, ms: number): void {
   checkMs(ms, 'idleAfter')
   const { clock } = actor.tree
   const { timers } = actor.own
-  const rare = actor.sometimes()
-  rare.idle?.clear()
+  const extras = actor.actorExtras()
+  extras.idle?.clear()
   const timer = clock.setTimeout(() => {
     timers.delete(idle)
     // A message that waits came first.
@@ -64,5 +64,5 @@ export function idleAfter(actor: Actor, ms: number): void {
     },
   }
   timers.add(idle)
-  rare.idle = idle
+  extras.idle = idle
 }

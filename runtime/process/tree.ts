@@ -31,7 +31,7 @@ export class Tree implements ContainedTree {
   readonly #signals: (() => void)[] = []
   /** Stray errors without an owner. */
   strays = 0
-  /** What is logged of it: its peers do the same. */
+  /** Options of its log; its peers have the same. */
   readonly logging: LogOptions
 
   constructor(clock: Clock | undefined, unowned: Unowned | undefined, logging: LogOptions = {}) {
@@ -45,7 +45,7 @@ export class Tree implements ContainedTree {
     this.#release = contain(this)
   }
 
-  /** Its world, as far as that is time. */
+  /** The clock of its world. */
   get clock(): Clock {
     return this.world
   }
@@ -55,8 +55,8 @@ export class Tree implements ContainedTree {
     return this.#lastProcess
   }
 
-  /** The root starts; `stop` ends it and resolves then. */
-  plant(root: object, stop: (reason: ExitReason) => Promise<unknown>): void {
+  /** Called when the root starts; `stop` ends it and resolves then. */
+  setRoot(root: object, stop: (reason: ExitReason) => Promise<unknown>): void {
     this.root = root
     this.#stopRoot = stop
   }
@@ -68,7 +68,7 @@ export class Tree implements ContainedTree {
     if (signals.length > 1) return
     const failures: unknown[] = []
     for (let i = 0; i < signals.length; i++) {
-      // One that throws must not keep the others from being sent.
+      // A signal that throws must not keep the others from being sent.
       try {
         signals[i]?.()
       } catch (error) {
@@ -79,8 +79,8 @@ export class Tree implements ContainedTree {
     if (failures.length > 0) throw failures[0]
   }
 
-  /** The root has ended. Containment stays for one more turn, in which the last rejections appear. */
-  fell(): void {
+  /** Called when the root has ended. Containment stays for one more turn: the last rejections appear in it. */
+  close(): void {
     this.root = null
     this.#stopRoot = null
     this.deadlines.end()

@@ -76,7 +76,7 @@ async function runStart(child: Child, ctx: ActorContext): Promise<ChildStarted> 
     if (error instanceof RuntimeError && error.code === 'IGNORED') return ignored
     throw error
   } finally {
-    if (supervisor.belongings !== null) supervisor.belongings.startingSlot = null
+    if (supervisor.extras !== null) supervisor.extras.startingSlot = null
   }
 }
 

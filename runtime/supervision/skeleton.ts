@@ -8,7 +8,7 @@ import { type Refusal, refuse } from '../process/program.js'
 import { type ActorRef, callActor, forever } from '../process/ref.js'
 import { type Child, Retry } from './child.js'
 
-export interface Kind<State> {
+interface Kind<State> {
   readonly name: string
   init(ctx: ActorContext): State | Promise<State>
   readonly requests: Handlers<State>

@@ -17,7 +17,7 @@ const restarts: Record<Restart, (reason: ExitReason) => boolean> = {
 }
 
 /** The children to stop, last started first, and those to start, in start order. */
-export interface RestartPlan<Child> {
+interface RestartPlan<Child> {
   stop: Child[]
   start: Child[]
 }

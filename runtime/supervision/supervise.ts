@@ -242,8 +242,8 @@ async function addChild(
 }
 
 /** Whose spec is gone, but not yet all that it owned. */
-function leavingAs(id: string, { belongings }: Process): Process | null {
-  for (const process of belongings?.leaving ?? [])
+function leavingAs(id: string, { extras }: Process): Process | null {
+  for (const process of extras?.leaving ?? [])
     if (process.slot instanceof Child && process.slot.spec.id === id) return process
   return null
 }

@@ -24,7 +24,7 @@ export interface TaskOptions {
   report?: boolean
   /** What it works for, such as a request: the watchdog tells its id. Nobody changes it. */
   serves?: { readonly id: string | number }
-  /** What the report of its crash tells of its work, such as for whom it was; asked only then. */
+  /** Facts for the report of its crash, such as its client; called only then. */
   about?: () => WorkFacts
 }
 

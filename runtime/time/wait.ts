@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events'
 import type { Clock } from './clock.js'
 
-export interface WaitLimits<T> {
+interface WaitLimits<T> {
   readonly clock: Clock
   /** Milliseconds; Infinity sets no deadline. */
   readonly ms: number

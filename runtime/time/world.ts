@@ -4,9 +4,8 @@ import { optionError } from '../base/errors.js'
 import { type Clock, systemClock } from './clock.js'
 
 /**
- * All that is not determined by what a program does: time, turns of the event loop, chance. A tree takes
- * these from its world alone. With a world of one seed, it does the same each time it runs. Functions of a
- * plain object need no `this`.
+ * Every source of nondeterminism: time, turns of the event loop, chance. A tree has no other; inject a seeded
+ * one to replay. Functions of a plain object need no `this`.
  */
 export interface World extends Clock {
   /** Milliseconds since 1970, whole; it jumps where the clock of the machine is set. */

@@ -9,17 +9,17 @@ import type { Happening } from './timeline.js'
  */
 export const elsewhere: unique symbol = Symbol('elsewhere')
 
-/** What this side says to a `Reporter` of the other one. */
+/** A message to the `Reporter` of the other side. */
 export type Question =
   /** Tell what is other than you told before; all of it, if you are asked for the first time. */
   | { readonly what: 'look'; readonly id: number }
-  /** Nobody looks any more. */
+  /** The last viewer has left. */
   | { readonly what: 'leave' }
   | { readonly what: 'kill' | 'restart'; readonly key: number }
 
-/** What is other over there than was told before. */
+/** Changes since the last report. */
 export interface Report {
-  /** Of the question that it answers. */
+  /** The number of the request that it answers. */
   readonly id: number
   readonly rows: readonly Row[]
   /** The keys of rows that are not there any more. */
@@ -27,7 +27,7 @@ export interface Report {
   readonly happened: readonly Happening[]
   /** Bytes. */
   readonly memory: number
-  /** Which part of the time its event loop was busy, from 0 to 1. */
+  /** Utilization of its event loop, from 0 to 1. */
   readonly busy: number
   /** Milliseconds that it took to look. */
   readonly took: number
@@ -38,8 +38,8 @@ const share = 0.1
 /** Happenings that are kept until those who look have read them. */
 const kept = 200
 
-export interface ElsewhereOptions {
-  /** Says it to the `Reporter` there. False where that cannot be said now. */
+interface ElsewhereOptions {
+  /** Sends it to the `Reporter` of the other side; false where it cannot be sent now. */
   ask(question: Question): boolean
   /** Its name, if it is a program of its own and not a part of this one. */
   readonly node?: string
@@ -67,7 +67,7 @@ export class Elsewhere {
     this.#pause = pause
   }
 
-  /** With the keys and trees of the other side. */
+  /** Rows by the keys of the other side. */
   get rows(): Rows {
     return this.#rows
   }
@@ -77,7 +77,7 @@ export class Elsewhere {
     return this.#happened
   }
 
-  /** How it does, in a few words; undefined while nobody looks. */
+  /** Its health in a few words; undefined while nobody looks. */
   get health(): string | undefined {
     if (this.#health === undefined) return undefined
     const { memory, busy } = this.#health
@@ -97,7 +97,7 @@ export class Elsewhere {
       this.#happened.push({ ...each, id: this.#lastHappened })
     }
     this.#happened.splice(0, this.#happened.length - kept)
-    // it was on its way when all who looked left
+    // a report may arrive after the last viewer has left
     if (!this.#isAsked || id !== this.#question) return
     this.#isAsked = false
     this.#due = now + Math.max(this.#pause, took / share)

@@ -66,9 +66,9 @@ function refOf(what: Inspectable): ProcessRef {
 }
 
 /** What there is to say of one process, without its place in the tree. */
-export type Facts = Omit<TreeNode, 'children'>
+export type NodeFacts = Omit<TreeNode, 'children'>
 
-type Node = Facts & { readonly children: Node[] }
+type Node = NodeFacts & { readonly children: Node[] }
 
 interface Open {
   readonly process: Process
@@ -89,7 +89,7 @@ function nodeOf(process: Process, record: Child | undefined): Node {
 }
 
 /** Calls `[describe]` of its state. */
-export function factsOf(process: Process, record: Child | undefined): Facts {
+export function factsOf(process: Process, record: Child | undefined): NodeFacts {
   const actor = process.kind === 'task' ? undefined : (process as Actor)
   const state = actor?.state as { strategy?: string; window?: RestartWindow } | undefined
   const { clock, strays } = process.tree
@@ -100,7 +100,7 @@ export function factsOf(process: Process, record: Child | undefined): Facts {
     process: process.id,
     kind: process.kind,
     status: actor?.phase ?? (process.reason === null ? 'running' : 'ended'),
-    names: (process.belongings?.names ?? []).map(({ name }) => name),
+    names: (process.extras?.names ?? []).map(({ name }) => name),
     mailbox: process.backlog,
     uptime: clock.now() - process.startedAt,
     restarts: record?.restarts ?? 0,
@@ -163,7 +163,7 @@ function vacant(record: Child): Node {
 }
 
 /** Of a child that does not run. */
-export function vacancyOf({ spec, status, restarts }: Child): Facts {
+export function vacancyOf({ spec, status, restarts }: Child): NodeFacts {
   const kind = spec.type === 'supervisor' ? 'supervisor' : 'actor'
   return {
     id: spec.id,

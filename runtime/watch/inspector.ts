@@ -14,7 +14,7 @@ export function isInspector(value: unknown): value is MachineInspector {
   return typeof value === 'object' && value !== null && 'next' in value && typeof value.next === 'function'
 }
 
-/** What a machine can be given: what the inspector throws costs nobody anything, and is a warning of Node. */
+/** The inspector as xstate takes it; its throws become warnings of Node. */
 export function apart(inspector: MachineInspector, world: World): (event: InspectionEvent) => void {
   const hear =
     typeof inspector === 'function' ? inspector : (event: InspectionEvent) => inspector.next?.(event)

@@ -2,10 +2,10 @@ import { type EventLoopUtilization, performance } from 'node:perf_hooks'
 import { isMain } from '../base/threads.js'
 import type { World } from '../time/world.js'
 import type { Question, Report } from './elsewhere.js'
-import { Lookout } from './lookout.js'
+import { TreeWatcher } from './tree-watcher.js'
 import { Timeline } from './timeline.js'
 
-export interface ReporterOptions {
+interface ReporterOptions {
   readonly world: Pick<World, 'now' | 'date'>
   /** Rows that are told of. */
   readonly most: number
@@ -18,7 +18,7 @@ export interface ReporterOptions {
 export class Reporter implements Disposable {
   readonly #world: Pick<World, 'now'>
   readonly #timeline: Timeline
-  readonly #lookout: Lookout
+  readonly #watcher: TreeWatcher
   /** The number of the last happening that was told. */
   #told = 0
   #loop: EventLoopUtilization = performance.eventLoopUtilization()
@@ -27,25 +27,25 @@ export class Reporter implements Disposable {
     const leaveOut: ReadonlySet<number> = new Set()
     this.#world = world
     this.#timeline = new Timeline(world.date, leaveOut)
-    this.#lookout = new Lookout({ world, timeline: this.#timeline, leaveOut, most, nodes: false })
+    this.#watcher = new TreeWatcher({ world, timeline: this.#timeline, leaveOut, most, nodes: false })
   }
 
   [Symbol.dispose](): void {
-    this.#lookout.leave()
+    this.#watcher.leave()
     this.#timeline[Symbol.dispose]()
   }
 
   /** Answers a look with a report. */
   answer(question: Question): Report | undefined {
     if (question.what === 'look') return this.#look(question.id)
-    if (question.what === 'leave') this.#lookout.leave()
-    else this.#lookout.end(question.key, question.what)
+    if (question.what === 'leave') this.#watcher.leave()
+    else this.#watcher.end(question.key, question.what)
     return undefined
   }
 
   #look(id: number): Report {
     const began = this.#world.now()
-    const changes = this.#lookout.look()
+    const changes = this.#watcher.look()
     const happened = this.#timeline.all.filter(({ id }) => id > this.#told)
     this.#told = happened.at(-1)?.id ?? this.#told
     const loop = performance.eventLoopUtilization()

@@ -1,10 +1,10 @@
-import type { Facts } from './inspect.js'
+import type { NodeFacts } from './inspect.js'
 
 /**
  * One place in a tree: a child keeps its row when it is restarted. Without registered names, since those of
  * sessions have their ids, which are secrets.
  */
-export interface Row extends Omit<Facts, 'uptime' | 'names'> {
+export interface Row extends Omit<NodeFacts, 'uptime' | 'names'> {
   /** Its number, which no other place of this program has. */
   readonly key: number
   /** The key of the row above; null for the root of a tree. */

@@ -61,7 +61,7 @@ export class Places {
   }
 }
 
-export interface Reading {
+interface Reading {
   readonly most: number
   readonly leaveOut: ReadonlySet<number>
   readonly beyond?: Set<Elsewhere>
@@ -142,7 +142,7 @@ function* roots(): Generator<{ readonly id: number; readonly root: Process }> {
     if (tree instanceof Tree && tree.root !== null) yield { id: tree.id, root: tree.root as Process }
 }
 
-/** What is other in `after`: rows that are new or not as they were, and keys of those that have gone. */
+/** The difference: new and changed rows of `after`, and the keys of those that are gone. */
 export function compareRows(
   before: Rows,
   after: Rows,

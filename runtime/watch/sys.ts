@@ -87,7 +87,7 @@ export function getStatus(ref: ProcessRef): ActorStatus {
  */
 export function trace(ref: ProcessRef, fn: (event: TraceEvent) => void): () => void {
   checkFunction(fn, 'trace')
-  const rare = changed(living(ref)).sometimes()
+  const extras = changed(living(ref)).actorExtras()
   const { world } = processOf(ref).tree
   const observer = (what: 'in' | 'out', kind: string, name: string, input: unknown): void => {
     try {
@@ -99,10 +99,10 @@ export function trace(ref: ProcessRef, fn: (event: TraceEvent) => void): () => v
       })
     }
   }
-  rare.observers ??= new Set()
-  rare.observers.add(observer)
+  extras.observers ??= new Set()
+  extras.observers.add(observer)
   return () => {
-    if (rare.observers?.delete(observer) && rare.observers.size === 0) rare.observers = null
+    if (extras.observers?.delete(observer) && extras.observers.size === 0) extras.observers = null
   }
 }
 

@@ -1,4 +1,3 @@
-import { channel } from 'node:diagnostics_channel'
 import { messageOf, stackOf } from '../base/errors.js'
 import { formatReason } from '../base/exit.js'
 import { blockedText } from '../faults/blocked-text.js'
@@ -12,12 +11,12 @@ export interface Happening {
   readonly at: number
   readonly what: 'crash' | 'end' | 'restart' | 'gave up' | 'stray error' | 'warning' | 'blocked' | 'client'
   readonly tree: number | undefined
-  /** Whom it happened to. */
+  /** The name of the process, client or session. */
   readonly name: string
   /** The number of the process, where one is meant. */
   readonly process?: number | undefined
   readonly text: string
-  /** Of a crash: its calls, innermost first, those within Node left out. */
+  /** Frames of a crash, innermost first, without those of Node. */
   readonly stack?: readonly string[]
 }
 
@@ -46,7 +45,7 @@ export class Timeline implements Disposable {
     this.#date = date
     this.#leaveOut = leaveOut
     this.#tell = told
-    const add: Add = (happening) => this.add(happening)
+    const add = (happening: Omit<Happening, 'id' | 'at'>): void => this.add(happening)
     this.#undo.push(
       subscribe('crash', ({ tree, name, id, reason, during, mailbox }) => {
         const lost = mailbox > 0 ? `, ${mailbox} waiting messages are lost` : ''
@@ -65,7 +64,7 @@ export class Timeline implements Disposable {
           })
         else if (context === 'start_error')
           add({ what: 'end', ...about, text: `cannot start: ${formatReason(reason)}` })
-        // its crash has been told
+        // its crash was reported already
         else if (reason.type !== 'crash') add({ what: 'end', ...about, text: formatReason(reason) })
       }),
       subscribe('progress', ({ tree, supervisor, child, restarted }) => {
@@ -79,7 +78,7 @@ export class Timeline implements Disposable {
           })
       }),
       subscribe('stray', ({ tree, error, owner, outcome }) => {
-        // told as a crash
+        // reported as a crash
         if (outcome === 'failed') return
         const stack = framesOf(error)
         const name = owner ?? 'nobody'
@@ -97,8 +96,6 @@ export class Timeline implements Disposable {
           text: blockedText({ ...facts, owner: named }),
         })
       }),
-      watchClients(add),
-      watchSessions(add),
     )
   }
 
@@ -120,44 +117,6 @@ export class Timeline implements Disposable {
   [Symbol.dispose](): void {
     for (const undo of this.#undo.splice(0)) undo()
   }
-}
-
-type Add = (happening: Omit<Happening, 'id' | 'at'>) => void
-
-/** The states of clients, of a floor above this one: by its channel. */
-function watchClients(add: Add): () => void {
-  return hear('caduceus.client.state', (event) => {
-    const { client, tree, phase, attempt, code } = event as {
-      client: string
-      tree: number
-      phase: string
-      attempt: number
-      code?: string | number
-    }
-    const again = attempt > 1 ? `, attempt ${attempt}` : ''
-    const why = code === undefined ? '' : ` (${code})`
-    add({ what: 'client', tree, name: client, text: `${phase}${again}${why}` })
-  })
-}
-
-/** Sessions that come back are children of their own: no supervisor restarts them. */
-function watchSessions(add: Add): () => void {
-  return hear('caduceus.server.session', (event) => {
-    const { server, tree, process, type } = event as {
-      server: string
-      tree: number
-      process: number
-      type: string
-    }
-    if (type === 'restored')
-      add({ what: 'restart', tree, name: 'session', process, text: `runs again, of ${server}` })
-  })
-}
-
-function hear(name: string, listener: (event: unknown) => void): () => void {
-  const source = channel(name)
-  source.subscribe(listener)
-  return () => void source.unsubscribe(listener)
 }
 
 function framesOf(error: unknown): readonly string[] {

@@ -163,10 +163,10 @@ async function inspectMain(before: number): Promise<Found | 'held'> {
 /** Resolves when the loop has turned, or when nobody can wait for it any longer. */
 function givenUp(before: number): Promise<never[]> {
   const start = performance.now()
-  const patience = data.exits ? 1_000 : lost
+  const timeout = data.exits ? 1_000 : lost
   return new Promise((resolve) => {
     const timer = setInterval(() => {
-      if (turns() === before && performance.now() - start < patience) return
+      if (turns() === before && performance.now() - start < timeout) return
       clearInterval(timer)
       resolve([])
     }, 20)

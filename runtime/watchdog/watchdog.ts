@@ -8,7 +8,7 @@ import { threads } from '../base/threads.js'
 import { type BlockedEvent, emit } from '../faults/events.js'
 import { outside } from '../faults/containment.js'
 
-/** What is done about an event loop that does not turn, since something in the program gives no way. */
+/** What to do when the event loop is blocked. */
 export interface WatchdogOptions {
   /**
    * `report`: an event (`subscribe('blocked')`) and a line, once, with whose code it was and its stack.
@@ -20,7 +20,7 @@ export interface WatchdogOptions {
   blockedAfter?: number | undefined
 }
 
-/** What the thread is given. */
+/** Data that the thread starts with. */
 export interface WatchdogData {
   /** How often the loop has turned when it was asked to, and nothing, to wait at. */
   readonly shared: SharedArrayBuffer
@@ -30,7 +30,7 @@ export interface WatchdogData {
   readonly prints: boolean
 }
 
-/** What the thread has found. */
+/** A blocked event loop, as the thread reports it. */
 export interface Finding {
   readonly ms: number
   readonly owner:
@@ -40,7 +40,7 @@ export interface Finding {
 }
 
 /** What the thread sends; `since` (nanoseconds, `process.hrtime`) if the loop did not turn yet. */
-type Message = 'turn' | (Finding & { readonly since: bigint | undefined })
+type ThreadMessage = 'turn' | (Finding & { readonly since: bigint | undefined })
 
 interface Watched {
   readonly tree: number
@@ -126,7 +126,9 @@ class Watchdog {
         resourceLimits,
       })
       const turns = new Int32Array(shared)
-      worker.on('message', (message: Message) => (message === 'turn' ? answer(turns) : this.#tell(message)))
+      worker.on('message', (message: ThreadMessage) =>
+        message === 'turn' ? answer(turns) : this.#tell(message),
+      )
       worker.on('error', (error) => {
         process.emitWarning(`nobody watches the event loop: ${stackOf(error)}`, { code: 'CADUCEUS_WATCHDOG' })
         this.#end()
@@ -139,7 +141,7 @@ class Watchdog {
     }
   }
 
-  #tell({ ms, since, owner, stack }: Exclude<Message, 'turn'>): void {
+  #tell({ ms, since, owner, stack }: Exclude<ThreadMessage, 'turn'>): void {
     const tree = owner?.tree ?? [...this.#trees][0]?.tree ?? 0
     const total = since === undefined ? ms : Number((process.hrtime.bigint() - since) / 1_000_000n)
     emit('blocked', () => ({

@@ -16,7 +16,7 @@ export const exceptions = [
   // a program that has failed ends, whatever still holds it
   { at: 'command/main.ts', sources: ['setTimeout'] },
   // and so does one that was told to
-  { at: 'command/stopping.ts', sources: ['setTimeout'] },
+  { at: 'command/terminal/stopping.ts', sources: ['setTimeout'] },
   // it runs in a browser
   { at: 'transports/view/page/', sources: 'all' },
   // the world of this machine itself

@@ -13,9 +13,10 @@ export const homes = new Map([
   ['oauth4webapi', /^client\/auth\/library$/],
   ['@opentelemetry/api', /^otel$/],
   ['ioredis', /^transports\/redis\/(?:connection|line)$/],
+  ['yaml', /^protocol\/skills\/yaml$/],
   ['nanoid', /^runtime\/time\/world$/],
   // the command is a program like any other: it uses what the package exports, as its users' modules do
-  ['caduceus', /^command\/[\w-]+$/],
+  ['caduceus', /^command\//],
 ])
 
 const network = ['child_process', 'dgram', 'http', 'http2', 'https', 'net', 'tls']

@@ -64,9 +64,21 @@ export const rooms = {
     isolation: ['base', 'results', 'context', 'definitions'],
     holdings: ['base', 'context', 'definitions', 'catalog', 'engine', 'cluster', 'nodes', 'isolation'],
     requests: ['base', 'results', 'context', 'definitions', 'catalog', 'engine'],
-    tasks: ['base', 'context', 'definitions', 'catalog', 'engine', 'holdings', 'requests'],
+    runs: ['base', 'context', 'holdings', 'requests'],
+    tasks: ['base', 'context', 'definitions', 'catalog', 'engine', 'holdings', 'requests', 'runs'],
     sessions: [
-      ...['base', 'context', 'definitions', 'catalog', 'engine', 'cluster', 'holdings', 'requests', 'tasks'],
+      ...[
+        'base',
+        'context',
+        'definitions',
+        'catalog',
+        'engine',
+        'cluster',
+        'holdings',
+        'requests',
+        'runs',
+        'tasks',
+      ],
     ],
     subscriptions: ['base', 'context', 'catalog', 'engine', 'cluster', 'holdings', 'tasks', 'sessions'],
     gateway: ['base', 'context', 'definitions', 'catalog', 'holdings', 'subscriptions'],
@@ -78,6 +90,7 @@ export const rooms = {
       'catalog',
       'holdings',
       'requests',
+      'runs',
       'tasks',
       'subscriptions',
     ],
@@ -99,8 +112,14 @@ export const rooms = {
     pool: ['base', 'options', 'requests', 'handle', 'fleet'],
     share: ['base', 'options', 'holdings', 'requests', 'handle', 'fleet'],
   },
-  // a program in one room: its files lie at the root
-  command: {},
+  command: {
+    base: [],
+    terminal: ['base'],
+    hosts: ['base'],
+    connection: ['base', 'terminal', 'hosts'],
+    serving: ['base', 'terminal', 'hosts', 'connection'],
+    commands: ['base', 'terminal', 'hosts', 'connection', 'serving'],
+  },
 }
 
 /** Floors whose files rest on one another in one order: imports of types make rings there, too. */

@@ -1,15 +1,8 @@
-import type { Changes } from './changes.js'
-
 const nothing: Readonly<Record<string, unknown>> = Object.freeze({})
 
 /** Live values of a session (`ctx.assign`), never stored; `init` makes them again for a restored session. */
 export class SessionFrame {
-  readonly changes: Changes
   #assigns = nothing
-
-  constructor(changes: Changes) {
-    this.changes = changes
-  }
 
   get assigns(): Readonly<Record<string, unknown>> {
     return this.#assigns

@@ -220,7 +220,7 @@ function readComponents<Component>(
 
 function readSkills({ bad }: DefinitionReaders, skills: unknown): SkillsDefinition | undefined {
   if (skills === undefined || isSkills(skills)) return skills
-  throw bad('skills', 'what skillsFrom returns', skills)
+  throw bad('skills', 'what skillsFrom resolves to', skills)
 }
 
 /** Lists each skill by its `SKILL.md`; the entry of a skill names its other files. */

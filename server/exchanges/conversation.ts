@@ -10,7 +10,7 @@ import { AskError, ServerError } from '../base/errors.js'
 import { readersOf } from '../base/read-options.js'
 import type { Conversations } from './conversations.js'
 import type { Exchange } from './exchange.js'
-import type { ExchangeRun } from './run.js'
+import type { ExchangeSeat } from './exchange-seat.js'
 import type { Answer, CallState } from '../holdings/request-state.js'
 import { type OpenQuestion, Rounds } from './rounds.js'
 import { ownerOf } from '../base/owner.js'
@@ -44,7 +44,7 @@ const maxStepTime = 30_000
 
 /** How one run of a handler asks its client (specification: 2026-07-28, mrtr). */
 export class Conversation {
-  readonly #run: ExchangeRun
+  readonly #run: ExchangeSeat
   readonly #retry: Retry
   /** Both are made when they are needed: most calls never ask. */
   #rounds: Rounds | undefined
@@ -60,7 +60,7 @@ export class Conversation {
   #parkedAs: string | undefined
   #outcome: Response | undefined
 
-  constructor(run: ExchangeRun, retry: Retry) {
+  constructor(run: ExchangeSeat, retry: Retry) {
     this.#run = run
     this.#retry = retry
     this.#begin(retry)
@@ -259,5 +259,6 @@ function isOutcome(response: Response | undefined, isCrash: boolean): response i
 
 export function withId(response: Response, { call }: Exchange): Response {
   const { id } = call.request
+  if (response.id === id) return response
   return 'result' in response ? encodedResult(id, response.result) : { ...response, id }
 }

@@ -13,7 +13,7 @@ import type { CallState, RequestStates } from '../holdings/request-state.js'
 import { type AskedRound, type Conversation, firstTry, type Retry, withId } from './conversation.js'
 import type { Exchange } from './exchange.js'
 import { KeptOutcomes, Parking } from './parking.js'
-import { readAnswers } from './rounds.js'
+import { readAnswers } from '../runs/answers.js'
 
 /** Finds what a retry belongs to: its parked run, the kept outcome of the same retry, or a new run. */
 export class Conversations {

@@ -9,12 +9,12 @@ import { processOf } from '../../runtime/process/ref.js'
 import { TaskSupervisor } from '../../runtime/tasks/supervisor.js'
 import type { ExchangeAnswer, ExchangeCall, Response } from '../../transports/contract/contract.js'
 import { TransportError } from '../../transports/base/errors.js'
-import { answerNow, encodedResult, refusal } from '../requests/answer.js'
+import { answerNow, encodedResult, refusal, tryAgain } from '../requests/answer.js'
 import { tooManyRequests } from '../base/errors.js'
 import { conversing, firstTry } from './conversation.js'
 import { Conversations } from './conversations.js'
 import { Exchange } from './exchange.js'
-import { ExchangeRun, interrupted, type RunHost } from './run.js'
+import { type ExchangeHost, ExchangeSeat } from './exchange-seat.js'
 import { ExchangeTurns } from './turns.js'
 import { checkArguments } from '../requests/handlers/tools.js'
 import type { Holdings } from '../holdings/holdings-actor.js'
@@ -29,7 +29,7 @@ const started = () => ({ type: 'start' }) as const
 
 /** Checks and prepared answers run in the caller's scope, an author's code in a task. */
 export class Exchanges {
-  readonly #host: RunHost
+  readonly #host: ExchangeHost
   readonly #subscriptions: Subscriptions
   readonly #turns: ExchangeTurns
   readonly #tasks: McpTasks | undefined
@@ -106,7 +106,7 @@ export class Exchanges {
     try {
       const mayAsk = conversing.has(exchange.call.request.method)
       const retry = mayAsk ? this.#host.conversations.enter(exchange) : firstTry
-      if (retry !== undefined) new ExchangeRun(exchange, retry, this.#host).start()
+      if (retry !== undefined) new ExchangeSeat(exchange, retry, this.#host).start()
     } catch (error) {
       const response = responseTo(error, exchange.call, exchange.dialect)
       if (response === undefined) throw error
@@ -146,6 +146,6 @@ function responseTo(
   { request }: ExchangeCall,
   dialect: Dialect | undefined,
 ): Response | undefined {
-  if (error instanceof RuntimeError) return interrupted(request.id) // the group is being restarted
+  if (error instanceof RuntimeError) return tryAgain(request.id, 'The request was interrupted') // the group is being restarted
   return error instanceof McpError ? refusal(request.id, error, dialect) : undefined
 }

@@ -1,11 +1,12 @@
 import type { Question } from '../../protocol/dialects/capabilities.js'
-import { McpError, ProtocolError } from '../../protocol/wire/errors.js'
+import { ProtocolError } from '../../protocol/wire/errors.js'
 import { isObject, type JsonObject } from '../../protocol/wire/json.js'
 import { readResult } from '../../protocol/messages/params.js'
 import type { World } from '../../runtime/time/world.js'
 import { AskError } from '../base/errors.js'
 import type { Answer, CallState } from '../holdings/request-state.js'
 import type { FinishedSteps } from '../context/steps.js'
+import { addAnswer } from '../runs/answers.js'
 
 export interface OpenQuestion {
   readonly method: Question
@@ -75,16 +76,12 @@ export class Rounds {
     if (!isObject(offered)) return undefined
     try {
       const answer = { method, result: readResult(method, offered) as object as JsonObject }
-      this.#keep(key, answer)
+      addAnswer(this.#answers, key, answer)
       return answer
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error
       return undefined // the question is asked, and says what is wanted
     }
-  }
-
-  #keep(key: string, answer: Answer): void {
-    this.#answers.set(key, [...(this.#answers.get(key) ?? []), answer])
   }
 
   /** Adds a question to the next round. Throws AskError TOO_MANY_QUESTIONS. */
@@ -103,7 +100,7 @@ export class Rounds {
   learn(answers: ReadonlyMap<string, Answer>): void {
     for (const [key, answer] of answers) {
       this.#isRepeating = false
-      this.#keep(key, answer)
+      addAnswer(this.#answers, key, answer)
       const question = this.#open.get(key)
       if (question === undefined) continue
       this.#open.delete(key)
@@ -123,31 +120,4 @@ export class Rounds {
     const asked = new Map([...this.#open].map(([key, { method }]) => [key, method]))
     return { call: this.call, round: this.#round, asked, answers: this.#answers, steps }
   }
-}
-
-/** Ignores answers to nothing asked (specification: mrtr). Throws McpError -32602 for a wrong shape. */
-export function readAnswers(
-  asked: ReadonlyMap<string, Question>,
-  responses: JsonObject | undefined,
-): Map<string, Answer> {
-  const answers = new Map<string, Answer>()
-  for (const [key, method] of asked) {
-    if (responses === undefined || !Object.hasOwn(responses, key)) continue
-    answers.set(key, { method, result: readAnswer(key, method, responses[key]) })
-  }
-  return answers
-}
-
-function readAnswer(key: string, method: Question, response: unknown): JsonObject {
-  if (!isObject(response)) throw badAnswer(key, `${method}: expected an object`)
-  try {
-    return readResult(method, response) as object as JsonObject
-  } catch (cause) {
-    if (!(cause instanceof ProtocolError)) throw cause
-    throw badAnswer(key, cause.message)
-  }
-}
-
-function badAnswer(key: string, problem: string): McpError {
-  return McpError.invalidParams(`inputResponses[${JSON.stringify(key.slice(0, 100))}]: ${problem}`)
 }

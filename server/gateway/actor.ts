@@ -1,3 +1,4 @@
+import { backoff } from '../../runtime/time/backoff.js'
 import type { McpError } from '../../protocol/wire/errors.js'
 import { isObject } from '../../protocol/wire/json.js'
 import { type Deferred, defineActor } from '../../runtime/process/behaviour.js'
@@ -37,8 +38,7 @@ import { unknownNames } from './unknown-names.js'
 const sweepSoonest = 100
 const sweepLatest = 30_000
 /** Milliseconds until a client that did not start is started again, doubled each time, and at most. */
-const startAgain = 5_000
-const latestStart = 60_000
+const startAgain = { first: 5_000, longest: 60_000 }
 /** Changes within this many ms are one. */
 const coalesce = 5
 
@@ -314,8 +314,8 @@ class Gateway {
   }
 
   missing(problem: string): void {
-    this.#tell('not_started', '', `${problem}: it is started again in ${startAgain} ms`)
-    this.#ctx.sendAfter(startAgain, { again: '' })
+    this.#tell('not_started', '', `${problem}: it is started again in ${startAgain.first} ms`)
+    this.#ctx.sendAfter(startAgain.first, { again: '' })
   }
 
   /** One of its clients could not be started. */
@@ -394,7 +394,7 @@ class Gateway {
       this.#change()
     } else if (place.isReady) {
       // a server whose lists cost much to refuse costs less and less
-      wait = Math.max(Math.min(startAgain * 2 ** place.turns, latestStart), wait)
+      wait = Math.max(backoff(startAgain, place.turns), wait)
       Object.assign(place, { isStale: true, hasFailed: true })
       this.#tell('not_listed', name, `${problem}: they are asked for again in ${wait} ms`)
     }
@@ -481,7 +481,7 @@ class Gateway {
   #later(place: Place): number | undefined {
     place.isSettled = true
     if (place.link.isLazy) return undefined
-    const wait = Math.min(startAgain * 2 ** place.failures, latestStart)
+    const wait = backoff(startAgain, place.failures)
     if (place.again !== undefined) return wait
     place.failures += 1
     place.again = this.#ctx.sendAfter(wait, { again: place.link.name })

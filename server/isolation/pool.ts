@@ -1,3 +1,4 @@
+import { backoff } from '../../runtime/time/backoff.js'
 import type { Clock } from '../../runtime/time/clock.js'
 import { crash, type ExitReason } from '../../runtime/base/exit.js'
 import type { Deferred } from '../../runtime/process/program.js'
@@ -61,8 +62,7 @@ const warmTime = 10_000
 /** Milliseconds after which it is given up where calls of other modules have no other worker. */
 const slowTime = 1_000
 /** Milliseconds between starts after one that failed; doubled with each. */
-const firstPause = 100
-const longestPause = 10_000
+const pauses = { first: 100, longest: 10_000 }
 
 /** The threads, or the processes, of one server. */
 export class Pool {
@@ -311,7 +311,7 @@ export class Pool {
 
   /** Starts no worker for a while, longer with each failure. */
   #rest(): void {
-    const ms = Math.min(longestPause, firstPause * 2 ** this.#failures)
+    const ms = backoff(pauses, this.#failures)
     this.#failures += 1
     this.#pause ??= this.#host.clock.setTimeout(() => {
       this.#pause = undefined

@@ -3,7 +3,7 @@ import { defineActor } from '../../runtime/process/behaviour.js'
 import type { ActorContext } from '../../runtime/process/context.js'
 import type { ProcessRef, RefOf } from '../../runtime/process/ref.js'
 import { describe } from '../../runtime/watch/inspect.js'
-import type { Connection, SharedAddress, Sharing } from '../../transports/contract/sharing.js'
+import type { AcceptedSocket, SharedAddress, Sharing } from '../../transports/contract/sharing.js'
 import type { NodeRef } from './node-ref.js'
 
 /** Where the processes of a server are reached. It outlives the door. */
@@ -33,7 +33,7 @@ interface Door {
   /** Those that get connections, the one whose turn it is first. */
   serving: Node[]
   /** Connections that wait for a process, with what counts each no more. */
-  readonly waiting: Map<Connection, () => void>
+  readonly waiting: Map<AcceptedSocket, () => void>
   last: number
   [describe](): string
 }
@@ -49,8 +49,8 @@ export const doorActor = defineActor({
   name: 'door',
   stray: 'report',
   async init({ sharing, place }: DoorInput, ctx: ActorContext): Promise<Door> {
-    const waiting = new Map<Connection, () => void>()
-    const take = ctx.bind((socket: Connection, ended: () => void) => admit(door, socket, ended, ctx))
+    const waiting = new Map<AcceptedSocket, () => void>()
+    const take = ctx.bind((socket: AcceptedSocket, ended: () => void) => admit(door, socket, ended, ctx))
     const address = await sharing.listen(ctx, take, place.address)
     const count = (): number => [...door.nodes.values()].reduce((all, { open }) => all + open.size, 0)
     const door: Door = {
@@ -111,7 +111,7 @@ function end(node: Node | undefined, id: number): void {
   ended?.()
 }
 
-function admit(door: Door, socket: Connection, ended: () => void, ctx: ActorContext): void {
+function admit(door: Door, socket: AcceptedSocket, ended: () => void, ctx: ActorContext): void {
   const { waiting } = door
   if (waiting.size >= maxWaiting) return refuse(socket, ended)
   waiting.set(socket, ended)
@@ -126,7 +126,7 @@ function admit(door: Door, socket: Connection, ended: () => void, ctx: ActorCont
   })
 }
 
-function refuse(socket: Connection, ended: () => void): void {
+function refuse(socket: AcceptedSocket, ended: () => void): void {
   socket.destroy()
   ended()
 }
@@ -145,7 +145,7 @@ function handOut(door: Door, ctx: ActorContext): void {
 function hand(
   door: Door,
   node: Node,
-  { socket, ended }: { readonly socket: Connection; readonly ended: () => void },
+  { socket, ended }: { readonly socket: AcceptedSocket; readonly ended: () => void },
   ctx: ActorContext,
 ): boolean {
   door.last += 1

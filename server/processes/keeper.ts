@@ -1,3 +1,4 @@
+import { backoff } from '../../runtime/time/backoff.js'
 import { RuntimeError } from '../../runtime/base/errors.js'
 import { crash } from '../../runtime/base/exit.js'
 import { emit } from '../../runtime/faults/events.js'
@@ -53,16 +54,14 @@ interface Keeper extends Omit<KeeperInput, 'supervisor'> {
 
 /** Milliseconds that a process has to live for its start to count as a good one. */
 const settledAfter = 5_000
-/** Milliseconds until a failed start is tried again: twice as long each time, up to the last. */
-const firstPause = 100
-/**
- * Milliseconds for what other processes are owed, at least: what has come at last may have what is left of
- * `drainTimeout`.
- */
+/** Until a failed start is tried again. */
+const pauses = { first: 100, longest: 5_000 }
+/** Milliseconds for a connection that is on its way to a process, at least. */
 const settleTime = 1_000
+/** Milliseconds that a process has to end, beyond `drainTimeout`. */
+const farewell = 5_000
 /** Milliseconds between two looks at a process that somebody else starts. */
 const lookAgain = 50
-const lastPause = 5_000
 
 /**
  * Keeps so many processes serving: starts another one for each that ends, and replaces them one by one
@@ -176,7 +175,7 @@ async function replace(keeper: Keeper, ctx: ActorContext): Promise<void> {
 }
 
 function replaceLater(keeper: Keeper, ctx: ActorContext): void {
-  ctx.sendAfter(Math.min(lastPause, firstPause * 2 ** Math.min(10, keeper.failures - 1)))
+  ctx.sendAfter(backoff(pauses, keeper.failures - 1))
 }
 
 function reload(keeper: Keeper, ctx: ActorContext): Promise<void> {
@@ -230,7 +229,8 @@ async function drainAll(keeper: Keeper, ctx: ActorContext): Promise<void> {
     const timeout = settleTime
     await Promise.allSettled(nodes.map((ref) => door.call('withdraw', ref, { timeout })))
   }
-  const drained = Promise.allSettled(nodes.map((ref) => end(keeper, ref)))
+  const timeout = keeper.drainTimeout + farewell
+  const drained = Promise.allSettled(nodes.map((ref) => ref.call('drain', undefined, { timeout })))
   await Promise.race([drained, pause(drainDelay, ctx.clock)])
   door.cast('close')
   await drained

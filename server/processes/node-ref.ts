@@ -39,6 +39,8 @@ export interface NodeCalls {
   [name: string]: (state: never, input: never, ctx: never) => unknown
   /** Lets go of sessions and connections, for at most so many ms. */
   retire: (state: never, timeout: number, ctx: never) => Deferred<void>
+  /** Stops what it serves: the call is over with the node. */
+  drain: (state: never, nothing: undefined, ctx: never) => Deferred<void>
   sessions: (state: never, nothing: undefined, ctx: never) => Promise<SessionInfo[]>
   changed: (state: never, change: Change, ctx: never) => Promise<void>
 }

@@ -35,8 +35,8 @@ export interface RedisClusterOptions extends RedisOptions {
 
 const { badOption, readFields, readMs, readCount } = readersOf('redis')
 /** Milliseconds that a command may take, at least and at most. */
-const shortestPatience = 1_000
-const longestPatience = 10_000
+const shortestTimeout = 1_000
+const longestTimeout = 10_000
 /** Of a lease, that a command may take: there is time for the next one. */
 const partOfLease = 0.4
 /** Characters of a key, at least. */
@@ -69,8 +69,8 @@ export function redis(options: RedisClusterOptions): ClusterEngine {
       const { world } = ctx
       const own = (release: () => void): void => void ctx.own(release)
       const channels = channelsOf(base, node)
-      const patience = Math.min(longestPatience, Math.max(shortestPatience, leaseTime * partOfLease))
-      const connection = await openRedis(settings, { world, own, channels, scripts, patience })
+      const commandTimeout = Math.min(longestTimeout, Math.max(shortestTimeout, leaseTime * partOfLease))
+      const connection = await openRedis(settings, { world, own, channels, scripts, commandTimeout })
       return new RedisEngine(connection, base, () => world.id())
     },
   } satisfies ClusterEngine)

@@ -11,11 +11,11 @@ import type { TaskContext } from '../../runtime/tasks/task.js'
 import { startTaskSupervisor, type TaskSupervisor } from '../../runtime/tasks/supervisor.js'
 import { ToolError } from '../base/errors.js'
 import { type ToldCrash, toldCrash } from '../base/exposed-error.js'
-import { ToolContext } from '../context/context.js'
 import type { SessionRef } from './session-actor.js'
 import type { SessionContext, SessionHooks } from '../definitions/session-hooks.js'
 import type { Session } from './session.js'
-import { nowhere, SessionScope } from './session-scope.js'
+import { nowhere } from '../runs/seat.js'
+import { SessionSeat } from './session-seat.js'
 
 interface Beginning {
   readonly session: SessionRef
@@ -38,15 +38,12 @@ interface Hooks extends HooksInput {
 }
 
 /** What `init` runs for: there is no request, and nobody to tell. */
-const initRun = Object.freeze({
+const nothing = Object.freeze({
   request: Object.freeze(buildRequest('initialize', 'initialize', Object.freeze({}))),
   outlet: nowhere,
   peer: Object.freeze({ transport: 'none', headers: {}, remoteAddress: undefined }),
-  work: Object.freeze({ name: 'session init' }),
-  silent: 'nobody can be asked while a session begins',
-  task: undefined,
-  cancelled: false,
 })
+const initOptions = { name: 'session init', silent: 'nobody can be asked while a session begins' }
 /** Milliseconds for a hook that has no `timeout`. */
 const usual = 5_000
 /** Milliseconds for `terminate` of a session that may be wanted back at once. */
@@ -108,10 +105,10 @@ async function runInit(
   const session = await ref.call('share')
   if (init === undefined) return session
   const run = async (task: TaskContext): Promise<void> => {
-    const ctx = new ToolContext(new SessionScope(session, { ...initRun, saw: 0 }, task))
+    const ctx = new SessionSeat(session, nothing, initOptions).enter(task)
     await init.call(hooks, ctx as SessionContext, { restored, initArg })
   }
-  const { result, ref: task } = tasks.start(run, { name: initRun.work.name, link: ref, timeout })
+  const { result, ref: task } = tasks.start(run, { name: initOptions.name, link: ref, timeout })
   await result.catch((error: unknown) => {
     const { exposeErrors } = session.holdings.settings
     throw restored ? error : refusalOf(error, (thrown) => toldCrash(task, crash(thrown), exposeErrors))

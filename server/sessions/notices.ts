@@ -1,10 +1,10 @@
 import { buildRequest, type JsonRpcNotification } from '../../protocol/wire/jsonrpc.js'
 import type { Peer } from '../../transports/contract/contract.js'
-import { ToolContext } from '../context/context.js'
 import type { NotificationHandler } from '../definitions/low-level.js'
 import { saveSeen } from './saving.js'
 import type { Session } from './session.js'
-import { nowhere, SessionScope } from './session-scope.js'
+import { nowhere } from '../runs/seat.js'
+import { SessionSeat } from './session-seat.js'
 
 /** Handlers of one session at once: nobody waits for a notification, so nothing slows down its sender. */
 const maxRunning = 64
@@ -21,22 +21,18 @@ export function takeNotice(
   const { tasks, self } = session
   // without tasks the group is being restarted
   if (session.notices >= maxRunning || !tasks.ref.alive) return
-  const run = {
-    request: buildRequest(method, method, params),
-    outlet: nowhere,
-    peer,
-    work: { name: method.slice(0, 100) },
-    silent: `${method}: a notification has nobody to ask`,
-    task: undefined,
-    cancelled: false,
-    saw: 0,
-  }
+  const delivery = { request: buildRequest(method, method, params), outlet: nowhere, peer }
+  const name = method.slice(0, 100)
+  const silent = `${method}: a notification has nobody to ask`
+  const seat = new SessionSeat(session, delivery, { name, silent })
   session.notices += 1
-  const how = { name: run.work.name, link: self, timeout }
-  const handling = tasks.start(async (task) => {
-    await handler(params, new ToolContext(new SessionScope(session, run, task)))
-    await saveSeen(session, run.saw)
-  }, how)
+  const handling = tasks.start(
+    async (task) => {
+      await handler(params, seat.enter(task))
+      await saveSeen(session, seat.saw)
+    },
+    { name, link: self, timeout },
+  )
   handling.ref.onExit(() => {
     session.notices -= 1
   })

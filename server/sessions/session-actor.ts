@@ -11,7 +11,7 @@ import {
 import { type Deferred, defineActor, type Refusal, refuse } from '../../runtime/process/behaviour.js'
 import { normal } from '../../runtime/base/exit.js'
 import type { ActorContext } from '../../runtime/process/context.js'
-import { patiently } from '../../runtime/faults/load.js'
+import { retryLoad } from '../../runtime/faults/load.js'
 import { type ProcessRef, processOf, type RefOf } from '../../runtime/process/ref.js'
 import type { Outlet, Peer, Response } from '../../transports/contract/contract.js'
 import { answerNow, encodedResult, refusal } from '../requests/answer.js'
@@ -21,7 +21,6 @@ import { loadSessionMachine } from '../holdings/holdings-actor.js'
 import { route } from '../requests/router.js'
 import {
   bringToLife,
-  moved,
   noteAllUpdated,
   noteMissed,
   noteSession,
@@ -32,14 +31,14 @@ import {
   wantFor,
 } from './session.js'
 import { noteNotification, noteRequest } from '../base/events.js'
-import type { RequestDelivery } from '../requests/scope.js'
+import type { RequestDelivery } from '../runs/seat.js'
 import { takeNotice } from './notices.js'
 import type { SessionPhase } from '../holdings/session-machine.js'
 import type { Asking } from './questions.js'
 import { peerProblem } from './access.js'
 import { learnConfirmation, saveInUse, shareConfirmation } from './saving.js'
 import type { SessionRecord } from '../engine/session-store.js'
-import { answered, cancelWork, endWork, startWork, taskEnded } from './work.js'
+import { answered, cancelWork, endWork, leaveIfIdle, startWork, taskEnded } from './work.js'
 
 /** One message of the client, and where what comes before its answer goes. */
 export interface Delivery {
@@ -145,10 +144,7 @@ export const sessionActor = defineActor({
     },
   },
   info: {
-    exit(session, exit, ctx) {
-      taskEnded(session, exit)
-      if (session.isLeaving) leaveIfIdle(session, ctx)
-    },
+    exit: (session, { from }, ctx) => taskEnded(session, from, ctx),
     timer: (session, question, ctx) =>
       question === undefined ? expireIfIdle(session, ctx) : session.questions.expire(question as RequestId),
   },
@@ -160,7 +156,7 @@ function takeRequest(
   session: Session,
   delivery: RequestDelivery,
   ctx: ActorContext,
-): Response | Deferred<Response | undefined> {
+): Response | undefined | Deferred<Response | undefined> {
   const { request, peer } = delivery
   const { id } = request
   noteRequest(session, request, () => ({ type: 'start' }))
@@ -188,10 +184,10 @@ function answerAtOnce(session: Session, delivery: RequestDelivery, make: () => R
 /** Asks the client over the stream of the request that asks (specification: transports). */
 function ask(session: Session, asking: Asking, ctx: ActorContext): Deferred<object> | Refusal {
   const request = session.requests.get(asking.of)
-  if (request === undefined || request.cancelled)
+  if (request === undefined || request.seat.cancelled)
     return refuse(new AskError('CLIENT_GONE', `${asking.method}: the request has ended`))
   try {
-    return session.questions.ask(asking, request.outlet, session.phase === 'ready', ctx)
+    return session.questions.ask(asking, request.seat.delivery.outlet, session.phase === 'ready', ctx)
   } catch (error) {
     if (error instanceof AskError) return refuse(error)
     throw error
@@ -210,7 +206,7 @@ function takeNotification(
   const own = session.holdings.catalog.lowLevel.notifications.get(method)
   if (own !== undefined) takeNotice(session, own, notification, peer)
   if (!acceptsNotification(session.dialect, 'server', method)) return undefined
-  if (method === 'notifications/cancelled') cancelWork(session, params?.requestId)
+  if (method === 'notifications/cancelled') cancelWork(session, params?.requestId, ctx)
   return method === 'notifications/initialized' ? confirm(session, ctx) : undefined
 }
 
@@ -222,7 +218,7 @@ async function confirm(session: Session, ctx: ActorContext): Promise<Deferred<un
 }
 
 async function becomeReady(session: Session, ctx: ActorContext): Promise<void> {
-  session.holdings.machine ??= await patiently(loadSessionMachine, ctx)
+  session.holdings.machine ??= await retryLoad(loadSessionMachine, ctx)
   bringToLife(session)
   session.life?.send('initialized')
   tellChanges(session)
@@ -259,12 +255,6 @@ async function adopt(session: Session, record: SessionRecord, ctx: ActorContext)
     session.readers.prune((uri) => session.wishes.isSubscribed(uri))
   }
   if (record.initialized === true && session.phase === 'initializing') await becomeReady(session, ctx)
-}
-
-function leaveIfIdle(session: Session, ctx: ActorContext): boolean {
-  const isIdle = session.requests.size === 0 && session.notices === 0
-  if (isIdle) ctx.stop(moved)
-  return isIdle
 }
 
 /** Milliseconds that a client has for its first word after `initialize`. */

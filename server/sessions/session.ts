@@ -7,7 +7,7 @@ import { RuntimeError } from '../../runtime/base/errors.js'
 import { describe } from '../../runtime/watch/inspect.js'
 import { type ProcessRef, processOf } from '../../runtime/process/ref.js'
 import { TaskSupervisor } from '../../runtime/tasks/supervisor.js'
-import { TurnoverMap } from '../../runtime/base/turnover.js'
+import { TurnoverMap, TurnoverSet } from '../../runtime/base/turnover.js'
 import type { OpenSessionFacts } from '../context/context.js'
 import { EarlyCancellations } from './early-cancellations.js'
 import type { Holdings } from '../holdings/holdings-actor.js'
@@ -23,6 +23,7 @@ import type { SessionLife, SessionPhase } from '../holdings/session-machine.js'
 import { SessionQuestions } from './questions.js'
 import { SessionReaders } from './readers.js'
 import type { SessionRequest } from './work.js'
+import type { World } from '../../runtime/time/world.js'
 import { SessionState } from '../context/session-state.js'
 import type { SessionRecord } from '../engine/session-store.js'
 import { McpTasks } from '../tasks/tasks.js'
@@ -47,6 +48,7 @@ export interface SessionInput {
 export interface Session extends SessionInput {
   readonly self: SessionRef
   readonly origin: SessionOrigin
+  readonly world: World
   readonly facts: OpenSessionFacts
   readonly frame: SessionFrame
   readonly state: SessionState
@@ -55,13 +57,14 @@ export interface Session extends SessionInput {
   readonly mcpTasks: McpTasks | undefined
   readonly tasks: TaskSupervisor
   readonly requests: TurnoverMap<RequestId, SessionRequest>
-  readonly byTask: TurnoverMap<ProcessRef, SessionRequest>
+  /** Tasks that take a place among `maxRequests`. */
+  readonly atWork: TurnoverSet<ProcessRef>
+  /** Tasks that only wait for something else, such as the end of a task. */
+  readonly idle: TurnoverSet<ProcessRef>
   readonly waiting: WaitingLine<SessionRequest>
   readonly cancelledEarly: EarlyCancellations
   readonly readers: SessionReaders
   readonly questions: SessionQuestions
-  /** Requests that only wait for something else, such as the end of a task. */
-  idle: number
   /** Handlers of notifications that run now. */
   notices: number
   /** Whether it is to go on on another node. */
@@ -101,19 +104,20 @@ export function openSession(input: SessionInput, ctx: ActorContext): Session {
     ...input,
     self,
     origin,
+    world,
     facts: Object.freeze({ id, client, revision, capabilities }),
-    frame: new SessionFrame(holdings.changes),
+    frame: new SessionFrame(),
     state: new SessionState(record.state),
     wishes: new SessionWishes(record, (uri) => wantFor(holdings, uri)),
     mcpTasks: McpTasks.of(holdings, ctx.registry, world, (message) => void self.cast('tell', message)),
     tasks: new TaskSupervisor(tasks, Number.POSITIVE_INFINITY),
     requests: new TurnoverMap(),
-    byTask: new TurnoverMap(),
+    atWork: new TurnoverSet(),
+    idle: new TurnoverSet(),
     waiting: new WaitingLine(holdings.settings.maxWaiting, holdings.waiting),
     cancelledEarly: new EarlyCancellations(),
     readers: new SessionReaders(record.catalog, (method) => noteNotification(origin, 'sent', method)),
     questions: new SessionQuestions(`${world.date().toString(36)}.${self.id}`),
-    idle: 0,
     notices: 0,
     isLeaving: false,
     endsAt: world.now() + input.lifetime,

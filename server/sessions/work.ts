@@ -1,36 +1,29 @@
 import { errorCodes } from '../../protocol/wire/errors.js'
 import type { RequestId } from '../../protocol/wire/jsonrpc.js'
-import type { WorkFacts } from '../../runtime/faults/events.js'
-import type { Deferred, Exit } from '../../runtime/process/behaviour.js'
+import type { Deferred } from '../../runtime/process/behaviour.js'
 import type { ActorContext } from '../../runtime/process/context.js'
+import type { ProcessRef } from '../../runtime/process/ref.js'
 import { RuntimeError } from '../../runtime/base/errors.js'
-import { TransportError } from '../../transports/base/errors.js'
 import { isPromise } from '../../runtime/base/promise.js'
-import type { TaskContext } from '../../runtime/tasks/task.js'
-import type { TaskRef } from '../../runtime/tasks/supervisor.js'
 import type { Response } from '../../transports/contract/contract.js'
-import { answer, type InProgress, responseAfter, tryAgain } from '../requests/answer.js'
 import { busy } from '../base/errors.js'
 import { noteAnswer, noteRequest } from '../base/events.js'
-import { impersonalFacts, workFacts } from '../base/work-facts.js'
-import { ToolContext } from '../context/context.js'
-import type { RequestDelivery } from '../requests/scope.js'
-import { saveSeen, saveSession } from './saving.js'
-import type { Session } from './session.js'
-import { type SessionRun, SessionScope } from './session-scope.js'
+import { impersonalFacts } from '../base/work-facts.js'
 import type { Work } from '../requests/work.js'
+import { run } from '../runs/run.js'
+import type { RequestDelivery } from '../runs/seat.js'
+import { moved, type Session } from './session.js'
+import { SessionSeat } from './session-seat.js'
 
-export interface SessionRequest extends InProgress, SessionRun {
+export interface SessionRequest {
   readonly work: Work
-  readonly reply: Deferred<Response | undefined>
-  /** When its time is up; infinite as long as it waits for its turn. */
-  deadline: number
+  readonly seat: SessionSeat
   readonly arrivedAt: number
-  task: TaskRef<void> | undefined
-  cancelled: boolean
-  /** Whether the session is saved also without a change, so that the store sees that it is in use. */
-  readonly renews: boolean
+  /** Undefined as long as it may be answered at once. */
+  reply: Deferred<Response | undefined> | undefined
 }
+
+type Answer = Response | undefined | Deferred<Response | undefined>
 
 /** Begins a request, or queues it: `maxRequests` of a session are at work, the others wait in order. */
 export function startWork(
@@ -38,145 +31,107 @@ export function startWork(
   work: Work,
   delivery: RequestDelivery,
   ctx: ActorContext,
-): Deferred<Response | undefined> {
-  const { maxRequests, maxWaiting, requestTimeout, idleTimeout } = session.holdings.settings
-  const { request: message, outlet, peer } = delivery
-  const { timeout = requestTimeout } = work
-  const request: SessionRequest = {
-    request: message,
-    work,
-    outlet,
-    peer,
-    reply: ctx.defer<Response | undefined>(),
-    timeout,
-    deadline: Number.POSITIVE_INFINITY,
-    arrivedAt: session.lastActive,
-    task: undefined,
-    saw: 0,
-    renews: session.lastActive - session.lastSaved > idleTimeout / 10,
-    cancelled: false,
-    response: undefined,
-  }
-  if (session.cancelledEarly.take(message.id, session.now())) return settle(session, request, undefined)
-  const isFull = work.waits === true ? session.idle >= maxWaiting : isBusy(session)
-  const waits = work.waits !== true && isFull
-  if (isFull && !(waits && session.waiting.add(request, message)))
-    return settle(session, request, busy(message.id, { maxRequests, maxWaiting }))
+): Answer {
+  const { maxRequests, maxWaiting } = session.holdings.settings
+  const { request: message, outlet } = delivery
+  const seat = new SessionSeat(session, delivery, work)
+  const request: SessionRequest = { work, seat, arrivedAt: session.lastActive, reply: undefined }
+  if (session.cancelledEarly.take(message.id, session.now())) return settle(session, request, undefined, ctx)
+  const isFull = work.waits === true ? session.idle.size >= maxWaiting : isBusy(session)
+  const waits = work.waits !== true && (isFull || session.waiting.size > 0)
+  if (waits ? !session.waiting.add(request, message) : isFull)
+    return settle(session, request, busy(message.id, { maxRequests, maxWaiting }), ctx)
   outlet.negotiated?.(session.facts.revision)
   if (work.change !== undefined) {
     work.change(session.wishes)
     session.changes += 1
-    request.saw = session.changes
+    seat.saw = session.changes
     session.readers.prune((uri) => session.wishes.isSubscribed(uri))
   }
   session.requests.set(message.id, request)
-  if (!waits) begin(session, request)
+  if (!waits) return begin(session, request, ctx)
+  request.reply = ctx.defer()
   return request.reply
 }
 
-/** Runs a request as a task that shares the session's fate; its time runs from here on. */
-function begin(session: Session, request: SessionRequest): void {
-  const { work, timeout } = request
-  request.deadline = session.now() + timeout
-  try {
-    const about = (): WorkFacts => workFacts(request.request, request.peer, session.facts.id)
-    const how = { name: work.name, link: session.self, timeout, serves: request.request, about }
-    request.task = session.tasks.start((task) => perform(session, request, task), how)
-    session.byTask.set(request.task.ref, request)
-    if (work.waits === true) session.idle += 1
-  } catch (error) {
-    if (!(error instanceof RuntimeError && error.code === 'NOPROC')) throw error
-    // the group is being restarted
-    settle(session, request, tryAgain(request.request.id, 'The server is starting again'))
-  }
+/** Runs a request; its time runs from here on. What is done at once is answered at once. */
+function begin(session: Session, request: SessionRequest, ctx: ActorContext): Answer {
+  const { work, seat } = request
+  const answering = attempt(request)
+  if (!isPromise(answering)) return settle(session, request, answering, ctx)
+  const places = work.waits === true ? session.idle : session.atWork
+  places.add(seat.task.self)
+  request.reply ??= ctx.defer()
+  void answering.then((response) => settle(session, request, response, ctx))
+  return request.reply
 }
 
-function perform(session: Session, request: SessionRequest, task: TaskContext): void | Promise<void> {
-  const ctx = new ToolContext(new SessionScope(session, request, task))
-  const response = answer(request, session.dialect, ctx, session.origin)
-  if (request.saw > session.saved || request.renews || isPromise(response))
-    return conclude(session, request, response)
-  request.response = response
+function attempt({ work, seat }: SessionRequest): ReturnType<typeof run> {
+  try {
+    return run(work, seat)
+  } catch (error) {
+    if (!(error instanceof RuntimeError && error.code === 'NOPROC')) throw error
+    return seat.interrupted() // the group is being restarted
+  }
 }
 
 /**
- * Saves what the answer may tell of before it goes out, also a change of another request: nothing is lost
- * that a client knows of.
+ * A task of the session has ended: its place is for the next one, which takes it or ends at once. So each end
+ * begins one request, and what comes meanwhile is taken in its turn.
  */
-async function conclude(
-  session: Session,
-  request: SessionRequest,
-  answering: Response | Promise<Response>,
-): Promise<void> {
-  const response = await answering
-  request.isAnswered = true
-  const wasSaved = await saveSeen(session, request.saw).catch((error) => {
-    if (!isAway(error)) throw error
-  })
-  if (wasSaved === undefined) {
-    request.response = tryAgain(request.request.id, 'The change could not be saved yet')
-    return
-  }
-  // without a change nothing is lost: the next time is soon enough
-  if (!wasSaved && request.renews) await saveSession(session).catch(() => {})
-  request.response = response
+export function taskEnded(session: Session, from: ProcessRef | null, ctx: ActorContext): void {
+  if (from !== null && !session.atWork.delete(from)) session.idle.delete(from)
+  if (isBusy(session)) return
+  const next = session.waiting.take()
+  if (next !== undefined) begin(session, next, ctx)
 }
 
-/** The engine of the cluster is: who sees the change later is answered once it is saved. */
-function isAway(error: unknown): boolean {
-  return error instanceof TransportError && error.code === 'CLUSTER_UNAVAILABLE'
-}
-
-export function taskEnded(session: Session, { from, reason }: Exit): void {
-  const request = from === null ? undefined : session.byTask.get(from)
-  if (from === null || request === undefined) return
-  session.byTask.delete(from)
-  if (request.work.waits === true) session.idle -= 1
-  session.questions.drop(request.request.id)
-  session.lastActive = session.now()
-  const { exposeErrors } = session.holdings.settings
-  const how = { exposeErrors, now: session.lastActive }
-  settle(session, request, responseAfter(request, from, reason, how))
-  while (session.waiting.size > 0 && !isBusy(session)) {
-    const next = session.waiting.take()
-    if (next !== undefined) begin(session, next)
-  }
-}
-
-/** Whether as many requests are at work as may be. */
-function isBusy({ byTask, idle, holdings }: Session): boolean {
-  return byTask.size - idle >= holdings.settings.maxRequests
+/** Whether as many requests are at work as may be; those that only wait for something else do not count. */
+function isBusy({ atWork, holdings }: Session): boolean {
+  return atWork.size >= holdings.settings.maxRequests
 }
 
 /** Cancels a request in flight, or one to come, by its id as it was given: `1` and `"1"` are two. */
-export function cancelWork(session: Session, id: unknown): void {
+export function cancelWork(session: Session, id: unknown, ctx: ActorContext): void {
   const request = session.requests.get(id as RequestId)
   if (request === undefined) return session.cancelledEarly.add(id, session.now())
-  request.cancelled = true
-  if (session.waiting.delete(request)) settle(session, request, undefined)
-  else request.task?.cancel()
+  request.seat.cancel()
+  if (session.waiting.delete(request)) settle(session, request, undefined, ctx)
 }
 
 export function endWork(session: Session): void {
   session.waiting.clear()
-  for (const { request, peer, arrivedAt } of session.requests.values())
-    noteRequest(session, request, () => ({
+  for (const { seat, arrivedAt } of session.requests.values())
+    noteRequest(session, seat.delivery.request, () => ({
       type: 'error',
       duration: session.now() - arrivedAt,
       code: errorCodes.internalError,
-      about: impersonalFacts(request, peer, session.facts.id),
+      about: impersonalFacts(seat.delivery.request, seat.peer, session.facts.id),
     }))
 }
 
+/** Once for each request; one that is still at work when the session ends is settled by `endWork`. */
 function settle(
   session: Session,
-  request: SessionRequest,
+  { seat, arrivedAt, reply }: SessionRequest,
   response: Response | undefined,
-): Deferred<Response | undefined> {
-  session.requests.delete(request.request.id)
-  answered(session, request, response, request.arrivedAt)
-  request.reply.resolve(response)
-  return request.reply
+  ctx: ActorContext,
+): Response | undefined {
+  if (!session.self.alive) return undefined
+  session.requests.delete(seat.requestId)
+  session.questions.drop(seat.requestId)
+  session.lastActive = session.now()
+  answered(session, seat.delivery, response, arrivedAt)
+  reply?.resolve(response)
+  if (session.isLeaving) leaveIfIdle(session, ctx)
+  return response
+}
+
+/** Ends a session that is to go on on another node. Answers whether it does. */
+export function leaveIfIdle(session: Session, ctx: ActorContext): boolean {
+  const isIdle = session.requests.size === 0 && session.notices === 0
+  if (isIdle) ctx.stop(moved)
+  return isIdle
 }
 
 /** Notes that a request is answered, tells subscribers how it came out, and passes its answer on. */

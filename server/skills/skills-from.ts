@@ -26,12 +26,15 @@ const fields = new Set(['directoryRead'])
  * itself, that has a `SKILL.md`. All files are read here and now, and served as they were: a change on the
  * disk is seen at the next start. `folder` is a path or a `file:` URL.
  *
- * Throws BAD_DEFINITION, naming the file, for what is no skill: front matter that is not read or has no
+ * Rejects with BAD_DEFINITION, naming the file, for what is no skill: front matter that is not read or has no
  * `name` and `description`, a name that is not that of its folder, a file that cannot be read, a link that
  * leads out of `folder`, more than 512 files or 16 MiB in a skill, more than 4,096 files or 64 MiB in all.
  * Names that begin with a dot are left out.
  */
-export function skillsFrom(folder: string | URL, options: SkillsOptions = {}): SkillsDefinition {
+export async function skillsFrom(
+  folder: string | URL,
+  options: SkillsOptions = {},
+): Promise<SkillsDefinition> {
   const read = definitionReaders(about)
   const given = read.readObject(options, 'options')
   read.checkFields(given, fields)
@@ -40,7 +43,9 @@ export function skillsFrom(folder: string | URL, options: SkillsOptions = {}): S
   const mains = files.filter(({ path }) => path.at(-1) === skillFile)
   if (mains.length === 0)
     throw problem(`${String(folder)} has no ${skillFile}: expected NAME/${skillFile} below it`)
-  const frontmatters = new Map(mains.map((main) => [uriOf(main.path), frontMatterOf(main)] as const))
+  const frontmatters = new Map(
+    await Promise.all(mains.map(async (main) => [uriOf(main.path), await frontMatterOf(main)] as const)),
+  )
   const served = files
     .filter((file) => mains.some((main) => isOf(file, main)))
     .map((file) => ({ ...file, uri: uriOf(file.path), digest: digestOf(file.bytes) }))
@@ -72,17 +77,17 @@ function checkLimits({ where }: FolderFile, files: readonly FolderFile[]): void 
     throw problem(`${where}: the skill has ${bytes} bytes, more than ${skillLimits.bytes}`)
 }
 
-function frontMatterOf({ where, bytes, path }: FolderFile): SkillEntry['frontmatter'] {
+async function frontMatterOf({ where, bytes, path }: FolderFile): Promise<SkillEntry['frontmatter']> {
   if (!isUtf8(bytes)) throw problem(`${where}: expected a text in UTF-8`)
-  const frontmatter = readFront(where, bytes.toString('utf8'))
+  const frontmatter = await readFront(where, bytes.toString('utf8'))
   const wrong = frontMatterProblem(frontmatter, path.at(-2) ?? '')
   if (wrong !== undefined) throw problem(`${where}: ${wrong}`)
   return frontmatter as SkillEntry['frontmatter']
 }
 
-function readFront(where: string, text: string): unknown {
+async function readFront(where: string, text: string): Promise<unknown> {
   try {
-    return readFrontMatter(text)
+    return await readFrontMatter(text)
   } catch (error) {
     if (!(error instanceof ProtocolError)) throw error
     throw problem(`${where}: ${error.message}`, error)

@@ -8,8 +8,9 @@ import { forever, type RefOf } from '../../runtime/process/ref.js'
 import { AskError, type AskErrorCode, ServerError } from '../base/errors.js'
 import type { RequestScope } from '../context/context.js'
 import type { TaskErrand } from '../engine/shared-task-store.js'
-import type { TaskAnswer, TaskEnd, TaskQuestion, TaskRecord } from '../engine/task-store.js'
-import { questionId, readAnswers, withAnswers } from './answers.js'
+import type { TaskAnswer, TaskEnd, TaskRecord } from '../engine/task-store.js'
+import { readAnswers } from '../runs/answers.js'
+import { questionId, withAnswers } from './answers.js'
 import {
   askTaskStore,
   type McpTask,
@@ -21,10 +22,11 @@ import {
   tellWatchers,
   watch,
 } from './mcp-task.js'
-import { endAfter, runClock, startRun, stopRun, type TaskRun } from './run.js'
+import { endOf, startRun } from './run.js'
+import type { McpTaskSeat } from './task-seat.js'
 
 interface Asking {
-  readonly run: TaskRun
+  readonly run: McpTaskSeat
   readonly key: string
   readonly method: Question
   /** As the client's revision has them. */
@@ -57,20 +59,20 @@ export const mcpTaskActor = defineActor({
     watch: (task, watching: { readonly scope: RequestScope; readonly known: readonly string[] }, ctx) =>
       watch(task, watching, ctx),
     ask: (task, asking: Asking, ctx) => ask(task, asking, ctx),
-    step: (task, { run, key, text }: { run: TaskRun; key: string; text: string | null }) =>
+    step: (task, { run, key, text }: { run: McpTaskSeat; key: string; text: string | null }) =>
       orRefuse(async () => {
         if (task.run !== run || task.ending !== undefined) throw over()
         await saveTask(task, { steps: [...task.record.steps, [key, text]], begun: 1 })
       }),
     /** The answers of its client; -32602 for a malformed one. */
     answer: (task, responses: JsonObject) =>
-      orRefuse(() => takeAnswers(task, readAnswers(task.record.asked, responses))),
+      orRefuse(() => takeAnswers(task, readAnswers(openQuestions(task), responses))),
     /** A question cannot be answered. */
     refuse: (task, { id, code, message }: { id: string; code: AskErrorCode; message: string }) =>
       refuseQuestion(task, id, { code, message }),
     /** The server is stopping: no step begins any more, and those that run end first. */
     rest({ run }, _nothing: undefined, ctx): Deferred<undefined> | undefined {
-      const settling = run?.steps?.rest()
+      const settling = run?.steps.rest()
       if (settling === undefined) return undefined
       const reply = ctx.defer<undefined>()
       void settling.then(() => reply.resolve(undefined))
@@ -89,14 +91,14 @@ export const mcpTaskActor = defineActor({
     },
     /** Another node works on it by now: here it has no effect any more. */
     lost(task, _nothing: undefined, ctx) {
-      stopRun(task)
+      task.run?.cancel()
       task.ending ??= { type: 'cancelled' }
       tellLeft(task, { type: 'moved' })
       ctx.stop()
     },
     /** Its time is over. */
     async expire(task, _nothing: undefined, ctx) {
-      stopRun(task)
+      task.run?.cancel()
       task.ending ??= { type: 'cancelled' }
       tellLeft(task, { type: 'gone' })
       await askTaskStore(task.world, () => task.host.store.delete(task.record.id)).catch(() => {})
@@ -104,10 +106,11 @@ export const mcpTaskActor = defineActor({
     },
   },
   info: {
-    exit(task, { from, reason }, ctx) {
-      if (from === null || from !== task.run?.task?.ref) return undefined
-      const end = endAfter(task, reason)
-      return end === undefined ? undefined : finish(task, end, ctx)
+    async exit(task, { from }, ctx) {
+      const { run } = task
+      if (from === null || from !== run?.task.self) return
+      const end = endOf(await run.answer)
+      if (end !== undefined) await finish(task, end, ctx)
     },
     down(task, { process }) {
       task.watchers.delete(process)
@@ -157,7 +160,7 @@ async function begin(task: McpTask, isNew: boolean, ctx: ActorContext): Promise<
 function finish(task: McpTask, end: TaskEnd, ctx: ActorContext): Promise<undefined> | undefined {
   if (task.ending !== undefined) return undefined
   task.ending = end
-  stopRun(task)
+  task.run?.cancel()
   return save(task, ctx)
 }
 
@@ -219,7 +222,7 @@ async function ask(
   }
   const timer = timeout === undefined ? undefined : ctx.sendAfter(timeout, { late: question.id })
   run.waiting.set(question.id, { reply, timer })
-  runClock(task)
+  run.startClock()
   tellWatchers(task)
   return reply
 }
@@ -232,20 +235,25 @@ async function refuseQuestion(
   const question = task.record.asked.find((open) => open.id === id)
   if (question === undefined) return
   const { method } = question
-  await takeAnswers(task, new Map([[question, { method, refused }]])).catch(() => {}) // it stays open
+  await takeAnswers(task, new Map([[id, { method, refused }]])).catch(() => {}) // it stays open
 }
 
-async function takeAnswers(task: McpTask, given: ReadonlyMap<TaskQuestion, TaskAnswer>): Promise<void> {
+function openQuestions({ record }: McpTask): ReadonlyMap<string, Question> {
+  return new Map(record.asked.map(({ id, method }) => [id, method]))
+}
+
+/** Takes answers to open questions, by their ids. */
+async function takeAnswers(task: McpTask, given: ReadonlyMap<string, TaskAnswer>): Promise<void> {
   if (given.size === 0 || task.ending !== undefined) return
   await saveTask(task, { ...withAnswers(task.record, given), begun: 1 })
   const { run } = task
-  for (const [{ id, method }, answer] of given) {
+  for (const [id, answer] of given) {
     const waiting = run?.waiting.get(id)
     run?.waiting.delete(id)
     waiting?.timer?.cancel()
-    if (waiting !== undefined) settle(waiting.reply, answer, method)
+    if (waiting !== undefined) settle(waiting.reply, answer, answer.method)
   }
-  runClock(task)
+  run?.startClock()
 }
 
 function settle(reply: Deferred<JsonObject>, answer: TaskAnswer, method: Question): void {

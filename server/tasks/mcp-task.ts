@@ -20,7 +20,7 @@ import type { TaskSettings } from '../holdings/task-options.js'
 import type { TaskEnd, TaskQuestion, TaskRecord, TaskStore } from '../engine/task-store.js'
 import type { ledgerActor } from './ledger.js'
 import { isNews, statusOf, toTask } from './views.js'
-import type { TaskRun } from './run.js'
+import type { McpTaskSeat } from './task-seat.js'
 
 /** What all tasks of a server share. */
 export interface TaskHost {
@@ -72,7 +72,7 @@ export interface McpTask extends McpTaskInput {
   readonly origin: RequestOrigin
   readonly world: World
   readonly watchers: Map<ProcessRef, Watcher>
-  run: TaskRun | undefined
+  run: McpTaskSeat | undefined
   /** How it ends: the first counts. Set until it is saved. */
   ending: TaskEnd | undefined
   [describe](): string

@@ -1,8 +1,8 @@
 import * as assert from 'uvu/assert'
 import type { Picture } from 'caduceus/transports'
-import { Scene, screenOf } from '../../command/scene.js'
-import { clean, jsonText, oneLine, quoted } from '../../command/screen.js'
-import { splitWords } from '../../command/split-words.js'
+import { Scene, screenOf } from '../../command/terminal/scene.js'
+import { clean, jsonText, oneLine, quoted } from '../../command/terminal/screen.js'
+import { splitWords } from '../../command/terminal/split-words.js'
 import { suite } from '../support/suite.js'
 
 const test = suite('parts of the command')

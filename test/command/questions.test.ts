@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
 import type { ElicitForm, ElicitUrl } from 'caduceus/client'
-import { terminalAnswers } from '../../command/questions.js'
+import { terminalAnswers } from '../../command/terminal/questions.js'
 import { suite } from '../support/suite.js'
 
 const test = suite('questions in a terminal')

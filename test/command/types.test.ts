@@ -3,7 +3,7 @@
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
-import { declarationOf, typeName } from '../../command/type-text.js'
+import { declarationOf, typeName } from '../../command/commands/type-text.js'
 import { run } from '../support/project.js'
 import { inRoot } from '../support/root.js'
 import { suite, type TestContext } from '../support/suite.js'

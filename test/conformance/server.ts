@@ -25,7 +25,9 @@ const everything = defineServer({
   ],
   resources,
   resourceTemplates,
-  skills: skillsFrom(new URL('../../../test/examples/skills', import.meta.url), { directoryRead: true }),
+  skills: await skillsFrom(new URL('../../../test/examples/skills', import.meta.url), {
+    directoryRead: true,
+  }),
   prompts: [...prompts, ...roundsPrompts],
   logging: true,
 })

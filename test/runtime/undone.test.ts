@@ -201,7 +201,7 @@ test('an actor retains no former waiter or watcher', async (t) => {
 test('a watcher retains nothing of the watched', async (t) => {
   const watcher = await startHost(t)
   const watched = await startHost(t)
-  const watching = (): number => processOf(watcher.ref).belongings?.watching.size ?? 0
+  const watching = (): number => processOf(watcher.ref).extras?.watching.size ?? 0
   const before = watching()
   const monitor = watcher.ctx.monitor(watched.ref)
   watcher.ctx.monitor(watched.ref)

@@ -127,7 +127,7 @@ test('a client is told that the lists of the next program may differ', async (t)
 
 test('a session ended by DELETE or by idle time is 404 in the next program', async (t) => {
   const folder = makeFolder(t)
-  const first = await startNext(t, folder, { idleTimeout: 50 })
+  const first = await startNext(t, folder, { idleTimeout: 400 })
   const [deleted, idle] = await Promise.all([
     new RawClient(t, first.url).open('deleted'),
     new RawClient(t, first.url).open('idle'),

@@ -12,7 +12,7 @@ import type { ProofGate } from './dpop.js'
 import { type Challenge, challengeOf, isDPoP, withImplied } from './scopes.js'
 import { boundTo, refused } from './tokens.js'
 
-/** What a request is asked about with, besides its peer. */
+/** What `authenticate` is given besides the peer of a request. */
 export interface AuthenticateUse {
   /** Aborted when the answer comes too late. */
   readonly signal: AbortSignal
@@ -31,7 +31,7 @@ export interface AuthenticateUse {
  */
 export type Authenticate = (peer: Peer, how: AuthenticateUse) => Identity | Promise<Identity>
 
-/** Who somebody is; undefined and null are nobody, who is refused. */
+/** The principal; undefined and null are refused. */
 type Identity = Principal | 'anonymous' | undefined | null
 
 /** Whether and how a listener asks who sends a request. */
@@ -66,7 +66,7 @@ export interface Denial {
 }
 
 /** Who sends a request, and on which connection it came. */
-export interface Sender {
+interface Sender {
   readonly peer: Peer
   /** With the end of its socket nobody waits for the answer any more. */
   readonly request: Pick<IncomingMessage, 'method' | 'url' | 'socket'>
@@ -115,9 +115,9 @@ function isNobody(found: unknown): found is undefined | null {
   return found === undefined || found === null
 }
 
-type Denied = Pick<Denial, 'status' | 'message'>
+type DenialText = Pick<Denial, 'status' | 'message'>
 
-const denials: { readonly [Code in TransportErrorCode]?: Denied } = {
+const denials: { readonly [Code in TransportErrorCode]?: DenialText } = {
   BAD_AUTHORIZATION: { status: 400, message: 'Bad authorization' },
   UNAUTHORIZED: { status: 401, message: 'Unauthorized' },
   INSUFFICIENT_SCOPE: { status: 403, message: 'Insufficient scope' },

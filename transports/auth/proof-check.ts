@@ -37,7 +37,7 @@ export interface ReadProof {
 /** Reads a proof, without a check that costs much. Rejects with UNAUTHORIZED. */
 export type ProofCheck = (use: ProofUse) => Promise<ReadProof>
 
-interface Claims {
+interface ProofClaims {
   readonly jti: string
   /** In seconds since 1970. */
   readonly iat: number
@@ -61,7 +61,7 @@ export function createProofCheck(settings: DPoPSettings): ProofCheck {
   const remembered = new SeenProofs()
   const keys = new Map<string, KnownKey>()
 
-  async function wasSeen(key: string, { jti, iat }: Claims, world: World): Promise<boolean> {
+  async function wasSeen(key: string, { jti, iat }: ProofClaims, world: World): Promise<boolean> {
     const id = createHash('sha256').update(`${key} ${jti}`).digest('base64url')
     const until = iat * 1_000 + window + 1_000
     const now = world.date()
@@ -126,7 +126,7 @@ function claimsOf(
   proof: string,
   { method, targets, token, world }: ProofUse,
   window: number,
-): Claims & { readonly nonce: unknown } {
+): ProofClaims & { readonly nonce: unknown } {
   const { htm, htu, iat, jti, ath, nonce } = orRefused(() => decodeJwt(proof))
   if (htm !== method) throw proofRefused('the proof is for another method (htm)')
   if (typeof htu !== 'string' || !targets.includes(addressOf(htu)))

@@ -5,7 +5,7 @@ const maxFloors = 10_000
 
 interface Noted {
   readonly id: string
-  /** Whose it is. */
+  /** The thumbprint of its key. */
   readonly key: string
   /** In ms since 1970: later it is refused for its age. */
   readonly until: number

@@ -43,13 +43,13 @@ interface ExpectedClaims {
   readonly now: number
 }
 
-type Claims = Readonly<Record<string, unknown>>
+type TokenClaims = Readonly<Record<string, unknown>>
 
 /**
  * The owner of a token by its claims, which are known to be genuine (RFC 9068, section 4; RFC 7662, section
  * 2.2). Throws TransportError UNAUTHORIZED that names the wrong claim, and not its value.
  */
-export function principalOf(claims: Claims, expected: ExpectedClaims): Principal {
+export function principalOf(claims: TokenClaims, expected: ExpectedClaims): Principal {
   const { iss, aud, sub, client_id: clientId, azp } = claims
   if (iss !== expected.issuer) throw refused('the token is of another issuer')
   if (!list(aud).some((audience) => expected.audience.includes(audience)))
@@ -78,7 +78,7 @@ export function boundTo(key: string | undefined, principal: Principal): Principa
   throw refused('the token is bound to another key')
 }
 
-function readTimes({ exp, nbf }: Claims, { clockTolerance, now }: ExpectedClaims): number {
+function readTimes({ exp, nbf }: TokenClaims, { clockTolerance, now }: ExpectedClaims): number {
   if (typeof exp !== 'number') throw refused('the token does not say when it expires')
   const expiresAt = exp * 1_000 + clockTolerance
   if (!(expiresAt > now)) throw refused('the token has expired')
@@ -88,7 +88,7 @@ function readTimes({ exp, nbf }: Claims, { clockTolerance, now }: ExpectedClaims
 }
 
 /** From `scope` (RFC 9068), or `scp`, as some authorization servers call it. */
-function scopesOf({ scope, scp }: Claims): readonly string[] {
+function scopesOf({ scope, scp }: TokenClaims): readonly string[] {
   const given = scope ?? scp
   const scopes = typeof given === 'string' ? given.split(' ') : list(given)
   return [...new Set(scopes.filter(isScope))]

@@ -65,7 +65,7 @@ export type TransportErrorCode =
 /** The error class of `caduceus/transports`. */
 export class TransportError extends CaduceusError<TransportErrorCode> {}
 
-/** What clients are told of what is passing; the rest is for whoever runs the server. */
+/** The message that clients get for a temporary failure; details are for the operator. */
 export const notNow = 'The server cannot serve this at the moment: try once more'
 
 /** Makes every BAD_OPTION of this floor, so that `data.field` is never forgotten. */

@@ -24,6 +24,12 @@ export const readText: Read<string> = (value, field) => {
   throw badOption(field, 'a non-empty string without NUL', value)
 }
 
+/** A port to listen on; 0: any. */
+export const readPort: Read<number> = (value, field) => {
+  if (Number.isInteger(value) && Number(value) >= 0 && Number(value) <= 65_535) return Number(value)
+  throw badOption(field, 'a port from 0 to 65535', value)
+}
+
 export type Readers = { readonly [field: string]: Read<unknown> }
 
 /** What a table of readers makes of options. */

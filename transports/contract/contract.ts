@@ -55,7 +55,7 @@ export interface SendOptions {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** What a connection tells. Every call becomes a message to the client: in order, and never re-entrant. */
+/** Events of a connection. Every call becomes a message to the client: in order, and never re-entrant. */
 export interface LinkEvents {
   /** The connection is open: messages may be sent. `detail` is for people (a process id, an address). */
   opened(detail?: Readonly<Record<string, unknown>>): void
@@ -95,7 +95,7 @@ export interface LinkScope {
   readonly signal: AbortSignal
   /** Timers that die with the transport's actor. */
   readonly clock: Clock
-  /** The clock, and what else is not determined: turns, chance, ids. */
+  /** The clock, and the other sources of nondeterminism: turns, chance, ids. */
   readonly world: World
   /** Releases a resource when the connection is over, or the transport's actor ends in any way. */
   own<Resource extends Owned>(resource: Resource): Resource

@@ -22,7 +22,7 @@ interface ByteRoom {
   add(bytes: number): Error | undefined
 }
 
-/** Where a link tells what became of a message. */
+/** The callbacks of a link for messages that were not sent. */
 type Told = Pick<LinkEvents, 'lost' | 'trouble'>
 
 /** The default of `maxMessageBytes`: 16 MiB, and less in a small heap (`--max-old-space-size`). */
@@ -75,7 +75,7 @@ export function sendable(text: string, message: Message, maxBytes: number, event
   return undefined
 }
 
-/** Tells what a message was not sent for: a request is lost, anything else is trouble. */
+/** Reports an unsent message: `lost` for requests, else `trouble`. */
 export function notSent(message: Message, error: TransportError, events: Told): void {
   if (isRequest(message)) events.lost(message.id, error)
   else events.trouble(error)

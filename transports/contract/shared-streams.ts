@@ -8,7 +8,7 @@ import type { RequestId } from '../../protocol/wire/jsonrpc.js'
 export interface SharedStreams {
   /** Tells the keeper. Never throws. */
   send(report: StreamReport): void
-  /** Hears the keeper, until the returned function is called. */
+  /** Receives messages of the keeper until the returned function is called. */
   receive(fn: (news: StreamNews) => void): () => void
 }
 
@@ -40,7 +40,7 @@ export interface StreamedEvent {
   readonly isLast: boolean
 }
 
-/** What the event log of a process says to the keeper. */
+/** A message of the event log of a process to the keeper. */
 export type StreamReport =
   /** A log is there: its streams may be taken up elsewhere. */
   | { readonly type: 'joined'; readonly log: string; readonly limits: EventLogLimits }
@@ -84,7 +84,7 @@ export type StreamReport =
     }
   /** The events that were told are with the client's connection: more may be told. */
   | { readonly type: 'taken'; readonly follow: string }
-  /** That connection is over. */
+  /** The connection of the reader has ended. */
   | { readonly type: 'stopped'; readonly follow: string }
   /**
    * Answers `lend`. `lost`: the stream gets no messages any more, `refused`: there is nothing to go on from.
@@ -95,7 +95,7 @@ export type StreamReport =
   /** A stream that was lent is read here again, or gets no messages any more (`isLost`). */
   | { readonly type: 'recalled'; readonly loan: number; readonly isLost: boolean }
 
-/** What the keeper says to a process. */
+/** A message of the keeper to a process. */
 export type StreamNews =
   /** Answers `follow`: what the client has missed, and more to come. */
   | { readonly type: 'followed'; readonly follow: string; readonly events: readonly StreamedEvent[] }

@@ -23,11 +23,11 @@ export interface Sharing {
     previous?: Address,
   ): Promise<SharedAddress>
   /** The transport of a process that is given connections. */
-  serve(source: ConnectionSource): ServerTransport
+  serve(source: SharedConnections): ServerTransport
 }
 
 /** One connection, of which nothing was read yet. */
-export type Connection = Socket
+export type AcceptedSocket = Socket
 
 /** Where clients reach the processes. */
 export interface Address {
@@ -45,7 +45,7 @@ export interface SharedAddress extends Address {
 }
 
 /** Where a process gets its connections from. */
-export interface ConnectionSource {
+export interface SharedConnections {
   readonly address: Address
   /** Gives each connection to `fn`, those that wait first, until the returned function is called. */
   take(fn: (socket: Socket) => void): () => void

@@ -10,8 +10,8 @@ import type { TransportError } from '../base/errors.js'
 import { LinkGauge } from './gauge.js'
 import { HostedLink, type LinkReport } from './host.js'
 
-/** What the transport of a client is started with. */
-export interface LinkInput {
+/** The input of the transport actor of a client. */
+interface LinkInput {
   readonly transport: ClientTransport
   /** The name of the actor that is told everything; looked up at every message, so it may be restarted. */
   readonly owner: string
@@ -28,7 +28,7 @@ export interface Ticket {
 }
 
 /** One message to be sent on one connection. */
-export interface Outgoing {
+interface Outgoing {
   readonly link: number
   readonly text: string
   readonly message: Message
@@ -48,7 +48,7 @@ export interface LinkNews {
 }
 
 /** The casts that an owner has to understand. */
-export type LinkOwnerCasts = {
+type LinkOwnerCasts = {
   readonly [Name in keyof LinkNews]: (state: never, news: LinkNews[Name], ctx: ActorContext) => unknown
 }
 
@@ -71,7 +71,7 @@ class LinkState {
     this.input = input
     this.owner = owner
     this.gauge = input.gauge ?? new LinkGauge()
-    // What decides calls gets through, also when the mailbox of the client is full.
+    // Outcomes of calls get through, also when the mailbox of the client is full.
     const { clock } = ctx
     const insist = (tell: () => boolean): void => {
       if (!tell() && owner.current !== undefined) clock.setTimeout(() => insist(tell), retryTime)

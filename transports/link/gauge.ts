@@ -28,7 +28,7 @@ export class LinkGauge {
     this.#queuedBytes = queuedBytes
   }
 
-  /** That connection is over, and is not kept in memory. */
+  /** Forgets a connection that has ended, so that it does not stay in memory. */
   detach(queuedBytes: () => number): void {
     if (this.#queuedBytes === queuedBytes) this.#queuedBytes = nothing
   }

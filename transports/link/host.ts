@@ -16,7 +16,7 @@ import type {
 import { TransportError, type TransportErrorCode } from '../base/errors.js'
 import type { LinkGauge } from './gauge.js'
 
-/** Hears of one connection, by its number: late news of an old one can be ignored. */
+/** Receives the events of one connection, with its number: late events of an old one can be ignored. */
 export interface LinkReport {
   opened(link: number, detail: Readonly<Record<string, unknown>>): void
   /** False when the client has no room for it. */

@@ -2,27 +2,27 @@ import { AsyncResource } from 'node:async_hooks'
 import { lazy } from '../../runtime/faults/load.js'
 import type { World } from '../../runtime/time/world.js'
 import { optionError, type TransportError } from '../base/errors.js'
-import { type Call, Line, type Value } from './line.js'
+import { type Call, RedisLine, type Value } from './line.js'
 import type { RedisSettings } from './options.js'
 import type { RedisScript } from './script.js'
 
-export interface ConnectOptions {
+interface ConnectOptions {
   readonly world: World
   /** Has the connection end with the scope that it is opened in: `ctx.own`. */
   readonly own: (release: () => void) => void
-  /** What is listened to, on a connection of its own. Default: nothing. */
+  /** Channels to subscribe to, on a connection of their own. Default none. */
   readonly channels?: readonly string[]
-  /** What will be run. */
+  /** Scripts that commands will run. */
   readonly scripts?: readonly RedisScript[]
   /** Milliseconds that a command may take before the connection is taken for lost. Default 1,000. */
-  readonly patience?: number
+  readonly commandTimeout?: number
 }
 
 /** A program without Redis never loads it. */
 const loadLibrary = lazy('ioredis', () => import('ioredis'))
 
 /** ms that the first connection may take: below the 5 s that an actor has to begin. */
-const openPatience = 4_500
+const openTimeout = 4_500
 /** ms between two looks whether the channels can still be heard. */
 const pulse = 500
 
@@ -55,17 +55,17 @@ export async function openRedis(settings: RedisSettings, options: ConnectOptions
 
 /**
  * Two connections that are there together, or not at all: one for commands, and one for channels if there are
- * any. Every command rejects with CLUSTER_UNAVAILABLE after its patience, and at once while the server is known
- * to be away. It may have been done then; it will not be done once the connection is back.
+ * any. Every command rejects with CLUSTER_UNAVAILABLE after `commandTimeout`, and at once while the server is
+ * known to be away. It may have been done then; it will not be done once the connection is back.
  */
 export class RedisConnection {
   readonly name: string
   readonly #world: World
-  readonly #lines: readonly Line[]
-  readonly #commands: Line
-  readonly #channels: Line | undefined
+  readonly #lines: readonly RedisLine[]
+  readonly #commands: RedisLine
+  readonly #channels: RedisLine | undefined
   /** By line: which run of which server it is connected to. */
-  readonly #runs = new Map<Line, string>()
+  readonly #runs = new Map<RedisLine, string>()
   readonly #onHealth = new Set<(isUp: boolean) => void>()
   readonly #onMessage = new Set<(channel: string) => void>()
   readonly #onChange = new Set<() => void>()
@@ -76,22 +76,22 @@ export class RedisConnection {
   evicts: string | undefined
 
   constructor(
-    Library: ConstructorParameters<typeof Line>[0],
+    Library: ConstructorParameters<typeof RedisLine>[0],
     settings: RedisSettings,
     options: ConnectOptions,
   ) {
-    const { world, channels = [], scripts = [], patience = 1_000 } = options
+    const { world, channels = [], scripts = [], commandTimeout = 1_000 } = options
     this.name = settings.name
     this.#world = world
     const shared = {
       world,
-      patience,
+      commandTimeout,
       changed: () => this.#turn(),
       heard: (channel: string) => {
         for (const fn of [...this.#onMessage]) fn(channel)
       },
     }
-    const line = (then: (call: Call) => Promise<unknown>): Line => {
+    const line = (then: (call: Call) => Promise<unknown>): RedisLine => {
       const ids = new Predecessors()
       const greet = async (call: Call): Promise<void> => {
         await this.#select(settings.database, call)
@@ -99,7 +99,7 @@ export class RedisConnection {
         await then(call)
         this.#gather(made, run)
       }
-      const made: Line = new Line(Library, settings, { ...shared, greet })
+      const made: RedisLine = new RedisLine(Library, settings, { ...shared, greet })
       return made
     }
     this.#commands = line((call) => Promise.all(scripts.map(({ text }) => call('SCRIPT', 'LOAD', text))))
@@ -145,7 +145,7 @@ export class RedisConnection {
           else if (refused() !== undefined) done(() => reject(refused()))
           else if (this.#isClosed) done(() => reject(this.#problem()))
         }
-        const timer = this.#world.setTimeout(() => done(() => reject(this.#problem())), openPatience)
+        const timer = this.#world.setTimeout(() => done(() => reject(this.#problem())), openTimeout)
         this.#onChange.add(look)
         look()
       })
@@ -208,7 +208,7 @@ export class RedisConnection {
   }
 
   /** After a fail-over that cut nothing, the other line may still be at the former server: it follows. */
-  #gather(latest: Line, run: string): void {
+  #gather(latest: RedisLine, run: string): void {
     this.#runs.set(latest, run)
     for (const [line, other] of this.#runs) if (other !== run) line.renew()
   }

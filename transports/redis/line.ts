@@ -1,3 +1,4 @@
+import { backoff, jittered } from '../../runtime/time/backoff.js'
 import type { Redis, RedisOptions as LibraryOptions } from 'ioredis'
 import type { World } from '../../runtime/time/world.js'
 import { optionError, TransportError } from '../base/errors.js'
@@ -8,10 +9,10 @@ export type Value = string | number
 /** Does a command, also while the line is not up yet. */
 export type Call = (name: string, ...args: readonly Value[]) => Promise<unknown>
 
-export interface LineOptions {
+interface LineOptions {
   readonly world: World
   /** Milliseconds that a command may take, while nothing is heard of the server. */
-  readonly patience: number
+  readonly commandTimeout: number
   /** What is done first on each connection. A rejection ends it, and the next one is tried. */
   readonly greet: (call: Call) => Promise<void>
   /** Hears each change of `isUp`, and why a connection did not come about. */
@@ -19,12 +20,12 @@ export interface LineOptions {
   readonly heard: (channel: string) => void
 }
 
-/** Bytes that are taken to leave in a ms, at least: what is large has longer. */
+/** Minimum throughput assumed, in bytes per ms: extends timeouts of large commands. */
 const slowest = 1_000
 /** ms that a connection may take to come about. */
-const greetPatience = 2_000
-const shortestPause = 50
-const longestPause = 500
+const greetTimeout = 2_000
+/** ms until a connection is tried again. */
+const pauses = { first: 50, longest: 500 }
 
 interface Asked {
   readonly until: number
@@ -36,7 +37,7 @@ interface Asked {
  * One connection to Redis or Valkey, made again and again until it is closed. What is asked is sent at once or
  * rejected, and never sent again. With one command that is not answered in time it is taken for lost.
  */
-export class Line {
+export class RedisLine {
   readonly #settings: RedisSettings
   readonly #options: LineOptions
   readonly #redis: Redis
@@ -85,7 +86,7 @@ export class Line {
     )
   }
 
-  /** It is connected no more, and will not be. */
+  /** Disconnects for good. */
   close(): void {
     this.#isClosed = true
     this.#options.world.clearTimeout(this.#again)
@@ -118,7 +119,7 @@ export class Line {
   }
 
   #connect(): void {
-    // what became of it is heard of by events
+    // its outcome arrives as an event
     this.#redis.connect().catch(() => {})
   }
 
@@ -126,8 +127,8 @@ export class Line {
     const { world } = this.#options
     world.clearTimeout(this.#greeting)
     this.#greeting = world.setTimeout(
-      () => this.#lose(`it did not answer within ${greetPatience} ms`),
-      greetPatience,
+      () => this.#lose(`it did not answer within ${greetTimeout} ms`),
+      greetTimeout,
     )
   }
 
@@ -161,11 +162,11 @@ export class Line {
   }
 
   #send(args: readonly Value[], send: () => Promise<unknown>): Promise<unknown> {
-    const { world, patience } = this.#options
+    const { world, commandTimeout } = this.#options
     return new Promise((resolve, reject) => {
       const size = sizeOf(args)
       this.#size += size
-      const asked = { until: world.now() + patience + this.#size / slowest, size, reject }
+      const asked = { until: world.now() + commandTimeout + this.#size / slowest, size, reject }
       this.#pending.add(asked)
       this.#watch()
       send().then(
@@ -197,7 +198,7 @@ export class Line {
           this.#deadline = undefined
           const [first] = this.#pending
           if (first !== undefined && this.#dueAt(first) <= world.now())
-            this.#lose(`it did not answer within ${this.#options.patience} ms`)
+            this.#lose(`it did not answer within ${this.#options.commandTimeout} ms`)
           else this.#watch()
         })
       },
@@ -206,7 +207,7 @@ export class Line {
   }
 
   #dueAt({ until }: Asked): number {
-    return Math.max(until, this.#heardAt + this.#options.patience)
+    return Math.max(until, this.#heardAt + this.#options.commandTimeout)
   }
 
   /** Nobody knows what became of what was asked. */
@@ -260,9 +261,9 @@ export class Line {
   }
 
   #pause(): number {
-    const pause = Math.min(longestPause, shortestPause * 2 ** Math.min(this.#failures, 10))
+    const pause = backoff(pauses, this.#failures)
     this.#failures += 1
-    return pause * (0.5 + this.#options.world.random() / 2)
+    return jittered(pause, this.#options.world.random)
   }
 
   /** The library goes on by itself, but not when it is told to end a connection that has not begun. */
@@ -297,8 +298,8 @@ function libraryOptions(settings: RedisSettings, retryStrategy: () => number) {
     autoResubscribe: false,
     disableClientInfo: true,
     maxRetriesPerRequest: 0,
-    connectTimeout: greetPatience,
-    disconnectTimeout: shortestPause,
+    connectTimeout: greetTimeout,
+    disconnectTimeout: pauses.first,
     keepAlive: 1_000,
   } satisfies LibraryOptions
 }

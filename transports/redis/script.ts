@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 
-/** What the server does at once, in Lua. */
+/** A script in Lua, which the server runs atomically. */
 export interface RedisScript {
   readonly text: string
-  /** What the server knows it by. */
+  /** Its SHA-1, by which the server knows it. */
   readonly sha: string
 }
 

@@ -13,7 +13,7 @@ import {
 } from '../contract/message-sizes.js'
 import { readSocketPath } from './local-socket.js'
 import { openShared } from './socket.js'
-import { type Fate, readFate, readWelcome, writeWant } from './words.js'
+import { type CallOutcome, readOutcome, readHelloReply, writeHello } from './hello.js'
 
 /** Where a shared client is, and how it is reached. */
 export interface SharedOptions {
@@ -71,7 +71,7 @@ class SharedLink implements Link {
     this.#events = events
     this.#scope = scope
     const socket = openShared(settings.path, settings.maxMessageBytes, {
-      connected: () => this.#write(encode(writeWant({ type: 'open', client }))),
+      connected: () => this.#write(encode(writeHello({ type: 'open', client }))),
       line: (text) => this.#take(text),
       skipped: (error) => tellSkipped(error, events, (text) => this.#write(text)),
       read: () => this.#catchUp(events.room()),
@@ -114,20 +114,20 @@ class SharedLink implements Link {
   #take(text: string): void {
     if (this.#end !== undefined) return
     if (!this.#isOpen) return this.#begin(text)
-    const told = readFate(text)
+    const told = readOutcome(text)
     if (told === undefined) this.#events.message(text)
-    else this.#events.lost(told.id, errorOf(told.message, told.fate))
+    else this.#events.lost(told.id, errorOf(told.message, told.outcome))
   }
 
   #begin(text: string): void {
     const { path, waitForName } = this.#settings
-    const welcome = readWelcome(text)
-    if (welcome?.type === 'opened') {
+    const reply = readHelloReply(text)
+    if (reply?.type === 'opened') {
       this.#isOpen = true
       return this.#events.opened({ path })
     }
-    const isFatal = welcome?.type === 'refused' && welcome.why === 'not_shared' && !waitForName
-    this.#end = { error: refusalOf(path, welcome), fatal: isFatal }
+    const isFatal = reply?.type === 'refused' && reply.why === 'not_shared' && !waitForName
+    this.#end = { error: refusalOf(path, reply), fatal: isFatal }
     this.#socket.destroy()
   }
 
@@ -157,18 +157,18 @@ class SharedLink implements Link {
   }
 }
 
-function refusalOf(path: string, welcome: ReturnType<typeof readWelcome>): TransportError {
-  if (welcome?.type !== 'refused')
+function refusalOf(path: string, reply: ReturnType<typeof readHelloReply>): TransportError {
+  if (reply?.type !== 'refused')
     return new TransportError('BAD_RESPONSE', `what listens at ${path} shares no clients`, {
       retryable: true,
     })
-  const isUnknown = welcome.why === 'not_shared'
-  return new TransportError(isUnknown ? 'NOT_SHARED' : 'CONNECT_FAILED', welcome.message, {
+  const isUnknown = reply.why === 'not_shared'
+  return new TransportError(isUnknown ? 'NOT_SHARED' : 'CONNECT_FAILED', reply.message, {
     retryable: !isUnknown,
   })
 }
 
-function errorOf(message: string, { code, sent, lost, retryable, facts }: Fate): TransportError {
+function errorOf(message: string, { code, sent, lost, retryable, facts }: CallOutcome): TransportError {
   const kind = lost ? 'CONNECTION_LOST' : sent ? 'BAD_RESPONSE' : 'SEND_FAILED'
   return new TransportError(kind, message, { retryable, data: { ...facts, sent, ownerCode: code } })
 }

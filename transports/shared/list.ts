@@ -7,7 +7,7 @@ import { badOption, orElse, type Read, readMs, readOptions } from '../base/read-
 import { tooLong } from '../contract/message-sizes.js'
 import { readSocketPath } from './local-socket.js'
 import { openShared } from './socket.js'
-import { readWelcome, type SharedClient, type Welcome, writeWant } from './words.js'
+import { readHelloReply, type SharedClient, type HelloReply, writeHello } from './hello.js'
 
 /** Where a list of shared clients is asked for. */
 export interface SharedListOptions {
@@ -40,11 +40,11 @@ async function ask(options: SharedListOptions): Promise<readonly SharedClient[]>
     const bad = (): TransportError =>
       new TransportError('BAD_RESPONSE', `what listens at ${path} shares no clients`)
     const socket = openShared(path, maxMessageBytes, {
-      connected: () => void socket.write(`${encode(writeWant({ type: 'list' }))}\n`),
+      connected: () => void socket.write(`${encode(writeHello({ type: 'list' }))}\n`),
       line(text) {
-        const welcome = readWelcome(text)
-        if (welcome?.type === 'clients') resolve(welcome.clients)
-        else reject(welcome?.type === 'refused' ? refusalOf(welcome) : bad())
+        const reply = readHelloReply(text)
+        if (reply?.type === 'clients') resolve(reply.clients)
+        else reject(reply?.type === 'refused' ? refusalOf(reply) : bad())
       },
       skipped: (error) => reject(tooLong(error)),
       read() {},
@@ -62,6 +62,6 @@ const readClock: Read<Clock> = (value = systemClock, field) => {
 
 const readers = { path: readSocketPath, timeout: orElse(readMs, 5_000), clock: readClock }
 
-function refusalOf({ why, message }: Extract<Welcome, { type: 'refused' }>): TransportError {
+function refusalOf({ why, message }: Extract<HelloReply, { type: 'refused' }>): TransportError {
   return new TransportError('CONNECT_FAILED', message, { retryable: why === 'too_many' })
 }

@@ -16,7 +16,7 @@ import { Unread } from '../connections/unread.js'
 import type { LinkScope, Peer } from '../contract/contract.js'
 import { bytesOf } from '../contract/message-sizes.js'
 import { listenAtPath } from './local-socket.js'
-import { readWant, type SharedClient, type Want, type Welcome, writeWelcome } from './words.js'
+import { readHello, type SharedClient, type Hello, type HelloReply, writeHelloReply } from './hello.js'
 
 /** Knows which clients are shared. */
 export interface ShareDirectory {
@@ -118,7 +118,7 @@ function receive(socket: Socket, desk: Desk): void {
   const take = (text: string): boolean => {
     if (accepted !== undefined) return accepted.message(text)
     clock.clearTimeout(timer)
-    accepted = welcome(socket, readWant(text), desk)
+    accepted = admit(socket, readHello(text), desk)
     return accepted !== undefined
   }
   const read = (chunk: Uint8Array): void => {
@@ -154,16 +154,16 @@ function skip(socket: Socket, error: ProtocolError, accepted: Accepted | undefin
 }
 
 /** Answers what a program wants; undefined when its connection ends with that. */
-function welcome(socket: Socket, want: Want | undefined, desk: Desk): Accepted | undefined {
+function admit(socket: Socket, hello: Hello | undefined, desk: Desk): Accepted | undefined {
   const { connections } = desk
-  if (want?.type === 'list') {
+  if (hello?.type === 'list') {
     void showClients(socket, desk)
     return finished
   }
-  const refusal = refusalOf(want, desk)
+  const refusal = refusalOf(hello, desk)
   say(socket, refusal ?? { type: 'opened' })
-  if (want === undefined || refusal !== undefined) return undefined
-  return connections.accept(new SharedConnection(socket, want.client, desk))
+  if (hello === undefined || refusal !== undefined) return undefined
+  return connections.accept(new SharedConnection(socket, hello.client, desk))
 }
 
 /** Takes nothing more: the list of clients ends the connection. */
@@ -175,16 +175,19 @@ async function showClients(socket: Socket, { directory, clock }: Desk): Promise<
   await endSoon(socket, clock)
 }
 
-function say(socket: Socket, welcome: Welcome): void {
-  if (socket.writable) socket.write(`${encode(writeWelcome(welcome))}\n`)
+function say(socket: Socket, reply: HelloReply): void {
+  if (socket.writable) socket.write(`${encode(writeHelloReply(reply))}\n`)
 }
 
-function refusalOf(want: Want | undefined, { place, directory, connections }: Desk): Welcome | undefined {
-  if (want?.type !== 'open')
+function refusalOf(
+  hello: Hello | undefined,
+  { place, directory, connections }: Desk,
+): HelloReply | undefined {
+  if (hello?.type !== 'open')
     return { type: 'refused', why: 'unreadable', message: 'expected caduceus/open or caduceus/clients' }
   const names = directory.names()
-  if (!names.includes(want.client))
-    return { type: 'refused', why: 'not_shared', message: unknown(want.client, names) }
+  if (!names.includes(hello.client))
+    return { type: 'refused', why: 'not_shared', message: unknown(hello.client, names) }
   if (connections.size < place.maxPeers) return undefined
   return { type: 'refused', why: 'too_many', message: `${place.maxPeers} programs use these clients already` }
 }

@@ -6,17 +6,18 @@ import type { Accepted, Connection, ConnectionEnd, ConnectionSizes } from '../co
 import type { Peer } from '../contract/contract.js'
 import { bytesOf } from '../contract/message-sizes.js'
 import { hasExpired, type Principal } from '../contract/principal.js'
+import { streamHeaders } from '../http/listen/response.js'
 import { Unread, type UnreadLimits } from '../connections/unread.js'
 
 /** One event stream and its client. */
 export class SseConnection implements Connection {
   readonly peer: Peer
   readonly maxMessageBytes: number
-  /** Whom to tell what is posted; known once the stream has been taken in. */
+  /** Receives what is posted; set once the stream is accepted. */
   accepted: Accepted | undefined
   /** Whether too many messages wait: posts are refused for now. */
   isPaused = false
-  /** Who has posted last: the stream is for as long as that is true. */
+  /** The principal of the last post: the stream ends when it expires. */
   principal: Principal | undefined
   readonly room: Unread
   readonly #response: ServerResponse
@@ -35,11 +36,7 @@ export class SseConnection implements Connection {
 
   /** The first event says where to post (specification 2024-11-05: transports). */
   begin(endpoint: string): void {
-    this.#response.writeHead(200, {
-      'content-type': 'text/event-stream',
-      'cache-control': 'no-cache, no-transform',
-      'x-accel-buffering': 'no',
-    })
+    this.#response.writeHead(200, streamHeaders)
     this.#write(encodeEvent({ event: 'endpoint', data: endpoint }))
   }
 

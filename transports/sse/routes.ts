@@ -15,10 +15,10 @@ import { framingProblem } from '../http/listen/guard.js'
 import { bytesRefusal, HttpRefusal, nothingHere } from '../http/listen/refusal.js'
 import { textOf } from '../base/encoded.js'
 import { checkContent, readMessage } from '../http/listen/body.js'
-import { answerEarly, whenClosed } from '../http/listen/response.js'
+import { refuseBody, whenClosed } from '../http/listen/response.js'
 import { pathOf, queryOf } from '../base/target.js'
 
-interface Surroundings {
+interface RouteParts {
   readonly settings: SseServeSettings
   readonly gate: Gate
   readonly connections: Connections
@@ -56,7 +56,7 @@ export async function bindSse(settings: SseServeSettings, scope: LinkScope): Pro
   })
   const bind = (fn: () => void): (() => void) => scope.bind(fn)
   const world = lastingWorld(scope.world)
-  const around: Surroundings = { settings, gate, connections, budget, streams: new Map(), bind, world }
+  const around: RouteParts = { settings, gate, connections, budget, streams: new Map(), bind, world }
   every(commentInterval, scope, () => {
     for (const stream of around.streams.values()) stream.keepAlive(world)
   })
@@ -64,25 +64,21 @@ export async function bindSse(settings: SseServeSettings, scope: LinkScope): Pro
 }
 
 /** Never rejects: whatever goes wrong with one request costs that request. */
-async function route(
-  request: IncomingMessage,
-  response: ServerResponse,
-  around: Surroundings,
-): Promise<void> {
+async function route(request: IncomingMessage, response: ServerResponse, around: RouteParts): Promise<void> {
   try {
     await pick(request, response, around)(request, response, around)
   } catch (cause) {
     const isFull = cause instanceof TransportError && cause.code === 'BYTES_LIMIT'
     const error = isFull ? bytesRefusal(cause) : cause
     if (!(error instanceof HttpRefusal)) return void response.destroy()
-    if (isKeptOut(error.status) && !(error instanceof Denied))
+    if (isKeptOut(error.status) && !(error instanceof AccessRefusal))
       around.gate.noteRefused(request, error.status, error.message)
     answer(request, response, error, around.world)
   }
 }
 
 /** Whoever is kept out learns nothing else. */
-function pick(request: IncomingMessage, response: ServerResponse, { gate, settings }: Surroundings) {
+function pick(request: IncomingMessage, response: ServerResponse, { gate, settings }: RouteParts) {
   const { method, headers, url } = request
   const framing = framingProblem(request)
   if (framing !== undefined) throw new HttpRefusal(framing.status, framing.problem)
@@ -108,7 +104,7 @@ function refuseMethod(allow: string): never {
 async function openStream(
   request: IncomingMessage,
   response: ServerResponse,
-  around: Surroundings,
+  around: RouteParts,
 ): Promise<void> {
   const { gate, settings, connections, streams, bind, world } = around
   const { accept = '*/*' } = request.headers
@@ -140,7 +136,7 @@ async function openStream(
 async function takeMessage(
   request: IncomingMessage,
   response: ServerResponse,
-  { gate, settings, streams, budget }: Surroundings,
+  { gate, settings, streams, budget }: RouteParts,
 ): Promise<void> {
   const id = new URLSearchParams(queryOf(request.url)).get('sessionId')
   if (id === null) throw new HttpRefusal(400, 'sessionId: expected the one of the endpoint event')
@@ -169,11 +165,11 @@ async function admit(request: IncomingMessage, gate: Gate): Promise<Peer> {
   const found = await gate.identify(request)
   if (!('denial' in found)) return found
   const { status, message, headers } = found.denial
-  throw new Denied(status, message, headers)
+  throw new AccessRefusal(status, message, headers)
 }
 
 /** A refusal that subscribers have been told of already. */
-class Denied extends HttpRefusal {}
+class AccessRefusal extends HttpRefusal {}
 
 /** Writes a refusal, unless something has been written already; the connection is not used again. */
 function answer(
@@ -186,5 +182,5 @@ function answer(
   const text = textOf(refusal.body)
   const length = String(Buffer.byteLength(text))
   const headers = { 'content-type': 'application/json', 'content-length': length, ...refusal.headers }
-  answerEarly(request, response, { status: refusal.status, headers, text }, clock)
+  refuseBody(request, response, { status: refusal.status, headers, text }, clock)
 }

@@ -1,6 +1,6 @@
 import { win32 } from 'node:path'
 
-export interface Started {
+interface Started {
   readonly command: string
   /** Folders of the search, with `;` in between. */
   readonly path: string | undefined

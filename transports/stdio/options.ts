@@ -11,7 +11,7 @@ import { usualMessageBytes, usualQueuedBytes } from '../contract/message-sizes.j
 
 /** How a server is started as a child process, without a shell. */
 export interface StdioOptions {
-  /** The program: a path, or looked up in PATH. On Windows no batch file (`npx` is one). */
+  /** The program: a path, or looked up in PATH. On Windows batch files (`npx` is one) start in `cmd.exe`. */
   readonly command: string
   /** Its arguments, each passed on as it is. Default none. */
   readonly args?: readonly string[]

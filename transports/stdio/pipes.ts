@@ -51,7 +51,7 @@ export async function bindStdioPipes(
 }
 
 /** Standard input and output, one message a line: the one connection of its server, which it outlives. */
-export class StdioPipes implements Binding, Connection {
+class StdioPipes implements Binding, Connection {
   readonly url = undefined
   readonly port = undefined
   readonly peer = peer

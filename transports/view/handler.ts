@@ -5,7 +5,7 @@ import { pathOf, queryOf } from '../base/target.js'
 import { createGuard, guardedHeaders } from '../http/listen/guard.js'
 import { pageCode, pageIcon, pageStyle, pageText } from './page.js'
 
-/** What is to be done with the process of a row. */
+/** An action on the process of a row. */
 export interface Act {
   readonly key: number
   readonly what: (typeof acts)[number]
@@ -13,7 +13,7 @@ export interface Act {
 
 const acts = ['kill', 'restart', 'reconnect', 'trace'] as const
 
-export interface HandlerParts {
+interface HandlerParts {
   /** Undefined: whoever gets here may look. */
   readonly secret?: string
   readonly actions: boolean

@@ -6,7 +6,7 @@ import { waitWithin } from '../../runtime/time/wait.js'
 import { TransportError } from '../base/errors.js'
 import type { Changes, Picture } from './picture.js'
 
-/** What is told to whoever looks at a program. */
+/** An update for a viewer of a program. */
 export interface Sight {
   /** All of it: first, and again after this side could not keep up. */
   picture(picture: Picture): void

@@ -5,7 +5,7 @@ import { childSpec } from '../../runtime/supervision/child-spec.js'
 import { startSupervisor } from '../../runtime/supervision/supervise.js'
 import { systemWorld, type World } from '../../runtime/time/world.js'
 import { TransportError } from '../base/errors.js'
-import { badOption, orElse, type Read, readFlag, readOptions, readText } from '../base/read-option.js'
+import { badOption, orElse, readFlag, readOptions, readPort, readText } from '../base/read-option.js'
 import { observer } from './observer.js'
 import { prepareFolder, socketPath } from './programs.js'
 
@@ -31,11 +31,6 @@ export interface Observation extends AsyncDisposable {
   readonly ref: ProcessRef
   /** Ends it, and what is open. Never rejects. */
   close(): Promise<void>
-}
-
-const readPort: Read<number> = (value, field) => {
-  if (Number.isInteger(value) && Number(value) >= 0 && Number(value) <= 65_535) return Number(value)
-  throw badOption(field, 'a port from 0 to 65535', value)
 }
 
 const readers = {

@@ -6,16 +6,18 @@ import { defineActor } from '../../runtime/process/behaviour.js'
 import type { ActorContext } from '../../runtime/process/context.js'
 import { type ActorRef, type ProcessRef, processOf } from '../../runtime/process/ref.js'
 import type { TimerRef } from '../../runtime/process/timers.js'
-import { Lookout } from '../../runtime/watch/lookout.js'
+import { TreeWatcher } from '../../runtime/watch/tree-watcher.js'
 import { trace } from '../../runtime/watch/sys.js'
 import { type Happening, Timeline } from '../../runtime/watch/timeline.js'
 import { contained } from '../base/contained.js'
 import { listen } from '../http/listen/listening.js'
+import { streamHeaders } from '../http/listen/response.js'
 import { listenAtPath } from '../shared/local-socket.js'
 import { type Act, createHandler } from './handler.js'
+import { watchClients } from './client-news.js'
 import type { Changes, Health, Picture, Traced } from './picture.js'
 
-export interface ObserverSettings {
+interface ObserverSettings {
   readonly name: string
   readonly actions: boolean
   readonly secret: string
@@ -35,20 +37,20 @@ const mostViewers = 4
 const mostHappened = 200
 /** Bytes that wait for a viewer; beyond, it is sent the whole picture later instead of each change. */
 const mostQueued = 1_048_576
-/** Of one trace: milliseconds, and messages that are told between two looks. */
+/** Limits of one trace: milliseconds, and messages between two updates. */
 const traceTime = 30_000
 const tracedAtOnce = 50
 const maxConnections = 16
 
 interface Viewer {
   readonly response: ServerResponse
-  /** It must be sent everything next. */
+  /** Whether it needs the whole picture next. */
   isBehind: boolean
 }
 
 interface Observer {
   readonly settings: ObserverSettings
-  readonly lookout: Lookout
+  readonly watcher: TreeWatcher
   readonly timeline: Timeline
   readonly viewers: Set<Viewer>
   /** When the next look is due, by the clock. */
@@ -70,7 +72,7 @@ type Self = ActorRef<
 /** Answers those who look, and reads the trees only while somebody does. */
 export const observer = defineActor({
   name: 'observer',
-  // whoever can connect brings it about: it costs a request, and not the view
+  // anybody who can connect may cause it: it costs the request, not the view
   stray: 'report',
   async init(settings: ObserverSettings, ctx): Promise<Observer> {
     const { world } = ctx
@@ -85,6 +87,7 @@ export const observer = defineActor({
       if (happened.length > mostHappened) happened.shift()
     })
     ctx.own(timeline)
+    ctx.own(watchClients(timeline))
     const parts = {
       look: (response: ServerResponse) => void self.cast('look', response),
       act: (act: Act) => self.call('act', act),
@@ -97,7 +100,7 @@ export const observer = defineActor({
     return {
       ...{
         settings,
-        lookout: new Lookout({ world, timeline, leaveOut, most: mostRows, nodes: true }),
+        watcher: new TreeWatcher({ world, timeline, leaveOut, most: mostRows, nodes: true }),
         timeline,
         viewers,
         happened,
@@ -114,11 +117,11 @@ export const observer = defineActor({
   call: {
     /** Answers what was done, in words. */
     act(state: Observer, { key, what }: Act, ctx): string {
-      const { lookout } = state
-      const name = lookout.rows.get(key)?.name
+      const { watcher } = state
+      const name = watcher.rows.get(key)?.name
       if (what === 'kill' || what === 'restart')
-        return lookout.end(key, what) ? `${name}: ${what}` : 'it does not run any more'
-      const ref = lookout.find(key)
+        return watcher.end(key, what) ? `${name}: ${what}` : 'it does not run any more'
+      const ref = watcher.find(key)
       if (ref === undefined) return `no process of this thread runs there: ${what} it where it is`
       if (what === 'reconnect') return reconnect(ref)
       startTrace(state, ref, key, ctx)
@@ -135,7 +138,7 @@ export const observer = defineActor({
       }
       const viewer: Viewer = { response, isBehind: true }
       response.on('close', () => void (ctx.self as Self).cast('left', viewer))
-      response.writeHead(200, { 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' })
+      response.writeHead(200, streamHeaders)
       state.viewers.add(viewer)
       if (state.viewers.size > 1) return
       state.loop = performance.eventLoopUtilization()
@@ -146,7 +149,7 @@ export const observer = defineActor({
       if (state.viewers.size > 0) return
       state.timer?.cancel()
       state.endTrace?.()
-      state.lookout.leave()
+      state.watcher.leave()
       state.traced = []
       state.happened.length = 0
     },
@@ -168,8 +171,8 @@ function lookIn(state: Observer, ms: number, ctx: ActorContext): void {
 }
 
 function lookAround(state: Observer, ctx: ActorContext): void {
-  const { lookout, viewers, happened, traced } = state
-  const changed = lookout.look()
+  const { watcher, viewers, happened, traced } = state
+  const changed = watcher.look()
   const at = ctx.world.date()
   const health = healthOf(state, ctx)
   const changes: Changes = { at, ...changed, happened: [...happened], traced, health }
@@ -187,10 +190,10 @@ function lookAround(state: Observer, ctx: ActorContext): void {
   state.traced = []
 }
 
-function pictureOf({ settings, lookout, timeline, traced }: Observer, at: number, health: Health): Picture {
+function pictureOf({ settings, watcher, timeline, traced }: Observer, at: number, health: Health): Picture {
   const { name, actions } = settings
   const program = { name, pid: process.pid, node: process.version, actions }
-  return { program, at, rows: [...lookout.rows.values()], happened: timeline.all, traced, health }
+  return { program, at, rows: [...watcher.rows.values()], happened: timeline.all, traced, health }
 }
 
 function healthOf(state: Observer, ctx: ActorContext): Health {

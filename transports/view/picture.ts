@@ -19,7 +19,7 @@ export interface Picture {
   readonly health: Health
 }
 
-/** What is other than in the picture or the changes before. */
+/** The difference to the picture or the changes before. */
 export interface Changes {
   readonly at: number
   readonly rows: readonly Row[]
@@ -37,7 +37,7 @@ export interface Health {
   readonly heapUsed: number
   /** Milliseconds that the event loop was late to look. */
   readonly late: number
-  /** Which part of the time the event loop was busy, from 0 to 1. */
+  /** Utilization of the event loop, from 0 to 1. */
   readonly busy: number
   /** Milliseconds since the program started. */
   readonly uptime: number

@@ -14,7 +14,7 @@ const closeCodes: { readonly [End in ConnectionEnd]: number } = {
   too_many: 1013,
 }
 /** Milliseconds that the far side may take to answer a close frame. */
-export const closeTimeout = 1_000
+const closeTimeout = 1_000
 
 /** What one socket may cost: no compression (fifteen times the memory), and bounds on what is unfinished. */
 export function socketLimits(maxMessageBytes: number) {

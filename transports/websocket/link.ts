@@ -26,7 +26,7 @@ const loadWs = lazy('ws', () => import('ws'))
 /** The code of RFC 6455 for a message that is too long for the other side. */
 const tooBig = 1009
 /** A message of up to so many times the limit is read, to say which call it was of. */
-const patience = 4
+const bufferedMessages = 4
 
 /** One socket to a server, from its first connection to its end. */
 export class WebSocketLink implements Link {
@@ -99,7 +99,7 @@ export class WebSocketLink implements Link {
       followRedirects: false,
       ...tls,
       // one that is read to its end, though it is too long, costs its call and no other
-      ...socketLimits(patience * maxMessageBytes),
+      ...socketLimits(bufferedMessages * maxMessageBytes),
     })
     this.#socket = socket
     socket.on('error', (error) => {

@@ -1,7 +1,7 @@
 import { lazy } from '../../runtime/faults/load.js'
 import { orElse, readMs } from '../base/read-option.js'
 import type { Binding, LinkScope, ServerTransport } from '../contract/contract.js'
-import type { ConnectionSource } from '../contract/sharing.js'
+import type { SharedConnections } from '../contract/sharing.js'
 import {
   type ConnectionListenOptions,
   type ListenSettingsWith,
@@ -57,7 +57,7 @@ export function serveWebSocket(options: WebSocketServeOptions = {}): ServerTrans
 async function bindLazily(
   settings: WebSocketServeSettings,
   scope: LinkScope,
-  source?: ConnectionSource,
+  source?: SharedConnections,
 ): Promise<Binding> {
   const { bindWebSockets } = await loadUpgrade()
   return bindWebSockets(settings, scope, source)

@@ -6,7 +6,7 @@ import { type ByteAccount, ByteBudget } from '../connections/byte-budget.js'
 import { bindConnections, type Connections } from '../connections/connections.js'
 import type { LinkScope } from '../contract/contract.js'
 import { isKeptOut } from '../contract/events.js'
-import type { ConnectionSource } from '../contract/sharing.js'
+import type { SharedConnections } from '../contract/sharing.js'
 import { framingProblem } from '../http/listen/guard.js'
 import { every, type Gate, type GatePlan, openGate } from '../http/listen/gate.js'
 import { socketLimits, WebSocketConnection } from './connection.js'
@@ -20,7 +20,7 @@ import { pathOf } from '../base/target.js'
 export async function bindWebSockets(
   settings: WebSocketServeSettings,
   scope: LinkScope,
-  source?: ConnectionSource,
+  source?: SharedConnections,
 ): Promise<Connections> {
   const plan: GatePlan = {
     transport: 'websocket',

@@ -209,7 +209,7 @@ export function wrong(message: string): { readonly issues: readonly Issue[] } {
 }
 
 /** An issue of the value, or the definition, as a whole. */
-export function issue(message: string): Issue {
+function issue(message: string): Issue {
   return { path: '', message }
 }
 

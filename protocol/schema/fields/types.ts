@@ -82,7 +82,7 @@ type FromObject<Schema> = Schema extends { properties: infer Properties }
 type RequiredKeys<Schema> = Schema extends { required: readonly (infer Key)[] } ? Key : never
 
 /** What a caller sends for a field or schema. */
-export type InputOf<Input> =
+type InputOf<Input> =
   Input extends Field<infer Output, infer _>
     ? Sent<Output>
     : Input extends StandardSchema<infer Given, infer _>

@@ -38,8 +38,8 @@ export const bugs: readonly Bug[] = [
   {
     name: 'seen before save',
     what: 'A read is answered before the store has the change that it saw: what somebody has seen is lost.',
-    file: 'server/sessions/session-scope.ts',
-    find: "    const value = await this.#session.self.call('read', key)\n    this.#run.saw = this.#session.changes\n",
+    file: 'server/sessions/session-seat.ts',
+    find: "    const value = await this.#session.self.call('read', key)\n    this.saw = this.#session.changes\n",
     replace: "    const value = await this.#session.self.call('read', key)\n",
     checker: 'lists',
   },
@@ -68,7 +68,7 @@ export const bugs: readonly Bug[] = [
     find: 'if (current.version !== version) return current',
     replace: 'if (current.version > version && value === undefined) return current',
     checker: 'lists',
-    seed: 3,
+    seed: 34,
   },
   {
     name: 'one restore for all',
@@ -354,9 +354,9 @@ export const bugs: readonly Bug[] = [
   {
     name: 'answered, then saved',
     what: 'The order of save and answer is swapped: an acknowledged change is lost.',
-    file: 'server/sessions/work.ts',
-    find: '  request.isAnswered = true\n  const wasSaved',
-    replace: '  request.isAnswered = true\n  settle(session, request, response)\n  const wasSaved',
+    file: 'server/sessions/session-seat.ts',
+    find: '    return this.saw > this.#session.saved || this.#renews ? this.#save(response) : response\n',
+    replace: '    void this.#save(response)\n    return response\n',
     checker: 'lists',
     operations: 200,
     seed: 9,

@@ -17,7 +17,7 @@ type Era = (typeof eras)[number]
 /** A server of these skills, and a client of it; `read` is what was read of resources. */
 async function start(t: TestContext, era: Era, directoryRead = true, cache?: { ttl: number }) {
   const read: unknown[] = []
-  const skills = skillsFrom(folderOf(t, twoSkills), { directoryRead })
+  const skills = await skillsFrom(folderOf(t, twoSkills), { directoryRead })
   const definition = defineServer({
     name: 's',
     version: '1',

@@ -3,7 +3,8 @@ import { defineServer, http, serveHttp, skillsFrom, startClient, startServer } f
 const team = defineServer({
   name: 'team',
   version: '1.0.0',
-  skills: skillsFrom('test/examples/skills', { directoryRead: true }), // read now; throws for what is no skill
+  // read now; rejects for what is no skill
+  skills: await skillsFrom('test/examples/skills', { directoryRead: true }),
 })
 await using server = await startServer(team, { transport: serveHttp(), logger: false })
 

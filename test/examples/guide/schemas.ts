@@ -30,7 +30,7 @@ console.log({ ...template.match('notes://2026/may/first') })
 
 // skills: a page with a head of YAML, and files with digests
 const page = '---\nname: review\ndescription: Reviews code.\n---\nRead the diff first.\n'
-const frontmatter = readFrontMatter(page) as { name: string; description: string }
+const frontmatter = (await readFrontMatter(page)) as { name: string; description: string }
 console.log(frontmatter.name)
 const files = readSkillFiles({ uri: 'skill://review/SKILL.md', frontmatter, resources: 'dynamic' })
 console.log(files, skillLimits.files)

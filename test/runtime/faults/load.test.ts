@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { createFakeClock } from 'caduceus/runtime'
-import { lazy, patiently } from '../../../runtime/faults/load.js'
+import { lazy, retryLoad } from '../../../runtime/faults/load.js'
 import { inRoot } from '../../support/root.js'
 import { suite } from '../../support/suite.js'
 
@@ -22,7 +22,7 @@ async function load(errors: readonly Error[]) {
     if (error !== undefined) throw error
     return 'loaded'
   }
-  const settled = patiently(loading, { clock, signal }).then(
+  const settled = retryLoad(loading, { clock, signal }).then(
     (module) => {
       outcome = module
     },

@@ -6,7 +6,7 @@ const test = suite('tree')
 
 test('an exit that throws at one process still reaches the others and is thrown', (t) => {
   const tree = new Tree(undefined, undefined)
-  t.after(() => tree.fell())
+  t.after(() => tree.close())
   const reached: string[] = []
   const broken = (): never => {
     tree.pass(() => reached.push('last'))

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import * as assert from 'uvu/assert'
 import { definePeer, startActor, systemWorld } from 'caduceus/runtime'
 import { Elsewhere, type Question } from '../../../runtime/watch/elsewhere.js'
-import { Lookout } from '../../../runtime/watch/lookout.js'
+import { TreeWatcher } from '../../../runtime/watch/tree-watcher.js'
 import type { Row } from '../../../runtime/watch/row.js'
 import { Timeline } from '../../../runtime/watch/timeline.js'
 import { suite, type TestContext } from '../../support/suite.js'
@@ -19,34 +19,34 @@ async function open(t: TestContext, kind: 'thread' | 'process', args: { deep?: b
     logger: false,
   })
   t.after(() => peer.stop())
-  const lookout = new Lookout({
+  const watcher = new TreeWatcher({
     world: systemWorld,
     timeline,
     leaveOut,
     most: 1_000,
     nodes: true,
   })
-  const named = (id: string): Row | undefined => [...lookout.rows.values()].find((row) => row.id === id)
+  const named = (id: string): Row | undefined => [...watcher.rows.values()].find((row) => row.id === id)
   // whoever looks does so again and again
   const seen = async (fits: () => boolean): Promise<void> => {
-    for (lookout.look(); !fits(); lookout.look()) {
-      if (t.signal.aborted) throw new Error(JSON.stringify([...lookout.rows.values()]))
+    for (watcher.look(); !fits(); watcher.look()) {
+      if (t.signal.aborted) throw new Error(JSON.stringify([...watcher.rows.values()]))
       await pause(20)
     }
   }
-  return { lookout, timeline, peer, named, seen }
+  return { watcher, timeline, peer, named, seen }
 }
 
 for (const kind of ['thread', 'process'] as const) {
   test(`${kind}: actors of a peer appear below it, and their restarts are seen`, async (t) => {
-    const { lookout, timeline, named, seen } = await open(t, kind)
+    const { watcher, timeline, named, seen } = await open(t, kind)
     await seen(() => named('b') !== undefined)
     const [far, family, a] = [named('far'), named('family'), named('a')]
     assert.match(far?.about ?? '', new RegExp(`^${kind} \\d+, \\d+ MB, \\d+ % busy$`))
     assert.equal([family?.parent, a?.parent], [far?.key, family?.key])
     assert.is(family?.strategy, 'one_for_one')
     assert.not.equal(family?.tree, far?.tree)
-    assert.ok(lookout.end(a?.key ?? 0, 'kill'))
+    assert.ok(watcher.end(a?.key ?? 0, 'kill'))
     await seen(() => named('a')?.restarts === 1)
     assert.is(named('a')?.key, a?.key)
     const told = timeline.all.filter(({ tree }) => tree === family?.tree)
@@ -60,14 +60,14 @@ for (const kind of ['thread', 'process'] as const) {
   })
 
   test(`${kind}: a past event is not repeated to later observers`, async (t) => {
-    const { lookout, timeline, named, seen } = await open(t, kind)
+    const { watcher, timeline, named, seen } = await open(t, kind)
     await seen(() => named('b') !== undefined)
-    lookout.end(named('a')?.key ?? 0, 'restart')
+    watcher.end(named('a')?.key ?? 0, 'restart')
     await seen(() => named('a')?.restarts === 1)
     const told = timeline.all.length
     assert.ok(told > 0)
-    lookout.leave()
-    assert.is(lookout.rows.size, 0)
+    watcher.leave()
+    assert.is(watcher.rows.size, 0)
     await seen(() => named('b') !== undefined)
     assert.is(named('a')?.restarts, 1)
     assert.is(timeline.all.length, told)

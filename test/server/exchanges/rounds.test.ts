@@ -2,7 +2,8 @@ import * as assert from 'uvu/assert'
 import type { JsonObject, Question } from 'caduceus/protocol'
 import { systemWorld } from 'caduceus/runtime'
 import type { CallState } from '../../../server/holdings/request-state.js'
-import { readAnswers, Rounds } from '../../../server/exchanges/rounds.js'
+import { Rounds } from '../../../server/exchanges/rounds.js'
+import { readAnswers } from '../../../server/runs/answers.js'
 import { suite } from '../../support/suite.js'
 
 const test = suite('rounds')

@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
 import { worldOn } from '../../support/world.js'
-import { Lookout } from '../../../runtime/watch/lookout.js'
+import { TreeWatcher } from '../../../runtime/watch/tree-watcher.js'
 import { Timeline } from '../../../runtime/watch/timeline.js'
 import { suite } from '../../support/suite.js'
 import { members } from './_members.js'
@@ -17,30 +17,30 @@ test('the view of a node shows the other nodes while they live', async (t) => {
   const timeline = new Timeline(() => 0, leaveOut)
   t.after(() => timeline[Symbol.dispose]())
   const world = worldOn(clock)
-  const lookout = new Lookout({ world, timeline, leaveOut, most: 1_000, nodes: true })
+  const watcher = new TreeWatcher({ world, timeline, leaveOut, most: 1_000, nodes: true })
   const nodes = (): string[] =>
-    [...lookout.rows.values()].filter(({ name }) => name === 'node').map(({ id }) => id)
-  lookout.look()
+    [...watcher.rows.values()].filter(({ name }) => name === 'node').map(({ id }) => id)
+  watcher.look()
   // each of the three, all in this thread, tells of the two others
   assert.equal(nodes().sort(), ['first', 'first', 'second', 'second', 'third', 'third'])
   await pass(100)
-  lookout.look()
-  const [node] = [...lookout.rows.values()].filter(({ name }) => name === 'node')
+  watcher.look()
+  const [node] = [...watcher.rows.values()].filter(({ name }) => name === 'node')
   assert.match(node?.about ?? '', /^\d+ MB, \d+ % busy$/)
-  const below = [...lookout.rows.values()].filter(({ parent }) => parent === node?.key)
+  const below = [...watcher.rows.values()].filter(({ parent }) => parent === node?.key)
   assert.ok(below.length >= 3, 'the trees of that program')
   // one that is looked at looks at nobody: else this would never end
-  const told = [...lookout.rows.values()].length
+  const told = [...watcher.rows.values()].length
   for (let i = 0; i < 2; i += 1) {
     await pass(1_000)
-    lookout.look()
+    watcher.look()
   }
-  assert.is([...lookout.rows.values()].length, told)
+  assert.is([...watcher.rows.values()].length, told)
   await during(second.supervisor.stop())
   await pass(400)
-  lookout.look()
+  watcher.look()
   assert.equal(nodes().sort(), ['first', 'third'])
-  lookout.leave()
+  watcher.leave()
 })
 
 test('the view of a node cannot end anything on another node', async (t) => {

@@ -43,7 +43,7 @@ for (const keys of [undefined, ['a secret of 32 characters or more, for all']]) 
     server.cli('ACL', 'SETUSER', 'mcp', 'on', '>secret', '~else:*', '&*', '+@all')
     const refused = async (url: string): Promise<string> => {
       const cluster = redis({ url, keys, lease: 1_000 })
-      const options = { transport: serveHttp(), cluster, logger: false, signals: false } as const
+      const options = { transport: serveHttp(), engine: cluster, logger: false, signals: false } as const
       return startServer(clusterDefinition, options).then(
         (started) => started.stop().then(() => 'it has started'),
         (error: TransportError) => `${error.code}: ${error.message}`,

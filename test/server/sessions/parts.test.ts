@@ -190,7 +190,7 @@ function record(id: string, version: number): SessionRecord {
 }
 
 test('what is said of one request counts more', () => {
-  const frame = new SessionFrame({} as never)
+  const frame = new SessionFrame()
   const own = Object.freeze({ user: 'Ada' })
   assert.is(mergedAssigns(frame.assigns, own), own)
   frame.assign({ user: 'Bob', db: 1 })

@@ -23,14 +23,14 @@ async function inSession(
   directoryRead = true,
   pageSize = 100,
 ): Promise<Ask> {
-  const skills = skillsFrom(folderOf(t, twoSkills), { directoryRead })
+  const skills = await skillsFrom(folderOf(t, twoSkills), { directoryRead })
   const { server } = await startParts(t, { skills }, { pageSize })
   const client = await new RawClient(t, server.url).open('raw', revision)
   return (method, params) => client.ask(method, params as never) as never
 }
 
 async function stateless(t: TestContext, directoryRead = true, pageSize = 100): Promise<Ask> {
-  const skills = skillsFrom(folderOf(t, twoSkills), { directoryRead })
+  const skills = await skillsFrom(folderOf(t, twoSkills), { directoryRead })
   const { send } = await startStateless(t, { skills }, { pageSize })
   return async (method, params) => (await send(posted(method, params))).messages[0] as never
 }
@@ -146,7 +146,7 @@ for (const [revision, start] of Object.entries(ways)) {
 }
 
 test('the extension is declared in both eras, and resources list the skills', async (t) => {
-  const skills = skillsFrom(folderOf(t, twoSkills))
+  const skills = await skillsFrom(folderOf(t, twoSkills))
   const { send } = await startStateless(t, { skills })
   const [answer] = (await send(posted('server/discover'))).messages
   assert.equal((answer?.result?.capabilities as { extensions?: object } | undefined)?.extensions, {
@@ -182,7 +182,9 @@ test('a custom handler may serve other skills', async (t) => {
 
 test('a large skill does not hold up others', async (t) => {
   const files = Object.fromEntries(Array.from({ length: 500 }, (_, at) => [`a/${at}.txt`, `${at}`]))
-  const skills = skillsFrom(folderOf(t, { ...files, 'a/SKILL.md': skillText('a') }), { directoryRead: true })
+  const skills = await skillsFrom(folderOf(t, { ...files, 'a/SKILL.md': skillText('a') }), {
+    directoryRead: true,
+  })
   const { client } = await startParts(t, { skills })
   const all = await Promise.all(Array.from({ length: 50 }, () => client.ask('skills/list')))
   assert.ok(

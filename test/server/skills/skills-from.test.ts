@@ -10,9 +10,9 @@ import { folderOf, skillText, twoSkills } from './_folders.js'
 
 const test = suite('server/skills/skills-from')
 
-function refusal(folder: string, options?: object): string {
+async function refusal(folder: string, options?: object): Promise<string> {
   try {
-    skillsFrom(folder, options as never)
+    await skillsFrom(folder, options as never)
   } catch (error) {
     assert.is((error as ServerError).code, 'BAD_DEFINITION')
     return (error as Error).message
@@ -20,14 +20,14 @@ function refusal(folder: string, options?: object): string {
   throw new Error('was read')
 }
 
-function refused(t: TestContext, files: Readonly<Record<string, string | Uint8Array>>): string {
+function refused(t: TestContext, files: Readonly<Record<string, string | Uint8Array>>): Promise<string> {
   return refusal(folderOf(t, files))
 }
 
-test('each folder with a SKILL.md is a skill, with all its files', (t) => {
+test('each folder with a SKILL.md is a skill, with all its files', async (t) => {
   const folder = folderOf(t, twoSkills)
   for (const given of [folder, pathToFileURL(folder)]) {
-    const [refunds, workflow] = skillsFrom(given).skills.map(({ entry }) => entry)
+    const [refunds, workflow] = (await skillsFrom(given)).skills.map(({ entry }) => entry)
     assert.is(refunds?.uri, 'skill://acme/billing/refunds/SKILL.md')
     assert.equal(workflow?.frontmatter, {
       name: 'git-workflow',
@@ -45,7 +45,7 @@ test('each folder with a SKILL.md is a skill, with all its files', (t) => {
   }
 })
 
-test('a nested skill shares its files with the outer one; a folder may be a skill', (t) => {
+test('a nested skill shares its files with the outer one; a folder may be a skill', async (t) => {
   const files = {
     'outer/SKILL.md': skillText('outer'),
     'outer/inner/SKILL.md': skillText('inner'),
@@ -53,7 +53,7 @@ test('a nested skill shares its files with the outer one; a folder may be a skil
   }
   const folder = folderOf(t, files)
   for (const given of [folder, join(folder, 'outer')]) {
-    const [outer, inner] = skillsFrom(given).skills.map(({ entry }) => entry.resources)
+    const [outer, inner] = (await skillsFrom(given)).skills.map(({ entry }) => entry.resources)
     assert.is(outer?.length, 3)
     assert.equal(
       (inner as { uri: string }[]).map(({ uri }) => uri),
@@ -62,7 +62,7 @@ test('a nested skill shares its files with the outer one; a folder may be a skil
   }
 })
 
-test('an invalid skill is refused with its file', (t) => {
+test('an invalid skill is refused with its file', async (t) => {
   const wrong: Readonly<Record<string, string | Uint8Array>> = {
     'no front matter': '# Title',
     'not UTF-8': Buffer.from([0x2d, 0xff, 0xfe]),
@@ -73,37 +73,40 @@ test('an invalid skill is refused with its file', (t) => {
     'with a field twice': '---\nname: a\nname: a\ndescription: x\n---\n',
   }
   for (const [what, content] of Object.entries(wrong))
-    assert.match(refused(t, { 'a/SKILL.md': content }), /^skills: .*a[/\\]SKILL\.md: /, what)
-  assert.match(refused(t, { 'Big/SKILL.md': skillText('Big') }), 'lowercase')
-  assert.match(refused(t, { 'a/skill.md': skillText('a') }), 'expected the name SKILL.md')
-  assert.match(refused(t, { 'a/README.md': '' }), 'has no SKILL.md')
-  assert.match(refusal(join(folderOf(t, {}), 'absent')), 'cannot be read')
-  assert.match(refusal(join(folderOf(t, { file: '' }), 'file')), 'expected a folder')
-  assert.match(refusal(folderOf(t, twoSkills), { directoryread: true }), 'directoryRead')
-  assert.match(refusal(5 as never), 'folder: expected the path of a folder')
+    assert.match(await refused(t, { 'a/SKILL.md': content }), /^skills: .*a[/\\]SKILL\.md: /, what)
+  assert.match(await refused(t, { 'Big/SKILL.md': skillText('Big') }), 'lowercase')
+  assert.match(await refused(t, { 'a/skill.md': skillText('a') }), 'expected the name SKILL.md')
+  assert.match(await refused(t, { 'a/README.md': '' }), 'has no SKILL.md')
+  assert.match(await refusal(join(folderOf(t, {}), 'absent')), 'cannot be read')
+  assert.match(await refusal(join(folderOf(t, { file: '' }), 'file')), 'expected a folder')
+  assert.match(await refusal(folderOf(t, twoSkills), { directoryread: true }), 'directoryRead')
+  assert.match(await refusal(5 as never), 'folder: expected the path of a folder')
 })
 
 test(
   'a skill has at most 512 files and 16 MiB',
-  (t) => {
+  async (t) => {
     const many = Object.fromEntries(Array.from({ length: 511 }, (_, at) => [`a/${at}.txt`, '']))
     const main = { 'a/SKILL.md': skillText('a') }
-    skillsFrom(folderOf(t, { ...main, ...many }))
-    assert.match(refused(t, { ...main, ...many, 'a/one-more.txt': '' }), '513 files, more than 512')
+    await skillsFrom(folderOf(t, { ...main, ...many }))
+    assert.match(await refused(t, { ...main, ...many, 'a/one-more.txt': '' }), '513 files, more than 512')
     const big = Buffer.alloc(16 * 1024 * 1024 - skillText('a').length)
-    skillsFrom(folderOf(t, { ...main, 'a/big.bin': big }))
-    assert.match(refused(t, { ...main, 'a/big.bin': big, 'a/b': 'x' }), '16777217 bytes, more than 16777216')
+    await skillsFrom(folderOf(t, { ...main, 'a/big.bin': big }))
+    assert.match(
+      await refused(t, { ...main, 'a/big.bin': big, 'a/b': 'x' }),
+      '16777217 bytes, more than 16777216',
+    )
     const far = Object.fromEntries(Array.from({ length: 5 }, (_, at) => [`s${at}/big.bin`, big]))
-    assert.match(refused(t, { ...main, ...far }), 'more than 67108864 bytes in all')
+    assert.match(await refused(t, { ...main, ...far }), 'more than 67108864 bytes in all')
   },
   { timeout: 30_000 },
 )
 
-test('symbolic links must stay inside the folder and form no cycle', (t) => {
+test('symbolic links must stay inside the folder and form no cycle', async (t) => {
   const secret = folderOf(t, { 'secret.txt': 'secret', 'x/SKILL.md': skillText('x') })
   const folder = folderOf(t, { 'a/SKILL.md': skillText('a'), 'shared.md': 'for all' })
   symlinkSync(join(folder, 'shared.md'), join(folder, 'a', 'inside.md'))
-  assert.is(skillsFrom(folder).skills[0]?.entry.resources.length, 2)
+  assert.is((await skillsFrom(folder)).skills[0]?.entry.resources.length, 2)
   const hostile: readonly (readonly [string, string, string])[] = [
     [join(secret, 'secret.txt'), 'a/out.txt', 'leads out'],
     [join(secret, 'x'), 'x', 'leads out'],
@@ -116,30 +119,30 @@ test('symbolic links must stay inside the folder and form no cycle', (t) => {
   for (const [target, path, says] of hostile) {
     const own = folderOf(t, { 'a/SKILL.md': skillText('a') })
     symlinkSync(target, join(own, path))
-    assert.match(refusal(own), says, path)
+    assert.match(await refusal(own), says, path)
   }
 })
 
-test('a pipe is refused, and an unreadable file is named', (t) => {
+test('a pipe is refused, and an unreadable file is named', async (t) => {
   if (process.platform === 'win32') return // has neither
   const folder = folderOf(t, { 'a/SKILL.md': skillText('a') })
   execFileSync('mkfifo', [join(folder, 'a', 'pipe')])
-  assert.match(refusal(folder), 'pipe: expected a file or a folder')
+  assert.match(await refusal(folder), 'pipe: expected a file or a folder')
   if (process.getuid?.() === 0) return // root reads all files
   const closed = folderOf(t, { 'a/SKILL.md': skillText('a'), 'a/closed.md': '' })
   chmodSync(join(closed, 'a/closed.md'), 0)
-  assert.match(refusal(closed), /closed\.md cannot be read/)
+  assert.match(await refusal(closed), /closed\.md cannot be read/)
 })
 
 test('the files are served as they were when they were read', async (t) => {
   const folder = folderOf(t, { 'a/SKILL.md': skillText('a') })
-  const { files } = skillsFrom(folder)
+  const { files } = await skillsFrom(folder)
   writeFileSync(join(folder, 'a/SKILL.md'), 'changed')
   assert.is(await files.get('skill://a/SKILL.md')?.read({} as never), skillText('a'))
 })
 
-test('a server declares its skills, and wrong ones name the field', (t) => {
-  const skills = skillsFrom(folderOf(t, twoSkills), { directoryRead: true })
+test('a server declares its skills, and wrong ones name the field', async (t) => {
+  const skills = await skillsFrom(folderOf(t, twoSkills), { directoryRead: true })
   const { declared, extensions, resources } = defineServer({ name: 's', version: '1', skills })
   assert.equal([declared.resources, declared.tools], [true, false])
   assert.equal(extensions, { 'io.modelcontextprotocol/skills': { directoryRead: true } })
@@ -152,7 +155,8 @@ test('a server declares its skills, and wrong ones name the field', (t) => {
   )
   const taken = defineResource({ name: 'x', uri: 'skill://git-workflow/assets/logo.png', read: () => '' })
   const wrong: readonly (readonly [object, string])[] = [
-    [{ skills: './skills' }, 'skills: expected what skillsFrom returns'],
+    [{ skills: './skills' }, 'skills: expected what skillsFrom resolves to'],
+    [{ skills: Promise.resolve(skills) }, 'skills: expected what skillsFrom resolves to'],
     [
       { skills, extensions: { 'io.modelcontextprotocol/skills': {} } },
       'extensions: expected none that skills declares',

@@ -3,7 +3,7 @@ import { defineActor, startActor } from 'caduceus/runtime'
 import type { ServerTransport } from 'caduceus/transports'
 import type {
   Address,
-  ConnectionSource,
+  SharedConnections,
   SharedAddress,
   Sharing,
 } from '../../../transports/contract/sharing.js'
@@ -49,7 +49,7 @@ export async function sharePort(
 }
 
 /** A source of connections within this process. */
-export type Fed = ConnectionSource & { give(socket: Socket): void }
+export type Fed = SharedConnections & { give(socket: Socket): void }
 
 export function feeding(address: Address): Fed {
   const waiting: Socket[] = []

@@ -130,9 +130,9 @@ redisTest(test, 'large transfers get the time of a slow line, both ways', async 
   equal(health.all, [])
 })
 
-redisTest(test, 'a silent server is away after the configured patience', async (t) => {
+redisTest(test, 'a silent server is away after the configured timeout', async (t) => {
   const server = await startRedis(t)
-  const options = { world: systemWorld, own: t.after, patience: 2_000 }
+  const options = { world: systemWorld, own: t.after, commandTimeout: 2_000 }
   const connection = await openRedis(readRedisOptions({ url: server.url }), options)
   server.freeze()
   const began = performance.now()

@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert'
 import type { Changes, Picture } from 'caduceus/transports'
 import type { Row } from '../../../runtime/watch/row.js'
-import { type Line, Model } from '../../../transports/view/page/model.js'
+import { type TreeLine, Model } from '../../../transports/view/page/model.js'
 import { suite } from '../../support/suite.js'
 
 const test = suite('the model of the page')
@@ -28,7 +28,7 @@ const changes = (more: Partial<Changes>): Changes => ({
 })
 const crash = { id: 1, at: 0, what: 'crash', tree: 1, name: 'session a', process: 3, text: 'boom' } as const
 
-function shown(lines: readonly Line[]): string[] {
+function shown(lines: readonly TreeLine[]): string[] {
   return lines.map(({ row: { id }, depth, mark }) => `${' '.repeat(depth)}${id}${mark ? ` ${mark}` : ''}`)
 }
 

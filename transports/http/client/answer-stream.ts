@@ -8,7 +8,7 @@ import { TransportError } from '../../base/errors.js'
 import { discard, type HttpResponse, readText } from '../outgoing/dispatcher.js'
 import { goneError, interruptedError, isNobodyThere, judge, lostError } from './errors.js'
 import { awayTime, goodLife, idleTimer, isEventStream, readEvents } from './event-stream.js'
-import type { HttpSettings } from './options.js'
+import type { HttpClientSettings } from './options.js'
 import { type AnswerEnd, AnswerPace } from './pace.js'
 
 /** Milliseconds for a stream to end after its answer. */
@@ -157,7 +157,7 @@ export async function readAnswer(
 /** The body of an answer in JSON. Rejects with MESSAGE_TOO_LONG, and when nothing comes for too long. */
 export async function readJson(
   response: HttpResponse,
-  { maxMessageBytes, idleTimeout }: Pick<HttpSettings, 'maxMessageBytes' | 'idleTimeout'>,
+  { maxMessageBytes, idleTimeout }: Pick<HttpClientSettings, 'maxMessageBytes' | 'idleTimeout'>,
   scope: LinkScope,
 ): Promise<string> {
   if (!Number.isFinite(idleTimeout) || response.complete) return response.text(maxMessageBytes)

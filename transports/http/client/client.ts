@@ -11,7 +11,7 @@ import type {
   SendOptions,
 } from '../../contract/contract.js'
 import { HttpLink, type ServerHabits } from './link.js'
-import { type HttpOptions, type HttpSettings, readHttpOptions } from './options.js'
+import { type HttpOptions, type HttpClientSettings, readHttpOptions } from './options.js'
 import { SseLink } from './sse.js'
 
 /**
@@ -38,14 +38,14 @@ export function http(url: string | URL, options: HttpOptions = {}): ClientTransp
  * compatibility). Without one, the refusal stands.
  */
 class FallbackLink implements Link {
-  readonly #settings: HttpSettings
+  readonly #settings: HttpClientSettings
   readonly #events: LinkEvents
   readonly #scope: LinkScope
   #link: Link
   #initialize: { readonly text: string; readonly message: Message; readonly id: RequestId } | undefined
   #closing = false
 
-  constructor(settings: HttpSettings, events: LinkEvents, scope: LinkScope, habits: ServerHabits) {
+  constructor(settings: HttpClientSettings, events: LinkEvents, scope: LinkScope, habits: ServerHabits) {
     this.#settings = settings
     this.#events = events
     this.#scope = scope

@@ -4,10 +4,10 @@ import { messageOf } from '../../../runtime/base/errors.js'
 import { TransportError } from '../../base/errors.js'
 import type { HttpResponse } from '../outgoing/dispatcher.js'
 import { wantsAuthorization } from './auth.js'
-import type { HttpSettings } from './options.js'
+import type { HttpClientSettings } from './options.js'
 
-/** Where a request went, and with what. */
-type Addressed = Pick<HttpSettings, 'url' | 'auth' | 'headers'>
+/** The settings of a request that errors name. */
+type Addressed = Pick<HttpClientSettings, 'url' | 'auth' | 'headers'>
 
 type Refusal = Pick<HttpResponse, 'status' | 'headers' | 'origin'>
 

@@ -113,7 +113,7 @@ export async function followStream(
     if (!unheardOf && (await port.refused(response))) return 'stop'
     discard(response, clock)
     if (unheardOf) return 'stop'
-    // it no longer keeps what came before, most likely: the next stream starts from now
+    // the server most likely no longer keeps earlier events: the next stream starts from now
     if (refusesId.has(status)) lastEventId = undefined
     const message = `the server refused the event stream with ${status}`
     port.trouble(new TransportError('HTTP_STATUS', message, { data: { status }, retryable: true }))

@@ -19,12 +19,12 @@ import {
   shownUrl,
 } from './errors.js'
 import { followStream, mediaType } from './event-stream.js'
-import type { HttpSettings } from './options.js'
+import type { HttpClientSettings } from './options.js'
 import { Presence } from './pace.js'
 import { HttpSender } from './sender.js'
 import { type Body, HttpSession } from './session.js'
 
-/** What is known of a server from one connection to the next. */
+/** Facts about a server that outlive a connection. */
 export interface ServerHabits {
   /** Whether it answers the request for the stream only when it has news: then nothing waits for that. */
   isSilent: boolean
@@ -43,7 +43,7 @@ const listen = 'subscriptions/listen'
 
 /** One session with a Streamable HTTP server, from `initialize` to its end. */
 export class HttpLink implements Link {
-  readonly #settings: HttpSettings
+  readonly #settings: HttpClientSettings
   readonly #events: LinkEvents
   readonly #scope: LinkScope
   readonly #habits: ServerHabits
@@ -59,7 +59,7 @@ export class HttpLink implements Link {
   readonly #told: Pick<AnswerPort, 'message' | 'skipped' | 'room'>
   #over = false
 
-  constructor(settings: HttpSettings, events: LinkEvents, scope: LinkScope, habits: ServerHabits) {
+  constructor(settings: HttpClientSettings, events: LinkEvents, scope: LinkScope, habits: ServerHabits) {
     this.#settings = settings
     this.#events = events
     this.#scope = scope

@@ -58,7 +58,7 @@ export interface HttpOptions {
   readonly sseFallback?: boolean
 }
 
-export type HttpSettings = Omit<ReadWith<typeof readers>, 'maxRedirects'> & {
+export type HttpClientSettings = Omit<ReadWith<typeof readers>, 'maxRedirects'> & {
   readonly url: URL
   readonly redirects: RedirectRules
 }
@@ -75,7 +75,7 @@ const reserved = new Set([
   'transfer-encoding',
 ])
 
-export function readHttpOptions(url: string | URL, options: HttpOptions): HttpSettings {
+export function readHttpOptions(url: string | URL, options: HttpOptions): HttpClientSettings {
   const { maxRedirects, ...read } = readOptions(options, readers)
   return Object.freeze({ url: readUrl(url, 'url'), ...read, redirects: { maxRedirects, elsewhere: true } })
 }

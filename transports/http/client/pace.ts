@@ -1,8 +1,9 @@
+import { backoff, jittered } from '../../../runtime/time/backoff.js'
 import type { Clock } from '../../../runtime/time/clock.js'
 import { isNobodyThere } from './errors.js'
 
-const firstDelay = 1_000
-const longestDelay = 30_000
+/** Milliseconds until the next attempt. */
+const delays = { first: 1_000, longest: 30_000 }
 /** A server cannot send us away for longer, and no timer of Node overflows. */
 const longestWish = 3_600_000
 /** However often a server asks for it: at most ten attempts a second. */
@@ -15,7 +16,7 @@ export interface StreamEnd {
   readonly orderly: boolean
   /** Milliseconds that a busy server does not want to be asked again for (`Retry-After`), this once. */
   readonly away?: number | undefined
-  /** Nobody listened at the port: that says nothing about the stream. */
+  /** The port refused the connection: that says nothing about the stream. */
   readonly nobody?: boolean | undefined
 }
 
@@ -55,7 +56,7 @@ export class StreamPace {
     this.#failures = good ? 0 : this.#failures + 1
     if (good || nobody) this.#hurried = 0
     if (good && orderly && this.#wish !== undefined) return this.#wish
-    const jitter = (firstDelay / 2) * (1 + this.#random())
+    const jitter = jittered(delays.first, this.#random)
     if (good) return this.wish + jitter
     const asked = away === 0 ? 0 : Math.min(longestWish, away) + jitter
     return Math.max(this.wish, asked, this.#backoff(this.#failures))
@@ -68,13 +69,12 @@ export class StreamPace {
   }
 
   #backoff(times: number): number {
-    return (Math.min(longestDelay, firstDelay * 2 ** times) / 2) * (1 + this.#random())
+    return jittered(backoff(delays, times), this.#random)
   }
 }
 
 /** Milliseconds until the first attempt after a cut, and what they double to. */
-const firstCutDelay = 250
-const longestCutDelay = 2_000
+const cutDelays = { first: 250, longest: 2_000 }
 /** Milliseconds after a cut in which the server has to be reached again; its wish (`retry`) comes on top. */
 const cutTime = 10_000
 /** Streams in a row that the server gave us, and that brought nothing. */
@@ -118,9 +118,9 @@ export class AnswerPace {
     }
     const now = this.#now()
     this.#cutAt ??= now
-    const ceiling = Math.min(longestCutDelay, firstCutDelay * 2 ** this.#attempts)
+    const pause = jittered(backoff(cutDelays, this.#attempts), this.#random)
     this.#attempts += 1
-    const delay = Math.max(away, pace.wish) + (ceiling / 2) * (1 + this.#random())
+    const delay = Math.max(away, pace.wish) + pause
     return now + delay > this.#cutAt + cutTime + pace.wish ? undefined : delay
   }
 }

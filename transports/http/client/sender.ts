@@ -18,7 +18,7 @@ import {
   unauthorized,
   wantsNonce,
 } from './auth.js'
-import type { HttpSettings } from './options.js'
+import type { HttpClientSettings } from './options.js'
 
 /** Refusals of one request that are answered with another try: sign in, then ask for more scopes. */
 const maxRefusals = 2
@@ -32,7 +32,7 @@ type Way = 'send' | 'sendApart'
 
 /** Sends the requests of one link, each with the headers that `auth` gives for it. */
 export class HttpSender {
-  readonly #settings: HttpSettings
+  readonly #settings: HttpClientSettings
   readonly #opening: Promise<HttpDispatchers>
   /** Known without a wait, once they are there. */
   #open: HttpDispatchers | undefined
@@ -40,7 +40,7 @@ export class HttpSender {
   readonly #denied: (error: TransportError) => void
 
   /** `denied` is told before a request rejects with UNAUTHORIZED: no other will get through. */
-  constructor(settings: HttpSettings, scope: LinkScope, denied: (error: TransportError) => void) {
+  constructor(settings: HttpClientSettings, scope: LinkScope, denied: (error: TransportError) => void) {
     this.#settings = settings
     this.#scope = scope
     this.#denied = denied

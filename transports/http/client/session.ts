@@ -6,7 +6,7 @@ import { TransportError } from '../../base/errors.js'
 import { type Departure, discard, type HttpRequest, type HttpResponse } from '../outgoing/dispatcher.js'
 import type { HttpCalls } from './calls.js'
 import { endingError, judgeStatus, notBegun } from './errors.js'
-import type { HttpSettings } from './options.js'
+import type { HttpClientSettings } from './options.js'
 
 /** Milliseconds that a server may take to say whether it knows us. */
 const checkTime = 10_000
@@ -24,7 +24,7 @@ export interface Body {
 }
 
 interface SessionPort {
-  readonly settings: HttpSettings
+  readonly settings: HttpClientSettings
   readonly calls: HttpCalls
   readonly events: LinkEvents
   readonly clock: Clock

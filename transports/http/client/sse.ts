@@ -25,7 +25,7 @@ import {
   shownUrl,
 } from './errors.js'
 import { idleTimer, isEventStream, readEvents } from './event-stream.js'
-import { type HttpOptions, type HttpSettings, readHttpOptions } from './options.js'
+import { type HttpOptions, type HttpClientSettings, readHttpOptions } from './options.js'
 import { HttpSender } from './sender.js'
 
 const known = [
@@ -69,7 +69,7 @@ export function sse(where: string | URL | SsePlace, options?: SseOptions): Clien
 }
 
 export class SseLink implements Link {
-  readonly #settings: HttpSettings
+  readonly #settings: HttpClientSettings
   readonly #events: LinkEvents
   readonly #scope: LinkScope
   readonly #sender: HttpSender
@@ -77,7 +77,7 @@ export class SseLink implements Link {
   #endpoint: URL | undefined
   #over = false
 
-  constructor(settings: HttpSettings, events: LinkEvents, scope: LinkScope) {
+  constructor(settings: HttpClientSettings, events: LinkEvents, scope: LinkScope) {
     this.#settings = settings
     this.#events = events
     this.#scope = scope
@@ -227,7 +227,7 @@ export class SseLink implements Link {
   }
 }
 
-function readSseOptions(where: string | URL | SsePlace, options: SseOptions = {}): HttpSettings {
+function readSseOptions(where: string | URL | SsePlace, options: SseOptions = {}): HttpClientSettings {
   const settings = isPlace(where)
     ? readPlace(where)
     : readHttpOptions(where, readFields(options, 'options', known))
@@ -235,7 +235,7 @@ function readSseOptions(where: string | URL | SsePlace, options: SseOptions = {}
   return Object.freeze({ ...settings, redirects: { ...settings.redirects, elsewhere: false } })
 }
 
-function readPlace(where: SsePlace): HttpSettings {
+function readPlace(where: SsePlace): HttpClientSettings {
   const fields = ['baseUrl', 'basePath', 'ssePath', ...known]
   const { baseUrl, basePath, ssePath, ...rest } = readFields(where, 'options', fields)
   const url = readBase(baseUrl, 'baseUrl')

@@ -7,22 +7,22 @@ import { ClientCounts } from '../../connections/client-counts.js'
 import type { LinkScope, Peer } from '../../contract/contract.js'
 import { isKeptOut, noteRefused, originHere } from '../../contract/events.js'
 import { keyOfPrincipal } from '../../contract/principal.js'
-import type { ConnectionSource } from '../../contract/sharing.js'
+import type { SharedConnections } from '../../contract/sharing.js'
 import { createGuard, guardedHeaders } from './guard.js'
 import { type NodeServer, type ServerPlan, takeServer, type UpgradeListener } from './node-server.js'
 import type { ListenSettings } from './options.js'
 import { forwarded, withoutToken } from './peer.js'
 import { sessionConnectionLimits } from './sharing.js'
 
-/** What is served on a port whose connections are sessions. */
+/** What to serve on a port whose connections are sessions. */
 export interface GatePlan extends Pick<ServerPlan, 'paths' | 'problem'> {
-  /** What its peers come through. */
+  /** The transport that its peers use. */
   readonly transport: string
   readonly onRequest: RequestListener
   readonly onUpgrade?: UpgradeListener
 }
 
-export interface Denied {
+interface RefusedPeer {
   readonly denial: Omit<Denial, 'status' | 'problem'> & { readonly status: number }
 }
 
@@ -34,7 +34,7 @@ export interface Gate {
   /**
    * Where a request comes from and who sends it, or why it is refused (told to subscribers); never rejects.
    */
-  identify(request: IncomingMessage): Promise<Peer | Denied>
+  identify(request: IncomingMessage): Promise<Peer | RefusedPeer>
   /** Counts a connection of this client until `leave`; false when that is one too many. */
   enter(peer: Peer, connection: object): boolean
   leave(connection: object): void
@@ -47,7 +47,7 @@ export async function openGate(
   settings: ListenSettings,
   scope: LinkScope,
   plan: GatePlan,
-  source?: ConnectionSource,
+  source?: SharedConnections,
 ): Promise<Gate> {
   const { maxConnectionsPerClient: max, headersTimeout, trustProxy } = settings
   const { transport, paths, problem, onRequest, onUpgrade } = plan

@@ -2,13 +2,13 @@ import type { Server } from 'node:net'
 import { TransportError } from '../../base/errors.js'
 import type { LinkScope } from '../../contract/contract.js'
 
-interface Place {
+interface ListenAddress {
   readonly port: number
   readonly host: string
 }
 
 /** Makes a server listen, and answers at which port. Rejects with TransportError LISTEN_FAILED. */
-export async function listen(server: Server, place: Place, scope: LinkScope): Promise<number> {
+export async function listen(server: Server, place: ListenAddress, scope: LinkScope): Promise<number> {
   await begin(server, place)
   // a connection that could not be accepted ends nothing; the scope reports it
   const failed = scope.bind((error: Error) => {
@@ -27,7 +27,7 @@ export function portOf(server: Server): number {
 /** The address as clients on this machine or beyond it write it. */
 export function urlOf(
   scheme: string,
-  { host, port }: Place,
+  { host, port }: ListenAddress,
   { allowedHosts, path }: { readonly allowedHosts: readonly string[]; readonly path: string },
 ): string {
   const isAny = host === '0.0.0.0' || host === '::'
@@ -37,7 +37,7 @@ export function urlOf(
   return `${scheme}://${inUrl}:${port}${path}`
 }
 
-function begin(server: Server, { port, host }: Place): Promise<void> {
+function begin(server: Server, { port, host }: ListenAddress): Promise<void> {
   return new Promise((resolve, reject) => {
     const failed = (cause: NodeJS.ErrnoException): void => {
       const why = cause.code === 'EADDRINUSE' ? 'the port is in use' : cause.message

@@ -1,8 +1,7 @@
-import { channel } from 'node:diagnostics_channel'
 import { readdirSync, readFileSync } from 'node:fs'
 import { performance } from 'node:perf_hooks'
 import { isMethod } from '../../../protocol/messages/methods.js'
-import { subscribe } from '../../../runtime/faults/events.js'
+import { onChannel, subscribe } from '../../../runtime/faults/events.js'
 import { version } from '../../../runtime/base/version.js'
 import { Places, readRows } from '../../../runtime/watch/rows.js'
 import { subscribeTransport } from '../../contract/events.js'
@@ -75,10 +74,10 @@ export class Metrics implements Disposable {
 
   constructor() {
     this.#undo = [
-      hear('caduceus.server.request', (event) => this.#ended('request', 'server', event)),
-      hear('caduceus.client.request', (event) => this.#ended('call', 'client', event)),
-      hear('caduceus.server.session', (event) => this.#session(event)),
-      hear('caduceus.client.state', ({ phase, client }) => {
+      onChannel('caduceus.server.request', (event) => this.#ended('request', 'server', event)),
+      onChannel('caduceus.client.request', (event) => this.#ended('call', 'client', event)),
+      onChannel('caduceus.server.session', (event) => this.#session(event)),
+      onChannel('caduceus.client.state', ({ phase, client }) => {
         if (phase === 'ready') this.#count('caduceus_client_connections_total', { client: String(client) })
       }),
       subscribeTransport('connection', ({ type, transport, status, reason }) => {
@@ -109,7 +108,7 @@ export class Metrics implements Disposable {
     return this.#told.text
   }
 
-  /** What is so at this moment. */
+  /** Sets the gauges to their current values. */
   #look(): void {
     const rows = [...readRows(new Places(), { most: 100_000, leaveOut: new Set() }).values()]
     const { rss, heapUsed } = process.memoryUsage()
@@ -119,7 +118,7 @@ export class Metrics implements Disposable {
       'caduceus_mailbox_messages',
       rows.reduce((sum, { mailbox }) => sum + mailbox, 0),
     )
-    // whoever reads it makes a rate of it: a ratio since the last look would be one of somebody else's
+    // readers compute a rate: a ratio since the last scrape would depend on who scraped
     this.#set('caduceus_event_loop_busy_seconds_total', performance.eventLoopUtilization().active / 1_000)
     this.#set('caduceus_build_info', 1, { version, node: process.version })
     this.#set('process_start_time_seconds', performance.timeOrigin / 1_000)
@@ -228,12 +227,4 @@ function countDescriptors(): { readonly open: number; readonly most: number | un
   } catch {
     return undefined // another system, or no descriptor is free to look with
   }
-}
-
-/** Events of floors above this one, by their channels. */
-function hear(name: string, listener: (event: Readonly<Record<string, unknown>>) => void): () => void {
-  const source = channel(name)
-  const heard = (event: unknown): void => listener(event as Readonly<Record<string, unknown>>)
-  source.subscribe(heard)
-  return () => void source.unsubscribe(heard)
 }

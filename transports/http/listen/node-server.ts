@@ -18,7 +18,7 @@ import {
   type ListenerOrigin,
   noteRefused,
 } from '../../contract/events.js'
-import type { ConnectionSource } from '../../contract/sharing.js'
+import type { SharedConnections } from '../../contract/sharing.js'
 import { watchDescriptors } from './descriptors.js'
 import { Metrics } from './metrics.js'
 import { checkReach } from './guard.js'
@@ -74,7 +74,7 @@ export async function takeServer(
   settings: ListenSettings,
   scope: LinkScope,
   plan: ServerPlan,
-  source?: ConnectionSource,
+  source?: SharedConnections,
 ): Promise<NodeServer> {
   await settings.auth?.prepare()
   const metrics = settings.metrics ? scope.own(new Metrics()) : undefined
@@ -135,7 +135,7 @@ const maxAge = 60_000
 function feed(
   server: HttpServer,
   scope: LinkScope,
-  source: ConnectionSource,
+  source: SharedConnections,
   { releases, keepAliveTimeout }: { releases: readonly (() => void)[]; readonly keepAliveTimeout: number },
 ): NodeServer {
   const { host, port, url } = source.address

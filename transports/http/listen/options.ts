@@ -14,6 +14,7 @@ import {
   readFlag,
   readMs,
   readOptions,
+  readPort,
   type Readers,
   type ReadWith,
   readText,
@@ -22,8 +23,6 @@ import { type PendingOptions, usualPendingBytes } from '../../connections/byte-b
 import { usualMessageBytes } from '../../contract/message-sizes.js'
 import { checkReach } from './guard.js'
 
-/** What `https.createServer` takes. */
-export type TlsOptions = ServerOptions
 export type HttpServer = Server | SecureServer
 
 /** Where a listener is, whom it lets in, and how much it takes. */
@@ -64,7 +63,7 @@ export interface ListenOptions extends AuthenticateOptions, PendingOptions {
    */
   readonly trustProxy?: boolean | number
   /** Certificate and key, and whatever else `https.createServer` takes: HTTPS instead of HTTP. */
-  readonly tls?: TlsOptions
+  readonly tls?: ServerOptions
   /**
    * A server of your own, HTTP or HTTPS, which other listeners may share: what is for our paths is taken, all
    * else left to them. One that listens already is not closed when the MCP server stops; its time limits are
@@ -132,19 +131,13 @@ export const readPath: Read<string> = (value, field) => {
   throw badOption(field, 'a path such as /mcp', value)
 }
 
-/** A port to listen on; 0: any. */
-const readPort: Read<number> = (value, field) => {
-  if (Number.isInteger(value) && Number(value) >= 0 && Number(value) <= 65_535) return Number(value)
-  throw badOption(field, 'a port from 0 to 65535', value)
-}
-
 const readProxies: Read<number> = (value, field) => {
   if (typeof value === 'boolean') return Number(value)
   if (Number.isSafeInteger(value) && Number(value) >= 0) return Number(value)
   throw badOption(field, 'true, false or a number of proxies', value)
 }
 
-const readServerTls: Read<TlsOptions> = (value, field) => {
+const readServerTls: Read<ServerOptions> = (value, field) => {
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value
   throw badOption(field, 'an object with cert and key, as https.createServer takes it', value)
 }

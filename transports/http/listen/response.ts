@@ -3,14 +3,21 @@ import type { Clock } from '../../../runtime/time/clock.js'
 import { queuedBelowTls } from '../../connections/unread.js'
 import { nodeMs } from '../../base/node-ms.js'
 
+/** Of an event stream that no proxy is to hold back. */
+export const streamHeaders = Object.freeze({
+  'content-type': 'text/event-stream',
+  'cache-control': 'no-cache, no-transform',
+  'x-accel-buffering': 'no',
+})
+
 /** Bytes, and ms, of an unwanted body that are thrown away so that the client reads the answer. */
-const patienceBytes = 16 * 1024 * 1024
-const patienceTime = 2_000
+const mostUnwantedBytes = 16 * 1024 * 1024
+const unwantedBodyTimeout = 2_000
 
 /** Statuses that a body is refused with before it has ended. */
 const early: ReadonlySet<number> = new Set([413, 429, 503])
 
-interface Answer {
+interface HttpAnswer {
   readonly status: number
   readonly headers: OutgoingHttpHeaders
   readonly text: string | Buffer
@@ -20,12 +27,12 @@ interface Answer {
 export function writeAnswer(
   request: IncomingMessage,
   response: ServerResponse,
-  answer: Answer,
+  answer: HttpAnswer,
   clock: Clock,
 ): void {
   const { status, headers, text } = answer
   if (response.destroyed) return
-  if (early.has(status) && !request.complete) answerEarly(request, response, answer, clock)
+  if (early.has(status) && !request.complete) refuseBody(request, response, answer, clock)
   else response.writeHead(status, headers).end(text)
 }
 
@@ -34,10 +41,10 @@ export function writeAnswer(
  * unread takes the answer with it (RFC 9112, section 9.6): it is closed once the body has come, or has had
  * its time.
  */
-export function answerEarly(
+export function refuseBody(
   request: IncomingMessage,
   response: ServerResponse,
-  answer: Answer,
+  answer: HttpAnswer,
   clock: Clock,
 ): void {
   const { status, headers, text } = answer
@@ -45,8 +52,8 @@ export function answerEarly(
   // a response without a socket of its own is somebody else's to end
   if (request.complete || response.socket === null) return void response.end(text)
   response.write(text)
-  let left = patienceBytes
-  const timer = clock.setTimeout(() => response.end(), patienceTime)
+  let left = mostUnwantedBytes
+  const timer = clock.setTimeout(() => response.end(), unwantedBodyTimeout)
   request.on('data', (chunk: Buffer | string) => {
     left -= chunk.length
     if (left < 0) request.destroy()

@@ -30,7 +30,7 @@ export async function listenForAll(
   checkReach(settings)
   const server = createServer({ pauseOnConnect: true, noDelay: true })
   const admit = limitConnections(limits, name)
-  /** Those that nobody else has yet. */
+  /** Connections that no process has taken yet. */
   const here = new Set<Socket>()
   const look = watchDescriptors(scope.world)
   const onConnection = scope.bind((socket: Socket) => {

@@ -3,7 +3,7 @@ import { plainOptions } from '../../base/plain-options.js'
 import { badOption } from '../../base/read-option.js'
 import { usualPerClient } from '../../connections/client-counts.js'
 import type { Binding, LinkScope } from '../../contract/contract.js'
-import type { ConnectionSource, Sharing } from '../../contract/sharing.js'
+import type { SharedConnections, Sharing } from '../../contract/sharing.js'
 import type { ListenSettings } from './options.js'
 
 const loadPort = lazy('../../transports/http/listen/shared-port.js', () => import('./shared-port.js'))
@@ -18,7 +18,7 @@ interface SharingPlan<Settings> {
   readonly scheme: 'http' | 'ws'
   readonly limits: ConnectionLimits
   /** Serves what comes from `source`. */
-  bind(settings: Settings, scope: LinkScope, source: ConnectionSource): Promise<Binding>
+  bind(settings: Settings, scope: LinkScope, source: SharedConnections): Promise<Binding>
 }
 
 /** How many connections there may be at once in all processes, and how many of one client. */
@@ -51,7 +51,7 @@ export function shareListener<Settings extends ListenSettings & { readonly path:
   } satisfies Sharing)
 }
 
-/** Those behind a proxy all come from one address. */
+/** Clients behind a proxy all come from one address. */
 export function connectionLimits(settings: ListenSettings): ConnectionLimits {
   const { maxConnections: all, maxConnectionsPerClient, trustProxy } = settings
   return { all, client: trustProxy === 0 ? [maxConnectionsPerClient] : undefined }

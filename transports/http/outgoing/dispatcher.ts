@@ -32,7 +32,7 @@ export interface HttpRequest {
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string | undefined
   readonly signal: AbortSignal
-  /** Where it is noted how far it got. Default: nowhere. */
+  /** Records how far the request got. Default: not recorded. */
   readonly departure?: Departure | undefined
   /** Where the session of these headers began: it goes nowhere else. Default: the dispatchers' origin. */
   readonly sessionOrigin?: string | undefined

@@ -4,18 +4,18 @@ import type { HttpRequest, UndiciDispatcher } from './dispatcher.js'
 import { longAnswer } from '../../contract/message-sizes.js'
 
 type Controller = UndiciDispatcher.DispatchController
-type Headers = Readonly<Record<string, string | readonly string[] | undefined>>
+type HeaderFields = Readonly<Record<string, string | readonly string[] | undefined>>
 
 /** Bytes of a body that wait for a reader before the server has to. */
 const room = 64 * 1024
 /** Milliseconds for a body that is thrown away, or read for an error message only. */
-const patience = 2_000
+const drainTimeout = 2_000
 const decoder = new TextDecoder()
 
 /** An HTTP response, whose body has to be read to its end, or destroyed. */
 export interface HttpResponse {
   readonly status: number
-  readonly headers: Headers
+  readonly headers: HeaderFields
   /** The body as a stream, made on first use. */
   readonly body: Readable
   /** Whether the whole body is here. */
@@ -46,7 +46,7 @@ export async function readText(body: Readable, maxBytes: number, alive?: () => v
 export async function readStart({ body }: HttpResponse, clock: Clock): Promise<string> {
   const chunks: Uint8Array[] = []
   let size = 0
-  const timer = clock.setTimeout(() => body.destroy(), patience)
+  const timer = clock.setTimeout(() => body.destroy(), drainTimeout)
   try {
     for await (const chunk of body as AsyncIterable<Uint8Array>) {
       chunks.push(chunk)
@@ -54,7 +54,7 @@ export async function readStart({ body }: HttpResponse, clock: Clock): Promise<s
       if (size >= room) break
     }
   } catch {
-    // what came before it broke off is enough
+    // the part before it broke off is enough
   } finally {
     clock.clearTimeout(timer)
   }
@@ -70,7 +70,7 @@ export function discard(response: HttpResponse, clock?: Clock): void {
     size += chunk.length
     if (size > 128 * 1024) body.destroy()
   })
-  const timer = clock?.setTimeout(() => body.destroy(), patience)
+  const timer = clock?.setTimeout(() => body.destroy(), drainTimeout)
   body.once('close', () => clock?.clearTimeout(timer))
 }
 
@@ -91,7 +91,7 @@ export function exchange(
   if (departure !== undefined) departure.begun = false
   return new Promise((resolve, reject) => {
     const asker = { signal, departure, origin, resolve, reject }
-    dispatcher.dispatch({ method, path, headers, origin, body: body ?? null }, new Exchange(asker))
+    dispatcher.dispatch({ method, path, headers, origin, body: body ?? null }, new ClientExchange(asker))
   })
 }
 
@@ -108,10 +108,10 @@ interface TextReader {
 }
 
 /** One exchange, as undici tells of it. */
-class Exchange implements UndiciDispatcher.DispatchHandler, HttpResponse {
+class ClientExchange implements UndiciDispatcher.DispatchHandler, HttpResponse {
   readonly origin: string
   status = 0
-  headers: Headers = {}
+  headers: HeaderFields = {}
   readonly #asker: Asker
   readonly #onAbort: () => void
   #controller: Controller | undefined
@@ -158,7 +158,7 @@ class Exchange implements UndiciDispatcher.DispatchHandler, HttpResponse {
     if (departure !== undefined) departure.left = departure.begun = true
   }
 
-  onResponseStart(_controller: Controller, status: number, headers: Headers): void {
+  onResponseStart(_controller: Controller, status: number, headers: HeaderFields): void {
     if (status < 200) return
     this.status = status
     this.headers = headers

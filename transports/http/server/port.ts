@@ -14,7 +14,7 @@ import {
 } from '../../contract/contract.js'
 import { type ListenerOrigin, originHere } from '../../contract/events.js'
 import type { SharedStreams } from '../../contract/shared-streams.js'
-import type { ConnectionSource } from '../../contract/sharing.js'
+import type { SharedConnections } from '../../contract/sharing.js'
 import { type NodeServer, type ServerPlan, takeServer } from '../listen/node-server.js'
 import { connectionLimits } from '../listen/sharing.js'
 import { EventLog } from '../streams/event-log.js'
@@ -34,13 +34,13 @@ interface Listening {
 }
 
 /** A request that came while nobody listened. */
-interface Waiting {
+interface WaitingRequest {
   readonly request: IncomingMessage
   readonly response: ServerResponse
 }
 
 /** Milliseconds that a request waits for a listener, and how many may. */
-const patience = 1_000
+const handoverTimeout = 1_000
 const maxWaiting = 1_000
 
 /**
@@ -50,7 +50,7 @@ const maxWaiting = 1_000
 export async function bindHttpSocket(
   settings: HttpSettings,
   scope: LinkScope,
-  source?: ConnectionSource,
+  source?: SharedConnections,
 ): Promise<HttpSocket> {
   const { path, bodyTimeout } = settings
   const { all, client } = connectionLimits(settings)
@@ -99,7 +99,7 @@ export class HttpSocket implements Binding {
   readonly budget: ByteBudget
   readonly world: World
   #shared: SharedLog | null = null
-  readonly #waiting = new Set<Waiting>()
+  readonly #waiting = new Set<WaitingRequest>()
   #listener: Listening | null = null
   #timer: unknown = null
   #isStopping = false
@@ -173,7 +173,7 @@ export class HttpSocket implements Binding {
     this.#timer ??= this.world.setTimeout(() => {
       this.#timer = null
       for (const { response: late } of this.#empty()) answerUnavailable(late)
-    }, patience)
+    }, handoverTimeout)
   }
 
   /** Clients may take up their event streams on any process that shares them, through restarts of listeners. */
@@ -183,7 +183,7 @@ export class HttpSocket implements Binding {
     this.#shared = new SharedLog(this.log, streams)
   }
 
-  #empty(): Waiting[] {
+  #empty(): WaitingRequest[] {
     const all = [...this.#waiting]
     this.#waiting.clear()
     return all

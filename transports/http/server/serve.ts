@@ -10,7 +10,7 @@ import {
   type ReadWith,
 } from '../../base/read-option.js'
 import type { Binding, LinkScope, ServerTransport } from '../../contract/contract.js'
-import type { ConnectionSource } from '../../contract/sharing.js'
+import type { SharedConnections } from '../../contract/sharing.js'
 import {
   listenReaders,
   type ListenOptions,
@@ -106,7 +106,7 @@ export function serveHttp(options: HttpServeOptions = {}): ServerTransport {
 async function bindLazily(
   settings: HttpSettings,
   scope: LinkScope,
-  source?: ConnectionSource,
+  source?: SharedConnections,
 ): Promise<Binding> {
   const { bindHttpSocket } = await loadSocket()
   return bindHttpSocket(settings, scope, source)

@@ -40,7 +40,7 @@ export async function listenOrResume(
   if (position.type === 'foreign' && position.kind === 'listen') return begin(exchange, sessionId, around)
   if (position.type === 'found' && position.stream.kind === 'listen')
     return follow(exchange, position.stream, position.after, around)
-  const detach = await around.server.attach(sessionId, deafFor(exchange), exchange.peer)
+  const detach = await around.server.attach(sessionId, withoutMessages(exchange), exchange.peer)
   const why = problemOf(position)
   if (why === undefined && position.type === 'found' && !exchange.over)
     return resume(exchange, position, detach)
@@ -51,7 +51,7 @@ export async function listenOrResume(
 /** One stream more than are kept costs an older one: first the session is asked whether it is theirs. */
 async function begin(exchange: Exchange, sessionId: string, around: StreamSurroundings): Promise<void> {
   if (around.log.isFull(sessionId))
-    (await around.server.attach(sessionId, deafFor(exchange), exchange.peer))()
+    (await around.server.attach(sessionId, withoutMessages(exchange), exchange.peer))()
   await follow(exchange, around.log.open(sessionId, 'listen'), null, around)
 }
 
@@ -104,7 +104,7 @@ async function takeUp(
 ): Promise<void> {
   const { shared } = around.log
   const isListen = position.kind === 'listen'
-  const detach = await around.server.attach(sessionId, deafFor(exchange), exchange.peer)
+  const detach = await around.server.attach(sessionId, withoutMessages(exchange), exchange.peer)
   if (exchange.over || shared === undefined) return detach()
   const stream = shared.follow(
     sessionId,
@@ -159,6 +159,6 @@ function problemOf(position: Position): string | undefined {
 }
 
 /** Asks whether the session is there, and keeps it, without taking messages from other readers. */
-function deafFor(exchange: Exchange): Outlet {
+function withoutMessages(exchange: Exchange): Outlet {
   return { isDeaf: true, negotiated: (revision) => exchange.negotiated(revision), send: () => false }
 }

@@ -1,6 +1,6 @@
 import type { EventLogLimits } from '../../contract/shared-streams.js'
 
-/** What a stream and an event cost besides their text. */
+/** Overhead in bytes of a stream and of an event, besides their text. */
 const overhead = 256
 
 interface Entry<Event> {

@@ -54,12 +54,12 @@ export type Position =
   | { readonly type: 'refused'; readonly why: string }
 
 interface SessionStreams {
-  /** What ties ids to the session that they were given to. */
+  /** Binds event ids to the session that they were given to. */
   readonly tag: string
   readonly streams: Map<string, LoggedStream>
 }
 
-/** What stands behind a `-` makes the id of a mark another one, and says nothing. */
+/** A suffix after `-` only makes the id of a mark unique. */
 const eventId = /^(([cl])([\w-]{8})[0-9a-z]{1,11}\.([\w-]{16}))\.(\d{1,15})(?:-[\w-]{1,20})?$/
 
 /**

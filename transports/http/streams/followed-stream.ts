@@ -1,15 +1,15 @@
 import type { StreamedEvent, StreamNews } from '../../contract/shared-streams.js'
 import type { EventStream, LoggedEvent, StreamReader } from './event-log.js'
 
-/** What came of the wish to take up a stream of another process. */
+/** The outcome of resuming a stream of another process. */
 export type Found =
   | { readonly type: 'followed' }
   /** Nothing of it is kept. */
   | { readonly type: 'unknown' }
-  /** Nobody can tell at the moment. */
+  /** The owner cannot be asked at the moment. */
   | { readonly type: 'unreachable' }
   | { readonly type: 'refused'; readonly why: string }
-  /** Nobody wants it any more. */
+  /** The reader has left. */
   | { readonly type: 'stopped' }
 
 interface FollowedStreamInput {
@@ -20,7 +20,7 @@ interface FollowedStreamInput {
   readonly after: number
   /** Runs what comes of news; answers for its errors. */
   readonly guarded: (fn: () => void) => void
-  /** What came is with the reader: more may come. */
+  /** The reader has taken what came: more may be sent. */
   readonly taken: () => void
   /** Nothing more is wanted; `isTold`: nor will it come. */
   readonly left: (isTold: boolean) => void

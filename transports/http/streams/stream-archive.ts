@@ -60,7 +60,7 @@ interface Follower {
   isLost: boolean
 }
 
-/** What a process may have told its clients, but not us, before it ended: numbers that are left out. */
+/** Gap in event numbers after a crash: events that we never received may have been sent. */
 const unheard = 1_000_000
 const lostCall = 'The process that worked on it has ended: try once more'
 

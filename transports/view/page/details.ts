@@ -7,17 +7,17 @@ import { durationText, timeText } from './words.js'
 
 const shownMessages = 100
 
-type Act = 'kill' | 'restart' | 'reconnect' | 'trace'
+type ActName = 'kill' | 'restart' | 'reconnect' | 'trace'
 
 /** What there is to say of the selected row, and what may be done with it. */
 export class Details {
   readonly #model: Model
   readonly #box: HTMLElement
-  readonly #act: (key: number, what: Act) => void
+  readonly #act: (key: number, what: ActName) => void
   #traced: Traced[] = []
   #shown = ''
 
-  constructor(model: Model, box: HTMLElement, act: (key: number, what: Act) => void) {
+  constructor(model: Model, box: HTMLElement, act: (key: number, what: ActName) => void) {
     this.#model = model
     this.#box = box
     this.#act = act
@@ -55,7 +55,7 @@ export class Details {
   }
 
   #buttons(row: Row): HTMLElement {
-    const button = (what: Act, title: string): HTMLElement => {
+    const button = (what: ActName, title: string): HTMLElement => {
       const made = el('button', { type: 'button', title, class: what }, what)
       made.addEventListener('click', () => {
         if (what === 'trace') this.#traced = []

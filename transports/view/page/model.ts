@@ -2,7 +2,7 @@ import type { Row } from '../../../runtime/watch/row.js'
 import type { Changes, Picture } from '../picture.js'
 
 /** A row as it is shown. */
-export interface Line {
+export interface TreeLine {
   readonly row: Row
   readonly depth: number
   readonly children: number
@@ -100,9 +100,9 @@ export class Model {
   }
 
   /** The lines from top to bottom. A search shows what fits, with all above it, whatever is closed. */
-  lines(now: number): readonly Line[] {
+  lines(now: number): readonly TreeLine[] {
     const wanted = this.#wanted(now)
-    const lines: Line[] = []
+    const lines: TreeLine[] = []
     const open: { readonly key: number; readonly depth: number }[] = []
     const push = (keys: readonly number[] | undefined, depth: number): void => {
       for (let i = (keys?.length ?? 0) - 1; i >= 0; i -= 1) open.push({ key: keys?.[i] ?? 0, depth })
@@ -175,7 +175,7 @@ export class Model {
     return !isWell || this.#markOf(row.key, now) !== undefined
   }
 
-  #markOf(key: number, now: number): Line['mark'] {
+  #markOf(key: number, now: number): TreeLine['mark'] {
     if (this.#ghosts.has(key)) return 'died'
     const at = this.#died.get(key)
     if (at === undefined) return undefined

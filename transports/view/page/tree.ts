@@ -1,5 +1,5 @@
 import { el } from './dom.js'
-import type { Line, Model } from './model.js'
+import type { TreeLine, Model } from './model.js'
 import { phaseOf } from './model.js'
 import { plural } from './words.js'
 
@@ -15,7 +15,7 @@ export class TreeView {
   readonly #selected: (key: number | undefined) => void
   /** Elements by the key of their row, with what they show. */
   readonly #drawn = new Map<number, { readonly node: HTMLElement; text: string; top: number }>()
-  #lines: readonly Line[] = []
+  #lines: readonly TreeLine[] = []
   selection: number | undefined
 
   constructor(model: Model, box: HTMLElement, selected: (key: number | undefined) => void) {
@@ -84,7 +84,7 @@ export class TreeView {
     this.#box.setAttribute('aria-activedescendant', active)
   }
 
-  #drawLine(line: Line, top: number): void {
+  #drawLine(line: TreeLine, top: number): void {
     const isSelected = line.row.key === this.selection
     const text = JSON.stringify([line, isSelected])
     let drawn = this.#drawn.get(line.row.key)
@@ -152,7 +152,11 @@ export class TreeView {
   }
 }
 
-function fill(node: HTMLElement, { row, depth, children, isOpen, mark }: Line, isSelected: boolean): void {
+function fill(
+  node: HTMLElement,
+  { row, depth, children, isOpen, mark }: TreeLine,
+  isSelected: boolean,
+): void {
   const phase = phaseOf(row)
   node.className = `line ${row.kind} ${healthOf(row, mark)}${isSelected ? ' selected' : ''}`
   node.setAttribute('aria-level', String(depth + 1))
@@ -177,7 +181,7 @@ function fill(node: HTMLElement, { row, depth, children, isOpen, mark }: Line, i
   node.style.paddingLeft = `${12 + Math.min(depth, 24) * 18}px`
 }
 
-function healthOf(row: Line['row'], mark: Line['mark']): string {
+function healthOf(row: TreeLine['row'], mark: TreeLine['mark']): string {
   if (mark !== undefined) return mark
   if (row.process === undefined || row.status === 'ended') return 'dead'
   return row.status === 'running' ? 'well' : 'waiting'

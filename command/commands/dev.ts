@@ -1,0 +1,67 @@
+import { type Dirent, readdirSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { serveHttp, startServer } from 'caduceus'
+import { messageOf } from '../../runtime/base/errors.js'
+import { systemWorld, type World } from '../../runtime/time/world.js'
+import { type Invocation, textOf } from '../base/invocation.js'
+import { readCount } from '../serving/listening.js'
+import { checkModule } from '../serving/module-file.js'
+import { tell } from '../terminal/screen.js'
+import { untilEnd } from './serve.js'
+import { UsageError } from '../base/usage-error.js'
+import { watchFolders } from '../serving/watch.js'
+
+/**
+ * Serves a module, and loads it anew when a file of its folder changes: sessions go on, and clients are told
+ * that lists may have changed. Code that cannot be loaded is told, and the old one serves on.
+ */
+export async function run(invocation: Invocation, world: World = systemWorld): Promise<number> {
+  const [path, extra] = invocation.positionals
+  if (path === undefined || extra !== undefined) throw new UsageError('dev: expected one module')
+  const module = resolve(path)
+  checkModule(path)
+  const port = readCount(textOf(invocation, 'http') ?? '3000', '--http', 'a port', 0)
+  const server = await startServer(pathToFileURL(module), {
+    transport: serveHttp({ port }),
+    processes: 1,
+    exposeErrors: true,
+    drainTimeout: 1_000,
+  })
+  const reload = async (): Promise<void> => {
+    try {
+      checkModule(path)
+      await server.reload()
+      for (const list of ['tools', 'resources', 'prompts'] as const) await server.listChanged(list)
+      tell(`${path} is loaded anew`)
+    } catch (error) {
+      const cause = error instanceof Error && error.cause !== undefined ? error.cause : error
+      tell(`${path} stays as it was: ${messageOf(cause)}`)
+    }
+  }
+  const isCode = (name: string): boolean => /\.(?:[cm]?[jt]sx?|json)$/.test(name)
+  const undo = watchFolders(
+    () => foldersBelow(dirname(module)),
+    isCode,
+    () => void reload(),
+    world,
+  )
+  return await untilEnd(server, path, invocation).finally(undo)
+}
+
+/** The folder and those below it, without packages and hidden ones. */
+function foldersBelow(folder: string): string[] {
+  const below = entriesIn(folder).filter(
+    (entry) => entry.isDirectory() && entry.name !== 'node_modules' && !entry.name.startsWith('.'),
+  )
+  return [folder, ...below.flatMap((entry) => foldersBelow(join(folder, entry.name)))]
+}
+
+/** None where the folder has gone meanwhile. */
+function entriesIn(folder: string): Dirent[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true })
+  } catch {
+    return []
+  }
+}

@@ -1,0 +1,129 @@
+import { basename, dirname, resolve } from 'node:path'
+import { isatty } from 'node:tty'
+import { pathToFileURL } from 'node:url'
+import { gateway, observe, serveHttp, type ServerDefinition, type ServerOptions, startServer } from 'caduceus'
+import { isObject } from '../../protocol/wire/json.js'
+import { messageOf } from '../../runtime/base/errors.js'
+import { systemWorld, type World } from '../../runtime/time/world.js'
+import { type Invocation, textOf } from '../base/invocation.js'
+import { readCount, readListening } from '../serving/listening.js'
+import { checkModule } from '../serving/module-file.js'
+import { Roster } from '../serving/roster.js'
+import { tell } from '../terminal/screen.js'
+import { exitCodes, UsageError } from '../base/usage-error.js'
+import { watchFolders } from '../serving/watch.js'
+
+/** Serves a module, or the servers of a host's file, until it is told to stop. */
+export async function run(invocation: Invocation, world: World = systemWorld): Promise<number> {
+  const [path, extra] = invocation.positionals
+  if (path === undefined || extra !== undefined) throw new UsageError('serve: expected one module or file')
+  if (/\.jsonc?$/i.test(path)) return await serveFile(resolve(path), invocation, world)
+  const processes = textOf(invocation, 'processes')
+  if (processes !== undefined) return await serveProcesses(path, processes, invocation)
+  if (invocation.values.lazy === true)
+    throw new UsageError('--lazy is for the servers of a file: a module is loaded at once')
+  const { definition, options } = await loadServer(path)
+  const isAsked = invocation.values.http !== undefined || invocation.values.stdio === true
+  // the transport of a module may check who comes in: an option must not replace it silently
+  if (isAsked && options.transport !== undefined)
+    throw new UsageError(`${path} exports a transport in its options: leave --http and --stdio out`)
+  const transport = options.transport ?? readListening(invocation)
+  return await untilEnd(await startServer(definition, { ...options, transport }), path, invocation)
+}
+
+async function serveProcesses(path: string, processes: string, invocation: Invocation): Promise<number> {
+  if (invocation.values.stdio === true) throw new UsageError('--processes: standard input has one client')
+  const port = readCount(textOf(invocation, 'http') ?? '3000', '--http', 'a port', 0)
+  const count = readCount(processes, '--processes', 'a whole number', 1)
+  const transport = serveHttp({ port })
+  const server = await startServer(pathToFileURL(resolve(path)), { transport, processes: count })
+  return await untilEnd(server, path, invocation)
+}
+
+interface Running {
+  readonly name: string
+  readonly url: string | undefined
+  onExit(fn: () => void): () => void
+}
+
+/** Tells where it is served, lets it be looked at, and resolves once it has ended. */
+export async function untilEnd(server: Running, path: string, invocation: Invocation): Promise<number> {
+  if (server.url !== undefined) tell(`${server.name} is served at ${server.url}`)
+  const port = textOf(invocation, 'observe')
+  const name = basename(path).replace(/\.\w+$/, '')
+  const view = await observe({
+    name,
+    ...(port !== undefined && { port: readCount(port, '--observe', 'a port', 0) }),
+  }).catch((error: unknown) => tell(`it cannot be looked at: ${messageOf(error)}`))
+  if (view?.url !== undefined) tell(`its processes are shown at ${view.url}`)
+  await new Promise<void>((resolve) => server.onExit(() => resolve()))
+  await view?.close()
+  return exitCodes.ok
+}
+
+/** What the exports of a module that starts its server by itself are. */
+const alone = 'nothing (a module that starts its server by itself is run with node)'
+
+/** The server that a module exports: by default, or the only one by name. Rejects with UsageError. */
+async function loadServer(
+  path: string,
+): Promise<{ definition: ServerDefinition; options: Partial<ServerOptions> }> {
+  let loaded: Record<string, unknown>
+  try {
+    loaded = await import(pathToFileURL(resolve(path)).href)
+  } catch (error) {
+    checkModule(path)
+    throw new UsageError(`${path} cannot be loaded: ${messageOf(error).replace(/ imported from .*/, '')}`)
+  }
+  // what a compiler has made CommonJS of
+  const compiled = loaded.default
+  const names = isObject(compiled) && compiled.__esModule === true ? compiled : loaded
+  const servers = Object.entries(names).filter(([, value]) => isDefinition(value))
+  const found =
+    servers.find(([name]) => name === 'default') ?? (servers.length === 1 ? servers[0] : undefined)
+  if (found === undefined)
+    throw new UsageError(
+      `${path}: expected the default export to be what defineServer returns; it exports ${Object.keys(names).join(', ') || alone}`,
+    )
+  const { options } = names
+  return { definition: found[1] as ServerDefinition, options: isObject(options) ? options : {} }
+}
+
+function isDefinition(value: unknown): boolean {
+  return isObject(value) && value.kind === 'server'
+}
+
+/** All servers of a file as one; what changes in the file changes here, and costs the others nothing. */
+async function serveFile(file: string, invocation: Invocation, world: World): Promise<number> {
+  if (invocation.values.processes !== undefined)
+    throw new UsageError('--processes: a file of a host is served by one process')
+  const roster = new Roster(file, invocation)
+  await roster.read()
+  if (roster.names.length === 0)
+    throw new UsageError(`${file} has no server that could be served: mend what is told of it, or add one`)
+  const team = gateway(roster, { name: 'caduceus', version: '1.0.0' })
+  const server = await startServer(team, { transport: readListening(invocation) })
+  tell(`${roster.names.length} servers of ${file}: ${roster.names.join(', ')}`)
+  const reread = async (isAsked = false): Promise<void> => {
+    try {
+      const changes = await roster.read()
+      if (changes !== '' || isAsked) tell(`${file}: ${changes === '' ? 'nothing has changed' : changes}`)
+    } catch (error) {
+      tell(`${messageOf(error)}; all servers stay as they are`)
+    }
+  }
+  const folder = dirname(file)
+  const undo = watchFolders(
+    () => [folder],
+    (name) => name === basename(file),
+    () => void reread(),
+    world,
+  )
+  const onHangUp = (): void => void reread(true)
+  // of a terminal it says that this is gone: then the server stops
+  if (![0, 1, 2].some((descriptor) => isatty(descriptor))) process.on('SIGHUP', onHangUp)
+  return await untilEnd(server, file, invocation).finally(() => {
+    process.off('SIGHUP', onHangUp)
+    undo()
+  })
+}

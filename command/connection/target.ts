@@ -1,0 +1,139 @@
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import {
+  type ClientTransport,
+  fileAuthStorage,
+  http,
+  type OAuth,
+  oauth,
+  sse,
+  stdio,
+  websocket,
+} from 'caduceus'
+import { didYouMean } from '../../runtime/base/near.js'
+import { fill } from '../hosts/fill.js'
+import { dataFolder } from '../hosts/folders.js'
+import { findServers, type FoundServer, type Surroundings } from '../hosts/host-files.js'
+import { type Invocation, listOf, textOf } from '../base/invocation.js'
+import { oneLine, tell } from '../terminal/screen.js'
+import { secretly } from '../terminal/terminal.js'
+import { UsageError } from '../base/usage-error.js'
+
+/** The server that a command speaks to. */
+export interface Target {
+  readonly name: string
+  readonly transport: ClientTransport
+  /** Arguments of the command line besides the target. */
+  readonly others: readonly string[]
+  /** Ended after the client. */
+  readonly login: OAuth | undefined
+}
+
+/** Milliseconds that each step of the end of a server takes at most: somebody waits for a command. */
+const stopTimeout = 1_000
+
+/** The surroundings of this program. */
+export function surroundingsOf(): Surroundings {
+  return { platform: process.platform, env: process.env, home: homedir(), folder: process.cwd() }
+}
+
+/** Where logins are kept. */
+export function loginFolder(): string {
+  return join(dataFolder(surroundingsOf()), 'logins')
+}
+
+/** Finds out which server is meant. Rejects with UsageError where there is none. */
+export async function readTarget(invocation: Invocation): Promise<Target> {
+  const { started, positionals } = invocation
+  if (started !== undefined) {
+    const entry = { command: started[0], args: started.slice(1) }
+    if (entry.command === undefined) throw new UsageError('nothing behind --: give the command of a server')
+    return { ...connectionOf(entry, invocation, stopTimeout), name: entry.command, others: positionals }
+  }
+  const [word, ...others] = positionals
+  if (word === undefined)
+    throw new UsageError('a target is missing: a URL, the name of a server, or -- command arguments')
+  if (/^[a-z]+:\/\//i.test(word)) return { ...connectionOf({ url: word }, invocation), name: word, others }
+  const found = findNamed(word, textOf(invocation, 'config'))
+  const entry = await filled(found, invocation)
+  return { ...connectionOf(entry, invocation, stopTimeout), name: word, others }
+}
+
+/** The entry of a server with its variables replaced. Rejects with UsageError for one without a value. */
+export function filled(found: FoundServer, invocation: Invocation): Promise<FoundServer['entry']> {
+  return fill(found, {
+    env: process.env,
+    home: homedir(),
+    input: (id) => inputOf(id, found, invocation),
+  })
+}
+
+function findNamed(name: string, file: string | undefined): FoundServer {
+  const problems: string[] = []
+  const servers = findServers(surroundingsOf(), file, (problem) => problems.push(problem))
+  const found = servers.find((server) => server.name === name)
+  if (found !== undefined) {
+    for (const problem of problems) if (problem.startsWith(found.file)) tell(problem)
+    return found
+  }
+  const names = [...new Set(servers.map((server) => server.name))]
+  const known =
+    names.length === 0
+      ? `no file of a host has a server: give a URL, --config FILE, or -- command arguments`
+      : `known are ${names.join(', ')}${didYouMean(name, names)}`
+  throw new UsageError([`${name} is no server; ${known}`, ...problems].join('; '))
+}
+
+async function inputOf(id: string, { file, inputs }: FoundServer, invocation: Invocation): Promise<string> {
+  const given = pairsOf(listOf(invocation, 'input'), '--input', 'ID=VALUE')
+  if (Object.hasOwn(given, id)) return given[id] ?? ''
+  const note = inputs.get(id)
+  const typed = await secretly(`${oneLine(note?.description ?? id)}: `, note?.password === true)
+  const value = typed === undefined || typed === '' ? note?.default : typed
+  if (value !== undefined) return value
+  throw new UsageError(`${file} needs the input ${id}: give --input ${id}=VALUE`)
+}
+
+/** How a server is reached that a file or the command line tells of. Throws BAD_OPTION. */
+export function connectionOf(
+  entry: Readonly<Record<string, unknown>>,
+  invocation: Invocation,
+  stopTimeout?: number,
+): Pick<Target, 'transport' | 'login'> {
+  if (entry.command !== undefined) {
+    const env = { ...(entry.env as object), ...pairsOf(listOf(invocation, 'env'), '--env', 'NAME=VALUE') }
+    const { command, args = [], cwd } = entry as { command: string; args?: string[]; cwd?: string }
+    const stderr = invocation.values.verbose === true ? tell : 'ring'
+    const others = { ...(cwd !== undefined && { cwd }), ...(stopTimeout !== undefined && { stopTimeout }) }
+    return { transport: stdio({ command, args, env, stderr, ...others }), login: undefined }
+  }
+  const url = String(entry.url)
+  const headers: Record<string, string> = { ...(entry.headers as object), ...headersOf(invocation) }
+  const isAuthorized = Object.keys(headers).some((name) => name.toLowerCase() === 'authorization')
+  const login = isAuthorized ? undefined : oauth({ storage: fileAuthStorage(loginFolder()) })
+  const options = { headers, ...(login !== undefined && { auth: login }) }
+  const kind = entry.type ?? entry.transport
+  if (kind === 'sse') return { transport: sse(url, options), login }
+  if (/^wss?:/i.test(url)) return { transport: websocket(url, options), login }
+  return { transport: http(url, options), login }
+}
+
+function headersOf(invocation: Invocation): Record<string, string> {
+  return Object.fromEntries(
+    listOf(invocation, 'header').map((given) => {
+      const at = given.indexOf(':')
+      if (at < 1) throw new UsageError(`--header: expected 'NAME: VALUE', got ${given}`)
+      return [given.slice(0, at).trim(), given.slice(at + 1).trim()]
+    }),
+  )
+}
+
+function pairsOf(given: readonly string[], option: string, form: string): Record<string, string> {
+  return Object.fromEntries(
+    given.map((pair) => {
+      const at = pair.indexOf('=')
+      if (at < 1) throw new UsageError(`${option}: expected ${form}, got ${pair.slice(0, Math.max(at, 0))}`)
+      return [pair.slice(0, at), pair.slice(at + 1)]
+    }),
+  )
+}

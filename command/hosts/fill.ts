@@ -1,0 +1,43 @@
+import type { FoundServer } from './host-files.js'
+import { UsageError } from '../base/usage-error.js'
+
+/** Values for the variables of a host's file. */
+interface Variables {
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly home: string
+  /** Gives the value of `${input:ID}`. */
+  readonly input: (id: string) => Promise<string>
+}
+
+const variable = /\$\{([^}]+)\}/g
+
+/**
+ * The entry of a server with its variables replaced: `${NAME}`, `${NAME:-default}`, `${env:NAME}`, `${input:ID}`,
+ * `${workspaceFolder}`, `${userHome}`. Rejects with UsageError for one without a value.
+ */
+export async function fill(found: FoundServer, variables: Variables): Promise<FoundServer['entry']> {
+  const values = new Map<string, string>()
+  // one after the other: a person may be asked for it
+  for (const [, inner = ''] of JSON.stringify(found.entry).matchAll(variable))
+    if (!values.has(inner)) values.set(inner, await lookUp(inner, found, variables))
+  const replace = (value: unknown): unknown => {
+    if (typeof value === 'string')
+      return value.replace(variable, (_, inner: string) => values.get(inner) ?? '')
+    if (Array.isArray(value)) return value.map(replace)
+    if (typeof value !== 'object' || value === null) return value
+    return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, replace(item)]))
+  }
+  return replace(found.entry) as FoundServer['entry']
+}
+
+async function lookUp(inner: string, found: FoundServer, { env, home, input }: Variables): Promise<string> {
+  if (inner === 'workspaceFolder') return found.folder
+  if (inner === 'userHome') return home
+  if (inner === 'pathSeparator' || inner === '/') return process.platform === 'win32' ? '\\' : '/'
+  if (inner.startsWith('input:')) return await input(inner.slice(6))
+  const [, name = inner, usual] = /^(?:env:)?(.*?)(?::-(.*))?$/s.exec(inner) ?? []
+  const known = Object.hasOwn(env, name) ? env[name] : undefined
+  if (known !== undefined && (known !== '' || usual === undefined)) return known
+  if (usual !== undefined) return usual
+  throw new UsageError(`${found.file}: ${found.name} needs the variable ${name}: set it in the environment`)
+}

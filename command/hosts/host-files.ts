@@ -1,0 +1,144 @@
+import { readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { isObject } from '../../protocol/wire/json.js'
+import { show } from '../../runtime/base/errors.js'
+import { didYouMean } from '../../runtime/base/near.js'
+import { parseJsonc } from './jsonc.js'
+import { UsageError } from '../base/usage-error.js'
+
+/** Where hosts keep their files. */
+export interface Surroundings {
+  readonly platform: string
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly home: string
+  /** The folder that the program was started in. */
+  readonly folder: string
+}
+
+/** A server as the file of a host has it. */
+export interface FoundServer {
+  readonly name: string
+  readonly file: string
+  /** The folder that the file speaks of as `${workspaceFolder}`. */
+  readonly folder: string
+  readonly entry: Readonly<Record<string, unknown>>
+  /** The `inputs` of the file, by id. */
+  readonly inputs: ReadonlyMap<string, InputNote>
+}
+
+/** What a host asks its user for: `${input:ID}`. */
+interface InputNote {
+  readonly description?: string
+  readonly default?: string
+  readonly password?: boolean
+}
+
+/** The files of hosts, those of the project first: where two have a server of one name, the first one counts. */
+function hostFiles({ platform, env, home, folder }: Surroundings): readonly string[] {
+  const settings =
+    platform === 'darwin'
+      ? join(home, 'Library', 'Application Support')
+      : platform === 'win32'
+        ? (env.APPDATA ?? join(home, 'AppData', 'Roaming'))
+        : (env.XDG_CONFIG_HOME ?? join(home, '.config'))
+  return [
+    join(folder, '.mcp.json'),
+    join(folder, '.vscode', 'mcp.json'),
+    join(folder, '.cursor', 'mcp.json'),
+    join(folder, '.gemini', 'settings.json'),
+    join(home, '.claude.json'),
+    join(settings, 'Claude', 'claude_desktop_config.json'),
+    join(settings, 'Code', 'User', 'mcp.json'),
+    join(home, '.cursor', 'mcp.json'),
+    join(home, '.codeium', 'windsurf', 'mcp_config.json'),
+    join(home, '.gemini', 'settings.json'),
+  ]
+}
+
+/**
+ * The servers of `file`, or of all files that are found. Throws UsageError for a file that cannot be read; of
+ * those that nobody named, one that is wrong is left out. `tell` hears why, and of doubts, with the name of the file.
+ */
+export function findServers(
+  surroundings: Surroundings,
+  file: string | undefined,
+  tell: (problem: string) => void = () => {},
+): readonly FoundServer[] {
+  if (file !== undefined) return serversIn(file, readFile(file), tell)
+  return hostFiles(surroundings).flatMap((path) => {
+    try {
+      const text = readFileSync(path, 'utf8')
+      // settings of a host that uses no servers
+      const hasServers = text.trim() !== '' && sectionOf(path, parseJsonc(text, path)) !== undefined
+      return hasServers ? serversIn(path, text, tell) : []
+    } catch (error) {
+      if (error instanceof UsageError) tell(error.message)
+      return []
+    }
+  })
+}
+
+function readFile(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    throw new UsageError(`${path} cannot be read (${code}): give the file of a host`)
+  }
+}
+
+/**
+ * The servers of the text of a host's file; `tell` hears of doubts. Throws UsageError for one that does not say which
+ * servers there are: an empty one, or one without `mcpServers` and `servers`.
+ */
+export function serversIn(
+  file: string,
+  text: string,
+  tell: (problem: string) => void,
+): readonly FoundServer[] {
+  if (text.trim() === '') throw new UsageError(`${file} is empty: expected mcpServers or servers`)
+  const host = parseJsonc(text, file, tell)
+  const servers = sectionOf(file, host)
+  if (servers === undefined) {
+    const names = Object.keys(host as object)
+    const meant = names.map((name) => didYouMean(name, sections)).find((hint) => hint !== '') ?? ''
+    throw new UsageError(`${file} has neither mcpServers nor servers${meant}`)
+  }
+  const { inputs: noted } = host as { readonly inputs?: unknown }
+  const inputs = new Map(
+    (Array.isArray(noted) ? noted : [])
+      .filter(isObject)
+      .map((input) => [String(input.id), input as InputNote]),
+  )
+  const isGemini = /[\\/]\.gemini[\\/]/.test(file)
+  const near = dirname(file)
+  const folder = /[\\/]\.(?:vscode|cursor|gemini)$/.test(near) ? dirname(near) : near
+  return Object.entries(servers).flatMap(([name, entry]) =>
+    isObject(entry) && entry.disabled === true
+      ? []
+      : // what is no entry is nobody's wish to have the server stopped
+        [{ name, file, folder, entry: isObject(entry) ? normalize(entry, isGemini) : {}, inputs }],
+  )
+}
+
+const sections = ['mcpServers', 'servers'] as const
+
+/** What a file says of servers; undefined where it says nothing. Throws UsageError for what cannot be meant. */
+function sectionOf(file: string, host: unknown): Readonly<Record<string, unknown>> | undefined {
+  if (!isObject(host))
+    throw new UsageError(`${file}: expected an object with mcpServers or servers, got ${show(host)}`)
+  const name = sections.find((section) => host[section] !== undefined)
+  if (name === undefined) return undefined
+  const section = host[name]
+  if (isObject(section)) return section
+  throw new UsageError(`${file}: expected ${name} to be an object of servers by name, got ${show(section)}`)
+}
+
+/** The fields that all hosts mean, by one name: `serverUrl` is Windsurf's, `httpUrl` Gemini's. */
+function normalize(entry: Record<string, unknown>, isGemini: boolean): FoundServer['entry'] {
+  const { serverUrl, httpUrl, ...rest } = entry
+  if (httpUrl !== undefined) return { ...rest, url: httpUrl, type: 'http' }
+  if (serverUrl !== undefined) return { ...rest, url: serverUrl }
+  // for Gemini a plain url is one of HTTP+SSE
+  return isGemini && rest.url !== undefined && rest.type === undefined ? { ...rest, type: 'sse' } : rest
+}

@@ -1,0 +1,130 @@
+import { readFile } from 'node:fs/promises'
+import { type ClientTransport, startClient } from 'caduceus'
+import type { StartedUpstream, Upstreams } from 'caduceus/server'
+import { messageOf } from '../../runtime/base/errors.js'
+import { aboutServer } from '../base/failure.js'
+import { type FoundServer, serversIn } from '../hosts/host-files.js'
+import type { Invocation } from '../base/invocation.js'
+import { tell } from '../terminal/screen.js'
+import { connectionOf, filled } from '../connection/target.js'
+import { UsageError } from '../base/usage-error.js'
+
+/** A server of the file, and how it is reached. */
+interface Member {
+  /** Its entry in the file, to see changes. */
+  readonly text: string
+  readonly upstream: StartedUpstream
+}
+
+/** The servers of a host's file, for a gateway, which starts and closes their clients. */
+export class Roster implements Upstreams {
+  readonly #file: string
+  readonly #invocation: Invocation
+  readonly #listeners = new Set<(name: string) => void>()
+  #members: ReadonlyMap<string, Member> = new Map()
+  /** The last read of the file; the next one waits for it. */
+  #last: Promise<unknown> = Promise.resolve()
+
+  constructor(file: string, invocation: Invocation) {
+    this.#file = file
+    this.#invocation = invocation
+  }
+
+  get names(): readonly string[] {
+    return [...this.#members.keys()]
+  }
+
+  has(name: string): boolean {
+    return this.#members.has(name)
+  }
+
+  get(name: string): StartedUpstream {
+    const member = this.#members.get(name)
+    if (member === undefined) throw new UsageError(`${this.#file} has no server ${name}`)
+    return member.upstream
+  }
+
+  onState(fn: (name: string) => void): () => void {
+    this.#listeners.add(fn)
+    return () => void this.#listeners.delete(fn)
+  }
+
+  async close(): Promise<void> {
+    this.#listeners.clear()
+  }
+
+  /**
+   * Makes the servers what the file says now; resolves with what has changed, in words. An entry that is wrong is told,
+   * and its server stays as it was. Rejects with UsageError where the whole file is wrong: nothing has changed then.
+   */
+  read(): Promise<string> {
+    const read = this.#last.then(() => this.#read())
+    this.#last = read.catch(() => {})
+    return read
+  }
+
+  async #read(): Promise<string> {
+    const text = await readFile(this.#file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+      throw new UsageError(`${this.#file} cannot be read (${error.code})`)
+    })
+    const before = this.#members
+    const members = new Map<string, Member>()
+    for (const found of serversIn(this.#file, text, tell)) {
+      const member = await this.#member(found, before.get(found.name))
+      if (member !== undefined) members.set(found.name, member)
+    }
+    this.#members = members
+    const gone = [...before.keys()].filter((name) => !members.has(name))
+    const come = [...members].filter(([name, member]) => before.get(name) !== member).map(([name]) => name)
+    for (const name of [...gone, ...come]) for (const fn of this.#listeners) fn(name)
+    return [
+      ...gone.map((name) => `${name} has gone`),
+      ...come.map((name) => `${name} has ${before.has(name) ? 'changed' : 'come'}`),
+    ].join(', ')
+  }
+
+  /** The member for an entry: that of before, where nothing has changed or the entry is wrong. */
+  async #member(found: FoundServer, before: Member | undefined): Promise<Member | undefined> {
+    const { name } = found
+    try {
+      const entry = await filled(found, this.#invocation)
+      const text = JSON.stringify(entry)
+      if (text === before?.text) return before
+      if (typeof entry.command !== 'string' && typeof entry.url !== 'string')
+        throw new UsageError('expected a command or a url')
+      const { transport } = connectionOf(entry, this.#invocation)
+      return { text, upstream: this.#upstream(name, transport) }
+    } catch (error) {
+      const outcome = before === undefined ? 'it is left out' : 'it stays as it was'
+      tell(`${aboutServer(name, messageOf(error))}; ${outcome}`)
+      return before
+    }
+  }
+
+  #upstream(name: string, transport: ClientTransport): StartedUpstream {
+    const { verbose, lazy } = this.#invocation.values
+    const last = { problem: '' }
+    return {
+      lazy: lazy === true,
+      start({ answers }) {
+        const client = startClient({
+          ...answers(),
+          name,
+          transport,
+          era: 'auto',
+          probeTimeout: 2_000,
+          ...(verbose !== true && { logger: false as const }),
+        })
+        client.onState(({ phase, reason, attempt }) => {
+          if (phase === 'ready') last.problem = ''
+          // once, and not at each attempt
+          const isNews = phase === 'failed' || (phase === 'disconnected' && attempt === 1)
+          if (!isNews || reason === undefined || last.problem === reason.message) return
+          last.problem = reason.message
+          tell(aboutServer(name, messageOf(reason)))
+        })
+        return client
+      },
+    }
+  }
+}

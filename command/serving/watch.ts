@@ -1,0 +1,68 @@
+import { type FSWatcher, readdirSync, watch } from 'node:fs'
+import type { World } from '../../runtime/time/world.js'
+
+/** Ms without a change until a change counts: an editor writes a file in several steps. */
+const quiet = 100
+
+/** Folders that are watched at most. */
+const maxFolders = 1_000
+
+/**
+ * Calls `fn` after changes of what lies directly in these folders, as far as `fits` says; until the returned
+ * function is called. The folders, not the files, as editors replace files. `folders` is asked again after changes.
+ */
+export function watchFolders(
+  folders: () => readonly string[],
+  fits: (name: string) => boolean,
+  fn: () => void,
+  world: World,
+): () => void {
+  let timer: unknown
+  let isDue = false
+  const watchers = new Map<string, FSWatcher>()
+  const changed = (_event: string, name: string | null): void => {
+    isDue ||= name === null || fits(name)
+    world.clearTimeout(timer)
+    timer = world.setTimeout(settle, quiet)
+  }
+  const settle = (): void => {
+    const come = follow()
+    // files of a new folder may be older than its watcher
+    if (isDue || come.some((folder) => namesIn(folder).some(fits))) fn()
+    isDue = false
+  }
+  /** Watches the folders that there are now; returns those that are new. */
+  const follow = (): string[] => {
+    const now = new Set(folders().slice(0, maxFolders))
+    for (const [folder, watcher] of watchers)
+      if (!now.has(folder)) {
+        watcher.close()
+        watchers.delete(folder)
+      }
+    const come = [...now].filter((folder) => !watchers.has(folder))
+    for (const folder of come) {
+      try {
+        watchers.set(
+          folder,
+          watch(folder, { persistent: false }, changed).on('error', () => {}),
+        )
+      } catch {
+        // gone already
+      }
+    }
+    return come
+  }
+  follow()
+  return () => {
+    world.clearTimeout(timer)
+    for (const watcher of watchers.values()) watcher.close()
+  }
+}
+
+function namesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder)
+  } catch {
+    return []
+  }
+}

@@ -1,0 +1,83 @@
+import { exitCodes } from '../base/usage-error.js'
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not get through
+const steering = /[\0-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\u{e0000}-\u{e007f}]/gu
+
+const failure = new AbortController()
+
+/** Aborts when standard output cannot be written any more. */
+export const outputFailed: AbortSignal = failure.signal
+
+/** Has a program whose reader has gone end without a word, with the exit code of SIGPIPE; a full disk is told. */
+export function guardOutput(): void {
+  const { stdout, stderr } = process
+  // a terminal that is gone: there is nobody to tell
+  stderr.on('error', () => {})
+  stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
+    // who serves over it ends in a way of its own
+    if (outputFailed.aborted || stdout.listenerCount('error') > 1) return
+    const hasNoReader = code === 'EPIPE' || code === 'EIO'
+    if (!hasNoReader) tell(`caduceus: standard output: ${message}`)
+    process.exitCode = hasNoReader ? exitCodes.unread : exitCodes.failed
+    failure.abort(new Error(message))
+  })
+}
+
+/**
+ * Writes to standard output. Texts of servers may stand anywhere in it: on a terminal none of them steers it. A
+ * file or a pipe gets the text as it is.
+ */
+export function print(text: string): void {
+  process.stdout.write(process.stdout.isTTY ? clean(text) : text)
+}
+
+/** Writes a line for people to standard error, which may be a terminal or end in a log. */
+export function tell(line: string): void {
+  process.stderr.write(`${clean(line)}\n`)
+}
+
+/**
+ * A text without what would steer a terminal or change the order of what is read: C0 but newline and tab, DEL,
+ * C1, separators of lines and paragraphs, controls of direction, tags.
+ */
+export function clean(text: string): string {
+  return text.replace(steering, '')
+}
+
+/** A text that is to stay in its line, as the name of a tool in a list. */
+export function oneLine(text: string): string {
+  return clean(text.replace(/\s+/g, ' ')).trim()
+}
+
+/** JSON with what `clean` takes out as escapes: the same value, wherever it is shown. */
+export function jsonText(value: unknown, indent?: number): string {
+  return JSON.stringify(value, undefined, indent).replace(steering, (found) =>
+    found
+      .split('')
+      .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+      .join(''),
+  )
+}
+
+/** A text of somebody else in full, told from our own words by a bar before each line, wrapped at words. */
+export function quoted(text: string, columns = process.stderr.columns || 80): string {
+  const width = Math.max(20, columns - 4)
+  return clean(text)
+    .split('\n')
+    .flatMap((line) => wrap(line.trimEnd(), width))
+    .map((line) => `  | ${line}`)
+    .join('\n')
+}
+
+function wrap(line: string, width: number): string[] {
+  const lines = ['']
+  // a word that the terminal would wrap goes on without a bar
+  const parts = new RegExp(`.{1,${width}}`, 'gsu')
+  for (const word of line.split(' ').flatMap((word) => word.match(parts) ?? [word])) {
+    const last = lines.at(-1) ?? ''
+    if (last === '') lines[lines.length - 1] = word
+    else if (last.length + 1 + word.length <= width) lines[lines.length - 1] = `${last} ${word}`
+    else lines.push(word)
+  }
+  return lines
+}

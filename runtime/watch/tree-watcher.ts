@@ -1,0 +1,94 @@
+import { kill, shutdown } from '../base/exit.js'
+import type { ProcessRef } from '../process/ref.js'
+import type { World } from '../time/world.js'
+import type { Elsewhere } from './elsewhere.js'
+import type { Row, Rows } from './row.js'
+import { compareRows, findProcess, Places, readRows } from './rows.js'
+import type { Timeline } from './timeline.js'
+
+interface TreeWatcherSettings {
+  readonly world: Pick<World, 'now'>
+  /** Receives what happened in other threads, processes and nodes, too. */
+  readonly timeline: Timeline
+  /** Trees that are not read, by their numbers. */
+  readonly leaveOut: ReadonlySet<number>
+  /** Rows that are read. */
+  readonly most: number
+  /** Whether other nodes are looked at, too: not by one that is itself looked at from there. */
+  readonly nodes: boolean
+}
+
+/**
+ * Reads all trees of this thread, and those of its peers as they tell of themselves, and says what is other.
+ */
+export class TreeWatcher {
+  readonly #settings: TreeWatcherSettings
+  readonly #heard = new WeakMap<Elsewhere, number>()
+  readonly #places = new Places()
+  #beyond = new Set<Elsewhere>()
+  #rows: Rows = new Map()
+
+  constructor(settings: TreeWatcherSettings) {
+    this.#settings = settings
+  }
+
+  /** As they were read last; empty while nobody looks. */
+  get rows(): Rows {
+    return this.#rows
+  }
+
+  /** Returns the changes since the last look. */
+  look(): { readonly rows: readonly Row[]; readonly gone: readonly number[] } {
+    const { world, ...reading } = this.#settings
+    const before = this.#rows
+    this.#beyond = new Set()
+    this.#rows = readRows(this.#places, { ...reading, beyond: this.#beyond })
+    for (const there of this.#beyond) {
+      this.#hear(there)
+      there.look(world.now())
+    }
+    return compareRows(before, this.#rows)
+  }
+
+  /** The last viewer has left. */
+  leave(): void {
+    for (const there of this.#beyond) there.leave()
+    this.#beyond = new Set()
+    this.#rows = new Map()
+  }
+
+  /** The process of a row of this thread; undefined where none runs. */
+  find(key: number): ProcessRef | undefined {
+    return findProcess(this.#places, key, this.#settings.leaveOut)?.ref
+  }
+
+  /**
+   * Ends the process of a row, at once or in order, as if nobody in particular had asked. False where none
+   * runs.
+   */
+  end(key: number, how: 'kill' | 'restart'): boolean {
+    const process = findProcess(this.#places, key, this.#settings.leaveOut)
+    if (process !== undefined) {
+      process.signal(null, how === 'kill' ? kill : shutdown)
+      return true
+    }
+    for (const there of this.#beyond)
+      for (const [theirs, ours] of this.#places.known(there)?.keys ?? [])
+        if (ours === key) {
+          there.end(theirs, how)
+          return true
+        }
+    return false
+  }
+
+  #hear(there: Elsewhere): void {
+    const last = this.#heard.get(there) ?? 0
+    const trees = this.#places.known(there)?.trees
+    for (const { id, at, tree, ...happening } of there.happened) {
+      if (id <= last) continue
+      this.#heard.set(there, id)
+      const here = tree === undefined ? undefined : trees?.get(tree)
+      this.#settings.timeline.add({ ...happening, tree: here }, at)
+    }
+  }
+}

@@ -1,0 +1,92 @@
+import { errorCodes, McpError } from '../../protocol/wire/errors.js'
+import { buildError } from '../../protocol/wire/jsonrpc.js'
+import type { ExitReason } from '../../runtime/base/exit.js'
+import { isPromise } from '../../runtime/base/promise.js'
+import type { ProcessRef } from '../../runtime/process/ref.js'
+import type { TaskContext } from '../../runtime/tasks/task.js'
+import type { Response } from '../../transports/contract/contract.js'
+import { toldCrash } from '../base/exposed-error.js'
+import { answer, encodedResult, refusal, tryAgain } from '../requests/answer.js'
+import type { Work } from '../requests/work.js'
+import type { Seat } from './seat.js'
+
+/**
+ * Runs the work of a request as a task, and returns its answer once that task has ended: a promise only where
+ * the work takes a while. Undefined: it was cancelled, and nobody is answered. The promise never rejects.
+ * Throws RuntimeError NOPROC without a task supervisor.
+ */
+export function run(work: Work, seat: Seat): Response | undefined | Promise<Response | undefined> {
+  const { link, host } = seat
+  const since = host.world.now()
+  const made: Made = { response: undefined, kept: undefined }
+  const { name } = work
+  const { request: serves } = seat.delivery
+  const about = () => seat.about()
+  // no spread: it costs a twentieth of a call
+  const how = link === undefined ? { name, serves, about } : { name, link, serves, about }
+  const task = host.tasks.start((ctx) => perform(work, seat, ctx, made), how)
+  const { reason } = task.ref
+  if (reason !== undefined) return outcome(work, seat, made, task.ref, reason)
+  // only now: a promise and a timer cost more than most work
+  seat.wait(task, since)
+  return new Promise((resolve) => {
+    task.ref.onExit((late) => {
+      seat.stopClock()
+      resolve(outcome(work, seat, made, task.ref, late))
+    })
+  })
+}
+
+/** What a run has come to so far. */
+interface Made {
+  /** Its work is done, and what is left is the server's. */
+  response: Response | undefined
+  /** The same, once it may be told. */
+  kept: Response | undefined
+}
+
+function perform(work: Work, seat: Seat, task: TaskContext, made: Made): void | Promise<void> {
+  const ctx = seat.enter(task)
+  const { delivery, dialect, host } = seat
+  const answering = answer(work, ctx, { request: delivery.request, dialect, origin: host.origin })
+  if (isPromise(answering)) return answering.then((response) => keep(seat, response, made))
+  return keep(seat, answering, made)
+}
+
+function keep(seat: Seat, response: Response, made: Made): void | Promise<void> {
+  made.response = response
+  const kept = seat.keep(response)
+  if (!isPromise(kept)) made.kept = kept
+  else
+    return kept.then((late) => {
+      made.kept = late
+    })
+}
+
+/** The answer to a request whose task has ended; undefined for a cancelled one, which is not answered. */
+function outcome(
+  work: Work,
+  seat: Seat,
+  { response, kept }: Made,
+  task: ProcessRef,
+  reason: ExitReason,
+): Response | undefined {
+  const { requestId: id, host } = seat
+  if (seat.cancelled) return undefined
+  if (kept !== undefined) return kept
+  if (!host.tasks.ref.alive) return seat.interrupted()
+  // a timer may fire a little early
+  if (reason.type === 'killed' && host.world.now() >= seat.deadline - 1) {
+    const late = work.timedOut(seat.timeout)
+    return late instanceof McpError ? refusal(id, late) : encodedResult(id, late)
+  }
+  // it was ended with its server, or by hand: nothing is wrong with it
+  if (reason.type === 'killed' || reason.type === 'shutdown')
+    return tryAgain(id, 'The request was interrupted')
+  const told = toldCrash(task, reason, host.holdings.settings.exposeErrors)
+  // once it has answered, what fails is the server's own: a store
+  const result = response === undefined ? work.crashed?.(told) : undefined
+  if (result !== undefined) return encodedResult(id, result)
+  const { message, data } = told
+  return buildError(id, { code: errorCodes.internalError, message, ...(data !== undefined && { data }) })
+}

@@ -1,0 +1,151 @@
+import type { Dialect } from '../../protocol/dialects/dialect.js'
+import type { Params, Result } from '../../protocol/messages/methods.js'
+import type { LoggingLevel } from '../../protocol/messages/logging.js'
+import type { WorkFacts } from '../../runtime/faults/events.js'
+import type { ProcessRef } from '../../runtime/process/ref.js'
+import type { Response } from '../../transports/contract/contract.js'
+import { TransportError } from '../../transports/base/errors.js'
+import type { OpenSessionFacts } from '../context/context.js'
+import type { AskMethod, AskOptions } from '../context/ask.js'
+import { AskError } from '../base/errors.js'
+import { readersOf } from '../base/read-options.js'
+import { workFacts } from '../base/work-facts.js'
+import { tryAgain } from '../requests/answer.js'
+import { readQuestion } from '../requests/question.js'
+import { type RequestDelivery, Seat } from '../runs/seat.js'
+import { adoptConfirmation, saveSeen, saveSession } from './saving.js'
+import type { Session } from './session.js'
+import type { StateValue } from '../context/session-state.js'
+import { Steps } from '../context/steps.js'
+
+interface SeatOptions {
+  readonly name: string
+  readonly timeout?: number | undefined
+  /** Why it cannot ask the client; undefined for a request, which can. */
+  readonly silent?: string
+}
+
+/** A run in a session: it ends with it, and what its answer may tell of is saved before. */
+export class SessionSeat extends Seat {
+  readonly delivery: RequestDelivery
+  /** What the session had changed when this run last looked. */
+  saw = 0
+  readonly #session: Session
+  readonly #silent: string | undefined
+  /** Whether the session is saved also without a change, so that the store sees that it is in use. */
+  readonly #renews: boolean
+  #steps: Steps | undefined
+
+  constructor(session: Session, delivery: RequestDelivery, options: SeatOptions) {
+    super(session, options)
+    this.delivery = delivery
+    this.#session = session
+    this.#silent = options.silent
+    const { idleTimeout } = session.holdings.settings
+    this.#renews = session.lastActive - session.lastSaved > idleTimeout / 10
+  }
+
+  override get link(): ProcessRef {
+    return this.#session.self
+  }
+
+  /** Nothing is lost that a client knows of, also no change of another request. */
+  override keep(response: Response): Response | Promise<Response> {
+    return this.saw > this.#session.saved || this.#renews ? this.#save(response) : response
+  }
+
+  async #save(response: Response): Promise<Response> {
+    const session = this.#session
+    const wasSaved = await saveSeen(session, this.saw).catch((error) => {
+      if (!isAway(error)) throw error
+    })
+    if (wasSaved === undefined) return tryAgain(this.requestId, 'The change could not be saved yet')
+    // without a change nothing is lost: the next time is soon enough
+    if (!wasSaved && this.#renews) await saveSession(session).catch(() => {})
+    return response
+  }
+
+  override about(): WorkFacts {
+    return workFacts(this.delivery.request, this.peer, this.session.id)
+  }
+
+  get session(): OpenSessionFacts {
+    return this.#session.facts
+  }
+
+  get holder(): ProcessRef {
+    return this.#session.self
+  }
+
+  get assigned(): Readonly<Record<string, unknown>> {
+    return this.#session.frame.assigns
+  }
+
+  assign(values: object): void {
+    this.checkOpen()
+    this.#session.frame.assign(values)
+  }
+
+  release(): boolean {
+    return this.isActive && this.delivery.outlet.release?.() === true
+  }
+
+  async ask<M extends AskMethod>(
+    _key: string,
+    method: M,
+    params: Params<M>,
+    { timeout = this.#session.holdings.settings.askTimeout }: AskOptions,
+  ): Promise<Result<M>> {
+    if (this.#silent !== undefined) throw new AskError('NOT_INITIALIZED', this.#silent)
+    this.checkOpen()
+    readMs(timeout, 'timeout')
+    const { dialect, facts, self } = this.#session
+    const question = readQuestion(method, params, { dialect, capabilities: facts.capabilities })
+    const asking = { of: this.requestId, method, params: question, timeout }
+    try {
+      return (await self.call('ask', asking, forever)) as Result<M>
+    } catch (error) {
+      // the client may have told another program that it is ready
+      const isEarly = error instanceof AskError && error.code === 'NOT_INITIALIZED'
+      if (!isEarly || !(await adoptConfirmation(this.#session))) throw error
+      return (await self.call('ask', asking, forever)) as Result<M>
+    }
+  }
+
+  once<Value>(key: string, fn: () => Value | Promise<Value>): Promise<Value> {
+    this.#steps ??= new Steps()
+    return this.#steps.once(key, fn)
+  }
+
+  async read(key: string): Promise<StateValue> {
+    this.checkOpen()
+    const value = await this.#session.self.call('read', key)
+    this.saw = this.#session.changes
+    return value
+  }
+
+  async swap(key: string, version: number, value: unknown): Promise<StateValue | undefined> {
+    this.checkOpen()
+    const other = await this.#session.self.call('swap', { key, version, value })
+    if (other === undefined) this.#session.changes += 1
+    this.saw = this.#session.changes
+    return other
+  }
+
+  get dialect(): Dialect {
+    return this.#session.dialect
+  }
+
+  protected wants(level: LoggingLevel): boolean {
+    return this.#session.wishes.wantsLog(level)
+  }
+}
+
+/** The engine of the cluster is: who sees the change later is answered once it is saved. */
+function isAway(error: unknown): boolean {
+  return error instanceof TransportError && error.code === 'CLUSTER_UNAVAILABLE'
+}
+
+const { readMs } = readersOf()
+/** The session watches the time. */
+const forever = Object.freeze({ timeout: Number.POSITIVE_INFINITY })
