@@ -87,8 +87,15 @@ const node = defineActor({
       return ctx.defer<void>()
     },
     sessions: ({ server }) => server.sessions(),
-    changed: ({ server }, { uri, list }: Change) =>
-      uri === undefined ? server.listChanged(list) : server.resourceUpdated(uri),
+    changed({ server }, { uri, list }: Change, ctx) {
+      const reply = ctx.defer<void>()
+      const told = uri === undefined ? server.listChanged(list) : server.resourceUpdated(uri)
+      told.then(
+        () => reply.resolve(undefined),
+        (error) => reply.reject(error),
+      )
+      return reply
+    },
   },
   cast: {
     connection({ connections, input }, { socket, id }: GivenSocket, ctx) {

@@ -1,7 +1,7 @@
 import { type Dirent, readdirSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { serveHttp, startServer } from 'caduceus'
+import { ServerError, serveHttp, startServer } from 'caduceus'
 import { messageOf } from '../../runtime/base/errors.js'
 import { systemWorld, type World } from '../../runtime/time/world.js'
 import { type Invocation, textOf } from '../base/invocation.js'
@@ -32,7 +32,7 @@ export async function run(invocation: Invocation, world: World = systemWorld): P
     try {
       checkModule(path)
       await server.reload()
-      for (const list of ['tools', 'resources', 'prompts'] as const) await server.listChanged(list)
+      for (const list of ['tools', 'resources', 'prompts'] as const) await server.listChanged(list).catch(unlessUndeclared)
       tell(`${path} is loaded anew`)
     } catch (error) {
       const cause = error instanceof Error && error.cause !== undefined ? error.cause : error
@@ -47,6 +47,11 @@ export async function run(invocation: Invocation, world: World = systemWorld): P
     world,
   )
   return await untilEnd(server, path, invocation).finally(undo)
+}
+
+/** A module has the lists that it has. */
+function unlessUndeclared(error: unknown): void {
+  if (!(error instanceof ServerError && error.code === 'BAD_OPTION')) throw error
 }
 
 /** The folder and those below it, without packages and hidden ones. */

@@ -71,12 +71,12 @@ export class ServerProcesses {
     return answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []))
   }
 
-  /** Tells all who subscribed to this uri of its change. */
+  /** Tells all who subscribed to this uri of its change. Rejects with BAD_OPTION. */
   resourceUpdated(uri: string): Promise<void> {
     return this.#tell({ uri })
   }
 
-  /** Tells of a change in a list that the author answers (`handleRequest`). */
+  /** Tells of a change in a list that the author answers (`handleRequest`). Rejects with BAD_OPTION. */
   listChanged(list: ListKind): Promise<void> {
     return this.#tell({ list })
   }

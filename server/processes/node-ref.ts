@@ -42,7 +42,7 @@ export interface NodeCalls {
   /** Stops what it serves: the call is over with the node. */
   drain: (state: never, nothing: undefined, ctx: never) => Deferred<void>
   sessions: (state: never, nothing: undefined, ctx: never) => Promise<SessionInfo[]>
-  changed: (state: never, change: Change, ctx: never) => Promise<void>
+  changed: (state: never, change: Change, ctx: never) => Deferred<void>
 }
 
 export interface NodeCasts {
