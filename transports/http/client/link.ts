@@ -4,6 +4,7 @@ import type { Link, LinkEnd, LinkEvents, LinkScope, SendOptions } from '../../co
 import { sendable, tellSkipped } from '../../contract/message-sizes.js'
 import type { TransportError } from '../../base/errors.js'
 import { discard, type HttpResponse, readStart } from '../outgoing/dispatcher.js'
+import type { AnswerBudget } from './answer-budget.js'
 import { type AnswerPort, readAnswer, readJson } from './answer-stream.js'
 import { HeldMessages, type HttpCall, HttpCalls, isInitialized } from './calls.js'
 import {
@@ -24,10 +25,12 @@ import { Presence } from './pace.js'
 import { HttpSender } from './sender.js'
 import { type Body, HttpSession } from './session.js'
 
-/** What is known of a server from one connection to the next. */
+/** What is known of a server, and held for it, from one connection to the next. */
 export interface ServerHabits {
   /** Whether it answers the request for the stream only when it has news: then nothing waits for that. */
   isSilent: boolean
+  /** What answers that are still coming hold. */
+  readonly budget: AnswerBudget
 }
 
 /** Milliseconds for `initialized` to be acknowledged. */
@@ -56,7 +59,7 @@ export class HttpLink implements Link {
   readonly #held: HeldMessages
   readonly #session: HttpSession
   readonly #presence = new Presence()
-  readonly #told: Pick<AnswerPort, 'message' | 'skipped' | 'room'>
+  readonly #told: Pick<AnswerPort, 'message' | 'skipped' | 'room' | 'budget'>
   #over = false
 
   constructor(settings: HttpSettings, events: LinkEvents, scope: LinkScope, habits: ServerHabits) {
@@ -68,6 +71,7 @@ export class HttpLink implements Link {
       message: (text) => events.message(text),
       skipped: (error) => tellSkipped(error, events, (text, message) => this.send(text, message)),
       room: () => events.room(),
+      budget: habits.budget,
     }
     this.#held = new HeldMessages(scope.clock)
     this.#sender = new HttpSender(settings, scope, (error) => this.#end({ error, fatal: true }))
@@ -165,7 +169,10 @@ export class HttpLink implements Link {
     const type = mediaType(response.headers)
     if (type === 'text/event-stream') await this.#readStream(response, call, headers)
     else if (type !== 'application/json') discard(response, this.#scope.clock)
-    else this.#events.message(await readJson(response, this.#settings, this.#scope))
+    else {
+      const keep = { scope: this.#scope, budget: this.#habits.budget }
+      this.#events.message(await readJson(response, this.#settings, keep))
+    }
     // Ignored after an answer; otherwise the caller learns that none will come.
     this.#events.lost(id, noAnswerIn(this.#settings.url, type))
   }

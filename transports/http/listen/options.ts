@@ -18,8 +18,8 @@ import {
   type ReadWith,
   readText,
 } from '../../base/read-option.js'
-import { type PendingOptions, usualPendingBytes } from '../../connections/byte-budget.js'
-import { usualMessageBytes } from '../../contract/message-sizes.js'
+import type { PendingOptions } from '../../connections/byte-budget.js'
+import { usualMessageBytes, usualPendingBytes } from '../../contract/message-sizes.js'
 import { checkReach } from './guard.js'
 
 /** What `https.createServer` takes. */
