@@ -104,6 +104,8 @@ export async function followStream(
       return { brought, orderly: true }
     } catch (cause) {
       if (!controller.signal.aborted) port.trouble(brokenError(cause, 'the event stream'))
+      // each attempt would ask somebody to sign in
+      if (cause instanceof TransportError && cause.code === 'INSUFFICIENT_SCOPE') return 'stop'
       return { brought, orderly: false, nobody: isNobodyThere(cause) }
     } finally {
       share.release()

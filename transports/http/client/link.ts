@@ -43,6 +43,7 @@ const noticeTime = 10_000
 const mostTries = 3
 
 const listen = 'subscriptions/listen'
+const discover = 'server/discover'
 
 /** One session with a Streamable HTTP server, from `initialize` to its end. */
 export class HttpLink implements Link {
@@ -209,7 +210,10 @@ export class HttpLink implements Link {
     const judged = judge(cause)
     const kind = call?.begun === true && judged === 'unreachable' ? 'broken' : judged
     const error = kind === 'broken' ? brokenError(cause) : connectError(this.#settings.url, cause)
-    if (kind === 'untrusted') this.#end({ error, fatal: true })
+    const isGreeting = isVital || call?.request.method === 'initialize' || call?.request.method === discover
+    // each new connection would ask somebody to sign in
+    const isRefused = isGreeting && error.code === 'INSUFFICIENT_SCOPE'
+    if (kind === 'untrusted' || isRefused) this.#end({ error, fatal: true })
     else if (isVital) this.#end({ error })
     else if (call === undefined) this.#events.trouble(error)
     else if (kind === 'unreachable' && call.request.method === 'initialize') this.#end({ error })
