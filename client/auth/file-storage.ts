@@ -2,9 +2,10 @@ import { createHash } from 'node:crypto'
 import { link, mkdir, readFile, rename, stat, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isObject, type JsonObject } from '../../protocol/wire/json.js'
-import { ifThere, replaceFile, unlinkIfThere } from '../../runtime/base/files.js'
+import { ifThere, replaceFile, strangersIn, unlinkIfThere } from '../../runtime/base/files.js'
 import { waitWithin } from '../../runtime/time/wait.js'
 import { systemWorld } from '../../runtime/time/world.js'
+import { authFailed } from './failure.js'
 import type { AuthStorage } from './storage.js'
 import { readText } from '../base/read-options.js'
 
@@ -18,20 +19,25 @@ const deadAfter = 30_000
 /**
  * A storage in one folder, for all programs of one user. Files have mode 0600 below 0700 and are replaced in
  * one step. Locks of dead processes are taken over after 30 s. The first write makes the folder; on Windows
- * its own rights protect it. Throws BAD_OPTION.
+ * its own rights protect it. A folder that is a link or somebody else's, or that others may write to, is
+ * AUTHORIZATION_FAILED at its first use. Throws BAD_OPTION.
  */
 export function fileAuthStorage(folder: string): AuthStorage {
   readText(folder, 'folder')
   const nameOf = (key: string): string => createHash('sha256').update(key).digest('hex')
   return Object.freeze({
-    read: (key: string) => readValue(join(folder, `${nameOf(key)}.json`), key),
+    async read(key: string) {
+      await ifThere(async () => checkFolder(folder))
+      return readValue(join(folder, `${nameOf(key)}.json`), key)
+    },
     async write(key: string, value: JsonObject | undefined) {
       const name = `${nameOf(key)}.json`
+      await makeFolder(folder)
       if (value === undefined) return unlinkIfThere(join(folder, name))
       await replaceFile(folder, name, JSON.stringify({ key, value }), { durable: true, id: systemWorld.id })
     },
     async exclusive<T>(key: string, work: () => Promise<T>, signal: AbortSignal): Promise<T> {
-      await mkdir(folder, { recursive: true, mode: 0o700 })
+      await makeFolder(folder)
       const release = await lock(join(folder, `${nameOf(key)}.lock`), signal)
       try {
         return await work()
@@ -40,6 +46,18 @@ export function fileAuthStorage(folder: string): AuthStorage {
       }
     },
   })
+}
+
+async function makeFolder(folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  checkFolder(folder)
+}
+
+/** Whoever owns the folder, or may write to it, says which tokens are sent. Throws ENOENT, too. */
+function checkFolder(folder: string): void {
+  const problem = strangersIn(folder)
+  if (problem !== undefined)
+    throw authFailed(`${folder} ${problem}: no tokens are kept there, give fileAuthStorage() another folder`)
 }
 
 /** An unreadable file counts as none: signing in mends it. */

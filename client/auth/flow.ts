@@ -1,9 +1,10 @@
 import type { World } from '../../runtime/time/world.js'
 import { ClientError } from '../base/errors.js'
+import { AskedTimes } from './asked.js'
 import { createAsker, type Asker } from './ask.js'
 import { discover, type Discovered, resourceOf } from './discovery.js'
 import { authFailed, quotable } from './failure.js'
-import { getToken } from './grants.js'
+import { getToken, inVain } from './grants.js'
 import { type Binding, loadLibrary, type OAuthLibrary, type TokenAnswer } from './library.js'
 import type { OAuthSettings } from './options.js'
 import { chooseAlgorithm, makeProofKey, type ProofKey, type Proofs } from './proofs.js'
@@ -26,6 +27,7 @@ export class AuthFlow {
   readonly #world: World
   readonly #shelf: Shelf
   readonly #proofs: Proofs
+  readonly #asked = new AskedTimes()
 
   constructor(
     settings: OAuthSettings,
@@ -57,6 +59,7 @@ export class AuthFlow {
   }
 
   async forget(): Promise<void> {
+    this.#asked.clear()
     const place = await this.#shelf.place()
     if (place !== undefined) await this.#shelf.dropTokens(place.issuer)
   }
@@ -98,14 +101,17 @@ export class AuthFlow {
     let answer: TokenAnswer
     try {
       const binding = this.#bindingTo(key)
-      answer = await getToken({ registration, library, found, scope, signal, binding })
+      const clock = this.#world
+      const asking = (): void => this.#asked.add(clock.now())
+      answer = await getToken({ registration, library, found, scope, signal, binding, clock, asking })
     } catch (error) {
       await this.#forgetIfUnknown(error, found)
       throw error
     }
     // the scopes that were asked for: to ask again for those that were not given is of no use
     const now = this.#world.date()
-    return this.#keep({ ...tokensOf(answer, { scope, issuer, key, now }), scope }, found)
+    const kept = this.#keep({ ...tokensOf(answer, { scope, issuer, key, now }), scope }, found)
+    return settings.grant === 'authorization_code' ? kept.catch((cause) => Promise.reject(inVain(cause))) : kept
   }
 
   /** Of proofs; undefined for bearer tokens. A server that cannot bind tokens is not asked for any. */

@@ -1,7 +1,9 @@
+import type { Clock } from '../../runtime/time/clock.js'
+import { pause } from '../../runtime/time/wait.js'
 import { isSecureUrl } from '../../transports/base/secure-url.js'
 import { ClientError } from '../base/errors.js'
 import type { Discovered, ServerMetadata } from './discovery.js'
-import { authFailed, quotable } from './failure.js'
+import { asAuthFailure, authFailed, quotable } from './failure.js'
 import type { Binding, CodeRequest, OAuthLibrary, TokenAnswer } from './library.js'
 import type { EnterpriseOptions, WorkloadOptions } from './options.js'
 import { clientAt, type Registration, registeredRedirect } from './registration.js'
@@ -16,7 +18,13 @@ interface GrantRequest {
   readonly signal: AbortSignal
   /** What the token is bound to; undefined for a bearer token. */
   readonly binding: Binding | undefined
+  readonly clock: Clock
+  /** Called before somebody is asked to sign in; what it throws is what the request rejects with. */
+  readonly asking: () => void
 }
+
+/** Ms before a code is traded again, at an authorization server that is out of order. Codes live a minute or more. */
+const pauses = [250, 1_000, 3_000]
 
 /** Rejects with AUTHORIZATION_FAILED and SIGN_IN_NEEDED. */
 export async function getToken(request: GrantRequest): Promise<TokenAnswer> {
@@ -49,16 +57,45 @@ async function signInWithCode(request: GrantRequest): Promise<TokenAnswer> {
       scope,
       resource,
     })
+    request.asking()
     // the user's code may ignore the signal
     const parameters = await orAborted(session.authorize(url, signal), signal)
-    return await library.finishCode({ metadata, client, binding }, code, {
-      parameters,
-      redirectUri,
-      resource,
-    })
+    const callback = { parameters, redirectUri, resource }
+    return await persist(request, () =>
+      library.finishCode({ metadata, client, binding }, code, callback),
+    )
   } finally {
     await session.close?.()
   }
+}
+
+/** Trades the code again while that may help; then nobody is asked for another one. */
+async function persist(
+  { clock, signal }: GrantRequest,
+  trade: () => Promise<TokenAnswer>,
+): Promise<TokenAnswer> {
+  let first: ClientError | undefined
+  for (const ms of [...pauses, undefined]) {
+    try {
+      return await trade()
+    } catch (cause) {
+      const error = asAuthFailure(cause)
+      if (!error.retryable && first === undefined) throw error
+      // a code counts once: the server may have taken it in the answer that broke
+      first ??= error
+      if (!error.retryable || ms === undefined || signal.aborted) throw inVain(first)
+    }
+    await pause(ms, clock, signal)
+  }
+  throw new Error('unreachable')
+}
+
+/** A failure after somebody has signed in: whoever tries again would have to ask again. */
+export function inVain(cause: unknown): ClientError {
+  const { message, data } = asAuthFailure(cause)
+  const facts = typeof data === 'object' && data !== null ? { ...data } : {}
+  const problem = `${message}; somebody had signed in, and is not asked again for that`
+  return new ClientError('AUTHORIZATION_FAILED', problem, { cause, data: { ...facts, sent: false } })
 }
 
 /** A server that does not say that it checks S256 might not (specification: authorization, PKCE). */

@@ -23,6 +23,8 @@ export interface EventDecoderOptions {
 export interface EventDecoder {
   /** The items that this chunk completes, in order. */
   push(chunk: Uint8Array): readonly SseItem[]
+  /** UTF-16 units that are kept of an event which is still coming. */
+  readonly held: number
   /** What is known of an event that is too long, while it is being skipped. */
   readonly skipping: InvalidMessage | undefined
 }
@@ -111,6 +113,9 @@ export function createEventDecoder(options: EventDecoderOptions = {}): EventDeco
 
   return {
     push,
+    get held() {
+      return skippedTail === undefined ? size : Math.min(size, 2 * keptOfLong)
+    },
     get skipping() {
       return skippedTail === undefined ? undefined : describeLong(dataOf(head), '')
     },

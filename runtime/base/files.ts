@@ -1,3 +1,4 @@
+import { lstatSync } from 'node:fs'
 import { type FileHandle, mkdir, open, rename, stat, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 
@@ -38,6 +39,19 @@ async function create(folder: string, path: string): Promise<FileHandle> {
     await mkdir(folder, { recursive: true, mode: 0o700 })
     return open(path, 'wx', 0o600)
   }
+}
+
+/**
+ * Why files of one user should not lie in a folder: it is no folder but a link, is somebody else's, or others may write
+ * to it. Undefined where it is fine, and on Windows, where rights are others. Throws ENOENT.
+ */
+export function strangersIn(folder: string): string | undefined {
+  const facts = lstatSync(folder)
+  const own = process.geteuid?.()
+  if (own === undefined) return undefined
+  if (!facts.isDirectory()) return 'is a link, or no folder'
+  if (facts.uid !== own) return 'belongs to somebody else'
+  return (facts.mode & 0o022) === 0 ? undefined : 'may be written to by others'
 }
 
 /** Whether it names an unfinished file of `replaceFile`. */

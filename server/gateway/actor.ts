@@ -25,6 +25,7 @@ import { emitServer, type GatewayEvent } from '../base/events.js'
 import type { Holdings } from '../holdings/holdings-actor.js'
 import type { baseActor } from '../subscriptions/base-actor.js'
 import { componentsOf, foundAt, type LinkAim, routedTemplates } from './components.js'
+import { quotedInstructions } from './instructions.js'
 import { notKnown, UpstreamLink } from './link.js'
 import { fetchLists, ListsTooLong } from './lists.js'
 import { fits } from './names.js'
@@ -619,7 +620,7 @@ class Gateway {
     const links = [...this.#places.values()].map(({ link }) => link)
     const own = settings.definition.instructions
     const told = links.flatMap(({ name, server }) =>
-      server?.instructions === undefined ? [] : [`# ${name}\n\n${demoted(server.instructions)}`],
+      server?.instructions === undefined ? [] : [quotedInstructions(name, server.instructions)],
     )
     const instructions = [...(own === undefined ? [] : [own]), ...told].join('\n\n')
     catalog.extend({
@@ -712,13 +713,6 @@ function leave(place: Place): void {
 function rest(place: Place): void {
   place.pause?.cancel()
   place.pause = undefined
-}
-
-/** Its headings stand below its name: none of them may be taken for the name of another server. */
-function demoted(instructions: string): string {
-  return instructions
-    .replaceAll(/^( {0,3})(?=#{1,6}(?:\s|$))/gm, '$1#')
-    .replaceAll(/^ {0,3}=+[ \t]*$/gm, (line) => line.replaceAll('=', '-'))
 }
 
 function nameIn(component: Component): string {

@@ -12,7 +12,8 @@ import type { ResourceDefinition, ResourceTemplateDefinition } from '../definiti
 import { isToolName, type TaskSupport, type ToolDefinition } from '../definitions/define-tool.js'
 import type { UpstreamOptions } from '../definitions/gateway-options.js'
 import type { Relayed } from '../definitions/relayed.js'
-import { fits, listedName, meaningOf } from './names.js'
+import { listedName } from './names.js'
+import { readingsOf } from './readings.js'
 import type { Aim, RoutedTemplate } from './routes.js'
 import type { UpstreamLists } from '../definitions/upstreams.js'
 import { notKnown, type UpstreamLink } from './link.js'
@@ -32,13 +33,13 @@ type Named = JsonObject & { readonly name: string }
 
 /** What a gateway offers of one server. Names and uris that others have are changed. */
 export function componentsOf(link: UpstreamLink, lists: UpstreamLists, setting: Setting): Component[] {
-  const { options } = link
-  const { rename = {} } = options
+  const { filter } = link
+  const { rename = {} } = link.options
   const namedIn = (kind: 'tool' | 'prompt', entries: readonly JsonObject[]): [Named, string][] => {
     const taken = new Set<string>()
     return entries.flatMap((entry): [Named, string][] => {
       const { name } = entry
-      if (typeof name !== 'string' || name === '' || !isOffered(options, name)) return []
+      if (typeof name !== 'string' || name === '' || !filter.offers(name)) return []
       const isTaken = (key: string): boolean => taken.has(key) || setting.isTaken(kind, key, name)
       const renamed = Object.hasOwn(rename, name) ? rename[name] : undefined
       const server = setting.prefix && renamed === undefined ? link.name : undefined
@@ -50,8 +51,8 @@ export function componentsOf(link: UpstreamLink, lists: UpstreamLists, setting: 
   }
   const uriOf = (kind: 'resource' | 'resourceTemplate', own: string): string =>
     setting.isTaken(kind, own, own) ? `${setting.qualifier}+${own}` : own
-  const resources = lists.resources.filter(({ uri }) => isOffered(options, String(uri)))
-  const templates = lists.templates.filter(({ uriTemplate }) => isOffered(options, String(uriTemplate)))
+  const resources = lists.resources.filter(({ uri }) => filter.offers(String(uri)))
+  const templates = lists.templates.filter(({ uriTemplate }) => filter.offers(String(uriTemplate)))
   return [
     ...namedIn('tool', lists.tools).map(([entry, name]) => toolOf(link, entry, name, setting.hasTasks)),
     ...resources.map((entry) => resourceOf(link, entry, uriOf('resource', String(entry.uri)))),
@@ -64,7 +65,7 @@ export function componentsOf(link: UpstreamLink, lists: UpstreamLists, setting: 
 
 /** The templates of a server, and how they are listed: one that is not offered says what an address is, too. */
 export function routedTemplates(
-  { options }: UpstreamLink,
+  { filter }: UpstreamLink,
   lists: UpstreamLists,
   offered: readonly Component[],
 ): RoutedTemplate[] {
@@ -76,7 +77,7 @@ export function routedTemplates(
   }))
   const others = lists.templates.flatMap(({ uriTemplate }): RoutedTemplate[] => {
     const own = String(uriTemplate)
-    const matcher = isOffered(options, own) ? undefined : parsed(own)
+    const matcher = filter.offers(own) ? undefined : parsed(own)
     return matcher === undefined ? [] : [{ own, listed: undefined, matcher }]
   })
   return [...known, ...others]
@@ -159,26 +160,30 @@ function allowed(aims: readonly LinkAim[], peer: Peer): readonly LinkAim[] {
   })
 }
 
-/** Whether a name, a uri or a template is offered, by what the server calls it. */
-function isOffered({ allow, deny = [] }: UpstreamOptions, own: string): boolean {
-  return (allow === undefined || fits(own, allow)) && !fits(own, deny) && !fits(meaningOf(own), deny)
+/** Callers choose how they write an address: each reading counts, and every template that has one of them. */
+function isOfferedAt({ link: { filter }, uri, templates, all, isListed }: LinkAim): boolean {
+  if (isListed || filter.isOpen) return filter.offers(uri)
+  const readings = readingsOf(uri)
+  if (readings === undefined) return false
+  if (filter.denies([...readings, ...templatesFor(readings, all).map(({ own }) => own)])) return false
+  return templates.some(({ own }) => filter.allowsAll(own)) || filter.allows(uri, readings)
 }
 
-/** Callers choose how they write an address: what it means counts, too, and every template that has it. */
-function isOfferedAt({ link: { options }, uri, templates }: LinkAim): boolean {
-  const { allow, deny = [] } = options
-  const written = [uri, meaningOf(uri)]
-  const means = templates.map(({ own }) => own)
-  if ([...written, ...means].some((name) => fits(name, deny))) return false
-  if (allow === undefined || means.some((own) => fits(own, allow))) return true
-  return written.every((name) => fits(name, allow))
+/** An address that the server lists is asked about as it is listed; any other in each reading, with its template. */
+function isPermitted({ link, uri, all, isListed }: LinkAim, principal: Principal | undefined): boolean {
+  if (isListed || link.options.permits === undefined) return permitsOf(link.options, principal, uri)
+  const listed = all.filter((template) => template.listed !== undefined)
+  const readings = readingsOf(uri) ?? []
+  const means = readings.flatMap((reading) => templatesFor([reading], listed).slice(0, 1))
+  const names = new Set([...means.map(({ own }) => own), ...readings])
+  return names.size > 0 && [...names].every((name) => permitsOf(link.options, principal, name))
 }
 
-/** An address that the server lists is asked about as it is listed; any other as it is written and as it is meant. */
-function isPermitted({ link, uri, templates, isListed }: LinkAim, principal: Principal | undefined): boolean {
-  const means = templates.filter(({ listed }) => listed !== undefined).slice(0, 1)
-  const names = isListed ? [uri] : [...means.map(({ own }) => own), uri, meaningOf(uri)]
-  return [...new Set(names)].every((name) => permitsOf(link.options, principal, name))
+function templatesFor(
+  readings: readonly string[],
+  templates: readonly RoutedTemplate[],
+): readonly RoutedTemplate[] {
+  return templates.filter(({ matcher }) => readings.some((reading) => matcher.match(reading) !== undefined))
 }
 
 /** Whether a server has said that it has no such resource (specification: resources, errors). */

@@ -20,6 +20,7 @@ import type {
 } from '../definitions/upstreams.js'
 import { AskError } from '../base/errors.js'
 import { type Verdict, verdictOf } from './breaker.js'
+import { type Filter, filterOf } from './filter.js'
 import { Gate } from './gate.js'
 
 /** A request that goes on to a server. */
@@ -86,6 +87,7 @@ const maxWanted = 1_000
 export class UpstreamLink {
   readonly name: string
   readonly options: UpstreamOptions
+  readonly filter: Filter
   readonly #input: LinkInput
   readonly #gate: Gate
   readonly #instances = new Map<string, Instance>()
@@ -95,6 +97,7 @@ export class UpstreamLink {
     const { name, entry, options, record, world } = input
     this.name = name
     this.options = options
+    this.filter = filterOf(options)
     this.#input = input
     this.#gate = new Gate(name, options, world)
     record.unwant = (uri) => void this.#tellTeller((client) => client.unsubscribe(uri))

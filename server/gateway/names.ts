@@ -36,31 +36,6 @@ function cleaned(name: string): string {
   return name.replaceAll(/[^\w.-]/g, '_')
 }
 
-/**
- * What an address means: percent-decoded, without `.`, `..` and fragment, its scheme and host in lower case. Two that
- * look different may mean the same.
- */
-export function meaningOf(uri: string): string {
-  let meaning = uri
-  // what is encoded twice is decoded twice; nobody needs more
-  for (let round = 0; round < 4; round++) {
-    const [whole = ''] = (URL.canParse(meaning) ? new URL(meaning).href : meaning).split('#', 1)
-    const decoded = whole.replaceAll(/(?:%[\da-f]{2})+/gi, decodedPart)
-    if (decoded === meaning) break
-    meaning = decoded
-  }
-  return meaning
-}
-
-function decodedPart(part: string): string {
-  try {
-    return decodeURIComponent(part)
-  } catch {
-    // no UTF-8: it stands for itself
-    return part
-  }
-}
-
 /** Of an address or a template. Undefined for `{+x}`: it fits every address, and says of none that it is its own. */
 export function schemeOf(text: string): string | undefined {
   return /^[a-z][a-z\d+.-]*(?=:)/i.exec(text)?.[0].toLowerCase()

@@ -41,6 +41,8 @@ export interface Aim {
   readonly uri: string
   /** The templates of that server which fit the address; none for one that it lists. */
   readonly templates: readonly RoutedTemplate[]
+  /** All templates of that server, which may fit what the server reads the address as; none for one that it lists. */
+  readonly all: readonly RoutedTemplate[]
 }
 
 /** Who answers: the first of `aims` that knows the address, and nobody else. */
@@ -228,7 +230,7 @@ function namedIn(
 }
 
 function aimListed(found: Pick<Aim, 'server' | 'uri'> | undefined): Aim | undefined {
-  return found && { ...found, templates: [] }
+  return found && { ...found, templates: [], all: [] }
 }
 
 /** Undefined unless the server offers a template for the address. */
@@ -247,6 +249,7 @@ function aimAt({ name, templates }: RoutedServer, uri: string): Aim {
     server: name,
     uri,
     templates: templates.filter(({ matcher }) => matcher.match(uri) !== undefined),
+    all: templates,
   }
 }
 

@@ -37,7 +37,7 @@ test('observe without an observable program says so and exits with 3', async (t)
 test('observe without a terminal prints the trees once, as text or JSON', async (t) => {
   const home = newHome(t)
   const { pid, page } = await serve(t, home)
-  assert.match(page, /^http:\/\/127\.0\.0\.1:\d+\/\?secret=[\w-]{32}$/)
+  assert.match(page, /^http:\/\/127\.0\.0\.1:\d+\/#secret=[\w-]{32}$/)
   const { code, out } = await caduceus(t, ['observe'], { home })
   assert.is(code, 0)
   assert.match(out, /^server sample {2}rest_for_one, 3 restarts left\n├─ holdings {2}http:/)

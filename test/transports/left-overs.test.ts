@@ -8,6 +8,7 @@ import { PassThrough, Readable } from 'node:stream'
 import * as assert from 'uvu/assert'
 import { worldOn } from '../support/world.js'
 import type { HttpResponse, UndiciDispatcher } from '../../transports/http/outgoing/dispatcher.js'
+import { AnswerBudget } from '../../transports/http/client/answer-budget.js'
 import { followStream, type StreamPort } from '../../transports/http/client/event-stream.js'
 import { discard, exchange } from '../../transports/http/outgoing/exchange.js'
 import { textWithin } from '../../transports/contract/message-sizes.js'
@@ -48,6 +49,7 @@ test('a stream reopened again and again keeps one listener and no timer', async 
     skipped: () => {},
     room: () => undefined,
     trouble: () => {},
+    budget: new AnswerBudget({ maxMessageBytes: 1_000, maxPendingBytes: 1_000 }),
   }
   const following = followStream(port, scope, { idleTimeout: 1_000, maxBytes: 1_000 })
   while (counts.length < 4) {

@@ -25,7 +25,7 @@ export type TransportErrorCode =
   | 'CLIENT_LIMIT'
   /**
    * The listener holds as many bytes of messages as it may: HTTP 503, and 429 where they are of one client
-   * (`data.client`).
+   * (`data.client`). For `http()`, answers that are still coming are too much together.
    */
   | 'BYTES_LIMIT'
   /** The server works on as many requests or streams of 2026-07-28 as it may: HTTP 503. */

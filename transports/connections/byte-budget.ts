@@ -1,4 +1,3 @@
-import { getHeapStatistics } from 'node:v8'
 import { TurnoverMap } from '../../runtime/base/turnover.js'
 import { isThisMachine, networkOf } from './client-counts.js'
 import type { Peer } from '../contract/contract.js'
@@ -24,11 +23,6 @@ interface PendingSettings {
   readonly maxMessageBytes: number
   readonly maxPendingBytes: number
   readonly maxPendingBytesPerClient: number | undefined
-}
-
-/** An eighth of the heap: texts and values that are made of bytes take several times as much. */
-export function usualPendingBytes(): number {
-  return Math.floor(getHeapStatistics().heap_size_limit / 8)
 }
 
 /** Up to this many bytes an account counts in all, and not for its client. */

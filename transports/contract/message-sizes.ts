@@ -30,6 +30,11 @@ export function usualMessageBytes(): number {
   return Math.min(16 * MiB, Math.floor(getHeapStatistics().heap_size_limit / 16))
 }
 
+/** An eighth of the heap: texts and values that are made of bytes take several times as much. */
+export function usualPendingBytes(): number {
+  return Math.floor(getHeapStatistics().heap_size_limit / 8)
+}
+
 /** The default of `maxQueuedBytes`: four of the longest messages. */
 export function usualQueuedBytes(): number {
   return 4 * usualMessageBytes()

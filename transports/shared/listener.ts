@@ -5,7 +5,7 @@ import { createLineDecoder } from '../../protocol/wire/lines.js'
 import { encode } from '../../protocol/wire/codec.js'
 import type { ProtocolError } from '../../protocol/wire/errors.js'
 import { takeSkipped } from '../connections/answers.js'
-import { ByteBudget, usualPendingBytes } from '../connections/byte-budget.js'
+import { ByteBudget } from '../connections/byte-budget.js'
 import {
   type Accepted,
   bindConnections,
@@ -14,7 +14,7 @@ import {
 } from '../connections/connections.js'
 import { Unread } from '../connections/unread.js'
 import type { LinkScope, Peer } from '../contract/contract.js'
-import { bytesOf } from '../contract/message-sizes.js'
+import { bytesOf, usualPendingBytes } from '../contract/message-sizes.js'
 import { listenAtPath } from './local-socket.js'
 import { readHello, type SharedClient, type Hello, type HelloReply, writeHelloReply } from './hello.js'
 

@@ -1,5 +1,4 @@
 import type { Readable, Writable } from 'node:stream'
-import { usualPendingBytes } from '../connections/byte-budget.js'
 import {
   badOption,
   orElse,
@@ -10,7 +9,7 @@ import {
   readOptions,
 } from '../base/read-option.js'
 import type { Binding, LinkScope, ServerTransport } from '../contract/contract.js'
-import { usualMessageBytes } from '../contract/message-sizes.js'
+import { usualMessageBytes, usualPendingBytes } from '../contract/message-sizes.js'
 import { bindStdioPipes } from './pipes.js'
 
 /** How a server on standard input and output is set up. */

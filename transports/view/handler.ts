@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { messageOf } from '../../runtime/base/errors.js'
-import { pathOf, queryOf } from '../base/target.js'
+import { pathOf } from '../base/target.js'
 import { createGuard, guardedHeaders } from '../http/listen/guard.js'
 import { pageCode, pageIcon, pageStyle, pageText } from './page.js'
 
@@ -34,7 +34,7 @@ const headers = {
 
 /**
  * Answers requests for the page and its stream. Keeps out names of hosts that are not of this machine,
- * pages of other origins, and whoever has not the secret, first in the address, then in a cookie.
+ * pages of other origins, and, but for the page itself, whoever has not the secret.
  */
 export function createHandler(
   parts: HandlerParts,
@@ -46,28 +46,18 @@ export function createHandler(
     const refuse = (status: number, text: string): void => {
       response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8' }).end(`${text}\n`)
     }
-    if (parts.secret !== undefined) {
-      if (guard(guardedHeaders(request)) !== undefined)
-        return refuse(403, 'Only under the names of this machine, and for no page of another origin')
-      const cookie = `caduceus-${request.socket.localPort}`
-      const given = new URLSearchParams(queryOf(request.url)).get('secret')
-      if (given !== null) {
-        if (!isEqual(given, parts.secret))
-          return refuse(403, 'The secret in this address is not that of this program')
-        const value = `${cookie}=${given}; HttpOnly; SameSite=Strict; Path=/`
-        // never a path that a browser takes for another host
-        const location = files[path] === undefined ? '/' : path
-        return void response.writeHead(303, { location, 'set-cookie': value }).end()
-      }
-      if (!isEqual(cookieOf(request, cookie), parts.secret))
-        return refuse(401, 'Open the address that the program tells when it starts: it has a secret')
-    }
+    if (parts.secret !== undefined && guard(guardedHeaders(request)) !== undefined)
+      return refuse(403, 'Only under the names of this machine, and for no page of another origin')
+    const file = request.method === 'GET' ? files[path] : undefined
+    // the page knows nothing of this program
+    if (file !== undefined)
+      return void response.writeHead(200, { 'content-type': `${file.type}; charset=utf-8` }).end(file.text)
+    if (parts.secret !== undefined && !isEqual(bearerOf(request), parts.secret))
+      return refuse(401, 'Open the address that the program tells when it starts: it has a secret')
     if (request.method === 'POST' && path === '/act') return act(request, parts, refuse)
     if (request.method !== 'GET') return refuse(405, 'GET, or POST to /act')
     if (path === '/events') return parts.look(response)
-    const file = files[path]
-    if (file === undefined) return refuse(404, 'There is /, /events and /act')
-    response.writeHead(200, { 'content-type': `${file.type}; charset=utf-8` }).end(file.text)
+    refuse(404, 'There is /, /events and /act')
   }
 }
 
@@ -120,9 +110,9 @@ async function textOf(request: IncomingMessage): Promise<string | undefined> {
   }
 }
 
-function cookieOf(request: IncomingMessage, name: string): string {
-  const pairs = (request.headers.cookie ?? '').split(';').map((pair) => pair.trim().split('='))
-  return pairs.find(([key]) => key === name)?.[1] ?? ''
+/** In a header that the page alone sends: a cookie would go to every port of this machine. */
+function bearerOf({ headers: { authorization = '' } }: IncomingMessage): string {
+  return authorization.replace(/^Bearer /, '')
 }
 
 function isEqual(given: string, secret: string): boolean {

@@ -72,7 +72,7 @@ async function start(options: ObserveOptions, world: World = systemWorld): Promi
     if (supervisor.ref.alive) await supervisor.stop().catch(() => {})
   }
   return {
-    url: place.port === undefined ? undefined : `http://127.0.0.1:${place.port}/?secret=${secret}`,
+    url: place.port === undefined ? undefined : `http://127.0.0.1:${place.port}/#secret=${secret}`,
     path: place.path,
     ref: supervisor.ref,
     close,

@@ -1,6 +1,7 @@
-import { lstatSync, mkdirSync, readdirSync } from 'node:fs'
+import { mkdirSync, readdirSync } from 'node:fs'
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
+import { strangersIn } from '../../runtime/base/files.js'
 import { handled } from '../../runtime/base/promise.js'
 import type { World } from '../../runtime/time/world.js'
 import { TransportError } from '../base/errors.js'
@@ -59,13 +60,8 @@ export function prepareFolder(): void {
 
 /** Throws ENOENT, too. */
 function checkFolder(): void {
-  const { uid, mode } = lstatSync(folder())
-  const isOurs = uid === userInfo().uid && (mode & 0o022) === 0
-  if (isOurs) return
-  throw new TransportError(
-    'LISTEN_FAILED',
-    `${folder()} belongs to somebody else, or others may write to it: remove it`,
-  )
+  const problem = strangersIn(folder())
+  if (problem !== undefined) throw new TransportError('LISTEN_FAILED', `${folder()} ${problem}: remove it`)
 }
 
 function folder(): string {

@@ -315,7 +315,7 @@ test(
   { timeout: 20_000 },
 )
 
-for (const place of ['/.well-known/oauth-authorization-server', '/register', '/token'])
+for (const place of ['/.well-known/oauth-authorization-server', '/register'])
   test(
     `a broken answer at ${place} is retried`,
     async (t) => {
@@ -327,6 +327,14 @@ for (const place of ['/.well-known/oauth-authorization-server', '/register', '/t
     },
     { timeout: 20_000 },
   )
+
+test('a broken answer at /token ends the attempt: the code is used, and nobody is asked again', async (t) => {
+  const { issuer, server } = await setup(t)
+  issuer.tears.add('/token')
+  const { client, signIn } = connect(t, server)
+  assert.match((await rejection(client.callTool('x'))).message, /is not asked again for that/)
+  assert.equal([signIn.opened.length, issuer.of('/token').length], [1, 2])
+})
 
 test('without a way to ask the user, the error says what to configure', async (t) => {
   const { server } = await setup(t)

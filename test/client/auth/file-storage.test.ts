@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises'
+import { chmod, chown, mkdir, mkdtemp, readdir, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
@@ -145,6 +145,35 @@ test('concurrent waiters on a dead lock remove it and then take it one by one', 
   }
   await Promise.all(storages.map((storage) => storage.exclusive('k', work, t.signal)))
   assert.equal(await readdir(path), [])
+})
+
+test('file: a folder that others have a say in is refused, and nothing is written there', async (t) => {
+  if (process.platform === 'win32') return
+  const near = join(await folder(t), '..')
+  const folders = {
+    'may be written to by others': join(near, 'open'),
+    'is a link': join(near, 'link'),
+    ...(process.getuid?.() === 0 && { 'belongs to somebody else': join(near, 'foreign') }),
+  }
+  const { link, foreign, open } = { link: join(near, 'link'), foreign: join(near, 'foreign'), open: join(near, 'open') }
+  for (const path of [foreign, open, join(near, 'mine')]) await mkdir(path, { mode: 0o700 })
+  await chmod(open, 0o777)
+  await symlink(join(near, 'mine'), link)
+  if (process.getuid?.() === 0) await chown(foreign, 65_534, 65_534)
+  for (const [problem, path] of Object.entries(folders)) {
+    const storage = fileAuthStorage(path)
+    const { signal } = new AbortController()
+    for (const use of [
+      () => storage.write('k', { token: 'x' }),
+      () => storage.read('k'),
+      () => storage.exclusive('k', async () => {}, signal),
+    ]) {
+      const error = await rejection(use())
+      assert.ok(error.message.includes(problem), error.message)
+      assert.is((error as { code?: unknown }).code, 'AUTHORIZATION_FAILED')
+    }
+    assert.equal(await readdir(path), [])
+  }
 })
 
 test.run()

@@ -169,7 +169,14 @@ const secrets = [
   'up+file:///%73ecret',
   'file:///x%2F..%2Fsecret',
   'FILE:///secret',
+  'file:////secret',
+  'file:///\\secret',
+  'file:///secret?x',
+  'up+file:///x\\..//secret',
 ]
+
+/** A template that is not offered fits what a server reads, not what is written alone. */
+const hidden = ['hidden://x', 'up+hidden://x', 'HIDDEN://x', 'hidden:/x', 'hidden%3A//x', 'up+hidden:\\\\x']
 
 for (const [what, options] of Object.entries({
   deny: { deny: ['file:///secret', 'hidden://{x}'] },
@@ -209,7 +216,7 @@ for (const [what, options] of Object.entries({
     )
     assert.is((await client.readResource('file:///open')).text, 'open')
     assert.match((await client.readResource('file:///also%20this')).text, /^secret/)
-    for (const uri of [...secrets, 'hidden://x', 'up+hidden://x']) {
+    for (const uri of [...secrets, ...hidden]) {
       const read = await client.readResource(uri).catch((error: unknown) => error)
       assert.ok(read instanceof McpError, uri)
       const subscribed = await client.subscribe(uri).catch((error: unknown) => error)

@@ -111,7 +111,7 @@ test('the gateway passes progress, resources, templates, prompts, completions', 
 
 test('instructions are joined, below the names of their servers', async (t) => {
   const { client } = await through(t, { files, mail }, { instructions: 'All in one.' })
-  assert.is(client.server?.instructions, 'All in one.\n\n# files\n\nRead before you write.')
+  assert.is(client.server?.instructions, 'All in one.\n\n# files\n\n> Read before you write.')
 })
 
 test('allow, deny and rename decide what is offered', async (t) => {

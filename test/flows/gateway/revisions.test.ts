@@ -100,7 +100,7 @@ for (const up of revisions)
       const { below, upstream } = await through(t, definition, pair)
       const { client } = below
       assert.is(client.server?.revision, down)
-      assert.is(client.server?.instructions, '# up\n\nAsk first.')
+      assert.is(client.server?.instructions, '# up\n\n> Ask first.')
       const { tools } = await client.listTools()
       const own = (await upstream.client.listTools()).tools.find(({ name }) => name === 'steps')
       const listed = tools.find(({ name }) => name === 'up__steps')

@@ -1,7 +1,6 @@
 import * as assert from 'uvu/assert'
 import { parseUriTemplate } from 'caduceus/protocol'
 import type { Component } from '../../../server/catalog/catalog.js'
-import { meaningOf } from '../../../server/gateway/names.js'
 import { Claims, routeOf, type RoutedTemplate } from '../../../server/gateway/routes.js'
 import { suite } from '../../support/suite.js'
 
@@ -110,25 +109,6 @@ test('no two servers have the same word before the + of their addresses', () => 
   assert.is(words[1], 'my-notes')
   assert.is(new Set(words).size, 3)
   assert.ok(words.every((word) => /^my-notes(-[\da-f]{8})?$/.test(word)))
-})
-
-test('what an address means does not depend on how it is written', () => {
-  const secret = [
-    'file:///secret',
-    'file:///%73ecret',
-    'file:///%2573ecret',
-    'FILE:///secret',
-    'file:/secret',
-    'file:///open/../secret',
-    'file:///open/%2e%2e/secret',
-    'file:///open%2F..%2Fsecret',
-    'file:///secret#part',
-    'file://localhost/secret',
-  ]
-  for (const uri of secret) assert.is(meaningOf(uri), 'file:///secret', uri)
-  assert.is(meaningOf('note://%ff%41'), 'note://%ff%41')
-  assert.is(meaningOf('note://a b'), 'note://a b')
-  assert.is(meaningOf('no address % at all'), 'no address % at all')
 })
 
 test.run()

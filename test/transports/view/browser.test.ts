@@ -1,6 +1,9 @@
 // second tier: browser
 // time limit: 120 s
+import { once } from 'node:events'
 import { existsSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { type Browser, chromium, type Page } from 'playwright-core'
 import * as assert from 'uvu/assert'
 import { startClients } from 'caduceus/client'
@@ -116,6 +119,34 @@ inBrowser('the page says when its program is gone, and keeps apart one of anothe
   await page
     .locator('#banner', { hasText: 'does not let this page look any more' })
     .waitFor({ timeout: 20_000 })
+})
+
+inBrowser('a reload shows the program again, and no server of another port learns the secret', async (t) => {
+  const observation = await observe({ port: 0, local: false })
+  t.after(() => observation.close())
+  const heard: string[] = []
+  const other = createServer((request, response) => {
+    heard.push(JSON.stringify([request.url, request.headers]))
+    // what another port sets comes to the page, too
+    response.setHeader('set-cookie', `caduceus-${new URL(observation.url ?? '').port}=junk; path=/`)
+    response.setHeader('content-type', 'text/html').end('<title>other</title>')
+  }).listen(0, '127.0.0.1')
+  t.after(() => other.close().closeAllConnections())
+  await once(other, 'listening')
+  const { page } = await open(t)
+  const shown = () => page.locator('#title', { hasText: 'browser.test' }).waitFor()
+  await page.goto(observation.url ?? '')
+  await shown()
+  const { origin } = new URL(observation.url ?? '')
+  assert.is(page.url(), `${origin}/`)
+  await page.goto(`http://127.0.0.1:${(other.address() as AddressInfo).port}/`)
+  await page.goto(`${origin}/`)
+  await shown()
+  await page.reload()
+  await shown()
+  const secret = new URL(observation.url ?? '').hash.slice('#secret='.length)
+  assert.ok(heard.length > 0)
+  assert.not(heard.some((request) => request.includes(secret)))
 })
 
 test.run()

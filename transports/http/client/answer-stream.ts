@@ -6,6 +6,7 @@ import type { LinkScope } from '../../contract/contract.js'
 import { answeredBy, longAnswer, tooLong } from '../../contract/message-sizes.js'
 import { TransportError } from '../../base/errors.js'
 import { discard, type HttpResponse, readText } from '../outgoing/dispatcher.js'
+import type { AnswerBudget } from './answer-budget.js'
 import { goneError, interruptedError, isNobodyThere, judge, lostError } from './errors.js'
 import { awayTime, goodLife, idleTimer, isEventStream, readEvents } from './event-stream.js'
 import type { HttpClientSettings } from './options.js'
@@ -27,6 +28,8 @@ export interface AnswerPort {
   message(text: string): void
   skipped(error: ProtocolError): void
   room(): Promise<void> | undefined
+  /** What answers that are still coming hold. */
+  readonly budget: AnswerBudget
 }
 
 interface AnswerRequest {
@@ -78,6 +81,7 @@ export async function readAnswer(
   async function read(response: HttpResponse): Promise<AnswerEnd> {
     const idle = watchIdle(request.idleTimeout, response.body, scope)
     const began = clock.now()
+    const share = port.budget.share()
     let brought = false
     let orderly = true
     problem = undefined
@@ -85,6 +89,7 @@ export async function readAnswer(
       await readEvents(response.body, maxBytes, {
         alive: () => idle.restart(),
         room: () => port.room(),
+        held: (units) => share.hold(units),
         message(text) {
           brought = true
           port.message(text)
@@ -110,6 +115,7 @@ export async function readAnswer(
       survive(cause)
       orderly = false
     } finally {
+      share.release()
       idle.stop()
     }
     return { accepted: true, good: brought || clock.now() - began >= goodLife, orderly }
@@ -143,7 +149,7 @@ export async function readAnswer(
   }
 
   function survive(cause: unknown): void {
-    const lasting = cause instanceof TransportError ? !cause.retryable : judge(cause) === 'untrusted'
+    const lasting = cause instanceof TransportError ? isLasting(cause) : judge(cause) === 'untrusted'
     if (lasting || !resumable || lastEventId === undefined || controller.signal.aborted || isAnswered)
       throw cause
     problem = interruptedError(cause)
@@ -154,18 +160,33 @@ export async function readAnswer(
   }
 }
 
-/** The body of an answer in JSON. Rejects with MESSAGE_TOO_LONG, and when nothing comes for too long. */
+/** What has no room is not asked for again at once. */
+function isLasting({ retryable, code }: TransportError): boolean {
+  return !retryable || code === 'BYTES_LIMIT'
+}
+
+/**
+ * The body of an answer in JSON. Rejects with MESSAGE_TOO_LONG or BYTES_LIMIT, and when nothing comes for too
+ * long.
+ */
 export async function readJson(
   response: HttpResponse,
   { maxMessageBytes, idleTimeout }: Pick<HttpClientSettings, 'maxMessageBytes' | 'idleTimeout'>,
-  scope: LinkScope,
+  { scope, budget }: { readonly scope: LinkScope; readonly budget: AnswerBudget },
 ): Promise<string> {
-  if (!Number.isFinite(idleTimeout) || response.complete) return response.text(maxMessageBytes)
-  const idle = watchIdle(idleTimeout, response.body, scope)
+  if (response.complete) return response.text(maxMessageBytes)
+  const share = budget.share()
+  const idle = Number.isFinite(idleTimeout) ? watchIdle(idleTimeout, response.body, scope) : undefined
+  const came = (bytes: number): void => {
+    idle?.restart()
+    share.hold(bytes)
+  }
   try {
-    return await readText(response.body, maxMessageBytes, () => idle.restart())
+    if (idle !== undefined) return await readText(response.body, maxMessageBytes, came)
+    return await response.text(maxMessageBytes, came)
   } finally {
-    idle.stop()
+    share.release()
+    idle?.stop()
   }
 }
 

@@ -10,6 +10,7 @@ import type {
   LinkScope,
   SendOptions,
 } from '../../contract/contract.js'
+import { AnswerBudget } from './answer-budget.js'
 import { HttpLink, type ServerHabits } from './link.js'
 import { type HttpOptions, type HttpClientSettings, readHttpOptions } from './options.js'
 import { SseLink } from './sse.js'
@@ -21,7 +22,7 @@ import { SseLink } from './sse.js'
  */
 export function http(url: string | URL, options: HttpOptions = {}): ClientTransport {
   const settings = readHttpOptions(url, options)
-  const habits: ServerHabits = { isSilent: false }
+  const habits: ServerHabits = { isSilent: false, budget: new AnswerBudget(settings) }
   return Object.freeze({
     name: `http ${settings.url.host}${settings.url.pathname}`,
     modern: 'http' as const,

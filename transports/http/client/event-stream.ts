@@ -9,6 +9,7 @@ import type { LinkScope } from '../../contract/contract.js'
 import { TransportError } from '../../base/errors.js'
 import { readRetryAfter } from '../../base/retry-after.js'
 import { discard, type HttpResponse } from '../outgoing/dispatcher.js'
+import type { AnswerBudget } from './answer-budget.js'
 import { brokenError, isNobodyThere } from './errors.js'
 import { type StreamEnd, StreamPace } from './pace.js'
 
@@ -24,6 +25,8 @@ export interface StreamPort {
   skipped(error: ProtocolError): void
   room(): Promise<void> | undefined
   trouble(error: TransportError): void
+  /** What the messages of the stream that are still coming hold. */
+  readonly budget: AnswerBudget
 }
 
 type Outcome = Omit<StreamEnd, 'good'> & { readonly brought: boolean }
@@ -77,6 +80,7 @@ export async function followStream(
     signal.addEventListener('abort', abort, { once: true })
     idle.restart()
     let brought = false
+    const share = port.budget.share()
     try {
       const response = await port.open(controller.signal, lastEventId)
       if (!isEventStream(response)) return await decline(response)
@@ -85,6 +89,7 @@ export async function followStream(
       await readEvents(response.body, maxBytes, {
         alive: () => idle.restart(),
         room: () => port.room(),
+        held: (units) => share.hold(units),
         message(text) {
           brought = true
           port.message(text)
@@ -99,8 +104,11 @@ export async function followStream(
       return { brought, orderly: true }
     } catch (cause) {
       if (!controller.signal.aborted) port.trouble(brokenError(cause, 'the event stream'))
+      // each attempt would ask somebody to sign in
+      if (cause instanceof TransportError && cause.code === 'INSUFFICIENT_SCOPE') return 'stop'
       return { brought, orderly: false, nobody: isNobodyThere(cause) }
     } finally {
+      share.release()
       idle.stop()
       controller.abort()
       signal.removeEventListener('abort', abort)
@@ -134,6 +142,8 @@ interface EventReader {
   /** How many ms the server wants us to wait before we connect again. */
   retry?(ms: number): void
   alive?(): void
+  /** UTF-16 units are kept of an event that is still coming. What it throws ends the reading. */
+  held?(units: number): void
   /** Undefined, or what to wait for before more is read. */
   room?(): Promise<void> | undefined
 }
@@ -157,6 +167,7 @@ export async function readEvents(body: Readable, maxBytes: number, reader: Event
       else if ((item.event ?? 'message') !== 'message') reader.other?.(item.event ?? '', item.data)
       else if (item.data !== '') reader.message(item.data)
     }
+    reader.held?.(decoder.held)
     if (decoder.skipping !== undefined) reader.skipping?.(decoder.skipping)
     await reader.room?.()
   }

@@ -4,6 +4,7 @@ import type { Link, LinkEnd, LinkEvents, LinkScope, SendOptions } from '../../co
 import { sendable, tellSkipped } from '../../contract/message-sizes.js'
 import type { TransportError } from '../../base/errors.js'
 import { discard, type HttpResponse, readStart } from '../outgoing/dispatcher.js'
+import type { AnswerBudget } from './answer-budget.js'
 import { type AnswerPort, readAnswer, readJson } from './answer-stream.js'
 import { HeldMessages, type HttpCall, HttpCalls, isInitialized } from './calls.js'
 import {
@@ -24,10 +25,12 @@ import { Presence } from './pace.js'
 import { HttpSender } from './sender.js'
 import { type Body, HttpSession } from './session.js'
 
-/** Facts about a server that outlive a connection. */
+/** What is known of a server, and held for it, from one connection to the next. */
 export interface ServerHabits {
   /** Whether it answers the request for the stream only when it has news: then nothing waits for that. */
   isSilent: boolean
+  /** What answers that are still coming hold. */
+  readonly budget: AnswerBudget
 }
 
 /** Milliseconds for `initialized` to be acknowledged. */
@@ -40,6 +43,7 @@ const noticeTime = 10_000
 const mostTries = 3
 
 const listen = 'subscriptions/listen'
+const discover = 'server/discover'
 
 /** One session with a Streamable HTTP server, from `initialize` to its end. */
 export class HttpLink implements Link {
@@ -56,7 +60,7 @@ export class HttpLink implements Link {
   readonly #held: HeldMessages
   readonly #session: HttpSession
   readonly #presence = new Presence()
-  readonly #told: Pick<AnswerPort, 'message' | 'skipped' | 'room'>
+  readonly #told: Pick<AnswerPort, 'message' | 'skipped' | 'room' | 'budget'>
   #over = false
 
   constructor(settings: HttpClientSettings, events: LinkEvents, scope: LinkScope, habits: ServerHabits) {
@@ -68,6 +72,7 @@ export class HttpLink implements Link {
       message: (text) => events.message(text),
       skipped: (error) => tellSkipped(error, events, (text, message) => this.send(text, message)),
       room: () => events.room(),
+      budget: habits.budget,
     }
     this.#held = new HeldMessages(scope.clock)
     this.#sender = new HttpSender(settings, scope, (error) => this.#end({ error, fatal: true }))
@@ -165,7 +170,10 @@ export class HttpLink implements Link {
     const type = mediaType(response.headers)
     if (type === 'text/event-stream') await this.#readStream(response, call, headers)
     else if (type !== 'application/json') discard(response, this.#scope.clock)
-    else this.#events.message(await readJson(response, this.#settings, this.#scope))
+    else {
+      const keep = { scope: this.#scope, budget: this.#habits.budget }
+      this.#events.message(await readJson(response, this.#settings, keep))
+    }
     // Ignored after an answer; otherwise the caller learns that none will come.
     this.#events.lost(id, noAnswerIn(this.#settings.url, type))
   }
@@ -202,7 +210,10 @@ export class HttpLink implements Link {
     const judged = judge(cause)
     const kind = call?.begun === true && judged === 'unreachable' ? 'broken' : judged
     const error = kind === 'broken' ? brokenError(cause) : connectError(this.#settings.url, cause)
-    if (kind === 'untrusted') this.#end({ error, fatal: true })
+    const isGreeting = isVital || call?.request.method === 'initialize' || call?.request.method === discover
+    // each new connection would ask somebody to sign in
+    const isRefused = isGreeting && error.code === 'INSUFFICIENT_SCOPE'
+    if (kind === 'untrusted' || isRefused) this.#end({ error, fatal: true })
     else if (isVital) this.#end({ error })
     else if (call === undefined) this.#events.trouble(error)
     else if (kind === 'unreachable' && call.request.method === 'initialize') this.#end({ error })

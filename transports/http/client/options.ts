@@ -8,7 +8,7 @@ import {
   readOptions,
   type ReadWith,
 } from '../../base/read-option.js'
-import { usualMessageBytes } from '../../contract/message-sizes.js'
+import { usualMessageBytes, usualPendingBytes } from '../../contract/message-sizes.js'
 import type { RedirectRules } from '../outgoing/redirect.js'
 import { readClientTls, type TlsOptions } from '../outgoing/tls-options.js'
 import { type AuthOption, readClientAuth } from './auth.js'
@@ -27,6 +27,11 @@ export interface HttpOptions {
   readonly connections?: number
   /** Bytes of a message, either way; a longer one fails its call. Default 16 MiB, less in a small heap. */
   readonly maxMessageBytes?: number
+  /**
+   * Bytes of answers that are still coming, of all calls and streams together; what has no more room fails
+   * with BYTES_LIMIT. At least `maxMessageBytes`. Default an eighth of the heap that the process may have.
+   */
+  readonly maxPendingBytes?: number
   /** Milliseconds to establish a TCP or TLS connection. Default 10,000. */
   readonly connectTimeout?: number
   /** Whether to keep a stream open for what belongs to no request, such as list changes. Default true. */
@@ -147,6 +152,7 @@ const readers = {
   auth: orElse(readClientAuth, undefined),
   connections: orElse(readCount, 100),
   maxMessageBytes: orElse(readCount, usualMessageBytes()),
+  maxPendingBytes: orElse(readCount, usualPendingBytes()),
   connectTimeout: orElse(readMs, 10_000),
   stream: orElse(readFlag, true),
   streamIdleTimeout: orElse(readMs, 300_000),

@@ -214,7 +214,7 @@ export class SseLink implements Link {
 
   #failed(cause: unknown): void {
     if (cause instanceof TransportError)
-      return this.#end({ error: cause, fatal: cause.code === 'BAD_RESPONSE' })
+      return this.#end({ error: cause, fatal: ['BAD_RESPONSE', 'INSUFFICIENT_SCOPE'].includes(cause.code) })
     if (this.#endpoint !== undefined) return this.#end({ error: brokenError(cause) })
     this.#end({ error: connectError(this.#settings.url, cause), fatal: judge(cause) === 'untrusted' })
   }

@@ -19,8 +19,8 @@ import {
   type ReadWith,
   readText,
 } from '../../base/read-option.js'
-import { type PendingOptions, usualPendingBytes } from '../../connections/byte-budget.js'
-import { usualMessageBytes } from '../../contract/message-sizes.js'
+import type { PendingOptions } from '../../connections/byte-budget.js'
+import { usualMessageBytes, usualPendingBytes } from '../../contract/message-sizes.js'
 import { checkReach } from './guard.js'
 
 export type HttpServer = Server | SecureServer

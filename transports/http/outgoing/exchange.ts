@@ -22,17 +22,22 @@ export interface HttpResponse {
   readonly complete: boolean
   /** The origin that answered: another one than was asked, after a redirect. */
   readonly origin: string
-  /** The whole body as text, without a stream. Rejects with MESSAGE_TOO_LONG, and when it breaks off. */
-  text(maxBytes: number): Promise<string>
+  /**
+   * The whole body as text, without a stream. Rejects with MESSAGE_TOO_LONG, when it breaks off, and with what
+   * `came` throws, which is called with the bytes so far.
+   */
+  text(maxBytes: number, came?: Came): Promise<string>
 }
 
-/** The whole body as text. Rejects with MESSAGE_TOO_LONG; `alive` is called for each chunk. */
-export async function readText(body: Readable, maxBytes: number, alive?: () => void): Promise<string> {
+type Came = (bytes: number) => void
+
+/** The whole body as text. Rejects with MESSAGE_TOO_LONG, and with what `came` throws. */
+export async function readText(body: Readable, maxBytes: number, came?: Came): Promise<string> {
   const chunks: Uint8Array[] = []
   let size = 0
   for await (const chunk of body as AsyncIterable<Uint8Array>) {
-    alive?.()
     size += chunk.length
+    came?.(size)
     if (size > maxBytes) {
       body.destroy()
       throw longAnswer(maxBytes)
@@ -103,6 +108,7 @@ interface Asker extends Pick<HttpRequest, 'signal' | 'departure'> {
 
 interface TextReader {
   readonly maxBytes: number
+  readonly came: Came | undefined
   resolve(text: string): void
   reject(error: unknown): void
 }
@@ -139,12 +145,12 @@ class ClientExchange implements UndiciDispatcher.DispatchHandler, HttpResponse {
     return this.#stream
   }
 
-  text(maxBytes: number): Promise<string> {
-    if (this.#stream !== undefined) return readText(this.#stream, maxBytes)
+  text(maxBytes: number, came?: Came): Promise<string> {
+    if (this.#stream !== undefined) return readText(this.#stream, maxBytes, came)
     return new Promise((resolve, reject) => {
-      this.#reader = { maxBytes, resolve, reject }
-      if (this.#size > maxBytes) this.#tooLong(this.#reader)
-      else if (this.#over) this.#tell(this.#reader)
+      this.#reader = { maxBytes, came, resolve, reject }
+      if (!this.#isTakenBy(this.#reader)) return
+      if (this.#over) this.#tell(this.#reader)
       else this.#controller?.resume()
     })
   }
@@ -172,9 +178,8 @@ class ClientExchange implements UndiciDispatcher.DispatchHandler, HttpResponse {
     }
     this.#chunks.push(chunk)
     this.#size += chunk.length
-    if (this.#reader === undefined) {
-      if (this.#size > room) controller.pause()
-    } else if (this.#size > this.#reader.maxBytes) this.#tooLong(this.#reader)
+    if (this.#reader !== undefined) this.#isTakenBy(this.#reader)
+    else if (this.#size > room) controller.pause()
   }
 
   onResponseEnd(): void {
@@ -186,6 +191,7 @@ class ClientExchange implements UndiciDispatcher.DispatchHandler, HttpResponse {
   onResponseError(_controller: Controller, error: Error): void {
     this.#end()
     this.#error = error
+    this.#chunks = []
     if (this.#reader !== undefined) this.#reader.reject(error)
     this.#stream?.destroy(error)
     this.#asker.reject(error)
@@ -210,11 +216,18 @@ class ClientExchange implements UndiciDispatcher.DispatchHandler, HttpResponse {
     )
   }
 
-  #tooLong({ maxBytes, reject }: TextReader): void {
-    const error = longAnswer(maxBytes)
-    reject(error)
-    this.#chunks = []
-    if (!this.#over) this.#controller?.abort(error)
+  /** Whether there is room for what has come; if not, no more is read. */
+  #isTakenBy({ maxBytes, came, reject }: TextReader): boolean {
+    try {
+      if (this.#size > maxBytes) throw longAnswer(maxBytes)
+      came?.(this.#size)
+      return true
+    } catch (error) {
+      reject(error)
+      this.#chunks = []
+      if (!this.#over) this.#controller?.abort(asError(error))
+      return false
+    }
   }
 
   #makeStream(): Readable {

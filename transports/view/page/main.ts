@@ -5,6 +5,7 @@ import { byId, el } from './dom.js'
 import { Model } from './model.js'
 import { TreeView } from './tree.js'
 import { bytesText, durationText, plural, timeText } from './words.js'
+import { asked, follow, takeSecret } from './stream.js'
 
 const shownHappenings = 200
 const shownDelays = 120
@@ -27,6 +28,7 @@ function main(): void {
     said: byId('said', HTMLElement),
     theme: byId('theme', HTMLButtonElement),
   }
+  const secret = takeSecret()
   let program: Picture['program'] | undefined
   let happened: readonly Happening[] = []
   let delays: readonly number[] = []
@@ -35,7 +37,8 @@ function main(): void {
   const act = (key: number, what: string): void => {
     const request = fetch('/act', {
       method: 'POST',
-      headers: { 'content-type': 'application/json', 'x-caduceus': 'act' },
+      headers: { ...asked(secret), 'content-type': 'application/json', 'x-caduceus': 'act' },
+      credentials: 'omit',
       body: JSON.stringify({ key, what }),
     })
     request
@@ -143,9 +146,7 @@ function main(): void {
     event.preventDefault()
   })
 
-  const source = new EventSource('/events')
-  source.addEventListener('picture', (event) => {
-    const picture = JSON.parse(event.data) as Picture
+  const take = (picture: Picture): void => {
     program = picture.program
     model.take(picture)
     happened = []
@@ -157,21 +158,25 @@ function main(): void {
     page.banner.hidden = true
     drawHealth(picture.health)
     draw()
-  })
-  source.addEventListener('changes', (event) => {
-    const changes = JSON.parse(event.data) as Changes
+  }
+  const change = (changes: Changes): void => {
     model.change(changes, Date.now())
     addHappenings(changes.happened)
     details.trace(changes.traced)
     drawHealth(changes.health)
     draw()
-  })
-  source.addEventListener('error', () => {
-    page.banner.hidden = false
-    page.banner.textContent =
-      source.readyState === EventSource.CLOSED
+  }
+  void follow(secret, {
+    event(name, data) {
+      if (name === 'picture') take(JSON.parse(data) as Picture)
+      else if (name === 'changes') change(JSON.parse(data) as Changes)
+    },
+    trouble(isRefused) {
+      page.banner.hidden = false
+      page.banner.textContent = isRefused
         ? 'The program does not let this page look any more. Open the address that it tells when it starts.'
         : 'The program is away. This page goes on once it is back.'
+    },
   })
   page.tree.focus()
 }

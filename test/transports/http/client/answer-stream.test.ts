@@ -3,6 +3,7 @@ import type { LinkScope } from 'caduceus/transports'
 import { PassThrough, Readable } from 'node:stream'
 import * as assert from 'uvu/assert'
 import { worldOn } from '../../../support/world.js'
+import { AnswerBudget } from '../../../../transports/http/client/answer-budget.js'
 import { type AnswerPort, readAnswer, readJson } from '../../../../transports/http/client/answer-stream.js'
 import type { HttpResponse } from '../../../../transports/http/outgoing/dispatcher.js'
 import { suite } from '../../../support/suite.js'
@@ -32,6 +33,7 @@ const nobody: AnswerPort = {
   message: () => {},
   skipped: () => {},
   room: () => undefined,
+  budget: new AnswerBudget({ maxMessageBytes: 1_000, maxPendingBytes: 1_000 }),
 }
 
 test('an ended stream leaves no timer, answered or not', async () => {
@@ -64,7 +66,10 @@ test('an ended stream leaves no timer, answered or not', async () => {
 test('a JSON answer that stalls after its start counts as broken', async () => {
   const { clock, scope } = scopeOf()
   const limits = { maxMessageBytes: 1_000, idleTimeout: 1_000 }
-  const reading = readJson(responseOf(new PassThrough(), 'application/json'), limits, scope)
+  const reading = readJson(responseOf(new PassThrough(), 'application/json'), limits, {
+    scope,
+    budget: nobody.budget,
+  })
   const failed = reading.then(
     () => undefined,
     (error: Error) => error.message,

@@ -31,6 +31,65 @@ async function pour(response: ServerResponse): Promise<number> {
   return socket.bytesWritten
 }
 
+/** A server that begins each answer with 600,000 characters and goes on when told to. */
+async function halfAnswers(t: Parameters<typeof connect>[0], type: 'json' | 'sse') {
+  const half = 'x'.repeat(600_000)
+  const begun = heard<{ readonly seen: Seen; finish(): void }>()
+  const cut = heard<unknown>()
+  const limits = { maxMessageBytes: 1_000_000, maxPendingBytes: 1_500_000, stream: false }
+  const both = await connect(
+    t,
+    polite((seen) => {
+      const { response } = seen
+      response.once('close', () => {
+        if (!response.writableEnded) cut.add(seen.message.id)
+      })
+      if (type === 'sse') stream(seen).write('data: ')
+      else response.writeHead(200, { 'content-type': 'application/json' })
+      const text = JSON.stringify(result(seen, { text: half }))
+      response.write(text.slice(0, half.length))
+      begun.add({
+        seen,
+        finish: () => response.end(text.slice(half.length) + (type === 'sse' ? '\n\n' : '')),
+      })
+    }),
+    limits,
+  )
+  await greetings(both)
+  return { link: both.link, begun, cut }
+}
+
+for (const type of ['json', 'sse'] as const) {
+  test(`answers that are still coming have a bound together (${type})`, async (t) => {
+    const { link, begun, cut } = await halfAnswers(t, type)
+    for (const id of [1, 2, 3]) link.send(1, buildRequest(id, 'tools/call', {}))
+    const news = await link.news.next((one) => one.type === 'lost' && one.id !== 0)
+    if (news.type !== 'lost') throw new Error('expected a loss')
+    assert.equal([news.error.code, news.error.retryable], ['BYTES_LIMIT', true])
+    assert.match(news.error.message, /1500000 bytes together \(maxPendingBytes\)/)
+    assert.is(await cut.next(), news.id)
+    // the others have their answers
+    const under = [await begun.next(), await begun.next(), await begun.next()]
+    for (const { seen, finish } of under) if (seen.message.id !== news.id) finish()
+    const ids = [(await link.message()).id, (await link.message()).id, news.id]
+    assert.equal(ids.map(Number).toSorted(), [1, 2, 3])
+  })
+
+  test(`an answer that nobody waits for leaves room for others (${type})`, async (t) => {
+    const { link, begun, cut } = await halfAnswers(t, type)
+    for (let id = 1; id <= 6; id++) {
+      link.send(1, buildRequest(id, 'tools/call', {}))
+      await begun.next()
+      link.send(1, buildNotification('notifications/cancelled', { requestId: id }))
+      assert.is(await cut.next(), id)
+    }
+    for (const id of [7, 8]) link.send(1, buildRequest(id, 'tools/call', {}))
+    for (const { finish } of [await begun.next(), await begun.next()]) finish()
+    const ids = [(await link.message()).id, (await link.message()).id]
+    assert.equal(ids.map(Number).toSorted(), [7, 8])
+  })
+}
+
 test('fault 61: a 100 MB result is cut off at the limit and fails that call only', async (t) => {
   const poured = heard<number>()
   const both = await connect(

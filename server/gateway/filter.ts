@@ -1,0 +1,44 @@
+import type { UpstreamOptions } from '../definitions/gateway-options.js'
+import { fits } from './names.js'
+import { folded, readingsOf, readingsOfPattern, sameAs, unqualified } from './readings.js'
+
+/** What `allow` and `deny` of a server say. */
+export interface Filter {
+  /** Whether they say nothing. */
+  readonly isOpen: boolean
+  /** Whether an entry of a list is offered, by what the server calls it. */
+  offers(own: string): boolean
+  /** Whether one of these is denied: addresses as a caller has written them, in each reading. */
+  denies(names: readonly string[]): boolean
+  /** Whether what a caller has written is allowed: as it is, and in each reading. */
+  allows(uri: string, readings: readonly string[]): boolean
+  /** Whether a template is allowed, and with it all that fits it. */
+  allowsAll(template: string): boolean
+}
+
+/** Reads the patterns once. A reading is denied by a pattern however that is written; a pattern is never widened. */
+export function filterOf({ allow, deny = [] }: UpstreamOptions): Filter {
+  // whoever denies `db://ada@users/*` does not deny `db://users/*`
+  const denied = [...new Set(deny.flatMap(sameAs).map(folded))]
+  const allowed = [...new Set(allow?.flatMap(readingsOfPattern))]
+  const denies = (names: readonly string[]): boolean => {
+    if (deny.length === 0) return false
+    return names.some((name) => fits(name, deny) || (name.includes(':') && fits(folded(name), denied)))
+  }
+  const offers = (own: string): boolean => {
+    if (allow !== undefined && !fits(own, allow)) return false
+    if (deny.length === 0) return true
+    const readings = readingsOf(own)
+    return readings !== undefined && !denies(readings)
+  }
+  return {
+    isOpen: allow === undefined && deny.length === 0,
+    offers,
+    denies: (names) => denies([...names, ...names.filter((name) => name.includes(':')).flatMap(unqualified)]),
+    allows(uri, readings) {
+      if (allow === undefined) return true
+      return fits(uri, allow) && readings.every((reading) => fits(reading, allowed))
+    },
+    allowsAll: (template) => allow !== undefined && fits(template, allow),
+  }
+}

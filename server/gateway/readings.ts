@@ -1,0 +1,153 @@
+/** Readings of one address, and characters in all of them: one that has more is told to mislead. */
+const most = 512
+const mostText = 1 << 20
+
+/**
+ * What a server may read an address as, itself first: encoded or not, its path with or without `..`, its host with or
+ * without user, port and dot, with what follows `?`, `#` or NUL or without that. Nobody can say which of them a server
+ * takes. Undefined where there are too many. What is no address is read as it is.
+ */
+export function readingsOf(address: string): readonly string[] | undefined {
+  return closure(address, readers)
+}
+
+/** What a pattern of addresses fits that are read so. */
+export function readingsOfPattern(pattern: string): readonly string[] {
+  return closure(pattern, patternReaders) ?? [pattern]
+}
+
+/** Of a pattern, the other ways to write it: none of them fits more. */
+export function sameAs(pattern: string): readonly string[] {
+  return closure(pattern, same) ?? [pattern]
+}
+
+type Reader = (uri: string) => string
+
+function closure(text: string, steps: readonly Reader[]): readonly string[] | undefined {
+  if (!isAddress.test(text)) return [text]
+  const found = new Set([text])
+  let size = text.length
+  // a set that grows while it is walked: each reading may be read on
+  for (const reading of found)
+    for (const read of steps) {
+      const next = read(reading)
+      if (found.has(next) || next === '') continue
+      found.add(next)
+      size += next.length
+      if (found.size > most || size > mostText) return undefined
+    }
+  return [...found]
+}
+
+/** The same text for names that differ in case or in the form of their letters alone: some file systems take either. */
+export function folded(text: string): string {
+  return text.normalize('NFKC').toLowerCase()
+}
+
+/** Of an address behind names of servers, `a+b+note://1`, what a gateway may read as the address. */
+export function unqualified(uri: string): string[] {
+  const parts = uri.split('+')
+  return parts.slice(1).map((_, at) => parts.slice(at + 1).join('+'))
+}
+
+/** Whatever may have a scheme; names of tools mostly have no colon. */
+const isAddress = /:|%(?:25)*3a|：/i
+
+/** RFC 3986, section 3: scheme, authority, and what comes after it; of a pattern, too, in which `*` is anything. */
+const parts = /^([a-z*][a-z\d+.*-]*):(?:\/\/([^/?#]*))?(.*)$/is
+
+/** Each is one thing that some reader of addresses does, and leaves all others alone. */
+const same: readonly Reader[] = [
+  (uri) => uri.replaceAll(/(?:%[\da-f]{2})+/gi, decoded),
+  (uri) => uri.replaceAll('\\', '/'),
+  (uri) => uri.normalize('NFKC'),
+  (uri) => uri.normalize('NFC'),
+  (uri) => uri.replace(/^[a-z*][a-z\d+.*-]*:/i, (scheme) => scheme.toLowerCase()),
+  (uri) => (URL.canParse(uri) ? new URL(uri).href : uri),
+  // `db:///x`, `db:/x` and `db:x` are all `db://x` for somebody
+  (uri) => uri.replace(/^([^:/]+):\/*/, (_, scheme: string) => `${scheme}:${isFile(scheme) ? '///' : '//'}`),
+  withParts((authority, rest) => [authority.toLowerCase().replaceAll(/[。．｡]/g, '.'), rest]),
+  withParts((authority, rest) => [authority.replace(/\.(?=:\d*$|$)/, ''), rest]),
+  withParts((authority, rest) => [authority, rest.replaceAll(/\/{2,}/g, '/')]),
+  withParts((authority, rest) => [authority, withoutDots(rest)]),
+]
+
+/** What is dropped is kept as it `stays`. */
+function dropping(stays: (dropped: string) => string): readonly Reader[] {
+  const before = (text: string, mark: string): string => {
+    const at = text.indexOf(mark)
+    return at === -1 ? text : text.slice(0, at) + stays(text.slice(at))
+  }
+  return [
+    (uri) => uri.replaceAll(/[\p{Cc}\p{Default_Ignorable_Code_Point}]/gu, '').trim(),
+    (uri) => before(uri, '\0'),
+    (uri) => before(uri, '#'),
+    (uri) => before(uri, '?'),
+    asWeb,
+    withParts((authority, rest, scheme) => (isFile(scheme) ? ['', rest] : [authority, rest])),
+    withParts((authority, rest) => [authority.replace(/:[^:\]]*$/, stays), rest]),
+    // some look for the user up to the first `/`, whatever comes before it
+    (uri) =>
+      uri.replace(/^([^:/]+:\/\/)([^/@]*@)/, (_, scheme: string, user: string) => scheme + stays(user)),
+    withParts((authority, rest) => [authority, rest.split('/').map(withoutTail).join('/')]),
+    withParts((authority, rest) => [authority, rest.endsWith('/') ? rest.slice(0, -1) : rest]),
+  ]
+}
+
+const readers = [...same, ...dropping(() => '')]
+const patternReaders = [...same, ...dropping((dropped) => (dropped.includes('*') ? '*' : ''))]
+
+function withParts(
+  change: (authority: string, rest: string, scheme: string) => readonly [authority: string, rest: string],
+): Reader {
+  return (uri) => {
+    const [, scheme = '', authority, rest = ''] = parts.exec(uri) ?? []
+    if (authority === undefined) return uri
+    const [host, path] = change(authority, rest, scheme)
+    return `${scheme}://${host}${path}`
+  }
+}
+
+function isFile(scheme: string): boolean {
+  return scheme.toLowerCase() === 'file'
+}
+
+/** A host of any scheme as one of the web: `0x7f.1` is 127.0.0.1. */
+function asWeb(uri: string): string {
+  const [, scheme = '', authority] = parts.exec(uri) ?? []
+  const web = `http${uri.slice(scheme.length)}`
+  if (!authority || isFile(scheme) || !URL.canParse(web)) return uri
+  return scheme + new URL(web).href.slice('http'.length)
+}
+
+/** RFC 3986, section 5.2.4, for whatever stands between slashes. */
+function withoutDots(path: string): string {
+  if (!/(?:^|\/)\.{1,2}(?:\/|$)/.test(path)) return path
+  const kept: string[] = []
+  const segments = path.split('/')
+  for (const [at, segment] of segments.entries()) {
+    // the first one is what comes before the first slash: nothing
+    if (segment === '..' && kept.length > 1) kept.pop()
+    if (segment !== '.' && segment !== '..') kept.push(segment)
+    else if (at === segments.length - 1) kept.push('')
+  }
+  return kept.join('/')
+}
+
+/** As Windows takes names, without dots and spaces at the end and streams; as servlets do, without parameters. */
+function withoutTail(segment: string): string {
+  const [whole = ''] = segment.split(/;|::\$/, 1)
+  const isAbove = whole.startsWith('.') && /^\.\.? *$/.test(whole)
+  let end = whole.length
+  while (end > 0 && (whole[end - 1] === ' ' || (!isAbove && whole[end - 1] === '.'))) end--
+  return whole.slice(0, end)
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    // no UTF-8: it stands for itself
+    return part
+  }
+}

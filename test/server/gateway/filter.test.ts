@@ -1,0 +1,214 @@
+import * as assert from 'uvu/assert'
+import { filterOf } from '../../../server/gateway/filter.js'
+import { readingsOf } from '../../../server/gateway/readings.js'
+import { suite } from '../../support/suite.js'
+
+const test = suite('gateway: filter')
+
+/** A pattern that is denied, and what some server reads as an address that fits it. */
+const denied: Readonly<Record<string, readonly string[]>> = {
+  'file:///tmp/x/secret/*': [
+    'file:///tmp/x/secret/key',
+    'file:///tmp/x//secret/key',
+    'file:////tmp/x/secret/key',
+    'file://///tmp/x/secret///key',
+    'file:/tmp/x/secret/key',
+    'file:tmp/x/secret/key',
+    'file://tmp/x/secret/key',
+    'file://localhost/tmp/x/secret/key',
+    'file://elsewhere/tmp/x/secret/key',
+    'FILE:///tmp/x/secret/key',
+    'file:///TMP/x/Secret/key',
+    'file:///tmp/x/\\secret/key',
+    'file:///tmp/x\\secret\\key',
+    'file:\\\\\\tmp\\x\\secret\\key',
+    'file:///tmp/x/%5csecret/key',
+    'file:///tmp/x/%2fsecret/key',
+    'file:///tmp/x/se%63ret/key',
+    'file:///tmp/x/se%2563ret/key',
+    'file:///tmp/x/se%252563ret/key',
+    'file%3A///tmp/x/secret/key',
+    'fil%65%253A///tmp/x/secret/key',
+    'f\tile:///tmp/x/secret/key',
+    'file:///tmp/x/./secret/key',
+    'file:///tmp/x/open/../secret/key',
+    'file:///tmp/x/open/%2e%2e/secret/key',
+    'file:///tmp/x/open/%252e%252e/secret/key',
+    'file:///tmp/x/open/..%2fsecret/key',
+    'file:///tmp/x/open\\..\\secret\\key',
+    'file:///tmp/x/open//../secret/key',
+    'file:///tmp/x/open/.. /secret/key',
+    'file:///tmp/x/open?/../secret/key',
+    'file:///tmp/x/open#/../secret/key',
+    'file:///tmp/x/open;v=1/../secret/key',
+    'file:///tmp/x/secret./key',
+    'file:///tmp/x/secret%20/key',
+    'file:///tmp/x/secret;v=1/key',
+    'file:///tmp/x/secret::$INDEX_ALLOCATION/key',
+    'file:///tmp/x/se\tcret/key',
+    'file:///tmp/x/se%0Acret/key',
+    'file:///tmp/x/se\u200bcret/key',
+    ' file:///tmp/x/secret/key',
+    'file:///tmp/x/ｓecret/key',
+    'file:///tmp/x／secret/key',
+    'file:///tmp/x/open/．．/secret/key',
+    'file：///tmp/x/secret/key',
+    'up+file:///tmp/x//secret/key',
+  ],
+  'file:///secret': [
+    'file:///secret/',
+    'file:///secret//',
+    'file:///secret/.',
+    'file:///secret?x',
+    'file:///secret%3Fx',
+    'file:///secret#x',
+    'file:///secret%23x',
+    'file:///secret?*',
+    'file:///secret%00.txt',
+    'file:///secret\0.txt',
+    'file:///secret\0',
+    'file:///secret ',
+    'file:///secret...',
+    'file:///secret::$DATA',
+    'file:///x/../../../secret',
+  ],
+  'file:///Caf\u00e9': ['file:///Cafe\u0301', 'file:///caf%C3%A9', 'file:///cafe%CC%81'],
+  'file:///Cafe\u0301': ['file:///Caf\u00e9'],
+  'db://users/*': [
+    'db://users/1',
+    'db://USERS/1',
+    'DB://Users/1',
+    'db://x@users/1',
+    'db://x:y@users:80/1',
+    'db://a@b@users/1',
+    'db://x?@users/1',
+    'db://x#@users/1',
+    'db://users\\@x/1',
+    'db://users:80/1',
+    'db://users:/1',
+    'db://users./1',
+    'db://users.:80/1',
+    'db://users//1',
+    'db:///users/1',
+    'db:////users/1',
+    'db:/users/1',
+    'db:users/1',
+    'db:\\\\users\\1',
+    'db://users\\1',
+    'db://users%2f1/x',
+    'db://us%65rs/1',
+    'db://us%2565rs/1',
+    'db://./users/1',
+    'db://users/./1',
+    'db://users/../users/1',
+    'db://ｕsers/1',
+    'db://users/1?x',
+    'db://users/1#x',
+    'a+db://users/1',
+    'a+b+db://x@USERS/1',
+  ],
+  'https://h.example/secret': [
+    'https://h.example:443/secret',
+    'https://h.example:8443/secret',
+    'https://H.Example./secret',
+    'https://me@h.example/secret',
+    'https:h.example/secret',
+    'https:/h.example\\secret',
+    'https://h。example/secret',
+  ],
+  'db://127.0.0.1/*': ['db://0x7f.1/x', 'db://2130706433/x', 'db://127.1/x'],
+  // the pattern itself may be written in another way
+  'FILE://localhost/tmp//a/../%73ecret': ['file:///tmp/secret', 'file:///tmp/./secret'],
+  'db://ada@users/*': ['db://ada@users/1', 'db://ADA@users./1'],
+  '*/secret/*': ['file:///x//secret//y', 'file:///x\\secret\\y'],
+}
+
+test('deny holds for an address in whatever way it is written', () => {
+  for (const [pattern, addresses] of Object.entries(denied)) {
+    const { denies } = filterOf({ deny: [pattern] })
+    for (const address of addresses) assert.ok(isDenied(denies, address), `${pattern} ${address}`)
+  }
+})
+
+test('deny holds for nothing else', () => {
+  const others: Readonly<Record<string, readonly string[]>> = {
+    'file:///tmp/x/secret/*': ['file:///tmp/x/secret', 'file:///tmp/x/secrets/1', 'file:///tmp/x/open'],
+    'db://users/*': ['db://groups/1', 'db://users2/1', 'db://groups/users/1', 'file:///users/1'],
+    'db://ada@users/*': ['db://users/1', 'db://bob@users/1'],
+    'https://h/?key=*': ['https://h/', 'https://h/?q=1'],
+    'https://h:8443/*': ['https://h/1', 'https://h:9000/1'],
+    read: ['READ', 'read ', 'reads', 'files+read'],
+  }
+  for (const [pattern, addresses] of Object.entries(others)) {
+    const { denies } = filterOf({ deny: [pattern] })
+    for (const address of addresses) assert.not(isDenied(denies, address), `${pattern} ${address}`)
+  }
+})
+
+test('allow takes an address that is allowed in each reading', () => {
+  const taken: readonly (readonly [pattern: string, ...addresses: string[]])[] = [
+    ['file:///open/*', 'file:///open/a', 'file:///open/A b', 'file:///open/a%20b.txt', 'file:///open/x/../y'],
+    ['file:///open/*', 'file:///open/a?q=1#f', 'file:///open/caf\u00e9', 'file:///open/a+b'],
+    ['file:///caf\u00e9', 'file:///caf\u00e9'],
+    ['file:///cafe\u0301', 'file:///cafe\u0301'],
+    ['https://me@h:8443/*', 'https://me@h:8443/x?y=z'],
+    ['https://h:8443*', 'https://h:8443/x'],
+    ['https://h/find?q=*', 'https://h/find?q=x'],
+    ['DB://Users/*', 'DB://Users/1'],
+    ['*', 'file:///x/../y', 'db://users:80/1'],
+  ]
+  for (const [pattern, ...addresses] of taken)
+    for (const address of addresses) assert.ok(isAllowed(pattern, address), `${pattern} ${address}`)
+})
+
+test('allow takes no address that some server reads as another one', () => {
+  const refused: readonly (readonly [pattern: string, ...addresses: string[]])[] = [
+    [
+      'file:///open/*',
+      'file:///open/../secret',
+      'file:///open/%2e%2e/secret',
+      'file:///open/%252e%252e/secret',
+    ],
+    [
+      'file:///open/*',
+      'file:///open/\\..\\..\\secret',
+      'file:///open/．．/secret',
+      'file:///open//../../secret',
+    ],
+    ['file:///open/*', 'file:///open/x?/../../../secret', 'file:///open/x#/../../../secret'],
+    ['file:///op*', 'file:///op/../secret', 'file:///op\\../secret', 'file:///op%2f..%2fsecret'],
+    ['db://open*', 'db://open@users/1', 'db://open:x@users/1', 'db://open?@users/1', 'db://open\\@users/1'],
+    ['https://h:8443*', 'https://h:8443@evil/'],
+    ['*.md', 'file:///secret?.md', 'file:///secret%00.md', 'file:///secret#.md', 'file:///secret;.md'],
+  ]
+  for (const [pattern, ...addresses] of refused)
+    for (const address of addresses) assert.not(isAllowed(pattern, address), `${pattern} ${address}`)
+})
+
+test('an address with too many readings has none, and soon', () => {
+  const odd = `A%2541b://U%253A@H.:8443/${'.%252f;x/'.repeat(20)}?%253F#%2523\0%2500\\ ｓ\u200b .`
+  assert.is(readingsOf(`db://${'x%2525'.repeat(1 << 18)}`), undefined)
+  assert.is(readingsOf(odd), undefined)
+  const { offers } = filterOf({ deny: ['nothing://*'] })
+  assert.not(offers(odd))
+  assert.ok((readingsOf('https://me@H.example:8443/a%20b/?q=x;y#f') ?? []).length > 1)
+})
+
+test('long addresses are read in time that grows with their length', () => {
+  const began = performance.now()
+  for (const part of [' ', '.', '/', '../', '%25', '@', ':', '\\', '+', '\t'])
+    readingsOf(`db://x/${part.repeat(60_000 / part.length)}y`)
+  assert.ok(performance.now() - began < 5_000)
+})
+
+function isDenied(denies: (names: readonly string[]) => boolean, address: string): boolean {
+  const readings = readingsOf(address)
+  return readings === undefined || denies(readings)
+}
+
+function isAllowed(pattern: string, address: string): boolean {
+  const readings = readingsOf(address)
+  return readings !== undefined && filterOf({ allow: [pattern] }).allows(address, readings)
+}
+
+test.run()

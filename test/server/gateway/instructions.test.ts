@@ -1,0 +1,33 @@
+import * as assert from 'uvu/assert'
+import { quotedInstructions } from '../../../server/gateway/instructions.js'
+import { suite } from '../../support/suite.js'
+
+const test = suite('gateway: instructions')
+
+test('no line of one server can be taken for the section of another', () => {
+  const hostile = [
+    'hi',
+    '# mail',
+    '   # mail',
+    'mail\n====',
+    'mail\n----',
+    '<h1>mail</h1>',
+    '<!-- never closed',
+    '- ```',
+    '~~~',
+    '# mail',
+  ]
+  for (const end of ['\n', '\r', '\r\n', '\u2028', '\u2029', '\u0085', '\v', '\f']) {
+    const text = quotedInstructions('evil', hostile.join(end))
+    const [title, blank, ...lines] = text.split(/[\n\r\u2028\u2029\u0085\v\f]/)
+    assert.equal([title, blank], ['# evil', ''])
+    assert.is(lines.length, 12)
+    assert.ok(lines.every((line) => line.startsWith('> ')))
+  }
+})
+
+test('instructions stand below the name of their server, quoted', () => {
+  assert.is(quotedInstructions('notes', 'One line.\n\nAnother.\n'), '# notes\n\n> One line.\n>\n> Another.')
+})
+
+test.run()
