@@ -32,7 +32,8 @@ export async function run(invocation: Invocation, world: World = systemWorld): P
     try {
       checkModule(path)
       await server.reload()
-      for (const list of ['tools', 'resources', 'prompts'] as const) await server.listChanged(list).catch(unlessUndeclared)
+      for (const list of ['tools', 'resources', 'prompts'] as const)
+        await server.listChanged(list).catch(unlessUndeclared)
       tell(`${path} is loaded anew`)
     } catch (error) {
       const cause = error instanceof Error && error.cause !== undefined ? error.cause : error

@@ -51,7 +51,7 @@ for (const [what, answer] of Object.entries({
     assert.is(new Set(codes).size, 1)
   })
 
-test('a token endpoint that stays out of order ends the attempt, and nobody is asked again', async (t) => {
+test('a token endpoint that stays out of order ends the attempt, without a question', async (t) => {
   const { issuer, server, signIn, auth } = await setup(t)
   issuer.instead = () => ({ status: 500 })
   const { client } = watch(t, { transport: http(server.url, { auth, stream: false }) })

@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { fits, listedName, meaningOf, schemeOf } from '../../../server/gateway/names.js'
+import { fits, listedName, schemeOf } from '../../../server/gateway/names.js'
 import { suite } from '../../support/suite.js'
 
 const test = suite('gateway: names')
@@ -57,12 +57,6 @@ test('in a pattern * stands for anything, also for nothing', () => {
   ] as const)
     assert.not(fits(name, [pattern]), `${name} ${pattern}`)
   assert.not(fits('read', []))
-})
-
-test('an address that is encoded four times is decoded, and no fifth time', () => {
-  const times = (count: number) => `x:${'%'.padEnd(1 + 2 * (count - 1), '25')}41`
-  assert.is(meaningOf(times(4)), 'x:A')
-  assert.is(meaningOf(times(5)), 'x:%41')
 })
 
 test('a scheme is what comes before the first colon, in lower case', () => {
