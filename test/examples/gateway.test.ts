@@ -7,7 +7,7 @@ const test = suite('programs of the pages of server/gateway', { timeout: 20_000 
 
 test('team offers what both servers have, and ends by itself', async (t) => {
   const program = inRoot('.t', 'test', 'examples', 'gateway', 'team.js')
-  const lines = ['notes__read', 'mail__read', 'water the plants', '# notes', '', 'A note has one line.']
+  const lines = ['notes__read', 'mail__read', 'water the plants', '# notes', '', '> A note has one line.']
   const { code, output } = await runNode([program], root, t.signal)
   assert.equal([code, output], [0, `${lines.join('\n')}\n`])
 })

@@ -211,6 +211,7 @@ test('caduceus/testing has these names, and no others', async () => {
     'connect',
     'connectionMachine',
     'crash',
+    'engineSuite',
     'fakeClock',
     'record',
     'scriptedClient',
