@@ -9,7 +9,7 @@ import { type Invocation, textOf } from './invocation.js'
 import { readCount, readListening } from './listening.js'
 import { checkModule } from './module-file.js'
 import { Roster } from './roster.js'
-import { tell } from './screen.js'
+import { oneLine, tell } from './screen.js'
 import { exitCodes, UsageError } from './usage-error.js'
 import { watchFolders } from './watch.js'
 
@@ -48,7 +48,7 @@ interface Running {
 
 /** Tells where it is served, lets it be looked at, and resolves once it has ended. */
 export async function untilEnd(server: Running, path: string, invocation: Invocation): Promise<number> {
-  if (server.url !== undefined) tell(`${server.name} is served at ${server.url}`)
+  if (server.url !== undefined) tell(`${oneLine(server.name)} is served at ${server.url}`)
   const port = textOf(invocation, 'observe')
   const name = basename(path).replace(/\.\w+$/, '')
   const view = await observe({
@@ -103,13 +103,13 @@ async function serveFile(file: string, invocation: Invocation, world: World): Pr
     throw new UsageError(`${file} has no server that could be served: mend what is told of it, or add one`)
   const team = gateway(roster, { name: 'caduceus', version: '1.0.0' })
   const server = await startServer(team, { transport: readListening(invocation) })
-  tell(`${roster.names.length} servers of ${file}: ${roster.names.join(', ')}`)
+  tell(`${roster.names.length} servers of ${file}: ${roster.names.map(oneLine).join(', ')}`)
   const reread = async (isAsked = false): Promise<void> => {
     try {
       const changes = await roster.read()
       if (changes !== '' || isAsked) tell(`${file}: ${changes === '' ? 'nothing has changed' : changes}`)
     } catch (error) {
-      tell(`${messageOf(error)}; all servers stay as they are`)
+      tell(oneLine(`${messageOf(error)}; all servers stay as they are`))
     }
   }
   const folder = dirname(file)
