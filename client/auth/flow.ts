@@ -111,7 +111,9 @@ export class AuthFlow {
     // the scopes that were asked for: to ask again for those that were not given is of no use
     const now = this.#world.date()
     const kept = this.#keep({ ...tokensOf(answer, { scope, issuer, key, now }), scope }, found)
-    return settings.grant === 'authorization_code' ? kept.catch((cause) => Promise.reject(inVain(cause))) : kept
+    return settings.grant === 'authorization_code'
+      ? kept.catch((cause) => Promise.reject(inVain(cause)))
+      : kept
   }
 
   /** Of proofs; undefined for bearer tokens. A server that cannot bind tokens is not asked for any. */

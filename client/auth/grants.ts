@@ -61,9 +61,7 @@ async function signInWithCode(request: GrantRequest): Promise<TokenAnswer> {
     // the user's code may ignore the signal
     const parameters = await orAborted(session.authorize(url, signal), signal)
     const callback = { parameters, redirectUri, resource }
-    return await persist(request, () =>
-      library.finishCode({ metadata, client, binding }, code, callback),
-    )
+    return await persist(request, () => library.finishCode({ metadata, client, binding }, code, callback))
   } finally {
     await session.close?.()
   }

@@ -242,8 +242,7 @@ test('the page needs the secret and a local host name, and refuses other pages',
   assert.not.match(page.text, new RegExp(authorization.slice('Bearer '.length)))
   assert.match(String(page.headers['content-security-policy']), /default-src 'none'; script-src 'self'/)
   assert.is(page.headers['cache-control'], 'no-store')
-  for (const file of ['/page.js', '/page.css', '/icon.svg'])
-    assert.is(await statusFor(file, {}), 200)
+  for (const file of ['/page.js', '/page.css', '/icon.svg']) assert.is(await statusFor(file, {}), 200)
 })
 
 test('a request with a malformed target fails alone', async (t) => {

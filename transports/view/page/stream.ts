@@ -31,7 +31,9 @@ export function asked(secret: string): Record<string, string> {
 /** Reads the events of the program for as long as this page may. */
 export async function follow(secret: string, heard: Heard): Promise<void> {
   while (true) {
-    const response = await fetch('/events', { headers: asked(secret), credentials: 'omit' }).catch(() => undefined)
+    const response = await fetch('/events', { headers: asked(secret), credentials: 'omit' }).catch(
+      () => undefined,
+    )
     const { status = 0, body = null } = response ?? {}
     if (status >= 400 && status !== 503) return heard.trouble(true)
     // it breaks off when the program ends
