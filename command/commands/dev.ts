@@ -5,7 +5,7 @@ import { ServerError, serveHttp, startServer } from 'caduceus'
 import { messageOf } from '../../runtime/base/errors.js'
 import { systemWorld, type World } from '../../runtime/time/world.js'
 import { type Invocation, textOf } from '../base/invocation.js'
-import { readCount } from '../serving/listening.js'
+import { checkPort, readCount } from '../serving/listening.js'
 import { checkModule } from '../serving/module-file.js'
 import { tell } from '../terminal/screen.js'
 import { untilEnd } from './serve.js'
@@ -22,6 +22,7 @@ export async function run(invocation: Invocation, world: World = systemWorld): P
   const module = resolve(path)
   checkModule(path)
   const port = readCount(textOf(invocation, 'http') ?? '3000', '--http', 'a port', 0)
+  await checkPort(invocation)
   const server = await startServer(pathToFileURL(module), {
     transport: serveHttp({ port }),
     processes: 1,

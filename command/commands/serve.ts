@@ -6,10 +6,10 @@ import { isObject } from '../../protocol/wire/json.js'
 import { messageOf } from '../../runtime/base/errors.js'
 import { systemWorld, type World } from '../../runtime/time/world.js'
 import { type Invocation, textOf } from '../base/invocation.js'
-import { readCount, readListening } from '../serving/listening.js'
+import { checkPort, readCount, readListening } from '../serving/listening.js'
 import { checkModule } from '../serving/module-file.js'
 import { Roster } from '../serving/roster.js'
-import { tell } from '../terminal/screen.js'
+import { oneLine, tell } from '../terminal/screen.js'
 import { exitCodes, UsageError } from '../base/usage-error.js'
 import { watchFolders } from '../serving/watch.js'
 
@@ -28,6 +28,7 @@ export async function run(invocation: Invocation, world: World = systemWorld): P
   if (isAsked && options.transport !== undefined)
     throw new UsageError(`${path} exports a transport in its options: leave --http and --stdio out`)
   const transport = options.transport ?? readListening(invocation)
+  if (options.transport === undefined) await checkPort(invocation)
   return await untilEnd(await startServer(definition, { ...options, transport }), path, invocation)
 }
 
@@ -36,6 +37,7 @@ async function serveProcesses(path: string, processes: string, invocation: Invoc
   const port = readCount(textOf(invocation, 'http') ?? '3000', '--http', 'a port', 0)
   const count = readCount(processes, '--processes', 'a whole number', 1)
   const transport = serveHttp({ port })
+  await checkPort(invocation)
   const server = await startServer(pathToFileURL(resolve(path)), { transport, processes: count })
   return await untilEnd(server, path, invocation)
 }
@@ -48,7 +50,7 @@ interface Running {
 
 /** Tells where it is served, lets it be looked at, and resolves once it has ended. */
 export async function untilEnd(server: Running, path: string, invocation: Invocation): Promise<number> {
-  if (server.url !== undefined) tell(`${server.name} is served at ${server.url}`)
+  if (server.url !== undefined) tell(`${oneLine(server.name)} is served at ${server.url}`)
   const port = textOf(invocation, 'observe')
   const name = basename(path).replace(/\.\w+$/, '')
   const view = await observe({
@@ -102,14 +104,16 @@ async function serveFile(file: string, invocation: Invocation, world: World): Pr
   if (roster.names.length === 0)
     throw new UsageError(`${file} has no server that could be served: mend what is told of it, or add one`)
   const team = gateway(roster, { name: 'caduceus', version: '1.0.0' })
-  const server = await startServer(team, { transport: readListening(invocation) })
-  tell(`${roster.names.length} servers of ${file}: ${roster.names.join(', ')}`)
+  const transport = readListening(invocation)
+  await checkPort(invocation)
+  const server = await startServer(team, { transport })
+  tell(`${roster.names.length} servers of ${file}: ${roster.names.map(oneLine).join(', ')}`)
   const reread = async (isAsked = false): Promise<void> => {
     try {
       const changes = await roster.read()
       if (changes !== '' || isAsked) tell(`${file}: ${changes === '' ? 'nothing has changed' : changes}`)
     } catch (error) {
-      tell(`${messageOf(error)}; all servers stay as they are`)
+      tell(oneLine(`${messageOf(error)}; all servers stay as they are`))
     }
   }
   const folder = dirname(file)

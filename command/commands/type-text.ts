@@ -1,4 +1,5 @@
 import { isObject } from '../../protocol/wire/json.js'
+import { clean, jsonText } from '../terminal/screen.js'
 
 type Schema = Readonly<Record<string, unknown>>
 
@@ -134,13 +135,9 @@ class Reader {
   }
 }
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: what steers a terminal is nobody's documentation
-const steering = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029]/g
-
 function comment(text: string | undefined, indent: string): string[] {
-  const lines = (text ?? '')
-    .slice(0, longest)
-    .replaceAll(steering, '')
+  const lines = clean((text ?? '').slice(0, longest))
+    .replaceAll('\r', '')
     .replaceAll('*/', '*\\/')
     .trim()
     .split('\n')
@@ -157,9 +154,9 @@ function literal(value: unknown): string {
   return value === null || typeof value === 'number' || typeof value === 'boolean' ? String(value) : 'unknown'
 }
 
-/** A text as TypeScript has it, whatever is in it: JSON is that, but for two line ends. */
+/** A text as TypeScript has it, whatever is in it; what would change the order of what is read as escapes. */
 function quoted(text: string): string {
-  return JSON.stringify(text).replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029')
+  return jsonText(text)
 }
 
 function union(types: readonly string[]): string {

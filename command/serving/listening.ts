@@ -1,4 +1,4 @@
-import { serveHttp, serveStdio, type ServerTransport } from 'caduceus'
+import { serveHttp, serveStdio, type ServerTransport, TransportError } from 'caduceus'
 import { type Invocation, textOf } from '../base/invocation.js'
 import { UsageError } from '../base/usage-error.js'
 
@@ -9,6 +9,28 @@ export function readListening(invocation: Invocation): ServerTransport {
     return serveHttp({ port: readCount(port ?? '3000', '--http', 'a port', 0) })
   if (port !== undefined) throw new UsageError('--http and --stdio: give one of them')
   return serveStdio()
+}
+
+/**
+ * Rejects with LISTEN_FAILED where a port of this machine is taken already: told in one line, before there is a server
+ * whose crash is logged. Somebody who takes it meanwhile is told by the server.
+ */
+export async function checkPort(invocation: Invocation): Promise<void> {
+  const given = textOf(invocation, 'http') ?? '3000'
+  if (invocation.values.stdio === true || given === '0') return
+  const port = readCount(given, '--http', 'a port', 0)
+  const host = '127.0.0.1'
+  const { createServer } = process.getBuiltinModule('node:net')
+  await new Promise<void>((resolve, reject) => {
+    const probe = createServer().once('error', (cause: NodeJS.ErrnoException) => {
+      const why = cause.code === 'EADDRINUSE' ? 'the port is in use' : cause.message
+      const data = { host, port, code: cause.code }
+      reject(
+        new TransportError('LISTEN_FAILED', `cannot listen on ${host} port ${port}: ${why}`, { cause, data }),
+      )
+    })
+    probe.listen({ port, host }, () => probe.close(() => resolve()))
+  })
 }
 
 /** A whole number. Throws UsageError. */

@@ -1,11 +1,12 @@
-import { readFile } from 'node:fs/promises'
+import { constants } from 'node:fs'
+import { open } from 'node:fs/promises'
 import { type ClientTransport, startClient } from 'caduceus'
 import type { StartedUpstream, Upstreams } from 'caduceus/server'
 import { messageOf } from '../../runtime/base/errors.js'
 import { aboutServer } from '../base/failure.js'
 import { type FoundServer, serversIn } from '../hosts/host-files.js'
 import type { Invocation } from '../base/invocation.js'
-import { tell } from '../terminal/screen.js'
+import { oneLine, tell } from '../terminal/screen.js'
 import { connectionOf, filled } from '../connection/target.js'
 import { UsageError } from '../base/usage-error.js'
 
@@ -64,9 +65,7 @@ export class Roster implements Upstreams {
   }
 
   async #read(): Promise<string> {
-    const text = await readFile(this.#file, 'utf8').catch((error: NodeJS.ErrnoException) => {
-      throw new UsageError(`${this.#file} cannot be read (${error.code})`)
-    })
+    const text = await textOf(this.#file)
     const before = this.#members
     const members = new Map<string, Member>()
     for (const found of serversIn(this.#file, text, tell)) {
@@ -78,8 +77,8 @@ export class Roster implements Upstreams {
     const come = [...members].filter(([name, member]) => before.get(name) !== member).map(([name]) => name)
     for (const name of [...gone, ...come]) for (const fn of this.#listeners) fn(name)
     return [
-      ...gone.map((name) => `${name} has gone`),
-      ...come.map((name) => `${name} has ${before.has(name) ? 'changed' : 'come'}`),
+      ...gone.map((name) => `${oneLine(name)} has gone`),
+      ...come.map((name) => `${oneLine(name)} has ${before.has(name) ? 'changed' : 'come'}`),
     ].join(', ')
   }
 
@@ -96,7 +95,7 @@ export class Roster implements Upstreams {
       return { text, upstream: this.#upstream(name, transport) }
     } catch (error) {
       const outcome = before === undefined ? 'it is left out' : 'it stays as it was'
-      tell(`${aboutServer(name, messageOf(error))}; ${outcome}`)
+      tell(oneLine(`${aboutServer(name, messageOf(error))}; ${outcome}`))
       return before
     }
   }
@@ -121,10 +120,25 @@ export class Roster implements Upstreams {
           const isNews = phase === 'failed' || (phase === 'disconnected' && attempt === 1)
           if (!isNews || reason === undefined || last.problem === reason.message) return
           last.problem = reason.message
-          tell(aboutServer(name, messageOf(reason)))
+          tell(oneLine(aboutServer(name, messageOf(reason))))
         })
         return client
       },
     }
   }
+}
+
+/** Of a file, and of nothing that may never end, or never begin: a pipe that took its place would hold the program. */
+async function textOf(path: string): Promise<string> {
+  try {
+    const file = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0))
+    try {
+      if ((await file.stat()).isFile()) return await file.readFile('utf8')
+    } finally {
+      await file.close()
+    }
+  } catch (error) {
+    throw new UsageError(`${path} cannot be read (${(error as NodeJS.ErrnoException).code})`)
+  }
+  throw new UsageError(`${path} cannot be read: it is no file`)
 }

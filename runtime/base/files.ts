@@ -51,7 +51,7 @@ export function strangersIn(folder: string): string | undefined {
   if (own === undefined) return undefined
   if (!facts.isDirectory()) return 'is a link, or no folder'
   if (facts.uid !== own) return 'belongs to somebody else'
-  return (facts.mode & 0o022) === 0 ? undefined : 'may be written to by others'
+  return (facts.mode & 0o022) === 0 ? undefined : 'is one that others may write to'
 }
 
 /** Whether it names an unfinished file of `replaceFile`. */

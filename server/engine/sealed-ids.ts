@@ -103,9 +103,14 @@ export class SealedIds {
     return opened !== undefined && opened.expiresAt > world.date() ? { id, ...opened } : undefined
   }
 
-  /** Ends an id early, in this program. */
-  revoke({ id, expiresAt }: SealedId, world: World = systemWorld): void {
-    this.#revoked.set(id, expiresAt)
+  /** Whether an id was ended early. */
+  isRevoked(id: string): boolean {
+    return this.#revoked.has(id)
+  }
+
+  /** Ends an id early, in this program. Default of `expiresAt`: the latest that it may be. */
+  revoke({ id, expiresAt }: Pick<SealedId, 'id'> & Partial<SealedId>, world: World = systemWorld): void {
+    this.#revoked.set(id, expiresAt ?? world.date() + this.#maxAge)
     if (this.#revoked.size <= this.#maxRevoked) return
     for (const [other, end] of this.#revoked) if (end <= world.date()) this.#revoked.delete(other)
     for (const [other] of this.#revoked) {

@@ -1,5 +1,5 @@
 import { messageOf } from '../../runtime/base/errors.js'
-import { type Deferred, defineActor } from '../../runtime/process/behaviour.js'
+import { type Deferred, defineActor, refuse } from '../../runtime/process/behaviour.js'
 import type { ActorContext } from '../../runtime/process/context.js'
 import type { ProcessRef, RefOf } from '../../runtime/process/ref.js'
 import { TaskSupervisor } from '../../runtime/tasks/supervisor.js'
@@ -12,6 +12,7 @@ import { isTaskRecord, type TaskRecord } from '../engine/task-store.js'
 import { recordOf, recordText } from '../nodes/record-text.js'
 import { Seal } from '../nodes/seal.js'
 import { unavailable } from '../nodes/unavailable.js'
+import { noSession } from '../sessions/access.js'
 import { askStore } from '../sessions/saving.js'
 import type { NodeRef } from './node-ref.js'
 
@@ -121,10 +122,12 @@ export const hostActor = defineActor({
 export type HostRef = RefOf<typeof hostActor>
 
 function perform(host: Host, asked: EngineCall, ctx: ActorContext): unknown {
-  const { core } = host
+  const { core, engine } = host
   switch (asked.method) {
     case 'load': {
       const [id] = asked.args
+      // its id alone would bring it back
+      if (engine?.ids?.isRevoked(id) === true) return refuse(noSession())
       return askStores(host, id, (open) => load(open, id, ctx), ctx)
     }
     case 'save': {
@@ -137,6 +140,7 @@ function perform(host: Host, asked: EngineCall, ctx: ActorContext): unknown {
     case 'delete': {
       const [node, id, epoch] = asked.args
       if (!core.delete(node, id, epoch)) return false
+      engine?.ids?.revoke({ id }, ctx.world)
       return askStores(host, id, (open) => remove(open, id), ctx)
     }
     case 'send': {

@@ -1,5 +1,6 @@
 // second tier: time
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import * as assert from 'uvu/assert'
@@ -124,6 +125,22 @@ test('a broken file changes nothing and fails no call; an empty list ends the se
   await ended
   assert.match(String(ends), /one: .*not there any more|lost/)
   await client.close()
+  assert.is(await stop(), 0)
+})
+
+test('a pipe in the place of the file is told, and holds no program', async (t) => {
+  if (process.platform === 'win32') return
+  const home = newHome(t)
+  const file = join(home, 'mcp.json')
+  const entry = { command: process.execPath, args: [serverFile, '--stdio'] }
+  writeFileSync(file, JSON.stringify({ mcpServers: { 'o\nne': entry } }))
+  const { line, stop } = begin(t, ['serve', 'mcp.json', '--http', '0'], home)
+  // a name stays in its line
+  await line(/^caduceus: 1 servers of .*: o ne$|^1 servers of .*: o ne$/m)
+  await line(servedAt)
+  execFileSync('mkfifo', [join(home, 'pipe')])
+  renameSync(join(home, 'pipe'), file)
+  await line(/cannot be read: it is no file; all servers stay as they are/)
   assert.is(await stop(), 0)
 })
 

@@ -1,11 +1,13 @@
 // second tier: time
+import { once } from 'node:events'
 import { mkdirSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { startClient, stdio } from 'caduceus'
 import { until } from 'caduceus/testing'
 import { suite } from '../support/suite.js'
-import { caduceus, newHome, program } from './_caduceus.js'
+import { caduceus, newHome, program, serverFile } from './_caduceus.js'
 import { begin, connectTo, moduleText, servedAt } from './_serve.js'
 
 const test = suite('caduceus serve', { timeout: 30_000 })
@@ -63,6 +65,22 @@ test('a module without a server is reported in one line', async (t) => {
   ] as const) {
     const { code, err } = await caduceus(t, ['serve', ...args], { home })
     assert.equal([code, err.includes(text), err.trim().split('\n').length], [2, true, 1], err)
+  }
+})
+
+test('a port that is taken is reported in one line', async (t) => {
+  const home = newHome(t)
+  writeFileSync(join(home, 'module.mjs'), moduleText('one'))
+  const entry = { command: process.execPath, args: [serverFile, '--stdio'] }
+  writeFileSync(join(home, 'mcp.json'), JSON.stringify({ mcpServers: { entry } }))
+  const other = createServer().listen(0, '127.0.0.1')
+  t.after(() => other.close())
+  await once(other, 'listening')
+  const { port } = other.address() as AddressInfo
+  for (const args of [['module.mjs'], ['module.mjs', '--processes', '2'], ['mcp.json']]) {
+    const { code, out, err } = await caduceus(t, ['serve', ...args, '--http', String(port)], { home })
+    assert.is(err, `caduceus: cannot listen on 127.0.0.1 port ${port}: the port is in use\n`)
+    assert.equal([code, out], [1, ''])
   }
 })
 

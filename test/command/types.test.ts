@@ -122,7 +122,7 @@ test('schemas become types, and unsupported ones become unknown', () => {
 
 test('foreign names and descriptions stay inside strings and comments', async (t) => {
   const home = newHome(t)
-  const evil = '*/ }; process.exit(7); /* \' " \\ ` ${1} \u2028 \u0007'
+  const evil = '*/ }; process.exit(7); /* \' " \\ ` ${1} \u2028 \u0007 \u202e \u2066 \r'
   const text = declarationOf('9 lives; evil', [
     {
       name: `${evil} name`,
@@ -137,7 +137,7 @@ test('foreign names and descriptions stay inside strings and comments', async (t
   writeFileSync(join(home, 'server.ts'), text)
   const program = `import type { Server9LivesEvil } from './server.js'\nexport type All = keyof Server9LivesEvil\nexport const one: All = 'tools'\n`
   assert.is(await compile(t, home, program), '')
-  for (const one of ['\u2028', '\u0007']) assert.not(text.includes(one))
+  for (const one of ['\u2028', '\u0007', '\u202e', '\u2066', '\r']) assert.not(text.includes(one))
 })
 
 test.run()

@@ -51,7 +51,7 @@ for (const [what, answer] of Object.entries({
     assert.is(new Set(codes).size, 1)
   })
 
-test('a token endpoint that stays out of order ends the attempt, without a question', async (t) => {
+test('a token endpoint that stays out of order ends the attempt, once', async (t) => {
   const { issuer, server, signIn, auth } = await setup(t)
   issuer.instead = () => ({ status: 500 })
   const { client } = watch(t, { transport: http(server.url, { auth, stream: false }) })
@@ -63,7 +63,7 @@ test('a token endpoint that stays out of order ends the attempt, without a quest
   assert.is(issuer.of('/token').length, 4)
 })
 
-test('a token endpoint that hangs ends the attempt, and nobody is asked again', async (t) => {
+test('a token endpoint that hangs ends the attempt, once', async (t) => {
   const { issuer, server, signIn, auth } = await setup(t, { requestTimeout: 200 })
   issuer.silent.add('/token')
   const { client } = watch(t, { transport: http(server.url, { auth, stream: false }) })
@@ -73,7 +73,7 @@ test('a token endpoint that hangs ends the attempt, and nobody is asked again', 
 })
 
 for (const [what, transport] of Object.entries({ http, sse }))
-  test(`a server that wants other scopes at each greeting ends the client (${what})`, async (t) => {
+  test(`other scopes at each greeting end the client (${what})`, async (t) => {
     const { server, signIn, auth } = await setup(t)
     const url = await startGreedy(t, server, () => true)
     const { client } = watch(t, { transport: transport(url, { auth }) })

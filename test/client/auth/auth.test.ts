@@ -328,7 +328,7 @@ for (const place of ['/.well-known/oauth-authorization-server', '/register'])
     { timeout: 20_000 },
   )
 
-test('a broken answer at /token ends the attempt, without another question', async (t) => {
+test('a broken answer at /token ends the attempt: the code is used', async (t) => {
   const { issuer, server } = await setup(t)
   issuer.tears.add('/token')
   const { client, signIn } = connect(t, server)

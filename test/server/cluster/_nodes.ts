@@ -11,6 +11,7 @@ import { serveHttp } from 'caduceus/transports'
 import type { Bell } from '../../../server/engine/engine.js'
 import { LocalEngine } from '../../../server/engine/local-engine.js'
 import type { EngineCluster } from '../../../server/nodes/engine-cluster.js'
+import { SealedIds } from '../../../server/engine/sealed-ids.js'
 import { hostActor, type HostRef } from '../../../server/processes/host.js'
 import { HostedEngine } from '../../../server/processes/hosted-engine.js'
 import type { NodeRef } from '../../../server/processes/node-ref.js'
@@ -33,6 +34,7 @@ interface NodeInput {
   readonly options: Partial<ServerOptions>
   readonly name: string
   readonly host: HostRef
+  readonly ids: SealedIds | undefined
 }
 
 const settings = { lease: 10_000, keys: undefined, maxInbox: 10_000, isPrivate: true }
@@ -40,9 +42,9 @@ const settings = { lease: 10_000, keys: undefined, maxInbox: 10_000, isPrivate: 
 /** A node in this program, on a port of its own: all that `server/node.ts` does but the processes. */
 const testNode = defineActor({
   name: 'node',
-  async init({ definition, options, name, host }: NodeInput, ctx) {
+  async init({ definition, options, name, host, ids }: NodeInput, ctx) {
     await host.call('join', { name, ref: ctx.self as unknown as NodeRef })
-    const engine = new HostedEngine({ name: 'memory', settings }, host, undefined)
+    const engine = new HostedEngine({ name: 'memory', settings }, host, ids && new SealedIds(ids.options))
     const given = { transport: serveHttp(), name, ...options, engine }
     const { extra } = (await nodeSpec(definition, given, name).start(ctx)) as { readonly extra: Server }
     return { engine, server: extra }

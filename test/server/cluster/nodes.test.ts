@@ -112,6 +112,18 @@ test('a failed delete does not keep a session from other nodes', async (t) => {
   assert.ok(client.sessionId)
 })
 
+test('a sealed session that was ended on one node is unknown on all', async (t) => {
+  const engine = sealed({ keys: ['a secret of thirty-two characters'] })
+  const { nodes } = await startNodes(t, three, {}, engine)
+  const [first, second, third] = await startClients(t, nodes)
+  assert.equal([await first.text('count'), await second.text('count')], ['1', '2'])
+  assert.is((await second.send('DELETE', undefined, second.headers())).status, 204)
+  for (const client of [first, second, third]) {
+    const { status } = await client.post({ jsonrpc: '2.0', id: 1, method: 'ping' })
+    assert.is(status, 404)
+  }
+})
+
 test('a restarted listener leaves no readers on other nodes', async (t) => {
   const { nodes } = await startNodes(t, three)
   const [first, second] = nodes as [TestNode, TestNode]

@@ -413,7 +413,7 @@ test('a folder writable by others is refused', async (t) => {
   process.env.XDG_RUNTIME_DIR = open
   const error = await failure(observe())
   assert.ok(error instanceof TransportError && error.code === 'LISTEN_FAILED')
-  assert.match(error.message, /others may write to it/)
+  assert.match(error.message, /others may write to: remove it/)
 })
 
 test('wrong options are told', async () => {
