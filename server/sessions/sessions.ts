@@ -181,8 +181,10 @@ export class Sessions implements ServerPort {
     await this.admit(sessionId, peer)
     await this.#leaving.get(sessionId)
     const session = this.#find(sessionId)
-    if (session?.alive) await session.stop(normal)
-    else await this.#own(sessionId, peer)
+    const runs = session?.alive === true
+    if (runs) await session.stop(normal)
+    // one that may go on elsewhere was let go with its actor
+    if (!runs || this.#mayGoOnElsewhere) await this.#own(sessionId, peer)
     await this.#end(sessionId).finally(() => this.#disown(sessionId))
   }
 

@@ -77,7 +77,7 @@ export async function startNodes(
       const name = `node ${index + 1}`
       const spec = childSpec(
         testNode,
-        { definition, options, name, host },
+        { definition, options, name, host, ids: parts.ids },
         { id: name, restart: 'temporary' },
       )
       const ref = (await supervisor.startChild(spec)).ref as ActorRef<{ share(): never }>
