@@ -43,13 +43,17 @@ export function withTokens(plan: Plan): Plan {
 }
 
 function drawIssuer(chance: Random): IssuerPlan {
+  const lifetime = chance.pick([3, 6, 10, 30, 300]) ?? 10
+  const tokens = happens(chance, 0.5) ? 'jwt' : 'opaque'
+  const refreshes = happens(chance, 0.8)
   return {
     name: 'a1',
     address: '127.0.3.1',
     port: 4000,
-    lifetime: chance.pick([3, 6, 10, 30, 300]) ?? 10,
-    tokens: happens(chance, 0.5) ? 'jwt' : 'opaque',
-    refreshes: happens(chance, 0.8),
+    // nobody is asked to sign in more than five times in ten minutes
+    lifetime: refreshes ? lifetime : 300,
+    tokens,
+    refreshes,
     mishaps: happens(chance, 0.5) ? 0 : chance.next() * 0.2,
   }
 }

@@ -292,9 +292,9 @@ export const bugs: readonly Bug[] = [
   {
     name: 'first resource not asked for again',
     what: 'In a new session a client subscribes to all of its resources but the first: of that it hears nothing.',
-    file: 'client/connection/incarnation.ts',
-    find: '  for (const uri of wishedUris(holdings.wishes)) say(',
-    replace: '  for (const uri of [...wishedUris(holdings.wishes)].slice(1)) say(',
+    file: 'client/connection/wish-telling.ts',
+    find: 'for (const uri of wishedUris(wishes)) {',
+    replace: 'for (const uri of [...wishedUris(wishes)].slice(1)) {',
     checker: 'subscriptions',
     seed: 1,
     found: [19, 40],

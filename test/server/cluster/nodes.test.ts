@@ -1,5 +1,12 @@
 import * as assert from 'uvu/assert'
-import { defineServer, defineTool, records, sealed, type SessionRecord, type SessionStore } from 'caduceus/server'
+import {
+  defineServer,
+  defineTool,
+  records,
+  sealed,
+  type SessionRecord,
+  type SessionStore,
+} from 'caduceus/server'
 import { until } from 'caduceus/testing'
 import { suite, type TestContext } from '../../support/suite.js'
 import { RawClient } from '../_client.js'
