@@ -2,6 +2,7 @@
 import { messageOf, show } from '../runtime/base/errors.js'
 import type { GivenSocket } from '../runtime/peers/give-socket.js'
 import { outside } from '../runtime/faults/containment.js'
+import { lazy } from '../runtime/faults/load.js'
 import { defineActor } from '../runtime/process/behaviour.js'
 import type { ActorContext } from '../runtime/process/context.js'
 import type { ActorRef } from '../runtime/process/ref.js'
@@ -23,6 +24,8 @@ import type { Change, NodeInput, NodeRef } from './processes/node-ref.js'
 import type { RedisClusterOptions } from './redis/redis.js'
 import type { Server } from './server.js'
 import { nodeSpec } from './server-supervisor.js'
+
+const loadRedis = lazy('../../server/redis/redis.js', () => import('./redis/redis.js'))
 
 /** Errors that keep their class on the way between the processes. */
 export const errors = { TransportError, ServerError }
@@ -148,7 +151,7 @@ async function load(
 async function engineOf({ engine, host }: NodeInput): Promise<ClusterEngine> {
   if (engine.kind === 'hosted')
     return new HostedEngine(engine, host, engine.sealed && new SealedIds(engine.sealed))
-  const { redis } = await import('./redis/redis.js')
+  const { redis } = await loadRedis()
   return redis(engine.options as RedisClusterOptions)
 }
 

@@ -10,7 +10,8 @@ import {
 } from '../../runtime/base/files.js'
 import type { World } from '../../runtime/time/world.js'
 import { ServerError } from '../base/errors.js'
-import { decodeRecord, encodeRecord, fileNameOf, isFileName } from './session-file.js'
+import { Turns } from '../base/turns.js'
+import { decodeRecord, encodeRecord, sessionFiles } from './session-file.js'
 import type { SessionLimits, SessionRecord, SessionStore } from './session-store.js'
 
 export interface FileSessionsOptions extends SessionLimits {
@@ -51,8 +52,8 @@ export class FileSessions implements SessionStore {
   readonly #world: World
   /** By file name, in the order of saving: the first is the next to be dropped. */
   #kept = new Map<string, Kept>()
-  /** The last operation on each file: operations on one file run one after the other. */
-  readonly #turns = new Map<string, Promise<unknown>>()
+  /** Operations on one file run one after the other. */
+  readonly #turns = new Turns()
   readonly #waiting = new Map<string, Waiting>()
   #firstListing: Promise<void> | undefined
   #listedAt = Number.NEGATIVE_INFINITY
@@ -63,8 +64,8 @@ export class FileSessions implements SessionStore {
   }
 
   load(id: string): Promise<SessionRecord | undefined> {
-    const name = fileNameOf(id)
-    return this.#inTurn(name, () => this.#read(name))
+    const name = sessionFiles.nameOf(id)
+    return this.#turns.take(name, () => this.#read(name))
   }
 
   async save(record: SessionRecord): Promise<void> {
@@ -73,12 +74,12 @@ export class FileSessions implements SessionStore {
   }
 
   delete(id: string): Promise<void> {
-    const name = fileNameOf(id)
-    return this.#inTurn(name, () => this.#remove(name))
+    const name = sessionFiles.nameOf(id)
+    return this.#turns.take(name, () => this.#remove(name))
   }
 
   #put(record: SessionRecord): Promise<void> {
-    const name = fileNameOf(record.id)
+    const name = sessionFiles.nameOf(record.id)
     const joined = this.#waiting.get(name)
     if (joined !== undefined) {
       if (record.version >= joined.record.version) joined.record = record
@@ -86,7 +87,7 @@ export class FileSessions implements SessionStore {
     }
     const waiting: Waiting = {
       record,
-      done: this.#inTurn(name, async () => {
+      done: this.#turns.take(name, async () => {
         this.#waiting.delete(name)
         await this.#list()
         await this.#write(name, waiting.record)
@@ -96,30 +97,12 @@ export class FileSessions implements SessionStore {
     return waiting.done
   }
 
-  /**
-   * Runs `work` after the earlier operations on a file; never at once, so that a save is known before its
-   * turn.
-   */
-  #inTurn<Answer>(name: string, work: () => Promise<Answer>): Promise<Answer> {
-    const turn = (this.#turns.get(name) ?? Promise.resolve()).then(work)
-    const over: Promise<void> = turn
-      .then(
-        () => {},
-        () => {},
-      )
-      .then(() => {
-        if (this.#turns.get(name) === over) this.#turns.delete(name)
-      })
-    this.#turns.set(name, over)
-    return turn
-  }
-
   async #read(name: string): Promise<SessionRecord | undefined> {
     const { folder, idleTimeout } = this.#options
     const found = await readIfThere(join(folder, name))
     if (found === undefined || found.at <= this.#world.date() - idleTimeout) return undefined
     const record = decodeRecord(found.bytes)
-    if (record === undefined || fileNameOf(record.id) !== name) return this.#setAside(name)
+    if (record === undefined || sessionFiles.nameOf(record.id) !== name) return this.#setAside(name)
     this.#kept.set(name, { at: found.at, version: record.version })
     return record
   }
@@ -162,7 +145,7 @@ export class FileSessions implements SessionStore {
       if (this.#kept.size <= maxSessions) return
       this.#kept.delete(name)
       // it may be saved again before this turn comes
-      await this.#inTurn(name, async () => {
+      await this.#turns.take(name, async () => {
         if (!this.#kept.has(name)) await this.#remove(name)
       })
     }
@@ -192,7 +175,7 @@ export class FileSessions implements SessionStore {
       const looks = names.slice(start, start + batch).map(async (name) => {
         const at = await timeOf(join(folder, name))
         if (at === undefined) return
-        if (isFileName(name)) found.set(name, { at, version: undefined })
+        if (sessionFiles.isName(name)) found.set(name, { at, version: undefined })
         else if (at < begun - (isTemporary(name) ? abandoned : isSetAside(name) ? idleTimeout : Infinity))
           await unlinkIfThere(join(folder, name)).catch(() => {}) // tried again with the next listing
       })
@@ -210,13 +193,15 @@ export class FileSessions implements SessionStore {
   /** Removes an old file in a turn of its own, unless it was saved again before. Nobody waits for it. */
   #forget(name: string): void {
     const { idleTimeout } = this.#options
-    this.#inTurn(name, async () => {
-      const kept = this.#kept.get(name)
-      if (kept !== undefined && kept.at <= this.#world.date() - idleTimeout) await this.#remove(name)
-    }).catch(() => {}) // tried again with the next listing
+    this.#turns
+      .take(name, async () => {
+        const kept = this.#kept.get(name)
+        if (kept !== undefined && kept.at <= this.#world.date() - idleTimeout) await this.#remove(name)
+      })
+      .catch(() => {}) // tried again with the next listing
   }
 }
 
 function isSetAside(name: string): boolean {
-  return name.endsWith(damaged) && isFileName(name.slice(0, -damaged.length))
+  return name.endsWith(damaged) && sessionFiles.isName(name.slice(0, -damaged.length))
 }

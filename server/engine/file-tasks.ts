@@ -1,13 +1,13 @@
-import { createHash } from 'node:crypto'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isTemporary, readIfThere, replaceFile, timeOf, unlinkIfThere } from '../../runtime/base/files.js'
 import { messageOf } from '../../runtime/base/errors.js'
 import type { World } from '../../runtime/time/world.js'
+import { Turns } from '../base/turns.js'
+import { FramedFiles } from './framed.js'
 import { isTaskRecord, type TaskRecord, type TaskStore } from './task-store.js'
 
-const magic = Buffer.from('caduceus task 1\n')
-const digestBytes = 32
+const taskFiles = new FramedFiles('caduceus task 1', 'task')
 /** Milliseconds without a change after which a temporary file belongs to a program that was killed. */
 const abandoned = 60_000
 /** What is wrong with one entry of a folder, and not with all. */
@@ -22,8 +22,8 @@ export class FileTasks implements TaskStore {
   readonly #folder: string
   readonly #waitsForDisk: boolean
   readonly #world: World
-  /** The last operation on each file: operations on one file run one after the other. */
-  readonly #turns = new Map<string, Promise<unknown>>()
+  /** Operations on one file run one after the other. */
+  readonly #turns = new Turns()
 
   /** `waitsForDisk`: whether a save does (fsync). */
   constructor(folder: string, waitsForDisk: boolean, world: World) {
@@ -33,20 +33,20 @@ export class FileTasks implements TaskStore {
   }
 
   load(id: string): Promise<TaskRecord | undefined> {
-    const name = fileNameOf(id)
-    return this.#inTurn(name, () => this.#read(name))
+    const name = taskFiles.nameOf(id)
+    return this.#turns.take(name, () => this.#read(name))
   }
 
   save(record: TaskRecord): Promise<void> {
-    const name = fileNameOf(record.id)
+    const name = taskFiles.nameOf(record.id)
     const bytes = encodeTask(record)
     const how = { durable: this.#waitsForDisk, id: this.#world.id }
-    return this.#inTurn(name, () => replaceFile(this.#folder, name, bytes, how))
+    return this.#turns.take(name, () => replaceFile(this.#folder, name, bytes, how))
   }
 
   delete(id: string): Promise<void> {
-    const name = fileNameOf(id)
-    return this.#inTurn(name, () => unlinkIfThere(join(this.#folder, name)))
+    const name = taskFiles.nameOf(id)
+    return this.#turns.take(name, () => unlinkIfThere(join(this.#folder, name)))
   }
 
   async *list(): AsyncGenerator<TaskRecord> {
@@ -55,7 +55,7 @@ export class FileTasks implements TaskStore {
       if (isTemporary(name)) {
         const at = (await timeOf(path)) ?? Number.POSITIVE_INFINITY
         if (at < this.#world.date() - abandoned) await unlinkIfThere(path).catch(() => {})
-      } else if (isFileName(name)) {
+      } else if (taskFiles.isName(name)) {
         const record = await this.#readOrSay(name, path)
         if (record !== undefined) yield record
       }
@@ -78,55 +78,25 @@ export class FileTasks implements TaskStore {
   async #read(name: string): Promise<TaskRecord | undefined> {
     const found = await readIfThere(join(this.#folder, name))
     const record = found === undefined ? undefined : decodeTask(found.bytes)
-    return record !== undefined && fileNameOf(record.id) === name ? record : undefined
-  }
-
-  #inTurn<Answer>(name: string, work: () => Promise<Answer>): Promise<Answer> {
-    const turn = (this.#turns.get(name) ?? Promise.resolve()).then(work)
-    const over: Promise<void> = turn
-      .then(
-        () => {},
-        () => {},
-      )
-      .then(() => {
-        if (this.#turns.get(name) === over) this.#turns.delete(name)
-      })
-    this.#turns.set(name, over)
-    return turn
+    return record !== undefined && taskFiles.nameOf(record.id) === name ? record : undefined
   }
 }
 
-/** Mark, digest, and the record as JSON. */
+/** The record as JSON, framed. */
 export function encodeTask(record: TaskRecord): Buffer {
-  const payload = Buffer.from(JSON.stringify(record))
-  return Buffer.concat([magic, digest(payload), payload])
+  return taskFiles.frame(Buffer.from(JSON.stringify(record)))
 }
 
 /** The record in the bytes of a file; undefined if they are torn, damaged, or no record. */
 export function decodeTask(bytes: Buffer): TaskRecord | undefined {
-  const start = magic.length + digestBytes
-  if (!bytes.subarray(0, magic.length).equals(magic)) return undefined
-  const payload = bytes.subarray(start)
-  if (!digest(payload).equals(bytes.subarray(magic.length, start))) return undefined
+  const payload = taskFiles.open(bytes)
+  if (payload === undefined) return undefined
   try {
     const record: unknown = JSON.parse(payload.toString())
     return isTaskRecord(record) ? record : undefined
   } catch {
     return undefined // whoever has written its digest has written no JSON
   }
-}
-
-/** The name of a task's file: a digest, since who knows an id may have its task. */
-function fileNameOf(id: string): string {
-  return `${createHash('sha256').update(id).digest('hex')}.task`
-}
-
-function isFileName(name: string): boolean {
-  return /^[0-9a-f]{64}\.task$/.test(name)
-}
-
-function digest(payload: Buffer): Buffer {
-  return createHash('sha256').update(payload).digest()
 }
 
 function warnOf(path: string, how: string): void {

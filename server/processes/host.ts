@@ -13,6 +13,7 @@ import { recordOf, recordText } from '../nodes/record-text.js'
 import { Seal } from '../nodes/seal.js'
 import { unavailable } from '../nodes/unavailable.js'
 import { noSession } from '../sessions/access.js'
+import { Turns } from '../base/turns.js'
 import { askStore } from '../sessions/saving.js'
 import type { NodeRef } from './node-ref.js'
 
@@ -50,7 +51,7 @@ interface Host {
   readonly tasks: TaskSupervisor
   readonly nodes: Map<string, Node>
   /** What the stores are being asked, by name: one thing after the other. */
-  readonly asked: Map<string, Promise<unknown>>
+  readonly asked: Turns
   /** How many processes there have been. */
   count: number
   [describe](): string
@@ -76,7 +77,7 @@ export const hostActor = defineActor({
       open,
       tasks: new TaskSupervisor(tasks as TaskSupervisor['ref']),
       nodes: new Map(),
-      asked: new Map(),
+      asked: new Turns(),
       count: 0,
       [describe]: () => `${host.core.sessions} sessions on ${host.nodes.size} processes`,
     }
@@ -216,19 +217,13 @@ function askStores<Answer>(
   ctx: ActorContext,
 ): Deferred<Answer> {
   const reply = ctx.defer<Answer>()
-  const former = asked.get(id) ?? Promise.resolve()
-  const asking = former
-    .then(() => askStore(tasks, () => ask(open as OpenEngine)))
-    .then(
-      (answer) => reply.resolve(answer),
-      (error) => {
-        const name = String(engine?.name)
-        reply.reject(unavailable(name, `${name} failed: ${messageOf(error)}`))
-      },
-    )
-  const last = asking.finally(() => {
-    if (asked.get(id) === last) asked.delete(id)
-  })
-  asked.set(id, last)
+  const work = (): Promise<Answer> => askStore(tasks, () => ask(open as OpenEngine))
+  asked.take(id, work).then(
+    (answer) => reply.resolve(answer),
+    (error) => {
+      const name = String(engine?.name)
+      reply.reject(unavailable(name, `${name} failed: ${messageOf(error)}`))
+    },
+  )
   return reply
 }
