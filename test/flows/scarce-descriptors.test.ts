@@ -99,7 +99,7 @@ test('every lazy import goes through the retrying loader', () => {
     'server/node.ts',
     'server/isolation/worker.ts',
   ]
-  assert.equal(others.sort(), [...own, 'protocol/schema/check.ts'].sort())
+  assert.equal(others.sort(), [...own, 'protocol/wire/load.ts'].sort())
 })
 
 function lazyNames(): readonly string[] {
