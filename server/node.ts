@@ -61,7 +61,9 @@ const node = defineActor({
       },
     }
     const engine = (options.engine as ClusterEngine | undefined) ?? (await engineOf(input))
-    const spec = nodeSpec(definition, { ...input.options, ...options, engine, transport: watched }, name)
+    // other programs may have processes of the same name
+    const node = engine instanceof HostedEngine ? name : undefined
+    const spec = nodeSpec(definition, { ...input.options, ...options, engine, transport: watched }, node)
     const started = (await spec.start(ctx)) as { readonly ref: ActorRef; readonly extra: Server }
     return {
       input,

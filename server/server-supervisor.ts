@@ -159,8 +159,8 @@ export function serverSpec(
   return specOf(readServerOptions(definition, options), overrides)
 }
 
-/** The child spec of a server that is one of several nodes, with the name that this one has. */
-export function nodeSpec(definition: ServerDefinition, options: ServerOptions, node: string): ChildSpec {
+/** The child spec of a server that is one of several nodes. Default of `node`, its name: a random one. */
+export function nodeSpec(definition: ServerDefinition, options: ServerOptions, node?: string): ChildSpec {
   return specOf(readServerOptions(definition, options), {}, node)
 }
 

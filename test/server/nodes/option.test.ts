@@ -37,11 +37,14 @@ test('what cannot be an engine of several nodes is refused by field', () => {
   assert.equal(refused({}), [])
 })
 
-test('a module with several processes cannot join a cluster', async () => {
+test('an engine that cannot be copied to processes is exported by their module', async () => {
   const { wayTo } = startFake()
   const options = { transport: serveHttp(), engine: wayTo(0) } as never
   const error = await startServer(new URL(import.meta.url), options).catch((reason: Error) => reason)
-  assert.match((error as Error).message, /^engine: expected one of a single program/)
+  assert.match(
+    (error as Error).message,
+    /^engine: expected one that can be copied .* export it from the module/,
+  )
 })
 
 test('a server whose engine cannot be reached does not start, and says why', async () => {
