@@ -27,7 +27,7 @@ import { nodeSpec } from './server-supervisor.js'
 /** Errors that keep their class on the way between the processes. */
 export const errors = { TransportError, ServerError }
 
-interface Node {
+interface NodeState {
   readonly input: NodeInput
   readonly server: Server
   readonly supervisor: ActorRef
@@ -42,7 +42,7 @@ const node = defineActor({
   trapExit: true,
   // the supervisor of the process sets the limit
   terminateTimeout: Number.POSITIVE_INFINITY,
-  async init(input: NodeInput, ctx: ActorContext): Promise<Node> {
+  async init(input: NodeInput, ctx: ActorContext): Promise<NodeState> {
     const { name, host, address } = input
     const { definition, options } = await load(input.module)
     const connections = new Connections(address)

@@ -33,7 +33,7 @@ export type Component = ToolDefinition | ResourceDefinition | ResourceTemplateDe
 /** What servers behind this one add. */
 export interface Beyond {
   /** What they have at an address that is not listed: of templates, too, as only one of them may answer. */
-  find(uri: string): Found | undefined
+  find(uri: string): ResourceMatch | undefined
   /** The error for a name that is in no list, where a server may have it that has not told yet what it offers. */
   absent(name: string): McpError | undefined
   /** Starts those of which nothing is known, and resolves when it is; undefined when there are none. Never rejects. */
@@ -54,7 +54,7 @@ interface CatalogSettings {
   readonly hasTasks?: boolean
 }
 
-export type Found =
+export type ResourceMatch =
   | { readonly resource: ResourceDefinition }
   | {
       readonly template: ResourceTemplateDefinition
@@ -194,7 +194,7 @@ export class Catalog {
    * The resource of this uri, or the first template that matches it, if it has at most 65,536 characters; then what
    * servers behind this one have there.
    */
-  find(uri: string): Found | undefined {
+  find(uri: string): ResourceMatch | undefined {
     const resource = this.#definition.skills?.files.get(uri) ?? this.resources.get(uri)
     if (resource !== undefined) return { resource }
     if (uri.length > maxMatched) return undefined

@@ -44,26 +44,26 @@ export interface Cluster {
    */
   send(node: string, envelope: Envelope): boolean
   /** Tells the other nodes of a change. */
-  publish(news: News): void
+  publish(news: ClusterNews): void
   /** This node is about to end: it claims nothing any more, unless it is the only one. */
   retire(): void
   /** Makes `inbox` the one that hears of the others, until the returned function is called. */
-  listen(inbox: Inbox): () => void
+  listen(inbox: ClusterListener): () => void
 }
 
 /** A change that clients of all nodes are told of. */
-export type News =
+export type ClusterNews =
   | { readonly type: 'list'; readonly list: ListKind }
   | { readonly type: 'resource'; readonly uri: string }
   /** Nobody knows what was missed: each list and each resource may have changed. */
   | { readonly type: 'anything' }
 
 /** What a node hears of the others. */
-export interface Inbox {
+export interface ClusterListener {
   receive(from: string, envelope: Envelope): void
   /** A node has ended: nothing comes from it any more, and nothing reaches it. */
   gone(node: string): void
-  hear(news: News): void
+  hear(news: ClusterNews): void
   /** Sessions that run here are other nodes' by now: they end here, and change nothing any more. */
   lost(sessionIds: readonly string[]): void
   /** Resolves when what other nodes have asked until now is answered. */

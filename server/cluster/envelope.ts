@@ -12,7 +12,7 @@ export type Envelope =
   | {
       readonly type: 'ask'
       readonly id: string
-      readonly ask: Ask
+      readonly ask: NodeRequest
       readonly peer: Peer | undefined
     }
   /** A reader has gone. */
@@ -24,12 +24,12 @@ export type Envelope =
   /** A reader hears nothing more there; `goesOn`: the session is served on. */
   | { readonly type: 'over'; readonly id: string; readonly goesOn?: boolean }
   /** The last word on an `ask`; a reader may hear more after it. */
-  | { readonly type: 'answer'; readonly id: string; readonly answer: Answer }
+  | { readonly type: 'answer'; readonly id: string; readonly answer: NodeAnswer }
   | { readonly type: 'failed'; readonly id: string; readonly problem: Problem }
   /** An `ask` that did not reach its node, which had ended. */
   | { readonly type: 'undelivered'; readonly id: string }
 
-export type Ask =
+export type NodeRequest =
   | { readonly do: 'open'; readonly text: string }
   | {
       readonly do: 'deliver'
@@ -46,7 +46,7 @@ export type Ask =
   | { readonly do: 'close'; readonly sessionId: string }
 
 /** Texts of responses; `sessionId` of an opened session. */
-export type Answer = {
+export type NodeAnswer = {
   readonly texts: readonly string[]
   readonly sessionId?: string | undefined
 }
@@ -81,14 +81,14 @@ export function messageOf<Kind extends Message = Message>(text: string): Kind {
   })
 }
 
-export function answerOf(responses: readonly (Response | undefined)[], sessionId?: string): Answer {
+export function answerOf(responses: readonly (Response | undefined)[], sessionId?: string): NodeAnswer {
   return {
     texts: responses.flatMap((each) => (each === undefined ? [] : [textOf(each)])),
     ...(sessionId !== undefined && { sessionId }),
   }
 }
 
-export function responsesOf({ texts }: Answer): Response[] {
+export function responsesOf({ texts }: NodeAnswer): Response[] {
   return texts.map((text) => messageOf<Response>(text))
 }
 

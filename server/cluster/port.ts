@@ -8,10 +8,10 @@ import { pause } from '../../runtime/time/wait.js'
 import { textOf } from '../../transports/base/encoded.js'
 import { TransportError } from '../../transports/base/errors.js'
 import type { Outlet, Peer, Response, ServerPort } from '../../transports/contract/contract.js'
-import { type Cluster, Elsewhere, type Inbox, type News } from './cluster.js'
+import { type Cluster, Elsewhere, type ClusterListener, type ClusterNews } from './cluster.js'
 import {
-  type Answer,
-  type Ask,
+  type NodeAnswer,
+  type NodeRequest,
   answerOf,
   type Envelope,
   errorOf,
@@ -29,14 +29,14 @@ import { Outbox } from './outbox.js'
 export interface LocalPort extends ServerPort {
   /** Lets go of the sessions, each once it is idle. */
   retire(signal: AbortSignal): Promise<void>
-  hear(news: News): void
+  hear(news: ClusterNews): void
   lost(sessionIds: readonly string[]): void
   /** What a session has told a reader on another node, which has ended, may not have reached its client. */
   missed(sessionId: string): void
 }
 
 /** Who reads what a session says on its own, wherever that runs: its connection is here. */
-interface Reader {
+interface AttachedReader {
   readonly sessionId: string
   readonly outlet: Outlet
   readonly peer: Peer | undefined
@@ -45,23 +45,23 @@ interface Reader {
 }
 
 /** What another node was asked, and who waits for it here. */
-interface Asked {
+interface PendingRequest {
   readonly node: string
   readonly outlet: Outlet | undefined
   /** Who may hear more after the answer. */
-  readonly reader: Reader | undefined
+  readonly reader: AttachedReader | undefined
   readonly isAnswered: boolean
-  resolve(answer: Answer): void
+  resolve(answer: NodeAnswer): void
   reject(error: unknown): void
 }
 
 /** What another node is to be asked. */
 interface Question {
   readonly node: string
-  readonly ask: Ask
+  readonly ask: NodeRequest
   readonly peer: Peer | undefined
   readonly outlet: Outlet | undefined
-  readonly reader: Reader | undefined
+  readonly reader: AttachedReader | undefined
 }
 
 /** Milliseconds between two looks whether all answers have left. */
@@ -86,7 +86,7 @@ export function clusterPort(
   local: LocalPort,
   cluster: Cluster,
   world: World,
-): ServerPort & Inbox & { problem(): TransportError | undefined; abandon(): void } {
+): ServerPort & ClusterListener & { problem(): TransportError | undefined; abandon(): void } {
   const routes = new Routes(local, cluster, world)
   return Object.freeze({
     ...local,
@@ -110,7 +110,7 @@ export function clusterPort(
 class Routes {
   readonly #local: LocalPort
   readonly #cluster: Cluster
-  readonly #asked = new Map<string, Asked>()
+  readonly #asked = new Map<string, PendingRequest>()
   /** Readers and requests of other nodes that are served here. */
   readonly #served = new Map<string, RemoteOutlet>()
   /** What is being answered to other nodes. */
@@ -127,7 +127,7 @@ class Routes {
   readonly #owners = new TurnoverMap<string, string>()
   #last = 0
   /** Readers whose sessions are to be looked for. */
-  #searching: Reader[] = []
+  #searching: AttachedReader[] = []
   #searches = 0
   #hasEnded = false
 
@@ -197,7 +197,7 @@ class Routes {
   }
 
   async attach(sessionId: string, outlet: Outlet, peer?: Peer): Promise<() => void> {
-    const reader: Reader = { sessionId, outlet, peer, isOver: false, detach: () => {} }
+    const reader: AttachedReader = { sessionId, outlet, peer, isOver: false, detach: () => {} }
     reader.detach = await this.#attach(reader)
     return () => {
       reader.isOver = true
@@ -205,7 +205,7 @@ class Routes {
     }
   }
 
-  #attach(reader: Reader): Promise<() => void> {
+  #attach(reader: AttachedReader): Promise<() => void> {
     const { sessionId, outlet, peer } = reader
     return this.#where(
       sessionId,
@@ -222,7 +222,7 @@ class Routes {
   }
 
   /** The session of a reader goes on elsewhere: the client's connection need not notice. */
-  #follow(reader: Reader): void {
+  #follow(reader: AttachedReader): void {
     this.#searching.push(reader)
     // of no process: what ends may be what has heard of it
     if (this.#searches < searches) outside(() => void this.#search())
@@ -235,7 +235,7 @@ class Routes {
     this.#searches -= 1
   }
 
-  async #find(reader: Reader): Promise<void> {
+  async #find(reader: AttachedReader): Promise<void> {
     const deadline = this.#world.now() + searchTime
     for (;;) {
       if (reader.isOver) return
@@ -300,7 +300,7 @@ class Routes {
     if (readsOf !== undefined && hasSaid) this.#local.missed(readsOf)
   }
 
-  #lose(id: string, asked: Asked): void {
+  #lose(id: string, asked: PendingRequest): void {
     this.#asked.delete(id)
     asked.reject(nodeGone(asked.node))
     if (!asked.isAnswered || asked.reader === undefined) return
@@ -378,7 +378,7 @@ class Routes {
     if (problem !== undefined) throw problem
   }
 
-  #ask(node: string, ask: Ask, peer: Peer | undefined, outlet?: Outlet): Promise<Answer> {
+  #ask(node: string, ask: NodeRequest, peer: Peer | undefined, outlet?: Outlet): Promise<NodeAnswer> {
     return this.#askAs(this.#nextId(), { node, ask, peer, outlet, reader: undefined })
   }
 
@@ -387,7 +387,7 @@ class Routes {
     return `${this.#name}.${this.#last}`
   }
 
-  #askAs(id: string, { node, ask, peer, outlet, reader }: Question): Promise<Answer> {
+  #askAs(id: string, { node, ask, peer, outlet, reader }: Question): Promise<NodeAnswer> {
     if (this.#asked.size >= maxAsked) return Promise.reject(outOfReach(node))
     return new Promise((resolve, reject) => {
       this.#asked.set(id, { node, outlet, reader, isAnswered: false, resolve, reject })
@@ -397,7 +397,7 @@ class Routes {
     })
   }
 
-  #settle(id: string, settle: (asked: Asked) => void): void {
+  #settle(id: string, settle: (asked: PendingRequest) => void): void {
     const asked = this.#asked.get(id)
     if (asked === undefined) return
     this.#asked.delete(id)
@@ -424,7 +424,7 @@ class Routes {
     this.#working.add(work)
   }
 
-  async #serve(node: string, id: string, ask: Ask, peer: Peer | undefined): Promise<void> {
+  async #serve(node: string, id: string, ask: NodeRequest, peer: Peer | undefined): Promise<void> {
     const outlet = new RemoteOutlet(this.#cluster, this.#outbox, node, id)
     this.#served.set(id, outlet)
     try {
@@ -439,7 +439,7 @@ class Routes {
     outlet.detach()
   }
 
-  async #do(ask: Ask, peer: Peer, outlet: RemoteOutlet): Promise<Answer> {
+  async #do(ask: NodeRequest, peer: Peer, outlet: RemoteOutlet): Promise<NodeAnswer> {
     this.#check()
     const local = this.#local
     switch (ask.do) {

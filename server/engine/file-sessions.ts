@@ -29,7 +29,7 @@ const damaged = '.damaged'
 /** Files whose times are read together. */
 const batch = 32
 
-interface Kept {
+interface SavedFile {
   /** When it was saved, in ms since 1970. */
   readonly at: number
   /** Undefined for a file of an earlier program. */
@@ -50,7 +50,7 @@ export class FileSessions implements SessionStore {
   readonly #options: FileSessionsOptions
   readonly #world: World
   /** By file name, in the order of saving: the first is the next to be dropped. */
-  #kept = new Map<string, Kept>()
+  #kept = new Map<string, SavedFile>()
   /** The last operation on each file: operations on one file run one after the other. */
   readonly #turns = new Map<string, Promise<unknown>>()
   readonly #waiting = new Map<string, Waiting>()
@@ -186,7 +186,7 @@ export class FileSessions implements SessionStore {
   async #look(): Promise<void> {
     const { folder, idleTimeout } = this.#options
     const begun = this.#world.date()
-    const found = new Map<string, Kept>()
+    const found = new Map<string, SavedFile>()
     const names = await readdir(folder)
     for (let start = 0; start < names.length; start += batch) {
       const looks = names.slice(start, start + batch).map(async (name) => {

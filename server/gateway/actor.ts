@@ -9,7 +9,7 @@ import { outside } from '../../runtime/faults/containment.js'
 import { processOf, type RefOf } from '../../runtime/process/ref.js'
 import type { TimerRef } from '../../runtime/process/timers.js'
 import { describe } from '../../runtime/watch/inspect.js'
-import type { Component, Found } from '../catalog/catalog.js'
+import type { Component, ResourceMatch } from '../catalog/catalog.js'
 import type { ToolDefinition } from '../definitions/define-tool.js'
 import { type GatewayPlan, isUpstream, isUpstreams, unknownServer } from '../definitions/gateway-options.js'
 import type {
@@ -31,7 +31,7 @@ import { fetchLists, ListsTooLong } from './lists.js'
 import { fits } from './names.js'
 import { Owners } from './owners.js'
 import { pauseAfter } from './pace.js'
-import { Claims, routeOf, type RouteTable } from './routes.js'
+import { NameClaims, routeOf, type RouteTable } from './routes.js'
 import { searchTools } from './tool-search.js'
 import { unknownNames } from './unknown-names.js'
 
@@ -44,7 +44,7 @@ const startAgain = { first: 5_000, longest: 60_000 }
 const coalesce = 5
 
 /** One server, and what is known of it. */
-interface Place {
+interface UpstreamState {
   readonly entry: Upstream | StartUpstream | StartedUpstream
   readonly link: UpstreamLink
   readonly record: UpstreamRecord
@@ -161,13 +161,13 @@ class Gateway {
   readonly #self: RefOf<typeof gatewayActor>
   /** To itself; false once it has ended: what comes late is of no use. */
   readonly #cast: RefOf<typeof gatewayActor>['cast']
-  readonly #places = new Map<string, Place>()
+  readonly #places = new Map<string, UpstreamState>()
   /** What a search finds, where tools are not listed. */
   #hidden: readonly ToolDefinition[] = []
   /** What the servers have, by kind and name. */
   #held: ReadonlyMap<string, Held> = new Map()
   /** Whose names are, and who has which address, as of the last change. */
-  #claims: Claims
+  #claims: NameClaims
   #table: RouteTable
   #changing: TimerRef | undefined
   /** Characters of all that they have. */
@@ -185,7 +185,7 @@ class Gateway {
     this.#holdings = holdings
     this.#plan = plan
     this.#ctx = ctx
-    this.#claims = new Claims([], plan)
+    this.#claims = new NameClaims([], plan)
     this.#table = this.#claims.table()
     const self = ctx.self as RefOf<typeof gatewayActor>
     this.#self = self
@@ -403,7 +403,7 @@ class Gateway {
     this.#settle()
   }
 
-  #add(name: string, entry: Upstream | StartUpstream | StartedUpstream, former?: Place): void {
+  #add(name: string, entry: Upstream | StartUpstream | StartedUpstream, former?: UpstreamState): void {
     const { world } = this.#ctx
     if (former !== undefined) leave(former)
     const record = this.#recordOf(name)
@@ -418,7 +418,7 @@ class Gateway {
       failed: (error, isTeller) => void this.#cast('failed', { name, problem: messageOf(error), isTeller }),
       resourceUpdated: (uri) => void this.#holdings.changes.resourceUpdated(uri).catch(() => {}),
     })
-    const place: Place = {
+    const place: UpstreamState = {
       entry,
       link,
       record,
@@ -467,7 +467,7 @@ class Gateway {
   }
 
   /** Its client will never be ready again: it has failed, or nobody needed it. */
-  #end(place: Place, client: Upstream): void {
+  #end(place: UpstreamState, client: Upstream): void {
     const { entry, link } = place
     place.isSettled = true
     const hasFailed = link.over(client)
@@ -479,7 +479,7 @@ class Gateway {
   }
 
   /** Starts its client again, and answers in how many ms; undefined: the next call does. */
-  #later(place: Place): number | undefined {
+  #later(place: UpstreamState): number | undefined {
     place.isSettled = true
     if (place.link.isLazy) return undefined
     const wait = backoff(startAgain, place.failures)
@@ -548,7 +548,7 @@ class Gateway {
     // what an earlier incarnation has left stays until it is known which servers there are
     if (this.#isPending) return
     const held = new Map<string, Held>()
-    const claims = new Claims([...this.#places.keys()], this.#plan)
+    const claims = new NameClaims([...this.#places.keys()], this.#plan)
     const lists = [...this.#places].flatMap(([name, { record }]) =>
       record.lists === undefined ? [] : [[name, record.lists] as const],
     )
@@ -647,7 +647,7 @@ class Gateway {
   }
 
   /** What is at an address that is not listed, or is listed of a server that is away. */
-  #find(uri: string): Found | undefined {
+  #find(uri: string): ResourceMatch | undefined {
     const { step, aims } = routeOf(this.#table, uri)
     const isListed = step === 'exact' || step === 'qualified'
     const known = aims.flatMap(({ server, ...aim }): LinkAim[] => {
@@ -699,18 +699,18 @@ class Gateway {
 }
 
 /** Whether nothing is known of a server that is started by its first use. */
-function isAsleep({ link, record }: Place): boolean {
+function isAsleep({ link, record }: UpstreamState): boolean {
   return link.isLazy && record.lists === undefined && !link.isRunning
 }
 
-function leave(place: Place): void {
+function leave(place: UpstreamState): void {
   for (const each of place.undo) each()
   place.again?.cancel()
   rest(place)
   place.link.end()
 }
 
-function rest(place: Place): void {
+function rest(place: UpstreamState): void {
   place.pause?.cancel()
   place.pause = undefined
 }

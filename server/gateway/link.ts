@@ -56,7 +56,7 @@ interface Instance {
   forget: () => void
 }
 
-interface LinkInput {
+interface UpstreamLinkInput {
   readonly name: string
   readonly record: UpstreamRecord
   /** A client that runs already, or how to start one. */
@@ -88,12 +88,12 @@ export class UpstreamLink {
   readonly name: string
   readonly options: UpstreamOptions
   readonly filter: Filter
-  readonly #input: LinkInput
+  readonly #input: UpstreamLinkInput
   readonly #gate: Gate
   readonly #instances = new Map<string, Instance>()
   #isEnded = false
 
-  constructor(input: LinkInput) {
+  constructor(input: UpstreamLinkInput) {
     const { name, entry, options, record, world } = input
     this.name = name
     this.options = options

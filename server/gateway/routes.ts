@@ -47,7 +47,7 @@ export interface Aim {
 
 /** Who answers: the first of `aims` that knows the address, and nobody else. */
 export interface Route {
-  readonly step: Step
+  readonly step: RouteStep
   readonly aims: readonly Aim[]
 }
 
@@ -96,19 +96,19 @@ const steps = {
   Record<string, (table: RouteTable, uri: string) => Aim | readonly Aim[] | undefined>
 >
 
-type Step = keyof typeof steps
+type RouteStep = keyof typeof steps
 
 /** Who answers for an address. */
 export function routeOf(table: RouteTable, uri: string): Route {
   for (const [step, find] of Object.entries(steps)) {
     const found = find(table, uri)
-    if (found !== undefined) return { step: step as Step, aims: 'server' in found ? [found] : found }
+    if (found !== undefined) return { step: step as RouteStep, aims: 'server' in found ? [found] : found }
   }
   return { step: 'unlisted', aims: [] }
 }
 
 /** Which names and addresses are whose, of servers in the order of the configuration; makes the table of routes. */
-export class Claims {
+export class NameClaims {
   readonly #qualifiers: ReadonlyMap<string, string>
   /** What names of a server begin with; empty where names have none. */
   readonly #prefixes: ReadonlyMap<string, string>

@@ -12,7 +12,7 @@ import type { StateValue } from '../context/session-state.js'
 import { type CallFacts, factsOfCall } from './facts.js'
 
 /** A question, and the step (`ctx.once`) that it is part of. */
-export interface Asked {
+export interface WorkerQuestion {
   readonly key: string
   readonly method: AskMethod
   readonly params: Params<AskMethod>
@@ -34,7 +34,7 @@ export type StepEnd =
   | { readonly key: string; readonly text: string | undefined }
   | { readonly key: string; readonly error: unknown }
 
-type Told = {
+type ClientNotification = {
   [N in NotificationTo<'client'>]: { method: N; params: NotificationParams<N> }
 }[NotificationTo<'client'>]
 
@@ -47,7 +47,7 @@ export const deskActor = defineActor({
   stray: 'report',
   init: (scope: RequestScope, ctx: ActorContext) => new Desk(scope, processOf(ctx.self).tree.world),
   call: {
-    ask: (desk, asked: Asked, ctx): Deferred<Answered> => later(ctx, () => desk.ask(asked)),
+    ask: (desk, asked: WorkerQuestion, ctx): Deferred<Answered> => later(ctx, () => desk.ask(asked)),
     begin: (desk, step: { key: string; within: string | undefined }, ctx): Deferred<Begun> =>
       later(ctx, () => desk.begin(step.key, step.within)),
     finish: (desk, end: StepEnd, ctx): Deferred<void> => later(ctx, () => desk.finish(end)),
@@ -63,7 +63,7 @@ export const deskActor = defineActor({
       later(ctx, async () => scope.changes.listChanged(list)),
   },
   cast: {
-    tell({ scope }, { method, params }: Told) {
+    tell({ scope }, { method, params }: ClientNotification) {
       // the client may have chosen another level meanwhile
       if (method === 'notifications/message' && !scope.wantsLog(params.level)) return
       scope.tell(method, params as never)
@@ -100,7 +100,7 @@ class Desk {
     this.#world = world
   }
 
-  async ask({ key, method, params, options, within }: Asked): Promise<Answered> {
+  async ask({ key, method, params, options, within }: WorkerQuestion): Promise<Answered> {
     const { requestId } = this.scope
     const result = await this.#in(within, () => this.scope.ask(key, method, params, options))
     return { result, facts: this.scope.requestId === requestId ? undefined : factsOfCall(this.scope) }

@@ -12,7 +12,7 @@ import type worker from './worker.js'
 export type WorkerRef = RefOf<typeof worker>
 
 /** A worker that is one call's for as long as it takes. */
-export interface Lease {
+export interface WorkerLease {
   readonly id: number
   readonly worker: WorkerRef
 }
@@ -25,7 +25,7 @@ export interface Order {
   readonly module: string
   readonly client: string
   readonly request: Pick<RequestFacts, 'params'>
-  readonly reply: Deferred<Lease>
+  readonly reply: Deferred<WorkerLease>
 }
 
 /** What a pool has done for it. */

@@ -1,4 +1,4 @@
-import type { News } from '../cluster/cluster.js'
+import type { ClusterNews } from '../cluster/cluster.js'
 import type { Engine } from '../engine/engine.js'
 import type { Seal } from './seal.js'
 import { isUnavailable } from './unavailable.js'
@@ -7,7 +7,7 @@ export interface BulletinInput {
   readonly node: string
   readonly seal: Seal
   readonly engine: () => Engine | undefined
-  readonly hear: (news: News) => void
+  readonly hear: (news: ClusterNews) => void
 }
 
 /** News that may wait here until they are told; more, and everything may have changed. */
@@ -18,7 +18,7 @@ export class Bulletin {
   readonly #input: BulletinInput
   /** The number of the last news that was heard; undefined before the first beat. */
   #last: number | undefined
-  #untold: News[] = []
+  #untold: ClusterNews[] = []
   #isTelling = false
   #isReading = false
 
@@ -27,7 +27,7 @@ export class Bulletin {
   }
 
   /** Tells the others, later if the engine cannot be reached. */
-  publish(news: News): void {
+  publish(news: ClusterNews): void {
     if (this.#untold.length >= maxUntold) this.#untold = [{ type: 'anything' }]
     this.#untold.push(news)
     void this.tell()
@@ -92,7 +92,7 @@ export class Bulletin {
   }
 }
 
-function readNews(text: string): { readonly from: unknown; readonly news: News } {
+function readNews(text: string): { readonly from: unknown; readonly news: ClusterNews } {
   const [from, news] = JSON.parse(text)
   return { from, news }
 }

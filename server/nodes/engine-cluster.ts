@@ -5,7 +5,7 @@ import type { World } from '../../runtime/time/world.js'
 import type { Elsewhere } from '../../runtime/watch/elsewhere.js'
 import type { TransportError } from '../../transports/base/errors.js'
 import type { Peer } from '../../transports/contract/contract.js'
-import type { Cluster, Inbox, News } from '../cluster/cluster.js'
+import type { Cluster, ClusterListener, ClusterNews } from '../cluster/cluster.js'
 import type { Envelope } from '../cluster/envelope.js'
 import type { SessionStore } from '../engine/session-store.js'
 import type { Secrets } from '../base/sealing.js'
@@ -102,7 +102,7 @@ export class EngineCluster implements Cluster {
   #secret: string
   /** Whether the engine has taken this node, and the secret is that of all nodes. */
   #hasAgreed = false
-  #inbox: Inbox | undefined
+  #inbox: ClusterListener | undefined
   #ring: ((ring: Ring) => void) | undefined
   #isRetiring = false
   #hasLeft = false
@@ -297,7 +297,7 @@ export class EngineCluster implements Cluster {
     return this.#send(to, { for: 'port', what: envelope })
   }
 
-  publish(news: News): void {
+  publish(news: ClusterNews): void {
     outside(() => this.#bulletin.publish(news))
   }
 
@@ -306,7 +306,7 @@ export class EngineCluster implements Cluster {
     this.#membership.hurry()
   }
 
-  listen(inbox: Inbox): () => void {
+  listen(inbox: ClusterListener): () => void {
     this.#inbox = inbox
     this.#ring?.('inbox')
     return () => {
@@ -534,7 +534,7 @@ export class EngineCluster implements Cluster {
   }
 
   /** What is served for others goes on when the actor that has heard of it ends. */
-  #tell(fn: (inbox: Inbox) => void): void {
+  #tell(fn: (inbox: ClusterListener) => void): void {
     const inbox = this.#inbox
     if (inbox !== undefined) outside(() => fn(inbox))
   }

@@ -23,7 +23,7 @@ const unsavedPause = 10_000
 export const memberActor = defineActor({
   name: 'member',
   trapExit: true,
-  async init({ cluster, told }: Membership, ctx) {
+  async init({ cluster, told }: MemberState, ctx) {
     const { self } = ctx
     ctx.own(cluster.join((ring) => void self.send(ring)))
     await cluster.begin()
@@ -41,7 +41,7 @@ export const memberActor = defineActor({
   info: {
     message: ({ cluster }, ring) => void work[ring as Ring](cluster),
     timer({ cluster, told }, payload, ctx) {
-      const timer = payload as Timer
+      const timer = payload as MemberTimer
       ctx.sendAfter(after(timer, cluster), timer)
       tellChanges(cluster, told, ctx)
       void work[timer](cluster)
@@ -53,7 +53,7 @@ export const memberActor = defineActor({
 })
 
 /** What was told last; it outlives crashes of the actor. */
-interface Told {
+interface ReportedState {
   problem: string | undefined
   strangers: readonly string[]
   /** Why what nodes keep is not safe with the engine. */
@@ -68,13 +68,13 @@ interface Counted {
   at: number
 }
 
-interface Membership {
+interface MemberState {
   readonly cluster: EngineCluster
-  readonly told: Told
+  readonly told: ReportedState
 }
 
 /** A node of which nothing was told yet. */
-export function untold(cluster: EngineCluster): Membership {
+export function untold(cluster: EngineCluster): MemberState {
   const never = (): Counted => ({ count: 0, at: Number.NEGATIVE_INFINITY })
   return {
     cluster,
@@ -85,7 +85,7 @@ export function untold(cluster: EngineCluster): Membership {
 const unsigned =
   'nothing is signed, as the cluster has no keys: who may write to the engine may be any client, and run code here'
 
-function tellChanges({ view, settings }: EngineCluster, told: Told, ctx: ActorContext): void {
+function tellChanges({ view, settings }: EngineCluster, told: ReportedState, ctx: ActorContext): void {
   const { node, engine, problem, strangers, risk, refused, unsaved } = view
   const tree = processOf(ctx.self).tree.id
   const tell = (type: NodeEvent['type'], problem?: string): void =>
@@ -126,7 +126,7 @@ function tellChanges({ view, settings }: EngineCluster, told: Told, ctx: ActorCo
   Object.assign(told, { problem, strangers, risks: [...new Set([...told.risks, ...risks])] })
 }
 
-type Timer = 'beat' | 'look' | 'keep'
+type MemberTimer = 'beat' | 'look' | 'keep'
 
 const work = {
   beat: (cluster: EngineCluster) => cluster.beat(),
@@ -134,9 +134,9 @@ const work = {
   news: (cluster: EngineCluster) => cluster.read(),
   look: (cluster: EngineCluster) => Promise.all([cluster.look(), cluster.read()]),
   keep: (cluster: EngineCluster) => cluster.keep(),
-} satisfies Record<Ring | Timer, (cluster: EngineCluster) => Promise<unknown>>
+} satisfies Record<Ring | MemberTimer, (cluster: EngineCluster) => Promise<unknown>>
 
-function after(timer: Timer, { settings, ttl }: EngineCluster): number {
+function after(timer: MemberTimer, { settings, ttl }: EngineCluster): number {
   if (timer === 'beat') return settings.lease / beats
   return timer === 'look' ? lookAfter : Math.min(ttl / 4, keepAfter)
 }

@@ -36,13 +36,13 @@ export interface NodeTasksInput {
   readonly send: (node: string, word: TaskWord) => boolean
 }
 
-interface Asked {
+interface PendingTaskRequest {
   readonly node: string
   resolve(isDone: boolean): void
   reject(error: unknown): void
 }
 
-interface Watcher {
+interface VersionWatcher {
   readonly key: string
   readonly version: number
   wake(): void
@@ -70,8 +70,8 @@ export class NodeTasks implements SharedTaskStore {
   readonly patience = patience
   readonly #input: NodeTasksInput
   readonly #claims: Claims
-  readonly #asked = new Map<string, Asked>()
-  readonly #watchers = new Set<Watcher>()
+  readonly #asked = new Map<string, PendingTaskRequest>()
+  readonly #watchers = new Set<VersionWatcher>()
   #hands: TaskHands | undefined
   #timer: unknown
 
@@ -207,7 +207,7 @@ export class NodeTasks implements SharedTaskStore {
         signal.removeEventListener('abort', wake)
         resolve()
       }
-      const watcher: Watcher = { key: keyOf(id), version, wake }
+      const watcher: VersionWatcher = { key: keyOf(id), version, wake }
       if (signal.aborted || this.isLeaving) return resolve()
       signal.addEventListener('abort', wake)
       this.#watchers.add(watcher)

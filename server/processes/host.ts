@@ -32,7 +32,7 @@ export type EngineCall = {
   }
 }[EngineMethod]
 
-interface Node {
+interface HostedNode {
   readonly name: string
   /** As it has told of itself. */
   readonly own: NodeRef
@@ -47,7 +47,7 @@ interface Host {
   readonly engine: LocalEngineParts | undefined
   readonly open: OpenEngine | undefined
   readonly tasks: TaskSupervisor
-  readonly nodes: Map<string, Node>
+  readonly nodes: Map<string, HostedNode>
   /** What the stores are being asked, by name: one thing after the other. */
   readonly asked: Map<string, Promise<unknown>>
   /** How many processes there have been. */

@@ -33,7 +33,7 @@ export interface KeeperInput {
   readonly door: DoorRef
 }
 
-interface Node {
+interface KeptNode {
   readonly ref: NodeRef
   readonly name: string
   readonly startedAt: number
@@ -42,7 +42,7 @@ interface Node {
 interface Keeper extends Omit<KeeperInput, 'supervisor'> {
   readonly supervisor: DynamicSupervisor
   /** Those that serve, the oldest first. */
-  nodes: Node[]
+  nodes: KeptNode[]
   starting: number
   /** Starts that failed, or lasted too short, one after the other. */
   failures: number
@@ -155,7 +155,7 @@ async function startNode(keeper: Keeper, ctx: ActorContext): Promise<void> {
   }
 }
 
-function keep(keeper: Keeper, node: Node, ctx: ActorContext): void {
+function keep(keeper: Keeper, node: KeptNode, ctx: ActorContext): void {
   keeper.nodes.push(node)
   ctx.monitor(node.ref)
   tellDoor(keeper)
@@ -257,7 +257,7 @@ function report({ supervisor }: Keeper, id: string, error: unknown, ctx: ActorCo
 }
 
 /** It gets no more connections. */
-function withdraw(keeper: Keeper, node: Node): void {
+function withdraw(keeper: Keeper, node: KeptNode): void {
   keeper.nodes = keeper.nodes.filter((each) => each !== node)
   tellDoor(keeper)
 }

@@ -15,14 +15,14 @@ import { requirementError } from './question.js'
 import type { Work } from './work.js'
 
 /** What is answered. */
-interface Asked {
+interface AnswerInput {
   readonly request: JsonRpcRequest
   readonly dialect: Dialect
   readonly origin: RequestOrigin
 }
 
 /** Makes no promise where none is needed: it costs more than most work. Throws or rejects for a crash. */
-export function answer(work: Work, ctx: ToolContext, asked: Asked): Response | Promise<Response> {
+export function answer(work: Work, ctx: ToolContext, asked: AnswerInput): Response | Promise<Response> {
   if (!isWorkHeard()) return respond(work, ctx, asked.dialect)
   return withWork(workEvent(asked, ctx), () => respond(work, ctx, asked.dialect))
 }
@@ -52,7 +52,7 @@ function respond(work: Work, ctx: ToolContext, dialect: Dialect): Response | Pro
 }
 
 function workEvent(
-  { request: { id, method, params }, dialect, origin }: Asked,
+  { request: { id, method, params }, dialect, origin }: AnswerInput,
   ctx: Pick<ToolContext, 'signal'>,
 ): WorkEvent {
   const target = params?.name ?? params?.uri

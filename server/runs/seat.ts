@@ -41,7 +41,7 @@ export interface RunHost {
  * Where a run sits: in a session, in an exchange, or in a task. It says what the run works for, is what its
  * handler reaches through `ctx`, and keeps its time.
  */
-export abstract class Seat implements RequestScope {
+export abstract class RunSeat implements RequestScope {
   readonly host: RunHost
   readonly work: string
   /** Milliseconds of a run. */
@@ -200,7 +200,7 @@ export abstract class Seat implements RequestScope {
 }
 
 /** A seat where there is no session to read or change. */
-export abstract class SeatWithoutSession extends Seat {
+export abstract class SeatWithoutSession extends RunSeat {
   readonly assigned = undefined
 
   /** The error for code that wants one. */

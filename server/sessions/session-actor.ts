@@ -34,7 +34,7 @@ import { noteNotification, noteRequest } from '../base/events.js'
 import type { RequestDelivery } from '../runs/seat.js'
 import { takeNotice } from './notices.js'
 import type { SessionPhase } from '../holdings/session-machine.js'
-import type { Asking } from './questions.js'
+import type { ClientQuestion } from './questions.js'
 import { peerProblem } from './access.js'
 import { learnConfirmation, saveInUse, shareConfirmation } from './saving.js'
 import type { SessionRecord } from '../engine/session-store.js'
@@ -93,7 +93,7 @@ export const sessionActor = defineActor({
       session.isLeaving = true
       return leaveIfIdle(session, ctx)
     },
-    ask: (session, asking: Asking, ctx) => ask(session, asking, ctx),
+    ask: (session, asking: ClientQuestion, ctx) => ask(session, asking, ctx),
     adopt: (session, record: SessionRecord, ctx) => adopt(session, record, ctx),
     attach: (session, { outlet, peer }: { outlet: Outlet; peer: Peer | undefined }) =>
       attach(session, outlet, peer),
@@ -182,7 +182,7 @@ function answerAtOnce(session: Session, delivery: RequestDelivery, make: () => R
 }
 
 /** Asks the client over the stream of the request that asks (specification: transports). */
-function ask(session: Session, asking: Asking, ctx: ActorContext): Deferred<object> | Refusal {
+function ask(session: Session, asking: ClientQuestion, ctx: ActorContext): Deferred<object> | Refusal {
   const request = session.requests.get(asking.of)
   if (request === undefined || request.seat.cancelled)
     return refuse(new AskError('CLIENT_GONE', `${asking.method}: the request has ended`))

@@ -9,7 +9,7 @@ import type { TimerRef } from '../../runtime/process/timers.js'
 import type { Component } from '../catalog/catalog.js'
 import type { Changes, ListKind } from '../context/changes.js'
 import { optionError, ServerError } from '../base/errors.js'
-import type { News } from '../cluster/cluster.js'
+import type { ClusterNews } from '../cluster/cluster.js'
 import type { Holdings } from '../holdings/holdings-actor.js'
 import { type Listen, type ListenCall, Listens } from './listens.js'
 import type { TaskRecord } from '../engine/task-store.js'
@@ -131,7 +131,7 @@ export const baseActor = defineActor({
       if (base.listens.hasNews) base.telling ??= ctx.sendAfter(coalesce, 'tell')
     },
     /** Another node has told of a change. */
-    hear(base, news: News, ctx) {
+    hear(base, news: ClusterNews, ctx) {
       if (news.type === 'resource') return noteUpdated(base, news.uri, ctx)
       if (news.type === 'anything') return noteAnything(base, ctx)
       if (base.holdings.catalog.touch(news.list)) announce(base, ctx)

@@ -25,7 +25,7 @@ import {
 import { endOf, startRun } from './run.js'
 import type { McpTaskSeat } from './task-seat.js'
 
-interface Asking {
+interface QuestionInput {
   readonly run: McpTaskSeat
   readonly key: string
   readonly method: Question
@@ -58,7 +58,7 @@ export const mcpTaskActor = defineActor({
     get: ({ record }): TaskRecord => record,
     watch: (task, watching: { readonly scope: RequestScope; readonly known: readonly string[] }, ctx) =>
       watch(task, watching, ctx),
-    ask: (task, asking: Asking, ctx) => ask(task, asking, ctx),
+    ask: (task, asking: QuestionInput, ctx) => ask(task, asking, ctx),
     step: (task, { run, key, text }: { run: McpTaskSeat; key: string; text: string | null }) =>
       orRefuse(async () => {
         if (task.run !== run || task.ending !== undefined) throw over()
@@ -193,7 +193,7 @@ async function cancel(task: McpTask, ctx: ActorContext): Promise<TaskRecord | Re
 
 async function ask(
   task: McpTask,
-  { run, key, method, params, timeout }: Asking,
+  { run, key, method, params, timeout }: QuestionInput,
   ctx: ActorContext,
 ): Promise<Deferred<JsonObject>> {
   const reply = ctx.defer<JsonObject>()

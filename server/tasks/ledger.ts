@@ -32,7 +32,7 @@ interface From {
 }
 
 /** One task, at work or kept. */
-interface Entry {
+interface TaskEntry {
   readonly id: string
   readonly owner: string | undefined
   /** What it is counted by: undefined for anonymous clients of this machine. */
@@ -55,7 +55,7 @@ type Streams = ActorRef<
 
 interface Ledger extends LedgerInput {
   readonly self: RefOf<typeof ledgerActor>
-  readonly entries: Map<string, Entry>
+  readonly entries: Map<string, TaskEntry>
   readonly byRef: Map<ProcessRef, string>
   readonly perClient: Map<string, number>
   bytes: number
@@ -66,7 +66,7 @@ interface Ledger extends LedgerInput {
 }
 
 /** Where a task is. */
-export type Found =
+export type TaskLookup =
   | { readonly type: 'unknown' }
   | { readonly type: 'live'; readonly ref: McpTaskRef }
   /** It has ended, or its actor has died and is about to come back. */
@@ -123,7 +123,7 @@ export const ledgerActor = defineActor({
     create: (ledger, { record, ...from }: { record: TaskRecord } & From, ctx) =>
       create(ledger, record, from, ctx),
     /** Where a task is, for its owner: to anybody else it is unknown. */
-    find: ({ entries }, { id, owner }: { id: string; owner: string | undefined }): Found => {
+    find: ({ entries }, { id, owner }: { id: string; owner: string | undefined }): TaskLookup => {
       const entry = entries.get(id)
       if (entry === undefined || entry.owner !== owner) return { type: 'unknown' }
       return entry.live?.alive === true ? { type: 'live', ref: entry.live } : { type: 'stored' }
@@ -177,7 +177,7 @@ export const ledgerActor = defineActor({
       entry.live = undefined
       ctx.sendAfter(entry.window.add(ctx.clock.now()) ? 0 : periodMs, { revive: [entry.id] })
     },
-    timer(ledger, what: Timer, ctx) {
+    timer(ledger, what: LedgerTimer, ctx) {
       if (what === 'look') return void adoptOrphans(ledger, ctx)
       if ('expire' in what) return expire(ledger, what.expire, ctx)
       for (const id of what.revive) void revive(ledger, id, ctx)
@@ -186,7 +186,7 @@ export const ledgerActor = defineActor({
   },
 })
 
-type Timer = { readonly revive: readonly string[] } | { readonly expire: string } | 'look'
+type LedgerTimer = { readonly revive: readonly string[] } | { readonly expire: string } | 'look'
 
 function sharedIn({ holdings }: Ledger): SharedTaskStore | undefined {
   return holdings.settings.cluster?.tasks
@@ -255,11 +255,11 @@ async function readAll(ledger: Ledger, ctx: ActorContext): Promise<string[]> {
 
 type Entered = Pick<TaskRecord, 'id' | 'createdAt' | 'ttl'> & { readonly owner?: string | undefined }
 
-function enter(ledger: Ledger, record: Entered, client: string | undefined, ctx: ActorContext): Entry {
+function enter(ledger: Ledger, record: Entered, client: string | undefined, ctx: ActorContext): TaskEntry {
   const { id, owner, createdAt, ttl } = record
   ledger.places += 1
   const left = Math.max(0, createdAt + ttl - ctx.world.date())
-  const entry: Entry = {
+  const entry: TaskEntry = {
     id,
     owner,
     client,
@@ -387,7 +387,7 @@ function list(
     size,
   }: { readonly owner: string | undefined; readonly after: number; readonly size: number },
 ): ListedTasks {
-  const found: Entry[] = []
+  const found: TaskEntry[] = []
   for (const entry of entries.values()) {
     if (entry.owner !== owner || entry.place <= after) continue
     if (found.length === size) return { found: found.map(toListed), next: found.at(-1) }
@@ -396,7 +396,7 @@ function list(
   return { found: found.map(toListed), next: undefined }
 }
 
-function toListed({ id }: Entry): { readonly id: string } {
+function toListed({ id }: TaskEntry): { readonly id: string } {
   return { id }
 }
 

@@ -58,7 +58,7 @@ export type TaskNews =
   | { readonly type: 'moved' }
 
 /** A request that waits for the end of a task (`tasks/result`): the newest one gets the questions. */
-interface Watcher {
+interface ResultWaiter {
   /** The request, for what comes before the end. */
   readonly scope: RequestScope
   waits: { readonly known: readonly string[]; readonly reply: Deferred<TaskNews> } | undefined
@@ -71,7 +71,7 @@ export interface McpTask extends McpTaskInput {
   readonly self: ProcessRef
   readonly origin: RequestOrigin
   readonly world: World
-  readonly watchers: Map<ProcessRef, Watcher>
+  readonly watchers: Map<ProcessRef, ResultWaiter>
   run: McpTaskSeat | undefined
   /** How it ends: the first counts. Set until it is saved. */
   ending: TaskEnd | undefined

@@ -32,7 +32,7 @@ import type { SharedTaskStore, TaskErrand } from '../engine/shared-task-store.js
 import type { TaskQuestion, TaskRecord, TaskStore } from '../engine/task-store.js'
 import { type McpTaskRef, runOn } from './actor.js'
 import type { TaskNews, Tell } from './mcp-task.js'
-import type { Found, ledgerActor, ListedTasks } from './ledger.js'
+import type { TaskLookup, ledgerActor, ListedTasks } from './ledger.js'
 import { askTaskStore } from './mcp-task.js'
 import { hasNews, toDetailedTask, toExtensionTask, toTask } from './views.js'
 
@@ -420,7 +420,7 @@ export class McpTasks implements TaskRoutes {
     for (let count = 0; count < most; count += 1) {
       // other nodes may know better
       if (shared?.isServing === false) throw startingAgain()
-      const found: Found = await this.#ledger().call('find', { id, owner })
+      const found: TaskLookup = await this.#ledger().call('find', { id, owner })
       if (found.type === 'unknown' && shared === undefined) throw unknownTask()
       try {
         if (found.type === 'live') return await ways.here(found.ref)
