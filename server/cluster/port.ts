@@ -13,7 +13,7 @@ import {
   type NodeAnswer,
   type NodeRequest,
   answerOf,
-  type Envelope,
+  type PortMessage,
   errorOf,
   messageOf,
   type Problem,
@@ -22,10 +22,10 @@ import {
   problemOf,
   responsesOf,
   unpackBatch,
-} from './envelope.js'
-import { Outbox } from './outbox.js'
+} from './message.js'
+import { RetryQueue } from './retry-queue.js'
 
-/** What a node does by itself. `deliver` and the like reject with Elsewhere for a session of another node. */
+/** The port of this node alone: `deliver` and the like reject with Elsewhere for a session of another node. */
 export interface LocalPort extends ServerPort {
   /** Lets go of the sessions, each once it is idle. */
   retire(signal: AbortSignal): Promise<void>
@@ -35,7 +35,7 @@ export interface LocalPort extends ServerPort {
   missed(sessionId: string): void
 }
 
-/** Who reads what a session says on its own, wherever that runs: its connection is here. */
+/** Reads the messages of a session that belong to no request. Its connection is here, the session on any node. */
 interface AttachedReader {
   readonly sessionId: string
   readonly outlet: Outlet
@@ -44,7 +44,7 @@ interface AttachedReader {
   detach(): void
 }
 
-/** What another node was asked, and who waits for it here. */
+/** A request that was sent to another node, and who waits here for the answer. */
 interface PendingRequest {
   readonly node: string
   readonly outlet: Outlet | undefined
@@ -55,7 +55,7 @@ interface PendingRequest {
   reject(error: unknown): void
 }
 
-/** What another node is to be asked. */
+/** A request that is about to be sent to another node. */
 interface Question {
   readonly node: string
   readonly ask: NodeRequest
@@ -66,9 +66,9 @@ interface Question {
 
 /** Milliseconds between two looks whether all answers have left. */
 const settlePause = 20
-/** How often a message follows its session, which may move meanwhile. */
+/** How often a message is sent after a session that moves. */
 const maxMoves = 5
-/** What this node may ask others at once. */
+/** Requests to other nodes in flight at once. */
 const maxAsked = 10_000
 /** Sessions of other nodes whose owner is remembered. */
 const maxKnown = 10_000
@@ -100,7 +100,7 @@ export function clusterPort(
     problem: () => cluster.problem,
     handOver: (signal) => routes.handOver(signal),
     knows: (id) => local.knows?.(id) === true || routes.ownerOf(id) !== undefined,
-    receive: (from, envelope) => routes.receive(from, envelope),
+    receive: (from, message) => routes.receive(from, message),
     gone: (node) => routes.gone(node),
     settled: () => routes.settled(),
     abandon: () => routes.abandon(),
@@ -115,8 +115,8 @@ class Routes {
   readonly #served = new Map<string, RemoteOutlet>()
   /** What is being answered to other nodes. */
   readonly #working = new Set<Promise<void>>()
-  /** What other nodes wait for. */
-  readonly #outbox: Outbox<Envelope>
+  /** Answers and the like: sent again while their node has no room. */
+  readonly #retries: RetryQueue<PortMessage>
   readonly #world: World
   /** No other port has it: an answer to an earlier one of this node must not be taken for one to this. */
   readonly #name: string
@@ -136,7 +136,7 @@ class Routes {
     this.#cluster = cluster
     this.#world = world
     this.#name = world.randomBytes(9).toString('base64url')
-    this.#outbox = new Outbox((node, envelope) => cluster.send(node, envelope), world)
+    this.#retries = new RetryQueue((node, message) => cluster.send(node, message), world)
   }
 
   open(request: JsonRpcRequest, peer: Peer): ReturnType<ServerPort['open']> {
@@ -215,7 +215,7 @@ class Routes {
         const ask = { do: 'attach', sessionId, isDeaf: outlet.isDeaf === true } as const
         await this.#askAs(id, { node, ask, peer, outlet, reader })
         return () => {
-          if (this.#asked.delete(id)) this.#outbox.send(node, { type: 'detach', id })
+          if (this.#asked.delete(id)) this.#retries.send(node, { type: 'detach', id })
         }
       },
     )
@@ -265,39 +265,39 @@ class Routes {
     )
   }
 
-  receive(from: string, envelope: Envelope): void {
-    const { id } = envelope
-    switch (envelope.type) {
+  receive(from: string, message: PortMessage): void {
+    const { id } = message
+    switch (message.type) {
       case 'ask':
-        return this.#work(this.#serve(from, id, envelope.ask, envelope.peer))
+        return this.#work(this.#serve(from, id, message.ask, message.peer))
       case 'detach':
         return this.#served.get(id)?.detach()
       case 'answer':
         return this.#settle(id, (asked) => {
           // a reader hears more
           if (asked.reader !== undefined) this.#asked.set(id, { ...asked, isAnswered: true })
-          asked.resolve(envelope.answer)
+          asked.resolve(message.answer)
         })
       case 'failed':
-        return this.#settle(id, (asked) => asked.reject(failureOf(envelope.problem, from)))
+        return this.#settle(id, (asked) => asked.reject(failureOf(message.problem, from)))
       case 'undelivered':
         return this.#settle(id, (asked) => asked.reject(new Elsewhere(from)))
       default:
-        return this.#tell(id, envelope)
+        return this.#tell(id, message)
     }
   }
 
   gone(node: string): void {
-    this.#outbox.forget(node)
+    this.#retries.forget(node)
     for (const [id, asked] of this.#asked) if (asked.node === node) this.#lose(id, asked)
     for (const outlet of this.#served.values()) if (outlet.node === node) this.#bereave(outlet)
   }
 
-  /** Its node has ended: what it was told last is lost with it, perhaps. */
+  /** Its node has ended, perhaps before it passed on the last messages. */
   #bereave(outlet: RemoteOutlet): void {
-    const { readsOf, hasSaid } = outlet
+    const { readsOf, hasSent } = outlet
     outlet.detach()
-    if (readsOf !== undefined && hasSaid) this.#local.missed(readsOf)
+    if (readsOf !== undefined && hasSent) this.#local.missed(readsOf)
   }
 
   #lose(id: string, asked: PendingRequest): void {
@@ -310,7 +310,7 @@ class Routes {
 
   async settled(): Promise<void> {
     await Promise.allSettled(this.#working)
-    while (!this.#outbox.isEmpty) await pause(settlePause, this.#world)
+    while (!this.#retries.isEmpty) await pause(settlePause, this.#world)
   }
 
   /** This node is about to end. */
@@ -325,10 +325,10 @@ class Routes {
     this.#hasEnded = true
     for (const [id, asked] of this.#asked) {
       this.#lose(id, asked)
-      this.#outbox.send(asked.node, { type: 'detach', id })
+      this.#retries.send(asked.node, { type: 'detach', id })
     }
     for (const outlet of this.#served.values()) outlet.end(true)
-    this.#outbox.close()
+    this.#retries.close()
   }
 
   /** Who a session of another node was found with last. */
@@ -404,15 +404,15 @@ class Routes {
     settle(asked)
   }
 
-  #tell(id: string, envelope: Envelope): void {
+  #tell(id: string, message: PortMessage): void {
     const asked = this.#asked.get(id)
     const outlet = asked?.outlet
-    if (envelope.type === 'said') outlet?.send(messageOf(envelope.text))
-    else if (envelope.type === 'negotiated') outlet?.negotiated?.(envelope.revision)
-    else if (envelope.type === 'released') outlet?.release?.()
-    else if (envelope.type === 'over' && asked?.reader !== undefined) {
+    if (message.type === 'message') outlet?.send(messageOf(message.text))
+    else if (message.type === 'negotiated') outlet?.negotiated?.(message.revision)
+    else if (message.type === 'released') outlet?.release?.()
+    else if (message.type === 'over' && asked?.reader !== undefined) {
       this.#asked.delete(id)
-      if (envelope.goesOn === true && asked.isAnswered) return this.#follow(asked.reader)
+      if (message.goesOn === true && asked.isAnswered) return this.#follow(asked.reader)
       outlet?.end?.()
       // a session may end before it has said that the reader is attached
       asked.resolve({ texts: [] })
@@ -425,7 +425,7 @@ class Routes {
   }
 
   async #serve(node: string, id: string, ask: NodeRequest, peer: Peer | undefined): Promise<void> {
-    const outlet = new RemoteOutlet(this.#cluster, this.#outbox, node, id)
+    const outlet = new RemoteOutlet(this.#cluster, this.#retries, node, id)
     this.#served.set(id, outlet)
     try {
       const answer = await this.#do(ask, peer as Peer, outlet)
@@ -473,7 +473,7 @@ class RemoteOutlet implements Outlet {
   readonly node: string
   readonly #id: string
   readonly #cluster: Cluster
-  readonly #outbox: Outbox<Envelope>
+  readonly #retries: RetryQueue<PortMessage>
   #undo: (() => void) | undefined
   #onOver: (() => void) | undefined
   /** Whether it is over by itself: who asked may wait for the answer all the same. */
@@ -482,36 +482,36 @@ class RemoteOutlet implements Outlet {
   isDeaf = false
   /** The session whose messages that belong to no request come here. */
   readsOf: string | undefined
-  hasSaid = false
+  hasSent = false
 
-  constructor(cluster: Cluster, outbox: Outbox<Envelope>, node: string, id: string) {
+  constructor(cluster: Cluster, retries: RetryQueue<PortMessage>, node: string, id: string) {
     this.#cluster = cluster
-    this.#outbox = outbox
+    this.#retries = retries
     this.node = node
     this.#id = id
   }
 
   send(message: Message): boolean {
     if (!this.isOpen || this.isDeaf) return false
-    const isTaken = this.#tell({ type: 'said', id: this.#id, text: textOf(message) })
-    this.hasSaid ||= isTaken
+    const isTaken = this.#tell({ type: 'message', id: this.#id, text: textOf(message) })
+    this.hasSent ||= isTaken
     return isTaken
   }
 
   negotiated(revision: string): void {
-    if (this.isOpen) this.#outbox.send(this.node, { type: 'negotiated', id: this.#id, revision })
+    if (this.isOpen) this.#retries.send(this.node, { type: 'negotiated', id: this.#id, revision })
   }
 
   end(goesOn = false): void {
     if (!this.isOpen) return
-    this.#outbox.send(this.node, { type: 'over', id: this.#id, ...(goesOn && { goesOn }) })
+    this.#retries.send(this.node, { type: 'over', id: this.#id, ...(goesOn && { goesOn }) })
     this.#hasEnded = true
     this.detach()
   }
 
   /** The last word on what was asked, unless nobody waits for it any more. */
-  finish(envelope: Envelope): void {
-    if (this.isOpen || this.#hasEnded) this.#outbox.send(this.node, envelope)
+  finish(message: PortMessage): void {
+    if (this.isOpen || this.#hasEnded) this.#retries.send(this.node, message)
   }
 
   /** The same, of a connection that can be ended early. */
@@ -542,8 +542,8 @@ class RemoteOutlet implements Outlet {
     this.#onOver?.()
   }
 
-  #tell(envelope: Envelope): boolean {
-    return this.#cluster.send(this.node, envelope)
+  #tell(message: PortMessage): boolean {
+    return this.#cluster.send(this.node, message)
   }
 }
 

@@ -72,7 +72,7 @@ interface UpstreamLinkInput {
   readonly resourceUpdated: (uri: string) => void
 }
 
-/** Where the client is that all callers share, and the one that tells what is there. */
+/** Keys of the client that all callers share, and of the one that lists what the server offers. */
 const shared = ''
 const usualMax = 100
 /** Milliseconds after its time that a call is ended here: its client gives it up before, and says why. */
@@ -166,7 +166,7 @@ export class UpstreamLink {
     return true
   }
 
-  /** Has the server tell of changes of a resource, which is called `listed` here, until all have called what it returns. */
+  /** Subscribes to a resource at the server, which is `listed` here; reference-counted: the last to undo it unsubscribes. */
   want(uri: string, listed: string): () => void {
     const { record } = this.#input
     const { wanted } = record

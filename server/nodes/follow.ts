@@ -1,4 +1,4 @@
-import type { FollowNews, FollowReport } from './said.js'
+import type { FollowNews, FollowReport } from './stream-message.js'
 
 type Wish = Extract<FollowReport, { readonly type: 'follow' }>
 

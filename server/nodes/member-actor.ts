@@ -4,7 +4,7 @@ import type { ActorContext } from '../../runtime/process/context.js'
 import { describe } from '../../runtime/watch/inspect.js'
 import { processOf } from '../../runtime/process/ref.js'
 import { emitServer, type NodeEvent } from '../base/events.js'
-import type { EngineCluster, Ring } from './engine-cluster.js'
+import type { EngineCluster, MemberJob } from './engine-cluster.js'
 
 /** Milliseconds between two looks into the inbox, and at the news, as a bell may be lost. */
 const lookAfter = 2_000
@@ -39,7 +39,7 @@ export const memberActor = defineActor({
     }
   },
   info: {
-    message: ({ cluster }, ring) => void work[ring as Ring](cluster),
+    message: ({ cluster }, ring) => void work[ring as MemberJob](cluster),
     timer({ cluster, told }, payload, ctx) {
       const timer = payload as MemberTimer
       ctx.sendAfter(after(timer, cluster), timer)
@@ -134,7 +134,7 @@ const work = {
   news: (cluster: EngineCluster) => cluster.read(),
   look: (cluster: EngineCluster) => Promise.all([cluster.look(), cluster.read()]),
   keep: (cluster: EngineCluster) => cluster.keep(),
-} satisfies Record<Ring | MemberTimer, (cluster: EngineCluster) => Promise<unknown>>
+} satisfies Record<MemberJob | MemberTimer, (cluster: EngineCluster) => Promise<unknown>>
 
 function after(timer: MemberTimer, { settings, ttl }: EngineCluster): number {
   if (timer === 'beat') return settings.lease / beats

@@ -35,7 +35,7 @@ interface WrittenStream {
   /** The number of the last event. */
   last: number
   isEnded: boolean
-  /** What the engine has not said to have, the first `leaving` of which are on their way. */
+  /** Unacknowledged entries; the first `leaving` are in flight. */
   readonly waiting: StreamEntry[]
   leaving: number
   isWriting: boolean

@@ -7,7 +7,7 @@ import type { ActorContext } from '../../runtime/process/context.js'
 import { forever, type RefOf } from '../../runtime/process/ref.js'
 import { AskError, type AskErrorCode, ServerError } from '../base/errors.js'
 import type { RequestScope } from '../context/context.js'
-import type { TaskErrand } from '../engine/shared-task-store.js'
+import type { TaskCommand } from '../engine/shared-task-store.js'
 import type { TaskAnswer, TaskEnd, TaskRecord } from '../engine/task-store.js'
 import { readAnswers } from '../runs/answers.js'
 import { questionId, withAnswers } from './answers.js'
@@ -127,10 +127,10 @@ export const mcpTaskActor = defineActor({
 export type McpTaskRef = RefOf<typeof mcpTaskActor>
 
 /** Has a task do what its client wants. Rejects as the task does, and with RuntimeError when it has ended. */
-export async function runOn(task: McpTaskRef, errand: TaskErrand): Promise<void> {
-  if (errand.do === 'cancel') await task.call('cancel', undefined, forever)
-  else if (errand.do === 'answer') await task.call('answer', errand.responses, forever)
-  else await task.call('refuse', errand.question, forever)
+export async function runOn(task: McpTaskRef, command: TaskCommand): Promise<void> {
+  if (command.do === 'cancel') await task.call('cancel', undefined, forever)
+  else if (command.do === 'answer') await task.call('answer', command.responses, forever)
+  else await task.call('refuse', command.question, forever)
 }
 
 async function begin(task: McpTask, isNew: boolean, ctx: ActorContext): Promise<Refusal | undefined> {

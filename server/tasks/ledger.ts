@@ -12,7 +12,7 @@ import type { Peer } from '../../transports/contract/contract.js'
 import { tooManyRequests } from '../base/errors.js'
 import type { Holdings } from '../holdings/holdings-actor.js'
 import type { TaskSettings } from '../holdings/task-options.js'
-import type { SharedTaskStore, TaskErrand } from '../engine/shared-task-store.js'
+import type { SharedTaskStore, TaskCommand } from '../engine/shared-task-store.js'
 import { isTaskRecord, type TaskRecord, type TaskStore } from '../engine/task-store.js'
 import { mcpTaskActor, type McpTaskRef, runOn } from './actor.js'
 import { askTaskStore, sizeOf, type TaskHost, type Tell } from './mcp-task.js'
@@ -115,7 +115,7 @@ export const ledgerActor = defineActor({
       return ledger
     }
     const lost = (ids: readonly string[]): void => void ledger.self.cast('lost', ids)
-    ctx.own(shared.employ({ lost, run: (id, errand) => runErrand(ledger.self, id, errand) }))
+    ctx.own(shared.employ({ lost, run: (id, command) => runCommand(ledger.self, id, command) }))
     ctx.sendAfter(0, 'look')
     return ledger
   },
@@ -192,15 +192,15 @@ function sharedIn({ holdings }: Ledger): SharedTaskStore | undefined {
   return holdings.settings.cluster?.tasks
 }
 
-/** Does with a task what another node was asked for. */
-async function runErrand(
+/** Carries out a command that came to another node. */
+async function runCommand(
   ledger: RefOf<typeof ledgerActor>,
   id: string,
-  errand: TaskErrand,
+  command: TaskCommand,
 ): Promise<boolean> {
   const task = await ledger.call('live', id)
   if (task === undefined) return false
-  await runOn(task, errand)
+  await runOn(task, command)
   return true
 }
 

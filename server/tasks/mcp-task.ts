@@ -105,7 +105,7 @@ export async function saveTask(task: McpTask, change: Partial<TaskRecord> = {}):
   if (bytes > maxBytes) throw tooLarge(`a task may have ${maxBytes} bytes (tasks.maxBytes), and has ${bytes}`)
   if (!(await host.ledger.call('weigh', { id, bytes })))
     throw tooLarge(`all tasks have ${host.settings.maxTotalBytes} bytes already (tasks.maxTotalBytes)`)
-  await askTaskStore(world, () => host.store.save(record), host.holdings.settings.cluster?.tasks?.patience)
+  await askTaskStore(world, () => host.store.save(record), host.holdings.settings.cluster?.tasks?.saveTimeout)
   const before = task.record
   task.record = Object.freeze(record)
   if (!isNews(before, record)) return
@@ -126,11 +126,11 @@ function tellStatus({ record, host, tell }: McpTask, before: TaskRecord): void {
 export async function askTaskStore<Answer>(
   world: World,
   ask: () => Answer | Promise<Answer>,
-  patience = 0,
+  timeout = 0,
 ): Promise<Answer> {
   const asking = ask()
   if (!isPromise(asking)) return asking
-  const ms = patience + storeTime
+  const ms = timeout + storeTime
   const late = (): never => {
     throw new RuntimeError('TIMEOUT', `the store of tasks took longer than ${ms} ms`, { retryable: true })
   }

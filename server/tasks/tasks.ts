@@ -28,7 +28,7 @@ import type { TaskSettings } from '../holdings/task-options.js'
 import { prepareTool, toolCrash } from '../requests/handlers/tools.js'
 import { unknown } from '../requests/handlers/unknown.js'
 import { noAnswerIn, type RouteScope, type TaskRoutes, type Work } from '../requests/work.js'
-import type { SharedTaskStore, TaskErrand } from '../engine/shared-task-store.js'
+import type { SharedTaskStore, TaskCommand } from '../engine/shared-task-store.js'
 import type { TaskQuestion, TaskRecord, TaskStore } from '../engine/task-store.js'
 import { type McpTaskRef, runOn } from './actor.js'
 import type { TaskNews, Tell } from './mcp-task.js'
@@ -396,13 +396,13 @@ export class McpTasks implements TaskRoutes {
   }
 
   /** Has the task do what its client wants, wherever it is at work; answers its record afterwards. */
-  #run(id: string, peer: Peer, errand: TaskErrand): Promise<TaskRecord> {
+  #run(id: string, peer: Peer, command: TaskCommand): Promise<TaskRecord> {
     return this.#ask(id, peer, {
       here: async (task) => {
-        await runOn(task, errand)
+        await runOn(task, command)
         return this.#load(id, peer)
       },
-      elsewhere: async (shared) => ((await shared.send(id, errand)) ? this.#load(id, peer) : undefined),
+      elsewhere: async (shared) => ((await shared.send(id, command)) ? this.#load(id, peer) : undefined),
       ended: (record) => record,
     })
   }

@@ -4,7 +4,7 @@ import { type FakeClock, fakeClock } from 'caduceus/testing'
 import { worldOn } from '../../support/world.js'
 import { type FakeEngine, fakeEngine } from '../../../scripts/sim/store/engine.js'
 import type { ClusterListener, ClusterNews } from '../../../server/cluster/cluster.js'
-import type { Envelope } from '../../../server/cluster/envelope.js'
+import type { PortMessage } from '../../../server/cluster/message.js'
 import { clusterSpec } from '../../../server/nodes/cluster-supervisor.js'
 import type { ClusterSettings } from '../../../server/engine/engine.js'
 import { EngineCluster, type EngineClusterOptions } from '../../../server/nodes/engine-cluster.js'
@@ -132,7 +132,7 @@ export function members(t: TestContext, settings: Partial<ClusterSettings> = {})
 
 function noteAll(told: Told[]): ClusterListener {
   return {
-    receive: (from, { type, id, ...rest }: Envelope) =>
+    receive: (from, { type, id, ...rest }: PortMessage) =>
       void told.push({ type: 'receive', from, id, what: 'ask' in rest ? rest.ask.do : type }),
     gone: (node) => void told.push({ type: 'gone', node }),
     hear: (news) => void told.push({ type: 'hear', news }),
@@ -149,7 +149,7 @@ async function actorOf(supervisor: Supervisor, name: string): Promise<ActorRef> 
 }
 
 /** An ask that a node may be sent. */
-export function askOf(id: string): Envelope {
+export function askOf(id: string): PortMessage {
   return { type: 'ask', id, ask: { do: 'close', sessionId: id }, peer: undefined }
 }
 
