@@ -79,7 +79,7 @@ const node = defineActor({
       ).finally(() => reply.resolve(undefined))
       return reply
     },
-    /** Stops what it serves. Whoever waits for an answer is told by its end. */
+    /** Stops its server. Its exit tells whoever waits that it is done. */
     drain({ supervisor }, _nothing: undefined, ctx) {
       void supervisorAt(supervisor)
         .stop()

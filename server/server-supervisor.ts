@@ -190,11 +190,11 @@ function specOf(read: ServerSettings, overrides: ChildOverrides, node?: string):
   }
 }
 
-/** What a server keeps from one start to the next. */
+/** The state of a server that outlives its starts. */
 interface ServerRun {
   readonly settings: ServerSettings
   readonly place: ServerPlace
-  /** The way to other machines: of those that share an engine. */
+  /** The children that connect the nodes of a cluster; empty for a server alone. */
   readonly cluster: readonly ChildSpec[]
 }
 

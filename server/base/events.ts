@@ -168,14 +168,14 @@ export function noteRequest(
   emitServer('request', () => ({ ...origin, method: method.slice(0, 100), id, ...outcome() }))
 }
 
-/** What is known of a request besides its answer. */
+/** The rest of a request event; called only when somebody listens. */
 interface RequestDetails {
   readonly duration: () => number
   readonly hasTool: (name: string) => boolean
   readonly about: () => WorkFacts
 }
 
-/** Tells subscribers how a request came out; the rest is asked only when there are some. */
+/** Emits the event of an answered request. */
 export function noteAnswer(
   from: { readonly origin: RequestOrigin },
   message: JsonRpcRequest,

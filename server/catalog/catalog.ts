@@ -34,7 +34,7 @@ export type Component = ToolDefinition | ResourceDefinition | ResourceTemplateDe
 export interface Beyond {
   /** What they have at an address that is not listed: of templates, too, as only one of them may answer. */
   find(uri: string): ResourceMatch | undefined
-  /** The error for a name that is in no list, where a server may have it that has not told yet what it offers. */
+  /** The error for an unlisted name that a server behind a gateway may have, which has not listed what it offers. */
   absent(name: string): McpError | undefined
   /** Starts those of which nothing is known, and resolves when it is; undefined when there are none. Never rejects. */
   wake(): Promise<void> | undefined
@@ -95,7 +95,7 @@ export class Catalog {
   #version: number
   readonly #changedAt: Record<ListKind, number>
   readonly #hasTasks: boolean
-  /** Tools that returned nothing; each is told of once. */
+  /** Tools that returned nothing; each is reported once. */
   readonly #silent = new Set<string>()
   #capabilities: ServerCapabilities
   #beyond: Beyond | undefined
@@ -148,7 +148,7 @@ export class Catalog {
     return this.#capabilities
   }
 
-  /** What a client with a session is told; nobody may list tasks who cannot be told from others. */
+  /** The capabilities for a client with a session. Tasks cannot be listed by clients that cannot be told apart. */
   capabilitiesFor(peer: Peer): ServerCapabilities {
     const { tasks, extensions, ...others } = this.#capabilities
     if (tasks === undefined) return this.#capabilities

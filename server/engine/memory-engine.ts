@@ -181,7 +181,7 @@ export class MemoryEngine {
     }
   }
 
-  /** What was kept elsewhere: of a task that nobody works on when `isLeft`. */
+  /** Restores an entry that was kept outside; `isLeft`: a task that nobody works on. */
   bring(session: string, saved: SavedRecord, isLeft: boolean): void {
     const entry = this.#enter(session)
     entry.until = this.#now() + saved.ttl

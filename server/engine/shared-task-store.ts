@@ -17,7 +17,7 @@ export type TaskCommand =
 export interface TaskHands {
   /** False: the task is not at work here. Rejects with McpError for a bad answer. */
   run(id: string, command: TaskCommand): Promise<boolean>
-  /** Other nodes have these tasks by now: nothing of them is saved here any more. */
+  /** Other nodes have taken these tasks over: this node saves nothing of them any more. */
   lost(ids: readonly string[]): void
 }
 
@@ -46,7 +46,7 @@ export interface SharedTaskStore extends TaskStore {
   send(id: string, command: TaskCommand): Promise<boolean>
   /** Whether this node is about to end: nobody waits here any more. */
   readonly isLeaving: boolean
-  /** Who waits for changes is told to look. */
+  /** Resolves all that wait in `changed`. */
   sendAway(): void
   /**
    * Resolves when the version of the record is another one, up to half a second later; when `signal` aborts; and at

@@ -43,12 +43,12 @@ const startAgain = { first: 5_000, longest: 60_000 }
 /** Changes within this many ms are one. */
 const coalesce = 5
 
-/** One server, and what is known of it. */
+/** One server behind the gateway, and its state. */
 interface UpstreamState {
   readonly entry: Upstream | StartUpstream | StartedUpstream
   readonly link: UpstreamLink
   readonly record: UpstreamRecord
-  /** The one that tells what there is; undefined where it does not run. */
+  /** The client that lists what the server offers; undefined while it does not run. */
   client: Upstream | undefined
   /** Whether nobody waits for its lists: they are known, or it cannot be had, or not in time. */
   isSettled: boolean
@@ -177,7 +177,7 @@ class Gateway {
   #late: TimerRef | undefined
   /** Whether nobody waits any more for the set of servers, and for one that comes into it. */
   #isLate = false
-  /** Names in the options that have been told of: no more than there are. */
+  /** Names in the options that were reported: each once. */
   readonly #warned = new Set<string>()
   #undo: (() => void)[] = []
 
@@ -295,7 +295,7 @@ class Gateway {
   watch(name: string, client: Upstream): void {
     const place = this.#places.get(name)
     if (place === undefined) return
-    // what is known already is told once
+    // what is known already is reported once
     const changed = (): void => void (place.isStale || this.#cast('changed', { name, client }))
     const state = (): void => void this.#cast('state', { name, state: client.state, client })
     for (const undo of place.undo.splice(0)) undo()
@@ -634,7 +634,7 @@ class Gateway {
     })
   }
 
-  /** Why a tool or a prompt of that name may be there all the same: its server has not told yet what it offers. */
+  /** Why a tool or a prompt of that name may exist, though it is unlisted: its server has not listed its own yet. */
   #absent(name: string): McpError | undefined {
     if (this.#isPending) return notKnown(this.#holdings.settings.definition.info.name)
     const owner = this.#claims.ownerOf(name)

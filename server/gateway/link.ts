@@ -119,7 +119,7 @@ export class UpstreamLink {
     return this.#instances.has(shared)
   }
 
-  /** Milliseconds after which a client goes that nobody uses, where somebody has said so. */
+  /** Milliseconds after which an idle client is closed, if the option is given. */
   get idle(): number {
     const { entry } = this.#input
     return (isStarted(entry) && entry.idle) || Number.POSITIVE_INFINITY
@@ -194,7 +194,7 @@ export class UpstreamLink {
     }
   }
 
-  /** The server has told of a change: of what it has not been asked for, it says nothing here. */
+  /** The server reports a change; one that nobody has subscribed to is ignored. */
   updated(uri: string): void {
     for (const listed of this.#input.record.wanted.get(uri)?.listed.keys() ?? [])
       this.#input.resourceUpdated(listed)
@@ -389,7 +389,7 @@ export class UpstreamLink {
     const known = this.#instances.get(key)
     const isOver = isStarted(entry) && ended.has(known?.running?.state.phase ?? '')
     if (known !== undefined && !isOver) return known
-    // it has ended, and nobody has told yet
+    // it has ended, and that was not reported yet
     if (known !== undefined) this.#close(key, known)
     if (this.#isEnded || !isStarted(entry))
       throw McpError.internal(`${name} is not there any more`, { retryable: true, sent: false })
@@ -545,7 +545,7 @@ function isNoMethod(error: unknown, method: Relay['method']): boolean {
   )
 }
 
-/** What the caller is told of a failure. */
+/** The error that the caller gets for a failure. */
 function told(name: string, method: Relay['method'], error: unknown): unknown {
   if (error instanceof CaduceusError && !(error instanceof McpError)) return refusalOf(name, method, error)
   const isMissing =

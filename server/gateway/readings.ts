@@ -1,4 +1,4 @@
-/** Readings of one address, and characters in all of them: one that has more is told to mislead. */
+/** Readings of one address, and characters of all of them: an address with more is refused as misleading. */
 const most = 512
 const mostText = 1 << 20
 

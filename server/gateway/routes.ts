@@ -84,7 +84,7 @@ const steps = {
     const found = templates.find(({ matcher }) => matcher.match(uri) !== undefined)
     return found && aimAt(found.server, uri)
   },
-  /** Nobody has said that it has it: all are asked, those with addresses of that scheme before all others. */
+  /** No server lists it: all are asked, those with addresses of that scheme first. */
   unlisted: ({ servers }: RouteTable, uri: string) => {
     const scheme = schemeOf(uri) ?? ''
     const [known, others] = [true, false].map((isKnown) =>
@@ -98,7 +98,7 @@ const steps = {
 
 type RouteStep = keyof typeof steps
 
-/** Who answers for an address. */
+/** The servers that are asked for an address. */
 export function routeOf(table: RouteTable, uri: string): Route {
   for (const [step, find] of Object.entries(steps)) {
     const found = find(table, uri)
@@ -107,7 +107,7 @@ export function routeOf(table: RouteTable, uri: string): Route {
   return { step: 'unlisted', aims: [] }
 }
 
-/** Which names and addresses are whose, of servers in the order of the configuration; makes the table of routes. */
+/** Which server has which names and addresses, in the order of the configuration; makes the table of routes. */
 export class NameClaims {
   readonly #qualifiers: ReadonlyMap<string, string>
   /** What names of a server begin with; empty where names have none. */

@@ -26,7 +26,7 @@ export interface Answered {
   readonly facts: CallFacts | undefined
 }
 
-/** How a step began: it is to be run over there, or has a value already. */
+/** How a step began: the worker runs it, or it has a value already. */
 export type Begun = { readonly isNew: true } | { readonly isNew: false; readonly value: unknown }
 
 /** How a step came out: the JSON of its value, or what it threw. */
@@ -39,7 +39,7 @@ type ClientNotification = {
 }[NotificationTo<'client'>]
 
 /**
- * What a handler elsewhere does here: one for each call, a child of the call's task. So nothing is done for a
+ * Serves `ctx` of an isolated handler: one for each call, a child of the call's task. So nothing is done for a
  * call that is over. No message waits for another.
  */
 export const deskActor = defineActor({
@@ -91,7 +91,7 @@ interface RunningStep {
 
 class Desk {
   readonly scope: RequestScope
-  /** Steps that run over there, by key. */
+  /** Steps that run in the worker, by key. */
   readonly #steps = new Map<string, RunningStep>()
   readonly #world: World
 

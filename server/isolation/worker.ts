@@ -27,7 +27,7 @@ export interface Job {
 
 type WorkerHandler = (...args: unknown[]) => unknown
 
-/** What a call came to, and whether the next one is to have another worker. */
+/** The value of a call, and whether the next call is to have another worker. */
 export interface CallOutcome {
   readonly value: unknown
   readonly isSpoilt: boolean
@@ -46,7 +46,7 @@ class Handlers extends Map<string, WorkerHandler> {
   }
 
   async warm(module: string): Promise<void> {
-    // what is wrong with it is told by the call that needs it
+    // the first call that needs it reports what is wrong
     await import(module).catch(() => {})
     this.#prototype = prototypeNow()
   }
@@ -68,7 +68,7 @@ function prototypeNow(): readonly unknown[] {
   })
 }
 
-/** The call that a worker is at. */
+/** The call that a worker runs. */
 class WorkerCall {
   readonly id: number
   readonly task: TaskRef<unknown>

@@ -34,7 +34,7 @@ export type EngineCall = {
 
 interface HostedNode {
   readonly name: string
-  /** As it has told of itself. */
+  /** The reference that it has sent itself. */
   readonly own: NodeRef
   /** As its supervisor knows it; undefined while it starts. */
   ref: NodeRef | undefined
@@ -83,7 +83,7 @@ export const hostActor = defineActor({
     return host
   },
   call: {
-    /** A process starts: it is told what there is to look for, and its end is its leave. */
+    /** A process starts: it gets the bells of its node, and leaves the cluster when it ends. */
     join({ nodes }, { name, ref }: { name: string; ref: NodeRef }, ctx) {
       nodes.set(name, { name, own: ref, ref: undefined, serves: false })
       ctx.monitor(ref)

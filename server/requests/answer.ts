@@ -14,7 +14,7 @@ import { isWorkHeard, type RequestOrigin, type WorkEvent, withWork } from '../ba
 import { requirementError } from './question.js'
 import type { Work } from './work.js'
 
-/** What is answered. */
+/** The request, its revision, and where it came from. */
 interface AnswerInput {
   readonly request: JsonRpcRequest
   readonly dialect: Dialect
@@ -27,7 +27,7 @@ export function answer(work: Work, ctx: ToolContext, asked: AnswerInput): Respon
   return withWork(workEvent(asked, ctx), () => respond(work, ctx, asked.dialect))
 }
 
-/** Answers at once, without a task; told as work is. `make` gives the response. */
+/** Answers at once, without a task, with the same events as work. `make` gives the response. */
 export function answerNow<Made extends Response>(
   request: JsonRpcRequest,
   dialect: Dialect,

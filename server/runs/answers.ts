@@ -5,7 +5,7 @@ import { readResult } from '../../protocol/messages/params.js'
 import type { QuestionAnswer } from '../holdings/request-state.js'
 
 /**
- * What a client has said to open questions, by their ids. Answers to nothing asked are ignored (specification:
+ * The answers of a client to open questions, by their ids. Answers to nothing asked are ignored (specification:
  * mrtr, `tasks/update`). Throws McpError -32602 for one of the wrong shape: then none counts.
  */
 export function readAnswers(

@@ -41,7 +41,7 @@ export function run(work: Work, seat: RunSeat): Response | undefined | Promise<R
 interface Made {
   /** Its work is done, and what is left is the server's. */
   response: Response | undefined
-  /** The same, once it may be told. */
+  /** The same, once it may be sent. */
   kept: Response | undefined
 }
 

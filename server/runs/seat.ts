@@ -85,7 +85,7 @@ export abstract class RunSeat implements RequestScope {
     return undefined
   }
 
-  /** Does what has to be done before anybody is told of an answer. A crash in it is the server's own. */
+  /** Does what must be done before an answer is sent, such as saving. A crash in it is the server's own. */
   keep(response: Response): Response | Promise<Response> {
     return response
   }
@@ -140,7 +140,7 @@ export abstract class RunSeat implements RequestScope {
     return this.cancelled || this.#task?.self.alive === false
   }
 
-  /** Whether there is a request whose client can still be told something. */
+  /** Whether there is a request whose client still gets messages. */
   get isActive(): boolean {
     return !this.isOver
   }

@@ -88,7 +88,7 @@ export const sessionActor = defineActor({
       session.state.swap(key, version, value),
     record: (session) => recordSession(session),
     share: (session): Session => session,
-    /** Ends it, so that it is restored elsewhere, as soon as it is not at work. Answers whether it ends now. */
+    /** Ends it once it is idle, to be restored on another node. Answers whether it ends now. */
     leave(session, _nothing: undefined, ctx) {
       session.isLeaving = true
       return leaveIfIdle(session, ctx)
@@ -131,7 +131,7 @@ export const sessionActor = defineActor({
     tell: (session, message: JsonRpcNotification) => {
       if (session.phase === 'ready') session.readers.tell(message)
     },
-    /** What a reader was told has not reached the client, perhaps. */
+    /** Messages to a reader may not have reached the client. */
     missed: (session) => {
       noteMissed(session)
       tellChanges(session)
@@ -235,7 +235,7 @@ function attach(session: Session, outlet: Outlet, peer: Peer | undefined): Refus
   return undefined
 }
 
-/** Before `notifications/initialized` the client is told nothing (specification: lifecycle). */
+/** Before `notifications/initialized` the client gets no messages (specification: lifecycle). */
 function tellChanges({ phase, readers, holdings }: Session): void {
   if (phase !== 'ready') return
   readers.tellCatalog(holdings.catalog)
@@ -257,7 +257,7 @@ async function adopt(session: Session, record: SessionRecord, ctx: ActorContext)
   if (record.initialized === true && session.phase === 'initializing') await becomeReady(session, ctx)
 }
 
-/** Milliseconds that a client has for its first word after `initialize`. */
+/** Milliseconds that a client has for its first message after `initialize`. */
 const firstWordTime = 30_000
 
 /** Milliseconds until a session that is not used ends. */

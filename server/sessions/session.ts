@@ -152,7 +152,7 @@ export function bringToLife(session: Session): void {
   session.life ??= machine?.beginLife(settings.inspect, id, processOf(session.self).tree.world)
 }
 
-/** Nobody knows what its client was told: each list, and each resource it wants, may have changed. */
+/** It is unknown what its client was notified of: each list, and each resource it wants, may have changed. */
 export function noteMissed({ readers, wishes }: Session): void {
   readers.forgetTold()
   noteAllUpdated({ readers, wishes })

@@ -172,7 +172,7 @@ export class Sessions implements ServerPort {
     return () => void session.cast('detach', outlet)
   }
 
-  /** What the session has told a reader is lost, perhaps: its client is told of everything once more. */
+  /** Messages to a reader may be lost: its client is notified of everything once more. */
   missed(sessionId: string): void {
     this.#open.get(sessionId)?.cast('missed')
   }
@@ -194,7 +194,7 @@ export class Sessions implements ServerPort {
     }
   }
 
-  /** Ends sessions that other nodes have by now: nothing of them is saved or deleted here any more. */
+  /** Ends sessions that other nodes have taken over: nothing of them is saved or deleted here any more. */
   lose(sessionIds: readonly string[]): void {
     for (const id of sessionIds)
       void this.#find(id)
@@ -386,7 +386,7 @@ export async function runningSessions(registry: Registry, names: ServerNames): P
   return children.flatMap(({ ref }) => (ref === undefined ? [] : [ref as SessionRef]))
 }
 
-/** Resolves when a session has ended to be restored elsewhere, or goes on, as it is at work. */
+/** Resolves when a session has ended, to be restored on another node, or goes on, as it is at work. */
 async function leave(session: SessionRef): Promise<void> {
   const leaves = await session.call('leave', undefined, forever).catch(() => true)
   if (leaves) await new Promise((resolve) => session.onExit(resolve))

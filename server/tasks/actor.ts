@@ -84,12 +84,12 @@ export const mcpTaskActor = defineActor({
   cast: {
     /** The server is stopping: those who wait come back for a task that goes on. */
     release: (task) => tellLeft(task, { type: 'left' }),
-    /** What its handler says that it does: told to those who look, and stored with what is stored next. */
+    /** The status message of its handler: in answers from now on, and stored with the next change. */
     progress(task, statusMessage: string) {
       if (task.record.end !== undefined) return
       task.record = Object.freeze({ ...task.record, statusMessage, updatedAt: task.world.date() })
     },
-    /** Another node works on it by now: here it has no effect any more. */
+    /** Another node has taken it over: here it has no effect any more. */
     lost(task, _nothing: undefined, ctx) {
       task.run?.cancel()
       task.ending ??= { type: 'cancelled' }

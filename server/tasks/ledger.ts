@@ -65,7 +65,7 @@ interface Ledger extends LedgerInput {
   [describe](): string
 }
 
-/** Where a task is. */
+/** Where a task was found. */
 export type TaskLookup =
   | { readonly type: 'unknown' }
   | { readonly type: 'live'; readonly ref: McpTaskRef }
@@ -153,7 +153,7 @@ export const ledgerActor = defineActor({
       entry.live = undefined
     },
     drop: (ledger, id: string) => drop(ledger, id),
-    /** Other nodes work on them by now. */
+    /** Other nodes have taken them over. */
     lost(ledger, ids: readonly string[]) {
       for (const id of ids) {
         ledger.entries.get(id)?.live?.cast('lost')

@@ -46,7 +46,7 @@ export interface McpTaskInput {
   readonly tell?: Tell | undefined
 }
 
-/** What a request that waits for a task is told. */
+/** What a request that waits for a task (`tasks/result`) learns. */
 export type TaskNews =
   | { readonly type: 'asked'; readonly questions: readonly TaskQuestion[] }
   | { readonly type: 'ended'; readonly record: TaskRecord }
@@ -54,7 +54,7 @@ export type TaskNews =
   | { readonly type: 'gone' }
   /** The server is stopping, and the task goes on when it starts again. */
   | { readonly type: 'left' }
-  /** Something has changed, on another node by now: it is to be looked at again. */
+  /** Another node has taken the task over: look it up again. */
   | { readonly type: 'moved' }
 
 /** A request that waits for the end of a task (`tasks/result`): the newest one gets the questions. */
@@ -66,7 +66,7 @@ interface ResultWaiter {
 
 /** The state of the actor of one task that is at work. */
 export interface McpTask extends McpTaskInput {
-  /** What the store has: nothing else is told. */
+  /** The stored record: answers tell nothing that is not stored. */
   record: TaskRecord
   readonly self: ProcessRef
   readonly origin: RequestOrigin

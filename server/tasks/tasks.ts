@@ -236,7 +236,7 @@ export class McpTasks implements TaskRoutes {
   #planList(method: string, params: JsonObject | undefined, scope: RouteScope): Work {
     const { dialect, peer } = scope
     const owner = ownerOf(peer)
-    // who cannot be told from others must not see their tasks
+    // clients that cannot be told apart must not see each other's tasks
     if (owner === undefined && peer.trusted !== true) throw unknownMethod(method)
     const cursor = params?.cursor
     if (cursor !== undefined && typeof cursor !== 'string')
@@ -249,7 +249,7 @@ export class McpTasks implements TaskRoutes {
           ? await this.#pageHere(owner, list, cursor)
           : await this.#pageOfAll(this.#shared, owner, list, cursor)
       const tasks: Task[] = []
-      // one after the other: a record may be large, and most of it is not told
+      // one after the other: a record may be large, and little of it is in the answer
       for (const { id } of found) {
         const record = await this.#load(id, peer).catch(() => undefined)
         if (record !== undefined) tasks.push(toTask(record, dialect, this.#settings.pollInterval))
