@@ -73,7 +73,7 @@ export interface ClusterListener {
 }
 
 /** Steers, inside the library alone: the session is for another node, and the port passes the message on. */
-export class Elsewhere extends Error {
+export class OwnedElsewhere extends Error {
   readonly owner: string
 
   constructor(owner: string) {

@@ -8,7 +8,7 @@ import { pause } from '../../runtime/time/wait.js'
 import { textOf } from '../../transports/base/encoded.js'
 import { TransportError } from '../../transports/base/errors.js'
 import type { Outlet, Peer, Response, ServerPort } from '../../transports/contract/contract.js'
-import { type Cluster, Elsewhere, type ClusterListener, type ClusterNews } from './cluster.js'
+import { type Cluster, OwnedElsewhere, type ClusterListener, type ClusterNews } from './cluster.js'
 import {
   type NodeAnswer,
   type NodeRequest,
@@ -25,7 +25,7 @@ import {
 } from './message.js'
 import { RetryQueue } from './retry-queue.js'
 
-/** The port of this node alone: `deliver` and the like reject with Elsewhere for a session of another node. */
+/** The port of this node alone: `deliver` and the like reject with OwnedElsewhere for a session of another node. */
 export interface LocalPort extends ServerPort {
   /** Lets go of the sessions, each once it is idle. */
   retire(signal: AbortSignal): Promise<void>
@@ -281,7 +281,7 @@ class Routes {
       case 'failed':
         return this.#settle(id, (asked) => asked.reject(failureOf(message.problem, from)))
       case 'undelivered':
-        return this.#settle(id, (asked) => asked.reject(new Elsewhere(from)))
+        return this.#settle(id, (asked) => asked.reject(new OwnedElsewhere(from)))
       default:
         return this.#tell(id, message)
     }
@@ -357,16 +357,16 @@ class Routes {
     for (let moves = 0; ; moves += 1) {
       this.#check()
       const known = sessionId === undefined ? undefined : this.ownerOf(sessionId)
-      const answer = known === undefined ? await here().catch(orElsewhere) : undefined
-      if (known === undefined && !(answer instanceof Elsewhere)) return answer as Value
-      const owner = known ?? (answer as Elsewhere).owner
+      const answer = known === undefined ? await here().catch(orOwnedElsewhere) : undefined
+      if (known === undefined && !(answer instanceof OwnedElsewhere)) return answer as Value
+      const owner = known ?? (answer as OwnedElsewhere).owner
       try {
         const value = await there(owner)
         if (known === undefined && sessionId !== undefined) this.#remember(sessionId, owner)
         return value
       } catch (error) {
         if (sessionId !== undefined) this.#owners.delete(sessionId)
-        if (!(error instanceof Elsewhere || (harmless && isLost(error)))) throw error
+        if (!(error instanceof OwnedElsewhere || (harmless && isLost(error)))) throw error
         if (moves === maxMoves) throw restless()
       }
     }
@@ -432,7 +432,7 @@ class Routes {
       outlet.finish({ type: 'answer', id, answer })
       if (ask.do === 'attach' && outlet.isOpen) return outlet.whenOver(() => this.#served.delete(id))
     } catch (error) {
-      const problem: Problem = error instanceof Elsewhere ? { type: 'elsewhere' } : problemOf(error)
+      const problem: Problem = error instanceof OwnedElsewhere ? { type: 'elsewhere' } : problemOf(error)
       outlet.finish({ type: 'failed', id, problem })
     }
     this.#served.delete(id)
@@ -547,13 +547,13 @@ class RemoteOutlet implements Outlet {
   }
 }
 
-function orElsewhere(error: unknown): Elsewhere {
-  if (error instanceof Elsewhere) return error
+function orOwnedElsewhere(error: unknown): OwnedElsewhere {
+  if (error instanceof OwnedElsewhere) return error
   throw error
 }
 
 function failureOf(problem: Problem, node: string): Error {
-  return problem.type === 'elsewhere' ? new Elsewhere(node) : errorOf(problem)
+  return problem.type === 'elsewhere' ? new OwnedElsewhere(node) : errorOf(problem)
 }
 
 /** Data of the error of a request whose node has ended while it worked on it. */

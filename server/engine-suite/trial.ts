@@ -18,7 +18,7 @@ import type { TaskRecord } from '../engine/task-store.js'
 import { recordText } from '../nodes/record-text.js'
 import { Seal } from '../nodes/seal.js'
 
-/** An empty engine for one test, and functions that break it. `lacks` names those that it has not. */
+/** An empty engine for one test, and functions that break it. An option `lacks` names those that are left out. */
 export interface EngineBench {
   /** It, for the option `engine`, as one more machine has it. */
   at(): ClusterEngine

@@ -14,7 +14,7 @@ export type TaskCommand =
     }
 
 /** The node that runs tasks, as their store sees it. */
-export interface TaskHands {
+export interface TaskRunner {
   /** False: the task is not at work here. Rejects with McpError for a bad answer. */
   run(id: string, command: TaskCommand): Promise<boolean>
   /** Other nodes have taken these tasks over: this node saves nothing of them any more. */
@@ -55,6 +55,6 @@ export interface SharedTaskStore extends TaskStore {
   changed(id: string, version: number, signal: AbortSignal): Promise<void>
   /** The tasks of an owner, by when their time is over; after one of them, if it is given. */
   page(owner: string, after: ListedTask | undefined, size: number): Promise<readonly ListedTask[]>
-  /** The actors that work on tasks, until the returned function is called. */
-  employ(hands: TaskHands): () => void
+  /** Attaches the runner of this node's tasks, until the returned function is called. */
+  attach(runner: TaskRunner): () => void
 }

@@ -4,7 +4,7 @@ import { pause, waitWithin } from '../../runtime/time/wait.js'
 import type { World } from '../../runtime/time/world.js'
 import { TransportError } from '../../transports/base/errors.js'
 import { errorOf, type Problem, problemOf } from '../cluster/message.js'
-import type { ListedTask, SharedTaskStore, TaskCommand, TaskHands } from '../engine/shared-task-store.js'
+import type { ListedTask, SharedTaskStore, TaskCommand, TaskRunner } from '../engine/shared-task-store.js'
 import { isTaskRecord, type TaskRecord } from '../engine/task-store.js'
 import { Claims, type Reclaim } from './claims.js'
 import { type Engine, taskMark } from '../engine/engine.js'
@@ -72,7 +72,7 @@ export class NodeTasks implements SharedTaskStore {
   readonly #claims: Claims
   readonly #asked = new Map<string, PendingTaskRequest>()
   readonly #watchers = new Set<VersionWatcher>()
-  #hands: TaskHands | undefined
+  #runner: TaskRunner | undefined
   #timer: unknown
 
   constructor(input: NodeTasksInput) {
@@ -102,10 +102,10 @@ export class NodeTasks implements SharedTaskStore {
     for (const watcher of [...this.#watchers]) watcher.wake()
   }
 
-  employ(hands: TaskHands): () => void {
-    this.#hands = hands
+  attach(runner: TaskRunner): () => void {
+    this.#runner = runner
     return () => {
-      if (this.#hands === hands) this.#hands = undefined
+      if (this.#runner === runner) this.#runner = undefined
     }
   }
 
@@ -282,7 +282,7 @@ export class NodeTasks implements SharedTaskStore {
 
   async #serve(from: string, { id, task, command }: Extract<TaskMessage, { readonly type: 'ask' }>) {
     try {
-      const isDone = this.#claims.get(keyOf(task)) !== undefined && (await this.#hands?.run(task, command))
+      const isDone = this.#claims.get(keyOf(task)) !== undefined && (await this.#runner?.run(task, command))
       this.#input.send(from, { type: 'answer', id, isDone: isDone === true })
     } catch (error) {
       // it has ended meanwhile, or its actor has died
@@ -293,7 +293,7 @@ export class NodeTasks implements SharedTaskStore {
 
   #lose(keys: readonly string[]): void {
     for (const key of keys) this.#claims.forget(key)
-    if (keys.length > 0) outside(() => this.#hands?.lost(keys.map(idOf)))
+    if (keys.length > 0) outside(() => this.#runner?.lost(keys.map(idOf)))
   }
 
   #lookLater(): void {

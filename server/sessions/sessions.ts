@@ -18,7 +18,7 @@ import { ClientCounts } from '../../transports/connections/client-counts.js'
 import type { Outlet, Peer, Response, ServerPort } from '../../transports/contract/contract.js'
 import { TransportError } from '../../transports/base/errors.js'
 import type { ServerNames } from '../base/names.js'
-import { type Cluster, Elsewhere } from '../cluster/cluster.js'
+import { type Cluster, OwnedElsewhere } from '../cluster/cluster.js'
 import { refusal, tryAgain } from '../requests/answer.js'
 import type { Holdings } from '../holdings/holdings-actor.js'
 import type { hooksActor } from './hooks-actor.js'
@@ -208,14 +208,14 @@ export class Sessions implements ServerPort {
     return left
   }
 
-  /** Makes this node the one that serves a session. Rejects with Elsewhere. */
+  /** Makes this node the one that serves a session. Rejects with OwnedElsewhere. */
   async #own(id: string, peer: Peer | undefined): Promise<void> {
     if (this.#cluster === undefined) return
     // from now on: it may be ours before we hear of it
     this.#owned.add(id)
     try {
       const owner = await this.#cluster.claim(id, peer)
-      if (owner !== this.#cluster.node) throw new Elsewhere(owner)
+      if (owner !== this.#cluster.node) throw new OwnedElsewhere(owner)
     } catch (error) {
       // also when nobody has answered: it may be ours all the same
       this.#disown(id)

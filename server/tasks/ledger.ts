@@ -115,7 +115,7 @@ export const ledgerActor = defineActor({
       return ledger
     }
     const lost = (ids: readonly string[]): void => void ledger.self.cast('lost', ids)
-    ctx.own(shared.employ({ lost, run: (id, command) => runCommand(ledger.self, id, command) }))
+    ctx.own(shared.attach({ lost, run: (id, command) => runCommand(ledger.self, id, command) }))
     ctx.sendAfter(0, 'look')
     return ledger
   },

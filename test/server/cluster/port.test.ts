@@ -3,7 +3,7 @@ import type { JsonRpcRequest } from 'caduceus/protocol'
 import { createFakeClock } from 'caduceus/runtime'
 import type { Outlet, Peer } from 'caduceus/transports'
 import { worldOn } from '../../support/world.js'
-import { type Cluster, Elsewhere } from '../../../server/cluster/cluster.js'
+import { type Cluster, OwnedElsewhere } from '../../../server/cluster/cluster.js'
 import type { PortMessage } from '../../../server/cluster/message.js'
 import { clusterPort, type LocalPort } from '../../../server/cluster/port.js'
 import { suite } from '../../support/suite.js'
@@ -19,7 +19,7 @@ const nobody: Outlet = { send: () => true }
 function portOf(own: Partial<LocalPort> = {}) {
   const sent: PortMessage[] = []
   const way = { isOpen: true }
-  const elsewhere = (): Promise<never> => Promise.reject(new Elsewhere('b'))
+  const elsewhere = (): Promise<never> => Promise.reject(new OwnedElsewhere('b'))
   const local: LocalPort = {
     open: elsewhere,
     deliver: elsewhere,
