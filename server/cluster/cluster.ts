@@ -55,7 +55,7 @@ export interface Cluster {
 export type ClusterNews =
   | { readonly type: 'list'; readonly list: ListKind }
   | { readonly type: 'resource'; readonly uri: string }
-  /** Nobody knows what was missed: each list and each resource may have changed. */
+  /** News was missed: each list and each resource may have changed. */
   | { readonly type: 'anything' }
 
 /** Gets the messages and news of other nodes. */

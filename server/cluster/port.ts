@@ -72,7 +72,7 @@ const maxMoves = 5
 const maxAsked = 10_000
 /** Sessions of other nodes whose owner is remembered. */
 const maxKnown = 10_000
-/** Milliseconds that the reader of a session that goes on elsewhere is kept until it is found. */
+/** Milliseconds that a reader waits until the session that has moved is found. */
 const searchTime = 15_000
 const searchPause = 250
 /** Readers whose sessions are looked for at once. */
@@ -221,7 +221,7 @@ class Routes {
     )
   }
 
-  /** The session of a reader goes on elsewhere: the client's connection need not notice. */
+  /** Attaches the reader of a moved session where that goes on; the client's connection stays. */
   #follow(reader: AttachedReader): void {
     this.#searching.push(reader)
     // of no process: what ends may be what has heard of it
@@ -476,7 +476,7 @@ class RemoteOutlet implements Outlet {
   readonly #retries: RetryQueue<PortMessage>
   #undo: (() => void) | undefined
   #onOver: (() => void) | undefined
-  /** Whether it is over by itself: who asked may wait for the answer all the same. */
+  /** Whether it has ended on its own: the answer may still be awaited. */
   #hasEnded = false
   isOpen = true
   isDeaf = false
@@ -509,7 +509,7 @@ class RemoteOutlet implements Outlet {
     this.detach()
   }
 
-  /** The last word on what was asked, unless nobody waits for it any more. */
+  /** Sends the answer or the failure, unless the reader has gone. */
   finish(message: PortMessage): void {
     if (this.isOpen || this.#hasEnded) this.#retries.send(this.node, message)
   }

@@ -35,7 +35,7 @@ export interface ClusterSettings {
   readonly lease: number
   /** What nodes sign with what they write; the first signs, all are taken. Undefined: nothing is signed. */
   readonly keys: readonly string[] | undefined
-  /** What one node may have waiting for it: what comes beyond is refused until there is room. */
+  /** Texts that may wait for one node: more are refused until there is room. */
   readonly maxInbox: number
   /**
    * Whether only this program and its processes reach it: then nothing has to be signed, and who is not there any
@@ -169,7 +169,7 @@ export type Bell = 'inbox' | 'news' | 'nodes'
 /** What others see of a node. */
 export interface NodeFacts {
   readonly isRetiring: boolean
-  /** Whether it has been there for so long that who is not there has ended. */
+  /** Whether it has been there for a lease: a node that it has not seen by then has ended. */
   readonly isSettled: boolean
   /** When it came, in ms by the clock of the engine; undefined at its first beat. */
   readonly joinedAt?: number | undefined

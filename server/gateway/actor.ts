@@ -35,7 +35,7 @@ import { NameClaims, routeOf, type RouteTable } from './routes.js'
 import { searchTools } from './tool-search.js'
 import { unknownNames } from './unknown-names.js'
 
-/** Milliseconds between two looks for clients that nobody uses, at least and at most. */
+/** Milliseconds between two checks for idle clients, at least and at most. */
 const sweepSoonest = 100
 const sweepLatest = 30_000
 /** Milliseconds until a client that did not start is started again, doubled each time, and at most. */
@@ -50,10 +50,10 @@ interface UpstreamState {
   readonly record: UpstreamRecord
   /** The client that lists what the server offers; undefined while it does not run. */
   client: Upstream | undefined
-  /** Whether nobody waits for its lists: they are known, or it cannot be had, or not in time. */
+  /** Whether lists need not wait for it: its own are known, or it has failed, or its time is up. */
   isSettled: boolean
   isReady: boolean
-  /** Whether it cannot be reached; one that nobody needs is not away. */
+  /** Whether it cannot be reached; an idle one that was closed is not away. */
   isAway: boolean
   /** Starts that failed since it was ready. */
   failures: number
@@ -159,7 +159,7 @@ class Gateway {
   readonly #plan: GatewayPlan
   readonly #ctx: ActorContext
   readonly #self: RefOf<typeof gatewayActor>
-  /** To itself; false once it has ended: what comes late is of no use. */
+  /** Sends a message to itself; false once it has ended. */
   readonly #cast: RefOf<typeof gatewayActor>['cast']
   readonly #places = new Map<string, UpstreamState>()
   /** What a search finds, where tools are not listed. */
@@ -269,7 +269,7 @@ class Gateway {
     const names = typeof this.#plan.source === 'function' ? upstreams.names : undefined
     const problem = unknownServer(this.#plan.servers, names)
     if (problem !== undefined) {
-      // whoever has misspelled a name would offer what was to be kept from callers
+      // a misspelled name would offer what the option was to hide
       this.#tell('unknown_name', '', `${problem.message}: nothing is offered until that is mended`)
       upstreams.close().catch(() => {})
       return
@@ -356,7 +356,7 @@ class Gateway {
     this.#settle()
   }
 
-  /** Asks a server for its lists; once more, after a pause, if they change meanwhile. */
+  /** Asks a server for its lists; again, after a pause, if they change meanwhile. */
   ask(name: string, client: Upstream): void {
     const place = this.#places.get(name)
     if (place?.client !== client || !place.isReady) return
@@ -466,7 +466,7 @@ class Gateway {
     this.#change()
   }
 
-  /** Its client will never be ready again: it has failed, or nobody needed it. */
+  /** Its client will never be ready again: it has failed, or was idle. */
   #end(place: UpstreamState, client: Upstream): void {
     const { entry, link } = place
     place.isSettled = true

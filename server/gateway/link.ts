@@ -36,7 +36,7 @@ export interface Relay {
 /** A call that is under way, and whose it is. */
 interface Underway {
   readonly ctx: ToolContext
-  /** Who is asked; a caller that nobody can tell from others is one for itself. */
+  /** Who is asked; a caller without an identity counts as one of its own. */
   readonly asker: unknown
   /** Pages that its client has been asked to visit, by their ids. */
   readonly pages: Set<string>
@@ -114,7 +114,7 @@ export class UpstreamLink {
     return isStarted(entry) && entry.lazy === true
   }
 
-  /** Whether the client that tells what there is runs, or is being started. */
+  /** Whether the client that lists what the server offers runs, or is starting. */
   get isRunning(): boolean {
     return this.#instances.has(shared)
   }
@@ -253,7 +253,7 @@ export class UpstreamLink {
     }
   }
 
-  /** Closes clients that nobody has used for a while; the next call starts them again. */
+  /** Closes idle clients; the next call starts them again. */
   sweep(): void {
     const { record, world } = this.#input
     for (const [key, { calls, running, usedAt }] of this.#instances) {
@@ -310,13 +310,13 @@ export class UpstreamLink {
     return { ...((await client.callTool(String(name), given, options)) as JsonObject) }
   }
 
-  /** Asks the client whose call is under way. Rejects with McpError where nobody can tell whose it is. */
+  /** Asks the client whose call is under way. Rejects with McpError if it could be one of several. */
   async #pass(key: string, method: AskMethod, params: object): Promise<never> {
     const instance = this.#instances.get(key)
     const calls = instance === undefined ? [] : callsOfOne(instance)
     const [call] = calls
     if (call === undefined) {
-      // servers ask for roots when they begin: nobody has any then
+      // servers ask for roots when they start: then no call is under way, and there are none
       if (method === 'roots/list') return { roots: [] } as never
       const callers = instance?.calls.size ?? 0
       throw McpError.invalidRequest(
@@ -431,7 +431,7 @@ export class UpstreamLink {
     return instance
   }
 
-  /** A client that tells nothing of what there is. */
+  /** A client for calls, not for lists. */
   #hear(client: Upstream, key: string, instance: Instance): void {
     client.onNotification('notifications/message', (params) => this.log(params, key))
     client.onNotification('notifications/elicitation/complete', (params) =>
@@ -450,7 +450,7 @@ export class UpstreamLink {
     return { client, running, calls: new Set(), controller: new AbortController(), usedAt, forget: () => {} }
   }
 
-  /** The one that nobody has used for the longest time goes. */
+  /** Closes the client that is idle for the longest time. */
   #makeRoom(max: number): void {
     const own = [...this.#instances].filter(([key]) => key !== shared)
     if (own.length < max) return
@@ -523,7 +523,7 @@ function notStarted(name: string, cause: unknown): McpError {
   })
 }
 
-/** Nothing is known of this server, so nobody can say whether it has what is asked for. */
+/** The server was never ready: it is unknown whether it has what is asked for. */
 export function notKnown(name: string): McpError {
   const data = { code: 'NOT_STARTED', retryable: true, sent: false }
   const problem = `${name}: it is not known yet what it offers: its client has not started, or has not told: try again`

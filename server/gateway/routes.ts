@@ -27,7 +27,7 @@ export interface RoutedServer {
 export interface RouteTable {
   /** In the order of the configuration. */
   readonly servers: readonly RoutedServer[]
-  /** By what comes before the first `+` of an address. */
+  /** By the part of an address before the first `+`. */
   readonly qualified: ReadonlyMap<string, RoutedServer>
   /** By the addresses that are listed here: the server, and the address as that knows it. */
   readonly listed: ReadonlyMap<string, Pick<Aim, 'server' | 'uri'>>
@@ -45,7 +45,7 @@ export interface Aim {
   readonly all: readonly RoutedTemplate[]
 }
 
-/** Who answers: the first of `aims` that knows the address, and nobody else. */
+/** The first of `aims` that knows the address answers, and no other server. */
 export interface Route {
   readonly step: RouteStep
   readonly aims: readonly Aim[]

@@ -249,7 +249,7 @@ export class Pool {
     this.#next(worker)
   }
 
-  /** One module after the other, between calls: nobody's call is to share the fate of another's module. */
+  /** Loads modules one after the other, between calls: a bad module must not break calls of others. */
   #warm(worker: Worker, module: string): void {
     worker.phase = 'warming'
     worker.loading = module

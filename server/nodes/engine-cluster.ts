@@ -366,13 +366,13 @@ export class EngineCluster implements Cluster {
         lookers.push(...this.#lookers.splice(0))
         const texts = await engine.take(this.node, takenAtOnce)
         this.#messenger.receive(texts)
-        // whatever comes after what was taken rings
+        // texts that come later ring the bell
         if (texts.length === takenAtOnce) this.#ringsAgain = true
         else for (const resolve of lookers.splice(0)) resolve()
       }
     } catch (error) {
       if (!isUnavailable(error)) throw error
-      // nobody knows what was taken
+      // it is unknown what was taken
       this.#beginAnew()
     } finally {
       this.#isTaking = false
@@ -417,7 +417,7 @@ export class EngineCluster implements Cluster {
     }
   }
 
-  /** Resolves when what was given to `send` until now has left. */
+  /** Resolves when all messages until now are sent. */
   async drained(): Promise<void> {
     await Promise.all([this.#messenger.drained(), this.streams.drained()])
   }
@@ -477,7 +477,7 @@ export class EngineCluster implements Cluster {
     return successor
   }
 
-  /** An owner that is not there may come back: until then nobody serves its sessions. */
+  /** An owner that is away may come back: until its lease is over no node serves its sessions. */
   async #reachable(owner: string): Promise<string> {
     if (this.#isThere(owner)) return owner
     // it may have come after the last beat

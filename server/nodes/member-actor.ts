@@ -6,19 +6,18 @@ import { processOf } from '../../runtime/process/ref.js'
 import { emitServer, type NodeEvent } from '../base/events.js'
 import type { EngineCluster, MemberJob } from './engine-cluster.js'
 
-/** Milliseconds between two looks into the inbox, and at the news, as a bell may be lost. */
+/** Milliseconds between two reads of inbox and news without a bell, as one may be lost. */
 const lookAfter = 2_000
-/** Milliseconds between two looks after what all nodes share, at most: well within its expiry. */
+/** Milliseconds between two renewals of what all nodes share, at most: well within its expiry. */
 const keepAfter = 12 * 3_600_000
 /** Beats in a lease. */
 const beats = 8
-/** Milliseconds until it is told again that texts are damaged, or that sessions are not saved. */
+/** Milliseconds until damaged texts, or sessions that are not saved, are reported again. */
 const damagedPause = 60_000
 const unsavedPause = 10_000
 
 /**
- * Beats, and takes what has come. What it waits for, it does not wait for in its handlers: an inbox that is
- * slow delays no beat.
+ * Beats, and reads the inbox and the news. Its handlers do not wait for these: a slow inbox delays no beat.
  */
 export const memberActor = defineActor({
   name: 'member',
@@ -52,7 +51,7 @@ export const memberActor = defineActor({
   },
 })
 
-/** What was told last; it outlives crashes of the actor. */
+/** What was reported last; it outlives crashes of the actor. */
 interface ReportedState {
   problem: string | undefined
   strangers: readonly string[]
@@ -62,7 +61,7 @@ interface ReportedState {
   readonly unsaved: Counted
 }
 
-/** What may happen very often: it is told at once, and then now and then. */
+/** What may happen very often: reported at once, and then at intervals. */
 interface Counted {
   count: number
   at: number
@@ -73,7 +72,7 @@ interface MemberState {
   readonly told: ReportedState
 }
 
-/** A node of which nothing was told yet. */
+/** A node of which nothing was reported yet. */
 export function untold(cluster: EngineCluster): MemberState {
   const never = (): Counted => ({ count: 0, at: Number.NEGATIVE_INFINITY })
   return {

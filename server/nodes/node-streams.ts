@@ -29,7 +29,7 @@ export interface NodeStreamsInput {
   readonly send: (node: string, message: StreamMessage) => boolean
   /** Asks the engine whether a node is there. */
   readonly isThere: (node: string) => Promise<boolean>
-  /** Whether who is not there has ended: everybody may be about to come back. */
+  /** Whether an absent node has ended; false while all may be about to come back. */
   readonly mayTakeOver: () => boolean
 }
 
@@ -44,7 +44,7 @@ interface Keeping {
 /** Where the logs of nodes are that have left. */
 const nobody = ''
 
-/** Milliseconds between two looks for what nobody comes back for. */
+/** Milliseconds between two removals of expired streams. */
 const trimInterval = 15_000
 
 /**
@@ -118,7 +118,7 @@ export class NodeStreams implements SharedStreams {
     if (follow?.place === from) this.#pass(follow, message.news)
   }
 
-  /** Nothing comes from a node any more of what was under way; it may be there all the same. */
+  /** What was in flight from a node is lost; the node itself may still be there. */
   gone(node: string): void {
     this.#retries.forget(node)
     this.#members.get(node)?.gone()
@@ -150,7 +150,7 @@ export class NodeStreams implements SharedStreams {
     this.#keeping.archive.trim()
   }
 
-  /** The engine has lost something. */
+  /** The engine has lost data: gives it all streams again. */
   restore(): void {
     for (const log of this.#logs.keys()) void this.#placeLog(log)
     const { archive, writer } = this.#keeping ?? {}
@@ -293,7 +293,7 @@ export class NodeStreams implements SharedStreams {
     else if (place !== undefined) this.#retries.send(place, { type: 'report', report })
   }
 
-  /** What has come of a stream; a stream that is taken up once more goes on where it was. */
+  /** Passes events on to the client; a stream that is found again continues after the last one. */
   #pass(follow: Follow, news: FollowNews): void {
     const [told, taken] = follow.hear(news)
     if (follow.isOver) this.#follows.delete(follow.id)

@@ -53,7 +53,7 @@ export class Seal {
     return value
   }
 
-  /** A text that was opened is not what it has to be. */
+  /** Counts a text that was opened, and has the wrong content. */
   refuse(kind: SealedKind): void {
     this.#refused.set(kind, (this.#refused.get(kind) ?? 0) + 1)
   }

@@ -3,7 +3,7 @@ import type { StreamKind, StreamReport } from '../../transports/contract/shared-
 import type { StreamEntry, StreamPlace } from '../engine/engine.js'
 import type { Seal, SealedAs } from './seal.js'
 
-/** What is kept of a stream in the engine, one after the other. */
+/** The content of one entry of a stream in the engine. */
 export type StreamRecord =
   /** The stream is there, and where it is: what came before need not be kept. */
   | { readonly type: 'begun' }
@@ -36,7 +36,7 @@ export function writeEntry(
 
 /**
  * Reads what is left of a stream; undefined when nothing is. Entries may have come twice, and older ones again.
- * Where some are missing, none that came before is of use: nobody is to pass them over in silence.
+ * Entries before a gap are left out: a client must not miss events without notice.
  */
 export function readEntries(
   log: string,

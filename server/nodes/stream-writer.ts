@@ -136,7 +136,7 @@ export class StreamWriter {
     this.#flush()
   }
 
-  /** The engine has lost something: writes once more what is kept here. */
+  /** The engine has lost data: writes what is kept here again. */
   repeat(kept: (place: StreamPlace) => KeptHere | undefined): void {
     for (const stream of this.#streams.values()) {
       const here = kept(stream.place)
@@ -223,7 +223,7 @@ export class StreamWriter {
     try {
       const sizes = this.#sizesWith(stream, entries)
       if (stream.cut !== undefined) stream.doubtful = 0
-      // what was written twice must not push out what is older
+      // entries that were written twice must not push out older ones
       const maxEntries = Math.max(1, sizes.length + stream.doubtful)
       const limits = { maxEntries, ttl: this.#input.limits.maxAge }
       const isOpen = await engine.append(stream.place, entries, limits)
@@ -283,7 +283,7 @@ export class StreamWriter {
     }
   }
 
-  /** Only where it is stays of it. */
+  /** Drops its events; that the stream is here stays known. */
   #shorten(stream: WrittenStream): void {
     this.#kept -= stream.kept
     stream.kept = 0
@@ -311,7 +311,7 @@ export class StreamWriter {
     for (const resolve of this.#onDrained.splice(0)) resolve()
   }
 
-  /** What is not dropped now expires. */
+  /** A failed drop is not repeated: the stream expires. */
   async #drop(place: StreamPlace): Promise<void> {
     const engine = this.#input.engine()
     try {

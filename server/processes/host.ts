@@ -55,7 +55,7 @@ interface Host {
   [describe](): string
 }
 
-/** What is written where nobody but the processes of one program reads it. */
+/** Signs nothing: only the processes of one program read these texts. */
 const seal = new Seal()
 /** What stands for a text that a store has. */
 const elsewhere = ''
@@ -188,7 +188,7 @@ async function remove({ sessions, tasks }: OpenEngine, id: string): Promise<true
   return true
 }
 
-/** A task of an earlier program: one that had not ended goes on in whoever takes it. */
+/** A task of an earlier program: one that had not ended continues in the process that takes it. */
 function bringTask({ core }: Host, record: TaskRecord, ctx: ActorContext): void {
   const ttl = isTaskRecord(record) ? leftOf(record, ctx) : 0
   if (ttl <= 0) return

@@ -89,7 +89,7 @@ export const keeperActor = defineActor({
     return keeper
   },
   call: {
-    /** Replaces all processes, one at a time; one more while this goes on begins after it. */
+    /** Replaces all processes, one at a time; a second call meanwhile begins after the first. */
     reload(keeper, _nothing: undefined, ctx) {
       const reply = ctx.defer<void>()
       reload(keeper, ctx).then(
@@ -218,7 +218,7 @@ async function replaceAll(keeper: Keeper, ctx: ActorContext): Promise<void> {
   }
 }
 
-/** All of them end together, and pass on what comes and goes until then. */
+/** Ends all processes together; until then they pass messages on. */
 async function drainAll(keeper: Keeper, ctx: ActorContext): Promise<void> {
   const { door, host, drainDelay } = keeper
   // also those that are being replaced
@@ -244,7 +244,7 @@ function end({ supervisor }: Keeper, ref: ProcessRef): Promise<void> {
   return supervisor.terminateChild(ref).catch(ignoreEnd)
 }
 
-/** A process that ends while it starts tells nothing, and often nobody waits for it. */
+/** Reports a process that ends while it starts. */
 function report({ supervisor }: Keeper, id: string, error: unknown, ctx: ActorContext): void {
   if (ctx.signal.aborted) return
   emit('supervisor', () => ({

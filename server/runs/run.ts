@@ -37,9 +37,9 @@ export function run(work: Work, seat: RunSeat): Response | undefined | Promise<R
   })
 }
 
-/** What a run has come to so far. */
+/** The progress of a run. */
 interface Made {
-  /** Its work is done, and what is left is the server's. */
+  /** The response of the work; what follows is the server's own. */
   response: Response | undefined
   /** The same, once it may be sent. */
   kept: Response | undefined

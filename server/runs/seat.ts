@@ -48,7 +48,7 @@ export abstract class RunSeat implements RequestScope {
   readonly timeout: number
   /** When they are over; infinite while no time runs. */
   deadline = Number.POSITIVE_INFINITY
-  /** Whether nobody wants the answer any more. */
+  /** Whether the answer is not wanted any more. */
   cancelled = false
   #task: TaskContext | undefined
   #running: TaskRef<void> | undefined

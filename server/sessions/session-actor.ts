@@ -40,7 +40,7 @@ import { learnConfirmation, saveInUse, shareConfirmation } from './saving.js'
 import type { SessionRecord } from '../engine/session-store.js'
 import { answered, cancelWork, endWork, leaveIfIdle, startWork, taskEnded } from './work.js'
 
-/** One message of the client, and where what comes before its answer goes. */
+/** A message of the client, and the outlet for messages before its answer. */
 export interface Delivery {
   readonly message: Message
   readonly outlet: Outlet

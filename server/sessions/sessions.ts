@@ -59,7 +59,7 @@ export class Sessions implements ServerPort {
   readonly #silent = new Map<string, SessionRef>()
   /** Sessions of this node, among them those that are still to be brought back. */
   readonly #owned = new Set<string>()
-  /** Sessions that are asked to go to another node: what comes meanwhile waits for their answer. */
+  /** Sessions that are asked to move to another node: messages wait for their answer. */
   readonly #leaving = new Map<string, Promise<unknown>>()
 
   /** Throws RuntimeError NOPROC when the group is not complete. */
@@ -217,7 +217,7 @@ export class Sessions implements ServerPort {
       const owner = await this.#cluster.claim(id, peer)
       if (owner !== this.#cluster.node) throw new OwnedElsewhere(owner)
     } catch (error) {
-      // also when nobody has answered: it may be ours all the same
+      // also after a lost answer: the claim may have succeeded
       this.#disown(id)
       throw error
     }
@@ -228,7 +228,7 @@ export class Sessions implements ServerPort {
     this.#cluster?.release(id)
   }
 
-  /** A session that ends at this moment is brought back, and asked once more. */
+  /** A session that ends at this moment is restored, and asked again. */
   async #ask<Answer>(
     id: string,
     peer: Peer | undefined,

@@ -82,7 +82,7 @@ export const mcpTaskActor = defineActor({
     cancel: (task, _nothing: undefined, ctx) => cancel(task, ctx),
   },
   cast: {
-    /** The server is stopping: those who wait come back for a task that goes on. */
+    /** The server is stopping: ends the wait for a task that continues later. */
     release: (task) => tellLeft(task, { type: 'left' }),
     /** The status message of its handler: in answers from now on, and stored with the next change. */
     progress(task, statusMessage: string) {
@@ -272,7 +272,7 @@ function over(): AskError {
   return new AskError('CLIENT_GONE', 'the task has ended')
 }
 
-/** What goes wrong with the store, or is wrong, is for the caller: the task goes on. */
+/** Errors of the store, and bad input, are the caller's: the task goes on. */
 async function orRefuse(work: () => Promise<void>): Promise<Refusal | undefined> {
   try {
     await work()

@@ -226,7 +226,7 @@ async function adoptOrphans(ledger: Ledger, ctx: ActorContext): Promise<void> {
     }
     await Promise.all(Array.from({ length: adoptedAtOnce }, next))
   } catch {
-    // while the engine is away nobody knows whose they are
+    // while the engine is away it is unknown whose they are
   } finally {
     // it may have ended meanwhile
     if (!ctx.signal.aborted) ctx.sendAfter(lookAfter, 'look')

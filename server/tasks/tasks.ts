@@ -41,12 +41,12 @@ const inSessions = ['tasks/get', 'tasks/result', 'tasks/list', 'tasks/cancel'] a
 const byExtension = ['tasks/get', 'tasks/update', 'tasks/cancel'] as const
 /** Milliseconds that a request about tasks may take that waits for no task. */
 const quick = 30_000
-/** Bytes that nobody can guess, of which an id is made: who knows the id of an anonymous client has its task. */
+/** Random bytes in an id. It has to be unguessable: the id of an anonymous client's task is all that protects it. */
 const idBytes = 24
 /** Characters of an id that is looked up. */
 const maxId = 200
 const pageSize = 100
-/** How often a task is looked for that goes on after the death of its actor, and ms between. */
+/** How often a task is looked up whose actor has died and restarts, and ms between. */
 const tries = Object.freeze({ most: 20, pause: 50 })
 /** The same after the death of its node: the lease of that has to end. */
 const triesOfNodes = Object.freeze({ most: 40, pause: 250 })
@@ -112,7 +112,7 @@ export class McpTasks implements TaskRoutes {
     }
   }
 
-  /** The server is stopping: tasks that will go on keep nobody waiting. */
+  /** The server is stopping: requests stop waiting for tasks that continue later. */
   release(): void {
     const ledger = this.#registry.whereis(this.#holdings.settings.names.ledger)
     ;(ledger as RefOf<typeof ledgerActor> | undefined)?.cast('release')
@@ -440,7 +440,7 @@ export class McpTasks implements TaskRoutes {
     throw startingAgain()
   }
 
-  /** What a tool with scopes has come to is for those who may use it. Throws McpError 403. */
+  /** The result of a tool with scopes needs the same scopes. Throws McpError 403. */
   #checkScopes({ params }: TaskRecord, peer: Peer): void {
     const tool = this.#holdings.catalog.tools.get(String(params.name))
     if (tool !== undefined) checkAllowed(peer, tool, unknownTask)
