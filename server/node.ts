@@ -30,7 +30,7 @@ const loadRedis = lazy('../../server/redis/redis.js', () => import('./redis/redi
 /** Errors that keep their class on the way between the processes. */
 export const errors = { TransportError, ServerError }
 
-interface Node {
+interface NodeState {
   readonly input: NodeInput
   readonly server: Server
   readonly supervisor: ActorRef
@@ -45,7 +45,7 @@ const node = defineActor({
   trapExit: true,
   // the supervisor of the process sets the limit
   terminateTimeout: Number.POSITIVE_INFINITY,
-  async init(input: NodeInput, ctx: ActorContext): Promise<Node> {
+  async init(input: NodeInput, ctx: ActorContext): Promise<NodeState> {
     const { name, host, address } = input
     const { definition, options } = await load(input.module)
     const connections = new Connections(address)
@@ -84,7 +84,7 @@ const node = defineActor({
       ).finally(() => reply.resolve(undefined))
       return reply
     },
-    /** Stops what it serves. Whoever waits for an answer is told by its end. */
+    /** Stops its server. Its exit tells whoever waits that it is done. */
     drain({ supervisor }, _nothing: undefined, ctx) {
       void supervisorAt(supervisor)
         .stop()

@@ -16,7 +16,7 @@ import type { ServerPort } from '../transports/contract/contract.js'
 import { ServerError } from './base/errors.js'
 import { baseActor, changesOf } from './subscriptions/base-actor.js'
 import type { ServerDefinition } from './definitions/define-server.js'
-import { type Holdings, holdingsActor, type Place } from './holdings/holdings-actor.js'
+import { type Holdings, holdingsActor, type ServerPlace } from './holdings/holdings-actor.js'
 import { gatewayActor } from './gateway/actor.js'
 import { poolActor } from './isolation/pool-actor.js'
 import type { DoorPlace } from './processes/door.js'
@@ -33,7 +33,7 @@ import {
   isWanted,
 } from './holdings/options.js'
 import { Server } from './server.js'
-import type { News } from './cluster/cluster.js'
+import type { ClusterNews } from './cluster/cluster.js'
 import { clusterPort } from './cluster/port.js'
 import { clusterSpec } from './nodes/cluster-supervisor.js'
 import { EngineCluster } from './nodes/engine-cluster.js'
@@ -171,7 +171,7 @@ function specOf(read: ServerSettings, overrides: ChildOverrides, node?: string):
     { id: name, ...overrides },
   )
   // one in each tree: there the name is its own
-  const runs = new WeakMap<Registry, Run>()
+  const runs = new WeakMap<Registry, ServerRun>()
   return {
     ...spec,
     async start(ctx) {
@@ -190,15 +190,15 @@ function specOf(read: ServerSettings, overrides: ChildOverrides, node?: string):
   }
 }
 
-/** What a server keeps from one start to the next. */
-interface Run {
+/** The state of a server that outlives its starts. */
+interface ServerRun {
   readonly settings: ServerSettings
-  readonly place: Place
-  /** The way to other machines: of those that share an engine. */
+  readonly place: ServerPlace
+  /** The children that connect the nodes of a cluster; empty for a server alone. */
   readonly cluster: readonly ChildSpec[]
 }
 
-function newRun(settings: ServerSettings, world: World, node?: string): Run {
+function newRun(settings: ServerSettings, world: World, node?: string): ServerRun {
   const { engine } = settings
   const place = { binding: undefined, supervisor: undefined }
   if (engine === undefined) return { settings, place, cluster: [] }
@@ -220,7 +220,7 @@ function newRun(settings: ServerSettings, world: World, node?: string): Run {
  * The cluster comes first: without it nothing else starts. Then the holdings: if they die, the group is
  * restarted with them; if the group dies, they stay.
  */
-function serverSupervisor({ settings, place, cluster }: Run): SupervisorOptions {
+function serverSupervisor({ settings, place, cluster }: ServerRun): SupervisorOptions {
   const { names } = settings
   const holdingsFor = ({ self: supervisor, registry }: ActorContext): ChildSpec => {
     const changes = changesOf(registry, names.base)
@@ -380,7 +380,7 @@ function openPort(holdings: Holdings, ctx: ActorContext): { port: ServerPort; cl
     exchanges.endSubscriptions()
     return sessions.retire(signal)
   }
-  const hear = (news: News): void => void base.cast('hear', news)
+  const hear = (news: ClusterNews): void => void base.cast('hear', news)
   const lost = (sessionIds: readonly string[]): void => sessions.lose(sessionIds)
   const missed = (sessionId: string): void => sessions.missed(sessionId)
   const port = clusterPort({ ...local, retire, hear, lost, missed }, cluster, ctx.world)
@@ -398,7 +398,7 @@ function openPort(holdings: Holdings, ctx: ActorContext): { port: ServerPort; cl
   }
 }
 
-function handleOf(settings: ServerSettings, place: Place, registry: Registry, ref: ActorRef): Server {
+function handleOf(settings: ServerSettings, place: ServerPlace, registry: Registry, ref: ActorRef): Server {
   const { name, names } = settings
   return new Server({ name, names, registry, place, supervisor: supervisorAt(ref) })
 }

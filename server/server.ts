@@ -18,7 +18,7 @@ import {
 } from './definitions/define-resource.js'
 import { isTool, type ToolDefinition } from './definitions/define-tool.js'
 import { ServerError } from './base/errors.js'
-import type { Place } from './holdings/holdings-actor.js'
+import type { ServerPlace } from './holdings/holdings-actor.js'
 import type { ServerNames } from './base/names.js'
 import type { SessionInfo } from './sessions/session-actor.js'
 import { runningSessions } from './sessions/sessions.js'
@@ -28,7 +28,7 @@ export interface ServerParts {
   readonly names: ServerNames
   readonly registry: Registry
   readonly supervisor: Supervisor
-  readonly place: Place
+  readonly place: ServerPlace
 }
 
 /** A running server. The handle stays valid through every restart, also by a supervisor of yours. */

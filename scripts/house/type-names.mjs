@@ -2,7 +2,7 @@
 import ts from 'typescript5'
 
 /** Floors in which the rule holds. */
-const kept = new Set(['runtime', 'protocol', 'transports', 'client', 'command'])
+const kept = new Set(['runtime', 'protocol', 'transports', 'client', 'command', 'server'])
 
 /** The types that files declare at their top level, as they are read one after the other. */
 export function createTypeNames() {

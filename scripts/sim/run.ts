@@ -176,7 +176,7 @@ const room: Readonly<Record<string, number>> = {
   'server/cluster/port.ts': 10_000,
   // nodes that are there, and what is between them and this one
   'server/nodes/node-streams.ts': 4,
-  'server/nodes/post.ts': 4,
+  'server/nodes/messenger.ts': 4,
   'transports/http/streams/stream-archive.ts': 4,
   // sessions that crashed and were not asked for again: 1,000 at most
   'server/holdings/holdings-actor.ts': 1_000,

@@ -86,7 +86,7 @@ export function isOutsideRoots(error: unknown): error is ServerError {
   return error instanceof ServerError && error.code === 'OUTSIDE_ROOTS'
 }
 
-/** Whether an isolated handler was lost with its thread or process: its client is told how. */
+/** Whether an isolated handler was lost with its thread or process. */
 export function isWorkerEnded(error: unknown): error is ServerError {
   return error instanceof ServerError && error.code === 'WORKER_ENDED'
 }

@@ -158,29 +158,29 @@ export function originOf(self: ProcessRef, server: string): SessionOrigin {
   return Object.freeze({ server, tree: processOf(self).tree.id, process: self.id })
 }
 
-type Outcome = Omit<RequestEvent, keyof RequestOrigin | 'method' | 'id'>
+type RequestOutcome = Omit<RequestEvent, keyof RequestOrigin | 'method' | 'id'>
 
 export function noteRequest(
   { origin }: { readonly origin: RequestOrigin },
   { id, method }: JsonRpcRequest,
-  outcome: () => Outcome,
+  outcome: () => RequestOutcome,
 ): void {
   emitServer('request', () => ({ ...origin, method: method.slice(0, 100), id, ...outcome() }))
 }
 
-/** What is known of a request besides its answer. */
-interface Asked {
+/** The rest of a request event; called only when somebody listens. */
+interface RequestDetails {
   readonly duration: () => number
   readonly hasTool: (name: string) => boolean
   readonly about: () => WorkFacts
 }
 
-/** Tells subscribers how a request came out; the rest is asked only when there are some. */
+/** Emits the event of an answered request. */
 export function noteAnswer(
   from: { readonly origin: RequestOrigin },
   message: JsonRpcRequest,
   response: Response | undefined,
-  asked: Asked,
+  asked: RequestDetails,
 ): void {
   noteRequest(from, message, () => outcomeOf(message, response, asked))
 }
@@ -188,8 +188,8 @@ export function noteAnswer(
 function outcomeOf(
   { method, params }: JsonRpcRequest,
   response: Response | undefined,
-  { duration, hasTool, about }: Asked,
-): Outcome {
+  { duration, hasTool, about }: RequestDetails,
+): RequestOutcome {
   const name = method === 'tools/call' ? params?.name : undefined
   const isTool = typeof name === 'string' && hasTool(name)
   const past = { duration: duration(), ...(isTool && { tool: name.slice(0, 200) }) }

@@ -10,7 +10,7 @@ export interface ExposedError {
   readonly cause?: ExposedError
 }
 
-/** What a client is told of a crash. */
+/** The error that a client gets for a crash. */
 export interface ToldCrash {
   /** With the number of the report, where there is one. */
   readonly message: string

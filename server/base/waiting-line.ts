@@ -11,7 +11,7 @@ export interface WaitingBytes {
   bytes: number
 }
 
-interface Place<Item> {
+interface ClientQueue<Item> {
   readonly items: Map<Item, number>
   bytes: number
 }
@@ -23,7 +23,7 @@ export class WaitingLine<Item> {
   readonly #max: number
   readonly #all: WaitingBytes
   /** The client whose turn it is comes first. */
-  readonly #places = new Map<string, Place<Item>>()
+  readonly #places = new Map<string, ClientQueue<Item>>()
   #size = 0
 
   /** `max` requests of each client; all lines of a server share `all`. */
@@ -82,7 +82,7 @@ export class WaitingLine<Item> {
     this.#size = 0
   }
 
-  #count(place: Place<Item>, bytes: number): void {
+  #count(place: ClientQueue<Item>, bytes: number): void {
     place.bytes += bytes
     this.#all.bytes += bytes
   }

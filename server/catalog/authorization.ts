@@ -1,6 +1,6 @@
 import type { SubscriptionFilter } from '../../protocol/messages/subscriptions.js'
 import type { Peer } from '../../transports/contract/contract.js'
-import type { Catalog, Found } from './catalog.js'
+import type { Catalog, ResourceMatch } from './catalog.js'
 import { type Guarded, isAllowed } from '../context/scopes.js'
 import type { ServerDefinition } from '../definitions/define-server.js'
 
@@ -22,7 +22,7 @@ export function warnOfScopes(definition: ServerDefinition): void {
 }
 
 /** The component behind a uri, for checks of scopes. */
-export function guardedIn(found: Found): Guarded {
+export function guardedIn(found: ResourceMatch): Guarded {
   return 'resource' in found ? found.resource : found.template
 }
 

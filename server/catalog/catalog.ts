@@ -30,11 +30,11 @@ import { Shelf, type ShelfSettings } from './shelf.js'
 
 export type Component = ToolDefinition | ResourceDefinition | ResourceTemplateDefinition | PromptDefinition
 
-/** What servers behind this one add. */
-export interface Beyond {
+/** What the servers behind a gateway add to its catalog. */
+export interface UpstreamComponents {
   /** What they have at an address that is not listed: of templates, too, as only one of them may answer. */
-  find(uri: string): Found | undefined
-  /** The error for a name that is in no list, where a server may have it that has not told yet what it offers. */
+  find(uri: string): ResourceMatch | undefined
+  /** The error for an unlisted name that a server behind a gateway may have, which has not listed what it offers. */
   absent(name: string): McpError | undefined
   /** Starts those of which nothing is known, and resolves when it is; undefined when there are none. Never rejects. */
   wake(): Promise<void> | undefined
@@ -54,7 +54,7 @@ interface CatalogSettings {
   readonly hasTasks?: boolean
 }
 
-export type Found =
+export type ResourceMatch =
   | { readonly resource: ResourceDefinition }
   | {
       readonly template: ResourceTemplateDefinition
@@ -95,10 +95,10 @@ export class Catalog {
   #version: number
   readonly #changedAt: Record<ListKind, number>
   readonly #hasTasks: boolean
-  /** Tools that returned nothing; each is told of once. */
+  /** Tools that returned nothing; each is reported once. */
   readonly #silent = new Set<string>()
   #capabilities: ServerCapabilities
-  #beyond: Beyond | undefined
+  #upstream: UpstreamComponents | undefined
   #instructions: string | undefined
 
   constructor(
@@ -148,7 +148,7 @@ export class Catalog {
     return this.#capabilities
   }
 
-  /** What a client with a session is told; nobody may list tasks who cannot be told from others. */
+  /** The capabilities for a client with a session. Tasks cannot be listed by clients that cannot be told apart. */
   capabilitiesFor(peer: Peer): ServerCapabilities {
     const { tasks, extensions, ...others } = this.#capabilities
     if (tasks === undefined) return this.#capabilities
@@ -194,7 +194,7 @@ export class Catalog {
    * The resource of this uri, or the first template that matches it, if it has at most 65,536 characters; then what
    * servers behind this one have there.
    */
-  find(uri: string): Found | undefined {
+  find(uri: string): ResourceMatch | undefined {
     const resource = this.#definition.skills?.files.get(uri) ?? this.resources.get(uri)
     if (resource !== undefined) return { resource }
     if (uri.length > maxMatched) return undefined
@@ -203,7 +203,7 @@ export class Catalog {
       const variables = template.matcher.match(uri)
       if (variables !== undefined) return { template, variables }
     }
-    return this.#beyond?.find(uri)
+    return this.#upstream?.find(uri)
   }
 
   /** How to use the server, for the model. */
@@ -211,26 +211,26 @@ export class Catalog {
     return this.#instructions
   }
 
-  /** Of servers behind this one: what they tell of their use, and resources that they do not list. */
-  extend(beyond: Beyond): void {
-    this.#beyond = beyond
-    this.#instructions = beyond.instructions
+  /** Adds the servers behind a gateway: their instructions, and resources that they do not list. */
+  extend(upstream: UpstreamComponents): void {
+    this.#upstream = upstream
+    this.#instructions = upstream.instructions
     this.#capabilities = this.#readCapabilities()
     this.#discoveries = new Map()
   }
 
   get isExtended(): boolean {
-    return this.#beyond !== undefined
+    return this.#upstream !== undefined
   }
 
-  /** As `Beyond` has it. */
+  /** See `UpstreamComponents`. */
   absent(name: string): McpError | undefined {
-    return this.#beyond?.absent(name)
+    return this.#upstream?.absent(name)
   }
 
-  /** As `Beyond` has it. */
+  /** See `UpstreamComponents`. */
   wake(): Promise<void> | undefined {
-    return this.#beyond?.wake()
+    return this.#upstream?.wake()
   }
 
   /** The answer to `server/discover`, written once until a change (specification: 2026-07-28, discover). */
@@ -271,7 +271,7 @@ export class Catalog {
 
   get guardsResources(): boolean {
     // what is in no list of theirs has guards, too
-    return this.#beyond !== undefined || this.resources.isGuarded || this.templates.isGuarded
+    return this.#upstream !== undefined || this.resources.isGuarded || this.templates.isGuarded
   }
 
   /** Whether there is a component of this name or uri. */
@@ -292,7 +292,7 @@ export class Catalog {
    * behind this one has to know.
    */
   want(uri: string, peer: Peer): (() => void) | undefined {
-    const found = this.#beyond === undefined ? undefined : this.find(uri)
+    const found = this.#upstream === undefined ? undefined : this.find(uri)
     if (found === undefined) return undefined
     return ('resource' in found ? found.resource : found.template).relayed?.want?.(peer)
   }
@@ -349,7 +349,7 @@ export class Catalog {
       ...(this.#hasTasks && { [tasksExtension]: {} }),
     }
     const hasCompletions =
-      this.#beyond?.mayComplete === true || [...this.templates.all(), ...this.prompts.all()].some(completes)
+      this.#upstream?.mayComplete === true || [...this.templates.all(), ...this.prompts.all()].some(completes)
     return Object.freeze({
       ...(logging && { logging: {} }),
       ...(hasCompletions && { completions: {} }),

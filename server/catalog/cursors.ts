@@ -9,7 +9,7 @@ interface Position {
 }
 
 /** Where a list continues. */
-interface Found {
+interface OpenedCursor {
   readonly key: string
   /** Undefined if it was written by a program with which this one shares no keys. */
   readonly place: number | undefined
@@ -49,7 +49,7 @@ export class Cursors {
   }
 
   /** Throws McpError -32602 for a cursor of another list or server. */
-  read(list: string, cursor: string): Found {
+  read(list: string, cursor: string): OpenedCursor {
     const about = this.#about(list)
     const opened = cursor.length > maxLength ? undefined : this.#keys.open(cursor, about)
     const [key, counted] = readPair(opened)

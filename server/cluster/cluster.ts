@@ -5,7 +5,7 @@ import type { SharedStreams } from '../../transports/contract/shared-streams.js'
 import type { SessionStore } from '../engine/session-store.js'
 import type { SharedTaskStore } from '../engine/shared-task-store.js'
 import type { Secrets } from '../base/sealing.js'
-import type { Envelope } from './envelope.js'
+import type { PortMessage } from './message.js'
 
 /**
  * What the nodes share that serve the same sessions; each node is a process of Node. A session runs on one
@@ -39,31 +39,31 @@ export interface Cluster {
    */
   release(sessionId: string): void
   /**
-   * Sends to another node, in order. False when there is no room at the moment. What is taken arrives once, or
-   * that node is told of as gone; an `ask` may also come back as `undelivered`, and a `said` be lost.
+   * Sends to another node, in order. False when there is no room at the moment. What is accepted arrives once, or
+   * that node is reported as gone; an `ask` may also come back as `undelivered`, and a `message` be lost.
    */
-  send(node: string, envelope: Envelope): boolean
+  send(node: string, message: PortMessage): boolean
   /** Tells the other nodes of a change. */
-  publish(news: News): void
+  publish(news: ClusterNews): void
   /** This node is about to end: it claims nothing any more, unless it is the only one. */
   retire(): void
-  /** Makes `inbox` the one that hears of the others, until the returned function is called. */
-  listen(inbox: Inbox): () => void
+  /** Makes `listener` the one that gets messages and news, until the returned function is called. */
+  listen(listener: ClusterListener): () => void
 }
 
-/** A change that clients of all nodes are told of. */
-export type News =
+/** News to all nodes: a change that their clients are told of. */
+export type ClusterNews =
   | { readonly type: 'list'; readonly list: ListKind }
   | { readonly type: 'resource'; readonly uri: string }
-  /** Nobody knows what was missed: each list and each resource may have changed. */
+  /** News was missed: each list and each resource may have changed. */
   | { readonly type: 'anything' }
 
-/** What a node hears of the others. */
-export interface Inbox {
-  receive(from: string, envelope: Envelope): void
+/** Gets the messages and news of other nodes. */
+export interface ClusterListener {
+  receive(from: string, message: PortMessage): void
   /** A node has ended: nothing comes from it any more, and nothing reaches it. */
   gone(node: string): void
-  hear(news: News): void
+  hear(news: ClusterNews): void
   /** Sessions that run here are other nodes' by now: they end here, and change nothing any more. */
   lost(sessionIds: readonly string[]): void
   /** Resolves when what other nodes have asked until now is answered. */
@@ -72,8 +72,8 @@ export interface Inbox {
   retire(signal: AbortSignal): Promise<void>
 }
 
-/** A session is for another node: its port passes the message on. Never seen outside of the house. */
-export class Elsewhere extends Error {
+/** Steers, inside the library alone: the session is for another node, and the port passes the message on. */
+export class OwnedElsewhere extends Error {
   readonly owner: string
 
   constructor(owner: string) {

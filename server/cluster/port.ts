@@ -8,12 +8,12 @@ import { pause } from '../../runtime/time/wait.js'
 import { textOf } from '../../transports/base/encoded.js'
 import { TransportError } from '../../transports/base/errors.js'
 import type { Outlet, Peer, Response, ServerPort } from '../../transports/contract/contract.js'
-import { type Cluster, Elsewhere, type Inbox, type News } from './cluster.js'
+import { type Cluster, OwnedElsewhere, type ClusterListener, type ClusterNews } from './cluster.js'
 import {
-  type Answer,
-  type Ask,
+  type NodeAnswer,
+  type NodeRequest,
   answerOf,
-  type Envelope,
+  type PortMessage,
   errorOf,
   messageOf,
   type Problem,
@@ -22,21 +22,21 @@ import {
   problemOf,
   responsesOf,
   unpackBatch,
-} from './envelope.js'
-import { Outbox } from './outbox.js'
+} from './message.js'
+import { RetryQueue } from './retry-queue.js'
 
-/** What a node does by itself. `deliver` and the like reject with Elsewhere for a session of another node. */
+/** The port of this node alone: `deliver` and the like reject with OwnedElsewhere for a session of another node. */
 export interface LocalPort extends ServerPort {
   /** Lets go of the sessions, each once it is idle. */
   retire(signal: AbortSignal): Promise<void>
-  hear(news: News): void
+  hear(news: ClusterNews): void
   lost(sessionIds: readonly string[]): void
   /** What a session has told a reader on another node, which has ended, may not have reached its client. */
   missed(sessionId: string): void
 }
 
-/** Who reads what a session says on its own, wherever that runs: its connection is here. */
-interface Reader {
+/** Reads the messages of a session that belong to no request. Its connection is here, the session on any node. */
+interface AttachedReader {
   readonly sessionId: string
   readonly outlet: Outlet
   readonly peer: Peer | undefined
@@ -44,35 +44,35 @@ interface Reader {
   detach(): void
 }
 
-/** What another node was asked, and who waits for it here. */
-interface Asked {
+/** A request that was sent to another node, and who waits here for the answer. */
+interface PendingRequest {
   readonly node: string
   readonly outlet: Outlet | undefined
   /** Who may hear more after the answer. */
-  readonly reader: Reader | undefined
+  readonly reader: AttachedReader | undefined
   readonly isAnswered: boolean
-  resolve(answer: Answer): void
+  resolve(answer: NodeAnswer): void
   reject(error: unknown): void
 }
 
-/** What another node is to be asked. */
+/** A request that is about to be sent to another node. */
 interface Question {
   readonly node: string
-  readonly ask: Ask
+  readonly ask: NodeRequest
   readonly peer: Peer | undefined
   readonly outlet: Outlet | undefined
-  readonly reader: Reader | undefined
+  readonly reader: AttachedReader | undefined
 }
 
 /** Milliseconds between two looks whether all answers have left. */
 const settlePause = 20
-/** How often a message follows its session, which may move meanwhile. */
+/** How often a message is sent after a session that moves. */
 const maxMoves = 5
-/** What this node may ask others at once. */
+/** Requests to other nodes in flight at once. */
 const maxAsked = 10_000
 /** Sessions of other nodes whose owner is remembered. */
 const maxKnown = 10_000
-/** Milliseconds that the reader of a session that goes on elsewhere is kept until it is found. */
+/** Milliseconds that a reader waits until the session that has moved is found. */
 const searchTime = 15_000
 const searchPause = 250
 /** Readers whose sessions are looked for at once. */
@@ -86,7 +86,7 @@ export function clusterPort(
   local: LocalPort,
   cluster: Cluster,
   world: World,
-): ServerPort & Inbox & { problem(): TransportError | undefined; abandon(): void } {
+): ServerPort & ClusterListener & { problem(): TransportError | undefined; abandon(): void } {
   const routes = new Routes(local, cluster, world)
   return Object.freeze({
     ...local,
@@ -100,7 +100,7 @@ export function clusterPort(
     problem: () => cluster.problem,
     handOver: (signal) => routes.handOver(signal),
     knows: (id) => local.knows?.(id) === true || routes.ownerOf(id) !== undefined,
-    receive: (from, envelope) => routes.receive(from, envelope),
+    receive: (from, message) => routes.receive(from, message),
     gone: (node) => routes.gone(node),
     settled: () => routes.settled(),
     abandon: () => routes.abandon(),
@@ -110,13 +110,13 @@ export function clusterPort(
 class Routes {
   readonly #local: LocalPort
   readonly #cluster: Cluster
-  readonly #asked = new Map<string, Asked>()
+  readonly #asked = new Map<string, PendingRequest>()
   /** Readers and requests of other nodes that are served here. */
   readonly #served = new Map<string, RemoteOutlet>()
   /** What is being answered to other nodes. */
   readonly #working = new Set<Promise<void>>()
-  /** What other nodes wait for. */
-  readonly #outbox: Outbox<Envelope>
+  /** Answers and the like: sent again while their node has no room. */
+  readonly #retries: RetryQueue<PortMessage>
   readonly #world: World
   /** No other port has it: an answer to an earlier one of this node must not be taken for one to this. */
   readonly #name: string
@@ -127,7 +127,7 @@ class Routes {
   readonly #owners = new TurnoverMap<string, string>()
   #last = 0
   /** Readers whose sessions are to be looked for. */
-  #searching: Reader[] = []
+  #searching: AttachedReader[] = []
   #searches = 0
   #hasEnded = false
 
@@ -136,7 +136,7 @@ class Routes {
     this.#cluster = cluster
     this.#world = world
     this.#name = world.randomBytes(9).toString('base64url')
-    this.#outbox = new Outbox((node, envelope) => cluster.send(node, envelope), world)
+    this.#retries = new RetryQueue((node, message) => cluster.send(node, message), world)
   }
 
   open(request: JsonRpcRequest, peer: Peer): ReturnType<ServerPort['open']> {
@@ -197,7 +197,7 @@ class Routes {
   }
 
   async attach(sessionId: string, outlet: Outlet, peer?: Peer): Promise<() => void> {
-    const reader: Reader = { sessionId, outlet, peer, isOver: false, detach: () => {} }
+    const reader: AttachedReader = { sessionId, outlet, peer, isOver: false, detach: () => {} }
     reader.detach = await this.#attach(reader)
     return () => {
       reader.isOver = true
@@ -205,7 +205,7 @@ class Routes {
     }
   }
 
-  #attach(reader: Reader): Promise<() => void> {
+  #attach(reader: AttachedReader): Promise<() => void> {
     const { sessionId, outlet, peer } = reader
     return this.#where(
       sessionId,
@@ -215,14 +215,14 @@ class Routes {
         const ask = { do: 'attach', sessionId, isDeaf: outlet.isDeaf === true } as const
         await this.#askAs(id, { node, ask, peer, outlet, reader })
         return () => {
-          if (this.#asked.delete(id)) this.#outbox.send(node, { type: 'detach', id })
+          if (this.#asked.delete(id)) this.#retries.send(node, { type: 'detach', id })
         }
       },
     )
   }
 
-  /** The session of a reader goes on elsewhere: the client's connection need not notice. */
-  #follow(reader: Reader): void {
+  /** Attaches the reader of a moved session where that goes on; the client's connection stays. */
+  #follow(reader: AttachedReader): void {
     this.#searching.push(reader)
     // of no process: what ends may be what has heard of it
     if (this.#searches < searches) outside(() => void this.#search())
@@ -235,7 +235,7 @@ class Routes {
     this.#searches -= 1
   }
 
-  async #find(reader: Reader): Promise<void> {
+  async #find(reader: AttachedReader): Promise<void> {
     const deadline = this.#world.now() + searchTime
     for (;;) {
       if (reader.isOver) return
@@ -265,42 +265,42 @@ class Routes {
     )
   }
 
-  receive(from: string, envelope: Envelope): void {
-    const { id } = envelope
-    switch (envelope.type) {
+  receive(from: string, message: PortMessage): void {
+    const { id } = message
+    switch (message.type) {
       case 'ask':
-        return this.#work(this.#serve(from, id, envelope.ask, envelope.peer))
+        return this.#work(this.#serve(from, id, message.ask, message.peer))
       case 'detach':
         return this.#served.get(id)?.detach()
       case 'answer':
         return this.#settle(id, (asked) => {
           // a reader hears more
           if (asked.reader !== undefined) this.#asked.set(id, { ...asked, isAnswered: true })
-          asked.resolve(envelope.answer)
+          asked.resolve(message.answer)
         })
       case 'failed':
-        return this.#settle(id, (asked) => asked.reject(failureOf(envelope.problem, from)))
+        return this.#settle(id, (asked) => asked.reject(failureOf(message.problem, from)))
       case 'undelivered':
-        return this.#settle(id, (asked) => asked.reject(new Elsewhere(from)))
+        return this.#settle(id, (asked) => asked.reject(new OwnedElsewhere(from)))
       default:
-        return this.#tell(id, envelope)
+        return this.#tell(id, message)
     }
   }
 
   gone(node: string): void {
-    this.#outbox.forget(node)
+    this.#retries.forget(node)
     for (const [id, asked] of this.#asked) if (asked.node === node) this.#lose(id, asked)
     for (const outlet of this.#served.values()) if (outlet.node === node) this.#bereave(outlet)
   }
 
-  /** Its node has ended: what it was told last is lost with it, perhaps. */
+  /** Its node has ended, perhaps before it passed on the last messages. */
   #bereave(outlet: RemoteOutlet): void {
-    const { readsOf, hasSaid } = outlet
+    const { readsOf, hasSent } = outlet
     outlet.detach()
-    if (readsOf !== undefined && hasSaid) this.#local.missed(readsOf)
+    if (readsOf !== undefined && hasSent) this.#local.missed(readsOf)
   }
 
-  #lose(id: string, asked: Asked): void {
+  #lose(id: string, asked: PendingRequest): void {
     this.#asked.delete(id)
     asked.reject(nodeGone(asked.node))
     if (!asked.isAnswered || asked.reader === undefined) return
@@ -310,7 +310,7 @@ class Routes {
 
   async settled(): Promise<void> {
     await Promise.allSettled(this.#working)
-    while (!this.#outbox.isEmpty) await pause(settlePause, this.#world)
+    while (!this.#retries.isEmpty) await pause(settlePause, this.#world)
   }
 
   /** This node is about to end. */
@@ -325,10 +325,10 @@ class Routes {
     this.#hasEnded = true
     for (const [id, asked] of this.#asked) {
       this.#lose(id, asked)
-      this.#outbox.send(asked.node, { type: 'detach', id })
+      this.#retries.send(asked.node, { type: 'detach', id })
     }
     for (const outlet of this.#served.values()) outlet.end(true)
-    this.#outbox.close()
+    this.#retries.close()
   }
 
   /** Who a session of another node was found with last. */
@@ -357,16 +357,16 @@ class Routes {
     for (let moves = 0; ; moves += 1) {
       this.#check()
       const known = sessionId === undefined ? undefined : this.ownerOf(sessionId)
-      const answer = known === undefined ? await here().catch(orElsewhere) : undefined
-      if (known === undefined && !(answer instanceof Elsewhere)) return answer as Value
-      const owner = known ?? (answer as Elsewhere).owner
+      const answer = known === undefined ? await here().catch(orOwnedElsewhere) : undefined
+      if (known === undefined && !(answer instanceof OwnedElsewhere)) return answer as Value
+      const owner = known ?? (answer as OwnedElsewhere).owner
       try {
         const value = await there(owner)
         if (known === undefined && sessionId !== undefined) this.#remember(sessionId, owner)
         return value
       } catch (error) {
         if (sessionId !== undefined) this.#owners.delete(sessionId)
-        if (!(error instanceof Elsewhere || (harmless && isLost(error)))) throw error
+        if (!(error instanceof OwnedElsewhere || (harmless && isLost(error)))) throw error
         if (moves === maxMoves) throw restless()
       }
     }
@@ -378,7 +378,7 @@ class Routes {
     if (problem !== undefined) throw problem
   }
 
-  #ask(node: string, ask: Ask, peer: Peer | undefined, outlet?: Outlet): Promise<Answer> {
+  #ask(node: string, ask: NodeRequest, peer: Peer | undefined, outlet?: Outlet): Promise<NodeAnswer> {
     return this.#askAs(this.#nextId(), { node, ask, peer, outlet, reader: undefined })
   }
 
@@ -387,7 +387,7 @@ class Routes {
     return `${this.#name}.${this.#last}`
   }
 
-  #askAs(id: string, { node, ask, peer, outlet, reader }: Question): Promise<Answer> {
+  #askAs(id: string, { node, ask, peer, outlet, reader }: Question): Promise<NodeAnswer> {
     if (this.#asked.size >= maxAsked) return Promise.reject(outOfReach(node))
     return new Promise((resolve, reject) => {
       this.#asked.set(id, { node, outlet, reader, isAnswered: false, resolve, reject })
@@ -397,22 +397,22 @@ class Routes {
     })
   }
 
-  #settle(id: string, settle: (asked: Asked) => void): void {
+  #settle(id: string, settle: (asked: PendingRequest) => void): void {
     const asked = this.#asked.get(id)
     if (asked === undefined) return
     this.#asked.delete(id)
     settle(asked)
   }
 
-  #tell(id: string, envelope: Envelope): void {
+  #tell(id: string, message: PortMessage): void {
     const asked = this.#asked.get(id)
     const outlet = asked?.outlet
-    if (envelope.type === 'said') outlet?.send(messageOf(envelope.text))
-    else if (envelope.type === 'negotiated') outlet?.negotiated?.(envelope.revision)
-    else if (envelope.type === 'released') outlet?.release?.()
-    else if (envelope.type === 'over' && asked?.reader !== undefined) {
+    if (message.type === 'message') outlet?.send(messageOf(message.text))
+    else if (message.type === 'negotiated') outlet?.negotiated?.(message.revision)
+    else if (message.type === 'released') outlet?.release?.()
+    else if (message.type === 'over' && asked?.reader !== undefined) {
       this.#asked.delete(id)
-      if (envelope.goesOn === true && asked.isAnswered) return this.#follow(asked.reader)
+      if (message.goesOn === true && asked.isAnswered) return this.#follow(asked.reader)
       outlet?.end?.()
       // a session may end before it has said that the reader is attached
       asked.resolve({ texts: [] })
@@ -424,22 +424,22 @@ class Routes {
     this.#working.add(work)
   }
 
-  async #serve(node: string, id: string, ask: Ask, peer: Peer | undefined): Promise<void> {
-    const outlet = new RemoteOutlet(this.#cluster, this.#outbox, node, id)
+  async #serve(node: string, id: string, ask: NodeRequest, peer: Peer | undefined): Promise<void> {
+    const outlet = new RemoteOutlet(this.#cluster, this.#retries, node, id)
     this.#served.set(id, outlet)
     try {
       const answer = await this.#do(ask, peer as Peer, outlet)
       outlet.finish({ type: 'answer', id, answer })
       if (ask.do === 'attach' && outlet.isOpen) return outlet.whenOver(() => this.#served.delete(id))
     } catch (error) {
-      const problem: Problem = error instanceof Elsewhere ? { type: 'elsewhere' } : problemOf(error)
+      const problem: Problem = error instanceof OwnedElsewhere ? { type: 'elsewhere' } : problemOf(error)
       outlet.finish({ type: 'failed', id, problem })
     }
     this.#served.delete(id)
     outlet.detach()
   }
 
-  async #do(ask: Ask, peer: Peer, outlet: RemoteOutlet): Promise<Answer> {
+  async #do(ask: NodeRequest, peer: Peer, outlet: RemoteOutlet): Promise<NodeAnswer> {
     this.#check()
     const local = this.#local
     switch (ask.do) {
@@ -473,45 +473,45 @@ class RemoteOutlet implements Outlet {
   readonly node: string
   readonly #id: string
   readonly #cluster: Cluster
-  readonly #outbox: Outbox<Envelope>
+  readonly #retries: RetryQueue<PortMessage>
   #undo: (() => void) | undefined
   #onOver: (() => void) | undefined
-  /** Whether it is over by itself: who asked may wait for the answer all the same. */
+  /** Whether it has ended on its own: the answer may still be awaited. */
   #hasEnded = false
   isOpen = true
   isDeaf = false
   /** The session whose messages that belong to no request come here. */
   readsOf: string | undefined
-  hasSaid = false
+  hasSent = false
 
-  constructor(cluster: Cluster, outbox: Outbox<Envelope>, node: string, id: string) {
+  constructor(cluster: Cluster, retries: RetryQueue<PortMessage>, node: string, id: string) {
     this.#cluster = cluster
-    this.#outbox = outbox
+    this.#retries = retries
     this.node = node
     this.#id = id
   }
 
   send(message: Message): boolean {
     if (!this.isOpen || this.isDeaf) return false
-    const isTaken = this.#tell({ type: 'said', id: this.#id, text: textOf(message) })
-    this.hasSaid ||= isTaken
+    const isTaken = this.#tell({ type: 'message', id: this.#id, text: textOf(message) })
+    this.hasSent ||= isTaken
     return isTaken
   }
 
   negotiated(revision: string): void {
-    if (this.isOpen) this.#outbox.send(this.node, { type: 'negotiated', id: this.#id, revision })
+    if (this.isOpen) this.#retries.send(this.node, { type: 'negotiated', id: this.#id, revision })
   }
 
   end(goesOn = false): void {
     if (!this.isOpen) return
-    this.#outbox.send(this.node, { type: 'over', id: this.#id, ...(goesOn && { goesOn }) })
+    this.#retries.send(this.node, { type: 'over', id: this.#id, ...(goesOn && { goesOn }) })
     this.#hasEnded = true
     this.detach()
   }
 
-  /** The last word on what was asked, unless nobody waits for it any more. */
-  finish(envelope: Envelope): void {
-    if (this.isOpen || this.#hasEnded) this.#outbox.send(this.node, envelope)
+  /** Sends the answer or the failure, unless the reader has gone. */
+  finish(message: PortMessage): void {
+    if (this.isOpen || this.#hasEnded) this.#retries.send(this.node, message)
   }
 
   /** The same, of a connection that can be ended early. */
@@ -542,18 +542,18 @@ class RemoteOutlet implements Outlet {
     this.#onOver?.()
   }
 
-  #tell(envelope: Envelope): boolean {
-    return this.#cluster.send(this.node, envelope)
+  #tell(message: PortMessage): boolean {
+    return this.#cluster.send(this.node, message)
   }
 }
 
-function orElsewhere(error: unknown): Elsewhere {
-  if (error instanceof Elsewhere) return error
+function orOwnedElsewhere(error: unknown): OwnedElsewhere {
+  if (error instanceof OwnedElsewhere) return error
   throw error
 }
 
 function failureOf(problem: Problem, node: string): Error {
-  return problem.type === 'elsewhere' ? new Elsewhere(node) : errorOf(problem)
+  return problem.type === 'elsewhere' ? new OwnedElsewhere(node) : errorOf(problem)
 }
 
 /** Data of the error of a request whose node has ended while it worked on it. */

@@ -47,7 +47,7 @@ export type Ask = <M extends AskMethod>(
 
 type Way = 'elicit' | 'sample' | 'roots'
 
-interface Asked {
+interface AskedQuestion {
   readonly way: Way
   /** The JSON of the question; undefined for one without, which is refused later. */
   readonly text: string | undefined
@@ -59,7 +59,7 @@ interface Asked {
 export class Questions {
   readonly #ask: Ask
   readonly #newId: () => string
-  readonly #asked = new Map<string, Asked>()
+  readonly #asked = new Map<string, AskedQuestion>()
   readonly #answers = new Map<string, Promise<unknown>>()
 
   /** `newId`: the id of a page that has none. */

@@ -1,7 +1,7 @@
 /** Which list of a server a change is about; templates count as resources. */
 export type ListKind = 'tools' | 'resources' | 'prompts'
 
-/** What is told to all clients that listen, whoever says it. */
+/** Changes that all listening clients are notified of. */
 export interface Changes {
   /** Rejects with BAD_OPTION for what is no uri. */
   resourceUpdated(uri: string): Promise<void>

@@ -9,6 +9,6 @@ export interface IsolatedHandler {
 
 /** Where the isolated handlers of a server run. */
 export interface Isolation {
-  /** Runs a handler with its arguments; `ctx` is made over there. Rejects with what it throws. */
+  /** Runs a handler with its arguments; the worker makes `ctx`. Rejects with what it throws. */
   run(handler: IsolatedHandler, args: readonly unknown[], scope: RequestScope): Promise<unknown>
 }

@@ -22,7 +22,7 @@ function hasScopes({ principal, trusted }: Peer, scopes: readonly string[] = [])
 
 /**
  * Throws McpError 403 with the required scopes in `data.scopes`: a listener makes its challenge from them. Throws
- * `absent()` for a caller who has them, and may not all the same: that is told as what there is not.
+ * `absent()` for a caller who has them, and is refused all the same: answered as something that does not exist.
  */
 export function checkAllowed(peer: Peer, component: Guarded, absent = nothing): void {
   if (isAllowed(peer, component)) return

@@ -83,7 +83,7 @@ export interface ComponentDefinition<Name> {
 /** The type of a definition's name: undefined if its options have none. */
 export type NameOf<Name> = Name extends string ? NoInfer<Name> : undefined
 
-type Handler = (first: never, ctx: ToolContext) => unknown
+type ComponentHandler = (first: never, ctx: ToolContext) => unknown
 
 export interface ComponentKind {
   readonly kind: string
@@ -102,7 +102,7 @@ export function readComponent<Name>(
 ): {
   readonly read: DefinitionReaders
   readonly common: ComponentDefinition<Name>
-  readonly handle: Handler
+  readonly handle: ComponentHandler
 } {
   const { bad, readObject } = definitionReaders(kind)
   const given = readObject(options, 'options')
@@ -125,7 +125,7 @@ export function readComponent<Name>(
   const { isolated } = common
   const handle =
     isolated === undefined ? read.readFunction(given[handler], handler).bind(options) : runner(isolated)
-  return { read, common, handle: handle as Handler }
+  return { read, common, handle: handle as ComponentHandler }
 }
 
 /** Reads where a handler runs. Throws BAD_DEFINITION, also for a module that is not there. */

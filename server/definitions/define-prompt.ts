@@ -19,16 +19,16 @@ import type { GroupOutput } from '../../protocol/schema/fields/types.js'
 import type { Parsed } from '../../protocol/schema/schema.js'
 import type { PromptReturn } from '../results/results.js'
 
-type Listed = readonly Readonly<PromptArgument>[]
+type ArgumentList = readonly Readonly<PromptArgument>[]
 type Fields = Readonly<Record<string, Field>>
 
 type ArgumentReader = (texts: Readonly<Record<string, string>>) => Parsed<object> | Promise<Parsed<object>>
 
 /** A prompt's arguments: a list as clients see it, or fields by their names. */
-export type PromptArguments = Listed | FieldRecord
+export type PromptArguments = ArgumentList | FieldRecord
 
 /** The first argument of `get`, inferred from `arguments`: the values of fields, or the texts of a list. */
-export type PromptArgumentsOf<Given extends PromptArguments> = Given extends Listed
+export type PromptArgumentsOf<Given extends PromptArguments> = Given extends ArgumentList
   ? {
       readonly [Argument in Given[number] as Argument extends { required: true }
         ? Argument['name']
@@ -40,7 +40,7 @@ export type PromptArgumentsOf<Given extends PromptArguments> = Given extends Lis
     }
   : GroupOutput<Given>
 
-type ArgumentName<Given extends PromptArguments> = Given extends Listed
+type ArgumentName<Given extends PromptArguments> = Given extends ArgumentList
   ? Given[number]['name']
   : keyof Given & string
 
@@ -76,7 +76,7 @@ export interface IsolatedPromptOptions<Given extends PromptArguments = readonly 
 export interface PromptDefinition<Name extends string | undefined = string>
   extends ComponentDefinition<Name> {
   readonly kind: 'prompt'
-  readonly arguments: Listed
+  readonly arguments: ArgumentList
   /** Reads the arguments from their texts; undefined if `get` takes the texts. */
   readonly reader: ArgumentReader | undefined
   readonly get: (args: never, ctx: ToolContext) => unknown
@@ -119,14 +119,14 @@ export const isPrompt = definitionGuard<PromptDefinition<string | undefined>>('p
 function readArguments(
   read: DefinitionReaders,
   args: unknown = [],
-): { readonly listed: Listed; readonly reader: ArgumentReader | undefined } {
+): { readonly listed: ArgumentList; readonly reader: ArgumentReader | undefined } {
   if (Array.isArray(args)) return { listed: readList(read, args), reader: undefined }
   if (!isObject(args)) throw read.bad('arguments', 'fields by their names, or an array', args)
   const fields = readFields(read, 'arguments', args as FieldRecord)
   return { listed: shownArguments(fields), reader: readerOf(fields) }
 }
 
-function readList({ about, bad, readFlag }: DefinitionReaders, args: readonly unknown[]): Listed {
+function readList({ about, bad, readFlag }: DefinitionReaders, args: readonly unknown[]): ArgumentList {
   const names = new Set<string>()
   const all = args.map((argument, index) => {
     const field = `arguments[${index}]`
@@ -144,7 +144,7 @@ function readList({ about, bad, readFlag }: DefinitionReaders, args: readonly un
   return Object.freeze(all)
 }
 
-function shownArguments(fields: Fields): Listed {
+function shownArguments(fields: Fields): ArgumentList {
   return Object.freeze(
     Object.entries(fields).map(([name, { jsonSchema, presence }]) => {
       const { title, description } = jsonSchema

@@ -227,17 +227,17 @@ function readTask(
   return { task, taskRestart }
 }
 
-type Handler = ToolDefinition['run']
+type ToolHandler = ToolDefinition['run']
 
-function readPrepare({ bad, readFunction }: DefinitionReaders, options: object): Handler | undefined {
+function readPrepare({ bad, readFunction }: DefinitionReaders, options: object): ToolHandler | undefined {
   const { prepare, task = 'forbidden', module } = options as Readonly<Record<string, unknown>>
   if (prepare === undefined) return undefined
   if (task === 'forbidden' || module !== undefined)
     throw bad('prepare', 'nothing without task, and beside module', prepare)
-  return readFunction(prepare, 'prepare').bind(options) as Handler
+  return readFunction(prepare, 'prepare').bind(options) as ToolHandler
 }
 
-function prepared(prepare: Handler, run: Handler): Handler {
+function prepared(prepare: ToolHandler, run: ToolHandler): ToolHandler {
   return async (args, ctx) => {
     await prepare(args, ctx)
     return run(args, ctx)

@@ -151,4 +151,5 @@ type PlainSchema =
 
 type NoArguments = Readonly<Record<never, never>>
 
-type KnownOr<T, Otherwise> = unknown extends T ? Otherwise : T
+/** `T`, or `Otherwise` where nothing is known of it. */
+export type KnownOr<T, Otherwise> = unknown extends T ? Otherwise : T

@@ -61,7 +61,7 @@ export class UndeclaredNeeds {
   }
 }
 
-/** What a handler is told that uses session state where there are no sessions. */
+/** The error of a handler that uses session state where there are no sessions. */
 export function needProblem(what: string, revision: string): string {
   return `${what}: ctx.get, ctx.update and ctx.assign need a session, which revision ${revision} does not have: define it with session: true, so that clients connect in an older revision, or keep the value yourself under a key that comes with the arguments (for the rounds of one call: ctx.once)`
 }

@@ -2,7 +2,7 @@ import type { StandardSchema } from '../../protocol/schema/schema.js'
 import type { Field } from '../../protocol/schema/fields/field.js'
 import type { FromJsonSchema, GroupInput, GroupOutput, Sent } from '../../protocol/schema/fields/types.js'
 import type { ToolTypes } from '../../protocol/messages/server-types.js'
-import type { HasFields } from './described.js'
+import type { HasFields, KnownOr } from './described.js'
 import type { ToolDefinition } from './define-tool.js'
 
 /** What a caller of a tool with this `input` gives. */
@@ -26,8 +26,6 @@ export type OutputOfTool<Output> = Output extends undefined
       : HasFields<Output> extends true
         ? Sent<GroupOutput<Output>>
         : FromJsonSchema<Output>
-
-type KnownOr<T, Otherwise> = unknown extends T ? Otherwise : T
 
 /** The types of tools by the names that clients call them by. */
 export type TypesOfTools<Tools> = Tools extends readonly (infer One)[]

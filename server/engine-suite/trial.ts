@@ -18,7 +18,7 @@ import type { TaskRecord } from '../engine/task-store.js'
 import { recordText } from '../nodes/record-text.js'
 import { Seal } from '../nodes/seal.js'
 
-/** An engine for one test, empty, and the hands that break it. What it has none of is left out: `lacks`. */
+/** An empty engine for one test, and functions that break it. An option `lacks` names those that are left out. */
 export interface EngineBench {
   /** It, for the option `engine`, as one more machine has it. */
   at(): ClusterEngine
@@ -134,7 +134,7 @@ export async function refused(
   ok(took < within, `it took ${took} ms, of ${within}`)
 }
 
-/** A bell may be lost: it is rung until it is heard. */
+/** Rings until the bell is heard: one may be lost. */
 export async function rings(ring: () => Promise<unknown>, bells: readonly Bell[], bell: Bell): Promise<void> {
   await eventually(async () => {
     if (!bells.includes(bell)) await ring()

@@ -4,7 +4,7 @@ import type { SealedIds } from './sealed-ids.js'
 
 /**
  * An engine of several nodes, for the option `engine`: it is opened when the server starts, as `redis()` returns it.
- * `engineSuite` of `caduceus/testing` has tests of all that is said here.
+ * `engineSuite` of `caduceus/testing` tests all of this contract.
  */
 export interface ClusterEngine {
   /** Shown in trees, reports and errors: `redis 10.0.0.5:6379`, without a password. */
@@ -31,11 +31,11 @@ export interface NodeName {
 }
 
 export interface ClusterSettings {
-  /** Milliseconds after which a node that was not heard of owns nothing any more. */
+  /** Milliseconds from its last beat until a node owns nothing any more. */
   readonly lease: number
   /** What nodes sign with what they write; the first signs, all are taken. Undefined: nothing is signed. */
   readonly keys: readonly string[] | undefined
-  /** What one node may have waiting for it: what comes beyond is refused until there is room. */
+  /** Texts that may wait for one node: more are refused until there is room. */
   readonly maxInbox: number
   /**
    * Whether only this program and its processes reach it: then nothing has to be signed, and who is not there any
@@ -59,7 +59,7 @@ export interface ClusterSettings {
  * - What is lost may be restored: nodes see it by `run`, and claim with `mayRestore`. An engine whose `run` never
  *   changes is never asked for that.
  * - Texts are any, without U+0000; records have up to some MiB, names of sessions up to 720 characters.
- * - What is said of sessions holds for tasks, whose names begin with `taskMark`; tasks do not count as sessions, and
+ * - Sessions stand for tasks, too, whose names begin with `taskMark`; tasks do not count as sessions, and
  *   none is in the room that sessions have.
  */
 export interface Engine {
@@ -70,8 +70,8 @@ export interface Engine {
   /** Hears each change of `isUp`, until the returned function is called. */
   onHealth(fn: (isUp: boolean) => void): () => void
   /**
-   * Hears that something may wait in this node's inbox (`inbox`), that there is news (`news`), or that a node has
-   * ended or left (`nodes`, which need not ring). A bell may be lost, and ring in vain: nodes look from time to time.
+   * Reports that this node's inbox may have something (`inbox`), that there is news (`news`), or that a node has
+   * ended or left (`nodes`, optional). A bell may be lost, or ring in vain: nodes also look from time to time.
    */
   onBell(fn: (bell: Bell) => void): () => void
 
@@ -163,13 +163,13 @@ export interface Engine {
   dropStream(stream: StreamPlace): Promise<void>
 }
 
-/** What there may be to look for. */
+/** What a node is to look at: its inbox, the news, or which nodes are there. */
 export type Bell = 'inbox' | 'news' | 'nodes'
 
 /** What others see of a node. */
 export interface NodeFacts {
   readonly isRetiring: boolean
-  /** Whether it has been there for so long that who is not there has ended. */
+  /** Whether it has been there for a lease: a node that it has not seen by then has ended. */
   readonly isSettled: boolean
   /** When it came, in ms by the clock of the engine; undefined at its first beat. */
   readonly joinedAt?: number | undefined

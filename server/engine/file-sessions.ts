@@ -30,7 +30,7 @@ const damaged = '.damaged'
 /** Files whose times are read together. */
 const batch = 32
 
-interface Kept {
+interface SavedFile {
   /** When it was saved, in ms since 1970. */
   readonly at: number
   /** Undefined for a file of an earlier program. */
@@ -169,7 +169,7 @@ export class FileSessions implements SessionStore {
   async #look(): Promise<void> {
     const { folder, idleTimeout } = this.#options
     const begun = this.#world.date()
-    const found = new Map<string, Kept>()
+    const found = new Map<string, SavedFile>()
     const names = await readdir(folder)
     for (let start = 0; start < names.length; start += batch) {
       const looks = names.slice(start, start + batch).map(async (name) => {

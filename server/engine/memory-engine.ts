@@ -13,14 +13,14 @@ import {
   taskMark,
 } from './engine.js'
 
-interface Lease {
+interface NodeLease {
   readonly until: number
   /** Undefined until its first beat. */
   readonly facts: NodeFacts | undefined
 }
 
 /** A session or a task. */
-interface Entry {
+interface ClaimEntry {
   /** Whose it is; undefined: anybody's, and it counts for nobody. */
   owner: string | undefined
   client: string | undefined
@@ -31,7 +31,7 @@ interface Entry {
   isLeft: boolean
 }
 
-interface Stream {
+interface StreamLog {
   entries: readonly StreamEntry[]
   isClosed: boolean
   until: number
@@ -58,15 +58,15 @@ const sweepInterval = 1_000
 export class MemoryEngine {
   readonly #now: () => number
   readonly #run: string
-  readonly #leases = new Map<string, Lease>()
-  readonly #entries = new Map<string, Entry>()
+  readonly #leases = new Map<string, NodeLease>()
+  readonly #entries = new Map<string, ClaimEntry>()
   /** What each node owns, and how many sessions each client has. */
   readonly #owned = new Map<string, Set<string>>()
   readonly #clients = new Map<string, number>()
   readonly #tasks = new Set<string>()
   readonly #inboxes = new Map<string, Inbox>()
   readonly #logs = new Map<string, { readonly node: string; readonly until: number }>()
-  readonly #streams = new Map<string, Map<string, Stream>>()
+  readonly #streams = new Map<string, Map<string, StreamLog>>()
   /** By the name of a list: until when what is in it is kept. */
   readonly #lists = new Map<string, Map<string, number>>()
   #news: string[] = []
@@ -101,7 +101,7 @@ export class MemoryEngine {
   leave(node: string): void {
     this.#leases.delete(node)
     for (const id of this.#owned.get(node) ?? []) {
-      const entry = this.#entries.get(id) as Entry
+      const entry = this.#entries.get(id) as ClaimEntry
       entry.isLeft = isTask(id)
       this.#free(id, entry)
     }
@@ -181,7 +181,7 @@ export class MemoryEngine {
     }
   }
 
-  /** What was kept elsewhere: of a task that nobody works on when `isLeft`. */
+  /** Restores an entry that was kept outside; `isLeft`: a task that nobody works on. */
   bring(session: string, saved: SavedRecord, isLeft: boolean): void {
     const entry = this.#enter(session)
     entry.until = this.#now() + saved.ttl
@@ -305,14 +305,14 @@ export class MemoryEngine {
   }
 
   /** Undefined for what is not there, or has expired. */
-  #entry(id: string): Entry | undefined {
+  #entry(id: string): ClaimEntry | undefined {
     const entry = this.#entries.get(id)
     if (entry === undefined || entry.until > this.#now()) return entry
     this.#drop(id, entry)
     return undefined
   }
 
-  #enter(id: string): Entry {
+  #enter(id: string): ClaimEntry {
     const known = this.#entry(id)
     if (known !== undefined) return known
     const entry = {
@@ -328,7 +328,7 @@ export class MemoryEngine {
     return entry
   }
 
-  #ownedEntry(node: string, id: string, epoch: number): Entry | undefined {
+  #ownedEntry(node: string, id: string, epoch: number): ClaimEntry | undefined {
     const entry = this.#entry(id)
     return entry?.owner === node && entry.epoch === epoch ? entry : undefined
   }
@@ -348,7 +348,7 @@ export class MemoryEngine {
     return full()
   }
 
-  #give(id: string, entry: Entry, node: string, client: string | undefined): void {
+  #give(id: string, entry: ClaimEntry, node: string, client: string | undefined): void {
     this.#take(id, entry)
     entry.owner = node
     entry.client = client
@@ -359,7 +359,7 @@ export class MemoryEngine {
   }
 
   /** It is nobody's. */
-  #take(id: string, entry: Entry): void {
+  #take(id: string, entry: ClaimEntry): void {
     const { owner, client } = entry
     if (owner === undefined) return
     const owned = this.#owned.get(owner)
@@ -376,18 +376,18 @@ export class MemoryEngine {
   }
 
   /** It is anybody's, if something of it is kept. */
-  #free(id: string, entry: Entry): void {
+  #free(id: string, entry: ClaimEntry): void {
     if (entry.record === undefined) this.#drop(id, entry)
     else this.#take(id, entry)
   }
 
-  #drop(id: string, entry: Entry): void {
+  #drop(id: string, entry: ClaimEntry): void {
     this.#take(id, entry)
     this.#entries.delete(id)
     this.#tasks.delete(id)
   }
 
-  #note(id: string, entry: Entry, { text, version, ttl, list }: SavedRecord): void {
+  #note(id: string, entry: ClaimEntry, { text, version, ttl, list }: SavedRecord): void {
     if (version >= (entry.record?.version ?? 0)) entry.record = { text, version }
     if (list === undefined) return
     const listed = this.#lists.get(list) ?? new Map<string, number>()
@@ -395,13 +395,13 @@ export class MemoryEngine {
     if (!listed.has(id)) listed.set(id, this.#now() + ttl)
   }
 
-  #stream({ session, stream }: StreamPlace): Stream | undefined {
+  #stream({ session, stream }: StreamPlace): StreamLog | undefined {
     const known = this.#streams.get(session)?.get(stream)
     return known !== undefined && known.until > this.#now() ? known : undefined
   }
 
-  #keep({ session, stream }: StreamPlace, kept: Stream): void {
-    const streams = this.#streams.get(session) ?? new Map<string, Stream>()
+  #keep({ session, stream }: StreamPlace, kept: StreamLog): void {
+    const streams = this.#streams.get(session) ?? new Map<string, StreamLog>()
     this.#streams.set(session, streams.set(stream, kept))
   }
 

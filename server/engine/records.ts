@@ -30,7 +30,7 @@ export function records(options: RecordsOptions): LocalEngine {
     throw badOption('options', 'an object with load, save and delete', options)
   readFlag(options.shared, 'shared', false)
   const { tasks, keys } = options
-  // wrong ones are told here, not when a server starts
+  // wrong options throw here, not when a server starts
   if (keys !== undefined) new Sealing(keys, { purpose: 'caduceus records', field: 'keys', of: 'records' })
   if (tasks !== undefined && !has(tasks, 'load', 'save', 'delete', 'list'))
     throw badOption('tasks', 'an object with load, save, delete and list', tasks)

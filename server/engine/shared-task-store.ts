@@ -2,8 +2,8 @@ import type { JsonObject } from '../../protocol/wire/json.js'
 import type { AskErrorCode } from '../base/errors.js'
 import type { TaskStore } from './task-store.js'
 
-/** What the node does with a task that works on it, for one that does not. */
-export type TaskErrand =
+/** What another node asks the one that runs a task to do with it. */
+export type TaskCommand =
   | { readonly do: 'cancel' }
   /** What its client says to its questions. */
   | { readonly do: 'answer'; readonly responses: JsonObject }
@@ -13,11 +13,11 @@ export type TaskErrand =
       readonly question: { readonly id: string; readonly code: AskErrorCode; readonly message: string }
     }
 
-/** The node that works on tasks, as their store sees it. */
-export interface TaskHands {
+/** The node that runs tasks, as their store sees it. */
+export interface TaskRunner {
   /** False: the task is not at work here. Rejects with McpError for a bad answer. */
-  run(id: string, errand: TaskErrand): Promise<boolean>
-  /** Other nodes have these tasks by now: nothing of them is saved here any more. */
+  run(id: string, command: TaskCommand): Promise<boolean>
+  /** Other nodes have taken these tasks over: this node saves nothing of them any more. */
   lost(ids: readonly string[]): void
 }
 
@@ -35,18 +35,18 @@ export interface SharedTaskStore extends TaskStore {
   /** Whether this node may read and save at the moment. */
   readonly isServing: boolean
   /** Milliseconds that a save may wait for the engine to come back. */
-  readonly patience: number
+  readonly saveTimeout: number
   /** The tasks that this node has to work on. */
   readonly held: readonly string[]
   /** Up to `max` tasks at work whose node has ended; none for a node that is about to end. */
   orphans(max: number): Promise<readonly string[]>
   /** Whether this node works on the task from now on, or does already: not if another one does, or it has ended. */
   adopt(id: string): Promise<boolean>
-  /** Has it done by the node that works on the task. False: it may be that nobody did it. */
-  send(id: string, errand: TaskErrand): Promise<boolean>
+  /** Sends a command to the node that runs the task. False: perhaps nobody did it. */
+  send(id: string, command: TaskCommand): Promise<boolean>
   /** Whether this node is about to end: nobody waits here any more. */
   readonly isLeaving: boolean
-  /** Who waits for changes is told to look. */
+  /** Resolves all that wait in `changed`. */
   sendAway(): void
   /**
    * Resolves when the version of the record is another one, up to half a second later; when `signal` aborts; and at
@@ -55,6 +55,6 @@ export interface SharedTaskStore extends TaskStore {
   changed(id: string, version: number, signal: AbortSignal): Promise<void>
   /** The tasks of an owner, by when their time is over; after one of them, if it is given. */
   page(owner: string, after: ListedTask | undefined, size: number): Promise<readonly ListedTask[]>
-  /** The actors that work on tasks, until the returned function is called. */
-  employ(hands: TaskHands): () => void
+  /** Attaches the runner of this node's tasks, until the returned function is called. */
+  attach(runner: TaskRunner): () => void
 }

@@ -16,7 +16,7 @@ export interface TaskQuestion {
   readonly params: object
 }
 
-/** What came of a question: what the client has said, or why there is no answer (a code of AskError). */
+/** The answer of the client to a question, or why there is none (a code of AskError). */
 export type TaskAnswer =
   | { readonly method: Question; readonly result: JsonObject }
   | { readonly method: Question; readonly refused: { readonly code: AskErrorCode; readonly message: string } }

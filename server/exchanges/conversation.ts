@@ -11,7 +11,7 @@ import { readersOf } from '../base/read-options.js'
 import type { Conversations } from './conversations.js'
 import type { Exchange } from './exchange.js'
 import type { ExchangeSeat } from './exchange-seat.js'
-import type { Answer, CallState } from '../holdings/request-state.js'
+import type { QuestionAnswer, CallState } from '../holdings/request-state.js'
 import { type OpenQuestion, Rounds } from './rounds.js'
 import { ownerOf } from '../base/owner.js'
 import { readQuestion, withRequirements } from '../requests/question.js'
@@ -19,7 +19,7 @@ import { noteQuestion, Steps } from '../context/steps.js'
 
 export interface Retry {
   readonly state: CallState | undefined
-  readonly answers: ReadonlyMap<string, Answer>
+  readonly answers: ReadonlyMap<string, QuestionAnswer>
   readonly answered: string | undefined
   /** Answers that came without a state. */
   readonly offered?: JsonObject

@@ -81,7 +81,7 @@ export class Conversations {
   /** Keeps a run for the answers to this round; returns its key, or undefined when there is no room. */
   park(conversation: Conversation, { state, lifetime }: AskedRound): string | undefined {
     const { call, round } = state
-    // an old state came once more: what went on from it stays
+    // an old state came again: the calls that continued from it stay
     if ((this.#parking.get(call)?.round ?? 0) > round) return undefined
     return this.#parking.park(call, conversation, lifetime) ? call : undefined
   }

@@ -61,14 +61,14 @@ export class Parking<Item extends Parkable> {
 const maxKept = 1_000
 const maxCharacters = 16 * 1024 * 1024
 
-interface Kept {
+interface KeptOutcome {
   readonly text: string
   readonly until: number
 }
 
 /** What the answers to rounds have led to, for retries made twice; beyond the bound the oldest is dropped. */
 export class KeptOutcomes {
-  readonly #kept = new Map<string, Kept>()
+  readonly #kept = new Map<string, KeptOutcome>()
   readonly #now: () => number
   #characters = 0
 

@@ -4,7 +4,7 @@ import { isObject, type JsonObject } from '../../protocol/wire/json.js'
 import { readResult } from '../../protocol/messages/params.js'
 import type { World } from '../../runtime/time/world.js'
 import { AskError } from '../base/errors.js'
-import type { Answer, CallState } from '../holdings/request-state.js'
+import type { QuestionAnswer, CallState } from '../holdings/request-state.js'
 import type { FinishedSteps } from '../context/steps.js'
 import { addAnswer } from '../runs/answers.js'
 
@@ -26,7 +26,7 @@ const maxRounds = 25
 /** What one run of a handler has been answered in the rounds of its call, and what it asks next. */
 export class Rounds {
   readonly call: string
-  readonly #answers: Map<string, readonly Answer[]>
+  readonly #answers: Map<string, readonly QuestionAnswer[]>
   readonly #offered: Map<string, unknown>
   readonly #open = new Map<string, OpenQuestion>()
   /** How many answers of each key this run has been given. */
@@ -48,7 +48,7 @@ export class Rounds {
     return this.#round
   }
 
-  get answers(): ReadonlyMap<string, readonly Answer[]> {
+  get answers(): ReadonlyMap<string, readonly QuestionAnswer[]> {
     return this.#answers
   }
 
@@ -70,7 +70,7 @@ export class Rounds {
     return structuredClone(answer.result)
   }
 
-  #accept(key: string, method: Question): Answer | undefined {
+  #accept(key: string, method: Question): QuestionAnswer | undefined {
     const offered = this.#offered.get(key)
     this.#offered.delete(key)
     if (!isObject(offered)) return undefined
@@ -97,7 +97,7 @@ export class Rounds {
     question?.reject(error)
   }
 
-  learn(answers: ReadonlyMap<string, Answer>): void {
+  learn(answers: ReadonlyMap<string, QuestionAnswer>): void {
     for (const [key, answer] of answers) {
       this.#isRepeating = false
       addAnswer(this.#answers, key, answer)

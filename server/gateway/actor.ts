@@ -9,7 +9,7 @@ import { outside } from '../../runtime/faults/containment.js'
 import { processOf, type RefOf } from '../../runtime/process/ref.js'
 import type { TimerRef } from '../../runtime/process/timers.js'
 import { describe } from '../../runtime/watch/inspect.js'
-import type { Component, Found } from '../catalog/catalog.js'
+import type { Component, ResourceMatch } from '../catalog/catalog.js'
 import type { ToolDefinition } from '../definitions/define-tool.js'
 import { type GatewayPlan, isUpstream, isUpstreams, unknownServer } from '../definitions/gateway-options.js'
 import type {
@@ -31,11 +31,11 @@ import { fetchLists, ListsTooLong } from './lists.js'
 import { fits } from './names.js'
 import { Owners } from './owners.js'
 import { pauseAfter } from './pace.js'
-import { Claims, routeOf, type RouteTable } from './routes.js'
+import { NameClaims, routeOf, type RouteTable } from './routes.js'
 import { searchTools } from './tool-search.js'
 import { unknownNames } from './unknown-names.js'
 
-/** Milliseconds between two looks for clients that nobody uses, at least and at most. */
+/** Milliseconds between two checks for idle clients, at least and at most. */
 const sweepSoonest = 100
 const sweepLatest = 30_000
 /** Milliseconds until a client that did not start is started again, doubled each time, and at most. */
@@ -43,17 +43,17 @@ const startAgain = { first: 5_000, longest: 60_000 }
 /** Changes within this many ms are one. */
 const coalesce = 5
 
-/** One server, and what is known of it. */
-interface Place {
+/** One server behind the gateway, and its state. */
+interface UpstreamState {
   readonly entry: Upstream | StartUpstream | StartedUpstream
   readonly link: UpstreamLink
   readonly record: UpstreamRecord
-  /** The one that tells what there is; undefined where it does not run. */
+  /** The client that lists what the server offers; undefined while it does not run. */
   client: Upstream | undefined
-  /** Whether nobody waits for its lists: they are known, or it cannot be had, or not in time. */
+  /** Whether lists need not wait for it: its own are known, or it has failed, or its time is up. */
   isSettled: boolean
   isReady: boolean
-  /** Whether it cannot be reached; one that nobody needs is not away. */
+  /** Whether it cannot be reached; an idle one that was closed is not away. */
   isAway: boolean
   /** Starts that failed since it was ready. */
   failures: number
@@ -159,15 +159,15 @@ class Gateway {
   readonly #plan: GatewayPlan
   readonly #ctx: ActorContext
   readonly #self: RefOf<typeof gatewayActor>
-  /** To itself; false once it has ended: what comes late is of no use. */
+  /** Sends a message to itself; false once it has ended. */
   readonly #cast: RefOf<typeof gatewayActor>['cast']
-  readonly #places = new Map<string, Place>()
+  readonly #places = new Map<string, UpstreamState>()
   /** What a search finds, where tools are not listed. */
   #hidden: readonly ToolDefinition[] = []
   /** What the servers have, by kind and name. */
   #held: ReadonlyMap<string, Held> = new Map()
   /** Whose names are, and who has which address, as of the last change. */
-  #claims: Claims
+  #claims: NameClaims
   #table: RouteTable
   #changing: TimerRef | undefined
   /** Characters of all that they have. */
@@ -177,7 +177,7 @@ class Gateway {
   #late: TimerRef | undefined
   /** Whether nobody waits any more for the set of servers, and for one that comes into it. */
   #isLate = false
-  /** Names in the options that have been told of: no more than there are. */
+  /** Names in the options that were reported: each once. */
   readonly #warned = new Set<string>()
   #undo: (() => void)[] = []
 
@@ -185,7 +185,7 @@ class Gateway {
     this.#holdings = holdings
     this.#plan = plan
     this.#ctx = ctx
-    this.#claims = new Claims([], plan)
+    this.#claims = new NameClaims([], plan)
     this.#table = this.#claims.table()
     const self = ctx.self as RefOf<typeof gatewayActor>
     this.#self = self
@@ -269,7 +269,7 @@ class Gateway {
     const names = typeof this.#plan.source === 'function' ? upstreams.names : undefined
     const problem = unknownServer(this.#plan.servers, names)
     if (problem !== undefined) {
-      // whoever has misspelled a name would offer what was to be kept from callers
+      // a misspelled name would offer what the option was to hide
       this.#tell('unknown_name', '', `${problem.message}: nothing is offered until that is mended`)
       upstreams.close().catch(() => {})
       return
@@ -295,7 +295,7 @@ class Gateway {
   watch(name: string, client: Upstream): void {
     const place = this.#places.get(name)
     if (place === undefined) return
-    // what is known already is told once
+    // what is known already is reported once
     const changed = (): void => void (place.isStale || this.#cast('changed', { name, client }))
     const state = (): void => void this.#cast('state', { name, state: client.state, client })
     for (const undo of place.undo.splice(0)) undo()
@@ -356,7 +356,7 @@ class Gateway {
     this.#settle()
   }
 
-  /** Asks a server for its lists; once more, after a pause, if they change meanwhile. */
+  /** Asks a server for its lists; again, after a pause, if they change meanwhile. */
   ask(name: string, client: Upstream): void {
     const place = this.#places.get(name)
     if (place?.client !== client || !place.isReady) return
@@ -403,7 +403,7 @@ class Gateway {
     this.#settle()
   }
 
-  #add(name: string, entry: Upstream | StartUpstream | StartedUpstream, former?: Place): void {
+  #add(name: string, entry: Upstream | StartUpstream | StartedUpstream, former?: UpstreamState): void {
     const { world } = this.#ctx
     if (former !== undefined) leave(former)
     const record = this.#recordOf(name)
@@ -418,7 +418,7 @@ class Gateway {
       failed: (error, isTeller) => void this.#cast('failed', { name, problem: messageOf(error), isTeller }),
       resourceUpdated: (uri) => void this.#holdings.changes.resourceUpdated(uri).catch(() => {}),
     })
-    const place: Place = {
+    const place: UpstreamState = {
       entry,
       link,
       record,
@@ -466,8 +466,8 @@ class Gateway {
     this.#change()
   }
 
-  /** Its client will never be ready again: it has failed, or nobody needed it. */
-  #end(place: Place, client: Upstream): void {
+  /** Its client will never be ready again: it has failed, or was idle. */
+  #end(place: UpstreamState, client: Upstream): void {
     const { entry, link } = place
     place.isSettled = true
     const hasFailed = link.over(client)
@@ -479,7 +479,7 @@ class Gateway {
   }
 
   /** Starts its client again, and answers in how many ms; undefined: the next call does. */
-  #later(place: Place): number | undefined {
+  #later(place: UpstreamState): number | undefined {
     place.isSettled = true
     if (place.link.isLazy) return undefined
     const wait = backoff(startAgain, place.failures)
@@ -548,7 +548,7 @@ class Gateway {
     // what an earlier incarnation has left stays until it is known which servers there are
     if (this.#isPending) return
     const held = new Map<string, Held>()
-    const claims = new Claims([...this.#places.keys()], this.#plan)
+    const claims = new NameClaims([...this.#places.keys()], this.#plan)
     const lists = [...this.#places].flatMap(([name, { record }]) =>
       record.lists === undefined ? [] : [[name, record.lists] as const],
     )
@@ -634,7 +634,7 @@ class Gateway {
     })
   }
 
-  /** Why a tool or a prompt of that name may be there all the same: its server has not told yet what it offers. */
+  /** Why a tool or a prompt of that name may exist, though it is unlisted: its server has not listed its own yet. */
   #absent(name: string): McpError | undefined {
     if (this.#isPending) return notKnown(this.#holdings.settings.definition.info.name)
     const owner = this.#claims.ownerOf(name)
@@ -647,7 +647,7 @@ class Gateway {
   }
 
   /** What is at an address that is not listed, or is listed of a server that is away. */
-  #find(uri: string): Found | undefined {
+  #find(uri: string): ResourceMatch | undefined {
     const { step, aims } = routeOf(this.#table, uri)
     const isListed = step === 'exact' || step === 'qualified'
     const known = aims.flatMap(({ server, ...aim }): LinkAim[] => {
@@ -699,18 +699,18 @@ class Gateway {
 }
 
 /** Whether nothing is known of a server that is started by its first use. */
-function isAsleep({ link, record }: Place): boolean {
+function isAsleep({ link, record }: UpstreamState): boolean {
   return link.isLazy && record.lists === undefined && !link.isRunning
 }
 
-function leave(place: Place): void {
+function leave(place: UpstreamState): void {
   for (const each of place.undo) each()
   place.again?.cancel()
   rest(place)
   place.link.end()
 }
 
-function rest(place: Place): void {
+function rest(place: UpstreamState): void {
   place.pause?.cancel()
   place.pause = undefined
 }

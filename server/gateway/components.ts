@@ -2,7 +2,7 @@ import type { UriTemplate } from '../../protocol/uri-template/uri-template.js'
 import { parseUriTemplate } from '../../protocol/uri-template/uri-template.js'
 import { errorCodes, McpError, ProtocolError } from '../../protocol/wire/errors.js'
 import { isObject, type JsonObject } from '../../protocol/wire/json.js'
-import type { Component, Found } from '../catalog/catalog.js'
+import type { Component, ResourceMatch } from '../catalog/catalog.js'
 import type { Peer } from '../../transports/contract/contract.js'
 import type { Principal } from '../../transports/contract/principal.js'
 import type { ToolContext } from '../context/context.js'
@@ -29,15 +29,15 @@ interface Setting {
   isTaken(kind: Component['kind'], key: string, own: string): boolean
 }
 
-type Named = JsonObject & { readonly name: string }
+type NamedComponent = JsonObject & { readonly name: string }
 
 /** What a gateway offers of one server. Names and uris that others have are changed. */
 export function componentsOf(link: UpstreamLink, lists: UpstreamLists, setting: Setting): Component[] {
   const { filter } = link
   const { rename = {} } = link.options
-  const namedIn = (kind: 'tool' | 'prompt', entries: readonly JsonObject[]): [Named, string][] => {
+  const namedIn = (kind: 'tool' | 'prompt', entries: readonly JsonObject[]): [NamedComponent, string][] => {
     const taken = new Set<string>()
-    return entries.flatMap((entry): [Named, string][] => {
+    return entries.flatMap((entry): [NamedComponent, string][] => {
       const { name } = entry
       if (typeof name !== 'string' || name === '' || !filter.offers(name)) return []
       const isTaken = (key: string): boolean => taken.has(key) || setting.isTaken(kind, key, name)
@@ -46,7 +46,7 @@ export function componentsOf(link: UpstreamLink, lists: UpstreamLists, setting: 
       const listed = listedName(server, setting.separator, renamed ?? name, isTaken)
       if (listed === undefined) return []
       taken.add(listed)
-      return [[entry as Named, listed]]
+      return [[entry as NamedComponent, listed]]
     })
   }
   const uriOf = (kind: 'resource' | 'resourceTemplate', own: string): string =>
@@ -95,7 +95,7 @@ export function foundAt(
   uri: string,
   aims: readonly LinkAim[],
   listedTemplate: (uriTemplate: string) => Component | undefined,
-): Found | undefined {
+): ResourceMatch | undefined {
   const isOfOne = aims.every(({ link }) => link === aims[0]?.link)
   const offered = aims.filter(isOfferedAt)
   const [first, ...others] = offered

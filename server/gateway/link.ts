@@ -36,7 +36,7 @@ export interface Relay {
 /** A call that is under way, and whose it is. */
 interface Underway {
   readonly ctx: ToolContext
-  /** Who is asked; a caller that nobody can tell from others is one for itself. */
+  /** Who is asked; a caller without an identity counts as one of its own. */
   readonly asker: unknown
   /** Pages that its client has been asked to visit, by their ids. */
   readonly pages: Set<string>
@@ -56,7 +56,7 @@ interface Instance {
   forget: () => void
 }
 
-interface LinkInput {
+interface UpstreamLinkInput {
   readonly name: string
   readonly record: UpstreamRecord
   /** A client that runs already, or how to start one. */
@@ -72,7 +72,7 @@ interface LinkInput {
   readonly resourceUpdated: (uri: string) => void
 }
 
-/** Where the client is that all callers share, and the one that tells what is there. */
+/** Keys of the client that all callers share, and of the one that lists what the server offers. */
 const shared = ''
 const usualMax = 100
 /** Milliseconds after its time that a call is ended here: its client gives it up before, and says why. */
@@ -88,12 +88,12 @@ export class UpstreamLink {
   readonly name: string
   readonly options: UpstreamOptions
   readonly filter: Filter
-  readonly #input: LinkInput
+  readonly #input: UpstreamLinkInput
   readonly #gate: Gate
   readonly #instances = new Map<string, Instance>()
   #isEnded = false
 
-  constructor(input: LinkInput) {
+  constructor(input: UpstreamLinkInput) {
     const { name, entry, options, record, world } = input
     this.name = name
     this.options = options
@@ -114,12 +114,12 @@ export class UpstreamLink {
     return isStarted(entry) && entry.lazy === true
   }
 
-  /** Whether the client that tells what there is runs, or is being started. */
+  /** Whether the client that lists what the server offers runs, or is starting. */
   get isRunning(): boolean {
     return this.#instances.has(shared)
   }
 
-  /** Milliseconds after which a client goes that nobody uses, where somebody has said so. */
+  /** Milliseconds after which an idle client is closed, if the option is given. */
   get idle(): number {
     const { entry } = this.#input
     return (isStarted(entry) && entry.idle) || Number.POSITIVE_INFINITY
@@ -166,7 +166,7 @@ export class UpstreamLink {
     return true
   }
 
-  /** Has the server tell of changes of a resource, which is called `listed` here, until all have called what it returns. */
+  /** Subscribes to a resource at the server, which is `listed` here; reference-counted: the last to undo it unsubscribes. */
   want(uri: string, listed: string): () => void {
     const { record } = this.#input
     const { wanted } = record
@@ -194,7 +194,7 @@ export class UpstreamLink {
     }
   }
 
-  /** The server has told of a change: of what it has not been asked for, it says nothing here. */
+  /** The server reports a change; one that nobody has subscribed to is ignored. */
   updated(uri: string): void {
     for (const listed of this.#input.record.wanted.get(uri)?.listed.keys() ?? [])
       this.#input.resourceUpdated(listed)
@@ -253,7 +253,7 @@ export class UpstreamLink {
     }
   }
 
-  /** Closes clients that nobody has used for a while; the next call starts them again. */
+  /** Closes idle clients; the next call starts them again. */
   sweep(): void {
     const { record, world } = this.#input
     for (const [key, { calls, running, usedAt }] of this.#instances) {
@@ -310,13 +310,13 @@ export class UpstreamLink {
     return { ...((await client.callTool(String(name), given, options)) as JsonObject) }
   }
 
-  /** Asks the client whose call is under way. Rejects with McpError where nobody can tell whose it is. */
+  /** Asks the client whose call is under way. Rejects with McpError if it could be one of several. */
   async #pass(key: string, method: AskMethod, params: object): Promise<never> {
     const instance = this.#instances.get(key)
     const calls = instance === undefined ? [] : callsOfOne(instance)
     const [call] = calls
     if (call === undefined) {
-      // servers ask for roots when they begin: nobody has any then
+      // servers ask for roots when they start: then no call is under way, and there are none
       if (method === 'roots/list') return { roots: [] } as never
       const callers = instance?.calls.size ?? 0
       throw McpError.invalidRequest(
@@ -389,7 +389,7 @@ export class UpstreamLink {
     const known = this.#instances.get(key)
     const isOver = isStarted(entry) && ended.has(known?.running?.state.phase ?? '')
     if (known !== undefined && !isOver) return known
-    // it has ended, and nobody has told yet
+    // it has ended, and that was not reported yet
     if (known !== undefined) this.#close(key, known)
     if (this.#isEnded || !isStarted(entry))
       throw McpError.internal(`${name} is not there any more`, { retryable: true, sent: false })
@@ -431,7 +431,7 @@ export class UpstreamLink {
     return instance
   }
 
-  /** A client that tells nothing of what there is. */
+  /** A client for calls, not for lists. */
   #hear(client: Upstream, key: string, instance: Instance): void {
     client.onNotification('notifications/message', (params) => this.log(params, key))
     client.onNotification('notifications/elicitation/complete', (params) =>
@@ -450,7 +450,7 @@ export class UpstreamLink {
     return { client, running, calls: new Set(), controller: new AbortController(), usedAt, forget: () => {} }
   }
 
-  /** The one that nobody has used for the longest time goes. */
+  /** Closes the client that is idle for the longest time. */
   #makeRoom(max: number): void {
     const own = [...this.#instances].filter(([key]) => key !== shared)
     if (own.length < max) return
@@ -523,7 +523,7 @@ function notStarted(name: string, cause: unknown): McpError {
   })
 }
 
-/** Nothing is known of this server, so nobody can say whether it has what is asked for. */
+/** The server was never ready: it is unknown whether it has what is asked for. */
 export function notKnown(name: string): McpError {
   const data = { code: 'NOT_STARTED', retryable: true, sent: false }
   const problem = `${name}: it is not known yet what it offers: its client has not started, or has not told: try again`
@@ -545,7 +545,7 @@ function isNoMethod(error: unknown, method: Relay['method']): boolean {
   )
 }
 
-/** What the caller is told of a failure. */
+/** The error that the caller gets for a failure. */
 function told(name: string, method: Relay['method'], error: unknown): unknown {
   if (error instanceof CaduceusError && !(error instanceof McpError)) return refusalOf(name, method, error)
   const isMissing =

@@ -54,7 +54,7 @@ export function fits(name: string, patterns: readonly string[]): boolean {
     if (!name.startsWith(first)) return false
     const last = rest.pop() ?? ''
     const end = name.length - last.length
-    // each part as early as it can be: what comes after has the most room
+    // matches each part as early as possible, which leaves the most room for the next ones
     let at = first.length
     for (const part of rest) {
       const found = name.indexOf(part, at)

@@ -1,4 +1,4 @@
-/** Readings of one address, and characters in all of them: one that has more is told to mislead. */
+/** Readings of one address, and characters of all of them: an address with more is refused as misleading. */
 const most = 512
 const mostText = 1 << 20
 
@@ -21,9 +21,9 @@ export function sameAs(pattern: string): readonly string[] {
   return closure(pattern, same) ?? [pattern]
 }
 
-type Reader = (uri: string) => string
+type AddressReader = (uri: string) => string
 
-function closure(text: string, steps: readonly Reader[]): readonly string[] | undefined {
+function closure(text: string, steps: readonly AddressReader[]): readonly string[] | undefined {
   if (!isAddress.test(text)) return [text]
   const found = new Set([text])
   let size = text.length
@@ -57,7 +57,7 @@ const isAddress = /:|%(?:25)*3a|：/i
 const parts = /^([a-z*][a-z\d+.*-]*):(?:\/\/([^/?#]*))?(.*)$/is
 
 /** Each is one thing that some reader of addresses does, and leaves all others alone. */
-const same: readonly Reader[] = [
+const same: readonly AddressReader[] = [
   (uri) => uri.replaceAll(/(?:%[\da-f]{2})+/gi, decoded),
   (uri) => uri.replaceAll('\\', '/'),
   (uri) => uri.normalize('NFKC'),
@@ -73,7 +73,7 @@ const same: readonly Reader[] = [
 ]
 
 /** What is dropped is kept as it `stays`. */
-function dropping(stays: (dropped: string) => string): readonly Reader[] {
+function dropping(stays: (dropped: string) => string): readonly AddressReader[] {
   const before = (text: string, mark: string): string => {
     const at = text.indexOf(mark)
     return at === -1 ? text : text.slice(0, at) + stays(text.slice(at))
@@ -99,7 +99,7 @@ const patternReaders = [...same, ...dropping((dropped) => (dropped.includes('*')
 
 function withParts(
   change: (authority: string, rest: string, scheme: string) => readonly [authority: string, rest: string],
-): Reader {
+): AddressReader {
   return (uri) => {
     const [, scheme = '', authority, rest = ''] = parts.exec(uri) ?? []
     if (authority === undefined) return uri

@@ -27,7 +27,7 @@ export interface RoutedServer {
 export interface RouteTable {
   /** In the order of the configuration. */
   readonly servers: readonly RoutedServer[]
-  /** By what comes before the first `+` of an address. */
+  /** By the part of an address before the first `+`. */
   readonly qualified: ReadonlyMap<string, RoutedServer>
   /** By the addresses that are listed here: the server, and the address as that knows it. */
   readonly listed: ReadonlyMap<string, Pick<Aim, 'server' | 'uri'>>
@@ -45,9 +45,9 @@ export interface Aim {
   readonly all: readonly RoutedTemplate[]
 }
 
-/** Who answers: the first of `aims` that knows the address, and nobody else. */
+/** The first of `aims` that knows the address answers, and no other server. */
 export interface Route {
-  readonly step: Step
+  readonly step: RouteStep
   readonly aims: readonly Aim[]
 }
 
@@ -84,7 +84,7 @@ const steps = {
     const found = templates.find(({ matcher }) => matcher.match(uri) !== undefined)
     return found && aimAt(found.server, uri)
   },
-  /** Nobody has said that it has it: all are asked, those with addresses of that scheme before all others. */
+  /** No server lists it: all are asked, those with addresses of that scheme first. */
   unlisted: ({ servers }: RouteTable, uri: string) => {
     const scheme = schemeOf(uri) ?? ''
     const [known, others] = [true, false].map((isKnown) =>
@@ -96,19 +96,19 @@ const steps = {
   Record<string, (table: RouteTable, uri: string) => Aim | readonly Aim[] | undefined>
 >
 
-type Step = keyof typeof steps
+type RouteStep = keyof typeof steps
 
-/** Who answers for an address. */
+/** The servers that are asked for an address. */
 export function routeOf(table: RouteTable, uri: string): Route {
   for (const [step, find] of Object.entries(steps)) {
     const found = find(table, uri)
-    if (found !== undefined) return { step: step as Step, aims: 'server' in found ? [found] : found }
+    if (found !== undefined) return { step: step as RouteStep, aims: 'server' in found ? [found] : found }
   }
   return { step: 'unlisted', aims: [] }
 }
 
-/** Which names and addresses are whose, of servers in the order of the configuration; makes the table of routes. */
-export class Claims {
+/** Which server has which names and addresses, in the order of the configuration; makes the table of routes. */
+export class NameClaims {
   readonly #qualifiers: ReadonlyMap<string, string>
   /** What names of a server begin with; empty where names have none. */
   readonly #prefixes: ReadonlyMap<string, string>

@@ -1,7 +1,7 @@
 import { McpError } from '../../protocol/wire/errors.js'
 import { isObject, type JsonObject } from '../../protocol/wire/json.js'
 import { show } from '../../runtime/base/errors.js'
-import type { Beyond } from '../catalog/catalog.js'
+import type { UpstreamComponents } from '../catalog/catalog.js'
 import { isAllowed } from '../context/scopes.js'
 import type { ToolContext } from '../context/context.js'
 import { defineTool, type ToolDefinition } from '../definitions/define-tool.js'
@@ -16,7 +16,7 @@ const usual = 10
  */
 export function searchTools(
   tools: () => readonly ToolDefinition[],
-  { wake, absent }: Pick<Beyond, 'wake' | 'absent'>,
+  { wake, absent }: Pick<UpstreamComponents, 'wake' | 'absent'>,
 ): readonly ToolDefinition[] {
   const memory: { of?: readonly ToolDefinition[]; index?: ToolIndex } = {}
   const index = async (): Promise<ToolIndex> => {
@@ -88,7 +88,7 @@ export function searchTools(
 }
 
 async function relayTo(
-  { tools, absent }: { tools: ReadonlyMap<string, ToolDefinition>; absent: Beyond['absent'] },
+  { tools, absent }: { tools: ReadonlyMap<string, ToolDefinition>; absent: UpstreamComponents['absent'] },
   params: object,
   ctx: ToolContext,
 ): Promise<JsonObject> {

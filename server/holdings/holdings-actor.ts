@@ -25,7 +25,7 @@ import type { WaitingBytes } from '../base/waiting-line.js'
 /** What outlives every restart of a server's group, which gets it at its start. */
 export interface Holdings {
   readonly settings: ServerSettings
-  readonly place: Place
+  readonly place: ServerPlace
   readonly binding: Binding
   readonly store: SessionStore
   /** Undefined where no tool runs as a task. */
@@ -51,13 +51,13 @@ type SessionMachine = typeof import('./session-machine.js')
 
 interface HoldingsInput {
   readonly settings: ServerSettings
-  readonly place: Place
+  readonly place: ServerPlace
   readonly supervisor: ActorRef
   readonly changes: Changes
 }
 
 /** Where a server is. It outlives the holdings and their supervisor, so that they return to the same port. */
-export interface Place {
+export interface ServerPlace {
   binding: Binding | undefined
   /** The last started supervisor of the server; undefined before its first start. */
   supervisor: ActorRef | undefined
@@ -137,7 +137,11 @@ async function prepare({ tools, lowLevel }: ServerDefinition): Promise<void> {
 }
 
 /** Binds where it was before; if another program has that port now, as at the first start. */
-async function bind({ transport }: ServerSettings, { binding }: Place, ctx: ActorContext): Promise<Binding> {
+async function bind(
+  { transport }: ServerSettings,
+  { binding }: ServerPlace,
+  ctx: ActorContext,
+): Promise<Binding> {
   if (binding === undefined) return transport.bind(ctx)
   try {
     return await transport.bind(ctx, binding)

@@ -6,7 +6,7 @@ import { Sealing, sealedLength } from '../base/sealing.js'
 import type { World } from '../../runtime/time/world.js'
 import type { FinishedSteps } from '../context/steps.js'
 
-export interface Answer {
+export interface QuestionAnswer {
   readonly method: Question
   readonly result: JsonObject
 }
@@ -16,7 +16,7 @@ export interface CallState {
   readonly round: number
   readonly asked: ReadonlyMap<string, Question>
   /** All answers under each key, oldest first: a question is asked again if its answer did not fit. */
-  readonly answers: ReadonlyMap<string, readonly Answer[]>
+  readonly answers: ReadonlyMap<string, readonly QuestionAnswer[]>
   readonly steps: FinishedSteps
 }
 

@@ -6,16 +6,16 @@ import { apart, type MachineInspector } from '../../runtime/watch/inspector.js'
 export type SessionPhase = 'initializing' | 'ready' | 'closed'
 
 /** `restored`: it goes on after a crash, or in another process. */
-export type SessionEvent = 'initialized' | 'restored' | 'closed'
+export type SessionTransition = 'initialized' | 'restored' | 'closed'
 
 const phases: readonly SessionPhase[] = ['initializing', 'ready', 'closed']
-const events: readonly SessionEvent[] = ['initialized', 'restored', 'closed']
+const events: readonly SessionTransition[] = ['initialized', 'restored', 'closed']
 
 /**
  * The life of a session of a server, as a state machine of xstate (specification: lifecycle): for
  * visualizers, and for tests that are generated from it. It has no actions.
  */
-export const sessionMachine = setup({ types: {} as { events: { type: SessionEvent } } }).createMachine({
+export const sessionMachine = setup({ types: {} as { events: { type: SessionTransition } } }).createMachine({
   id: 'session',
   initial: 'initializing',
   states: {
@@ -29,7 +29,7 @@ export const sessionMachine = setup({ types: {} as { events: { type: SessionEven
 export interface SessionLife {
   readonly phase: SessionPhase
   /** An event without a transition changes nothing. */
-  send(event: SessionEvent): void
+  send(event: SessionTransition): void
 }
 
 /** With an inspector the session has an actor of xstate, whose events it hears. `id` is shown there. */
@@ -43,12 +43,12 @@ export function beginLife(inspector: MachineInspector | undefined, id: string, w
  */
 const steps = Object.fromEntries(
   phases.map((phase) => [phase, Object.fromEntries(events.map((event) => [event, step(phase, event)]))]),
-) as Record<SessionPhase, Record<SessionEvent, SessionPhase>>
+) as Record<SessionPhase, Record<SessionTransition, SessionPhase>>
 
 class PlainLife implements SessionLife {
   phase = sessionMachine.config.initial as SessionPhase
 
-  send(event: SessionEvent): void {
+  send(event: SessionTransition): void {
     this.phase = steps[this.phase][event]
   }
 }
@@ -63,7 +63,7 @@ function inspectedLife(inspector: MachineInspector, id: string, world: World): S
   }
 }
 
-function step(phase: SessionPhase, type: SessionEvent): SessionPhase {
+function step(phase: SessionPhase, type: SessionTransition): SessionPhase {
   const [next] = transition(sessionMachine, sessionMachine.resolveState({ value: phase }), { type })
   return next.value as SessionPhase
 }

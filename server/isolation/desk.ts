@@ -12,7 +12,7 @@ import type { StateValue } from '../context/session-state.js'
 import { type CallFacts, factsOfCall } from './facts.js'
 
 /** A question, and the step (`ctx.once`) that it is part of. */
-export interface Asked {
+export interface WorkerQuestion {
   readonly key: string
   readonly method: AskMethod
   readonly params: Params<AskMethod>
@@ -26,7 +26,7 @@ export interface Answered {
   readonly facts: CallFacts | undefined
 }
 
-/** How a step began: it is to be run over there, or has a value already. */
+/** How a step began: the worker runs it, or it has a value already. */
 export type Begun = { readonly isNew: true } | { readonly isNew: false; readonly value: unknown }
 
 /** How a step came out: the JSON of its value, or what it threw. */
@@ -34,12 +34,12 @@ export type StepEnd =
   | { readonly key: string; readonly text: string | undefined }
   | { readonly key: string; readonly error: unknown }
 
-type Told = {
+type ClientNotification = {
   [N in NotificationTo<'client'>]: { method: N; params: NotificationParams<N> }
 }[NotificationTo<'client'>]
 
 /**
- * What a handler elsewhere does here: one for each call, a child of the call's task. So nothing is done for a
+ * Serves `ctx` of an isolated handler: one for each call, a child of the call's task. So nothing is done for a
  * call that is over. No message waits for another.
  */
 export const deskActor = defineActor({
@@ -47,7 +47,7 @@ export const deskActor = defineActor({
   stray: 'report',
   init: (scope: RequestScope, ctx: ActorContext) => new Desk(scope, processOf(ctx.self).tree.world),
   call: {
-    ask: (desk, asked: Asked, ctx): Deferred<Answered> => later(ctx, () => desk.ask(asked)),
+    ask: (desk, asked: WorkerQuestion, ctx): Deferred<Answered> => later(ctx, () => desk.ask(asked)),
     begin: (desk, step: { key: string; within: string | undefined }, ctx): Deferred<Begun> =>
       later(ctx, () => desk.begin(step.key, step.within)),
     finish: (desk, end: StepEnd, ctx): Deferred<void> => later(ctx, () => desk.finish(end)),
@@ -63,7 +63,7 @@ export const deskActor = defineActor({
       later(ctx, async () => scope.changes.listChanged(list)),
   },
   cast: {
-    tell({ scope }, { method, params }: Told) {
+    tell({ scope }, { method, params }: ClientNotification) {
       // the client may have chosen another level meanwhile
       if (method === 'notifications/message' && !scope.wantsLog(params.level)) return
       scope.tell(method, params as never)
@@ -91,7 +91,7 @@ interface RunningStep {
 
 class Desk {
   readonly scope: RequestScope
-  /** Steps that run over there, by key. */
+  /** Steps that run in the worker, by key. */
   readonly #steps = new Map<string, RunningStep>()
   readonly #world: World
 
@@ -100,7 +100,7 @@ class Desk {
     this.#world = world
   }
 
-  async ask({ key, method, params, options, within }: Asked): Promise<Answered> {
+  async ask({ key, method, params, options, within }: WorkerQuestion): Promise<Answered> {
     const { requestId } = this.scope
     const result = await this.#in(within, () => this.scope.ask(key, method, params, options))
     return { result, facts: this.scope.requestId === requestId ? undefined : factsOfCall(this.scope) }

@@ -5,7 +5,7 @@ import type { Peer } from '../../transports/contract/contract.js'
 import type { RequestScope, SessionFacts } from '../context/context.js'
 import type { RequestFacts } from '../context/request-facts.js'
 
-/** What a handler elsewhere is told of its request: a copy, made when it starts and after each question. */
+/** The request of an isolated handler, as a copy that is made when it starts and after each question. */
 export interface CallFacts {
   readonly session: SessionFacts
   readonly requestId: RequestId

@@ -9,7 +9,7 @@ import type { Isolation, IsolatedHandler } from '../context/isolated.js'
 import { deskActor } from './desk.js'
 import { endedError, notCopied } from './errors.js'
 import { factsOfCall } from './facts.js'
-import type { Lease } from './pool.js'
+import type { WorkerLease } from './pool.js'
 import type { poolActor } from './pool-actor.js'
 
 type PoolRef = RefOf<typeof poolActor>
@@ -53,7 +53,7 @@ export class IsolatedCalls implements Isolation {
   }
 }
 
-function failure(error: unknown, work: string, handler: IsolatedHandler, { worker }: Lease): unknown {
+function failure(error: unknown, work: string, handler: IsolatedHandler, { worker }: WorkerLease): unknown {
   if (!(error instanceof RuntimeError)) return error
   if (!worker.alive) return endedError(work, handler, worker.reason, error.code !== 'NOPROC')
   return error.code === 'NOT_CLONEABLE' ? notCopied(work, handler, error) : error

@@ -12,7 +12,7 @@ import { tooManyRequests } from '../base/errors.js'
 import type { IsolatedHandler } from '../context/isolated.js'
 import { crossingErrors } from './errors.js'
 import { type IsolationSettings, type PoolSettings, workerModule } from './options.js'
-import { type Lease, type Order, Pool, type PoolHost, type WorkerRef } from './pool.js'
+import { type WorkerLease, type Order, Pool, type PoolHost, type WorkerRef } from './pool.js'
 import type worker from './worker.js'
 
 /** What a call says that wants a worker. */
@@ -37,7 +37,7 @@ export const poolActor = defineActor({
   stray: 'report',
   init: (settings: IsolationSettings, ctx) => new Pools(settings, ctx),
   call: {
-    lease: (pools, wanted: Wanted, ctx): Deferred<Lease> => pools.lease(wanted, ctx),
+    lease: (pools, wanted: Wanted, ctx): Deferred<WorkerLease> => pools.lease(wanted, ctx),
   },
   cast: {
     giveBack: (pools, given: GivenBack, ctx) => pools.giveBack(given, ctx),
@@ -66,11 +66,11 @@ class Pools {
       .join('; ')
   }
 
-  lease({ kind, task, ...wanted }: Wanted, ctx: ActorContext): Deferred<Lease> {
+  lease({ kind, task, ...wanted }: Wanted, ctx: ActorContext): Deferred<WorkerLease> {
     this.#last += 1
     const id = this.#last
     const pool = this.#pools[kind]
-    const reply = ctx.defer<Lease>()
+    const reply = ctx.defer<WorkerLease>()
     if (!pool.take({ ...wanted, id, reply })) {
       reply.reject(noRoom(wanted.work))
       return reply

@@ -12,7 +12,7 @@ import type worker from './worker.js'
 export type WorkerRef = RefOf<typeof worker>
 
 /** A worker that is one call's for as long as it takes. */
-export interface Lease {
+export interface WorkerLease {
   readonly id: number
   readonly worker: WorkerRef
 }
@@ -25,7 +25,7 @@ export interface Order {
   readonly module: string
   readonly client: string
   readonly request: Pick<RequestFacts, 'params'>
-  readonly reply: Deferred<Lease>
+  readonly reply: Deferred<WorkerLease>
 }
 
 /** What a pool has done for it. */
@@ -249,7 +249,7 @@ export class Pool {
     this.#next(worker)
   }
 
-  /** One module after the other, between calls: nobody's call is to share the fate of another's module. */
+  /** Loads modules one after the other, between calls: a bad module must not break calls of others. */
   #warm(worker: Worker, module: string): void {
     worker.phase = 'warming'
     worker.loading = module

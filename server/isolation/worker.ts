@@ -25,16 +25,16 @@ export interface Job {
   readonly desk: RefOf<typeof deskActor>
 }
 
-type Handler = (...args: unknown[]) => unknown
+type WorkerHandler = (...args: unknown[]) => unknown
 
-/** What a call came to, and whether the next one is to have another worker. */
-export interface Outcome {
+/** The value of a call, and whether the next call is to have another worker. */
+export interface CallOutcome {
   readonly value: unknown
   readonly isSpoilt: boolean
 }
 
 /** The handlers that were loaded, by module. */
-class Handlers extends Map<string, Handler> {
+class Handlers extends Map<string, WorkerHandler> {
   #prototype = prototypeNow()
 
   /** Whether a call has changed what all objects have: modules may, while they are loaded. */
@@ -46,17 +46,17 @@ class Handlers extends Map<string, Handler> {
   }
 
   async warm(module: string): Promise<void> {
-    // what is wrong with it is told by the call that needs it
+    // the first call that needs it reports what is wrong
     await import(module).catch(() => {})
     this.#prototype = prototypeNow()
   }
 
-  async load(module: string): Promise<Handler> {
+  async load(module: string): Promise<WorkerHandler> {
     const { default: handler } = await load(module)
     this.#prototype = prototypeNow()
     if (typeof handler !== 'function') throw noHandler(module, handler)
-    this.set(module, handler as Handler)
-    return handler as Handler
+    this.set(module, handler as WorkerHandler)
+    return handler as WorkerHandler
   }
 }
 
@@ -68,8 +68,8 @@ function prototypeNow(): readonly unknown[] {
   })
 }
 
-/** The call that a worker is at. */
-class Run {
+/** The call that a worker runs. */
+class WorkerCall {
   readonly id: number
   readonly task: TaskRef<unknown>
   /** Resolves when the handler has ended, which may be later than its task. */
@@ -108,14 +108,14 @@ const worker = defineActor({
   stray: 'report',
   async init(_nothing: undefined, ctx) {
     const tasks = await startTaskSupervisor(ctx)
-    return { tasks, handlers: new Handlers(), run: undefined as Run | undefined }
+    return { tasks, handlers: new Handlers(), run: undefined as WorkerCall | undefined }
   },
   call: {
     /** Loads a module before it is needed. */
     warm: ({ handlers }, module: string, ctx): Deferred<void> => later(ctx, handlers.warm(module)),
-    run(state, job: Job, ctx): Deferred<Outcome> {
+    run(state, job: Job, ctx): Deferred<CallOutcome> {
       const { handlers } = state
-      state.run = new Run(job, state)
+      state.run = new WorkerCall(job, state)
       const outcome = state.run.task.result.then((value) => ({ value, isSpoilt: handlers.areSpoilt }))
       return later(ctx, outcome)
     },

@@ -32,24 +32,24 @@ export interface Claim {
   saved: SavedRecord | undefined
 }
 
-/** How what is claimed is asked for again. */
+/** How claims are confirmed with the engine. */
 export interface Reclaim {
-  /** Whether the engine may have lost it, and is to be told of it. */
+  /** Whether the engine may have lost it, and is given it again. */
   readonly mayRestore: boolean
   /** Rejects if the engine may have lost what it was asked for. */
   readonly confirm: () => Promise<void>
-  /** Hears at once of each that is another node's by now. */
+  /** Called at once for each that another node has taken over. */
   readonly lost: (session: string) => void
 }
 
-/** Releases that are tried again once the engine is back; what is beyond that expires. */
+/** Releases that are tried again once the engine is back; the claims of others expire. */
 const maxUnreleased = 10_000
-/** How many sessions are asked for at once. */
+/** Sessions that are reclaimed at once. */
 const atOnce = 64
-/** Sessions that are kept with one command. */
+/** Sessions in one `touch`. */
 const touched = 500
 
-/** The sessions of this node, and what the engine has been told of them. */
+/** The sessions that this node has claimed, with epoch and last record. */
 export class Claims {
   readonly #node: string
   readonly #limits: ClaimLimits
@@ -82,7 +82,7 @@ export class Claims {
     return engine.claim({ ...this.#request(session, undefined, mayTakeOver), maxSessions: 0 })
   }
 
-  /** Rejects with SESSION_LIMIT, CLIENT_LIMIT and CLUSTER_UNAVAILABLE: then nobody knows whether it was claimed. */
+  /** Rejects with SESSION_LIMIT, CLIENT_LIMIT and CLUSTER_UNAVAILABLE: then it is unknown whether it was claimed. */
   async claim(
     engine: Engine,
     session: string,

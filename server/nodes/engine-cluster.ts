@@ -5,19 +5,19 @@ import type { World } from '../../runtime/time/world.js'
 import type { Elsewhere } from '../../runtime/watch/elsewhere.js'
 import type { TransportError } from '../../transports/base/errors.js'
 import type { Peer } from '../../transports/contract/contract.js'
-import type { Cluster, Inbox, News } from '../cluster/cluster.js'
-import type { Envelope } from '../cluster/envelope.js'
+import type { Cluster, ClusterListener, ClusterNews } from '../cluster/cluster.js'
+import type { PortMessage } from '../cluster/message.js'
 import type { SessionStore } from '../engine/session-store.js'
 import type { Secrets } from '../base/sealing.js'
-import { Bulletin } from './bulletin.js'
+import { NewsFeed } from './news-feed.js'
 import { Claims } from './claims.js'
 import type { ClusterEngine, ClusterSettings, Engine, Members } from '../engine/engine.js'
-import type { Parcel } from './letter.js'
+import type { NodeMessage } from './message-batch.js'
 import { Membership } from './membership.js'
 import { NodeStreams } from './node-streams.js'
 import { NodeTasks } from './node-tasks.js'
 import { NodeView } from './node-view.js'
-import { Post } from './post.js'
+import { Messenger } from './messenger.js'
 import { RecordKeeper, type Unsaved } from './record-keeper.js'
 import { Seal, type SealedKind } from './seal.js'
 import { isUnavailable, unavailable } from './unavailable.js'
@@ -61,16 +61,16 @@ export interface ClusterView {
   readonly problem: string | undefined
 }
 
-/** What the member is to do now. */
-export type Ring = 'beat' | 'inbox' | 'news' | 'keep'
+/** A job of the member, to be done at once. */
+export type MemberJob = 'beat' | 'inbox' | 'news' | 'keep'
 
 /** Of the keys that are given: as many as what is sealed may be opened with. */
 const maxSecrets = 16
 /** Milliseconds that the nodes keep to a secret of theirs after the last has gone. */
 const secretTtl = 2 * 24 * 3_600_000
-/** Letters that are taken at once. */
+/** Batches that are taken at once. */
 const takenAtOnce = 64
-/** Milliseconds that what is still to be sent has when a node leaves. */
+/** Milliseconds to send what still waits when a node leaves. */
 const farewell = 1_000
 /** Sessions live no longer than this without use, where an option says so: in ms, 30 days. */
 const longest = 30 * 24 * 3_600_000
@@ -93,8 +93,8 @@ export class EngineCluster implements Cluster {
   readonly #world: World
   readonly #claims: Claims
   readonly #membership: Membership
-  readonly #post: Post
-  readonly #bulletin: Bulletin
+  readonly #messenger: Messenger
+  readonly #news: NewsFeed
   readonly #view: NodeView
   readonly #seal: Seal
   readonly #records: RecordKeeper
@@ -102,8 +102,8 @@ export class EngineCluster implements Cluster {
   #secret: string
   /** Whether the engine has taken this node, and the secret is that of all nodes. */
   #hasAgreed = false
-  #inbox: Inbox | undefined
-  #ring: ((ring: Ring) => void) | undefined
+  #listener: ClusterListener | undefined
+  #ring: ((ring: MemberJob) => void) | undefined
   #isRetiring = false
   #hasLeft = false
   #isTaking = false
@@ -139,49 +139,50 @@ export class EngineCluster implements Cluster {
         isRetiring: this.#isRetiring,
         ...this.#membership.standing,
         sessions: this.#claims.size,
-        incarnation: this.#post.incarnation,
+        incarnation: this.#messenger.incarnation,
         marks: seal.marks,
       }),
       suits: ({ marks }) => seal.suits(marks),
       lapsed: () => this.#beginAnew(),
       restarted: (members) => {
         this.#beginAnew()
-        this.#bulletin.restart(members.news)
+        this.#news.restart(members.news)
         outside(() => this.streams.restore())
         this.#ring?.('keep')
       },
       heard: (members, sentAt) => {
-        this.#post.judge(members.nodes, sentAt)
+        this.#messenger.judge(members.nodes, sentAt)
         this.#claims.releaseRest(this.#engine)
         this.tasks.releaseRest(this.#engine)
-        void this.#bulletin.catchUp(members.news)
+        void this.#news.catchUp(members.news)
       },
       reclaim: (held, mayRestore) => this.#reclaim(held, mayRestore),
       hurry: () => this.#ring?.('beat'),
     })
-    this.#bulletin = new Bulletin({
+    this.#news = new NewsFeed({
       node: this.node,
       seal,
       engine: connected,
-      hear: (news) => this.#tell((inbox) => inbox.hear(news)),
+      hear: (news) => this.#tell((listener) => listener.hear(news)),
     })
-    this.#post = new Post({
+    this.#messenger = new Messenger({
       node: this.node,
       world,
       seal,
       settings,
       engine: connected,
       mayTake: () => !this.#membership.lapses(),
-      take: (from, parcel) => this.#take(from, parcel),
+      take: (from, message) => this.#take(from, message),
       gone: (node) => {
-        this.#tell((inbox) => inbox.gone(node))
+        this.#tell((listener) => listener.gone(node))
         outside(() => this.streams.gone(node))
         outside(() => this.tasks.gone(node))
         this.#view.gone(node)
       },
-      undelivered: (node, id) => this.#tell((inbox) => inbox.receive(node, { type: 'undelivered', id })),
+      undelivered: (node, id) =>
+        this.#tell((listener) => listener.receive(node, { type: 'undelivered', id })),
       late: (node, id) =>
-        this.#tell((inbox) => inbox.receive(node, failedAsk(id, 'the node takes nothing now'))),
+        this.#tell((listener) => listener.receive(node, failedAsk(id, 'the node takes nothing now'))),
       looked: () => this.#looked(),
       // a beat would bring back a node that has left
       isSame: async (asked) => this.#hasLeft || this.#membership.isSame(asked),
@@ -191,7 +192,7 @@ export class EngineCluster implements Cluster {
       node: this.node,
       world,
       seal,
-      patience: settings.lease * 2,
+      timeout: settings.lease * 2,
       engine: connected,
       send: (node, what) => this.#send(node, { for: 'streams', what }),
       isThere: async (node) => !this.#hasLeft && this.#membership.isThere(this.engine, node),
@@ -251,7 +252,7 @@ export class EngineCluster implements Cluster {
       nodes: this.#membership.nodes,
       strangers: this.#membership.strangers,
       sessions: this.#claims.size,
-      waiting: this.#post.waiting,
+      waiting: this.#messenger.waiting,
       refused: this.#seal.refused,
       unsaved: this.#records.unsaved,
       risk: this.#engine?.risk,
@@ -293,12 +294,12 @@ export class EngineCluster implements Cluster {
     outside(() => this.#claims.release(this.#engine, session))
   }
 
-  send(to: string, envelope: Envelope): boolean {
-    return this.#send(to, { for: 'port', what: envelope })
+  send(to: string, message: PortMessage): boolean {
+    return this.#send(to, { for: 'port', what: message })
   }
 
-  publish(news: News): void {
-    outside(() => this.#bulletin.publish(news))
+  publish(news: ClusterNews): void {
+    outside(() => this.#news.publish(news))
   }
 
   retire(): void {
@@ -306,11 +307,11 @@ export class EngineCluster implements Cluster {
     this.#membership.hurry()
   }
 
-  listen(inbox: Inbox): () => void {
-    this.#inbox = inbox
+  listen(listener: ClusterListener): () => void {
+    this.#listener = listener
     this.#ring?.('inbox')
     return () => {
-      if (this.#inbox === inbox) this.#inbox = undefined
+      if (this.#listener === listener) this.#listener = undefined
     }
   }
 
@@ -334,12 +335,12 @@ export class EngineCluster implements Cluster {
   }
 
   /** The node takes part, again if it had left; `ring` hears what is to be done now, until the returned undo. */
-  join(ring: (ring: Ring) => void): () => void {
+  join(ring: (ring: MemberJob) => void): () => void {
     this.#ring = ring
     if (this.#hasLeft) {
       this.#hasLeft = false
       this.#isRetiring = false
-      this.#post.beginAnew()
+      this.#messenger.beginAnew()
     }
     return () => {
       if (this.#ring === ring) this.#ring = undefined
@@ -364,14 +365,14 @@ export class EngineCluster implements Cluster {
         this.#ringsAgain = false
         lookers.push(...this.#lookers.splice(0))
         const texts = await engine.take(this.node, takenAtOnce)
-        this.#post.receive(texts)
-        // whatever comes after what was taken rings
+        this.#messenger.receive(texts)
+        // texts that come later ring the bell
         if (texts.length === takenAtOnce) this.#ringsAgain = true
         else for (const resolve of lookers.splice(0)) resolve()
       }
     } catch (error) {
       if (!isUnavailable(error)) throw error
-      // nobody knows what was taken
+      // it is unknown what was taken
       this.#beginAnew()
     } finally {
       this.#isTaking = false
@@ -380,7 +381,7 @@ export class EngineCluster implements Cluster {
   }
 
   #mayTakeFrom(engine: Engine): boolean {
-    if (this.#inbox === undefined || this.#hasLeft || engine !== this.#engine) return false
+    if (this.#listener === undefined || this.#hasLeft || engine !== this.#engine) return false
     return engine.isUp && !this.#membership.lapses()
   }
 
@@ -393,7 +394,7 @@ export class EngineCluster implements Cluster {
 
   /** Reads the news that have come. */
   read(): Promise<void> {
-    return this.#bulletin.read()
+    return this.#news.read()
   }
 
   /** Takes part for the first time, or again. Rejects where it does not know yet what all nodes keep to. */
@@ -416,9 +417,9 @@ export class EngineCluster implements Cluster {
     }
   }
 
-  /** Resolves when what was given to `send` until now has left. */
+  /** Resolves when all messages until now are sent. */
   async drained(): Promise<void> {
-    await Promise.all([this.#post.drained(), this.streams.drained()])
+    await Promise.all([this.#messenger.drained(), this.streams.drained()])
   }
 
   /** Leaves in order: the sessions of this node are anybody's at once, and it takes nothing any more. */
@@ -427,11 +428,11 @@ export class EngineCluster implements Cluster {
     // without one the node is about to be connected again
     if (this.#hasLeft || engine === undefined) return
     const limits = { clock: this.#world, ms: farewell, late: () => {} }
-    // what is being taken at this moment is answered
-    const said = this.#looked().then(() => this.drained())
-    await waitWithin<void>(limits, (resolve) => void said.then(resolve))
+    // requests that are being taken at this moment are answered
+    const sent = this.#looked().then(() => this.drained())
+    await waitWithin<void>(limits, (resolve) => void sent.then(resolve))
     this.#hasLeft = true
-    this.#post.close()
+    this.#messenger.close()
     const left = this.streams.leave()
     this.#membership.leave()
     this.#lose(this.#claims.forgetAll())
@@ -476,7 +477,7 @@ export class EngineCluster implements Cluster {
     return successor
   }
 
-  /** An owner that is not there may come back: until then nobody serves its sessions. */
+  /** An owner that is away may come back: until its lease is over no node serves its sessions. */
   async #reachable(owner: string): Promise<string> {
     if (this.#isThere(owner)) return owner
     // it may have come after the last beat
@@ -492,14 +493,14 @@ export class EngineCluster implements Cluster {
     return this.#membership.nodes.some(({ name }) => name === node)
   }
 
-  #send(to: string, parcel: Parcel): boolean {
+  #send(to: string, message: NodeMessage): boolean {
     if (this.#hasLeft || this.#membership.lapses()) return false
-    return this.#post.send(to, parcel)
+    return this.#messenger.send(to, message)
   }
 
   /** All that is under way between this node and others is lost. */
   #beginAnew(): void {
-    this.#post.beginAnew()
+    this.#messenger.beginAnew()
     // the others learn of it there
     this.#membership.hurry()
   }
@@ -520,27 +521,27 @@ export class EngineCluster implements Cluster {
   }
 
   #lose(sessions: readonly string[]): void {
-    if (sessions.length > 0) this.#tell((inbox) => inbox.lost(sessions))
+    if (sessions.length > 0) this.#tell((listener) => listener.lost(sessions))
   }
 
-  #take(from: string, parcel: Parcel): void {
-    if (parcel.for === 'streams') return outside(() => this.streams.hear(from, parcel.what))
-    if (parcel.for === 'tasks') return outside(() => this.tasks.hear(from, parcel.what))
-    if (parcel.for === 'view') return outside(() => this.#view.hear(from, parcel.what))
-    if (this.#inbox !== undefined) return this.#tell((inbox) => inbox.receive(from, parcel.what))
+  #take(from: string, message: NodeMessage): void {
+    if (message.for === 'streams') return outside(() => this.streams.hear(from, message.what))
+    if (message.for === 'tasks') return outside(() => this.tasks.hear(from, message.what))
+    if (message.for === 'view') return outside(() => this.#view.hear(from, message.what))
+    if (this.#listener !== undefined) return this.#tell((listener) => listener.receive(from, message.what))
     // it was taken in the moment in which the port ended: nothing of it was done
-    if (parcel.what.type === 'ask')
-      this.send(from, { type: 'failed', id: parcel.what.id, problem: { type: 'elsewhere' } })
+    if (message.what.type === 'ask')
+      this.send(from, { type: 'failed', id: message.what.id, problem: { type: 'elsewhere' } })
   }
 
-  /** What is served for others goes on when the actor that has heard of it ends. */
-  #tell(fn: (inbox: Inbox) => void): void {
-    const inbox = this.#inbox
-    if (inbox !== undefined) outside(() => fn(inbox))
+  // outside of the actor that read the inbox: requests of other nodes outlive it
+  #tell(fn: (listener: ClusterListener) => void): void {
+    const listener = this.#listener
+    if (listener !== undefined) outside(() => fn(listener))
   }
 }
 
-function failedAsk(id: string, message: string): Envelope {
+function failedAsk(id: string, message: string): PortMessage {
   const why = { type: 'error', floor: 'transport', code: 'SEND_FAILED', message } as const
   return { type: 'failed', id, problem: { ...why, retryable: true, data: undefined } }
 }

@@ -1,4 +1,4 @@
-import type { FollowNews, FollowReport } from './said.js'
+import type { FollowNews, FollowReport } from './stream-message.js'
 
 type Wish = Extract<FollowReport, { readonly type: 'follow' }>
 
@@ -10,7 +10,7 @@ export class Follow {
   readonly #wish: Wish
   /** The number of the last event that was told. */
   #position: number
-  /** Whether the client has its answer: it gets events from now on. */
+  /** Whether the client has its answer, and gets events from now on. */
   #isTold = false
   /** Whether nothing was heard since it was asked for. */
   #isWaiting = true
@@ -42,12 +42,12 @@ export class Follow {
     return this.#wish.stream
   }
 
-  /** What is asked for now. */
+  /** The request for the rest of the stream. */
   get report(): Wish {
     return { ...this.#wish, after: this.#position }
   }
 
-  /** It is asked for once more; answers a number for this attempt. */
+  /** Starts another attempt, and answers its number. */
   search(deadline: number): number {
     this.place = undefined
     this.#isWaiting = true
@@ -65,7 +65,7 @@ export class Follow {
     return this.#isWaiting && now >= this.#deadline
   }
 
-  /** What the client is told, if anything, and whether more may come at once. */
+  /** Answers the news for the client, if any, and whether to acknowledge it at once, so that more may come. */
   hear(news: FollowNews): readonly [FollowNews | undefined, boolean] {
     const wasTold = this.#isTold
     this.#isWaiting = false

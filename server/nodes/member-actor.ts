@@ -4,26 +4,25 @@ import type { ActorContext } from '../../runtime/process/context.js'
 import { describe } from '../../runtime/watch/inspect.js'
 import { processOf } from '../../runtime/process/ref.js'
 import { emitServer, type NodeEvent } from '../base/events.js'
-import type { EngineCluster, Ring } from './engine-cluster.js'
+import type { EngineCluster, MemberJob } from './engine-cluster.js'
 
-/** Milliseconds between two looks into the inbox, and at the news, as a bell may be lost. */
+/** Milliseconds between two reads of inbox and news without a bell, as one may be lost. */
 const lookAfter = 2_000
-/** Milliseconds between two looks after what all nodes share, at most: well within its expiry. */
+/** Milliseconds between two renewals of what all nodes share, at most: well within its expiry. */
 const keepAfter = 12 * 3_600_000
 /** Beats in a lease. */
 const beats = 8
-/** Milliseconds until it is told again that texts are damaged, or that sessions are not saved. */
+/** Milliseconds until damaged texts, or sessions that are not saved, are reported again. */
 const damagedPause = 60_000
 const unsavedPause = 10_000
 
 /**
- * Beats, and takes what has come. What it waits for, it does not wait for in its handlers: an inbox that is
- * slow delays no beat.
+ * Beats, and reads the inbox and the news. Its handlers do not wait for these: a slow inbox delays no beat.
  */
 export const memberActor = defineActor({
   name: 'member',
   trapExit: true,
-  async init({ cluster, told }: Membership, ctx) {
+  async init({ cluster, told }: MemberState, ctx) {
     const { self } = ctx
     ctx.own(cluster.join((ring) => void self.send(ring)))
     await cluster.begin()
@@ -39,9 +38,9 @@ export const memberActor = defineActor({
     }
   },
   info: {
-    message: ({ cluster }, ring) => void work[ring as Ring](cluster),
+    message: ({ cluster }, ring) => void work[ring as MemberJob](cluster),
     timer({ cluster, told }, payload, ctx) {
-      const timer = payload as Timer
+      const timer = payload as MemberTimer
       ctx.sendAfter(after(timer, cluster), timer)
       tellChanges(cluster, told, ctx)
       void work[timer](cluster)
@@ -52,8 +51,8 @@ export const memberActor = defineActor({
   },
 })
 
-/** What was told last; it outlives crashes of the actor. */
-interface Told {
+/** What was reported last; it outlives crashes of the actor. */
+interface ReportedState {
   problem: string | undefined
   strangers: readonly string[]
   /** Why what nodes keep is not safe with the engine. */
@@ -62,19 +61,19 @@ interface Told {
   readonly unsaved: Counted
 }
 
-/** What may happen very often: it is told at once, and then now and then. */
+/** What may happen very often: reported at once, and then at intervals. */
 interface Counted {
   count: number
   at: number
 }
 
-interface Membership {
+interface MemberState {
   readonly cluster: EngineCluster
-  readonly told: Told
+  readonly told: ReportedState
 }
 
-/** A node of which nothing was told yet. */
-export function untold(cluster: EngineCluster): Membership {
+/** A node of which nothing was reported yet. */
+export function untold(cluster: EngineCluster): MemberState {
   const never = (): Counted => ({ count: 0, at: Number.NEGATIVE_INFINITY })
   return {
     cluster,
@@ -85,7 +84,7 @@ export function untold(cluster: EngineCluster): Membership {
 const unsigned =
   'nothing is signed, as the cluster has no keys: who may write to the engine may be any client, and run code here'
 
-function tellChanges({ view, settings }: EngineCluster, told: Told, ctx: ActorContext): void {
+function tellChanges({ view, settings }: EngineCluster, told: ReportedState, ctx: ActorContext): void {
   const { node, engine, problem, strangers, risk, refused, unsaved } = view
   const tree = processOf(ctx.self).tree.id
   const tell = (type: NodeEvent['type'], problem?: string): void =>
@@ -126,7 +125,7 @@ function tellChanges({ view, settings }: EngineCluster, told: Told, ctx: ActorCo
   Object.assign(told, { problem, strangers, risks: [...new Set([...told.risks, ...risks])] })
 }
 
-type Timer = 'beat' | 'look' | 'keep'
+type MemberTimer = 'beat' | 'look' | 'keep'
 
 const work = {
   beat: (cluster: EngineCluster) => cluster.beat(),
@@ -134,9 +133,9 @@ const work = {
   news: (cluster: EngineCluster) => cluster.read(),
   look: (cluster: EngineCluster) => Promise.all([cluster.look(), cluster.read()]),
   keep: (cluster: EngineCluster) => cluster.keep(),
-} satisfies Record<Ring | Timer, (cluster: EngineCluster) => Promise<unknown>>
+} satisfies Record<MemberJob | MemberTimer, (cluster: EngineCluster) => Promise<unknown>>
 
-function after(timer: Timer, { settings, ttl }: EngineCluster): number {
+function after(timer: MemberTimer, { settings, ttl }: EngineCluster): number {
   if (timer === 'beat') return settings.lease / beats
   return timer === 'look' ? lookAfter : Math.min(ttl / 4, keepAfter)
 }

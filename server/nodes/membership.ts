@@ -40,7 +40,7 @@ export class Membership {
   #elders: readonly string[] = []
   /** When this node came, in ms by the clock of the engine. */
   #joinedAt: number | undefined
-  /** Whether it has served for a lease: it leaves the sessions to nobody who comes later. */
+  /** Whether it has served for a lease: strangers that come later have to defer to it. */
   #hasServed = false
   #run: string | undefined
   /** When the engine was reached, again or for the first time; undefined until then. */

@@ -8,10 +8,10 @@ import type {
   StreamReport,
 } from '../../transports/contract/shared-streams.js'
 import { StreamArchive } from '../../transports/http/streams/stream-archive.js'
-import { Outbox } from '../cluster/outbox.js'
+import { RetryQueue } from '../cluster/retry-queue.js'
 import type { Engine, StreamPlace } from '../engine/engine.js'
 import { Follow } from './follow.js'
-import type { FollowNews, FollowReport, Said } from './said.js'
+import type { FollowNews, FollowReport, StreamMessage } from './stream-message.js'
 import type { Seal } from './seal.js'
 import { readEntries } from './stream-entries.js'
 import { StreamWriter } from './stream-writer.js'
@@ -21,19 +21,19 @@ export interface NodeStreamsInput {
   readonly node: string
   readonly world: World
   readonly seal: Seal
-  /** Milliseconds that a node that is asked for a stream is waited for. */
-  readonly patience: number
+  /** Milliseconds that another node has to answer for a stream. */
+  readonly timeout: number
   /** Undefined while there is none. */
   readonly engine: () => Engine | undefined
   /** Sends to the same part of another node, in order; false when there is no room. */
-  readonly send: (node: string, said: Said) => boolean
+  readonly send: (node: string, message: StreamMessage) => boolean
   /** Asks the engine whether a node is there. */
   readonly isThere: (node: string) => Promise<boolean>
-  /** Whether who is not there has ended: everybody may be about to come back. */
+  /** Whether an absent node has ended; false while all may be about to come back. */
   readonly mayTakeOver: () => boolean
 }
 
-/** What is kept on this node, since a log of it has said how much that may be. */
+/** What is kept on this node, once one of its logs has told the limits. */
 interface Keeping {
   readonly archive: StreamArchive
   readonly writer: StreamWriter
@@ -44,7 +44,7 @@ interface Keeping {
 /** Where the logs of nodes are that have left. */
 const nobody = ''
 
-/** Milliseconds between two looks for what nobody comes back for. */
+/** Milliseconds between two removals of expired streams. */
 const trimInterval = 15_000
 
 /**
@@ -63,13 +63,13 @@ export class NodeStreams implements SharedStreams {
   readonly #members = new Map<string, StreamMember>()
   /** Streams of other nodes that clients of this one take up. */
   readonly #follows = new Map<string, Follow>()
-  readonly #outbox: Outbox<Said>
+  readonly #retries: RetryQueue<StreamMessage>
   #keeping: Keeping | undefined
   #trimmedAt = 0
 
   constructor(input: NodeStreamsInput) {
     this.#input = input
-    this.#outbox = new Outbox(input.send, input.world)
+    this.#retries = new RetryQueue(input.send, input.world)
   }
 
   send(report: StreamReport): void {
@@ -111,16 +111,16 @@ export class NodeStreams implements SharedStreams {
     return () => void this.#listeners.delete(fn)
   }
 
-  /** What another node has said. */
-  hear(from: string, said: Said): void {
-    if (said.type === 'report') return this.#memberOf(from)?.receive(said.report)
-    const follow = this.#follows.get(said.news.follow)
-    if (follow?.place === from) this.#pass(follow, said.news)
+  /** Takes a message of another node. */
+  hear(from: string, message: StreamMessage): void {
+    if (message.type === 'report') return this.#memberOf(from)?.receive(message.report)
+    const follow = this.#follows.get(message.news.follow)
+    if (follow?.place === from) this.#pass(follow, message.news)
   }
 
-  /** Nothing comes from a node any more of what was under way; it may be there all the same. */
+  /** What was in flight from a node is lost; the node itself may still be there. */
   gone(node: string): void {
-    this.#outbox.forget(node)
+    this.#retries.forget(node)
     this.#members.get(node)?.gone()
     this.#members.delete(node)
     for (const follow of this.#follows.values()) if (follow.place === node) this.#find(follow)
@@ -132,7 +132,7 @@ export class NodeStreams implements SharedStreams {
     this.#left.clear()
     for (const node of this.#members.keys()) this.gone(node)
     for (const follow of this.#follows.values()) this.#giveUp(follow)
-    this.#outbox.end()
+    this.#retries.end()
     await Promise.all(logs.map((log) => this.#placeLog(log, nobody)))
   }
 
@@ -150,7 +150,7 @@ export class NodeStreams implements SharedStreams {
     this.#keeping.archive.trim()
   }
 
-  /** The engine has lost something. */
+  /** The engine has lost data: gives it all streams again. */
   restore(): void {
     for (const log of this.#logs.keys()) void this.#placeLog(log)
     const { archive, writer } = this.#keeping ?? {}
@@ -205,7 +205,7 @@ export class NodeStreams implements SharedStreams {
     const known = this.#members.get(node)
     if (known !== undefined || this.#keeping === undefined) return known
     const member = this.#keeping.archive.join((news) => {
-      this.#outbox.send(node, { type: 'news', news: news as FollowNews })
+      this.#retries.send(node, { type: 'news', news: news as FollowNews })
     })
     this.#members.set(node, member)
     return member
@@ -227,15 +227,15 @@ export class NodeStreams implements SharedStreams {
     const { archive, local } = this.#keeping ?? {}
     if (this.#logs.has(report.log) || archive?.kept(report.sessionId, report.stream) !== undefined)
       return local?.receive(report)
-    const follow = new Follow(report, this.#input.world.now() + this.#input.patience)
+    const follow = new Follow(report, this.#input.world.now() + this.#input.timeout)
     this.#follows.set(follow.id, follow)
     this.#find(follow)
   }
 
   /** Asks where the stream is, and for it. */
   #find(follow: Follow): void {
-    const { world, patience } = this.#input
-    const search = follow.search(world.now() + patience)
+    const { world, timeout } = this.#input
+    const search = follow.search(world.now() + timeout)
     outside(() => {
       void this.#search(follow, search).catch((error: unknown) => {
         if (!isUnavailable(error)) throw error
@@ -254,7 +254,7 @@ export class NodeStreams implements SharedStreams {
     if (!follow.isAt(search)) return
     if (isAlive) {
       follow.place = node
-      return this.#outbox.send(node, { type: 'report', report: follow.report })
+      return this.#retries.send(node, { type: 'report', report: follow.report })
     }
     if (node !== nobody && !mayTakeOver()) return this.#giveUp(follow)
     await this.#adopt(follow, search)
@@ -290,10 +290,10 @@ export class NodeStreams implements SharedStreams {
       this.#follows.delete(follow.id)
     }
     if (place === this.#input.node) this.#keeping?.local.receive(report)
-    else if (place !== undefined) this.#outbox.send(place, { type: 'report', report })
+    else if (place !== undefined) this.#retries.send(place, { type: 'report', report })
   }
 
-  /** What has come of a stream; a stream that is taken up once more goes on where it was. */
+  /** Passes events on to the client; a stream that is found again continues after the last one. */
   #pass(follow: Follow, news: FollowNews): void {
     const [told, taken] = follow.hear(news)
     if (follow.isOver) this.#follows.delete(follow.id)

@@ -3,17 +3,17 @@ import { RuntimeError } from '../../runtime/base/errors.js'
 import { pause, waitWithin } from '../../runtime/time/wait.js'
 import type { World } from '../../runtime/time/world.js'
 import { TransportError } from '../../transports/base/errors.js'
-import { errorOf, type Problem, problemOf } from '../cluster/envelope.js'
-import type { ListedTask, SharedTaskStore, TaskErrand, TaskHands } from '../engine/shared-task-store.js'
+import { errorOf, type Problem, problemOf } from '../cluster/message.js'
+import type { ListedTask, SharedTaskStore, TaskCommand, TaskRunner } from '../engine/shared-task-store.js'
 import { isTaskRecord, type TaskRecord } from '../engine/task-store.js'
 import { Claims, type Reclaim } from './claims.js'
 import { type Engine, taskMark } from '../engine/engine.js'
 import type { Seal, SealedAs } from './seal.js'
 import { isUnavailable } from './unavailable.js'
 
-/** What one node says to another of a task; plain data. `id` is the question's. */
-export type TaskWord =
-  | { readonly type: 'ask'; readonly id: string; readonly task: string; readonly errand: TaskErrand }
+/** A message between nodes about a task; plain data. `id` is that of the `ask`. */
+export type TaskMessage =
+  | { readonly type: 'ask'; readonly id: string; readonly task: string; readonly command: TaskCommand }
   | { readonly type: 'answer'; readonly id: string; readonly isDone: boolean }
   | { readonly type: 'failed'; readonly id: string; readonly problem: Problem }
 
@@ -33,16 +33,16 @@ export interface NodeTasksInput {
   /** Whether it has, and nothing it does counts any more. */
   readonly hasLeft: () => boolean
   /** False when there is no room. */
-  readonly send: (node: string, word: TaskWord) => boolean
+  readonly send: (node: string, message: TaskMessage) => boolean
 }
 
-interface Asked {
+interface PendingTaskRequest {
   readonly node: string
   resolve(isDone: boolean): void
   reject(error: unknown): void
 }
 
-interface Watcher {
+interface VersionWatcher {
   readonly key: string
   readonly version: number
   wake(): void
@@ -50,15 +50,15 @@ interface Watcher {
 
 /** Milliseconds between two looks at the tasks that somebody waits for. */
 const lookAfter = 500
-/** Milliseconds that another node has to do what it is asked. */
-const errandTime = 10_000
-/** What this node may ask others at once. */
+/** Milliseconds that another node has for a command. */
+const commandTimeout = 10_000
+/** Commands to other nodes in flight at once. */
 const maxAsked = 10_000
-/** Milliseconds until what could not be saved is saved again. */
+/** Milliseconds until a failed save is tried again. */
 const saveAgain = 100
 /** Milliseconds that a save waits for the engine to come back. */
-const patience = 15_000
-/** Milliseconds that what was left of a task is kept that could not be saved. */
+const saveTimeout = 15_000
+/** Milliseconds that the claim of a task is kept whose first save has failed. */
 const brief = 60_000
 
 /**
@@ -67,12 +67,12 @@ const brief = 60_000
  */
 export class NodeTasks implements SharedTaskStore {
   readonly durable = true
-  readonly patience = patience
+  readonly saveTimeout = saveTimeout
   readonly #input: NodeTasksInput
   readonly #claims: Claims
-  readonly #asked = new Map<string, Asked>()
-  readonly #watchers = new Set<Watcher>()
-  #hands: TaskHands | undefined
+  readonly #asked = new Map<string, PendingTaskRequest>()
+  readonly #watchers = new Set<VersionWatcher>()
+  #runner: TaskRunner | undefined
   #timer: unknown
 
   constructor(input: NodeTasksInput) {
@@ -102,10 +102,10 @@ export class NodeTasks implements SharedTaskStore {
     for (const watcher of [...this.#watchers]) watcher.wake()
   }
 
-  employ(hands: TaskHands): () => void {
-    this.#hands = hands
+  attach(runner: TaskRunner): () => void {
+    this.#runner = runner
     return () => {
-      if (this.#hands === hands) this.#hands = undefined
+      if (this.#runner === runner) this.#runner = undefined
     }
   }
 
@@ -122,7 +122,7 @@ export class NodeTasks implements SharedTaskStore {
   /** A step waits for an engine that is away: its handler has done it. A task that is new is refused. */
   async save(record: TaskRecord): Promise<void> {
     const { world } = this.#input
-    const deadline = world.now() + patience
+    const deadline = world.now() + saveTimeout
     for (;;) {
       try {
         return await this.#save(record)
@@ -187,16 +187,16 @@ export class NodeTasks implements SharedTaskStore {
     return type === 'claimed'
   }
 
-  async send(id: string, errand: TaskErrand): Promise<boolean> {
+  async send(id: string, command: TaskCommand): Promise<boolean> {
     const { node, world } = this.#input
     const owner = await this.#input.engine().ownerOf(keyOf(id))
     // nobody's: it is about to be adopted
     if (owner === undefined || owner === node || this.#asked.size >= maxAsked) return false
-    const word = { type: 'ask', id: world.id(), task: id, errand } as const
-    return waitWithin<boolean>({ clock: world, ms: errandTime, late: () => false }, (resolve, reject) => {
-      this.#asked.set(word.id, { node: owner, resolve, reject })
-      if (!this.#input.send(owner, word)) resolve(false)
-      return () => void this.#asked.delete(word.id)
+    const message = { type: 'ask', id: world.id(), task: id, command } as const
+    return waitWithin<boolean>({ clock: world, ms: commandTimeout, late: () => false }, (resolve, reject) => {
+      this.#asked.set(message.id, { node: owner, resolve, reject })
+      if (!this.#input.send(owner, message)) resolve(false)
+      return () => void this.#asked.delete(message.id)
     })
   }
 
@@ -207,7 +207,7 @@ export class NodeTasks implements SharedTaskStore {
         signal.removeEventListener('abort', wake)
         resolve()
       }
-      const watcher: Watcher = { key: keyOf(id), version, wake }
+      const watcher: VersionWatcher = { key: keyOf(id), version, wake }
       if (signal.aborted || this.isLeaving) return resolve()
       signal.addEventListener('abort', wake)
       this.#watchers.add(watcher)
@@ -221,12 +221,12 @@ export class NodeTasks implements SharedTaskStore {
     return found.map(({ session, place }) => ({ id: idOf(session), place }))
   }
 
-  /** Another node has said something. */
-  hear(from: string, word: TaskWord): void {
-    if (word.type === 'ask') return void this.#serve(from, word)
-    const asked = this.#asked.get(word.id)
-    if (word.type === 'answer') asked?.resolve(word.isDone)
-    else asked?.reject(errorOf(word.problem))
+  /** Takes a message of another node. */
+  hear(from: string, message: TaskMessage): void {
+    if (message.type === 'ask') return void this.#serve(from, message)
+    const asked = this.#asked.get(message.id)
+    if (message.type === 'answer') asked?.resolve(message.isDone)
+    else asked?.reject(errorOf(message.problem))
   }
 
   /** Nothing comes from a node any more of what it was asked before. */
@@ -280,9 +280,9 @@ export class NodeTasks implements SharedTaskStore {
     this.#claims.forget(keyOf(id))
   }
 
-  async #serve(from: string, { id, task, errand }: Extract<TaskWord, { readonly type: 'ask' }>) {
+  async #serve(from: string, { id, task, command }: Extract<TaskMessage, { readonly type: 'ask' }>) {
     try {
-      const isDone = this.#claims.get(keyOf(task)) !== undefined && (await this.#hands?.run(task, errand))
+      const isDone = this.#claims.get(keyOf(task)) !== undefined && (await this.#runner?.run(task, command))
       this.#input.send(from, { type: 'answer', id, isDone: isDone === true })
     } catch (error) {
       // it has ended meanwhile, or its actor has died
@@ -293,7 +293,7 @@ export class NodeTasks implements SharedTaskStore {
 
   #lose(keys: readonly string[]): void {
     for (const key of keys) this.#claims.forget(key)
-    if (keys.length > 0) outside(() => this.#hands?.lost(keys.map(idOf)))
+    if (keys.length > 0) outside(() => this.#runner?.lost(keys.map(idOf)))
   }
 
   #lookLater(): void {

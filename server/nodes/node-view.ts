@@ -2,8 +2,8 @@ import type { World } from '../../runtime/time/world.js'
 import { Elsewhere, type Question, type Report } from '../../runtime/watch/elsewhere.js'
 import { Reporter } from '../../runtime/watch/reporter.js'
 
-/** What one node says to another of the trees of its program; plain data. */
-export type ViewWord =
+/** A message between nodes about the process trees of their programs; plain data. */
+export type ViewMessage =
   | { readonly type: 'ask'; readonly question: Question }
   | { readonly type: 'report'; readonly report: Report }
 
@@ -11,7 +11,7 @@ export interface NodeViewInput {
   readonly node: string
   readonly world: World
   /** False when there is no room. */
-  readonly send: (node: string, word: ViewWord) => boolean
+  readonly send: (node: string, message: ViewMessage) => boolean
 }
 
 /** Milliseconds between two looks at another node: what is told goes the way of what is urgent. */
@@ -46,15 +46,15 @@ export class NodeView {
       })
   }
 
-  hear(from: string, word: ViewWord): void {
+  hear(from: string, message: ViewMessage): void {
     const { world, send } = this.#input
-    if (word.type === 'report') return this.#others.get(from)?.take(word.report, world.now())
-    const { what } = word.question
+    if (message.type === 'report') return this.#others.get(from)?.take(message.report, world.now())
+    const { what } = message.question
     if (what === 'leave') return this.#forget(from)
     if (what !== 'look') return
     const reporter = this.#reporters.get(from) ?? new Reporter({ world, most })
     this.#reporters.set(from, reporter)
-    const report = reporter.answer(word.question)
+    const report = reporter.answer(message.question)
     if (report !== undefined) send(from, { type: 'report', report })
   }
 

@@ -1,7 +1,7 @@
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto'
 
 /** What is signed: a text of one kind is none of another. */
-export type SealedKind = 'letter' | 'news' | 'event' | 'session' | 'task' | 'mark'
+export type SealedKind = 'messages' | 'news' | 'event' | 'session' | 'task' | 'mark'
 
 /** What a text is, and whose: the id of a session, say. What is of one place is of no other. */
 export interface SealedAs {
@@ -9,10 +9,10 @@ export interface SealedAs {
   readonly place?: string
 }
 
-/** How letters and records are written. */
-const edition = '2'
+/** How messages and records are written. */
+const edition = '3'
 
-/** Signs what nodes keep and say to each other, as a whole (HMAC-SHA256), to tell it from what others wrote. */
+/** Signs the records, messages and news of nodes (HMAC-SHA256), to tell them from texts that others wrote. */
 export class Seal {
   readonly #keys: readonly KeyObject[]
   /** Of each key, by which others know it and learn nothing else; the first is that of what is signed here. */
@@ -53,7 +53,7 @@ export class Seal {
     return value
   }
 
-  /** A text that was opened is not what it has to be. */
+  /** Counts a text that was opened, and has the wrong content. */
   refuse(kind: SealedKind): void {
     this.#refused.set(kind, (this.#refused.get(kind) ?? 0) + 1)
   }

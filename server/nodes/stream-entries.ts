@@ -3,8 +3,8 @@ import type { StreamKind, StreamReport } from '../../transports/contract/shared-
 import type { StreamEntry, StreamPlace } from '../engine/engine.js'
 import type { Seal, SealedAs } from './seal.js'
 
-/** What is kept of a stream in the engine, one after the other. */
-export type Kept =
+/** The content of one entry of a stream in the engine. */
+export type StreamRecord =
   /** The stream is there, and where it is: what came before need not be kept. */
   | { readonly type: 'begun' }
   | { readonly type: 'event'; readonly data?: string | undefined; readonly isLast?: boolean | undefined }
@@ -14,19 +14,19 @@ export type Kept =
 /** What was read of a stream: its reports, as the log gave them that began it. */
 export type ReadStream = readonly Extract<StreamReport, { readonly type: 'began' | 'event' | 'ended' }>[]
 
-type Written = Kept & {
+type Written = StreamRecord & {
   /** Of the last event, this one included. */
   readonly number: number
   readonly requestId?: RequestId | undefined
 }
 
 /** Of entries after the same event the one that comes later has the higher number. */
-const order: { readonly [Type in Kept['type']]: number } = { event: 0, begun: 1, ended: 2 }
+const order: { readonly [Type in StreamRecord['type']]: number } = { event: 0, begun: 1, ended: 2 }
 
 /** Writes an entry of a stream. Each says whose answer is awaited there, as it may be the first that is left. */
 export function writeEntry(
   place: StreamPlace,
-  kept: Kept,
+  kept: StreamRecord,
   { number, requestId, seal }: { number: number; requestId: RequestId | undefined; seal: Seal },
 ): StreamEntry {
   const written: Written = { number, requestId, ...kept }
@@ -36,7 +36,7 @@ export function writeEntry(
 
 /**
  * Reads what is left of a stream; undefined when nothing is. Entries may have come twice, and older ones again.
- * Where some are missing, none that came before is of use: nobody is to pass them over in silence.
+ * Entries before a gap are left out: a client must not miss events without notice.
  */
 export function readEntries(
   log: string,

@@ -4,7 +4,7 @@ import type { EventLogLimits, StreamedEvent, StreamReport } from '../../transpor
 import type { RequestId } from '../../protocol/wire/jsonrpc.js'
 import type { Engine, StreamEntry, StreamPlace } from '../engine/engine.js'
 import type { Seal } from './seal.js'
-import { type Kept, writeEntry } from './stream-entries.js'
+import { type StreamRecord, writeEntry } from './stream-entries.js'
 import { isUnavailable } from './unavailable.js'
 
 /** Streams that are written at once. */
@@ -29,13 +29,13 @@ export interface KeptHere {
   readonly events: readonly StreamedEvent[]
 }
 
-interface Stream {
+interface WrittenStream {
   readonly place: StreamPlace
   readonly requestId: RequestId | undefined
   /** The number of the last event. */
   last: number
   isEnded: boolean
-  /** What the engine has not said to have, the first `leaving` of which are on their way. */
+  /** Unacknowledged entries; the first `leaving` are in flight. */
   readonly waiting: StreamEntry[]
   leaving: number
   isWriting: boolean
@@ -60,8 +60,8 @@ interface Stream {
 export class StreamWriter {
   readonly #input: StreamWriterInput
   /** The oldest first. */
-  readonly #streams = new Map<string, Stream>()
-  readonly #due = new Set<Stream>()
+  readonly #streams = new Map<string, WrittenStream>()
+  readonly #due = new Set<WrittenStream>()
   #isFlushing = false
   #busy = 0
   /** Characters of all that waits, and of all that the engine has. */
@@ -91,7 +91,7 @@ export class StreamWriter {
       cut: undefined,
       writtenAt: undefined,
     }
-    const begun: Stream = { place, requestId, waiting: [], sizes: [], ...state }
+    const begun: WrittenStream = { place, requestId, waiting: [], sizes: [], ...state }
     this.#streams.set(stream, begun)
     this.#add(begun, { type: 'begun' })
   }
@@ -136,7 +136,7 @@ export class StreamWriter {
     this.#flush()
   }
 
-  /** The engine has lost something: writes once more what is kept here. */
+  /** The engine has lost data: writes what is kept here again. */
   repeat(kept: (place: StreamPlace) => KeptHere | undefined): void {
     for (const stream of this.#streams.values()) {
       const here = kept(stream.place)
@@ -163,7 +163,7 @@ export class StreamWriter {
     return new Promise((resolve) => this.#onDrained.push(resolve))
   }
 
-  #add(stream: Stream, kept: Kept): void {
+  #add(stream: WrittenStream, kept: StreamRecord): void {
     const { seal } = this.#input
     const entry = writeEntry(stream.place, kept, { number: stream.last, requestId: stream.requestId, seal })
     stream.waiting.push(entry)
@@ -173,19 +173,19 @@ export class StreamWriter {
     this.#flushSoon()
   }
 
-  #count(stream: Stream, size: number): void {
+  #count(stream: WrittenStream, size: number): void {
     stream.size += size
     this.#waiting += size
   }
 
   /** The oldest that waits goes; never the last. */
-  #makeRoom(latest: Stream): void {
+  #makeRoom(latest: WrittenStream): void {
     const { maxEvents, maxBytes, maxTotalBytes } = this.#input.limits
     while (latest.waiting.length > maxEvents || latest.size > maxBytes) if (!this.#leaveOut(latest)) break
     for (const stream of this.#due) while (this.#waiting > maxTotalBytes && this.#leaveOut(stream));
   }
 
-  #leaveOut(stream: Stream, least = 1): boolean {
+  #leaveOut(stream: WrittenStream, least = 1): boolean {
     const { waiting, leaving } = stream
     if (waiting.length <= leaving + least) return false
     const [entry] = waiting.splice(leaving, 1)
@@ -215,7 +215,7 @@ export class StreamWriter {
     }
   }
 
-  async #write(engine: Engine, stream: Stream): Promise<void> {
+  async #write(engine: Engine, stream: WrittenStream): Promise<void> {
     const entries = [...stream.waiting]
     stream.leaving = entries.length
     stream.isWriting = true
@@ -223,7 +223,7 @@ export class StreamWriter {
     try {
       const sizes = this.#sizesWith(stream, entries)
       if (stream.cut !== undefined) stream.doubtful = 0
-      // what was written twice must not push out what is older
+      // entries that were written twice must not push out older ones
       const maxEntries = Math.max(1, sizes.length + stream.doubtful)
       const limits = { maxEntries, ttl: this.#input.limits.maxAge }
       const isOpen = await engine.append(stream.place, entries, limits)
@@ -243,7 +243,7 @@ export class StreamWriter {
     this.#flush()
   }
 
-  #taken(stream: Stream, isOpen: boolean): void {
+  #taken(stream: WrittenStream, isOpen: boolean): void {
     const left = stream.waiting.splice(0, stream.leaving)
     const wasKnown = this.#isKnown(stream)
     if (wasKnown) this.#count(stream, -left.reduce((sum, { text }) => sum + text.length, 0))
@@ -257,7 +257,7 @@ export class StreamWriter {
   }
 
   /** The sizes of what the engine is to keep once it has these entries. */
-  #sizesWith({ sizes, cut }: Stream, entries: readonly StreamEntry[]): number[] {
+  #sizesWith({ sizes, cut }: WrittenStream, entries: readonly StreamEntry[]): number[] {
     const { maxEvents, maxBytes } = this.#input.limits
     const first = cut === undefined ? 0 : Math.max(0, entries.indexOf(cut))
     const all = [...(cut === undefined ? sizes : []), ...entries.slice(first).map(({ text }) => text.length)]
@@ -270,7 +270,7 @@ export class StreamWriter {
     return all.slice(from)
   }
 
-  #keep(stream: Stream, sizes: number[]): void {
+  #keep(stream: WrittenStream, sizes: number[]): void {
     stream.writtenAt = this.#input.world.now()
     if (!this.#isKnown(stream)) return
     this.#kept -= stream.kept
@@ -283,8 +283,8 @@ export class StreamWriter {
     }
   }
 
-  /** Only where it is stays of it. */
-  #shorten(stream: Stream): void {
+  /** Drops its events; that the stream is here stays known. */
+  #shorten(stream: WrittenStream): void {
     this.#kept -= stream.kept
     stream.kept = 0
     stream.sizes = []
@@ -293,11 +293,11 @@ export class StreamWriter {
     stream.cut = stream.waiting.at(-1)
   }
 
-  #isKnown(stream: Stream): boolean {
+  #isKnown(stream: WrittenStream): boolean {
     return this.#streams.get(stream.place.stream) === stream
   }
 
-  #forget(stream: Stream): void {
+  #forget(stream: WrittenStream): void {
     if (!this.#isKnown(stream)) return
     this.#streams.delete(stream.place.stream)
     this.#due.delete(stream)
@@ -311,7 +311,7 @@ export class StreamWriter {
     for (const resolve of this.#onDrained.splice(0)) resolve()
   }
 
-  /** What is not dropped now expires. */
+  /** A failed drop is not repeated: the stream expires. */
   async #drop(place: StreamPlace): Promise<void> {
     const engine = this.#input.engine()
     try {

@@ -17,7 +17,7 @@ interface DoorInput {
 }
 
 /** A process that serves connections, or has served some that are still open. */
-interface Node {
+interface DoorNode {
   readonly ref: NodeRef
   /** Connections that it was given, and has not taken yet. */
   given: number
@@ -29,9 +29,9 @@ interface Node {
 
 interface Door {
   readonly address: SharedAddress
-  readonly nodes: Map<ProcessRef, Node>
+  readonly nodes: Map<ProcessRef, DoorNode>
   /** Those that get connections, the one whose turn it is first. */
-  serving: Node[]
+  serving: DoorNode[]
   /** Connections that wait for a process, with what counts each no more. */
   readonly waiting: Map<AcceptedSocket, () => void>
   last: number
@@ -98,14 +98,14 @@ export const doorActor = defineActor({
 export type DoorRef = RefOf<typeof doorActor>
 export type { GivenSocket }
 
-function newNode({ nodes }: Door, ref: NodeRef, ctx: ActorContext): Node {
-  const node: Node = { ref, given: 0, taken: [], open: new Map() }
+function newNode({ nodes }: Door, ref: NodeRef, ctx: ActorContext): DoorNode {
+  const node: DoorNode = { ref, given: 0, taken: [], open: new Map() }
   nodes.set(ref, node)
   ctx.monitor(ref)
   return node
 }
 
-function end(node: Node | undefined, id: number): void {
+function end(node: DoorNode | undefined, id: number): void {
   const ended = node?.open.get(id)
   node?.open.delete(id)
   ended?.()
@@ -144,7 +144,7 @@ function handOut(door: Door, ctx: ActorContext): void {
 /** Answers false when the process takes none at the moment: the connection waits for it, or another one. */
 function hand(
   door: Door,
-  node: Node,
+  node: DoorNode,
   { socket, ended }: { readonly socket: AcceptedSocket; readonly ended: () => void },
   ctx: ActorContext,
 ): boolean {
@@ -170,7 +170,7 @@ function hand(
 }
 
 /** The one that has the fewest connections to take; of these, the one that was given none for longest. */
-function quickest(serving: readonly Node[]): Node | undefined {
+function quickest(serving: readonly DoorNode[]): DoorNode | undefined {
   const [first, ...others] = serving.filter((node) => node.given < maxGiven)
   if (first === undefined) return undefined
   return others.reduce((best, node) => (node.given < best.given ? node : best), first)

@@ -34,9 +34,9 @@ export type EngineCall = {
   }
 }[EngineMethod]
 
-interface Node {
+interface HostedNode {
   readonly name: string
-  /** As it has told of itself. */
+  /** The reference that it has sent itself. */
   readonly own: NodeRef
   /** As its supervisor knows it; undefined while it starts. */
   ref: NodeRef | undefined
@@ -49,7 +49,7 @@ interface Host {
   readonly engine: LocalEngineParts | undefined
   readonly open: OpenEngine | undefined
   readonly tasks: TaskSupervisor
-  readonly nodes: Map<string, Node>
+  readonly nodes: Map<string, HostedNode>
   /** What the stores are being asked, by name: one thing after the other. */
   readonly asked: Turns
   /** How many processes there have been. */
@@ -57,7 +57,7 @@ interface Host {
   [describe](): string
 }
 
-/** What is written where nobody but the processes of one program reads it. */
+/** Signs nothing: only the processes of one program read these texts. */
 const seal = new Seal()
 /** What stands for a text that a store has. */
 const elsewhere = ''
@@ -85,7 +85,7 @@ export const hostActor = defineActor({
     return host
   },
   call: {
-    /** A process starts: it is told what there is to look for, and its end is its leave. */
+    /** A process starts: it gets the bells of its node, and leaves the cluster when it ends. */
     join({ nodes }, { name, ref }: { name: string; ref: NodeRef }, ctx) {
       nodes.set(name, { name, own: ref, ref: undefined, serves: false })
       ctx.monitor(ref)
@@ -193,7 +193,7 @@ async function remove({ sessions, tasks }: OpenEngine, id: string): Promise<true
   return true
 }
 
-/** A task of an earlier program: one that had not ended goes on in whoever takes it. */
+/** A task of an earlier program: one that had not ended continues in the process that takes it. */
 function bringTask({ core }: Host, record: TaskRecord, ctx: ActorContext): void {
   const ttl = isTaskRecord(record) ? leftOf(record, ctx) : 0
   if (ttl <= 0) return

@@ -5,7 +5,7 @@ import type { SealedIds } from '../engine/sealed-ids.js'
 import { unavailable } from '../nodes/unavailable.js'
 import type { EngineCall, EngineMethod, HostRef } from './host.js'
 
-/** What a process is told of the engine of its program; plain data. */
+/** The engine of the program, as described to a process; plain data. */
 export interface HostedPlan {
   /** As errors and reports call it. */
   readonly name: string

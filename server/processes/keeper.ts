@@ -33,7 +33,7 @@ export interface KeeperInput {
   readonly door: DoorRef
 }
 
-interface Node {
+interface KeptNode {
   readonly ref: NodeRef
   readonly name: string
   readonly startedAt: number
@@ -42,7 +42,7 @@ interface Node {
 interface Keeper extends Omit<KeeperInput, 'supervisor'> {
   readonly supervisor: DynamicSupervisor
   /** Those that serve, the oldest first. */
-  nodes: Node[]
+  nodes: KeptNode[]
   starting: number
   /** Starts that failed, or lasted too short, one after the other. */
   failures: number
@@ -89,7 +89,7 @@ export const keeperActor = defineActor({
     return keeper
   },
   call: {
-    /** Replaces all processes, one at a time; one more while this goes on begins after it. */
+    /** Replaces all processes, one at a time; a second call meanwhile begins after the first. */
     reload(keeper, _nothing: undefined, ctx) {
       const reply = ctx.defer<void>()
       reload(keeper, ctx).then(
@@ -155,7 +155,7 @@ async function startNode(keeper: Keeper, ctx: ActorContext): Promise<void> {
   }
 }
 
-function keep(keeper: Keeper, node: Node, ctx: ActorContext): void {
+function keep(keeper: Keeper, node: KeptNode, ctx: ActorContext): void {
   keeper.nodes.push(node)
   ctx.monitor(node.ref)
   tellDoor(keeper)
@@ -218,7 +218,7 @@ async function replaceAll(keeper: Keeper, ctx: ActorContext): Promise<void> {
   }
 }
 
-/** All of them end together, and pass on what comes and goes until then. */
+/** Ends all processes together; until then they pass messages on. */
 async function drainAll(keeper: Keeper, ctx: ActorContext): Promise<void> {
   const { door, host, drainDelay } = keeper
   // also those that are being replaced
@@ -244,7 +244,7 @@ function end({ supervisor }: Keeper, ref: ProcessRef): Promise<void> {
   return supervisor.terminateChild(ref).catch(ignoreEnd)
 }
 
-/** A process that ends while it starts tells nothing, and often nobody waits for it. */
+/** Reports a process that ends while it starts. */
 function report({ supervisor }: Keeper, id: string, error: unknown, ctx: ActorContext): void {
   if (ctx.signal.aborted) return
   emit('supervisor', () => ({
@@ -257,7 +257,7 @@ function report({ supervisor }: Keeper, id: string, error: unknown, ctx: ActorCo
 }
 
 /** It gets no more connections. */
-function withdraw(keeper: Keeper, node: Node): void {
+function withdraw(keeper: Keeper, node: KeptNode): void {
   keeper.nodes = keeper.nodes.filter((each) => each !== node)
   tellDoor(keeper)
 }

@@ -29,7 +29,7 @@ export type NodeEngine =
   | ({ readonly kind: 'hosted'; readonly sealed: SealedOptions | undefined } & HostedPlan)
   | { readonly kind: 'redis'; readonly options: object }
 
-/** What clients of all nodes are told of: a resource, or else a list. */
+/** A change that clients of all nodes are notified of: of a resource, or else of a list. */
 export type Change =
   | { readonly uri: string; readonly list?: undefined }
   | { readonly list: ListKind; readonly uri?: undefined }

@@ -92,7 +92,7 @@ function openedBy({ name, options }: ClusterEngine): NodeEngine {
   )
 }
 
-/** How each process is run; what is wrong is told before one starts. */
+/** How each process is run; wrong options throw before one starts. */
 function readPeer(given: { readonly [Field in keyof PeerOptions]?: PeerOptions[Field] | undefined }) {
   const options = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
   const peer: PeerOptions = { ...options, kind: 'process', module: entryOf('server/node.js') }

@@ -224,7 +224,7 @@ function atMost(limit: number): number {
   return Math.min(endless, limit)
 }
 
-/** A client in few bytes, of which nobody reads who it is; empty for none. */
+/** The client as a short hash, which does not show who it is; empty for none. */
 function shortOf(client: string | undefined): string {
   return client === undefined ? '' : createHash('sha256').update(client).digest('base64url').slice(0, 22)
 }

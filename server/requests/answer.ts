@@ -14,20 +14,20 @@ import { isWorkHeard, type RequestOrigin, type WorkEvent, withWork } from '../ba
 import { requirementError } from './question.js'
 import type { Work } from './work.js'
 
-/** What is answered. */
-interface Asked {
+/** The request, its revision, and where it came from. */
+interface AnswerInput {
   readonly request: JsonRpcRequest
   readonly dialect: Dialect
   readonly origin: RequestOrigin
 }
 
 /** Makes no promise where none is needed: it costs more than most work. Throws or rejects for a crash. */
-export function answer(work: Work, ctx: ToolContext, asked: Asked): Response | Promise<Response> {
+export function answer(work: Work, ctx: ToolContext, asked: AnswerInput): Response | Promise<Response> {
   if (!isWorkHeard()) return respond(work, ctx, asked.dialect)
   return withWork(workEvent(asked, ctx), () => respond(work, ctx, asked.dialect))
 }
 
-/** Answers at once, without a task; told as work is. `make` gives the response. */
+/** Answers at once, without a task, with the same events as work. `make` gives the response. */
 export function answerNow<Made extends Response>(
   request: JsonRpcRequest,
   dialect: Dialect,
@@ -52,7 +52,7 @@ function respond(work: Work, ctx: ToolContext, dialect: Dialect): Response | Pro
 }
 
 function workEvent(
-  { request: { id, method, params }, dialect, origin }: Asked,
+  { request: { id, method, params }, dialect, origin }: AnswerInput,
   ctx: Pick<ToolContext, 'signal'>,
 ): WorkEvent {
   const target = params?.name ?? params?.uri

@@ -26,7 +26,7 @@ export class SessionWishes {
     for (const uri of theirs) if (!this.isSubscribed(uri)) this.#subscriptions.set(uri, want(uri))
   }
 
-  /** Takes all subscriptions back; those who ask for them are still told. */
+  /** Calls what `want` has returned for each subscription. The list of subscriptions stays. */
   end(): void {
     for (const [uri, undo] of this.#subscriptions) {
       this.#subscriptions.set(uri, undefined)

@@ -2,17 +2,17 @@ import type { Question } from '../../protocol/dialects/capabilities.js'
 import { McpError, ProtocolError } from '../../protocol/wire/errors.js'
 import { isObject, type JsonObject } from '../../protocol/wire/json.js'
 import { readResult } from '../../protocol/messages/params.js'
-import type { Answer } from '../holdings/request-state.js'
+import type { QuestionAnswer } from '../holdings/request-state.js'
 
 /**
- * What a client has said to open questions, by their ids. Answers to nothing asked are ignored (specification:
+ * The answers of a client to open questions, by their ids. Answers to nothing asked are ignored (specification:
  * mrtr, `tasks/update`). Throws McpError -32602 for one of the wrong shape: then none counts.
  */
 export function readAnswers(
   asked: ReadonlyMap<string, Question>,
   responses: JsonObject | undefined,
-): Map<string, Answer> {
-  const answers = new Map<string, Answer>()
+): Map<string, QuestionAnswer> {
+  const answers = new Map<string, QuestionAnswer>()
   for (const [id, method] of asked) {
     if (responses === undefined || !Object.hasOwn(responses, id)) continue
     answers.set(id, { method, result: readAnswer(id, method, responses[id]) })

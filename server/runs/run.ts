@@ -8,14 +8,14 @@ import type { Response } from '../../transports/contract/contract.js'
 import { toldCrash } from '../base/exposed-error.js'
 import { answer, encodedResult, refusal, tryAgain } from '../requests/answer.js'
 import type { Work } from '../requests/work.js'
-import type { Seat } from './seat.js'
+import type { RunSeat } from './seat.js'
 
 /**
  * Runs the work of a request as a task, and returns its answer once that task has ended: a promise only where
  * the work takes a while. Undefined: it was cancelled, and nobody is answered. The promise never rejects.
  * Throws RuntimeError NOPROC without a task supervisor.
  */
-export function run(work: Work, seat: Seat): Response | undefined | Promise<Response | undefined> {
+export function run(work: Work, seat: RunSeat): Response | undefined | Promise<Response | undefined> {
   const { link, host } = seat
   const since = host.world.now()
   const made: Made = { response: undefined, kept: undefined }
@@ -37,15 +37,15 @@ export function run(work: Work, seat: Seat): Response | undefined | Promise<Resp
   })
 }
 
-/** What a run has come to so far. */
+/** The progress of a run. */
 interface Made {
-  /** Its work is done, and what is left is the server's. */
+  /** The response of the work; what follows is the server's own. */
   response: Response | undefined
-  /** The same, once it may be told. */
+  /** The same, once it may be sent. */
   kept: Response | undefined
 }
 
-function perform(work: Work, seat: Seat, task: TaskContext, made: Made): void | Promise<void> {
+function perform(work: Work, seat: RunSeat, task: TaskContext, made: Made): void | Promise<void> {
   const ctx = seat.enter(task)
   const { delivery, dialect, host } = seat
   const answering = answer(work, ctx, { request: delivery.request, dialect, origin: host.origin })
@@ -53,7 +53,7 @@ function perform(work: Work, seat: Seat, task: TaskContext, made: Made): void | 
   return keep(seat, answering, made)
 }
 
-function keep(seat: Seat, response: Response, made: Made): void | Promise<void> {
+function keep(seat: RunSeat, response: Response, made: Made): void | Promise<void> {
   made.response = response
   const kept = seat.keep(response)
   if (!isPromise(kept)) made.kept = kept
@@ -66,7 +66,7 @@ function keep(seat: Seat, response: Response, made: Made): void | Promise<void> 
 /** The answer to a request whose task has ended; undefined for a cancelled one, which is not answered. */
 function outcome(
   work: Work,
-  seat: Seat,
+  seat: RunSeat,
   { response, kept }: Made,
   task: ProcessRef,
   reason: ExitReason,

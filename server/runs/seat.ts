@@ -41,14 +41,14 @@ export interface RunHost {
  * Where a run sits: in a session, in an exchange, or in a task. It says what the run works for, is what its
  * handler reaches through `ctx`, and keeps its time.
  */
-export abstract class Seat implements RequestScope {
+export abstract class RunSeat implements RequestScope {
   readonly host: RunHost
   readonly work: string
   /** Milliseconds of a run. */
   readonly timeout: number
   /** When they are over; infinite while no time runs. */
   deadline = Number.POSITIVE_INFINITY
-  /** Whether nobody wants the answer any more. */
+  /** Whether the answer is not wanted any more. */
   cancelled = false
   #task: TaskContext | undefined
   #running: TaskRef<void> | undefined
@@ -85,7 +85,7 @@ export abstract class Seat implements RequestScope {
     return undefined
   }
 
-  /** Does what has to be done before anybody is told of an answer. A crash in it is the server's own. */
+  /** Does what must be done before an answer is sent, such as saving. A crash in it is the server's own. */
   keep(response: Response): Response | Promise<Response> {
     return response
   }
@@ -140,7 +140,7 @@ export abstract class Seat implements RequestScope {
     return this.cancelled || this.#task?.self.alive === false
   }
 
-  /** Whether there is a request whose client can still be told something. */
+  /** Whether there is a request whose client still gets messages. */
   get isActive(): boolean {
     return !this.isOver
   }
@@ -200,7 +200,7 @@ export abstract class Seat implements RequestScope {
 }
 
 /** A seat where there is no session to read or change. */
-export abstract class SeatWithoutSession extends Seat {
+export abstract class SeatWithoutSession extends RunSeat {
   readonly assigned = undefined
 
   /** The error for code that wants one. */

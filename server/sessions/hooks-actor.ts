@@ -67,7 +67,7 @@ export const hooksActor = defineActor({
     }
   },
   call: {
-    /** Answers once `init` is done; rejects with what its client is told, or, of a restored session, with what it threw. */
+    /** Answers once `init` is done; rejects with the error for the client or, of a restored session, with what it threw. */
     begin(state, beginning: Beginning, ctx): Deferred<undefined> {
       const reply = ctx.defer<undefined>()
       const watch = (session: Session): void => {
@@ -116,7 +116,7 @@ async function runInit(
   return session
 }
 
-/** How a client is told that `init` has thrown: in its author's words, if those are for clients. */
+/** The error for the client when `init` throws: the author's own, if it is meant for clients. */
 function refusalOf(error: unknown, tell: (thrown: unknown) => ToldCrash): unknown {
   // it took too long, or its session is gone
   if (error instanceof RuntimeError && error.code === 'EXITED') return error
@@ -129,7 +129,7 @@ function refusalOf(error: unknown, tell: (thrown: unknown) => ToldCrash): unknow
 /** Codes that say of themselves that something in between has failed, which clients try again. */
 const mayBeOurs: ReadonlySet<number> = new Set([errorCodes.internalError, -32000, -32001])
 
-/** Says that another try would fare no better, unless its author has said something about that. */
+/** Marks the error as not retryable, unless its author has said otherwise. */
 function final({ code, message, data }: McpError): McpError {
   if (data !== undefined && !isObject(data)) return new McpError(code, message, { data })
   return new McpError(code, message, { data: { retryable: false, ...data } })

@@ -14,7 +14,7 @@ import type { Outlet } from '../../transports/contract/contract.js'
 import type { AskMethod } from '../context/ask.js'
 import { AskError } from '../base/errors.js'
 
-export interface Asking {
+export interface ClientQuestion {
   readonly of: RequestId
   readonly method: AskMethod
   /** Plain JSON. */
@@ -24,7 +24,7 @@ export interface Asking {
 }
 
 interface Open {
-  readonly asking: Asking
+  readonly asking: ClientQuestion
   readonly outlet: Outlet
   readonly reply: Deferred<object>
   readonly timer: TimerRef
@@ -49,7 +49,7 @@ export class SessionQuestions {
    * Until the client is ready, only `ping` may be sent (specification: lifecycle). `info.timer` gets the id
    * when the time is up. Throws AskError when it cannot be asked.
    */
-  ask(asking: Asking, outlet: Outlet, isReady: boolean, ctx: ActorContext): Deferred<object> {
+  ask(asking: ClientQuestion, outlet: Outlet, isReady: boolean, ctx: ActorContext): Deferred<object> {
     const { method, params, timeout } = asking
     if (!isReady && method !== 'ping')
       throw new AskError('NOT_INITIALIZED', `${method}: the client has not sent notifications/initialized`)

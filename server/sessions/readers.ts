@@ -18,9 +18,9 @@ const changed: Readonly<Record<ListKind, JsonRpcNotification>> = Object.freeze({
 export class SessionReaders {
   /** Newest last. */
   #all: Outlet[] = []
-  /** The version of the catalog that the client was told of. */
+  /** The version of the catalog that the client was notified of. */
   #told: number
-  /** Resources whose change the client has not been told; at most as many as it has subscriptions. */
+  /** Resources with a change to notify the client of; at most as many as it has subscriptions. */
   readonly #updated = new Set<string>()
   readonly #onSent: (method: string) => void
 
@@ -53,7 +53,7 @@ export class SessionReaders {
     if (lists.every((list) => this.#send(changed[list]))) this.#told = catalog.version
   }
 
-  /** Nobody knows what the client was told: each list may have changed since. */
+  /** It is unknown what the client was notified of: each list may have changed since. */
   forgetTold(): void {
     this.#told = Number.MAX_SAFE_INTEGER
   }
@@ -80,7 +80,7 @@ export class SessionReaders {
     for (const uri of this.#updated) if (!isWanted(uri)) this.#updated.delete(uri)
   }
 
-  /** `goesOn`: the session is served on, elsewhere or by another process. */
+  /** `goesOn`: the session continues, on another node or in another process. */
   end(goesOn = false): void {
     const all = this.#all
     this.#all = []

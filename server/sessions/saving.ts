@@ -65,7 +65,7 @@ export function shareConfirmation(session: Session, ctx: ActorContext): Deferred
   return reply
 }
 
-/** Finds out whether the client has confirmed elsewhere; if that fails, the next message asks again. */
+/** Looks up whether the client has confirmed on another node; if that fails, the next message asks again. */
 export function learnConfirmation(session: Session): void {
   if (session.phase !== 'initializing') return
   adoptConfirmation(session).catch(() => {})

@@ -34,13 +34,13 @@ import { noteNotification, noteRequest } from '../base/events.js'
 import type { RequestDelivery } from '../runs/seat.js'
 import { takeNotice } from './notices.js'
 import type { SessionPhase } from '../holdings/session-machine.js'
-import type { Asking } from './questions.js'
+import type { ClientQuestion } from './questions.js'
 import { peerProblem } from './access.js'
 import { learnConfirmation, saveInUse, shareConfirmation } from './saving.js'
 import type { SessionRecord } from '../engine/session-store.js'
 import { answered, cancelWork, endWork, leaveIfIdle, startWork, taskEnded } from './work.js'
 
-/** One message of the client, and where what comes before its answer goes. */
+/** A message of the client, and the outlet for messages before its answer. */
 export interface Delivery {
   readonly message: Message
   readonly outlet: Outlet
@@ -88,12 +88,12 @@ export const sessionActor = defineActor({
       session.state.swap(key, version, value),
     record: (session) => recordSession(session),
     share: (session): Session => session,
-    /** Ends it, so that it is restored elsewhere, as soon as it is not at work. Answers whether it ends now. */
+    /** Ends it once it is idle, to be restored on another node. Answers whether it ends now. */
     leave(session, _nothing: undefined, ctx) {
       session.isLeaving = true
       return leaveIfIdle(session, ctx)
     },
-    ask: (session, asking: Asking, ctx) => ask(session, asking, ctx),
+    ask: (session, asking: ClientQuestion, ctx) => ask(session, asking, ctx),
     adopt: (session, record: SessionRecord, ctx) => adopt(session, record, ctx),
     attach: (session, { outlet, peer }: { outlet: Outlet; peer: Peer | undefined }) =>
       attach(session, outlet, peer),
@@ -131,7 +131,7 @@ export const sessionActor = defineActor({
     tell: (session, message: JsonRpcNotification) => {
       if (session.phase === 'ready') session.readers.tell(message)
     },
-    /** What a reader was told has not reached the client, perhaps. */
+    /** Messages to a reader may not have reached the client. */
     missed: (session) => {
       noteMissed(session)
       tellChanges(session)
@@ -182,7 +182,7 @@ function answerAtOnce(session: Session, delivery: RequestDelivery, make: () => R
 }
 
 /** Asks the client over the stream of the request that asks (specification: transports). */
-function ask(session: Session, asking: Asking, ctx: ActorContext): Deferred<object> | Refusal {
+function ask(session: Session, asking: ClientQuestion, ctx: ActorContext): Deferred<object> | Refusal {
   const request = session.requests.get(asking.of)
   if (request === undefined || request.seat.cancelled)
     return refuse(new AskError('CLIENT_GONE', `${asking.method}: the request has ended`))
@@ -235,7 +235,7 @@ function attach(session: Session, outlet: Outlet, peer: Peer | undefined): Refus
   return undefined
 }
 
-/** Before `notifications/initialized` the client is told nothing (specification: lifecycle). */
+/** Before `notifications/initialized` the client gets no messages (specification: lifecycle). */
 function tellChanges({ phase, readers, holdings }: Session): void {
   if (phase !== 'ready') return
   readers.tellCatalog(holdings.catalog)
@@ -257,7 +257,7 @@ async function adopt(session: Session, record: SessionRecord, ctx: ActorContext)
   if (record.initialized === true && session.phase === 'initializing') await becomeReady(session, ctx)
 }
 
-/** Milliseconds that a client has for its first word after `initialize`. */
+/** Milliseconds that a client has for its first message after `initialize`. */
 const firstWordTime = 30_000
 
 /** Milliseconds until a session that is not used ends. */

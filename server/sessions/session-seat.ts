@@ -12,7 +12,7 @@ import { readersOf } from '../base/read-options.js'
 import { workFacts } from '../base/work-facts.js'
 import { tryAgain } from '../requests/answer.js'
 import { readQuestion } from '../requests/question.js'
-import { type RequestDelivery, Seat } from '../runs/seat.js'
+import { type RequestDelivery, RunSeat } from '../runs/seat.js'
 import { adoptConfirmation, saveSeen, saveSession } from './saving.js'
 import type { Session } from './session.js'
 import type { StateValue } from '../context/session-state.js'
@@ -26,7 +26,7 @@ interface SeatOptions {
 }
 
 /** A run in a session: it ends with it, and what its answer may tell of is saved before. */
-export class SessionSeat extends Seat {
+export class SessionSeat extends RunSeat {
   readonly delivery: RequestDelivery
   /** What the session had changed when this run last looked. */
   saw = 0

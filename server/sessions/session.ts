@@ -31,9 +31,9 @@ import type { Peer } from '../../transports/contract/contract.js'
 import { SessionWishes } from '../requests/session-wishes.js'
 import { WaitingLine } from '../base/waiting-line.js'
 
-/** The end of a session that goes on on another node: what it had not begun is for it there. */
+/** The end of a session that continues on another node: requests that had not begun go there. */
 export const moved: ExitReason = Object.freeze({ type: 'shutdown', detail: 'moved' })
-/** The end of a session that another node has taken: nobody knows what it had begun. */
+/** The end of a session that another node has taken over: it is unknown how far its requests have come. */
 export const taken: ExitReason = Object.freeze({ type: 'shutdown', detail: 'taken' })
 
 export interface SessionInput {
@@ -152,7 +152,7 @@ export function bringToLife(session: Session): void {
   session.life ??= machine?.beginLife(settings.inspect, id, processOf(session.self).tree.world)
 }
 
-/** Nobody knows what its client was told: each list, and each resource it wants, may have changed. */
+/** It is unknown what its client was notified of: each list, and each resource it wants, may have changed. */
 export function noteMissed({ readers, wishes }: Session): void {
   readers.forgetTold()
   noteAllUpdated({ readers, wishes })

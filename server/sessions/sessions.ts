@@ -18,7 +18,7 @@ import { ClientCounts } from '../../transports/connections/client-counts.js'
 import type { Outlet, Peer, Response, ServerPort } from '../../transports/contract/contract.js'
 import { TransportError } from '../../transports/base/errors.js'
 import type { ServerNames } from '../base/names.js'
-import { type Cluster, Elsewhere } from '../cluster/cluster.js'
+import { type Cluster, OwnedElsewhere } from '../cluster/cluster.js'
 import { refusal, tryAgain } from '../requests/answer.js'
 import type { Holdings } from '../holdings/holdings-actor.js'
 import type { hooksActor } from './hooks-actor.js'
@@ -59,7 +59,7 @@ export class Sessions implements ServerPort {
   readonly #silent = new Map<string, SessionRef>()
   /** Sessions of this node, among them those that are still to be brought back. */
   readonly #owned = new Set<string>()
-  /** Sessions that are asked to go to another node: what comes meanwhile waits for their answer. */
+  /** Sessions that are asked to move to another node: messages wait for their answer. */
   readonly #leaving = new Map<string, Promise<unknown>>()
 
   /** Throws RuntimeError NOPROC when the group is not complete. */
@@ -172,7 +172,7 @@ export class Sessions implements ServerPort {
     return () => void session.cast('detach', outlet)
   }
 
-  /** What the session has told a reader is lost, perhaps: its client is told of everything once more. */
+  /** Messages to a reader may be lost: its client is notified of everything once more. */
   missed(sessionId: string): void {
     this.#open.get(sessionId)?.cast('missed')
   }
@@ -196,7 +196,7 @@ export class Sessions implements ServerPort {
     }
   }
 
-  /** Ends sessions that other nodes have by now: nothing of them is saved or deleted here any more. */
+  /** Ends sessions that other nodes have taken over: nothing of them is saved or deleted here any more. */
   lose(sessionIds: readonly string[]): void {
     for (const id of sessionIds)
       void this.#find(id)
@@ -210,16 +210,16 @@ export class Sessions implements ServerPort {
     return left
   }
 
-  /** Makes this node the one that serves a session. Rejects with Elsewhere. */
+  /** Makes this node the one that serves a session. Rejects with OwnedElsewhere. */
   async #own(id: string, peer: Peer | undefined): Promise<void> {
     if (this.#cluster === undefined) return
     // from now on: it may be ours before we hear of it
     this.#owned.add(id)
     try {
       const owner = await this.#cluster.claim(id, peer)
-      if (owner !== this.#cluster.node) throw new Elsewhere(owner)
+      if (owner !== this.#cluster.node) throw new OwnedElsewhere(owner)
     } catch (error) {
-      // also when nobody has answered: it may be ours all the same
+      // also after a lost answer: the claim may have succeeded
       this.#disown(id)
       throw error
     }
@@ -230,7 +230,7 @@ export class Sessions implements ServerPort {
     this.#cluster?.release(id)
   }
 
-  /** A session that ends at this moment is brought back, and asked once more. */
+  /** A session that ends at this moment is restored, and asked again. */
   async #ask<Answer>(
     id: string,
     peer: Peer | undefined,
@@ -388,7 +388,7 @@ export async function runningSessions(registry: Registry, names: ServerNames): P
   return children.flatMap(({ ref }) => (ref === undefined ? [] : [ref as SessionRef]))
 }
 
-/** Resolves when a session has ended to be restored elsewhere, or goes on, as it is at work. */
+/** Resolves when a session has ended, to be restored on another node, or goes on, as it is at work. */
 async function leave(session: SessionRef): Promise<void> {
   const leaves = await session.call('leave', undefined, forever).catch(() => true)
   if (leaves) await new Promise((resolve) => session.onExit(resolve))

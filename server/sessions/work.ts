@@ -23,7 +23,7 @@ export interface SessionRequest {
   reply: Deferred<Response | undefined> | undefined
 }
 
-type Answer = Response | undefined | Deferred<Response | undefined>
+type PendingResponse = Response | undefined | Deferred<Response | undefined>
 
 /** Begins a request, or queues it: `maxRequests` of a session are at work, the others wait in order. */
 export function startWork(
@@ -31,7 +31,7 @@ export function startWork(
   work: Work,
   delivery: RequestDelivery,
   ctx: ActorContext,
-): Answer {
+): PendingResponse {
   const { maxRequests, maxWaiting } = session.holdings.settings
   const { request: message, outlet } = delivery
   const seat = new SessionSeat(session, delivery, work)
@@ -55,7 +55,7 @@ export function startWork(
 }
 
 /** Runs a request; its time runs from here on. What is done at once is answered at once. */
-function begin(session: Session, request: SessionRequest, ctx: ActorContext): Answer {
+function begin(session: Session, request: SessionRequest, ctx: ActorContext): PendingResponse {
   const { work, seat } = request
   const answering = attempt(request)
   if (!isPromise(answering)) return settle(session, request, answering, ctx)

@@ -9,7 +9,7 @@ import type { TimerRef } from '../../runtime/process/timers.js'
 import type { Component } from '../catalog/catalog.js'
 import type { Changes, ListKind } from '../context/changes.js'
 import { optionError, ServerError } from '../base/errors.js'
-import type { News } from '../cluster/cluster.js'
+import type { ClusterNews } from '../cluster/cluster.js'
 import type { Holdings } from '../holdings/holdings-actor.js'
 import { type Listen, type ListenCall, Listens } from './listens.js'
 import type { TaskRecord } from '../engine/task-store.js'
@@ -21,7 +21,7 @@ import { noteNotification, originOf } from '../base/events.js'
 interface Base {
   readonly holdings: Holdings
   readonly listens: Listens
-  /** The version of the catalog that streams were told of. */
+  /** The version of the catalog that streams were notified of. */
   told: number
   announcement: TimerRef | undefined
   telling: TimerRef | undefined
@@ -34,7 +34,7 @@ interface Listening extends Omit<ListenCall, 'ended'> {
   readonly signal: AbortSignal
 }
 
-/** Changes within this many ms are told together. */
+/** Changes within this many ms share a notification. */
 const coalesce = 10
 /** Milliseconds until a reader that was behind is tried again. */
 const retryAfter = 250
@@ -130,8 +130,8 @@ export const baseActor = defineActor({
       base.listens.noteTask(record)
       if (base.listens.hasNews) base.telling ??= ctx.sendAfter(coalesce, 'tell')
     },
-    /** Another node has told of a change. */
-    hear(base, news: News, ctx) {
+    /** News of another node. */
+    hear(base, news: ClusterNews, ctx) {
       if (news.type === 'resource') return noteUpdated(base, news.uri, ctx)
       if (news.type === 'anything') return noteAnything(base, ctx)
       if (base.holdings.catalog.touch(news.list)) announce(base, ctx)
@@ -157,7 +157,7 @@ function ofAllNodes({ holdings }: Base, kind: string, name: unknown): ServerErro
   return new ServerError('BAD_DEFINITION', problem, { data: { field: kind } })
 }
 
-/** Nobody knows what has changed: who listens to a list or a resource is told of it. */
+/** It is unknown what has changed: all listeners of lists and resources are notified. */
 function noteAnything(base: Base, ctx: ActorContext): Promise<void> {
   const { catalog } = base.holdings
   const touched = lists.map((list) => catalog.touch(list))

@@ -30,7 +30,7 @@ export class Topic<Listener> {
   }
 }
 
-/** A task that somebody listens to: it is told as it is when it is told. */
+/** A task with listeners: each notification has its state at that moment. */
 class TaskTopic<Listener> extends Topic<Listener> {
   record: TaskRecord
   readonly #write: (record: TaskRecord) => object

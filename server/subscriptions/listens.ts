@@ -24,7 +24,7 @@ export interface Listen {
   readonly call: ListenCall
   readonly filter: SubscriptionFilter
   readonly weight: number
-  /** Changes that it has not been told: at most the topics of its filter. */
+  /** Changes to notify it of: at most the topics of its filter. */
   readonly pending: Set<Topic<Listen>>
   acknowledged: boolean
   queued: boolean
@@ -43,7 +43,7 @@ const slice = 16
 /** Milliseconds that a reader may be behind before it loses its stream. */
 const patience = 30_000
 
-/** The streams of `subscriptions/listen`. What a slow reader has to be told is a set, so nothing grows. */
+/** The streams of `subscriptions/listen`. Changes for a slow reader are a set, so nothing grows. */
 export class Listens {
   readonly #maxListens: number
   readonly #now: () => number
@@ -177,7 +177,7 @@ export class Listens {
   #note(topic: Topic<Listen>): void {
     for (const listen of topic.listeners) {
       listen.pending.add(topic)
-      // a reader that is behind is told by `retry`
+      // `retry` notifies a reader that is behind
       if (listen.queued || listen.behindSince !== undefined) continue
       listen.queued = true
       this.#queue.push(listen)

@@ -7,7 +7,7 @@ import type { ActorContext } from '../../runtime/process/context.js'
 import { forever, type RefOf } from '../../runtime/process/ref.js'
 import { AskError, type AskErrorCode, ServerError } from '../base/errors.js'
 import type { RequestScope } from '../context/context.js'
-import type { TaskErrand } from '../engine/shared-task-store.js'
+import type { TaskCommand } from '../engine/shared-task-store.js'
 import type { TaskAnswer, TaskEnd, TaskRecord } from '../engine/task-store.js'
 import { readAnswers } from '../runs/answers.js'
 import { questionId, withAnswers } from './answers.js'
@@ -25,7 +25,7 @@ import {
 import { endOf, startRun } from './run.js'
 import type { McpTaskSeat } from './task-seat.js'
 
-interface Asking {
+interface QuestionInput {
   readonly run: McpTaskSeat
   readonly key: string
   readonly method: Question
@@ -58,7 +58,7 @@ export const mcpTaskActor = defineActor({
     get: ({ record }): TaskRecord => record,
     watch: (task, watching: { readonly scope: RequestScope; readonly known: readonly string[] }, ctx) =>
       watch(task, watching, ctx),
-    ask: (task, asking: Asking, ctx) => ask(task, asking, ctx),
+    ask: (task, asking: QuestionInput, ctx) => ask(task, asking, ctx),
     step: (task, { run, key, text }: { run: McpTaskSeat; key: string; text: string | null }) =>
       orRefuse(async () => {
         if (task.run !== run || task.ending !== undefined) throw over()
@@ -82,14 +82,14 @@ export const mcpTaskActor = defineActor({
     cancel: (task, _nothing: undefined, ctx) => cancel(task, ctx),
   },
   cast: {
-    /** The server is stopping: those who wait come back for a task that goes on. */
+    /** The server is stopping: ends the wait for a task that continues later. */
     release: (task) => tellLeft(task, { type: 'left' }),
-    /** What its handler says that it does: told to those who look, and stored with what is stored next. */
+    /** The status message of its handler: in answers from now on, and stored with the next change. */
     progress(task, statusMessage: string) {
       if (task.record.end !== undefined) return
       task.record = Object.freeze({ ...task.record, statusMessage, updatedAt: task.world.date() })
     },
-    /** Another node works on it by now: here it has no effect any more. */
+    /** Another node has taken it over: here it has no effect any more. */
     lost(task, _nothing: undefined, ctx) {
       task.run?.cancel()
       task.ending ??= { type: 'cancelled' }
@@ -127,10 +127,10 @@ export const mcpTaskActor = defineActor({
 export type McpTaskRef = RefOf<typeof mcpTaskActor>
 
 /** Has a task do what its client wants. Rejects as the task does, and with RuntimeError when it has ended. */
-export async function runOn(task: McpTaskRef, errand: TaskErrand): Promise<void> {
-  if (errand.do === 'cancel') await task.call('cancel', undefined, forever)
-  else if (errand.do === 'answer') await task.call('answer', errand.responses, forever)
-  else await task.call('refuse', errand.question, forever)
+export async function runOn(task: McpTaskRef, command: TaskCommand): Promise<void> {
+  if (command.do === 'cancel') await task.call('cancel', undefined, forever)
+  else if (command.do === 'answer') await task.call('answer', command.responses, forever)
+  else await task.call('refuse', command.question, forever)
 }
 
 async function begin(task: McpTask, isNew: boolean, ctx: ActorContext): Promise<Refusal | undefined> {
@@ -193,7 +193,7 @@ async function cancel(task: McpTask, ctx: ActorContext): Promise<TaskRecord | Re
 
 async function ask(
   task: McpTask,
-  { run, key, method, params, timeout }: Asking,
+  { run, key, method, params, timeout }: QuestionInput,
   ctx: ActorContext,
 ): Promise<Deferred<JsonObject>> {
   const reply = ctx.defer<JsonObject>()
@@ -272,7 +272,7 @@ function over(): AskError {
   return new AskError('CLIENT_GONE', 'the task has ended')
 }
 
-/** What goes wrong with the store, or is wrong, is for the caller: the task goes on. */
+/** Errors of the store, and bad input, are the caller's: the task goes on. */
 async function orRefuse(work: () => Promise<void>): Promise<Refusal | undefined> {
   try {
     await work()

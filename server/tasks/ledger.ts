@@ -12,7 +12,7 @@ import type { Peer } from '../../transports/contract/contract.js'
 import { tooManyRequests } from '../base/errors.js'
 import type { Holdings } from '../holdings/holdings-actor.js'
 import type { TaskSettings } from '../holdings/task-options.js'
-import type { SharedTaskStore, TaskErrand } from '../engine/shared-task-store.js'
+import type { SharedTaskStore, TaskCommand } from '../engine/shared-task-store.js'
 import { isTaskRecord, type TaskRecord, type TaskStore } from '../engine/task-store.js'
 import { mcpTaskActor, type McpTaskRef, runOn } from './actor.js'
 import { askTaskStore, sizeOf, type TaskHost, type Tell } from './mcp-task.js'
@@ -32,7 +32,7 @@ interface From {
 }
 
 /** One task, at work or kept. */
-interface Entry {
+interface TaskEntry {
   readonly id: string
   readonly owner: string | undefined
   /** What it is counted by: undefined for anonymous clients of this machine. */
@@ -55,7 +55,7 @@ type Streams = ActorRef<
 
 interface Ledger extends LedgerInput {
   readonly self: RefOf<typeof ledgerActor>
-  readonly entries: Map<string, Entry>
+  readonly entries: Map<string, TaskEntry>
   readonly byRef: Map<ProcessRef, string>
   readonly perClient: Map<string, number>
   bytes: number
@@ -65,8 +65,8 @@ interface Ledger extends LedgerInput {
   [describe](): string
 }
 
-/** Where a task is. */
-export type Found =
+/** Where a task was found. */
+export type TaskLookup =
   | { readonly type: 'unknown' }
   | { readonly type: 'live'; readonly ref: McpTaskRef }
   /** It has ended, or its actor has died and is about to come back. */
@@ -115,7 +115,7 @@ export const ledgerActor = defineActor({
       return ledger
     }
     const lost = (ids: readonly string[]): void => void ledger.self.cast('lost', ids)
-    ctx.own(shared.employ({ lost, run: (id, errand) => runErrand(ledger.self, id, errand) }))
+    ctx.own(shared.attach({ lost, run: (id, command) => runCommand(ledger.self, id, command) }))
     ctx.sendAfter(0, 'look')
     return ledger
   },
@@ -123,7 +123,7 @@ export const ledgerActor = defineActor({
     create: (ledger, { record, ...from }: { record: TaskRecord } & From, ctx) =>
       create(ledger, record, from, ctx),
     /** Where a task is, for its owner: to anybody else it is unknown. */
-    find: ({ entries }, { id, owner }: { id: string; owner: string | undefined }): Found => {
+    find: ({ entries }, { id, owner }: { id: string; owner: string | undefined }): TaskLookup => {
       const entry = entries.get(id)
       if (entry === undefined || entry.owner !== owner) return { type: 'unknown' }
       return entry.live?.alive === true ? { type: 'live', ref: entry.live } : { type: 'stored' }
@@ -153,7 +153,7 @@ export const ledgerActor = defineActor({
       entry.live = undefined
     },
     drop: (ledger, id: string) => drop(ledger, id),
-    /** Other nodes work on them by now. */
+    /** Other nodes have taken them over. */
     lost(ledger, ids: readonly string[]) {
       for (const id of ids) {
         ledger.entries.get(id)?.live?.cast('lost')
@@ -177,7 +177,7 @@ export const ledgerActor = defineActor({
       entry.live = undefined
       ctx.sendAfter(entry.window.add(ctx.clock.now()) ? 0 : periodMs, { revive: [entry.id] })
     },
-    timer(ledger, what: Timer, ctx) {
+    timer(ledger, what: LedgerTimer, ctx) {
       if (what === 'look') return void adoptOrphans(ledger, ctx)
       if ('expire' in what) return expire(ledger, what.expire, ctx)
       for (const id of what.revive) void revive(ledger, id, ctx)
@@ -186,21 +186,21 @@ export const ledgerActor = defineActor({
   },
 })
 
-type Timer = { readonly revive: readonly string[] } | { readonly expire: string } | 'look'
+type LedgerTimer = { readonly revive: readonly string[] } | { readonly expire: string } | 'look'
 
 function sharedIn({ holdings }: Ledger): SharedTaskStore | undefined {
   return holdings.settings.cluster?.tasks
 }
 
-/** Does with a task what another node was asked for. */
-async function runErrand(
+/** Carries out a command that came to another node. */
+async function runCommand(
   ledger: RefOf<typeof ledgerActor>,
   id: string,
-  errand: TaskErrand,
+  command: TaskCommand,
 ): Promise<boolean> {
   const task = await ledger.call('live', id)
   if (task === undefined) return false
-  await runOn(task, errand)
+  await runOn(task, command)
   return true
 }
 
@@ -226,7 +226,7 @@ async function adoptOrphans(ledger: Ledger, ctx: ActorContext): Promise<void> {
     }
     await Promise.all(Array.from({ length: adoptedAtOnce }, next))
   } catch {
-    // while the engine is away nobody knows whose they are
+    // while the engine is away it is unknown whose they are
   } finally {
     // it may have ended meanwhile
     if (!ctx.signal.aborted) ctx.sendAfter(lookAfter, 'look')
@@ -255,11 +255,11 @@ async function readAll(ledger: Ledger, ctx: ActorContext): Promise<string[]> {
 
 type Entered = Pick<TaskRecord, 'id' | 'createdAt' | 'ttl'> & { readonly owner?: string | undefined }
 
-function enter(ledger: Ledger, record: Entered, client: string | undefined, ctx: ActorContext): Entry {
+function enter(ledger: Ledger, record: Entered, client: string | undefined, ctx: ActorContext): TaskEntry {
   const { id, owner, createdAt, ttl } = record
   ledger.places += 1
   const left = Math.max(0, createdAt + ttl - ctx.world.date())
-  const entry: Entry = {
+  const entry: TaskEntry = {
     id,
     owner,
     client,
@@ -387,7 +387,7 @@ function list(
     size,
   }: { readonly owner: string | undefined; readonly after: number; readonly size: number },
 ): ListedTasks {
-  const found: Entry[] = []
+  const found: TaskEntry[] = []
   for (const entry of entries.values()) {
     if (entry.owner !== owner || entry.place <= after) continue
     if (found.length === size) return { found: found.map(toListed), next: found.at(-1) }
@@ -396,7 +396,7 @@ function list(
   return { found: found.map(toListed), next: undefined }
 }
 
-function toListed({ id }: Entry): { readonly id: string } {
+function toListed({ id }: TaskEntry): { readonly id: string } {
   return { id }
 }
 

@@ -46,7 +46,7 @@ export interface McpTaskInput {
   readonly tell?: Tell | undefined
 }
 
-/** What a request that waits for a task is told. */
+/** What a request that waits for a task (`tasks/result`) learns. */
 export type TaskNews =
   | { readonly type: 'asked'; readonly questions: readonly TaskQuestion[] }
   | { readonly type: 'ended'; readonly record: TaskRecord }
@@ -54,11 +54,11 @@ export type TaskNews =
   | { readonly type: 'gone' }
   /** The server is stopping, and the task goes on when it starts again. */
   | { readonly type: 'left' }
-  /** Something has changed, on another node by now: it is to be looked at again. */
+  /** Another node has taken the task over: look it up again. */
   | { readonly type: 'moved' }
 
 /** A request that waits for the end of a task (`tasks/result`): the newest one gets the questions. */
-interface Watcher {
+interface ResultWaiter {
   /** The request, for what comes before the end. */
   readonly scope: RequestScope
   waits: { readonly known: readonly string[]; readonly reply: Deferred<TaskNews> } | undefined
@@ -66,12 +66,12 @@ interface Watcher {
 
 /** The state of the actor of one task that is at work. */
 export interface McpTask extends McpTaskInput {
-  /** What the store has: nothing else is told. */
+  /** The stored record: answers tell nothing that is not stored. */
   record: TaskRecord
   readonly self: ProcessRef
   readonly origin: RequestOrigin
   readonly world: World
-  readonly watchers: Map<ProcessRef, Watcher>
+  readonly watchers: Map<ProcessRef, ResultWaiter>
   run: McpTaskSeat | undefined
   /** How it ends: the first counts. Set until it is saved. */
   ending: TaskEnd | undefined
@@ -105,7 +105,7 @@ export async function saveTask(task: McpTask, change: Partial<TaskRecord> = {}):
   if (bytes > maxBytes) throw tooLarge(`a task may have ${maxBytes} bytes (tasks.maxBytes), and has ${bytes}`)
   if (!(await host.ledger.call('weigh', { id, bytes })))
     throw tooLarge(`all tasks have ${host.settings.maxTotalBytes} bytes already (tasks.maxTotalBytes)`)
-  await askTaskStore(world, () => host.store.save(record), host.holdings.settings.cluster?.tasks?.patience)
+  await askTaskStore(world, () => host.store.save(record), host.holdings.settings.cluster?.tasks?.saveTimeout)
   const before = task.record
   task.record = Object.freeze(record)
   if (!isNews(before, record)) return
@@ -126,11 +126,11 @@ function tellStatus({ record, host, tell }: McpTask, before: TaskRecord): void {
 export async function askTaskStore<Answer>(
   world: World,
   ask: () => Answer | Promise<Answer>,
-  patience = 0,
+  timeout = 0,
 ): Promise<Answer> {
   const asking = ask()
   if (!isPromise(asking)) return asking
-  const ms = patience + storeTime
+  const ms = timeout + storeTime
   const late = (): never => {
     throw new RuntimeError('TIMEOUT', `the store of tasks took longer than ${ms} ms`, { retryable: true })
   }

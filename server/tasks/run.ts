@@ -34,7 +34,7 @@ export function startRun(task: McpTask): TaskEnd | undefined {
   }
 }
 
-/** How the task ends by this answer; undefined: it goes on elsewhere, or was stopped. */
+/** How the task ends by this answer; undefined: it continues on another node, or was stopped. */
 export function endOf(response: Response | undefined): TaskEnd | undefined {
   if (response === undefined) return undefined
   if ('error' in response) return { type: 'error', error: response.error }

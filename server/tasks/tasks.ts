@@ -28,11 +28,11 @@ import type { TaskSettings } from '../holdings/task-options.js'
 import { prepareTool, toolCrash } from '../requests/handlers/tools.js'
 import { unknown } from '../requests/handlers/unknown.js'
 import { noAnswerIn, type RouteScope, type TaskRoutes, type Work } from '../requests/work.js'
-import type { SharedTaskStore, TaskErrand } from '../engine/shared-task-store.js'
+import type { SharedTaskStore, TaskCommand } from '../engine/shared-task-store.js'
 import type { TaskQuestion, TaskRecord, TaskStore } from '../engine/task-store.js'
 import { type McpTaskRef, runOn } from './actor.js'
 import type { TaskNews, Tell } from './mcp-task.js'
-import type { Found, ledgerActor, ListedTasks } from './ledger.js'
+import type { TaskLookup, ledgerActor, ListedTasks } from './ledger.js'
 import { askTaskStore } from './mcp-task.js'
 import { hasNews, toDetailedTask, toExtensionTask, toTask } from './views.js'
 
@@ -41,12 +41,12 @@ const inSessions = ['tasks/get', 'tasks/result', 'tasks/list', 'tasks/cancel'] a
 const byExtension = ['tasks/get', 'tasks/update', 'tasks/cancel'] as const
 /** Milliseconds that a request about tasks may take that waits for no task. */
 const quick = 30_000
-/** Bytes that nobody can guess, of which an id is made: who knows the id of an anonymous client has its task. */
+/** Random bytes in an id. It has to be unguessable: the id of an anonymous client's task is all that protects it. */
 const idBytes = 24
 /** Characters of an id that is looked up. */
 const maxId = 200
 const pageSize = 100
-/** How often a task is looked for that goes on after the death of its actor, and ms between. */
+/** How often a task is looked up whose actor has died and restarts, and ms between. */
 const tries = Object.freeze({ most: 20, pause: 50 })
 /** The same after the death of its node: the lease of that has to end. */
 const triesOfNodes = Object.freeze({ most: 40, pause: 250 })
@@ -112,7 +112,7 @@ export class McpTasks implements TaskRoutes {
     }
   }
 
-  /** The server is stopping: tasks that will go on keep nobody waiting. */
+  /** The server is stopping: requests stop waiting for tasks that continue later. */
   release(): void {
     const ledger = this.#registry.whereis(this.#holdings.settings.names.ledger)
     ;(ledger as RefOf<typeof ledgerActor> | undefined)?.cast('release')
@@ -236,7 +236,7 @@ export class McpTasks implements TaskRoutes {
   #planList(method: string, params: JsonObject | undefined, scope: RouteScope): Work {
     const { dialect, peer } = scope
     const owner = ownerOf(peer)
-    // who cannot be told from others must not see their tasks
+    // clients that cannot be told apart must not see each other's tasks
     if (owner === undefined && peer.trusted !== true) throw unknownMethod(method)
     const cursor = params?.cursor
     if (cursor !== undefined && typeof cursor !== 'string')
@@ -249,7 +249,7 @@ export class McpTasks implements TaskRoutes {
           ? await this.#pageHere(owner, list, cursor)
           : await this.#pageOfAll(this.#shared, owner, list, cursor)
       const tasks: Task[] = []
-      // one after the other: a record may be large, and most of it is not told
+      // one after the other: a record may be large, and little of it is in the answer
       for (const { id } of found) {
         const record = await this.#load(id, peer).catch(() => undefined)
         if (record !== undefined) tasks.push(toTask(record, dialect, this.#settings.pollInterval))
@@ -396,13 +396,13 @@ export class McpTasks implements TaskRoutes {
   }
 
   /** Has the task do what its client wants, wherever it is at work; answers its record afterwards. */
-  #run(id: string, peer: Peer, errand: TaskErrand): Promise<TaskRecord> {
+  #run(id: string, peer: Peer, command: TaskCommand): Promise<TaskRecord> {
     return this.#ask(id, peer, {
       here: async (task) => {
-        await runOn(task, errand)
+        await runOn(task, command)
         return this.#load(id, peer)
       },
-      elsewhere: async (shared) => ((await shared.send(id, errand)) ? this.#load(id, peer) : undefined),
+      elsewhere: async (shared) => ((await shared.send(id, command)) ? this.#load(id, peer) : undefined),
       ended: (record) => record,
     })
   }
@@ -420,7 +420,7 @@ export class McpTasks implements TaskRoutes {
     for (let count = 0; count < most; count += 1) {
       // other nodes may know better
       if (shared?.isServing === false) throw startingAgain()
-      const found: Found = await this.#ledger().call('find', { id, owner })
+      const found: TaskLookup = await this.#ledger().call('find', { id, owner })
       if (found.type === 'unknown' && shared === undefined) throw unknownTask()
       try {
         if (found.type === 'live') return await ways.here(found.ref)
@@ -440,7 +440,7 @@ export class McpTasks implements TaskRoutes {
     throw startingAgain()
   }
 
-  /** What a tool with scopes has come to is for those who may use it. Throws McpError 403. */
+  /** The result of a tool with scopes needs the same scopes. Throws McpError 403. */
   #checkScopes({ params }: TaskRecord, peer: Peer): void {
     const tool = this.#holdings.catalog.tools.get(String(params.name))
     if (tool !== undefined) checkAllowed(peer, tool, unknownTask)

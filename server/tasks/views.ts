@@ -49,7 +49,7 @@ export function taskNotice(record: TaskRecord, settings: TaskSettings | undefine
   return toDetailedTask(record, modern, settings?.pollInterval ?? 0)
 }
 
-/** Whether clients are told of the change between two records. */
+/** Whether clients are notified of the change between two records. */
 export function isNews(before: TaskRecord, record: TaskRecord): boolean {
   return before.asked !== record.asked || before.end !== record.end
 }

@@ -4,7 +4,7 @@ import type { ReadResourceResult } from '../../../protocol/messages/resources.js
 import { show } from '../../../runtime/base/errors.js'
 import { guardedIn } from '../../catalog/authorization.js'
 import { checkAllowed } from '../../context/scopes.js'
-import type { Found } from '../../catalog/catalog.js'
+import type { ResourceMatch } from '../../catalog/catalog.js'
 import type { ToolContext } from '../../context/context.js'
 import { isOutsideRoots } from '../../base/errors.js'
 import { toReadResult } from '../../results/results.js'
@@ -33,7 +33,7 @@ export function subscribe({ uri }: Params<'resources/subscribe'>, scope: RouteSc
   return keep('resources/subscribe', (wishes) => wishes.subscribe(uri, want))
 }
 
-async function read(uri: string, found: Found, ctx: ToolContext): Promise<ReadResourceResult> {
+async function read(uri: string, found: ResourceMatch, ctx: ToolContext): Promise<ReadResourceResult> {
   const result = toReadResult(
     { uri, mimeType: definitionOf(found).mimeType },
     await readFound(uri, found, ctx),
@@ -43,7 +43,7 @@ async function read(uri: string, found: Found, ctx: ToolContext): Promise<ReadRe
 }
 
 /** For a client, what lies outside the roots does not exist. */
-async function readFound(uri: string, found: Found, ctx: ToolContext): Promise<unknown> {
+async function readFound(uri: string, found: ResourceMatch, ctx: ToolContext): Promise<unknown> {
   try {
     return 'resource' in found
       ? await found.resource.read(ctx)
@@ -53,7 +53,7 @@ async function readFound(uri: string, found: Found, ctx: ToolContext): Promise<u
   }
 }
 
-function find(uri: string, { catalog, peer, dialect }: RouteScope): Found {
+function find(uri: string, { catalog, peer, dialect }: RouteScope): ResourceMatch {
   const found = catalog.find(uri)
   if (found === undefined) throw notFound(uri)
   checkAllowed(peer, guardedIn(found), () => notFound(uri))
@@ -61,7 +61,7 @@ function find(uri: string, { catalog, peer, dialect }: RouteScope): Found {
   return found
 }
 
-function definitionOf(found: Found) {
+function definitionOf(found: ResourceMatch) {
   return 'resource' in found ? found.resource : found.template
 }
 

@@ -11,15 +11,15 @@ const compared = 100
 export function unknown(
   kind: 'tool' | 'prompt',
   name: string,
-  known: { all(): Iterable<Named> },
+  known: { all(): Iterable<NamedDefinition> },
   peer: Peer,
 ): McpError {
   return McpError.invalidParams(`Unknown ${kind}: ${show(name)}${didYouMean(name, near(known, peer))}`)
 }
 
-type Named = Guarded & { readonly name: string }
+type NamedDefinition = Guarded & { readonly name: string }
 
-function* near(known: { all(): Iterable<Named> }, peer: Peer): Generator<string> {
+function* near(known: { all(): Iterable<NamedDefinition> }, peer: Peer): Generator<string> {
   let left = compared
   for (const component of known.all()) {
     if (!isAllowed(peer, component)) continue

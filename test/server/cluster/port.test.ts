@@ -3,8 +3,8 @@ import type { JsonRpcRequest } from 'caduceus/protocol'
 import { createFakeClock } from 'caduceus/runtime'
 import type { Outlet, Peer } from 'caduceus/transports'
 import { worldOn } from '../../support/world.js'
-import { type Cluster, Elsewhere } from '../../../server/cluster/cluster.js'
-import type { Envelope } from '../../../server/cluster/envelope.js'
+import { type Cluster, OwnedElsewhere } from '../../../server/cluster/cluster.js'
+import type { PortMessage } from '../../../server/cluster/message.js'
 import { clusterPort, type LocalPort } from '../../../server/cluster/port.js'
 import { suite } from '../../support/suite.js'
 
@@ -17,9 +17,9 @@ const nobody: Outlet = { send: () => true }
 
 /** A port, all sessions of which run on node b unless `own` says otherwise, and what it sends there. */
 function portOf(own: Partial<LocalPort> = {}) {
-  const sent: Envelope[] = []
+  const sent: PortMessage[] = []
   const way = { isOpen: true }
-  const elsewhere = (): Promise<never> => Promise.reject(new Elsewhere('b'))
+  const elsewhere = (): Promise<never> => Promise.reject(new OwnedElsewhere('b'))
   const local: LocalPort = {
     open: elsewhere,
     deliver: elsewhere,
@@ -37,7 +37,7 @@ function portOf(own: Partial<LocalPort> = {}) {
     problem: undefined,
     claim: async () => 'b',
     release: () => {},
-    send: (_node, envelope) => way.isOpen && sent.push(envelope) > 0,
+    send: (_node, message) => way.isOpen && sent.push(message) > 0,
     publish: () => {},
     retire: () => {},
     listen: () => () => {},
@@ -51,7 +51,7 @@ test('a new port ignores answers to its predecessor', async () => {
   const lost = first.port.deliver('s', request, nobody, peer)
   const going = second.port.deliver('s', request, nobody, peer)
   await turns()
-  const [old, own] = [first.sent[0], second.sent[0]] as [Envelope, Envelope]
+  const [old, own] = [first.sent[0], second.sent[0]] as [PortMessage, PortMessage]
   second.port.receive('b', {
     type: 'answer',
     id: old.id,
@@ -72,7 +72,7 @@ test('an ending port notifies the nodes whose sessions it reads', async () => {
   let ended = 0
   const attached = port.attach('s', { ...nobody, end: () => (ended += 1) }, peer)
   await turns()
-  const [{ id }] = sent as [Envelope]
+  const [{ id }] = sent as [PortMessage]
   port.receive('b', { type: 'answer', id, answer: { texts: [] } })
   await attached
   port.abandon()
@@ -130,7 +130,7 @@ test('a session that ends before it confirms a reader keeps nobody waiting', asy
   let ended = 0
   const attached = port.attach('s', { ...nobody, end: () => (ended += 1) }, peer)
   await turns()
-  const [{ id }] = sent as [Envelope]
+  const [{ id }] = sent as [PortMessage]
   port.receive('b', { type: 'over', id })
   port.receive('b', { type: 'answer', id, answer: { texts: [] } })
   const detach = await attached

@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert'
 import { parseUriTemplate } from 'caduceus/protocol'
 import type { Component } from '../../../server/catalog/catalog.js'
-import { Claims, routeOf, type RoutedTemplate } from '../../../server/gateway/routes.js'
+import { NameClaims, routeOf, type RoutedTemplate } from '../../../server/gateway/routes.js'
 import { suite } from '../../support/suite.js'
 
 const test = suite('gateway: routes')
@@ -10,7 +10,7 @@ const plan = { separator: '__', prefix: true, servers: new Map() }
 
 /** Servers in this order, with the addresses that they list and their templates, taken as a gateway takes them. */
 function tableOf(servers: Readonly<Record<string, { uris?: string[]; templates?: string[] }>>) {
-  const claims = new Claims(Object.keys(servers), plan)
+  const claims = new NameClaims(Object.keys(servers), plan)
   const held = new Set<string>()
   for (const [server, { uris = [], templates = [] }] of Object.entries(servers)) {
     const listedAs = (kind: Component['kind'], own: string): string => {
@@ -88,7 +88,7 @@ for (const [address, step, ...aims] of routes)
 
 test('a name routes by its server prefix, or to the tool renamed to it', () => {
   const servers = new Map([['b', { rename: { read: 'open', write: 'a__save' } }]])
-  const claims = new Claims(['a', 'a__b', 'b', 'c d', 'c_d'], { ...plan, servers })
+  const claims = new NameClaims(['a', 'a__b', 'b', 'c d', 'c_d'], { ...plan, servers })
   const isOfAnother = (listed: string, server: string, own: string) =>
     claims.isOfAnother('tool', listed, { server, own })
   assert.is(isOfAnother('a__b__read', 'a', 'b__read'), true)
@@ -104,7 +104,7 @@ test('a name routes by its server prefix, or to the tool renamed to it', () => {
 })
 
 test('no two servers have the same word before the + of their addresses', () => {
-  const claims = new Claims(['my notes', 'my-notes', 'my/notes'], plan)
+  const claims = new NameClaims(['my notes', 'my-notes', 'my/notes'], plan)
   const words = ['my notes', 'my-notes', 'my/notes'].map((name) => claims.qualifierOf(name))
   assert.is(words[1], 'my-notes')
   assert.is(new Set(words).size, 3)

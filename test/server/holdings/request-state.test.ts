@@ -2,7 +2,7 @@ import * as assert from 'uvu/assert'
 import { McpError, type Question } from 'caduceus/protocol'
 import { systemWorld } from 'caduceus/runtime'
 import { digestRequest } from '../../../server/exchanges/conversations.js'
-import { type Answer, type CallState, RequestStates } from '../../../server/holdings/request-state.js'
+import { type QuestionAnswer, type CallState, RequestStates } from '../../../server/holdings/request-state.js'
 import { Sealing } from '../../../server/base/sealing.js'
 import { suite } from '../../support/suite.js'
 
@@ -14,7 +14,7 @@ const state: CallState = {
   call: 'call-1',
   round: 2,
   asked: new Map<string, Question>([['who', 'elicitation/create']]),
-  answers: new Map<string, Answer[]>([
+  answers: new Map<string, QuestionAnswer[]>([
     ['__proto__', [{ method: 'roots/list', result: { roots: [] } }]],
     ['what', [{ method: 'elicitation/create', result: { action: 'decline' } }]],
   ]),

@@ -1,9 +1,9 @@
 import type { Server } from 'caduceus/server'
-import type { Inbox } from '../../../server/cluster/cluster.js'
+import type { ClusterListener } from '../../../server/cluster/cluster.js'
 import type { holdingsActor } from '../../../server/holdings/holdings-actor.js'
 import { EngineCluster } from '../../../server/nodes/engine-cluster.js'
 
-const heard = new WeakMap<EngineCluster, Inbox>()
+const heard = new WeakMap<EngineCluster, ClusterListener>()
 const { listen } = EngineCluster.prototype
 
 /** Notes who hears of the other nodes, to be asked to let go as the listener does. */
@@ -20,7 +20,7 @@ export async function clusterOf({ registry, name }: Server): Promise<EngineClust
 }
 
 /** Who hears of the other nodes. */
-export function inboxOf(cluster: EngineCluster): Inbox | undefined {
+export function inboxOf(cluster: EngineCluster): ClusterListener | undefined {
   return heard.get(cluster)
 }
 

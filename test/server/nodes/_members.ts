@@ -3,8 +3,8 @@ import type { SessionRecord } from 'caduceus/server'
 import { type FakeClock, fakeClock } from 'caduceus/testing'
 import { worldOn } from '../../support/world.js'
 import { type FakeEngine, fakeEngine } from '../../../scripts/sim/store/engine.js'
-import type { Inbox, News } from '../../../server/cluster/cluster.js'
-import type { Envelope } from '../../../server/cluster/envelope.js'
+import type { ClusterListener, ClusterNews } from '../../../server/cluster/cluster.js'
+import type { PortMessage } from '../../../server/cluster/message.js'
 import { clusterSpec } from '../../../server/nodes/cluster-supervisor.js'
 import type { ClusterSettings } from '../../../server/engine/engine.js'
 import { EngineCluster, type EngineClusterOptions } from '../../../server/nodes/engine-cluster.js'
@@ -14,7 +14,7 @@ import type { TestContext } from '../../support/suite.js'
 export type Told =
   | { readonly type: 'receive'; readonly from: string; readonly id: string; readonly what: string }
   | { readonly type: 'gone'; readonly node: string }
-  | { readonly type: 'hear'; readonly news: News }
+  | { readonly type: 'hear'; readonly news: ClusterNews }
   | { readonly type: 'lost'; readonly ids: readonly string[] }
 
 /** A node without a server: the test is its port. */
@@ -130,9 +130,9 @@ export function members(t: TestContext, settings: Partial<ClusterSettings> = {})
   return { clock, engine, start, pass, during }
 }
 
-function noteAll(told: Told[]): Inbox {
+function noteAll(told: Told[]): ClusterListener {
   return {
-    receive: (from, { type, id, ...rest }: Envelope) =>
+    receive: (from, { type, id, ...rest }: PortMessage) =>
       void told.push({ type: 'receive', from, id, what: 'ask' in rest ? rest.ask.do : type }),
     gone: (node) => void told.push({ type: 'gone', node }),
     hear: (news) => void told.push({ type: 'hear', news }),
@@ -149,7 +149,7 @@ async function actorOf(supervisor: Supervisor, name: string): Promise<ActorRef> 
 }
 
 /** An ask that a node may be sent. */
-export function askOf(id: string): Envelope {
+export function askOf(id: string): PortMessage {
   return { type: 'ask', id, ask: { do: 'close', sessionId: id }, peer: undefined }
 }
 

@@ -33,7 +33,7 @@ function refused(all: Members, promise: unknown): Promise<unknown> {
   )
 }
 
-test('messages arrive once and in order, and a batch in one letter', async (t) => {
+test('messages arrive once and in order, those of one turn in one batch', async (t) => {
   const all = await two(t)
   const { one, other } = all
   const ids = Array.from({ length: 1_000 }, (_, index) => `${index}`)
@@ -92,7 +92,7 @@ test('a node queues no more than an inbox may hold', async (t) => {
   equal(taken.filter(Boolean).length, 10)
 })
 
-test('letters with a lost answer still arrive once', async (t) => {
+test('messages with a lost answer still arrive once', async (t) => {
   const all = await two(t)
   const { one, other, engine } = all
   engine.cut('one', ['answers'])
@@ -314,7 +314,7 @@ test('a node wrongly reported as gone starts anew with the others', async (t) =>
   )
 })
 
-test('a letter that may be duplicated is not reported as undelivered', async (t) => {
+test('a batch that may be duplicated is not reported as undelivered', async (t) => {
   const all = await two(t)
   const { one, other, engine } = all
   other.freeze()
@@ -533,7 +533,7 @@ test('a node reports when and why it refuses sessions, and when it ends', async 
   is(told.at(-1), 'serving')
 })
 
-test('a missing letter ends everything in flight, both ways', async (t) => {
+test('a missing batch ends everything in flight, both ways', async (t) => {
   const all = await two(t)
   const { one, other, engine } = all
   other.freeze()
@@ -586,10 +586,10 @@ test('keys rotate one node after the other', async (t) => {
   const told = [...nodes, d].map((node) => node?.told().map(({ type }) => type))
   // the first cannot talk to the last: to it that one is gone
   equal(told, [['receive', 'gone'], ['receive', 'receive'], ['receive', 'receive'], ['receive']])
-  equal([...d.cluster.view.refused], [['letter', 1]])
+  equal([...d.cluster.view.refused], [['messages', 1]])
 })
 
-test('letters written before a node started anew are void', async (t) => {
+test('messages written before a node started anew are void', async (t) => {
   const all = await two(t)
   const { one, other, engine } = all
   engine.cut('other', ['answers'])
@@ -756,7 +756,7 @@ test('a message not signed by the cluster is refused', async (t) => {
   await all.pass(2_100)
   equal(other.told(), [])
   equal([...other.cluster.view.refused].sort(), [
-    ['letter', 3],
+    ['messages', 3],
     ['news', 1],
   ])
 })

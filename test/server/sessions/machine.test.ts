@@ -1,15 +1,15 @@
 import type { InspectionEvent } from 'xstate'
 import * as assert from 'uvu/assert'
 import { systemWorld } from 'caduceus/runtime'
-import { beginLife, type SessionEvent } from '../../../server/holdings/session-machine.js'
+import { beginLife, type SessionTransition } from '../../../server/holdings/session-machine.js'
 import { suite } from '../../support/suite.js'
 
 const test = suite('session machine')
-const events: readonly SessionEvent[] = ['initialized', 'restored', 'closed']
+const events: readonly SessionTransition[] = ['initialized', 'restored', 'closed']
 const id = 'session 1'
 
 /** The phases that a session goes through. */
-function phases(...sent: SessionEvent[]): string[] {
+function phases(...sent: SessionTransition[]): string[] {
   const life = beginLife(undefined, id, systemWorld)
   const seen: string[] = [life.phase]
   for (const event of sent) {

@@ -1,68 +1,68 @@
-import type { News } from '../cluster/cluster.js'
+import type { ClusterNews } from '../cluster/cluster.js'
 import type { Engine } from '../engine/engine.js'
 import type { Seal } from './seal.js'
 import { isUnavailable } from './unavailable.js'
 
-export interface BulletinInput {
+export interface NewsFeedInput {
   readonly node: string
   readonly seal: Seal
   readonly engine: () => Engine | undefined
-  readonly hear: (news: News) => void
+  readonly hear: (news: ClusterNews) => void
 }
 
-/** News that may wait here until they are told; more, and everything may have changed. */
-const maxUntold = 100
+/** News that may wait here; beyond it they become one: anything may have changed. */
+const maxUnsent = 100
 
-/** Changes that all nodes are told of, by number: what a node has missed, it learns of. */
-export class Bulletin {
-  readonly #input: BulletinInput
-  /** The number of the last news that was heard; undefined before the first beat. */
+/** News to all nodes, by number: a gap is noticed, and reported as a change of anything. */
+export class NewsFeed {
+  readonly #input: NewsFeedInput
+  /** The number of the last news that was read; undefined before the first beat. */
   #last: number | undefined
-  #untold: News[] = []
-  #isTelling = false
+  #unsent: ClusterNews[] = []
+  #isSending = false
   #isReading = false
 
-  constructor(input: BulletinInput) {
+  constructor(input: NewsFeedInput) {
     this.#input = input
   }
 
-  /** Tells the others, later if the engine cannot be reached. */
-  publish(news: News): void {
-    if (this.#untold.length >= maxUntold) this.#untold = [{ type: 'anything' }]
-    this.#untold.push(news)
-    void this.tell()
+  /** Sends it to the others, later if the engine cannot be reached. */
+  publish(news: ClusterNews): void {
+    if (this.#unsent.length >= maxUnsent) this.#unsent = [{ type: 'anything' }]
+    this.#unsent.push(news)
+    void this.flush()
   }
 
-  /** Tells what is still untold. */
-  async tell(): Promise<void> {
+  /** Sends what waits. */
+  async flush(): Promise<void> {
     const { node, seal } = this.#input
-    if (this.#isTelling) return
-    this.#isTelling = true
+    if (this.#isSending) return
+    this.#isSending = true
     try {
       for (;;) {
         const engine = this.#input.engine()
-        const [news] = this.#untold
+        const [news] = this.#unsent
         if (news === undefined || engine?.isUp !== true) return
         await engine.publish(seal.close({ kind: 'news' }, JSON.stringify([node, news])))
-        // it may stand for more than what was told, by now
-        if (this.#untold[0] === news) this.#untold.shift()
+        // `publish` may have replaced it meanwhile by news of anything
+        if (this.#unsent[0] === news) this.#unsent.shift()
       }
     } catch (error) {
-      // told again at the next beat: hearing of a change twice does no harm
+      // sent again at the next beat: to hear of a change twice does no harm
       if (!isUnavailable(error)) throw error
     } finally {
-      this.#isTelling = false
+      this.#isSending = false
     }
   }
 
-  /** There are news up to this number. */
+  /** `last` is the number of the newest news. */
   async catchUp(last: number): Promise<void> {
     if (this.#last === undefined) this.#last = last
     else if (last > this.#last) await this.read()
-    void this.tell()
+    void this.flush()
   }
 
-  /** The engine has lost something: whatever was published may be in it. */
+  /** The engine has lost data, and perhaps news: anything may have changed. */
   restart(last: number): void {
     this.#last = last
     this.#input.hear({ type: 'anything' })
@@ -92,7 +92,7 @@ export class Bulletin {
   }
 }
 
-function readNews(text: string): { readonly from: unknown; readonly news: News } {
+function readNews(text: string): { readonly from: unknown; readonly news: ClusterNews } {
   const [from, news] = JSON.parse(text)
   return { from, news }
 }

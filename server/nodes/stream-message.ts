@@ -1,12 +1,12 @@
 import type { StreamNews, StreamReport } from '../../transports/contract/shared-streams.js'
 
-/** What is told of a stream that is taken up elsewhere. */
+/** To the node of the client: events of the stream that it continues. */
 export type FollowNews = Extract<StreamNews, { readonly follow: string }>
 
-/** What is said by who takes up a stream. */
+/** To the node of the stream, from the one whose client continues it. */
 export type FollowReport = Extract<StreamReport, { readonly type: 'follow' | 'taken' | 'stopped' }>
 
-/** What one node says to another of their event streams; plain data. */
-export type Said =
+/** A message between nodes about event streams; plain data. */
+export type StreamMessage =
   | { readonly type: 'report'; readonly report: FollowReport }
   | { readonly type: 'news'; readonly news: FollowNews }

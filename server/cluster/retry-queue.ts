@@ -1,15 +1,15 @@
 import type { Clock } from '../../runtime/time/clock.js'
 
-/** Milliseconds until what there was no room for is sent once more. */
+/** Milliseconds until messages that found no room are sent again. */
 const retryAfter = 50
-/** How often that is done once its owner has ended, which does not hear of nodes any more. */
+/** Retries after `close`: its owner does not learn any more which nodes have ended. */
 const lastTries = 100
 
 /**
- * What other nodes wait for, such as answers: where there is no room for it, it is sent again until there is,
- * in the order it was given. It is bounded by the questions that nodes may ask at once.
+ * Sends messages that other nodes wait for, such as answers, again until there is room; in order. It is bounded by
+ * the requests that nodes may have in flight.
  */
-export class Outbox<Item> {
+export class RetryQueue<Item> {
   readonly #send: (node: string, item: Item) => boolean
   readonly #clock: Clock
   readonly #waiting = new Map<string, Item[]>()
@@ -35,19 +35,19 @@ export class Outbox<Item> {
     }
   }
 
-  /** A node has ended: nobody waits there any more. */
+  /** A node has ended: drops what waits for it. */
   forget(node: string): void {
     this.#waiting.delete(node)
   }
 
-  /** What waits is not sent any more. */
+  /** Drops all that waits. */
   end(): void {
     this.#waiting.clear()
     this.#clock.clearTimeout(this.#timer)
     this.#timer = undefined
   }
 
-  /** What waits has 5 s left. */
+  /** Tries for 5 s more. */
   close(): void {
     this.#tries = lastTries
   }

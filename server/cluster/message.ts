@@ -6,30 +6,30 @@ import { encodedText, textOf } from '../../transports/base/encoded.js'
 import { TransportError, type TransportErrorCode } from '../../transports/base/errors.js'
 import type { Peer, Response } from '../../transports/contract/contract.js'
 
-/** What one node says to another; plain data. `id` is the question's: no other one, of any node, has it. */
-export type Envelope =
-  /** Asks for a message to be served where its session is. */
+/** A message from the port of one node to that of another; plain data. `id` is that of the `ask`, unique among nodes. */
+export type PortMessage =
+  /** Has a request served by the node of its session. */
   | {
       readonly type: 'ask'
       readonly id: string
-      readonly ask: Ask
+      readonly ask: NodeRequest
       readonly peer: Peer | undefined
     }
   /** A reader has gone. */
   | { readonly type: 'detach'; readonly id: string }
-  /** A message that comes before the answer, or belongs to none, as its text. */
-  | { readonly type: 'said'; readonly id: string; readonly text: string }
+  /** A JSON-RPC message to the client that is not the answer, as its text. */
+  | { readonly type: 'message'; readonly id: string; readonly text: string }
   | { readonly type: 'negotiated'; readonly id: string; readonly revision: string }
   | { readonly type: 'released'; readonly id: string }
-  /** A reader hears nothing more there; `goesOn`: the session is served on. */
+  /** The end of a reader; `goesOn`: its session goes on. */
   | { readonly type: 'over'; readonly id: string; readonly goesOn?: boolean }
-  /** The last word on an `ask`; a reader may hear more after it. */
-  | { readonly type: 'answer'; readonly id: string; readonly answer: Answer }
+  /** The answer to an `ask`; a reader gets messages after it, too. */
+  | { readonly type: 'answer'; readonly id: string; readonly answer: NodeAnswer }
   | { readonly type: 'failed'; readonly id: string; readonly problem: Problem }
   /** An `ask` that did not reach its node, which had ended. */
   | { readonly type: 'undelivered'; readonly id: string }
 
-export type Ask =
+export type NodeRequest =
   | { readonly do: 'open'; readonly text: string }
   | {
       readonly do: 'deliver'
@@ -46,7 +46,7 @@ export type Ask =
   | { readonly do: 'close'; readonly sessionId: string }
 
 /** Texts of responses; `sessionId` of an opened session. */
-export type Answer = {
+export type NodeAnswer = {
   readonly texts: readonly string[]
   readonly sessionId?: string | undefined
 }
@@ -81,18 +81,18 @@ export function messageOf<Kind extends Message = Message>(text: string): Kind {
   })
 }
 
-export function answerOf(responses: readonly (Response | undefined)[], sessionId?: string): Answer {
+export function answerOf(responses: readonly (Response | undefined)[], sessionId?: string): NodeAnswer {
   return {
     texts: responses.flatMap((each) => (each === undefined ? [] : [textOf(each)])),
     ...(sessionId !== undefined && { sessionId }),
   }
 }
 
-export function responsesOf({ texts }: Answer): Response[] {
+export function responsesOf({ texts }: NodeAnswer): Response[] {
   return texts.map((text) => messageOf<Response>(text))
 }
 
-/** What a node may tell another of an error: nothing that cannot be copied. */
+/** An error as plain data. */
 export function problemOf(error: unknown): Problem {
   const floor = floorOf(error)
   const { code, message, retryable, data } = error as TransportError

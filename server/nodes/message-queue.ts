@@ -2,37 +2,37 @@ import type { World } from '../../runtime/time/world.js'
 import { outside } from '../../runtime/faults/containment.js'
 import { pause } from '../../runtime/time/wait.js'
 import type { Engine } from '../engine/engine.js'
-import { packParcel, type LetterHead, type Parcel, writeLetter } from './letter.js'
+import { packMessage, type BatchHead, type NodeMessage, writeBatch } from './message-batch.js'
 import type { Seal } from './seal.js'
 import { isUnavailable } from './unavailable.js'
 
-/** Parcels in one letter, and characters after which no more are added. */
-const maxParcels = 256
-const fullLetter = 256 * 1024
-/** Characters that may wait for one node; one parcel always may. */
+/** Messages in one batch, and characters from which on a batch is full. */
+const maxMessages = 256
+const fullBatch = 256 * 1024
+/** Characters that may wait for one node; one message always may. */
 const maxWaiting = 32 * 1024 * 1024
-/** Milliseconds that a node has to take what it was sent: who asks it waits no longer for room. */
-const patience = 5_000
-/** Milliseconds until a letter that there was no room for is sent once more. */
+/** Milliseconds that an `ask` waits for room in the inbox of its node. */
+const askTimeout = 5_000
+/** Milliseconds until a batch that found no room is sent again. */
 const retryFull = 25
-/** The same where nobody knows whether it has arrived. */
+/** The same after a lost answer: it may have arrived. */
 const retryLost = 100
 
-export interface LinkInput {
-  readonly head: Omit<LetterHead, 'number'>
+export interface MessageQueueInput {
+  readonly head: Omit<BatchHead, 'number'>
   readonly seal: Seal
   readonly world: World
-  /** Texts that may wait in the inbox of a node, and parcels that may wait here. */
+  /** Texts that may wait in the inbox of a node, and messages that may wait here. */
   readonly maxInbox: number
   /** Undefined while there is none. */
   readonly engine: () => Engine | undefined
   /** The lease of the node is over. */
   readonly gone: () => void
-  /** There was no room for this ask for a long time: it was not sent. */
+  /** This ask found no room within `askTimeout`: it was not sent. */
   readonly late: (ask: string) => void
 }
 
-interface Packed {
+interface QueuedMessage {
   readonly text: string
   /** The id of an `ask`. */
   readonly ask: string | undefined
@@ -41,24 +41,23 @@ interface Packed {
 }
 
 /**
- * What goes from this node to another, between two incarnations of theirs: in order, and once, as a letter that
- * may have been lost is sent again with the same number. What is given in one turn of the event loop shares a
- * letter.
+ * Messages from this node to another, between two of their incarnations: in order, and once, since a batch that may
+ * have been lost is sent again with the same number. Messages of one turn of the event loop share a batch.
  */
-export class Link {
-  readonly #input: LinkInput
+export class MessageQueue {
+  readonly #input: MessageQueueInput
   readonly #closed = new AbortController()
-  #waiting: Packed[] = []
+  #waiting: QueuedMessage[] = []
   #chars = 0
   #sent = 0
-  #pumping: Promise<void> | undefined
+  #sending: Promise<void> | undefined
   #turn: unknown
-  /** What was about to leave; it has not, if this is still here in the end. */
-  #leaving: readonly Packed[] = []
-  /** Letters that may be in the inbox twice: nobody can tell from a copy whether the other was taken. */
+  /** Messages of the batch that is being sent. Those that are still here at the end were not sent. */
+  #inFlight: readonly QueuedMessage[] = []
+  /** Batches that may be in the inbox twice: a copy that comes back does not tell whether the other was taken. */
   readonly #doubtful = new Set<number>()
 
-  constructor(input: LinkInput) {
+  constructor(input: MessageQueueInput) {
     this.#input = input
   }
 
@@ -67,32 +66,32 @@ export class Link {
   }
 
   /** False when there is no room. */
-  send(parcel: Parcel): boolean {
+  send(message: NodeMessage): boolean {
     const { maxInbox, world } = this.#input
     if (this.#closed.signal.aborted) return false
     if (this.#waiting.length >= maxInbox || this.#chars >= maxWaiting) return false
-    const text = packParcel(parcel)
-    const isAsk = parcel.for === 'port' && parcel.what.type === 'ask'
-    this.#waiting.push({ text, ask: isAsk ? parcel.what.id : undefined, at: world.now() })
+    const text = packMessage(message)
+    const isAsk = message.for === 'port' && message.what.type === 'ask'
+    this.#waiting.push({ text, ask: isAsk ? message.what.id : undefined, at: world.now() })
     this.#chars += text.length
-    if (this.#pumping === undefined)
+    if (this.#sending === undefined)
       // of no process: who sends may end before the turn does
       this.#turn ??= outside(() => world.setImmediate(() => void this.#start()))
     return true
   }
 
-  /** Resolves when all that was given has left, or it is closed. */
+  /** Resolves when all messages are sent, or it is closed. */
   async drained(): Promise<void> {
-    while (this.#waiting.length > 0 || this.#pumping !== undefined) await this.#start()
+    while (this.#waiting.length > 0 || this.#sending !== undefined) await this.#start()
   }
 
-  /** Ends it, and resolves with the asks that have surely not left. */
+  /** Ends it, and resolves with the asks that were certainly not sent. */
   async close(): Promise<readonly string[]> {
     const { world } = this.#input
     this.#closed.abort()
     if (this.#turn !== undefined) world.clearImmediate(this.#turn)
-    await this.#pumping
-    const unsent = [...this.#leaving, ...this.#waiting]
+    await this.#sending
+    const unsent = [...this.#inFlight, ...this.#waiting]
     this.#waiting = []
     return unsent.flatMap(({ ask }) => (ask === undefined ? [] : [ask]))
   }
@@ -103,24 +102,24 @@ export class Link {
 
   #start(): Promise<void> {
     this.#turn = undefined
-    this.#pumping ??= this.#pump().finally(() => {
-      this.#pumping = undefined
+    this.#sending ??= this.#sendAll().finally(() => {
+      this.#sending = undefined
     })
-    return this.#pumping
+    return this.#sending
   }
 
-  async #pump(): Promise<void> {
+  async #sendAll(): Promise<void> {
     while (this.#waiting.length > 0 && !this.#closed.signal.aborted) {
-      this.#leaving = this.#pack()
+      this.#inFlight = this.#nextBatch()
       this.#sent += 1
-      await this.#post(this.#sent)
+      await this.#deliver(this.#sent)
     }
   }
 
-  #pack(): readonly Packed[] {
+  #nextBatch(): readonly QueuedMessage[] {
     let chars = 0
     const end = this.#waiting.findIndex(({ text }, index) => {
-      const isFull = index === maxParcels || (index > 0 && chars + text.length > fullLetter)
+      const isFull = index === maxMessages || (index > 0 && chars + text.length > fullBatch)
       if (!isFull) chars += text.length
       return isFull
     })
@@ -128,10 +127,10 @@ export class Link {
     return this.#waiting.splice(0, end === -1 ? this.#waiting.length : end)
   }
 
-  async #post(number: number): Promise<void> {
+  async #deliver(number: number): Promise<void> {
     const { head, maxInbox, world, gone } = this.#input
     const { signal } = this.#closed
-    let letter = this.#write(number)
+    let batch = this.#write(number)
     while (!signal.aborted) {
       const engine = this.#input.engine()
       if (engine?.isUp !== true) {
@@ -139,19 +138,19 @@ export class Link {
         continue
       }
       try {
-        const outcome = await engine.send(head.to, head.from, [letter], maxInbox)
+        const outcome = await engine.send(head.to, head.from, [batch], maxInbox)
         if (outcome === 'taken') {
-          this.#leaving = []
+          this.#inFlight = []
           return
         }
         if (outcome === 'gone') return gone()
-        if (this.#giveUp()) letter = this.#write(number)
+        if (this.#giveUp()) batch = this.#write(number)
         await pause(retryFull, world, signal)
       } catch (error) {
         if (!isUnavailable(error)) throw error
-        // it may have arrived all the same: from now on it stays as it is
+        // it may have arrived: retries must not change the batch
         this.#doubtful.add(number)
-        this.#leaving = []
+        this.#inFlight = []
         await pause(retryLost, world, signal)
       }
     }
@@ -159,24 +158,25 @@ export class Link {
 
   #write(number: number): string {
     const { head, seal } = this.#input
-    return writeLetter(
+    return writeBatch(
       { ...head, number },
-      this.#leaving.map(({ text }) => text),
+      this.#inFlight.map(({ text }) => text),
       seal,
     )
   }
 
-  /** Takes out what was asked long ago. Answers whether the letter that is leaving is another one by that. */
+  /** Drops asks that have waited too long; true if the batch in flight has to be written anew. */
   #giveUp(): boolean {
     const { world, late } = this.#input
-    const isLate = ({ ask, at }: Packed): boolean => ask !== undefined && world.now() - at >= patience
-    const [leaving, waiting] = [this.#leaving, this.#waiting]
+    const isLate = ({ ask, at }: QueuedMessage): boolean =>
+      ask !== undefined && world.now() - at >= askTimeout
+    const [leaving, waiting] = [this.#inFlight, this.#waiting]
     const given = [...leaving, ...waiting].filter(isLate)
     if (given.length === 0) return false
-    this.#leaving = leaving.filter((packed) => !isLate(packed))
+    this.#inFlight = leaving.filter((packed) => !isLate(packed))
     this.#waiting = waiting.filter((packed) => !isLate(packed))
     this.#chars = this.#waiting.reduce((sum, { text }) => sum + text.length, 0)
     for (const { ask } of given) late(ask as string)
-    return this.#leaving.length < leaving.length
+    return this.#inFlight.length < leaving.length
   }
 }

@@ -1,5 +1,5 @@
 import { equal, is, not, ok } from 'uvu/assert'
-import { packParcel, readLetter, writeLetter } from '../../../server/nodes/letter.js'
+import { packMessage, readBatch, writeBatch } from '../../../server/nodes/message-batch.js'
 import { recordOf, recordText } from '../../../server/nodes/record-text.js'
 import type { StreamPlace } from '../../../server/engine/engine.js'
 import { readEntries, writeEntry } from '../../../server/nodes/stream-entries.js'
@@ -15,24 +15,24 @@ const streams = {
   what: { type: 'report', report: { type: 'stopped', follow: 'x' } },
 } as const
 
-test('a letter is read as it was written', () => {
+test('a batch is read as it was written', () => {
   for (const keys of [undefined, ['one key of a cluster'], ['another one', 'one key of a cluster']]) {
     const seal = new Seal(keys)
-    const text = writeLetter(head, [packParcel(over), packParcel(streams)], seal)
-    equal(readLetter(text, seal), { ...head, parcels: [over, streams] })
+    const text = writeBatch(head, [packMessage(over), packMessage(streams)], seal)
+    equal(readBatch(text, seal), { ...head, messages: [over, streams] })
   }
 })
 
-test('a changed or unsigned letter is refused', () => {
+test('a changed or unsigned batch is refused', () => {
   const seal = new Seal(['one key of a cluster'])
-  const text = writeLetter(head, [packParcel(over)], seal)
+  const text = writeBatch(head, [packMessage(over)], seal)
   for (let at = 0; at < text.length; at += 1) {
     const changed = `${text.slice(0, at)}${text[at] === 'A' ? 'B' : 'A'}${text.slice(at + 1)}`
     // the last character of a signature has bits that say nothing
-    if (at !== text.indexOf('\n') - 1) is(readLetter(changed, seal), undefined, changed)
+    if (at !== text.indexOf('\n') - 1) is(readBatch(changed, seal), undefined, changed)
   }
   for (const other of [[undefined], [['another key']]])
-    is(readLetter(writeLetter(head, [packParcel(over)], new Seal(...other)), seal), undefined)
+    is(readBatch(writeBatch(head, [packMessage(over)], new Seal(...other)), seal), undefined)
   is(
     seal.open({ kind: 'news' }, text, (opened) => opened),
     undefined,
@@ -68,7 +68,7 @@ test('a sealed text opens only as its own kind and for its own session', () => {
   is(readEntries('log', bob, { entries, seal }), undefined)
 })
 
-test('a malformed letter is refused, even if signed', () => {
+test('a malformed batch is refused, even if signed', () => {
   const open = new Seal(undefined)
   for (const text of [
     '',
@@ -80,13 +80,13 @@ test('a malformed letter is refused, even if signed', () => {
     '\n["a",1,"b",2,3]\n["port"]',
     '\n["a",1,"b",2,3]\n[}',
   ])
-    is(readLetter(text, open), undefined, text)
+    is(readBatch(text, open), undefined, text)
 })
 
-test('a parcel for an unknown part is skipped', () => {
+test('a message for an unknown part is skipped', () => {
   const open = new Seal(undefined)
-  const text = writeLetter(head, ['"later",{}', packParcel(over)], open)
-  equal(readLetter(text, open)?.parcels, [over])
+  const text = writeBatch(head, ['"later",{}', packMessage(over)], open)
+  equal(readBatch(text, open)?.messages, [over])
 })
 
 test('a record keeps its values through text, beyond JSON types too', () => {

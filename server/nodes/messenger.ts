@@ -1,62 +1,62 @@
 import type { World } from '../../runtime/time/world.js'
 import { TurnoverMap } from '../../runtime/base/turnover.js'
 import type { ClusterSettings, Engine, Members } from '../engine/engine.js'
-import { Link } from './link.js'
-import { type Letter, type Parcel, readLetter } from './letter.js'
+import { MessageQueue } from './message-queue.js'
+import { type MessageBatch, type NodeMessage, readBatch } from './message-batch.js'
 import type { Seal } from './seal.js'
 import { isUnavailable } from './unavailable.js'
 
-/** Nodes that have ended, of which a late letter is known as one. */
+/** Ended nodes that are remembered, to drop their late batches. */
 const maxEnded = 1_000
 
-export interface PostInput {
+export interface MessengerInput {
   readonly node: string
   readonly world: World
   readonly seal: Seal
   readonly settings: ClusterSettings
   readonly engine: () => Engine | undefined
-  /** Whether what comes may be taken: a node whose lease is over does nothing more for others. */
+  /** False once the lease is over: then no message may be taken. */
   readonly mayTake: () => boolean
-  /** A parcel has come. */
-  readonly take: (from: string, parcel: Parcel) => void
+  /** A message has come. */
+  readonly take: (from: string, message: NodeMessage) => void
   /** Nothing comes from a node any more of what it was asked before. */
   readonly gone: (node: string) => void
-  /** An ask that did not reach its node. */
+  /** An ask did not reach its node. */
   readonly undelivered: (node: string, id: string) => void
-  /** The same, as its node takes nothing. */
+  /** An ask was not sent, as its node takes nothing. */
   readonly late: (node: string, id: string) => void
-  /** Resolves when what had come until now was received, or cannot be. */
+  /** Resolves when what is in the inbox now was received, or cannot be. */
   readonly looked: () => Promise<void>
   /** Whether the engine has lost nothing since the last beat. */
   readonly isSame: (engine: Engine) => Promise<boolean>
-  /** Letters are missing, or a node has come back that was told of as gone: this node has to begin anew. */
+  /** Batches are missing, or a node is back that was reported as gone: this node has to begin anew. */
   readonly broken: () => void
 }
 
-interface Correspondent {
+interface RemoteNode {
   readonly incarnation: number
-  readonly link: Link
-  /** When it was heard of first. */
+  readonly queue: MessageQueue
+  /** When it was seen first. */
   readonly since: number
-  /** The number of its last letter. */
+  /** The number of its last batch. */
   taken: number
 }
 
 /**
- * What goes between this node and others: what is sent arrives once and in order, or the other node is told of
- * as gone, on both sides. An incarnation of a node is how often it has begun anew, with none of what had been
- * under way; a letter is void unless both incarnations are those that it was written for.
+ * Exchanges messages with other nodes: each arrives once and in order, or the other node is reported as gone, on
+ * both sides. The incarnation of a node counts how often it has begun anew, with nothing in flight; a batch is void
+ * unless both incarnations are those that it was written for.
  */
-export class Post {
-  readonly #input: PostInput
-  readonly #others = new Map<string, Correspondent>()
+export class Messenger {
+  readonly #input: MessengerInput
+  readonly #others = new Map<string, RemoteNode>()
   /** The incarnation in which a node has ended. */
   #ended = new TurnoverMap<string, number>()
-  /** Nodes that have ended while their last words are heard, and what was sent to them is taken back. */
-  readonly #mourned = new Map<string, Correspondent>()
+  /** Nodes that have ended, while their last messages are read, and those to them are taken back. */
+  readonly #ending = new Map<string, RemoteNode>()
   #incarnation = 1
 
-  constructor(input: PostInput) {
+  constructor(input: MessengerInput) {
     this.#input = input
   }
 
@@ -64,33 +64,34 @@ export class Post {
     return this.#incarnation
   }
 
-  /** Parcels that wait here. */
+  /** Messages that wait here. */
   get waiting(): number {
-    return [...this.#others.values()].reduce((sum, { link }) => sum + link.waiting, 0)
+    return [...this.#others.values()].reduce((sum, { queue: link }) => sum + link.waiting, 0)
   }
 
   /** False when there is no room. */
-  send(to: string, parcel: Parcel): boolean {
+  send(to: string, message: NodeMessage): boolean {
     const other = this.#others.get(to)
-    if (other !== undefined || !this.#ended.has(to)) return (other ?? this.#other(to, 1)).link.send(parcel)
-    // it may be that nobody has noticed yet: not before the caller has
-    for (const id of asksOf([parcel])) this.#input.world.queueMicrotask(() => this.#input.undelivered(to, id))
+    if (other !== undefined || !this.#ended.has(to)) return (other ?? this.#other(to, 1)).queue.send(message)
+    // reported after this call has returned, as any other failure
+    for (const id of asksOf([message]))
+      this.#input.world.queueMicrotask(() => this.#input.undelivered(to, id))
     return true
   }
 
-  /** Takes letters, in order. */
+  /** Takes batches, in order. */
   receive(texts: readonly string[]): void {
     const { seal } = this.#input
     for (const text of texts) {
-      // begins anew: what is left was sent before
+      // the lease is over and the node begins anew: the rest is void
       if (!this.#input.mayTake()) return
-      const letter = readLetter(text, seal)
-      if (letter?.to === this.#input.node) this.#open(letter)
-      else if (letter !== undefined) seal.refuse('letter')
+      const batch = readBatch(text, seal)
+      if (batch?.to === this.#input.node) this.#open(batch)
+      else if (batch !== undefined) seal.refuse('messages')
     }
   }
 
-  /** What a beat that was sent at `sentAt` has told of the nodes. */
+  /** The nodes that are there, by the answer to a beat that was sent at `sentAt`. */
   judge(nodes: Members['nodes'], sentAt: number): void {
     const { node } = this.#input
     const present = new Map(nodes.map(({ name, incarnation }) => [name, incarnation]))
@@ -103,7 +104,7 @@ export class Post {
     }
   }
 
-  /** A node has ended: what it has not taken comes back. */
+  /** A node has ended: asks that it has not taken are reported as undelivered. */
   async goneNode(name: string): Promise<void> {
     const { node, seal, gone, undelivered } = this.#input
     const other = this.#others.get(name)
@@ -111,76 +112,76 @@ export class Post {
     const incarnation = this.#incarnation
     this.#others.delete(name)
     this.#noteEnded(name, other.incarnation)
-    this.#mourned.set(name, other)
-    const unsent = await other.link.close()
-    // its last words may be in the inbox
+    this.#ending.set(name, other)
+    const unsent = await other.queue.close()
+    // its last messages may be in the inbox
     await this.#input.looked()
     const untaken = (await this.#takeBack(name)).flatMap((text) => {
-      const letter = readLetter(text, seal)
-      const isVoid = letter === undefined || letter.fromIncarnation !== incarnation || letter.from !== node
-      return isVoid || other.link.isDoubtful(letter.number) ? [] : asksOf(letter.parcels)
+      const batch = readBatch(text, seal)
+      const isVoid = batch === undefined || batch.fromIncarnation !== incarnation || batch.from !== node
+      return isVoid || other.queue.isDoubtful(batch.number) ? [] : asksOf(batch.messages)
     })
-    if (this.#mourned.get(name) !== other) return
-    this.#mourned.delete(name)
+    if (this.#ending.get(name) !== other) return
+    this.#ending.delete(name)
     for (const id of [...untaken, ...unsent]) undelivered(name, id)
     gone(name)
   }
 
-  /** Forgets all that is under way: what was asked is lost, both ways. */
+  /** Drops all that is in flight, both ways. */
   beginAnew(): void {
-    const names = [...this.#others.keys(), ...this.#mourned.keys()]
+    const names = [...this.#others.keys(), ...this.#ending.keys()]
     this.close()
-    this.#mourned.clear()
+    this.#ending.clear()
     this.#ended = new TurnoverMap()
     this.#incarnation += 1
     for (const name of names) this.#input.gone(name)
   }
 
-  /** Resolves when all has left. */
+  /** Resolves when all is sent. */
   async drained(): Promise<void> {
-    await Promise.all([...this.#others.values()].map(({ link }) => link.drained()))
+    await Promise.all([...this.#others.values()].map(({ queue: link }) => link.drained()))
   }
 
   close(): void {
-    for (const { link } of this.#others.values()) void link.close()
+    for (const { queue: link } of this.#others.values()) void link.close()
     this.#others.clear()
   }
 
-  #open(letter: Letter): void {
-    const { from, fromIncarnation, toIncarnation, number } = letter
+  #open(batch: MessageBatch): void {
+    const { from, fromIncarnation, toIncarnation, number } = batch
     if (toIncarnation !== this.#incarnation) return
-    const mourned = this.#mourned.get(from)
+    const mourned = this.#ending.get(from)
     const isLast = mourned?.incarnation === fromIncarnation
     if (!isLast && fromIncarnation <= (this.#ended.get(from) ?? 0)) return
     const other = isLast ? mourned : this.#meet(from, fromIncarnation)
     if (other.incarnation !== fromIncarnation || number <= other.taken) return
     if (number !== other.taken + 1) return this.#input.broken()
     other.taken = number
-    for (const parcel of letter.parcels) {
+    for (const message of batch.messages) {
       if (!this.#input.mayTake() || toIncarnation !== this.#incarnation) return
-      this.#input.take(from, parcel)
+      this.#input.take(from, message)
     }
   }
 
-  /** A node in its present incarnation: an earlier one has lost all. */
-  #meet(name: string, incarnation: number): Correspondent {
+  /** The node in this incarnation: what was in flight with an earlier one is lost. */
+  #meet(name: string, incarnation: number): RemoteNode {
     const known = this.#others.get(name)
     if (known === undefined) return this.#other(name, incarnation)
     if (known.incarnation >= incarnation) return known
-    void known.link.close()
+    void known.queue.close()
     this.#others.delete(name)
     const other = this.#other(name, incarnation)
     this.#input.gone(name)
     return other
   }
 
-  /** One that is not known yet is taken to be in this incarnation; if it is in another one, it tells. */
-  #other(name: string, incarnation: number): Correspondent {
+  /** A node that is not known yet is assumed in this incarnation; it answers if it is in another one. */
+  #other(name: string, incarnation: number): RemoteNode {
     const known = this.#others.get(name)
     if (known !== undefined) return known
     const { node, world, seal, settings, engine } = this.#input
     // it is back
-    if (this.#mourned.delete(name)) this.#input.gone(name)
+    if (this.#ending.delete(name)) this.#input.gone(name)
     const head = {
       from: node,
       fromIncarnation: this.#incarnation,
@@ -188,16 +189,16 @@ export class Post {
       toIncarnation: incarnation,
     }
     const gone = (): void => {
-      if (this.#others.get(name)?.link === link) void this.goneNode(name)
+      if (this.#others.get(name)?.queue === link) void this.goneNode(name)
     }
     const late = (id: string): void => this.#input.late(name, id)
-    const link = new Link({ head, seal, world, maxInbox: settings.maxInbox, engine, gone, late })
-    const other: Correspondent = { incarnation, link, since: world.now(), taken: 0 }
+    const link = new MessageQueue({ head, seal, world, maxInbox: settings.maxInbox, engine, gone, late })
+    const other: RemoteNode = { incarnation, queue: link, since: world.now(), taken: 0 }
     this.#others.set(name, other)
     return other
   }
 
-  /** Nothing where it is not sure that the node has not taken it: then it is lost. */
+  /** Empty where the node may have taken them: then they are lost. */
   async #takeBack(name: string): Promise<readonly string[]> {
     const engine = this.#input.engine()
     if (engine === undefined) return []
@@ -220,8 +221,8 @@ export class Post {
   }
 }
 
-function asksOf(parcels: readonly Parcel[]): string[] {
-  return parcels.flatMap((parcel) =>
-    parcel.for === 'port' && parcel.what.type === 'ask' ? [parcel.what.id] : [],
+function asksOf(messages: readonly NodeMessage[]): string[] {
+  return messages.flatMap((message) =>
+    message.for === 'port' && message.what.type === 'ask' ? [message.what.id] : [],
   )
 }
