@@ -51,7 +51,7 @@ export class FileSessions implements SessionStore {
   readonly #options: FileSessionsOptions
   readonly #world: World
   /** By file name, in the order of saving: the first is the next to be dropped. */
-  #kept = new Map<string, Kept>()
+  #kept = new Map<string, SavedFile>()
   /** Operations on one file run one after the other. */
   readonly #turns = new Turns()
   readonly #waiting = new Map<string, Waiting>()
