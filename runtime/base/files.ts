@@ -1,4 +1,4 @@
-import { lstatSync } from 'node:fs'
+import { constants, lstatSync } from 'node:fs'
 import { type FileHandle, mkdir, open, rename, stat, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 
@@ -59,15 +59,27 @@ export function isTemporary(name: string): boolean {
   return /^\.[\w-]+\.tmp$/.test(name)
 }
 
-/** The bytes of a file and its time of change in ms since 1970; undefined when it is missing. */
+/** Bytes of a file that is read at once, at most: somebody else may have put it there. */
+const mostBytes = 256 * 1024 * 1024
+/** A pipe that nobody writes to is not waited for, and a link is not followed. */
+const careful = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0)
+
+/**
+ * The bytes of a file and its time of change in ms since 1970; undefined when it is missing. Rejects with EFTYPE or
+ * ELOOP for what is no file, or has more than 256 MiB.
+ */
 export function readIfThere(
   path: string,
 ): Promise<{ readonly bytes: Buffer; readonly at: number } | undefined> {
   return ifThere(async () => {
-    const file = await open(path, 'r')
+    const file = await open(path, careful)
     try {
-      const { mtimeMs } = await file.stat()
-      return { bytes: await file.readFile(), at: mtimeMs }
+      const facts = await file.stat()
+      if (!facts.isFile() || facts.size > mostBytes) {
+        const problem = `${path}: expected a file of at most ${mostBytes} bytes`
+        throw Object.assign(new Error(problem), { code: 'EFTYPE' })
+      }
+      return { bytes: await file.readFile(), at: facts.mtimeMs }
     } finally {
       await file.close()
     }

@@ -27,6 +27,8 @@ export interface FileSessionsOptions extends SessionLimits {
 const abandoned = 60_000
 /** What is added to the name of a file that cannot be read. */
 const damaged = '.damaged'
+/** What stands where a file should be, which nobody here has written. */
+const noFile: ReadonlySet<string> = new Set(['EFTYPE', 'EISDIR', 'ELOOP', 'ENXIO'])
 /** Files whose times are read together. */
 const batch = 32
 
@@ -99,7 +101,11 @@ export class FileSessions implements SessionStore {
 
   async #read(name: string): Promise<SessionRecord | undefined> {
     const { folder, idleTimeout } = this.#options
-    const found = await readIfThere(join(folder, name))
+    const found = await readIfThere(join(folder, name)).catch((error: NodeJS.ErrnoException) => {
+      if (!noFile.has(String(error.code))) throw error
+      return 'no file' as const
+    })
+    if (found === 'no file') return this.#setAside(name)
     if (found === undefined || found.at <= this.#world.date() - idleTimeout) return undefined
     const record = decodeRecord(found.bytes)
     if (record === undefined || sessionFiles.nameOf(record.id) !== name) return this.#setAside(name)

@@ -11,7 +11,16 @@ const taskFiles = new FramedFiles('caduceus task 1', 'task')
 /** Milliseconds without a change after which a temporary file belongs to a program that was killed. */
 const abandoned = 60_000
 /** What is wrong with one entry of a folder, and not with all. */
-const unreadable: ReadonlySet<string> = new Set(['EACCES', 'EIO', 'EISDIR', 'ELOOP', 'ENOTDIR', 'EPERM'])
+const unreadable: ReadonlySet<string> = new Set([
+  'EACCES',
+  'EFTYPE',
+  'EIO',
+  'EISDIR',
+  'ELOOP',
+  'ENOTDIR',
+  'EPERM',
+  'ENXIO',
+])
 
 /**
  * Tasks in files (mode 0600), one each, replaced in one step: a kill at any moment leaves the old record or the

@@ -81,9 +81,14 @@ export function failDisk(t: Pick<TestContext, 'after'>, folder: string): Failing
   }
 
   Object.assign(fs.promises, {
-    open: async (path: string, flags: string, mode?: number) => {
+    open: async (path: string, flags: string | number, mode?: number) => {
       if (!isBelow(path)) return real.open(path, flags, mode)
-      const opened = path === folder ? 'open the folder' : flags === 'r' ? 'open to read' : 'open to write'
+      const opened =
+        path === folder
+          ? 'open the folder'
+          : typeof flags === 'number' || flags === 'r'
+            ? 'open to read'
+            : 'open to write'
       step(opened)
       return wrap(await real.open(path, flags, mode), opened)
     },

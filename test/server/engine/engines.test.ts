@@ -1,6 +1,15 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync, readFileSync, statSync } from 'node:fs'
+import {
+  chmodSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
@@ -90,6 +99,49 @@ test('a folder belongs to one program, and is free once that is killed', async (
   assert.match((await startProgram(t, folder)).told, /^BAD_OPTION /)
   await here.stop()
   assert.match((await startProgram(t, folder)).told, /^http:/)
+})
+
+test('a folder is one under each of its names, however long its path is', async (t) => {
+  if (process.platform !== 'linux') return
+  const root = makeFolder(t)
+  const folder = join(root, 'x'.repeat(100), 'y'.repeat(100))
+  const first = await startOn(t, files({ folder }))
+  symlinkSync(folder, join(root, 'current'))
+  for (const name of [folder, join(root, 'current')])
+    assert.match((await refusal(startOn(t, files({ folder: name })))).message, remedy)
+  await first.stop()
+  await (await startOn(t, files({ folder: join(root, 'current') }))).stop()
+})
+
+test('a folder that others have a say in is refused', async (t) => {
+  if (process.platform === 'win32') return
+  const open = join(makeFolder(t), 'open')
+  mkdirSync(open)
+  chmodSync(open, 0o777)
+  assert.throws(() => files({ folder: open }), /folder: .*open is one that others may write to/)
+  const linked = makeFolder(t)
+  symlinkSync(makeFolder(t), join(linked, 'sessions'))
+  assert.match((await refusal(startOn(t, files({ folder: linked })))).message, /sessions is a link/)
+  const told = makeFolder(t)
+  writeFileSync(join(told, 'secret'), Buffer.alloc(32), { mode: 0o644 })
+  const { code, message } = await refusal(startOn(t, files({ folder: told })))
+  assert.is(code, 'BAD_OPTION')
+  assert.match(message, /secret is somebody else's, or others may read it/)
+})
+
+test('what is no file costs no start, and its session is unknown', async (t) => {
+  if (process.platform === 'win32') return
+  const folder = makeFolder(t)
+  const first = await startOn(t, files({ folder }))
+  const client = await new RawClient(t, first.url).open()
+  await first.stop()
+  const [file = ''] = readdirSync(join(folder, 'sessions'))
+  const pipes = [join(folder, 'sessions', file), join(folder, 'tasks', `${'0'.repeat(64)}.task`)]
+  rmSync(String(pipes[0]))
+  for (const pipe of pipes) assert.is(spawnSync('mkfifo', [pipe]).status, 0)
+  const next = await startOn(t, files({ folder }))
+  const { status } = await elsewhere(t, client, next.url).post({ jsonrpc: '2.0', id: 1, method: 'ping' })
+  assert.is(status, 404)
 })
 
 test('a crash of the holdings frees the folder for the next ones', async (t) => {
