@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { startClient } from 'caduceus/client'
+import { type Client, startClient } from 'caduceus/client'
 import { McpError } from 'caduceus/protocol'
 import {
   definePrompt,
@@ -60,6 +60,37 @@ test('a question goes to its own client only, even if ids and addresses are equa
   // the first question finds two callers; the second one may find its own alone
   assert.ok(results.some(({ isError }) => isError === true))
   assert.ok(asked <= 1)
+})
+
+test('one principal has one share, whatever number of sessions it opens', async (t) => {
+  const begun = heard<() => void>()
+  const wait = defineTool({
+    name: 'wait',
+    run: () => new Promise<string>((resolve) => begun.add(() => resolve('done'))),
+  })
+  const upstream = await connect(defineServer({ name: 'slow', version: '1.0.0', tools: [wait] }))
+  t.after(() => upstream.close())
+  const source = ({ answers }: { answers(): object }) =>
+    startClient({ ...answers(), transport: upstream.transport, logger: false })
+  const plan = gateway({ up: source }, { servers: { up: { maxCallsPerCaller: 1 } } })
+  const transport = serveHttp({ authenticate: byName })
+  const server = await startServer(plan, { transport, logger: false, signals: false })
+  t.after(() => server.stop())
+  const clients = ['ada', 'ada', 'bob'].map((name) => {
+    const headers = as(name)
+    return startClient({ transport: http(String(server.url), { headers }), logger: false })
+  })
+  t.after(() => Promise.all(clients.map((client) => client.close())))
+  const [one, two, other] = clients as [Client, Client, Client]
+  const first = one.callTool('up__wait')
+  const finish = await begun.next()
+  const refused = await two.callTool('up__wait', {}, { retry: 'never' }).catch((error) => error)
+  assert.match(String(refused.message), /for one caller/)
+  const others = other.callTool('up__wait')
+  ;(await begun.next())()
+  assert.is((await others).text, 'done')
+  finish()
+  assert.is((await first).text, 'done')
 })
 
 test('an unlisted resource is read only from servers whose scopes the caller has', async (t) => {
