@@ -20,7 +20,7 @@ export interface Ended {
 /** A home of its own, without the files of any host; it goes away with the test. */
 export function newHome(t: Pick<TestContext, 'after'>): string {
   const home = mkdtempSync(join(tmpdir(), 'home-'))
-  t.after(() => rmSync(home, { recursive: true, force: true }))
+  t.after(() => rmSync(home, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 }))
   return home
 }
 
