@@ -75,8 +75,7 @@ function outcome(
   if (seat.cancelled) return undefined
   if (kept !== undefined) return kept
   if (!host.tasks.ref.alive) return seat.interrupted()
-  // a timer may fire a little early
-  if (reason.type === 'killed' && host.world.now() >= seat.deadline - 1) {
+  if (reason.type === 'killed' && seat.isLate) {
     const late = work.timedOut(seat.timeout)
     return late instanceof McpError ? refusal(id, late) : encodedResult(id, late)
   }

@@ -46,8 +46,8 @@ export abstract class RunSeat implements RequestScope {
   readonly work: string
   /** Milliseconds of a run. */
   readonly timeout: number
-  /** When they are over; infinite while no time runs. */
-  deadline = Number.POSITIVE_INFINITY
+  /** Whether its time was over. */
+  isLate = false
   /** Whether the answer is not wanted any more. */
   cancelled = false
   #task: TaskContext | undefined
@@ -115,9 +115,13 @@ export abstract class RunSeat implements RequestScope {
   startClock(since = this.host.world.now()): void {
     const { timeout, host } = this
     if (this.#timer !== undefined || !Number.isFinite(timeout)) return
-    this.deadline = since + timeout
-    const left = Math.max(0, this.deadline - host.world.now())
-    this.#timer = host.world.setTimeout(() => this.#running?.ref.kill(), left)
+    const left = Math.max(0, since + timeout - host.world.now())
+    // the clock may say that there is time left: timers go by when their turn of the event loop began
+    const late = (): void => {
+      this.isLate = true
+      this.#running?.ref.kill()
+    }
+    this.#timer = host.world.setTimeout(late, left)
   }
 
   stopClock(): void {

@@ -1,4 +1,5 @@
 import * as assert from 'uvu/assert'
+import { systemWorld } from 'caduceus/runtime'
 import {
   type DeferredAnswer,
   definePrompt,
@@ -51,6 +52,15 @@ test('a deferred answer may fail the call', async (t) => {
   const other = await replies.next()
   other.reject(new Error('secret'))
   assert.equal((await crashed).result, { content: [{ type: 'text', text: 'Internal error' }], isError: true })
+})
+
+test('a call whose timer fires early has timed out all the same', async (t) => {
+  const { tool } = laterTool(200)
+  const early = (fn: () => void, ms: number) => systemWorld.setTimeout(fn, ms > 150 && ms <= 200 ? 20 : ms)
+  const options = { clock: { ...systemWorld, setTimeout: early } }
+  const { client } = await startParts(t, { tools: [tool] }, options as object)
+  const { result } = await client.call('later')
+  assert.is(result?.content?.[0]?.text, 'The tool later took longer than 200 ms and was stopped.')
 })
 
 test('a missing deferred answer times out, and a later one is too late', async (t) => {
