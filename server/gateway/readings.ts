@@ -3,9 +3,10 @@ const most = 512
 const mostText = 1 << 20
 
 /**
- * What a server may read an address as, itself first: encoded or not, its path with or without `..`, its host with or
- * without user, port and dot, with what follows `?`, `#` or NUL or without that. Nobody can say which of them a server
- * takes. Undefined where there are too many. What is no address is read as it is.
+ * What a server may read an address as, itself first: encoded or not, its path with or without `..`, its host
+ * with or
+ * without user, port and dot, with what follows `?`, `#` or NUL or without that. Nobody can say which of them
+ * a server takes. Undefined where there are too many. What is no address is read as it is.
  */
 export function readingsOf(address: string): readonly string[] | undefined {
   return closure(address, readers)
@@ -39,7 +40,10 @@ function closure(text: string, steps: readonly AddressReader[]): readonly string
   return [...found]
 }
 
-/** The same text for names that differ in case or in the form of their letters alone: some file systems take either. */
+/**
+ * The same text for names that differ in case or in the form of their letters alone: some file systems take
+ * either.
+ */
 export function folded(text: string): string {
   return text.normalize('NFKC').toLowerCase()
 }
@@ -53,12 +57,17 @@ export function unqualified(uri: string): string[] {
 /** Whatever may have a scheme; names of tools mostly have no colon. */
 const isAddress = /:|%(?:25)*3a|：/i
 
-/** RFC 3986, section 3: scheme, authority, and what comes after it; of a pattern, too, in which `*` is anything. */
+/**
+ * RFC 3986, section 3: scheme, authority, and what comes after it; of a pattern, too, in which `*` is
+ * anything.
+ */
 const parts = /^([a-z*][a-z\d+.*-]*):(?:\/\/([^/?#]*))?(.*)$/is
 
 /** Each is one thing that some reader of addresses does, and leaves all others alone. */
 const same: readonly AddressReader[] = [
   (uri) => uri.replaceAll(/(?:%[\da-f]{2})+/gi, decoded),
+  // some decode octet by octet: those that are no UTF-8 hide none beside them
+  (uri) => uri.replaceAll(/%[0-7][\da-f]/gi, decoded),
   (uri) => uri.replaceAll('\\', '/'),
   (uri) => uri.normalize('NFKC'),
   (uri) => uri.normalize('NFC'),

@@ -26,6 +26,7 @@ const denied: Readonly<Record<string, readonly string[]>> = {
     'file:///tmp/x/%2fsecret/key',
     'file:///tmp/x/se%63ret/key',
     'file:///tmp/x/se%2563ret/key',
+    'file:///tmp/x/y%FF%2f%2e%2e%2fsecret/key',
     'file:///tmp/x/se%252563ret/key',
     'file%3A///tmp/x/secret/key',
     'fil%65%253A///tmp/x/secret/key',
