@@ -5,8 +5,8 @@
 //   --coverage  --trace-leaks  --root folder
 //   --only TEXT    the tests whose name has this part
 //   --alone        a process for each file
-//   --at-once N    files that run at a time; by default as many as the machine has cores and memory for, and up to as many again
-//                  while cores have nothing to do since files wait
+// --at-once N    files that run at a time; by default as many as the machine has cores and memory for, and up
+// to as many again                  while cores have nothing to do since files wait
 //   --slowest N    names the slowest files at the end
 //   --within S     fails a run that takes more than S seconds
 import { spawnSync } from 'node:child_process'

@@ -23,7 +23,10 @@ interface GrantRequest {
   readonly asking: () => void
 }
 
-/** Ms before a code is traded again, at an authorization server that is out of order. Codes live a minute or more. */
+/**
+ * Ms before a code is traded again, at an authorization server that is out of order. Codes live a minute or
+ * more.
+ */
 const pauses = [250, 1_000, 3_000]
 
 /** Rejects with AUTHORIZATION_FAILED and SIGN_IN_NEEDED. */

@@ -12,8 +12,8 @@ export function readListening(invocation: Invocation): ServerTransport {
 }
 
 /**
- * Rejects with LISTEN_FAILED where a port of this machine is taken already: told in one line, before there is a server
- * whose crash is logged. Somebody who takes it meanwhile is told by the server.
+ * Rejects with LISTEN_FAILED where a port of this machine is taken already: told in one line, before there is
+ * a server whose crash is logged. Somebody who takes it meanwhile is told by the server.
  */
 export async function checkPort(invocation: Invocation): Promise<void> {
   const given = textOf(invocation, 'http') ?? '3000'

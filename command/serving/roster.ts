@@ -128,7 +128,10 @@ export class Roster implements Upstreams {
   }
 }
 
-/** Of a file, and of nothing that may never end, or never begin: a pipe that took its place would hold the program. */
+/**
+ * Of a file, and of nothing that may never end, or never begin: a pipe that took its place would hold the
+ * program.
+ */
 async function textOf(path: string): Promise<string> {
   try {
     const file = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0))

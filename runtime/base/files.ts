@@ -42,8 +42,8 @@ async function create(folder: string, path: string): Promise<FileHandle> {
 }
 
 /**
- * Why files of one user should not lie in a folder: it is no folder but a link, is somebody else's, or others may write
- * to it. Undefined where it is fine, and on Windows, where rights are others. Throws ENOENT.
+ * Why files of one user should not lie in a folder: it is no folder but a link, is somebody else's, or others
+ * may write to it. Undefined where it is fine, and on Windows, where rights are others. Throws ENOENT.
  */
 export function strangersIn(folder: string): string | undefined {
   const facts = lstatSync(folder)
@@ -65,8 +65,8 @@ const mostBytes = 256 * 1024 * 1024
 const careful = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0)
 
 /**
- * The bytes of a file and its time of change in ms since 1970; undefined when it is missing. Rejects with EFTYPE or
- * ELOOP for what is no file, or has more than 256 MiB.
+ * The bytes of a file and its time of change in ms since 1970; undefined when it is missing. Rejects with
+ * EFTYPE or ELOOP for what is no file, or has more than 256 MiB.
  */
 export function readIfThere(
   path: string,

@@ -2,11 +2,15 @@
 import { cpus } from 'node:os'
 import { clearTimeout, setTimeout } from 'node:timers'
 
-/** Processors that have to be idle before something is begun on them: less is left over by what is soon busy again. */
+/**
+ * Processors that have to be idle before something is begun on them: less is left over by what is soon busy
+ * again.
+ */
 const wanted = 0.5
 
 /**
- * Looks every `ms` at what the processors did meanwhile. `next()` resolves with true when half a processor had nothing to do, once
+ * Looks every `ms` at what the processors did meanwhile. `next()` resolves with true when half a processor
+ * had nothing to do, once
  * for each look: what begins is seen by the next one. After `stop()` it resolves with false.
  */
 export function watchIdle(ms = 1_000, read = cpus) {

@@ -1,4 +1,5 @@
-// Runs a program whose errors name the lines of its sources; those that it starts itself are spared the time this takes, unlike with
+// Runs a program whose errors name the lines of its sources; those that it starts itself are spared the time
+// this takes, unlike with
 // --enable-source-maps, which they would take over.
 //   node scripts/house/with-source-maps.mjs file [arguments]
 import { pathToFileURL } from 'node:url'

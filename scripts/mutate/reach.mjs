@@ -11,7 +11,8 @@ const near = new Set(['time', 'redis', 'seeds'])
 
 /**
  * The test files of a room in two lists: those `near` it, of both tiers, and the `far` ones, of the fast tier alone, on floors from
- * which the room can be seen, whose text has the last part of the room's name. With `parts`, only those whose path has one of them.
+ * which the room can be seen, whose text has the last part of the room's name. With `parts`, only those whose
+ * path has one of them.
  */
 export function listTests(room, parts) {
   const last = room.split('/').at(-1)

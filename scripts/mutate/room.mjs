@@ -12,7 +12,8 @@ const mostUnsure = 3
 
 /**
  * Tries the mutants of a room until each is decided, or the time is over. Answers a list of mutants with their `outcome`: killed (with
- * `by`), survived (all tests of its rounds pass), unreached (no test executes it), or undecided: the time was over before.
+ * `by`), survived (all tests of its rounds pass), unreached (no test executes it), or undecided: the time was
+ * over before.
  */
 export async function tryRoom({ room, files, mutants, copies, folder, minutes, tests: parts, signal, tell }) {
   const end = performance.now() + minutes * 60_000

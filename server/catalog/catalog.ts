@@ -34,7 +34,10 @@ export type Component = ToolDefinition | ResourceDefinition | ResourceTemplateDe
 export interface UpstreamComponents {
   /** What they have at an address that is not listed: of templates, too, as only one of them may answer. */
   find(uri: string): ResourceMatch | undefined
-  /** The error for an unlisted name that a server behind a gateway may have, which has not listed what it offers. */
+  /**
+   * The error for an unlisted name that a server behind a gateway may have, which has not listed what it
+   * offers.
+   */
   absent(name: string): McpError | undefined
   /** Starts those of which nothing is known, and resolves when it is; undefined when there are none. Never rejects. */
   wake(): Promise<void> | undefined

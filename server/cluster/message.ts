@@ -6,7 +6,10 @@ import { encodedText, textOf } from '../../transports/base/encoded.js'
 import { TransportError, type TransportErrorCode } from '../../transports/base/errors.js'
 import type { Peer, Response } from '../../transports/contract/contract.js'
 
-/** A message from the port of one node to that of another; plain data. `id` is that of the `ask`, unique among nodes. */
+/**
+ * A message from the port of one node to that of another; plain data. `id` is that of the `ask`, unique among
+ * nodes.
+ */
 export type PortMessage =
   /** Has a request served by the node of its session. */
   | {

@@ -25,7 +25,10 @@ import {
 } from './message.js'
 import { RetryQueue } from './retry-queue.js'
 
-/** The port of this node alone: `deliver` and the like reject with OwnedElsewhere for a session of another node. */
+/**
+ * The port of this node alone: `deliver` and the like reject with OwnedElsewhere for a session of another
+ * node.
+ */
 export interface LocalPort extends ServerPort {
   /** Lets go of the sessions, each once it is idle. */
   retire(signal: AbortSignal): Promise<void>

@@ -33,11 +33,14 @@ export interface UpstreamLimits {
 export interface UpstreamOptions extends UpstreamLimits {
   /**
    * What is offered, and nothing else: names of tools and prompts, uris and templates, as the server gives them; `*`
-   * stands for anything. What a template offers may be read through it; any other uri has to be allowed in each way that
-   * the server may read it. Default all.
+   * stands for anything. What a template offers may be read through it; any other uri has to be allowed in
+   * each way that the server may read it. Default all.
    */
   readonly allow?: readonly string[]
-  /** What is not, of that: a uri however it is written, in either case, and a template with all that fits it. Default none. */
+  /**
+   * What is not, of that: a uri however it is written, in either case, and a template with all that fits it.
+   * Default none.
+   */
   readonly deny?: readonly string[]
   /** Other names, by the names that the server gives; without its own name before them. */
   readonly rename?: Readonly<Record<string, string>>
@@ -45,9 +48,12 @@ export interface UpstreamOptions extends UpstreamLimits {
   readonly scopes?: readonly string[]
   /**
    * Whether a caller may see and use a tool, a prompt or a resource, by the name, uri or template that the server gives it; the
-   * principal is undefined for an anonymous caller. For a uri in no list it is asked with the uri as it is written, in each
-   * way that the server may read it (percent-decoded, without `..`, user, port, query ...), and with the templates that
-   * fit: all have to be a yes. Asked at each list and each use, so it has to be quick; one that throws says no. Default: everybody with the `scopes`.
+   * principal is undefined for an anonymous caller. For a uri in no list it is asked with the uri as it is
+   * written, in each
+   * way that the server may read it (percent-decoded, without `..`, user, port, query ...), and with the
+   * templates that
+   * fit: all have to be a yes. Asked at each list and each use, so it has to be quick; one that throws says
+   * no. Default: everybody with the `scopes`.
    */
   readonly permits?: (principal: Principal | undefined, name: string) => boolean
   /** Milliseconds that a call may take. Default: as for other servers (`requestTimeout`), and its client. */

@@ -3,8 +3,8 @@ import type { Secrets } from '../base/sealing.js'
 import type { SealedIds } from './sealed-ids.js'
 
 /**
- * An engine of several nodes, for the option `engine`: it is opened when the server starts, as `redis()` returns it.
- * `engineSuite` of `caduceus/testing` tests all of this contract.
+ * An engine of several nodes, for the option `engine`: it is opened when the server starts, as `redis()`
+ * returns it. `engineSuite` of `caduceus/testing` tests all of this contract.
  */
 export interface ClusterEngine {
   /** Shown in trees, reports and errors: `redis 10.0.0.5:6379`, without a password. */
@@ -50,12 +50,14 @@ export interface ClusterSettings {
  * Where the nodes of a cluster keep what they share.
  *
  * - Each method is done at once or not at all: of what nodes ask at the same time, one is done after the other.
- * - A method that cannot be done rejects with TransportError CLUSTER_UNAVAILABLE (`retryable`), as does one that may
- *   have been done and was not answered: within 0.4 of a lease, but 1 s at least, and at once while `isUp` is false.
+ * - A method that cannot be done rejects with TransportError CLUSTER_UNAVAILABLE (`retryable`), as does one
+ * that may
+ * have been done and was not answered: within 0.4 of a lease, but 1 s at least, and at once while `isUp` is
+ * false.
  *   An engine sends nothing twice: nodes ask again where they have to, also for what was done. Then `claim` makes
  *   a new epoch, and what is sent, published or appended is there twice, which nodes see.
- * - What has expired is not there: it is not loaded, owned or counted, and leaves room. Times are in ms by the clock
- *   of the engine, may have fractions, and may be Infinity, as may limits.
+ * - What has expired is not there: it is not loaded, owned or counted, and leaves room. Times are in ms by
+ * the clock   of the engine, may have fractions, and may be Infinity, as may limits.
  * - What is lost may be restored: nodes see it by `run`, and claim with `mayRestore`. An engine whose `run` never
  *   changes is never asked for that.
  * - Texts are any, without U+0000; records have up to some MiB, names of sessions up to 720 characters.
@@ -77,11 +79,14 @@ export interface Engine {
 
   /**
    * Renews the lease of a node for `lease` ms, and tells who is there. While its own listener for bells is not
-   * connected, `isUp` is false and it rejects. An engine that knows who listens gives nodes that do not 1 s at most,
-   * also the one that asks: their end is known sooner.
+   * connected, `isUp` is false and it rejects. An engine that knows who listens gives nodes that do not 1 s
+   * at most, also the one that asks: their end is known sooner.
    */
   beat(node: string, lease: number, facts: NodeFacts): Promise<Members>
-  /** A node goes in order: its sessions are anybody's at once, those without a record are gone. Its inbox stays. */
+  /**
+   * A node goes in order: its sessions are anybody's at once, those without a record are gone. Its inbox
+   * stays.
+   */
   leave(node: string): Promise<void>
 
   /**

@@ -105,8 +105,8 @@ async function secretIn(folder: string, { id, randomBytes }: World): Promise<Uin
 }
 
 /**
- * Made at once: a wrong folder fails the start of the program, not its first session. Answers its real path. Throws
- * BAD_OPTION.
+ * Made at once: a wrong folder fails the start of the program, not its first session. Answers its real path.
+ * Throws BAD_OPTION.
  */
 function makeFolder(folder: string): string {
   try {

@@ -20,6 +20,8 @@ export interface LocalEngineParts {
   readonly name: string
   /** Whether sessions are still there when their program has ended. */
   readonly outlives: boolean
+  /** Whether other programs take turns in the same sessions, so that each message looks for what they did. */
+  readonly isShared?: boolean
   /** Ids that say what a session is; undefined: random ones. */
   readonly ids?: SealedIds | undefined
   /** Called at each start of a server, which ends with the scope of `ctx`. Throws BAD_OPTION. */

@@ -52,8 +52,8 @@ const closedFor = 60_000
 const sweepInterval = 1_000
 
 /**
- * What the nodes of one program share, at once and in memory: each method does what `Engine` says of it. The end of
- * a node is known (`leave`).
+ * What the nodes of one program share, at once and in memory: each method does what `Engine` says of it. The
+ * end of a node is known (`leave`).
  */
 export class MemoryEngine {
   readonly #now: () => number

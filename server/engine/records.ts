@@ -21,8 +21,8 @@ const givenUp = 5_000
 
 /**
  * The smallest engine: sessions are wherever three functions of yours keep their records. It serves one program,
- * and its `processes`; with `shared` several programs take turns in the same sessions. Throws ServerError
- * BAD_OPTION.
+ * and its `processes`; with `shared` several programs take turns in the same sessions, each of one process. Throws
+ * ServerError BAD_OPTION.
  */
 export function records(options: RecordsOptions): LocalEngine {
   const { badOption, readFlag } = readersOf('records')
@@ -38,6 +38,7 @@ export function records(options: RecordsOptions): LocalEngine {
   return new LocalEngine({
     name: 'records',
     outlives: true,
+    isShared: options.shared === true,
     async open(ctx) {
       open ??= {
         sessions: inOrder(options, lastingWorld(ctx.world)),

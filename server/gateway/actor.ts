@@ -634,7 +634,10 @@ class Gateway {
     })
   }
 
-  /** Why a tool or a prompt of that name may exist, though it is unlisted: its server has not listed its own yet. */
+  /**
+   * Why a tool or a prompt of that name may exist, though it is unlisted: its server has not listed its own
+   * yet.
+   */
   #absent(name: string): McpError | undefined {
     if (this.#isPending) return notKnown(this.#holdings.settings.definition.info.name)
     const owner = this.#claims.ownerOf(name)

@@ -169,7 +169,10 @@ function isOfferedAt({ link: { filter }, uri, templates, all, isListed }: LinkAi
   return templates.some(({ own }) => filter.allowsAll(own)) || filter.allows(uri, readings)
 }
 
-/** An address that the server lists is asked about as it is listed; any other in each reading, with its template. */
+/**
+ * An address that the server lists is asked about as it is listed; any other in each reading, with its
+ * template.
+ */
 function isPermitted({ link, uri, all, isListed }: LinkAim, principal: Principal | undefined): boolean {
   if (isListed || link.options.permits === undefined) return permitsOf(link.options, principal, uri)
   const listed = all.filter((template) => template.listed !== undefined)

@@ -16,7 +16,10 @@ export interface Filter {
   allowsAll(template: string): boolean
 }
 
-/** Reads the patterns once. A reading is denied by a pattern however that is written; a pattern is never widened. */
+/**
+ * Reads the patterns once. A reading is denied by a pattern however that is written; a pattern is never
+ * widened.
+ */
 export function filterOf({ allow, deny = [] }: UpstreamOptions): Filter {
   // whoever denies `db://ada@users/*` does not deny `db://users/*`
   const denied = [...new Set(deny.flatMap(sameAs).map(folded))]

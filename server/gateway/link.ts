@@ -166,7 +166,10 @@ export class UpstreamLink {
     return true
   }
 
-  /** Subscribes to a resource at the server, which is `listed` here; reference-counted: the last to undo it unsubscribes. */
+  /**
+   * Subscribes to a resource at the server, which is `listed` here; reference-counted: the last to undo it
+   * unsubscribes.
+   */
   want(uri: string, listed: string): () => void {
     const { record } = this.#input
     const { wanted } = record

@@ -41,7 +41,10 @@ export interface Aim {
   readonly uri: string
   /** The templates of that server which fit the address; none for one that it lists. */
   readonly templates: readonly RoutedTemplate[]
-  /** All templates of that server, which may fit what the server reads the address as; none for one that it lists. */
+  /**
+   * All templates of that server, which may fit what the server reads the address as; none for one that it
+   * lists.
+   */
   readonly all: readonly RoutedTemplate[]
 }
 

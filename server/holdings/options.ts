@@ -38,8 +38,8 @@ export interface ServerOptions {
   /**
    * Where what must survive lives: sessions, tasks, event streams, secrets. `inMemory()`, the default, survives
    * what dies in the program; `files({ folder })` the program; with `redis({ url })` this server is one of several
-   * nodes, on any machines, that serve the same sessions; `sealed({ keys })` needs no storage, `records({ load, save,
-   * delete })` is a store of yours. While an engine is away, sessions are refused with 503.
+   * nodes, on any machines, that serve the same sessions; `sealed({ keys })` needs no storage, `records({
+   * load, save, delete })` is a store of yours. While an engine is away, sessions are refused with 503.
    */
   readonly engine?: ServerEngine
   /**

@@ -82,7 +82,10 @@ export class Claims {
     return engine.claim({ ...this.#request(session, undefined, mayTakeOver), maxSessions: 0 })
   }
 
-  /** Rejects with SESSION_LIMIT, CLIENT_LIMIT and CLUSTER_UNAVAILABLE: then it is unknown whether it was claimed. */
+  /**
+   * Rejects with SESSION_LIMIT, CLIENT_LIMIT and CLUSTER_UNAVAILABLE: then it is unknown whether it was
+   * claimed.
+   */
   async claim(
     engine: Engine,
     session: string,

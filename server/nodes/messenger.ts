@@ -44,8 +44,8 @@ interface RemoteNode {
 
 /**
  * Exchanges messages with other nodes: each arrives once and in order, or the other node is reported as gone, on
- * both sides. The incarnation of a node counts how often it has begun anew, with nothing in flight; a batch is void
- * unless both incarnations are those that it was written for.
+ * both sides. The incarnation of a node counts how often it has begun anew, with nothing in flight; a batch
+ * is void unless both incarnations are those that it was written for.
  */
 export class Messenger {
   readonly #input: MessengerInput

@@ -14,8 +14,8 @@ import { LocalEngine, type LocalEngineParts, readEngine } from '../engine/local-
 import type { NodeEngine } from './node-ref.js'
 
 /**
- * How a server is run by several processes. What is no plain data (functions, an engine of your own) is exported by the
- * server's module, as `options`.
+ * How a server is run by several processes. What is no plain data (functions, an engine of your own) is
+ * exported by the server's module, as `options`.
  */
 export interface ProcessesOptions extends Omit<ServerOptions, 'start'> {
   /** How many processes serve. Default: as many as there are processors. */
@@ -48,6 +48,8 @@ export function readProcessesOptions(module: URL, options: ProcessesOptions) {
     )
   const engine = readEngine(given) ?? inMemory()
   const local = engine instanceof LocalEngine ? LocalEngine.parts(engine) : undefined
+  if (local?.isShared === true)
+    throw bad('engine', 'one that no other program shares (records without shared)', engine.name)
   const blocked = readMs(blockedTimeout, 'blockedTimeout', 5_000)
   const { sharing } = transport
   if (sharing === undefined)
@@ -80,8 +82,8 @@ function hostedBy({ name, ids }: LocalEngineParts, blockedTimeout: number): Node
   return { kind: 'hosted', name, settings, sealed: ids?.options }
 }
 
-/** Milliseconds: a process that is never killed for being blocked. */
-const longestLease = 3_600_000
+/** Milliseconds after which others take over from a process that is blocked, and not killed for that. */
+const longestLease = 60_000
 
 function openedBy({ name, options }: ClusterEngine): NodeEngine {
   if (options !== undefined) return { kind: 'redis', options }

@@ -67,7 +67,10 @@ export const hooksActor = defineActor({
     }
   },
   call: {
-    /** Answers once `init` is done; rejects with the error for the client or, of a restored session, with what it threw. */
+    /**
+     * Answers once `init` is done; rejects with the error for the client or, of a restored session, with what
+     * it threw.
+     */
     begin(state, beginning: Beginning, ctx): Deferred<undefined> {
       const reply = ctx.defer<undefined>()
       const watch = (session: Session): void => {

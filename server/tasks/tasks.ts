@@ -41,7 +41,10 @@ const inSessions = ['tasks/get', 'tasks/result', 'tasks/list', 'tasks/cancel'] a
 const byExtension = ['tasks/get', 'tasks/update', 'tasks/cancel'] as const
 /** Milliseconds that a request about tasks may take that waits for no task. */
 const quick = 30_000
-/** Random bytes in an id. It has to be unguessable: the id of an anonymous client's task is all that protects it. */
+/**
+ * Random bytes in an id. It has to be unguessable: the id of an anonymous client's task is all that protects
+ * it.
+ */
 const idBytes = 24
 /** Characters of an id that is looked up. */
 const maxId = 200

@@ -1,4 +1,5 @@
-// A client of a server behind a gateway that is the test's own: what it is asked is kept, what it tells is said here.
+// A client of a server behind a gateway that is the test's own: what it is asked is kept, what it tells is
+// said here.
 import type { Upstream, UpstreamCall } from 'caduceus/server'
 
 /** What such a client was asked: the method, its params, and the options of the call. */

@@ -4,6 +4,7 @@ import { formatTree } from 'caduceus/runtime'
 import {
   defineServer,
   defineTool,
+  records,
   type Server,
   type ServerOptions,
   serverSpec,
@@ -45,6 +46,14 @@ test('an engine that cannot be copied to processes is exported by their module',
     (error as Error).message,
     /^engine: expected one that can be copied .* export it from the module/,
   )
+})
+
+test('records that programs share are refused with processes', async () => {
+  const none = () => undefined
+  const engine = records({ load: none, save: none, delete: none, shared: true })
+  const options = { transport: serveHttp(), engine }
+  const error = await startServer(new URL(import.meta.url), options).catch((reason: Error) => reason)
+  assert.match((error as Error).message, /^engine: expected one that no other program shares/)
 })
 
 test('a server whose engine cannot be reached does not start, and says why', async () => {
