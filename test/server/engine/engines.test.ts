@@ -24,6 +24,7 @@ import {
 } from 'caduceus/server'
 import { suite, type TestContext } from '../../support/suite.js'
 import { RawClient } from '../_client.js'
+import { until } from 'caduceus/testing'
 import { count, startTestServer } from '../_servers.js'
 import { at, greet, ModernClient } from '../tasks/_tasks.js'
 import { makeFolder } from './_file-store.js'
@@ -250,6 +251,20 @@ test('two servers, one after the other, have the sessions and tasks of one inMem
   assert.is(at(done, 'result', 'content', '0', 'text'), 'hello nobody')
   const other = await startOn(t, inMemory())
   assert.is((await elsewhere(t, client, other.url).tell('notifications/initialized')).status, 404)
+})
+
+test('one inMemory serves one server at a time, through restarts of its holdings', async (t) => {
+  const engine = inMemory()
+  const first = await startOn(t, engine)
+  const { code, field } = await refusal(startOn(t, engine))
+  assert.equal([code, field], ['BAD_OPTION', 'engine'])
+  await first.stop()
+  const second = await startOn(t, engine)
+  const client = await new RawClient(t, second.url).open()
+  const back = until('progress', ({ child }) => child.id === 'transport')
+  second.registry.whereis(`${second.name}/holdings`)?.kill()
+  await back
+  assert.is(await elsewhere(t, client, second.url).text('count'), '1')
 })
 
 test('records may be those of an object of a class', async (t) => {
