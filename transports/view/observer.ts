@@ -120,7 +120,7 @@ export const observer = defineActor({
       const { watcher } = state
       const name = watcher.rows.get(key)?.name
       if (what === 'kill' || what === 'restart')
-        return watcher.end(key, what) ? `${name}: ${what}` : 'it does not run any more'
+        return watcher.end(key, what) ? `${name ?? 'a process'}: ${what}` : 'it does not run any more'
       const ref = watcher.find(key)
       if (ref === undefined) return `no process of this thread runs there: ${what} it where it is`
       if (what === 'reconnect') return reconnect(ref)
