@@ -5,4 +5,5 @@ export const knownSeeds: readonly (readonly [seed: number, operations: number, c
     (seed) => [seed, 200] as const,
   ),
   [33, 200, true],
+  [2011, 200, false],
 ]

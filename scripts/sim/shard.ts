@@ -1,11 +1,14 @@
 // A process of its own: runs the seeds that it is sent, one after the other, and sends what came of each.
 import { judge, type Verdict } from './judge.js'
 import { drawPlan } from './plan/draw.js'
+import { switchTo } from './planted/switch.js'
 
 export interface Chunk {
   readonly seeds: readonly number[]
   readonly operations: number
   readonly clusters?: boolean | undefined
+  /** The planted bug that acts, by its name. Default: none. */
+  readonly bug?: string | undefined
 }
 
 export type ShardWord =
@@ -21,7 +24,8 @@ process.on('message', (chunk: Chunk) => {
 process.on('disconnect', () => process.exit())
 send({ type: 'free' })
 
-async function run({ seeds, operations, clusters }: Chunk): Promise<void> {
+async function run({ seeds, operations, clusters, bug }: Chunk): Promise<void> {
+  switchTo(bug)
   for (const seed of seeds) {
     send({ type: 'begins', seed })
     const verdict = await judge(drawPlan(seed, operations, clusters))

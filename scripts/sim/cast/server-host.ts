@@ -93,6 +93,7 @@ export class ServerHost {
     if (this.#program !== undefined && this.#program.phase !== 'dead') return
     this.isClosing = false
     this.#wasKilled = false
+    this.uses.forget()
     const { simulator, network, recorder, plan, broken } = this.#stage
     const { name, address, port, http, hooks } = this.plan
     this.#incarnation += 1

@@ -32,6 +32,11 @@ export class Uses {
     return use.open > 0 ? 0 : this.#now() - use.last
   }
 
+  /** The program has died: nothing goes on for its sessions any more. */
+  forget(): void {
+    this.#uses.clear()
+  }
+
   /** The same transport; what it gives its server is taken down. */
   watch(transport: ServerTransport): ServerTransport {
     const bind: ServerTransport['bind'] = async (scope, previous) =>

@@ -277,7 +277,10 @@ export const bugs: readonly Bug[] = [
     replace:
       '        if ((await engine.reclaim(request, { epoch, mayRestore, saved })) || epoch > 0) continue\n',
     checker: 'owners',
+    kind: 'kept after its loss',
     clusters: true,
+    seed: 59,
+    found: [1, 100],
   },
   {
     name: 'session stays in a map',

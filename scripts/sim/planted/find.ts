@@ -32,12 +32,25 @@ export interface SearchOptions {
   readonly signal?: AbortSignal
 }
 
-/** Runs seeds on a library with the bug until its checker finds it: first the seed that is known to. */
-export async function findBug(
+/**
+ * Runs seeds on a library with the bug until its checker finds it: first the seed that is known to. `runner` has
+ * the bug among others; default: one that has no other.
+ */
+export async function findBug(bug: Bug, options: SearchOptions = {}, runner?: Runner): Promise<Search> {
+  if (runner !== undefined) return search(bug, options, runner)
+  const own = startRunner([bug])
+  try {
+    return await search(bug, options, own)
+  } finally {
+    own.end()
+  }
+}
+
+async function search(
   bug: Bug,
-  { seeds = mostSeeds, all: goesOn = false, signal }: SearchOptions = {},
+  { seeds = mostSeeds, all: goesOn = false, signal }: SearchOptions,
+  runner: Runner,
 ): Promise<Search> {
-  const { folder, remove } = plant(bug)
   const others = new Set<string>()
   let [seed, wrong]: [number?, Wrong?] = []
   let tried = 0
@@ -53,69 +66,55 @@ export async function findBug(
   }
   const first = bug.seed === undefined || goesOn ? [] : [bug.seed]
   const all = new Set([...first, ...Array.from({ length: seeds }, (_, index) => index + 1)])
-  try {
-    const { clusters = false, operations } = bug
-    const how = { folder, clusters, ...(operations && { operations }), ...(signal && { signal }) }
-    await runSeeds([...all].slice(0, seeds), isFound, how)
-  } finally {
-    remove()
-  }
+  const { clusters = false, operations = usualOperations, name } = bug
+  for (const each of [...all].slice(0, seeds))
+    if (isFound(await runner.run(each, { clusters, operations, bug: name }, signal))) break
   return { seed, wrong, tried, shown, others }
 }
 
-/** Runs seeds, one after the other, in a process of its own until `isEnough`; `folder` has the project. */
-export function runSeeds(
-  seeds: readonly number[],
-  isEnough: (verdict: Verdict) => boolean,
-  {
-    folder,
-    clusters = false,
-    operations = usualOperations,
-    signal,
-  }: {
-    readonly folder: string
-    readonly clusters?: boolean
-    readonly operations?: number
-    readonly signal?: AbortSignal
-  },
-): Promise<void> {
-  const child = fork(`${folder}/scripts/sim/shard.js`, {
-    execArgv: ['--enable-source-maps'],
-    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-  })
+/** A process that runs seeds on a copy of the library in which bugs are planted. */
+export interface Runner {
+  /** One after the other. With `bug`, the planted bug of that name acts. Rejects if the process ends. */
+  run(seed: number, how: Omit<Chunk, 'seeds'>, signal?: AbortSignal): Promise<Verdict>
+  end(): void
+}
+
+export function startRunner(bugs: readonly Bug[]): Runner {
+  const { folder, remove } = plant(bugs)
+  const child = fork(`${folder}/scripts/sim/shard.js`, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
   const stop = (): void => void child.kill('SIGKILL')
-  signal?.addEventListener('abort', stop, { once: true })
-  let running: number | undefined
-  let late: NodeJS.Timeout | undefined
-  let isBegun = false
-  let isOver = false
-  const end = (): void => {
-    isOver = true
-    stop()
+  let waits: { verdict(verdict: Verdict): void; ends(why: string): void } | undefined
+  let whyOver: string | undefined
+  const over = (why: string): void => {
+    whyOver ??= why
+    waits?.ends(whyOver)
   }
   child.on('message', (word: ShardWord) => {
-    clearTimeout(late)
-    if (word.type === 'begins') {
-      running = word.seed
-      late = setTimeout(stop, longestSeed)
-    } else if (word.type === 'verdict') {
-      running = undefined
-      if (!isOver && isEnough(word.verdict)) end()
-    } else if (isBegun) end()
-    else {
-      isBegun = true
-      child.send({ seeds, operations, clusters } satisfies Chunk)
-    }
+    if (word.type === 'verdict') waits?.verdict(word.verdict)
   })
-  return new Promise((resolve, reject) => {
-    child.once('error', reject)
-    child.once('exit', (code, by) => {
-      clearTimeout(late)
-      signal?.removeEventListener('abort', stop)
-      if (isOver) resolve()
-      else reject(new Error(`the process of seed ${running} ended with ${code ?? by}`))
-    })
-  })
+  child.once('error', (error) => over(`failed: ${error.message}`))
+  child.once('exit', (code, by) => over(`ended with ${code ?? by}`))
+  return {
+    run(seed, how, signal) {
+      signal?.addEventListener('abort', stop, { once: true })
+      const late = setTimeout(stop, longestSeed)
+      const verdict = new Promise<Verdict>((resolve, reject) => {
+        const ends = (why: string): void => reject(new Error(`the process of seed ${seed} ${why}`))
+        waits = { verdict: resolve, ends }
+        if (whyOver !== undefined) ends(whyOver)
+        else child.send({ ...how, seeds: [seed] } satisfies Chunk)
+      })
+      return verdict.finally(() => {
+        clearTimeout(late)
+        signal?.removeEventListener('abort', stop)
+        waits = undefined
+      })
+    },
+    end() {
+      stop()
+      remove()
+    },
+  }
 }
 
 function isOf({ checker, kind }: Bug, wrong: Wrong): boolean {

@@ -1,5 +1,5 @@
 import { linkSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { transformSync } from 'esbuild'
 import type { Bug } from './bugs.js'
@@ -15,20 +15,25 @@ export interface Planted {
   remove(): void
 }
 
-/** Copies the transpiled project, with a bug if one is given. Throws where the text of the bug is not found. */
-export function plant(bug?: Bug): Planted {
-  const code = bug === undefined ? undefined : transpile(bug)
+/**
+ * Copies the transpiled project, with all of these bugs in it; `switchTo` of `switch.ts` says which one acts, at
+ * first none. Throws where the text of a bug is not found.
+ */
+export function plant(bugs: readonly Bug[] = []): Planted {
+  const files = [...new Set(bugs.map(({ file }) => file))].map((file) => ({
+    file,
+    source: readFileSync(join(sources, file), 'utf8'),
+    bugs: bugs.filter((bug) => bug.file === file),
+  }))
+  const made = files.flatMap(({ file, source, bugs }) => writeEditions(file, source, bugs))
   const folder = mkdtempSync(join(mirror, 'planted-'))
   const remove = (): void => rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
   try {
     for (const name of ['index.js', 'testing.js', 'package.json'])
       linkSync(join(mirror, name), join(folder, name))
     for (const name of folders) linkAll(join(mirror, name), join(folder, name))
-    if (bug !== undefined && code !== undefined) {
-      const target = join(folder, bug.file.replace(/\.ts$/, '.js'))
-      rmSync(target) // or it would be written into the original, too
-      writeFileSync(target, code)
-    }
+    for (const { file } of files) rmSync(join(folder, toJs(file))) // or it would be written into the original, too
+    for (const [file, code] of made) writeFileSync(join(folder, file), code)
     return { folder, remove }
   } catch (error) {
     remove()
@@ -36,16 +41,44 @@ export function plant(bug?: Bug): Planted {
   }
 }
 
-function transpile(bug: Bug): string {
-  const source = plantIn(bug, readFileSync(join(sources, bug.file), 'utf8'))
+/**
+ * The module as it is (`a.0.js`) and once more for each bug (`a.1.js`), behind one that gives out the exports of
+ * that which acts: they are bindings, and who imports them sees each change.
+ */
+function writeEditions(file: string, source: string, bugs: readonly Bug[]): [string, string][] {
+  const editions = [source, ...bugs.map((bug) => plantIn(bug, source))]
+  const codes = editions.map((edition) => transpile(file, edition))
+  const [, list = ''] = /^export \{([^}]*)\};$/m.exec(codes[0] ?? '') ?? []
+  const names = list.split(',').map((name) => name.trim())
+  const place = (at: number): string => toJs(file).replace(/js$/, `${at}.js`)
+  const choices = bugs.map(({ name }, at) => `[${JSON.stringify(name)}]: edition${at + 1}`)
+  const front = [
+    ...codes.map((_, at) => `import * as edition${at} from './${basename(place(at))}'`),
+    `import { choose } from '${mirrorOf(file)}scripts/sim/planted/switch.js'`,
+    `const editions = { ${choices.join(', ')} }`,
+    `export let { ${names.join(', ')} } = edition0`,
+    `choose((bug) => void ({ ${names.join(', ')} } = editions[bug] ?? edition0))`,
+  ]
+  return [[toJs(file), front.join('\n')], ...codes.map((code, at): [string, string] => [place(at), code])]
+}
+
+/** The way from a file of the project to its root. */
+function mirrorOf(file: string): string {
+  return '../'.repeat(file.split('/').length - 1)
+}
+
+function toJs(file: string): string {
+  return file.replace(/\.ts$/, '.js')
+}
+
+function transpile(file: string, source: string): string {
   const { code } = transformSync(source, {
     loader: 'ts',
     format: 'esm',
     target: 'node20.19',
-    sourcemap: 'inline',
-    sourcefile: join(sources, bug.file),
     tsconfigRaw: { compilerOptions: { verbatimModuleSyntax: true } },
   })
+  if (!/^export \{[^}]*\};$/m.test(code)) throw new Error(`no exports were found in ${file}`)
   return code
 }
 

@@ -87,7 +87,8 @@ function countAll(held: readonly Held[]): TableCounts {
 }
 
 const root = new URL('../../../', import.meta.url).href
-const library = new RegExp(`^${root}((?:runtime|protocol|transports|server|client)/.*)\\.js$`)
+/** An edition of a module with a planted bug (`a.1.js`) counts as the module. */
+const library = new RegExp(`^${root}((?:runtime|protocol|transports|server|client)/.*?)(?:\\.\\d+)?\\.js$`)
 /** Makes the maps of others. */
 const maker = 'runtime/base/turnover'
 
