@@ -17,6 +17,8 @@ const askTimeout = 5_000
 const retryFull = 25
 /** The same after a lost answer: it may have arrived. */
 const retryLost = 100
+/** Batches whose answers were lost that are known one by one. */
+const maxDoubtful = 32
 
 export interface MessageQueueInput {
   readonly head: Omit<BatchHead, 'number'>
@@ -42,8 +44,7 @@ interface QueuedMessage {
 
 /**
  * Messages from this node to another, between two of their incarnations: in order, and once, since a batch
- * that may
- * have been lost is sent again with the same number. Messages of one turn of the event loop share a batch.
+ * that may have been lost is sent again with the same number. Messages of one turn of the event loop share a batch.
  */
 export class MessageQueue {
   readonly #input: MessageQueueInput
@@ -57,6 +58,8 @@ export class MessageQueue {
   #inFlight: readonly QueuedMessage[] = []
   /** Batches that may be in the inbox twice: a copy that comes back does not tell whether the other was taken. */
   readonly #doubtful = new Set<number>()
+  /** All batches up to this one count as such. */
+  #doubtfulUpTo = 0
 
   constructor(input: MessageQueueInput) {
     this.#input = input
@@ -98,7 +101,15 @@ export class MessageQueue {
   }
 
   isDoubtful(number: number): boolean {
-    return this.#doubtful.has(number)
+    return number <= this.#doubtfulUpTo || this.#doubtful.has(number)
+  }
+
+  #doubt(number: number): void {
+    this.#doubtful.add(number)
+    const [oldest] = this.#doubtful
+    if (this.#doubtful.size <= maxDoubtful || oldest === undefined) return
+    this.#doubtful.delete(oldest)
+    this.#doubtfulUpTo = oldest
   }
 
   #start(): Promise<void> {
@@ -150,7 +161,7 @@ export class MessageQueue {
       } catch (error) {
         if (!isUnavailable(error)) throw error
         // it may have arrived: retries must not change the batch
-        this.#doubtful.add(number)
+        this.#doubt(number)
         this.#inFlight = []
         await pause(retryLost, world, signal)
       }
