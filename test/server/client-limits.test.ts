@@ -20,7 +20,7 @@ function behindProxy(t: TestContext, { url }: Server, address: string): RawClien
 
 test('an address at its session limit is refused until one ends; others are served', async (t) => {
   const http = { trustProxy: true }
-  const server = await startTestServer(t, [count], { maxSessionsPerClient: 3, http })
+  const server = await startTestServer(t, [count], { limits: { sessionsPerClient: 3 }, http })
   const opened: RawClient[] = []
   for (let n = 0; n < 3; n++) opened.push(await behindProxy(t, server, '203.0.113.1').open())
   const fourth = behindProxy(t, server, '203.0.113.1')
@@ -35,7 +35,7 @@ test('an address at its session limit is refused until one ends; others are serv
 
 test('a user at their session limit limits no other, even at the same address', async (t) => {
   const server = await startTestServer(t, [count], {
-    maxSessionsPerClient: 2,
+    limits: { sessionsPerClient: 2 },
     http: { authenticate: byName },
   })
   const clientOf = (name: string) => {
@@ -50,7 +50,7 @@ test('a user at their session limit limits no other, even at the same address', 
 })
 
 test('dead sessions count again once restored', async (t) => {
-  const server = await startTestServer(t, [count], { maxSessionsPerClient: 1 })
+  const server = await startTestServer(t, [count], { limits: { sessionsPerClient: 1 } })
   const first = await new RawClient(t, server.url).open()
   server.registry.whereis(`test/session ${first.sessionId}`)?.kill()
   const second = await new RawClient(t, server.url).open()
@@ -62,8 +62,7 @@ test('dead sessions count again once restored', async (t) => {
 
 test('a session flood stops at the client limit; a full server evicts silent sessions', async (t) => {
   const server = await startTestServer(t, [count], {
-    maxSessions: 50,
-    maxSessionsPerClient: 20,
+    limits: { sessions: 50, sessionsPerClient: 20 },
     http: { trustProxy: true },
   })
   const flood = async (address: string): Promise<Record<string, number>> => {
@@ -164,7 +163,10 @@ test('WebSocket: a client at its socket limit gets 429, and others are served', 
 })
 
 test('wrong limits are refused at once', async (t) => {
-  await assertRejects(startTestServer(t, [count], { maxSessionsPerClient: 0 }), /maxSessionsPerClient/)
+  await assertRejects(
+    startTestServer(t, [count], { limits: { sessionsPerClient: 0 } }),
+    /limits\.sessionsPerClient/,
+  )
   assert.throws(() => serveSse({ maxConnectionsPerClient: 0.5 }), /maxConnectionsPerClient/)
   assert.throws(() => serveWebSocket({ maxConnectionsPerClient: -1 }), /maxConnectionsPerClient/)
 })

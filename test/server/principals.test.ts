@@ -77,7 +77,7 @@ test('an anonymous session is not taken over by a principal', async (t) => {
 
 test('requests of strangers do not keep a session alive', async (t) => {
   const clock = createFakeClock()
-  const server = await startIdentifying(t, { clock, idleTimeout: 1_000 })
+  const server = await startIdentifying(t, { clock, timeouts: { idle: 1_000 } })
   const ended = heard<void>()
   t.after(subscribeServer('session', ({ type }) => type === 'ended' && ended.add()))
   const ada = await clientOf(t, server, 'ada').open()

@@ -78,7 +78,7 @@ for (const [name, serve] of Object.entries({ http: serveHttp, 'HTTP+SSE': serveS
       }
       const transport = serve({ authenticate, authenticateTimeout: 600_000 })
       const definition = defineServer({ name: 'test', version: '1', tools: [whoami] })
-      const server = await startServer(definition, { transport, logger: false, drainTimeout: 1 })
+      const server = await startServer(definition, { transport, logger: false, timeouts: { drain: 1 } })
       t.after(() => server.stop())
       const leaving = new AbortController()
       const headers = { accept: 'text/event-stream' }

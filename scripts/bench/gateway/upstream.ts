@@ -11,6 +11,6 @@ const definition = defineServer({
 if (process.send === undefined) await startServer(definition, { transport: serveStdio(), logger: false })
 else {
   const transport = serveHttp({ keepAliveTimeout: 600_000 })
-  const server = await startServer(definition, { transport, maxSessions: 100_000, logger: false })
+  const server = await startServer(definition, { transport, limits: { sessions: 100_000 }, logger: false })
   answer({ port: () => server.port })
 }

@@ -251,7 +251,7 @@ async function startPipes(
   const server = await startServer(definition, {
     transport: serveStdio({ input, output, ...options }),
     logger: false,
-    drainTimeout,
+    timeouts: { drain: drainTimeout },
   })
   t.after(() => server.stop())
   const next = (): Promise<Wire> => {

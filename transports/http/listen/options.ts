@@ -53,7 +53,7 @@ export interface ListenOptions extends AuthenticateOptions, PendingOptions {
   readonly metrics?: boolean
   /**
    * Milliseconds between `/readyz` turning 503 and the end of listening when the server is stopped, so that a
-   * load balancer has noticed; it is part of the server's `drainTimeout`. Default 0.
+   * load balancer has noticed; it is part of the server's `timeouts.drain`. Default 0.
    */
   readonly drainDelay?: number
   /**

@@ -246,7 +246,7 @@ test('a body that is cut off affects no other', async (t) => {
 })
 
 test('sessions beyond the limit get 503 with Retry-After', async (t) => {
-  const server = await startTestServer(t, [], { maxSessions: 2 })
+  const server = await startTestServer(t, [], { limits: { sessions: 2 } })
   const [first] = await Promise.all([
     new RawClient(t, server.url).open(),
     new RawClient(t, server.url).open(),
