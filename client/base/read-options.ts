@@ -6,6 +6,7 @@ export const {
   badOption: bad,
   readObject,
   readFields,
+  readGroup,
   readMs,
   readText,
   readFunction,

@@ -30,7 +30,7 @@ export const remedies = {
   BAD_SPEC: 'Mend the child and field that the message names.',
   BAD_STATE: 'Keep values that can be copied (`structuredClone`); live ones go into `ctx.assign`.',
   BAD_TEMPLATE: 'Mend the template, or the values.',
-  BYTES_LIMIT: 'Send less at once, or raise `maxPendingBytes`.',
+  BYTES_LIMIT: 'Send less at once, or raise `limits.pendingBytes`.',
   CALLING_SELF: 'Call the function itself, or `cast`.',
   CANCELLED: 'Nothing: it was asked for.',
   CLIENT_GONE: 'End the work; nobody waits for it.',
@@ -45,7 +45,8 @@ export const remedies = {
     'Look at the address, and whether the server runs. The client tries again.',
   'ClientError CONNECT_FAILED': 'Mend what the message names, then `reconnect()`.',
   DUPLICATE_ID: 'Give one of them another `id`.',
-  EVENT_TOO_LONG: 'Raise `maxMessageBytes`, or ask for less at once.',
+  EVENT_TOO_LONG:
+    'Raise `limits.messageBytes` of the transport (a decoder: `maxMessageBytes`), or ask for less at once.',
   EXCHANGE_LIMIT: 'Wait for `Retry-After`, or raise `limits.statelessRequests`.',
   EXITED: 'Look at the reason. Its successor can be called by name.',
   'RuntimeError GAVE_UP': 'Look at the reason in the log, mend it, and start the tree again.',
@@ -57,11 +58,12 @@ export const remedies = {
   INVALID_RESPONSE: 'The server is wrong: the message names the path.',
   INVALID_UTF8: 'Have the server write UTF-8, and its log to standard error.',
   LEASE_EXPIRED: 'Give the client back sooner, or raise `maxLease`.',
-  LINE_TOO_LONG: 'Raise `maxMessageBytes`, or ask for less at once.',
+  LINE_TOO_LONG:
+    'Raise `limits.messageBytes` of the transport (a decoder: `maxMessageBytes`), or ask for less at once.',
   LISTEN_FAILED: 'Take another port or path, 0 for any; or end who has it.',
   MAILBOX_FULL: 'Send more slowly, or let several actors work.',
   MAX_CHILDREN: 'Wait until some have ended, or raise `maxChildren`.',
-  MESSAGE_TOO_LONG: 'Raise `maxMessageBytes` on the side that refused it, or send less at once.',
+  MESSAGE_TOO_LONG: 'Raise `limits.messageBytes` on the side that refused it, or send less at once.',
   MISSING_CAPABILITY:
     'Go on without the answer. A client of ours gets the capability with its handler, such as `onElicit`.',
   NOCONNECTION: 'Call again: its supervisor starts it anew. `data.why` says what it died of.',

@@ -76,16 +76,17 @@ function drawBounds(chance: Random): Pick<ServerPlan, 'limits' | 'timeouts'> {
 }
 
 function drawHttp(chance: Random): HttpPlan {
-  const some = <Name extends keyof HttpPlan>(name: Name, ...values: HttpPlan[Name][]): HttpPlan =>
-    happens(chance, 0.4) ? { [name]: chance.pick(values) } : {}
-  return {
-    ...some('resume', false, { maxEvents: 5 }),
-    ...some('streamAfter', 200, 1_000),
+  const some = <const Name extends string, Value>(name: Name, ...values: Value[]) =>
+    (happens(chance, 0.4) ? { [name]: chance.pick(values) } : {}) as { readonly [Each in Name]?: Value }
+  const resumes: readonly (false | { readonly maxEvents: number })[] = [false, { maxEvents: 5 }]
+  const streams = {
+    ...some('resume', ...resumes),
+    ...some('openAfter', 200, 1_000),
     ...some('retryInterval', 50, 5_000),
-    ...some('maxStreamTime', 300, 5_000),
+    ...some('endAfter', 300, 5_000),
     ...some('commentInterval', 200, 60_000),
-    ...some('maxRequestsPerClient', 12, 20),
   }
+  return { streams, limits: some('requestsPerClient', 12, 20) }
 }
 
 function drawClient(

@@ -1,4 +1,4 @@
-import type { ServerOptions } from '../../../index.js'
+import type { HttpServeOptions, ServerOptions } from '../../../index.js'
 import type { Revision } from '../../../protocol/dialects/dialect.js'
 
 /** What is to happen in a run: plain data, drawn from a seed. With faults taken out it is a plan, too. */
@@ -83,13 +83,8 @@ export interface IssuerPlan {
 
 /** Options of its listener. */
 export interface HttpPlan {
-  readonly resume?: boolean | { readonly maxEvents: number }
-  readonly streamAfter?: number
-  readonly retryInterval?: number
-  readonly maxStreamTime?: number
-  readonly commentInterval?: number
-  readonly maxBufferedBytes?: number
-  readonly maxRequestsPerClient?: number
+  readonly streams?: NonNullable<HttpServeOptions['streams']>
+  readonly limits?: { readonly requestsPerClient?: number }
 }
 
 export interface ClientPlan {

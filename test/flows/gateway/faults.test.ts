@@ -149,7 +149,11 @@ require('node:readline').createInterface({ input: process.stdin }).on('line', (l
   const { id, method } = JSON.parse(line)
   if (id !== undefined) answer(id, results[method] ?? {})
 })`
-  const transport = stdio({ command: process.execPath, args: ['-e', script], maxMessageBytes: 4_000 })
+  const transport = stdio({
+    command: process.execPath,
+    args: ['-e', script],
+    limits: { messageBytes: 4_000 },
+  })
   const client = startClient({ name: 'raw', transport, logger: false })
   t.after(() => client.close())
   const pair = await through(t, { raw: client })

@@ -130,8 +130,8 @@ async function takeMessage(exchange: Exchange, around: Surroundings): Promise<vo
   const { request } = exchange
   checkContent(request)
   await checkSession(exchange, around.server)
-  const { maxMessageBytes } = around.settings
-  const { message } = await readMessage(request, { maxMessageBytes, bytes: exchange.bytes })
+  const { messageBytes } = around.settings.limits
+  const { message } = await readMessage(request, { messageBytes, bytes: exchange.bytes })
   if (!isBatch(message) && isRequest(message)) exchange.requestId = message.id
   const era = readEra(message, exchange, around.server)
   if (era === undefined) return
