@@ -13,6 +13,8 @@ import type { SupervisorOptions } from '../runtime/supervision/options.js'
 import { taskSupervisorSpec } from '../runtime/tasks/supervisor.js'
 import { TransportError } from '../transports/base/errors.js'
 import type { ServerPort } from '../transports/contract/contract.js'
+import type { Services } from '../transports/inbound/services.js'
+import { serverPort } from '../transports/inbound/port.js'
 import { ServerError } from './base/errors.js'
 import { baseActor, changesOf } from './subscriptions/base-actor.js'
 import type { ServerDefinition } from './definitions/define-server.js'
@@ -366,16 +368,15 @@ function openPort(holdings: Holdings, ctx: ActorContext): { port: ServerPort; cl
     revisions,
     maxOpen: Math.min(limits.requests, limits.statelessRequests) + limits.waiting,
     open: (request, peer) => sessions.open(request, peer),
-    deliver: (id, message, outlet, peer) => sessions.deliver(id, message, outlet, peer),
-    deliverBatch: (id, batch, outlet, peer) => sessions.deliverBatch(id, batch, outlet, peer),
+    deliver: (id, message, sink, peer) => sessions.deliver(id, message, sink, peer),
     knows: (id) => sessions.knows(id),
     admit: (id, peer) => sessions.admit(id, peer),
-    attach: (id, outlet, peer) => sessions.attach(id, outlet, peer),
+    attach: (id, sink, peer) => sessions.attach(id, sink, peer),
     close: (id, peer) => sessions.close(id, peer),
     exchange: (call) => exchanges.exchange(call),
     endSubscriptions: () => exchanges.endSubscriptions(),
-  } satisfies ServerPort)
-  if (cluster === undefined) return { port: local, close: () => {} }
+  } satisfies Services)
+  if (cluster === undefined) return { port: serverPort(local), close: () => {} }
   const base = ctx.registry.named<typeof baseActor>(holdings.settings.names.base)
   const retire = (signal: AbortSignal): Promise<void> => {
     exchanges.endSubscriptions()
@@ -391,7 +392,7 @@ function openPort(holdings: Holdings, ctx: ActorContext): { port: ServerPort; cl
     await port.settled()
   }
   return {
-    port: { ...port, handedOver },
+    port: serverPort({ ...port, handedOver }),
     close: () => {
       unlisten()
       port.abandon()

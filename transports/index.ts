@@ -16,18 +16,23 @@ export {
 export type {
   Binding,
   ClientTransport,
-  ExchangeAnswer,
-  ExchangeCall,
+  ConnectionPort,
+  ConnectionState,
+  ExpectedAnswer,
+  Inbound,
   Link,
   LinkEnd,
   LinkEvents,
   LinkScope,
   ListenScope,
-  Outlet,
+  MessageSink,
+  Outcome,
   Peer,
   Response,
+  ServedConnection,
   ServerPort,
   ServerTransport,
+  Sink,
 } from './contract/contract.js'
 export { TransportError, type TransportErrorCode } from './base/errors.js'
 export {
@@ -38,6 +43,9 @@ export {
   subscribeTransport,
   type TransportEvents,
 } from './contract/events.js'
+export type { ExchangeAnswer, ExchangeCall } from './inbound/exchange-call.js'
+export { serverPort } from './inbound/port.js'
+export type { OpenedSession, Services } from './inbound/services.js'
 export { http } from './http/client/client.js'
 export type {
   AuthAnswer,

@@ -1,5 +1,5 @@
 import type { RefOf } from '../../runtime/process/ref.js'
-import type { Outlet } from '../../transports/contract/contract.js'
+import type { Sink } from '../../transports/contract/contract.js'
 import type { ShareDirectory } from '../../transports/shared/listener.js'
 import type { SharedClient } from '../../transports/shared/hello.js'
 import type { ClientParts } from '../requests/parts.js'
@@ -23,7 +23,7 @@ export interface SharePeer {
 export interface ShareSession {
   readonly ref: RefOf<typeof relayActor>
   /** Set once the program listens. */
-  reader: Outlet | undefined
+  reader: Sink | undefined
 }
 
 /** Ms for `find`: the client may just be restarting. */

@@ -6,7 +6,8 @@ import type { World } from '../../runtime/time/world.js'
 import { RuntimeError } from '../../runtime/base/errors.js'
 import { normal } from '../../runtime/base/exit.js'
 import { type ActorRef, forever, type RefOf } from '../../runtime/process/ref.js'
-import type { Outlet, Peer, Response, ServerPort } from '../../transports/contract/contract.js'
+import { over, type Peer, type Response, type Sink } from '../../transports/contract/contract.js'
+import type { OpenedSession, Services } from '../../transports/inbound/services.js'
 import { TransportError } from '../../transports/base/errors.js'
 import { Client } from '../handle/client.js'
 import { relayActor } from './relay.js'
@@ -17,7 +18,7 @@ import type { ShareDesk, ShareSession } from './desk.js'
 const shutdownTime = 1_000
 
 /** Serves the listener: each connection is a session with a relay. */
-export class SharePort implements ServerPort {
+export class SharePort implements Services {
   readonly #desk: ShareDesk
   readonly #relays: DynamicSupervisor
   readonly #world: World
@@ -29,10 +30,7 @@ export class SharePort implements ServerPort {
     this.#relays = new DynamicSupervisor(relays)
   }
 
-  async open(
-    request: JsonRpcRequest,
-    peer: Peer,
-  ): Promise<{ readonly sessionId: string | undefined; readonly response: Response }> {
+  async open(request: JsonRpcRequest, peer: Peer): Promise<OpenedSession> {
     try {
       const { clientInfo } = readParams('initialize', request.params)
       const ref = await this.#start(String(peer.assigns?.client), clientInfo.name)
@@ -45,21 +43,21 @@ export class SharePort implements ServerPort {
     }
   }
 
-  async deliver(sessionId: string, message: Message, outlet: Outlet): Promise<Response | undefined> {
+  async deliver(sessionId: string, message: Message, sink: Sink): Promise<Response | undefined> {
     const { ref } = this.#session(sessionId)
     try {
-      return await ref.call('deliver', { message, outlet }, forever)
+      return await ref.call('deliver', { message, sink }, forever)
     } catch (error) {
       if (!(error instanceof RuntimeError)) throw error
       return isRequest(message) ? refusalOf(message, error) : undefined
     }
   }
 
-  async attach(sessionId: string, outlet: Outlet): Promise<() => void> {
+  async attach(sessionId: string, sink: Sink): Promise<() => void> {
     const session = this.#session(sessionId)
-    await session.ref.call('attach', outlet)
-    session.reader = outlet
-    return () => void session.ref.cast('detach', outlet)
+    await session.ref.call('attach', sink)
+    session.reader = sink
+    return () => void session.ref.cast('detach', sink)
   }
 
   async close(sessionId: string): Promise<void> {
@@ -82,7 +80,7 @@ export class SharePort implements ServerPort {
     sessions.set(sessionId, session)
     session.ref.onExit(() => {
       sessions.delete(sessionId)
-      session.reader?.end?.()
+      session.reader?.end?.(over(false))
     })
   }
 

@@ -12,7 +12,7 @@ import { isMethod } from '../../protocol/messages/methods.js'
 import { readParams } from '../../protocol/messages/params.js'
 import { isModernRevision, latestHandshake } from '../../protocol/dialects/versions.js'
 import { messageOf, RuntimeError } from '../../runtime/base/errors.js'
-import type { Outlet, Response } from '../../transports/contract/contract.js'
+import type { Sink, Response } from '../../transports/contract/contract.js'
 import { writeOutcome } from '../../transports/shared/hello.js'
 import type { CallOptions } from '../options/call-options.js'
 import { callError, ClientError, type ClientErrorCode } from '../base/errors.js'
@@ -22,7 +22,7 @@ import type { Relay } from './relay.js'
 export async function relayCall(
   relay: Relay,
   request: JsonRpcRequest,
-  outlet: Outlet,
+  sink: Sink,
 ): Promise<Response | undefined> {
   const { calls, desk } = relay
   const { limits, callTimeout } = desk.settings
@@ -32,7 +32,7 @@ export async function relayCall(
   const { signal } = controller
   calls.set(id, controller)
   try {
-    const options = { timeout: callTimeout, signal, ...progressTo(request, outlet) }
+    const options = { timeout: callTimeout, signal, ...progressTo(request, sink) }
     const result = await make(relay, request, options)
     return signal.aborted ? undefined : buildResult(id, result)
   } catch (error) {
@@ -108,12 +108,12 @@ function withoutToken(params: JsonObject | undefined): JsonObject | undefined {
   return Object.keys(meta).length === 0 ? rest : { ...rest, _meta: meta }
 }
 
-function progressTo({ params }: JsonRpcRequest, outlet: Outlet): Pick<CallOptions, 'onProgress'> {
+function progressTo({ params }: JsonRpcRequest, sink: Sink): Pick<CallOptions, 'onProgress'> {
   const progressToken = isObject(params?._meta) ? params._meta.progressToken : undefined
   if (!isRequestId(progressToken)) return {}
   return {
     onProgress: (progress) =>
-      void outlet.send(buildNotification('notifications/progress', { progressToken, ...progress })),
+      void sink.send(buildNotification('notifications/progress', { progressToken, ...progress })),
   }
 }
 

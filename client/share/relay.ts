@@ -17,7 +17,7 @@ import { outside } from '../../runtime/faults/containment.js'
 import { type Deferred, defineActor } from '../../runtime/process/behaviour.js'
 import type { ActorContext } from '../../runtime/process/context.js'
 import { describe } from '../../runtime/watch/inspect.js'
-import type { Outlet, Response } from '../../transports/contract/contract.js'
+import type { Sink, Response } from '../../transports/contract/contract.js'
 import type { ClientState, ServerFacts } from '../base/state.js'
 import { Client } from '../handle/client.js'
 import type { Wisher } from '../holdings/wishes.js'
@@ -27,10 +27,10 @@ import { Wishing } from '../requests/wishing.js'
 import type { ShareDesk, SharePeer } from './desk.js'
 import { relayCall } from './relay-calls.js'
 
-/** `outlet`: where progress goes before the answer. */
+/** `sink`: where progress goes before the answer. */
 interface RelayDelivery {
   readonly message: Message
-  readonly outlet: Outlet
+  readonly sink: Sink
 }
 
 /** The process of one program that uses a shared client: what it does costs no other program. */
@@ -47,20 +47,20 @@ export const relayActor = defineActor({
   call: {
     welcome: (relay): InitializeResult => relay.welcome(),
     /** A call is answered when its server has. */
-    deliver(relay, { message, outlet }: RelayDelivery, ctx): Deferred<Response | undefined> | undefined {
+    deliver(relay, { message, sink }: RelayDelivery, ctx): Deferred<Response | undefined> | undefined {
       if (isNotification(message)) relay.takeNotification(message)
       // programs are asked nothing, so a response answers nothing
       if (!isRequest(message)) return undefined
       const reply = ctx.defer<Response | undefined>()
-      void relayCall(relay, message, outlet).then((response) => reply.resolve(response))
+      void relayCall(relay, message, sink).then((response) => reply.resolve(response))
       return reply
     },
-    attach(relay, reader: Outlet): undefined {
+    attach(relay, reader: Sink): undefined {
       relay.reader = reader
     },
   },
   cast: {
-    detach(relay, reader: Outlet) {
+    detach(relay, reader: Sink) {
       if (relay.reader === reader) relay.reader = undefined
     },
   },
@@ -89,7 +89,7 @@ export class Relay {
   readonly desk: ShareDesk
   readonly wishing: Wishing
   readonly calls = new Map<RequestId, AbortController>()
-  reader: Outlet | undefined
+  reader: Sink | undefined
   readonly #program: string
   readonly #parts: ClientParts
   readonly #wisher: Wisher = { level: undefined, uris: new Set() }

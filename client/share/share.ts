@@ -1,3 +1,4 @@
+import { serverPort } from '../../transports/inbound/port.js'
 import type { Actor } from '../../runtime/process/actor.js'
 import { defineActor } from '../../runtime/process/behaviour.js'
 import { type ChildOverrides, type ChildSpec, childSpec } from '../../runtime/supervision/child-spec.js'
@@ -192,7 +193,7 @@ async function startListener(desk: ShareDesk, ctx: ActorContext): Promise<ActorR
   const names = namesOf(settings)
   const binding = await registry.named<typeof socketActor>(names.socket).call('binding')
   const relays = await registry.whenUp(names.relays)
-  const started = await binding.start(ctx, new SharePort(desk, relays, ctx.world), {
+  const started = await binding.start(ctx, serverPort(new SharePort(desk, relays, ctx.world)), {
     name: names.listener,
     drainTimeout: settings.drainTimeout,
     stopping: () => (processOf(supervisor) as Actor).phase === 'stopping',

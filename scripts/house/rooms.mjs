@@ -32,6 +32,7 @@ export const rooms = {
   transports: {
     base: [],
     contract: ['base'],
+    inbound: ['base', 'contract'],
     link: ['base', 'contract'],
     connections: ['base', 'contract'],
     'http/outgoing': ['base', 'contract'],

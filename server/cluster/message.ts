@@ -1,4 +1,3 @@
-import type { Batch } from '../../protocol/wire/codec.js'
 import { McpError, ProtocolError, type ProtocolErrorCode } from '../../protocol/wire/errors.js'
 import type { Message } from '../../protocol/wire/jsonrpc.js'
 import { RuntimeError, type RuntimeErrorCode } from '../../runtime/base/errors.js'
@@ -40,11 +39,6 @@ export type NodeRequest =
       readonly text: string
       readonly mayRelease: boolean
     }
-  | {
-      readonly do: 'deliverBatch'
-      readonly sessionId: string
-      readonly batch: readonly PackedElement[]
-    }
   | { readonly do: 'attach'; readonly sessionId: string; readonly isDeaf: boolean }
   | { readonly do: 'close'; readonly sessionId: string }
 
@@ -64,18 +58,6 @@ export type Problem =
       readonly retryable: boolean
       readonly data: unknown
     }
-
-type PackedElement = string | { readonly problem: Problem }
-
-export function packBatch(batch: Batch): PackedElement[] {
-  return batch.map((each) => (each instanceof ProtocolError ? { problem: problemOf(each) } : textOf(each)))
-}
-
-export function unpackBatch(packed: readonly PackedElement[]): Batch {
-  return packed.map((each) =>
-    typeof each === 'string' ? messageOf(each) : (errorOf(each.problem) as ProtocolError),
-  )
-}
 
 /** The text was made by a node of ours. */
 export function messageOf<Kind extends Message = Message>(text: string): Kind {

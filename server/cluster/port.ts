@@ -1,13 +1,18 @@
 import { outside } from '../../runtime/faults/containment.js'
 import { TurnoverMap } from '../../runtime/base/turnover.js'
-import type { Batch } from '../../protocol/wire/codec.js'
-import { ProtocolError } from '../../protocol/wire/errors.js'
 import { isRequest, type JsonRpcRequest, type Message } from '../../protocol/wire/jsonrpc.js'
 import type { World } from '../../runtime/time/world.js'
 import { pause } from '../../runtime/time/wait.js'
 import { textOf } from '../../transports/base/encoded.js'
 import { TransportError } from '../../transports/base/errors.js'
-import type { Outlet, Peer, Response, ServerPort } from '../../transports/contract/contract.js'
+import {
+  type Outcome,
+  over,
+  type Peer,
+  type Response,
+  type Sink,
+} from '../../transports/contract/contract.js'
+import type { OpenedSession, Services } from '../../transports/inbound/services.js'
 import { type Cluster, OwnedElsewhere, type ClusterListener, type ClusterNews } from './cluster.js'
 import {
   type NodeAnswer,
@@ -17,11 +22,9 @@ import {
   errorOf,
   messageOf,
   type Problem,
-  packBatch,
   plainPeer,
   problemOf,
   responsesOf,
-  unpackBatch,
 } from './message.js'
 import { RetryQueue } from './retry-queue.js'
 
@@ -29,7 +32,8 @@ import { RetryQueue } from './retry-queue.js'
  * The port of this node alone: `deliver` and the like reject with OwnedElsewhere for a session of another
  * node.
  */
-export interface LocalPort extends ServerPort {
+export interface LocalPort extends Services {
+  admit(sessionId: string, peer: Peer): Promise<string>
   /** Lets go of the sessions, each once it is idle. */
   retire(signal: AbortSignal): Promise<void>
   hear(news: ClusterNews): void
@@ -41,7 +45,7 @@ export interface LocalPort extends ServerPort {
 /** Reads the messages of a session that belong to no request. Its connection is here, the session on any node. */
 interface AttachedReader {
   readonly sessionId: string
-  readonly outlet: Outlet
+  readonly sink: Sink
   readonly peer: Peer | undefined
   isOver: boolean
   detach(): void
@@ -50,7 +54,7 @@ interface AttachedReader {
 /** A request that was sent to another node, and who waits here for the answer. */
 interface PendingRequest {
   readonly node: string
-  readonly outlet: Outlet | undefined
+  readonly sink: Sink | undefined
   /** Who may hear more after the answer. */
   readonly reader: AttachedReader | undefined
   readonly isAnswered: boolean
@@ -63,7 +67,7 @@ interface Question {
   readonly node: string
   readonly ask: NodeRequest
   readonly peer: Peer | undefined
-  readonly outlet: Outlet | undefined
+  readonly sink: Sink | undefined
   readonly reader: AttachedReader | undefined
 }
 
@@ -89,15 +93,14 @@ export function clusterPort(
   local: LocalPort,
   cluster: Cluster,
   world: World,
-): ServerPort & ClusterListener & { problem(): TransportError | undefined; abandon(): void } {
+): Services & ClusterListener & { problem(): TransportError | undefined; abandon(): void } {
   const routes = new Routes(local, cluster, world)
   return Object.freeze({
     ...local,
     streams: cluster.streams,
     open: (request, peer) => routes.open(request, peer),
-    deliver: (id, message, outlet, peer) => routes.deliver(id, message, outlet, peer),
-    deliverBatch: (id, batch, outlet, peer) => routes.deliverBatch(id, batch, outlet, peer),
-    attach: (id, outlet, peer) => routes.attach(id, outlet, peer),
+    deliver: (id, message, sink, peer) => routes.deliver(id, message, sink, peer),
+    attach: (id, sink, peer) => routes.attach(id, sink, peer),
     close: (id, peer) => routes.close(id, peer),
     admit: (id, peer) => routes.admit(id, peer),
     problem: () => cluster.problem,
@@ -115,7 +118,7 @@ class Routes {
   readonly #cluster: Cluster
   readonly #asked = new Map<string, PendingRequest>()
   /** Readers and requests of other nodes that are served here. */
-  readonly #served = new Map<string, RemoteOutlet>()
+  readonly #served = new Map<string, RemoteSink>()
   /** What is being answered to other nodes. */
   readonly #working = new Set<Promise<void>>()
   /** Answers and the like: sent again while their node has no room. */
@@ -142,7 +145,7 @@ class Routes {
     this.#retries = new RetryQueue((node, message) => cluster.send(node, message), world)
   }
 
-  open(request: JsonRpcRequest, peer: Peer): ReturnType<ServerPort['open']> {
+  open(request: JsonRpcRequest, peer: Peer): Promise<OpenedSession> {
     return this.#where(
       undefined,
       () => this.#local.open(request, peer),
@@ -156,19 +159,19 @@ class Routes {
     )
   }
 
-  deliver(sessionId: string, message: Message, outlet: Outlet, peer: Peer): Promise<Response | undefined> {
+  deliver(sessionId: string, message: Message, sink: Sink, peer: Peer): Promise<Response | undefined> {
     return this.#where(
       sessionId,
-      () => this.#local.deliver(sessionId, message, outlet, peer),
+      () => this.#local.deliver(sessionId, message, sink, peer),
       async (node) => {
-        const mayRelease = outlet.release !== undefined
+        const mayRelease = sink.release !== undefined
         const ask = {
           do: 'deliver',
           sessionId,
           text: textOf(message),
           mayRelease,
         } as const
-        return responsesOf(await this.#ask(node, ask, peer, outlet))[0]
+        return responsesOf(await this.#ask(node, ask, peer, sink))[0]
       },
       !isRequest(message),
     ).catch((error) => {
@@ -177,30 +180,8 @@ class Routes {
     })
   }
 
-  deliverBatch(sessionId: string, batch: Batch, outlet: Outlet, peer: Peer): Promise<readonly Response[]> {
-    return this.#where(
-      sessionId,
-      async () => (await this.#local.deliverBatch?.(sessionId, batch, outlet, peer)) ?? [],
-      async (node) => {
-        const ask = {
-          do: 'deliverBatch',
-          sessionId,
-          batch: packBatch(batch),
-        } as const
-        return responsesOf(await this.#ask(node, ask, peer, outlet))
-      },
-      false,
-    ).catch((error) => {
-      if (!isLost(error)) throw error
-      return batch.flatMap((each) => {
-        if (each instanceof ProtocolError || !isRequest(each)) return []
-        return [lostAnswer(each, error)]
-      })
-    })
-  }
-
-  async attach(sessionId: string, outlet: Outlet, peer?: Peer): Promise<() => void> {
-    const reader: AttachedReader = { sessionId, outlet, peer, isOver: false, detach: () => {} }
+  async attach(sessionId: string, sink: Sink, peer?: Peer): Promise<() => void> {
+    const reader: AttachedReader = { sessionId, sink, peer, isOver: false, detach: () => {} }
     reader.detach = await this.#attach(reader)
     return () => {
       reader.isOver = true
@@ -209,14 +190,14 @@ class Routes {
   }
 
   #attach(reader: AttachedReader): Promise<() => void> {
-    const { sessionId, outlet, peer } = reader
+    const { sessionId, sink, peer } = reader
     return this.#where(
       sessionId,
-      () => this.#local.attach(sessionId, outlet, peer),
+      () => this.#local.attach(sessionId, sink, peer),
       async (node) => {
         const id = this.#nextId()
-        const ask = { do: 'attach', sessionId, isDeaf: outlet.isDeaf === true } as const
-        await this.#askAs(id, { node, ask, peer, outlet, reader })
+        const ask = { do: 'attach', sessionId, isDeaf: sink.isDeaf === true } as const
+        await this.#askAs(id, { node, ask, peer, sink, reader })
         return () => {
           if (this.#asked.delete(id)) this.#retries.send(node, { type: 'detach', id })
         }
@@ -242,22 +223,22 @@ class Routes {
     const deadline = this.#world.now() + searchTime
     for (;;) {
       if (reader.isOver) return
-      if (this.#hasEnded) return reader.outlet.end?.()
+      if (this.#hasEnded) return reader.sink.end?.(over(false))
       try {
         reader.detach = await this.#attach(reader)
         if (reader.isOver) reader.detach()
         return
       } catch (error) {
         const { retryable } = error as Partial<TransportError>
-        if (retryable !== true || this.#world.now() >= deadline) return reader.outlet.end?.()
+        if (retryable !== true || this.#world.now() >= deadline) return reader.sink.end?.(over(false))
         await pause(searchPause, this.#world)
       }
     }
   }
 
-  async admit(sessionId: string, peer: Peer): Promise<void> {
+  async admit(sessionId: string, peer: Peer): Promise<string> {
     this.#check()
-    await this.#local.admit?.(sessionId, peer)
+    return this.#local.admit(sessionId, peer)
   }
 
   close(sessionId: string, peer?: Peer): Promise<void> {
@@ -293,13 +274,13 @@ class Routes {
   gone(node: string): void {
     this.#retries.forget(node)
     for (const [id, asked] of this.#asked) if (asked.node === node) this.#lose(id, asked)
-    for (const outlet of this.#served.values()) if (outlet.node === node) this.#bereave(outlet)
+    for (const sink of this.#served.values()) if (sink.node === node) this.#bereave(sink)
   }
 
   /** Its node has ended, perhaps before it passed on the last messages. */
-  #bereave(outlet: RemoteOutlet): void {
-    const { readsOf, hasSent } = outlet
-    outlet.detach()
+  #bereave(sink: RemoteSink): void {
+    const { readsOf, hasSent } = sink
+    sink.detach()
     if (readsOf !== undefined && hasSent) this.#local.missed(readsOf)
   }
 
@@ -307,7 +288,7 @@ class Routes {
     this.#asked.delete(id)
     asked.reject(nodeGone(asked.node))
     if (!asked.isAnswered || asked.reader === undefined) return
-    if (this.#hasEnded) asked.outlet?.end?.()
+    if (this.#hasEnded) asked.sink?.end?.(over(false))
     else this.#follow(asked.reader)
   }
 
@@ -330,7 +311,7 @@ class Routes {
       this.#lose(id, asked)
       this.#retries.send(asked.node, { type: 'detach', id })
     }
-    for (const outlet of this.#served.values()) outlet.end(true)
+    for (const sink of this.#served.values()) sink.end(over(true))
     this.#retries.close()
   }
 
@@ -381,8 +362,8 @@ class Routes {
     if (problem !== undefined) throw problem
   }
 
-  #ask(node: string, ask: NodeRequest, peer: Peer | undefined, outlet?: Outlet): Promise<NodeAnswer> {
-    return this.#askAs(this.#nextId(), { node, ask, peer, outlet, reader: undefined })
+  #ask(node: string, ask: NodeRequest, peer: Peer | undefined, sink?: Sink): Promise<NodeAnswer> {
+    return this.#askAs(this.#nextId(), { node, ask, peer, sink, reader: undefined })
   }
 
   #nextId(): string {
@@ -390,10 +371,10 @@ class Routes {
     return `${this.#name}.${this.#last}`
   }
 
-  #askAs(id: string, { node, ask, peer, outlet, reader }: Question): Promise<NodeAnswer> {
+  #askAs(id: string, { node, ask, peer, sink, reader }: Question): Promise<NodeAnswer> {
     if (this.#asked.size >= maxAsked) return Promise.reject(outOfReach(node))
     return new Promise((resolve, reject) => {
-      this.#asked.set(id, { node, outlet, reader, isAnswered: false, resolve, reject })
+      this.#asked.set(id, { node, sink, reader, isAnswered: false, resolve, reject })
       if (this.#cluster.send(node, { type: 'ask', id, ask, peer: peer && plainPeer(peer) })) return
       this.#asked.delete(id)
       reject(outOfReach(node))
@@ -409,14 +390,14 @@ class Routes {
 
   #tell(id: string, message: PortMessage): void {
     const asked = this.#asked.get(id)
-    const outlet = asked?.outlet
-    if (message.type === 'message') outlet?.send(messageOf(message.text))
-    else if (message.type === 'negotiated') outlet?.negotiated?.(message.revision)
-    else if (message.type === 'released') outlet?.release?.()
+    const sink = asked?.sink
+    if (message.type === 'message') sink?.send(messageOf(message.text))
+    else if (message.type === 'negotiated') sink?.negotiated?.(message.revision)
+    else if (message.type === 'released') sink?.release?.()
     else if (message.type === 'over' && asked?.reader !== undefined) {
       this.#asked.delete(id)
       if (message.goesOn === true && asked.isAnswered) return this.#follow(asked.reader)
-      outlet?.end?.()
+      sink?.end?.(over(false))
       // a session may end before it has said that the reader is attached
       asked.resolve({ texts: [] })
     }
@@ -428,21 +409,21 @@ class Routes {
   }
 
   async #serve(node: string, id: string, ask: NodeRequest, peer: Peer | undefined): Promise<void> {
-    const outlet = new RemoteOutlet(this.#cluster, this.#retries, node, id)
-    this.#served.set(id, outlet)
+    const sink = new RemoteSink(this.#cluster, this.#retries, node, id)
+    this.#served.set(id, sink)
     try {
-      const answer = await this.#do(ask, peer as Peer, outlet)
-      outlet.finish({ type: 'answer', id, answer })
-      if (ask.do === 'attach' && outlet.isOpen) return outlet.whenOver(() => this.#served.delete(id))
+      const answer = await this.#do(ask, peer as Peer, sink)
+      sink.finish({ type: 'answer', id, answer })
+      if (ask.do === 'attach' && sink.isOpen) return sink.whenOver(() => this.#served.delete(id))
     } catch (error) {
       const problem: Problem = error instanceof OwnedElsewhere ? { type: 'elsewhere' } : problemOf(error)
-      outlet.finish({ type: 'failed', id, problem })
+      sink.finish({ type: 'failed', id, problem })
     }
     this.#served.delete(id)
-    outlet.detach()
+    sink.detach()
   }
 
-  async #do(ask: NodeRequest, peer: Peer, outlet: RemoteOutlet): Promise<NodeAnswer> {
+  async #do(ask: NodeRequest, peer: Peer, sink: RemoteSink): Promise<NodeAnswer> {
     this.#check()
     const local = this.#local
     switch (ask.do) {
@@ -452,17 +433,13 @@ class Routes {
       }
       case 'deliver': {
         const { sessionId, text, mayRelease } = ask
-        const taken = mayRelease ? outlet.releasable() : outlet
+        const taken = mayRelease ? sink.releasable() : sink
         return answerOf([await local.deliver(sessionId, messageOf(text), taken, peer)])
       }
-      case 'deliverBatch': {
-        const { sessionId, batch } = ask
-        return answerOf((await local.deliverBatch?.(sessionId, unpackBatch(batch), outlet, peer)) ?? [])
-      }
       case 'attach':
-        outlet.isDeaf = ask.isDeaf
-        outlet.readsOf = ask.sessionId
-        outlet.onDetach(await local.attach(ask.sessionId, outlet, peer))
+        sink.isDeaf = ask.isDeaf
+        sink.readsOf = ask.sessionId
+        sink.onDetach(await local.attach(ask.sessionId, sink, peer))
         return answerOf([])
       case 'close':
         await local.close(ask.sessionId, peer)
@@ -472,7 +449,7 @@ class Routes {
 }
 
 /** Where messages go whose reader is on another node. */
-class RemoteOutlet implements Outlet {
+class RemoteSink implements Sink {
   readonly node: string
   readonly #id: string
   readonly #cluster: Cluster
@@ -505,8 +482,9 @@ class RemoteOutlet implements Outlet {
     if (this.isOpen) this.#retries.send(this.node, { type: 'negotiated', id: this.#id, revision })
   }
 
-  end(goesOn = false): void {
+  end(outcome: Outcome): void {
     if (!this.isOpen) return
+    const goesOn = outcome.type === 'over' && outcome.goesOn
     this.#retries.send(this.node, { type: 'over', id: this.#id, ...(goesOn && { goesOn }) })
     this.#hasEnded = true
     this.detach()
@@ -518,11 +496,11 @@ class RemoteOutlet implements Outlet {
   }
 
   /** The same, of a connection that can be ended early. */
-  releasable(): Outlet {
+  releasable(): Sink {
     return {
       send: (message) => this.send(message),
       negotiated: (revision) => this.negotiated(revision),
-      end: (goesOn) => this.end(goesOn),
+      end: (outcome) => this.end(outcome),
       release: () => this.isOpen && this.#tell({ type: 'released', id: this.#id }),
     }
   }

@@ -1,5 +1,6 @@
 import type { Dialect } from '../../protocol/dialects/dialect.js'
-import type { ExchangeAnswer, ExchangeCall, Response } from '../../transports/contract/contract.js'
+import type { Response } from '../../transports/contract/contract.js'
+import type { ExchangeAnswer, ExchangeCall } from '../../transports/inbound/exchange-call.js'
 import type { Work } from '../requests/work.js'
 
 /** Called once, when an exchange has its answer. */
@@ -15,7 +16,6 @@ export class Exchange {
   readonly #onSettled: OnSettled
   #answer: ExchangeAnswer | undefined
   #resolve: ((answer: ExchangeAnswer | Promise<never>) => void) | undefined
-  #onAbort: (() => void) | undefined
 
   constructor(call: ExchangeCall, dialect: Dialect, work: Work, startedAt: number, onSettled: OnSettled) {
     this.call = call
@@ -50,21 +50,11 @@ export class Exchange {
 
   /** Calls `fn` when the client cancels or goes away, at once if it has; only the last `fn` is called. */
   onAbort(fn: () => void): void {
-    const { call } = this
-    this.ignoreAbort()
-    this.#onAbort = fn
-    if (call.onAbort !== undefined) return call.onAbort(fn)
-    if (call.signal.aborted) return fn()
-    call.signal.addEventListener('abort', fn, { once: true })
+    this.call.onAbort(fn)
   }
 
   ignoreAbort(): void {
-    const { call } = this
-    const fn = this.#onAbort
-    if (fn === undefined) return
-    this.#onAbort = undefined
-    if (call.onAbort !== undefined) call.onAbort(undefined)
-    else call.signal.removeEventListener('abort', fn)
+    this.call.onAbort(undefined)
   }
 
   answered(): Promise<ExchangeAnswer> {

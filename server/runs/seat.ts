@@ -10,7 +10,7 @@ import type { ProcessRef } from '../../runtime/process/ref.js'
 import type { TaskRef, TaskSupervisor } from '../../runtime/tasks/supervisor.js'
 import type { TaskContext } from '../../runtime/tasks/task.js'
 import type { World } from '../../runtime/time/world.js'
-import type { Outlet, Peer, Response } from '../../transports/contract/contract.js'
+import type { Sink, Peer, Response } from '../../transports/contract/contract.js'
 import { optionError, type ServerError } from '../base/errors.js'
 import { noteNotification, type RequestOrigin } from '../base/events.js'
 import { workFacts } from '../base/work-facts.js'
@@ -25,7 +25,7 @@ import { tryAgain } from '../requests/answer.js'
 
 export interface RequestDelivery {
   readonly request: JsonRpcRequest
-  readonly outlet: Outlet
+  readonly sink: Sink
   readonly peer: Peer
 }
 
@@ -185,7 +185,7 @@ export abstract class RunSeat implements RequestScope {
     const { dialect } = this
     if (!this.isActive || !reachesClient(dialect, method)) return false
     const fitted = fitNotification(dialect, method, params as never)
-    const sent = this.delivery.outlet.send(buildNotification(method, fitted))
+    const sent = this.delivery.sink.send(buildNotification(method, fitted))
     if (sent) noteNotification(this.host.origin, 'sent', method)
     return sent
   }
@@ -223,5 +223,5 @@ export abstract class SeatWithoutSession extends RunSeat {
   }
 }
 
-/** The outlet of what has no stream. */
-export const nowhere: Outlet = Object.freeze({ send: () => false })
+/** The sink of what has no stream. */
+export const nowhere: Sink = Object.freeze({ send: () => false })

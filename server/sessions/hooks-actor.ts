@@ -40,7 +40,7 @@ interface Hooks extends HooksInput {
 /** What `init` runs for: there is no request, and nobody to tell. */
 const nothing = Object.freeze({
   request: Object.freeze(buildRequest('initialize', 'initialize', Object.freeze({}))),
-  outlet: nowhere,
+  sink: nowhere,
   peer: Object.freeze({ transport: 'none', headers: {}, remoteAddress: undefined }),
 })
 const initOptions = { name: 'session init', silent: 'nobody can be asked while a session begins' }

@@ -21,7 +21,7 @@ export function takeNotice(
   const { tasks, self } = session
   // without tasks the group is being restarted
   if (session.notices >= maxRunning || !tasks.ref.alive) return
-  const delivery = { request: buildRequest(method, method, params), outlet: nowhere, peer }
+  const delivery = { request: buildRequest(method, method, params), sink: nowhere, peer }
   const name = method.slice(0, 100)
   const silent = `${method}: a notification has nobody to ask`
   const seat = new SessionSeat(session, delivery, { name, silent })

@@ -10,7 +10,7 @@ import { readResult } from '../../protocol/messages/params.js'
 import type { Deferred } from '../../runtime/process/behaviour.js'
 import type { ActorContext } from '../../runtime/process/context.js'
 import type { TimerRef } from '../../runtime/process/timers.js'
-import type { Outlet } from '../../transports/contract/contract.js'
+import type { Sink } from '../../transports/contract/contract.js'
 import type { AskMethod } from '../context/ask.js'
 import { AskError } from '../base/errors.js'
 
@@ -25,7 +25,7 @@ export interface ClientQuestion {
 
 interface Open {
   readonly asking: ClientQuestion
-  readonly outlet: Outlet
+  readonly sink: Sink
   readonly reply: Deferred<object>
   readonly timer: TimerRef
 }
@@ -49,7 +49,7 @@ export class SessionQuestions {
    * Until the client is ready, only `ping` may be sent (specification: lifecycle). `info.timer` gets the id
    * when the time is up. Throws AskError when it cannot be asked.
    */
-  ask(asking: ClientQuestion, outlet: Outlet, isReady: boolean, ctx: ActorContext): Deferred<object> {
+  ask(asking: ClientQuestion, sink: Sink, isReady: boolean, ctx: ActorContext): Deferred<object> {
     const { method, params, timeout } = asking
     if (!isReady && method !== 'ping')
       throw new AskError('NOT_INITIALIZED', `${method}: the client has not sent notifications/initialized`)
@@ -59,10 +59,10 @@ export class SessionQuestions {
       })
     this.#count += 1
     const id = `${this.#prefix}.${this.#count}`
-    if (!outlet.send(buildRequest(id, method, params)))
+    if (!sink.send(buildRequest(id, method, params)))
       throw new AskError('CLIENT_GONE', `${method}: the client no longer reads this request's stream`)
     const reply = ctx.defer<object>()
-    this.#open.set(id, { asking, outlet, reply, timer: ctx.sendAfter(timeout, id) })
+    this.#open.set(id, { asking, sink, reply, timer: ctx.sendAfter(timeout, id) })
     return reply
   }
 
@@ -105,8 +105,8 @@ export class SessionQuestions {
   }
 }
 
-function withdraw(requestId: RequestId, { outlet }: Open, reason: string): void {
-  outlet.send(buildNotification('notifications/cancelled', { requestId, reason }))
+function withdraw(requestId: RequestId, { sink }: Open, reason: string): void {
+  sink.send(buildNotification('notifications/cancelled', { requestId, reason }))
 }
 
 function refused(method: AskMethod, { error: { code, message, data } }: JsonRpcErrorResponse): AskError {

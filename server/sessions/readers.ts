@@ -1,6 +1,6 @@
 import { encode } from '../../protocol/wire/codec.js'
 import { buildNotification, type JsonRpcNotification } from '../../protocol/wire/jsonrpc.js'
-import type { Outlet } from '../../transports/contract/contract.js'
+import { over, type Sink } from '../../transports/contract/contract.js'
 import { encodedText } from '../../transports/base/encoded.js'
 import type { Catalog } from '../catalog/catalog.js'
 import type { ListKind } from '../context/changes.js'
@@ -17,7 +17,7 @@ const changed: Readonly<Record<ListKind, JsonRpcNotification>> = Object.freeze({
 /** Readers of messages that belong to no request, such as GET streams; each message goes to one of them. */
 export class SessionReaders {
   /** Newest last. */
-  #all: Outlet[] = []
+  #all: Sink[] = []
   /** The version of the catalog that the client was notified of. */
   #told: number
   /** Resources with a change to notify the client of; at most as many as it has subscriptions. */
@@ -37,12 +37,12 @@ export class SessionReaders {
     return this.#told
   }
 
-  attach(reader: Outlet): void {
+  attach(reader: Sink): void {
     this.#all.push(reader)
-    if (this.#all.length > maxReaders) this.#all.shift()?.end?.()
+    if (this.#all.length > maxReaders) this.#all.shift()?.end?.(over(false))
   }
 
-  detach(reader: Outlet): void {
+  detach(reader: Sink): void {
     this.#all = this.#all.filter((other) => other !== reader)
   }
 
@@ -84,7 +84,7 @@ export class SessionReaders {
   end(goesOn = false): void {
     const all = this.#all
     this.#all = []
-    for (const reader of all) reader.end?.(goesOn)
+    for (const reader of all) reader.end?.(over(goesOn))
   }
 
   #send(message: JsonRpcNotification): boolean {

@@ -13,7 +13,7 @@ import { normal } from '../../runtime/base/exit.js'
 import type { ActorContext } from '../../runtime/process/context.js'
 import { retryLoad } from '../../runtime/faults/load.js'
 import { type ProcessRef, processOf, type RefOf } from '../../runtime/process/ref.js'
-import type { Outlet, Peer, Response } from '../../transports/contract/contract.js'
+import type { Sink, Peer, Response } from '../../transports/contract/contract.js'
 import { answerNow, encodedResult, refusal } from '../requests/answer.js'
 import type { OpenSessionFacts } from '../context/context.js'
 import { AskError } from '../base/errors.js'
@@ -40,10 +40,10 @@ import { learnConfirmation, saveInUse, shareConfirmation } from './saving.js'
 import type { SessionRecord } from '../engine/session-store.js'
 import { answered, cancelWork, endWork, leaveIfIdle, startWork, taskEnded } from './work.js'
 
-/** A message of the client, and the outlet for messages before its answer. */
+/** A message of the client, and the sink for messages before its answer. */
 export interface Delivery {
   readonly message: Message
-  readonly outlet: Outlet
+  readonly sink: Sink
   readonly peer: Peer
 }
 
@@ -73,12 +73,12 @@ export const sessionActor = defineActor({
     return session
   },
   call: {
-    deliver: (session, { message, outlet, peer }: Delivery, ctx) => {
+    deliver: (session, { message, sink, peer }: Delivery, ctx) => {
       const problem = peerProblem(session.record, peer)
       if (problem !== undefined) return refuse(problem)
       session.lastActive = session.now()
       session.isHeard = true
-      if (isRequest(message)) return takeRequest(session, { request: message, outlet, peer }, ctx)
+      if (isRequest(message)) return takeRequest(session, { request: message, sink, peer }, ctx)
       if (isNotification(message)) return takeNotification(session, message, peer, ctx)
       session.questions.answer(message)
       return undefined
@@ -95,8 +95,7 @@ export const sessionActor = defineActor({
     },
     ask: (session, asking: ClientQuestion, ctx) => ask(session, asking, ctx),
     adopt: (session, record: SessionRecord, ctx) => adopt(session, record, ctx),
-    attach: (session, { outlet, peer }: { outlet: Outlet; peer: Peer | undefined }) =>
-      attach(session, outlet, peer),
+    attach: (session, { sink, peer }: { sink: Sink; peer: Peer | undefined }) => attach(session, sink, peer),
     /**
      * The session's revision; refused if the peer's MCP-Protocol-Version differs, or the session is not its.
      */
@@ -114,9 +113,9 @@ export const sessionActor = defineActor({
     }),
   },
   cast: {
-    detach: (session, outlet: Outlet) => {
+    detach: (session, sink: Sink) => {
       session.lastActive = session.now()
-      session.readers.detach(outlet)
+      session.readers.detach(sink)
     },
     changed: (session) => {
       learnConfirmation(session)
@@ -187,7 +186,7 @@ function ask(session: Session, asking: ClientQuestion, ctx: ActorContext): Defer
   if (request === undefined || request.seat.cancelled)
     return refuse(new AskError('CLIENT_GONE', `${asking.method}: the request has ended`))
   try {
-    return session.questions.ask(asking, request.seat.delivery.outlet, session.phase === 'ready', ctx)
+    return session.questions.ask(asking, request.seat.delivery.sink, session.phase === 'ready', ctx)
   } catch (error) {
     if (error instanceof AskError) return refuse(error)
     throw error
@@ -224,13 +223,13 @@ async function becomeReady(session: Session, ctx: ActorContext): Promise<void> {
   tellChanges(session)
 }
 
-function attach(session: Session, outlet: Outlet, peer: Peer | undefined): Refusal | undefined {
+function attach(session: Session, sink: Sink, peer: Peer | undefined): Refusal | undefined {
   const problem = peerProblem(session.record, peer)
   if (problem !== undefined) return refuse(problem)
   session.lastActive = session.now()
   session.isHeard = true
-  outlet.negotiated?.(session.facts.revision)
-  session.readers.attach(outlet)
+  sink.negotiated?.(session.facts.revision)
+  session.readers.attach(sink)
   tellChanges(session)
   return undefined
 }

@@ -87,7 +87,7 @@ export class SessionSeat extends RunSeat {
   }
 
   release(): boolean {
-    return this.isActive && this.delivery.outlet.release?.() === true
+    return this.isActive && this.delivery.sink.release?.() === true
   }
 
   async ask<M extends AskMethod>(

@@ -1,5 +1,3 @@
-import { openBatch } from '../../protocol/dialects/batch.js'
-import type { Batch } from '../../protocol/wire/codec.js'
 import type { Dialect } from '../../protocol/dialects/dialect.js'
 import { McpError } from '../../protocol/wire/errors.js'
 import { isRequest, type JsonRpcRequest, type Message } from '../../protocol/wire/jsonrpc.js'
@@ -15,9 +13,10 @@ import type { Registry } from '../../runtime/process/registry.js'
 import { TaskSupervisor } from '../../runtime/tasks/supervisor.js'
 import { TurnoverMap } from '../../runtime/base/turnover.js'
 import { ClientCounts } from '../../transports/connections/client-counts.js'
-import type { Outlet, Peer, Response, ServerPort } from '../../transports/contract/contract.js'
+import type { Peer, Response, Sink } from '../../transports/contract/contract.js'
 import { TransportError } from '../../transports/base/errors.js'
 import type { ServerNames } from '../base/names.js'
+import type { OpenedSession } from '../../transports/inbound/services.js'
 import { type Cluster, OwnedElsewhere } from '../cluster/cluster.js'
 import { refusal, tryAgain } from '../requests/answer.js'
 import type { Holdings } from '../holdings/holdings-actor.js'
@@ -35,16 +34,10 @@ const retryLeave = 50
 /** Milliseconds a session has for its end. */
 const shutdownTime = 1_000
 
-/** The id of a session, unless `initialize` was refused. */
-interface Opened {
-  readonly sessionId: string | undefined
-  readonly response: Response
-}
-
 /**
  * Opens, finds and restores sessions. It runs in the caller's scope: a store that throws costs one request.
  */
-export class Sessions implements ServerPort {
+export class Sessions {
   readonly #holdings: Holdings
   readonly #registry: Registry
   readonly #supervisor: DynamicSupervisor
@@ -81,7 +74,7 @@ export class Sessions implements ServerPort {
     )
   }
 
-  async open(request: JsonRpcRequest, peer: Peer): Promise<Opened> {
+  async open(request: JsonRpcRequest, peer: Peer): Promise<OpenedSession> {
     try {
       return await this.#tryOpen(request, peer)
     } catch (error) {
@@ -93,7 +86,7 @@ export class Sessions implements ServerPort {
     }
   }
 
-  async #tryOpen(request: JsonRpcRequest, peer: Peer): Promise<Opened> {
+  async #tryOpen(request: JsonRpcRequest, peer: Peer): Promise<OpenedSession> {
     let dialect: Dialect | undefined
     let begun: SessionRef | undefined
     try {
@@ -115,8 +108,8 @@ export class Sessions implements ServerPort {
     }
   }
 
-  deliver(sessionId: string, message: Message, outlet: Outlet, peer: Peer): Promise<Response | undefined> {
-    const delivery = { message, outlet, peer }
+  deliver(sessionId: string, message: Message, sink: Sink, peer: Peer): Promise<Response | undefined> {
+    const delivery = { message, sink, peer }
     this.#silent.delete(sessionId)
     if (this.#leaving.has(sessionId)) return this.#search(sessionId, delivery)
     const session = this.#records.areShared ? undefined : this.#open.get(sessionId)
@@ -142,34 +135,23 @@ export class Sessions implements ServerPort {
   }
 
   /** Rejects with TransportError SESSION_NOT_FOUND or REVISION_MISMATCH, and with what the store throws. */
-  async admit(sessionId: string, peer?: Peer): Promise<void> {
+  async admit(sessionId: string, peer?: Peer): Promise<string> {
     const session = this.#find(sessionId)
-    if (session?.alive && !this.#records.areShared && (await accepts(session, peer))) return
-    const problem = peerProblem((await this.#current(sessionId, session)).record, peer)
+    const revision = session?.alive && !this.#records.areShared ? await revisionFor(session, peer) : undefined
+    if (revision !== undefined) return revision
+    const { record } = await this.#current(sessionId, session)
+    const problem = peerProblem(record, peer)
     if (problem !== undefined) throw problem
+    return record.revision
   }
 
-  async deliverBatch(
-    sessionId: string,
-    batch: Batch,
-    outlet: Outlet,
-    peer: Peer,
-  ): Promise<readonly Response[]> {
-    const revision = await this.#ask(sessionId, peer, (session) => session.call('revision', peer))
-    const { messages, refusals } = openBatch(batch, dialectOf(revision))
-    const answers = await Promise.all(
-      messages.map((message) => this.deliver(sessionId, message, outlet, peer)),
-    )
-    return [...answers.filter((answer) => answer !== undefined), ...refusals]
-  }
-
-  async attach(sessionId: string, outlet: Outlet, peer?: Peer): Promise<() => void> {
+  async attach(sessionId: string, sink: Sink, peer?: Peer): Promise<() => void> {
     this.#silent.delete(sessionId)
     const session = await this.#ask(sessionId, peer, async (found) => {
-      await found.call('attach', { outlet, peer })
+      await found.call('attach', { sink, peer })
       return found
     })
-    return () => void session.cast('detach', outlet)
+    return () => void session.cast('detach', sink)
   }
 
   /** Messages to a reader may be lost: its client is notified of everything once more. */
@@ -394,14 +376,13 @@ async function leave(session: SessionRef): Promise<void> {
   if (leaves) await new Promise((resolve) => session.onExit(resolve))
 }
 
-/** Whether a session takes this peer: rejects with why not, and answers false when the session has ended. */
-async function accepts(session: SessionRef, peer: Peer | undefined): Promise<boolean> {
+/** The revision of a session that takes this peer: rejects with why not. Undefined: it has ended. */
+async function revisionFor(session: SessionRef, peer: Peer | undefined): Promise<string | undefined> {
   try {
-    await session.call('revision', peer)
-    return true
+    return await session.call('revision', peer)
   } catch (error) {
     if (!isGone(error)) throw error
-    return false
+    return undefined
   }
 }
 

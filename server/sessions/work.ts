@@ -33,7 +33,7 @@ export function startWork(
   ctx: ActorContext,
 ): PendingResponse {
   const { limits } = session.holdings.settings
-  const { request: message, outlet } = delivery
+  const { request: message, sink } = delivery
   const seat = new SessionSeat(session, delivery, work)
   const request: SessionRequest = { work, seat, arrivedAt: session.lastActive, reply: undefined }
   if (session.cancelledEarly.take(message.id, session.now())) return settle(session, request, undefined, ctx)
@@ -41,7 +41,7 @@ export function startWork(
   const waits = work.waits !== true && (isFull || session.waiting.size > 0)
   if (waits ? !session.waiting.add(request, message) : isFull)
     return settle(session, request, busy(message.id, limits), ctx)
-  outlet.negotiated?.(session.facts.revision)
+  sink.negotiated?.(session.facts.revision)
   if (work.change !== undefined) {
     work.change(session.wishes)
     session.changes += 1

@@ -2,7 +2,7 @@ import { errorCodes, McpError } from '../../protocol/wire/errors.js'
 import { buildNotification, type RequestId } from '../../protocol/wire/jsonrpc.js'
 import type { ServerCapabilities } from '../../protocol/messages/capabilities.js'
 import type { SubscriptionFilter } from '../../protocol/messages/subscriptions.js'
-import type { Outlet, Peer } from '../../transports/contract/contract.js'
+import type { Sink, Peer } from '../../transports/contract/contract.js'
 import { TransportError } from '../../transports/base/errors.js'
 import type { TaskRecord } from '../engine/task-store.js'
 import type { ListKind } from '../context/changes.js'
@@ -11,12 +11,12 @@ import { honoured, tagOf, Topics, type Topic } from './listen-topics.js'
 export interface ListenCall {
   readonly id: RequestId
   readonly filter: SubscriptionFilter
-  readonly outlet: Outlet
+  readonly sink: Sink
   /** Streams are counted by it: it is the same object for all of one connection. */
   readonly peer: Peer
   /** The tasks of the filter that are its client's. */
   readonly tasks?: readonly TaskRecord[]
-  /** Called once, unless it is closed before: with the error of its outlet, or without at an orderly end. */
+  /** Called once, unless it is closed before: with the error of its sink, or without at an orderly end. */
   readonly ended: (error?: unknown) => void
 }
 
@@ -189,7 +189,7 @@ export class Listens {
     try {
       return this.#sendAll(listen)
     } catch (error) {
-      this.#end(listen, error) // one bad outlet is nothing to the other streams
+      this.#end(listen, error) // one bad sink is nothing to the other streams
       return true
     }
   }
@@ -200,13 +200,13 @@ export class Listens {
     if (!listen.acknowledged) {
       const params = { notifications: filter, ...tagOf(call.id) }
       const message = buildNotification('notifications/subscriptions/acknowledged', params)
-      if (!call.outlet.send(message)) return this.#fallBehind(listen)
+      if (!call.sink.send(message)) return this.#fallBehind(listen)
       listen.acknowledged = true
       this.#onSent(message.method)
     }
     for (const topic of pending) {
       const message = topic.messageFor(call.id)
-      if (!call.outlet.send(message)) return this.#fallBehind(listen)
+      if (!call.sink.send(message)) return this.#fallBehind(listen)
       pending.delete(topic)
       this.#onSent(message.method)
     }

@@ -5,7 +5,8 @@ import type { World } from '../../runtime/time/world.js'
 import type { ActorContext } from '../../runtime/process/context.js'
 import { RuntimeError } from '../../runtime/base/errors.js'
 import type { RefOf } from '../../runtime/process/ref.js'
-import type { ExchangeAnswer, ExchangeCall, Peer } from '../../transports/contract/contract.js'
+import type { Peer } from '../../transports/contract/contract.js'
+import type { ExchangeAnswer, ExchangeCall } from '../../transports/inbound/exchange-call.js'
 import { allowedOf } from '../catalog/authorization.js'
 import type { baseActor } from './base-actor.js'
 import type { Holdings } from '../holdings/holdings-actor.js'
@@ -34,7 +35,7 @@ export class Subscriptions {
    * Answers at the stream's end or the token's expiry; without a response if the client ended it. Rejects
    * with McpError -32602 (filter), TransportError EXCHANGE_LIMIT, and RuntimeError (group down).
    */
-  async open({ request, outlet, peer, signal }: ExchangeCall): Promise<ExchangeAnswer> {
+  async open({ request, sink, peer, signal }: ExchangeCall): Promise<ExchangeAnswer> {
     const { id, method, params } = request
     const { notifications } = readParams('subscriptions/listen', params)
     const filter = allowedOf(notifications, peer, this.#holdings.catalog)
@@ -46,11 +47,7 @@ export class Subscriptions {
     const wanted = (filter.resourceSubscriptions ?? []).map((uri) => this.#holdings.catalog.want(uri, peer))
     try {
       const until = lease === undefined ? signal : AbortSignal.any([signal, lease.signal])
-      const ended = await this.#base.call(
-        'listen',
-        { id, filter, outlet, peer, tasks, signal: until },
-        forever,
-      )
+      const ended = await this.#base.call('listen', { id, filter, sink, peer, tasks, signal: until }, forever)
       if (ended === 'closed' && lease?.signal.aborted !== true) return { response: undefined, refused: false }
     } finally {
       over.abort()

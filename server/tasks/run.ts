@@ -23,7 +23,7 @@ export function startRun(task: McpTask): TaskEnd | undefined {
   try {
     const work = route(request, { dialect, catalog: host.holdings.catalog, peer, capabilities })
     if (!('run' in work)) return endOf(refusal(id, McpError.internal('nothing to do')))
-    task.run = new McpTaskSeat(task, work, dialect, { request, outlet: nowhere, peer })
+    task.run = new McpTaskSeat(task, work, dialect, { request, sink: nowhere, peer })
     const answer = run(work, task.run)
     if (!isPromise(answer)) return endOf(answer)
     task.run.answer = answer

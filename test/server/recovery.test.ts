@@ -216,7 +216,7 @@ test('a request without a task supervisor is still answered', async (t) => {
   server.registry.whereis('test/tasks')?.kill()
   const message = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'count' } } as const
   const peer = { transport: 'test', headers: {}, remoteAddress: undefined }
-  const answer = await ref.call('deliver', { message, peer, outlet: { send: () => false } })
+  const answer = await ref.call('deliver', { message, peer, sink: { send: () => false } })
   assert.is(answer && 'error' in answer ? answer.error.code : undefined, -32603)
   assert.is(await client.text('count'), '1')
 })

@@ -19,11 +19,12 @@ import {
   type Binding,
   type HttpServeOptions,
   type ListenScope,
-  type Outlet,
+  type Sink,
   type Peer,
   type Response,
   serveHttp,
-  type ServerPort,
+  serverPort,
+  type Services,
   type ServerTransport,
 } from 'caduceus/transports'
 import { type Heard, heard } from '../support/heard.js'
@@ -45,7 +46,7 @@ export type Listening = {
 /** Starts a listener; sessions are there unless the server port says otherwise. */
 export async function startListener(
   t: Pick<TestContext, 'after'>,
-  port: Partial<ServerPort> = {},
+  port: Partial<Services> = {},
   options: HttpServeOptions = {},
   {
     clock,
@@ -53,7 +54,7 @@ export async function startListener(
     ...given
   }: Partial<ListenScope> & { readonly clock?: Clock; readonly transport?: ServerTransport } = {},
 ): Promise<Listening> {
-  const server: ServerPort = { ...politePort, ...port }
+  const server = serverPort({ ...politePort, ...port })
   let stops = false
   const scope = {
     name: 'listener',
@@ -100,7 +101,7 @@ export async function startListener(
   }
 }
 
-const politePort: ServerPort = {
+const politePort: Services = {
   open: async (initialize) => ({ sessionId: 's', response: buildResult(initialize.id, {}) }),
   deliver: async (_id, message) => (isRequest(message) ? buildResult(message.id, {}) : undefined),
   attach: async () => () => {},
@@ -110,42 +111,42 @@ const politePort: ServerPort = {
 /** One request that a server port was given, to be worked on by the test. */
 export type Held = {
   readonly request: JsonRpcRequest
-  readonly outlet: Outlet
+  readonly sink: Sink
   answer(result?: object): void
 }
 
 /** A server that leaves every request and every reader to the test. */
 export function holding(): {
-  readonly port: Partial<ServerPort>
+  readonly port: Partial<Services>
   readonly requests: Heard<Held>
-  readonly readers: Heard<{ readonly sessionId: string; readonly outlet: Outlet }>
-  readonly detached: Heard<Outlet>
+  readonly readers: Heard<{ readonly sessionId: string; readonly sink: Sink }>
+  readonly detached: Heard<Sink>
 } {
   const requests = heard<Held>()
-  const readers = heard<{ readonly sessionId: string; readonly outlet: Outlet }>()
-  const detached = heard<Outlet>()
-  const port: Partial<ServerPort> = {
-    deliver: (_id, message, outlet, peer) => {
-      tellRevision(outlet, peer)
+  const readers = heard<{ readonly sessionId: string; readonly sink: Sink }>()
+  const detached = heard<Sink>()
+  const port: Partial<Services> = {
+    deliver: (_id, message, sink, peer) => {
+      tellRevision(sink, peer)
       if (!isRequest(message)) return Promise.resolve(undefined)
       return new Promise<Response>((resolve) => {
         const answer = (result: object = {}): void => resolve(buildResult(message.id, { ...result }))
-        requests.add({ request: message, outlet, answer })
+        requests.add({ request: message, sink, answer })
       })
     },
-    attach: async (sessionId, outlet, peer) => {
-      tellRevision(outlet, peer)
-      readers.add({ sessionId, outlet })
-      return () => detached.add(outlet)
+    attach: async (sessionId, sink, peer) => {
+      tellRevision(sink, peer)
+      readers.add({ sessionId, sink })
+      return () => detached.add(sink)
     },
   }
   return { port, requests, readers, detached }
 }
 
 /** The sessions of this server have all negotiated what the request says. */
-function tellRevision(outlet: Outlet, peer: Peer | undefined): void {
+function tellRevision(sink: Sink, peer: Peer | undefined): void {
   const revision = peer?.headers['mcp-protocol-version']
-  if (typeof revision === 'string') outlet.negotiated?.(revision)
+  if (typeof revision === 'string') sink.negotiated?.(revision)
 }
 
 /** One event as a client reads it. */

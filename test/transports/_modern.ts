@@ -1,5 +1,5 @@
 import { buildError, buildResult, errorCodes, type JsonRpcRequest, type RequestId } from 'caduceus/protocol'
-import type { ExchangeAnswer, ExchangeCall, ServerPort } from 'caduceus/transports'
+import type { ExchangeAnswer, ExchangeCall, Services } from 'caduceus/transports'
 import { type Heard, heard } from '../support/heard.js'
 
 /** The revision that these tests speak. */
@@ -57,7 +57,7 @@ export type Exchanging = {
 
 /** A server that leaves every exchange to the test; it counts how often subscriptions were to be ended. */
 export function exchanging(): {
-  readonly port: Partial<ServerPort>
+  readonly port: Partial<Services>
   readonly calls: Heard<Exchanging>
   readonly ends: Heard<'end'>
 } {
@@ -78,7 +78,7 @@ export function exchanging(): {
 }
 
 /** A server that answers with the method, and refuses methods that begin with `no`, as the ladder has it. */
-export const answering: Partial<ServerPort> = {
+export const answering: Partial<Services> = {
   async exchange({ request: { id, method } }) {
     if (method.startsWith('no') || method === 'initialize')
       return { response: buildError(id, { code: errorCodes.methodNotFound, message: 'no' }), refused: true }

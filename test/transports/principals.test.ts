@@ -4,7 +4,7 @@ import { defineServer, defineTool, type Server, startServer } from 'caduceus/ser
 import {
   type Peer,
   serveHttp,
-  type ServerPort,
+  type Services,
   type ServerTransport,
   serveSse,
   serveWebSocket,
@@ -108,9 +108,9 @@ test('WebSocket: an unidentified client gets no socket; a broken check fails alo
 })
 
 test('streams opened by a stranger evict none of the session', async (t) => {
-  const attach: ServerPort['attach'] = async (_id, outlet, peer) => {
+  const attach: Services['attach'] = async (_id, sink, peer) => {
     if (peer?.headers.authorization !== 'ada') throw new TransportError('SESSION_NOT_FOUND', 'not theirs')
-    outlet.negotiated?.('2025-11-25')
+    sink.negotiated?.('2025-11-25')
     return () => {}
   }
   const { url } = await startListener(t, { attach }, { streams: { resume: { maxStreams: 1 } } })

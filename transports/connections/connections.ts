@@ -6,13 +6,15 @@ import { defineActor } from '../../runtime/process/behaviour.js'
 import type { ActorContext } from '../../runtime/process/context.js'
 import { type ProcessRef, processOf } from '../../runtime/process/ref.js'
 import { describe } from '../../runtime/watch/inspect.js'
-import { Channel, type ChannelSettings, type KeptSession } from './channel.js'
+import { Channel } from './channel.js'
 import {
   type Binding,
+  type ConnectionState,
   type LinkScope,
   type ListenScope,
   notReady,
   type Peer,
+  type ServedConnection,
   type ServerPort,
 } from '../contract/contract.js'
 import { addressOf, emitTransport, noteRefused, originHere } from '../contract/events.js'
@@ -158,21 +160,21 @@ export class Connections implements Binding {
       connection.close(this.#isDraining ? 'going_away' : 'too_many')
       return nobody
     }
-    const kept: KeptSession = { ...noSession, pinned: handshakeOnly ? 'handshake' : 'none' }
-    const channel = this.#add(connection, { kept, isPipe: false })
-    channel.expectSession(this.#world, openTimeout)
+    const state = newState(handshakeOnly ? 'handshake' : 'none')
+    const channel = this.#add(connection, { state, isPipe: false })
+    channel.expectBeginning(this.#world, openTimeout)
     channel.serve(this.#serving)
     return channel
   }
 
   /** Takes in standard input; its session goes on where that of pipes before it stood. */
-  acceptPipe(connection: Connection, kept: KeptSession = noSession): Channel {
-    const channel = this.#add(connection, { kept, isPipe: true })
+  acceptPipe(connection: Connection, state: ConnectionState = newState('none')): Channel {
+    const channel = this.#add(connection, { state, isPipe: true })
     channel.serve(this.#serving)
     return channel
   }
 
-  #add(connection: Connection, settings: ChannelSettings): Channel {
+  #add(connection: Connection, settings: Pick<ServedConnection, 'state' | 'isPipe'>): Channel {
     const { transport, remoteAddress } = connection.peer
     this.#count += 1
     const about = {
@@ -185,7 +187,7 @@ export class Connections implements Binding {
       over: () => {
         if (this.#channels.delete(channel)) emitTransport('connection', () => ({ ...about, type: 'closed' }))
       },
-      answered: () => {
+      progress: () => {
         if (this.#waits.size > 0 && this.unanswered === 0) for (const done of this.#waits) done()
       },
     }
@@ -217,8 +219,7 @@ export class Connections implements Binding {
     if (delay > 0) await pause(delay, clock)
     this.#isDraining = true
     this.#source.stopListening?.()
-    for (const channel of this.#channels) channel.drain()
-    this.#serving?.server.endSubscriptions?.()
+    this.#serving?.server.drain()
     await this.whenAnswered(timeout - delay, clock)
   }
 
@@ -241,7 +242,10 @@ export class Connections implements Binding {
   }
 }
 
-const noSession: KeptSession = Object.freeze({ sessionId: undefined, dialect: undefined, pinned: 'none' })
+function newState(pinned: ConnectionState['pinned']): ConnectionState {
+  return { sessionId: undefined, dialect: undefined, pinned }
+}
+
 const nobody: Accepted = Object.freeze({ message: () => false, closed: () => {} })
 
 /** Serves connections that outlive it; what one of them brings is handled in its scope. */

@@ -26,24 +26,26 @@ export class ConnectionOutput {
     return this.write(message)
   }
 
-  /** False where there is nothing to write, or it is too long and nothing can stand for it. */
-  write(message: Message | undefined): boolean {
+  /** Writes answers: an array is one batch. False where it is too long and nothing can stand for it. */
+  write(message: Message | readonly Message[]): boolean {
+    if (isBatch(message)) return this.#writeAll(message)
     const { maxMessageBytes = Number.POSITIVE_INFINITY, room } = this.#connection
-    const text = message && textWithin(message, maxMessageBytes, room)
+    const text = textWithin(message, maxMessageBytes, room)
     if (text === undefined) return false
     this.#send(text)
     return true
   }
 
-  /** Writes a batch's answers together. Where there is no room for all, each long one is an error. */
-  writeAll(answers: readonly Message[]): void {
+  /** Where there is no room for all, each long one is an error. */
+  #writeAll(answers: readonly Message[]): true {
     const { maxMessageBytes = Number.POSITIVE_INFINITY, room } = this.#connection
     const texts = answers.map((answer) => textWithin(answer, maxMessageBytes) ?? '')
     const text = `[${texts.join(',')}]`
     const refused = text.length > uncounted ? room?.add(Buffer.byteLength(text)) : undefined
-    if (refused === undefined) return this.#send(text)
-    const full = { add: () => refused }
-    this.#send(`[${answers.map((answer) => textWithin(answer, maxMessageBytes, full) ?? '').join(',')}]`)
+    const full = refused && { add: () => refused }
+    const fitted = (answer: Message): string => textWithin(answer, maxMessageBytes, full) ?? ''
+    this.#send(full === undefined ? text : `[${answers.map(fitted).join(',')}]`)
+    return true
   }
 
   #send(text: string): void {
@@ -65,4 +67,8 @@ export class ConnectionOutput {
     this.#isPaused = false
     if (!this.isOver) this.#connection.resume()
   }
+}
+
+function isBatch(answer: Message | readonly Message[]): answer is readonly Message[] {
+  return Array.isArray(answer)
 }

@@ -1,14 +1,6 @@
-import type { Batch } from '../../protocol/wire/codec.js'
-import type { Revision } from '../../protocol/dialects/dialect.js'
-import { allRevisions, handshakeRevisions } from '../../protocol/dialects/versions.js'
-import type { Envelope } from '../../protocol/stateless/envelope.js'
-import type {
-  JsonRpcErrorResponse,
-  JsonRpcRequest,
-  JsonRpcResult,
-  Message,
-  RequestId,
-} from '../../protocol/wire/jsonrpc.js'
+import type { Dialect, Revision } from '../../protocol/dialects/dialect.js'
+import type { FoundBy, Pinned } from '../../protocol/stateless/era.js'
+import type { JsonRpcErrorResponse, JsonRpcResult, Message, RequestId } from '../../protocol/wire/jsonrpc.js'
 import type { Clock } from '../../runtime/time/clock.js'
 import type { World } from '../../runtime/time/world.js'
 import type { ActorContext } from '../../runtime/process/context.js'
@@ -103,21 +95,130 @@ export interface LinkScope {
   bind<Args extends unknown[], R>(fn: (...args: Args) => R): (...args: Args) => R | undefined
 }
 
-/** Where messages go that belong to one request before its answer (progress, logs), or to a session. */
-export interface Outlet {
+/** Where what a server sends goes: the answer to one message and what comes before it, or a reader's stream. */
+export interface Sink {
   /** Whether `send` always answers false: it only keeps its session. Default false. */
   readonly isDeaf?: boolean
   /** Writes one message; false when it is dropped: nobody reads any more, or the reader is too slow. */
   send(message: Message): boolean
   /** The revision of the session, told first. */
   negotiated?(revision: string): void
-  /**
-   * Nothing more will come: the session or its actor has ended. Told once, to attached readers only. `goesOn`: the
-   * session is served on, elsewhere or by another process.
-   */
-  end?(goesOn?: boolean): void
+  /** The end, told once: of a message what became of it; of a reader, while it is attached, `over`. */
+  end?(outcome: Outcome): void
   /** Ends the stream early; the client comes back (2025-11-25, SEP-1699). False where it cannot. */
   release?(): boolean
+}
+
+/** What has become of a message that came in. Each transport has a table of what it makes of them. */
+export type Outcome =
+  /** The answer; `sessionId` of a session that was opened. */
+  | { readonly type: 'answered'; readonly response: Response; readonly sessionId?: string | undefined }
+  /** The answers to a batch. */
+  | { readonly type: 'answers'; readonly responses: readonly Response[] }
+  /** There is nothing to answer: a notification, a response, or a request that was cancelled. */
+  | { readonly type: 'accepted' }
+  /** The client's mistake, found before a handler ran; without a response where it answers no request. */
+  | {
+      readonly type: 'refused'
+      readonly response: Response | undefined
+      readonly why: string
+      readonly by: FoundBy
+    }
+  /** The client takes no answer of the kinds that there may be. */
+  | { readonly type: 'unacceptable'; readonly why: string }
+  /** It could not be served: a TransportError, whose code says why, or a fault of ours. */
+  | { readonly type: 'failed'; readonly error: unknown }
+  /** Nothing more comes for a reader. `goesOn`: its session does, elsewhere or in another process. */
+  | { readonly type: 'over'; readonly goesOn: boolean }
+
+/** The outcome of a reader. */
+export function over(goesOn: boolean): Outcome {
+  return { type: 'over', goesOn }
+}
+
+/** The sink of a message that came by itself. */
+export interface MessageSink extends Sink {
+  /** Whether its end was told, or the client has gone. */
+  readonly isOver: boolean
+  end(outcome: Outcome): void
+  /** Told first: a request is to be answered. */
+  expects(request: ExpectedAnswer): void
+  /** Calls `fn` when the client goes away before the end, at once if it has; undefined: nobody is to be told. */
+  onGone(fn: (() => void) | undefined): void
+}
+
+/** A request that is to be answered. */
+export interface ExpectedAnswer {
+  readonly id: RequestId
+  /** Its session, whose client may take up a broken stream; undefined: it has none. */
+  readonly sessionId: string | undefined
+  /** Whether only its client ends it. */
+  readonly lasts: boolean
+}
+
+/** A message that came by itself, as the body of a POST. */
+export interface Inbound {
+  readonly text: string
+  /** Its headers say the session and the revision. */
+  readonly peer: Peer
+  readonly sink: MessageSink
+  /** Whether the client takes JSON and event streams: revisions with sessions ask for both. */
+  readonly acceptsBoth: boolean
+}
+
+/** What a connection has settled. Its transport keeps it while servers restart, and only servers change it. */
+export interface ConnectionState {
+  pinned: Pinned
+  sessionId: string | undefined
+  /** Of the session's revision. */
+  dialect: Dialect | undefined
+}
+
+/** One connection as its transport shows it to the server: a pipe, a socket. */
+export interface ServedConnection {
+  readonly state: ConnectionState
+  readonly peer: Peer
+  /** Whether the client reads too slowly: then no request is begun. */
+  readonly isStalled: boolean
+  /**
+   * Whether it is the only one there is, standard input: requests beyond the server's limit wait, answers to
+   * a batch are sent one by one, and the session does not end with it.
+   */
+  readonly isPipe: boolean
+  /** Writes answers, however slow the client is: an array is one batch. */
+  write(answer: Message | readonly Message[]): void
+  /** Writes what may be dropped; false when it was. */
+  send(message: Message): boolean
+  /** Its session is open, or a request came that needs none. */
+  begun(): void
+  /** A request has its answer: what waits may go on. */
+  onProgress(): void
+  /** Runs `fn` in the next turn, unless the connection, or the listener that serves it, is over by then. */
+  nextTurn(fn: () => void): void
+  /** The session has ended for good: so does the connection. */
+  sessionEnded(): void
+  /** Tells whoever runs the server of an error that nobody waits for. */
+  report(error: unknown): void
+}
+
+/** The server's half of a connection, as long as one listener serves it. */
+export interface ConnectionPort {
+  /** Requests without an answer. */
+  readonly unanswered: number
+  /** False while a session is being opened: what comes has to wait. */
+  readonly isReady: boolean
+  /** Whether so many requests wait that nothing more should be read. */
+  readonly isFull: boolean
+  /** Takes one message, with the headers that came with it. */
+  receive(text: string, peer: Peer): void
+  /** Takes what belongs to no request through the connection, which brings a session back that died. */
+  subscribe(): void
+  /** The client reads again. */
+  caughtUp(): void
+  /** Answers what is in flight with an error: nobody else will. */
+  interrupt(why: string): void
+  /** The connection is closed: nothing is answered. */
+  close(): void
 }
 
 /** The peer behind one request; never kept with the session. */
@@ -142,63 +243,36 @@ export interface Peer {
 /** An answer to a request. */
 export type Response = JsonRpcResult | JsonRpcErrorResponse
 
-/** What a listener asks of a server: all it knows of sessions. */
+/** What a listener asks of a server. What messages mean, and which session they are for, the server knows. */
 export interface ServerPort {
-  /** Open requests of one client; more are refused, so a listener should read on later. Absent: no limit. */
-  readonly maxOpen?: number
-  /** The revisions that are spoken. Absent: all; those without sessions only if there is an `exchange`. */
-  readonly revisions?: readonly Revision[]
+  /** The revisions that are spoken. */
+  readonly revisions: readonly Revision[]
   /** The way to the event streams of other processes that serve the same sessions. Absent: there are none. */
   readonly streams?: SharedStreams | undefined
-  /**
-   * Opens a session for an `initialize` request and answers it. The session is for the principal of the peer:
-   * for all others every method below rejects with SESSION_NOT_FOUND. `sessionId` is undefined when the
-   * answer is an error. Rejects with TransportError SESSION_LIMIT, and CLIENT_LIMIT (too many of one client).
-   */
-  open(
-    request: JsonRpcRequest,
-    peer: Peer,
-  ): Promise<{ readonly sessionId: string | undefined; readonly response: Response }>
-  /**
-   * Gives a message to a session. Resolves with the answer to a request; for a notification or a response
-   * with undefined, as soon as it is taken. Rejects with TransportError SESSION_NOT_FOUND when the session is
-   * unknown or has ended, and, like all methods below, with REVISION_MISMATCH when the peer names another
-   * revision than the session has, and with SEND_FAILED when the process of the session cannot be reached.
-   */
-  deliver(sessionId: string, message: Message, outlet: Outlet, peer: Peer): Promise<Response | undefined>
-  /**
-   * Gives a batch to a session, in order, and resolves with all answers. Rejects with TransportError
-   * SESSION_NOT_FOUND, and with ProtocolError INVALID_MESSAGE when the session's revision has no batches.
-   * Absent: no session has.
-   */
-  deliverBatch?(sessionId: string, batch: Batch, outlet: Outlet, peer: Peer): Promise<readonly Response[]>
+  /** Takes a message that came by itself; its sink is told the outcome. Never throws. */
+  receive(inbound: Inbound): void
+  /** Serves a connection. */
+  connect(connection: ServedConnection): ConnectionPort
   /**
    * Attaches a reader for what belongs to no request, such as list changes; each message goes to one reader.
-   * The returned function detaches it. Rejects with TransportError SESSION_NOT_FOUND.
+   * The returned function detaches it. Rejects with TransportError SESSION_NOT_FOUND when the session is
+   * unknown, has ended, or is not this peer's; REVISION_MISMATCH when the peer names another revision;
+   * SEND_FAILED when its process cannot be reached. So do `admit` and `close`.
    */
-  attach(sessionId: string, outlet: Outlet, peer?: Peer): Promise<() => void>
+  subscribe(sessionId: string, sink: Sink, peer: Peer): Promise<() => void>
   /**
-   * Whether a session with this id is active, here or on a node that was asked for it before; another one may
-   * still be restored. Absent: unknown.
+   * Checks whether a session takes messages of this peer, without restoring it. A short message is only
+   * checked for a session that is not known to run: what is short may be read first.
    */
-  knows?(sessionId: string): boolean
-  /**
-   * Checks whether a session takes messages of this peer, without restoring it. Rejects with TransportError
-   * SESSION_NOT_FOUND and REVISION_MISMATCH; any other error says nothing of the session. Absent: only
-   * `deliver` finds out.
-   */
-  admit?(sessionId: string, peer: Peer): Promise<void>
-  /** Ends a session for good. Rejects with TransportError SESSION_NOT_FOUND. */
-  close(sessionId: string, peer?: Peer): Promise<void>
-  /** Answers a request of a revision without sessions; never rejects for a client's fault. Absent: none. */
-  exchange?(call: ExchangeCall): Promise<ExchangeAnswer>
-  /** Ends every stream of `subscriptions/listen` with its result: the server is stopping. */
-  endSubscriptions?(): void
-  /**
-   * Why no session is served at the moment: `open` and what takes the id of a session reject with it.
-   * Undefined: they are. Absent: they always are.
-   */
-  problem?(): TransportError | undefined
+  admit(sessionId: string, peer: Peer, isShort: boolean): Promise<void>
+  /** Ends a session for good. */
+  close(sessionId: string, peer: Peer): Promise<void>
+  /** Why no session is served at the moment: what needs one is refused with it. Undefined: they are. */
+  problem(): TransportError | undefined
+  /** Ends every stream of `subscriptions/listen` with its result: its client is to go elsewhere. */
+  endSubscriptions(): void
+  /** The server is stopping: as `endSubscriptions`, and connections have no new requests served. */
+  drain(): void
   /**
    * The server is stopping, and others go on with its sessions: lets go of each once it is idle, also while
    * requests still come. Resolves when nobody waits for anything here any more, or soon after `signal`.
@@ -209,33 +283,6 @@ export interface ServerPort {
    * resolves when what was taken is answered.
    */
   readonly handedOver?: (() => Promise<void>) | undefined
-}
-
-/** One request of a revision without sessions. */
-export interface ExchangeCall {
-  readonly request: JsonRpcRequest
-  readonly envelope: Envelope
-  /** Where its notifications go, before the answer. */
-  readonly outlet: Outlet
-  readonly peer: Peer
-  /** Aborted when the client is gone or has cancelled: nothing that is sent afterwards is written. */
-  readonly signal: AbortSignal
-  /** Calls `fn` on abort or at once; another replaces, `undefined` removes it. Cheaper than `signal`. */
-  onAbort?(fn: (() => void) | undefined): void
-  /** Whether headers mirror parameters (HTTP): then `Mcp-Param-*` must agree with the body. */
-  readonly mirrored: boolean
-}
-
-/** The outcome of an exchange. */
-export interface ExchangeAnswer {
-  /** Undefined when it was cancelled: nothing is sent. */
-  readonly response: Response | undefined
-  /**
-   * Whether it was refused before a handler ran: then the HTTP status is that of the code. Otherwise it is
-   * 200, 400 for a capability that the client lacks (-32021), or 403 for missing scopes. Once notifications
-   * were sent, it is 200.
-   */
-  readonly refused: boolean
 }
 
 /** How clients reach a server, as `serveHttp()` returns it; data until `bind` is called. */
@@ -284,13 +331,8 @@ export interface ListenScope {
  */
 export function notReady(server: ServerPort | undefined | null): string | undefined {
   if (server === undefined || server === null) return 'not ready'
-  const problem = server.problem?.()
+  const problem = server.problem()
   if (problem === undefined) return undefined
   const { reason } = (problem.data ?? {}) as { readonly reason?: string }
   return `not ready: ${problem.code}${reason === undefined ? '' : `: ${reason}`}`
-}
-
-/** The revisions that a server speaks through its port. */
-export function spokenBy({ revisions, exchange }: ServerPort): readonly Revision[] {
-  return revisions ?? (exchange === undefined ? handshakeRevisions : allRevisions)
 }

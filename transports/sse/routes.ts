@@ -1,3 +1,6 @@
+import { decode } from '../../protocol/wire/codec.js'
+import { ProtocolError } from '../../protocol/wire/errors.js'
+import { answerInvalid } from '../../protocol/wire/jsonrpc.js'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { lastingWorld } from '../../runtime/process/context.js'
 import type { World } from '../../runtime/time/world.js'
@@ -14,7 +17,7 @@ import type { SseServeSettings } from './serve.js'
 import { framingProblem } from '../http/listen/guard.js'
 import { bytesRefusal, HttpRefusal, nothingHere } from '../http/listen/refusal.js'
 import { textOf } from '../base/encoded.js'
-import { checkContent, readMessage } from '../http/listen/body.js'
+import { checkContent, readText } from '../http/listen/body.js'
 import { refuseBody, whenClosed } from '../http/listen/response.js'
 import { pathOf, queryOf } from '../base/target.js'
 
@@ -155,13 +158,24 @@ async function takeMessage(
   const bytes = budget.account(peer)
   response.once('close', () => bytes.release())
   checkContent(request)
-  const { text } = await readMessage(request, { messageBytes: settings.limits.messageBytes, bytes })
+  const text = await readText(request, { messageBytes: settings.limits.messageBytes, bytes })
+  checkMessage(text)
   const stream = streams.get(id)
   if (stream?.accepted === undefined) throw new HttpRefusal(404, 'Session not found')
   stream.principal = peer.principal
   if (stream.isPaused || !stream.accepted.message(text, peer))
     throw new HttpRefusal(503, 'too many messages wait already', { 'retry-after': '1' })
   response.writeHead(202, { 'content-type': 'text/plain', 'content-length': '8' }).end('Accepted')
+}
+
+/** Whoever posts what is no message hears it at once: its stream answers messages. */
+function checkMessage(text: string): void {
+  try {
+    decode(text)
+  } catch (error) {
+    if (!(error instanceof ProtocolError)) throw error
+    throw new HttpRefusal(400, answerInvalid(error) ?? error.message)
+  }
 }
 
 /** Rejects with HttpRefusal. */

@@ -16,7 +16,14 @@ import {
   type ConnectionEnd,
   type Connections,
 } from '../connections/connections.js'
-import type { Binding, LinkScope, ListenScope, Peer, ServerPort } from '../contract/contract.js'
+import type {
+  Binding,
+  ConnectionState,
+  LinkScope,
+  ListenScope,
+  Peer,
+  ServerPort,
+} from '../contract/contract.js'
 import { bytesOf } from '../contract/message-sizes.js'
 import type { StdioServeSettings } from './server.js'
 
@@ -91,7 +98,10 @@ class StdioPipes implements Binding, Connection {
     this.#output = output === process.stdout ? guardStandardOutput() : plainOutput(output)
     scope.own(() => this.#release())
     this.#connections = bindConnections(scope, { describe: () => budget.describe() })
-    this.#channel = this.#connections.acceptPipe(this, before instanceof StdioPipes ? before.kept : undefined)
+    this.#channel = this.#connections.acceptPipe(
+      this,
+      before instanceof StdioPipes ? before.state : undefined,
+    )
     const listen = (stream: Readable | Writable, event: string, fn: (...args: never[]) => unknown): void => {
       const listener = scope.bind(fn) as (...args: unknown[]) => void
       stream.on(event, listener)
@@ -106,9 +116,9 @@ class StdioPipes implements Binding, Connection {
     listen(input, 'data', (chunk: Uint8Array) => this.#arrive(this.#decoder.push(chunk)))
   }
 
-  /** The session, for pipes that come after these. */
-  get kept() {
-    return this.#channel.kept
+  /** What is settled, for pipes that come after these. */
+  get state(): ConnectionState {
+    return this.#channel.state
   }
 
   start(ctx: ActorContext, server: ServerPort, scope: ListenScope): Promise<ProcessRef> {

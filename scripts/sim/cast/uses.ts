@@ -1,4 +1,9 @@
-import type { Binding, ServerPort, ServerTransport } from '../../../transports/contract/contract.js'
+import type {
+  Binding,
+  MessageSink,
+  ServerPort,
+  ServerTransport,
+} from '../../../transports/contract/contract.js'
 
 interface Use {
   /** When its client was heard last, or served. */
@@ -6,8 +11,6 @@ interface Use {
   /** What goes on for it: messages that are being answered, and readers. */
   open: number
 }
-
-type Method = (session: string, ...rest: unknown[]) => Promise<unknown>
 
 /** When the sessions of a server are used: seen between its listener and the rest. */
 export class Uses {
@@ -42,44 +45,34 @@ export class Uses {
   }
 
   #watchPort(port: ServerPort): ServerPort {
-    const during =
-      (method: Method): Method =>
-      (session, ...rest) => {
-        const end = this.#begin(session)
-        return method(session, ...rest).finally(end)
+    const receive: ServerPort['receive'] = (inbound) => {
+      const session = inbound.peer.headers['mcp-session-id']
+      if (typeof session !== 'string') return port.receive(inbound)
+      const done = this.#begin(session)
+      const end: MessageSink['end'] = (outcome) => {
+        done()
+        inbound.sink.end(outcome)
       }
-    const reading =
-      (method: Method): Method =>
-      async (session, ...rest) => {
-        const end = this.#begin(session)
-        try {
-          const detach = (await method(session, ...rest)) as () => void
-          return () => {
-            end()
-            detach()
-          }
-        } catch (error) {
-          end()
-          throw error
-        }
-      }
-    const ending =
-      (method: Method): Method =>
-      (session, ...rest) => {
-        this.#farewells.add(session)
-        return method(session, ...rest)
-      }
-    const wraps: Readonly<Record<string, (method: Method) => Method>> = {
-      deliver: during,
-      deliverBatch: during,
-      attach: reading,
-      close: ending,
+      port.receive({ ...inbound, sink: override(inbound.sink, { end }) })
     }
-    const known = Object.entries(wraps).flatMap(([name, wrap]) => {
-      const method: unknown = Reflect.get(port, name)
-      return typeof method === 'function' ? [[name, wrap(method.bind(port) as Method)] as const] : []
-    })
-    return override(port, Object.fromEntries(known))
+    const subscribe: ServerPort['subscribe'] = async (session, sink, peer) => {
+      const done = this.#begin(session)
+      try {
+        const detach = await port.subscribe(session, sink, peer)
+        return () => {
+          done()
+          detach()
+        }
+      } catch (error) {
+        done()
+        throw error
+      }
+    }
+    const close: ServerPort['close'] = (session, peer) => {
+      this.#farewells.add(session)
+      return port.close(session, peer)
+    }
+    return override(port, { receive, subscribe, close })
   }
 
   #begin(session: string): () => void {

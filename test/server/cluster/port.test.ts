@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert'
 import type { JsonRpcRequest } from 'caduceus/protocol'
 import { createFakeClock } from 'caduceus/runtime'
-import type { Outlet, Peer } from 'caduceus/transports'
+import type { Sink, Peer } from 'caduceus/transports'
 import { worldOn } from '../../support/world.js'
 import { type Cluster, OwnedElsewhere } from '../../../server/cluster/cluster.js'
 import type { PortMessage } from '../../../server/cluster/message.js'
@@ -13,7 +13,7 @@ const test = suite('port of a node')
 const peer: Peer = { transport: 'test', headers: {}, remoteAddress: undefined }
 const request: JsonRpcRequest = { jsonrpc: '2.0', id: 1, method: 'ping' }
 const answer = { jsonrpc: '2.0', id: 1, result: {} } as const
-const nobody: Outlet = { send: () => true }
+const nobody: Sink = { send: () => true }
 
 /** A port, all sessions of which run on node b unless `own` says otherwise, and what it sends there. */
 function portOf(own: Partial<LocalPort> = {}) {
@@ -23,9 +23,9 @@ function portOf(own: Partial<LocalPort> = {}) {
   const local: LocalPort = {
     open: elsewhere,
     deliver: elsewhere,
-    deliverBatch: elsewhere,
     attach: elsewhere,
     close: elsewhere,
+    admit: elsewhere,
     retire: async () => {},
     hear: () => {},
     lost: () => {},
@@ -101,8 +101,8 @@ test('an ending port notifies the nodes that read its sessions', async () => {
 test('a reader that only holds a session on another node receives no messages', async () => {
   const heard: boolean[] = []
   const { port, sent } = portOf({
-    async attach(_id, outlet) {
-      heard.push(outlet.send(request))
+    async attach(_id, sink) {
+      heard.push(sink.send(request))
       return () => {}
     },
   })

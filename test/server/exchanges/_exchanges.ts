@@ -14,14 +14,8 @@ import {
   type ServerOptions,
   startServer,
 } from 'caduceus/server'
-import type {
-  Binding,
-  ExchangeAnswer,
-  ExchangeCall,
-  Peer,
-  ServerPort,
-  ServerTransport,
-} from 'caduceus/transports'
+import type { Binding, ExchangeAnswer, Peer, ServerPort, ServerTransport } from 'caduceus/transports'
+import { type Posted, post } from '../_port.js'
 import type { TreeWideOptions } from '../_servers.js'
 import { textOf } from '../../../transports/base/encoded.js'
 import type { TestContext } from '../../support/suite.js'
@@ -44,9 +38,10 @@ export type PortServer = {
 export type SendHow = Partial<Envelope> & {
   readonly id?: RequestId
   readonly progressToken?: RequestId
-  /** Headers: then the parameters count as mirrored. */
+  /** Headers beyond those that every request has. */
   readonly headers?: Peer['headers']
   readonly principal?: Peer['principal']
+  readonly isPiped?: boolean
 }
 
 /** A request on its way. */
@@ -119,12 +114,13 @@ function sendTo(
     progressToken,
     headers,
     principal,
+    isPiped,
   } = how
   const envelope: Envelope = { revision, clientCapabilities, clientInfo, logLevel }
   const controller = new AbortController()
   const told: Wire[] = []
   const meta = { ...writeEnvelope(envelope), ...(progressToken !== undefined && { progressToken }) }
-  const call: ExchangeCall = {
+  const posted = {
     request: {
       jsonrpc: '2.0',
       id,
@@ -132,13 +128,12 @@ function sendTo(
       params: { ...params, _meta: { ...(params._meta as object), ...meta } },
     },
     envelope,
-    outlet: { send: (message: Message) => told.push(wireOf(message)) > 0 },
+    sink: { send: (message: Message) => told.push(wireOf(message)) > 0 },
     peer: { transport: 'test', headers: headers ?? {}, remoteAddress: undefined, principal },
     signal: controller.signal,
-    mirrored: headers !== undefined,
-  }
-  if (port.exchange === undefined) throw new Error('expected a port with exchanges')
-  const answer = port.exchange(call)
+    ...(isPiped !== undefined && { isPiped }),
+  } satisfies Posted
+  const answer = post(port, posted)
   answer.catch(() => {}) // whoever awaits it hears of it
   const wire = answer.then(({ response }) => response && wireOf(response))
   wire.catch(() => {})

@@ -203,7 +203,7 @@ for (const [what, args, headers, runs] of headerCases) {
 
 test('parameter headers are checked only over HTTP', async (t) => {
   const { call } = await startPort(t, { tools: [mirrored] })
-  assert.is((await call('mirrored', { region: 'eu' })).result?.content?.[0]?.text, 'ran')
+  assert.is((await call('mirrored', { region: 'eu' }, { isPiped: true })).result?.content?.[0]?.text, 'ran')
 })
 
 test('a schema that breaks the x-mcp-header rules is refused in the definition', () => {

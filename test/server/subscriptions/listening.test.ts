@@ -1,5 +1,6 @@
 import * as assert from 'uvu/assert'
-import { buildRequest, type Envelope, type Message, type RequestId } from 'caduceus/protocol'
+import { post } from '../_port.js'
+import { buildRequest, type Envelope, type Message, type RequestId, writeEnvelope } from 'caduceus/protocol'
 import { createFakeClock, defineActor } from 'caduceus/runtime'
 import {
   defineResource,
@@ -8,7 +9,7 @@ import {
   startServer,
   subscribeServer,
 } from 'caduceus/server'
-import type { Binding, ExchangeAnswer, Outlet, Peer, ServerPort } from 'caduceus/transports'
+import type { Binding, ExchangeAnswer, Sink, Peer, ServerPort } from 'caduceus/transports'
 import type { TreeWideOptions } from '../_servers.js'
 import { textOf } from '../../../transports/base/encoded.js'
 import { type Heard, heard } from '../../support/heard.js'
@@ -229,7 +230,7 @@ interface HowToOpen {
 }
 
 /** A client's end of a stream. */
-class Stream implements Outlet {
+class Stream implements Sink {
   readonly answer: Promise<ExchangeAnswer>
   readonly #heard: Heard<Message> = heard()
   readonly #controller = new AbortController()
@@ -239,7 +240,7 @@ class Stream implements Outlet {
 
   constructor(port: ServerPort, filter: object, { id = 1, gone = false, from = peer }: HowToOpen) {
     if (gone) this.#controller.abort()
-    this.answer = exchange(port, { id, filter, peer: from, outlet: this, signal: this.#controller.signal })
+    this.answer = exchange(port, { id, filter, peer: from, sink: this, signal: this.#controller.signal })
     this.answer.catch(() => {}) // for who asks
   }
 
@@ -271,12 +272,13 @@ const peer: Peer = { transport: 'fake', headers: {}, remoteAddress: undefined }
 
 function exchange(
   port: ServerPort,
-  { id, filter, ...rest }: { id: RequestId; filter: object; peer: Peer; outlet: Outlet; signal: AbortSignal },
+  { id, filter, ...rest }: { id: RequestId; filter: object; peer: Peer; sink: Sink; signal: AbortSignal },
 ): Promise<ExchangeAnswer> {
-  const request = buildRequest(id, 'subscriptions/listen', { notifications: filter })
-  const call = { request, envelope, mirrored: false, ...rest }
-  if (port.exchange === undefined) throw new Error('the server has no exchanges')
-  return port.exchange(call)
+  const request = buildRequest(id, 'subscriptions/listen', {
+    notifications: filter,
+    _meta: writeEnvelope(envelope),
+  })
+  return post(port, { request, envelope, ...rest })
 }
 
 /** As it goes out. */

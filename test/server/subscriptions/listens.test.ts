@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
 import { McpError, type Message, type RequestId, type SubscriptionFilter } from 'caduceus/protocol'
-import { type Outlet, type Peer, TransportError } from 'caduceus/transports'
+import { type Sink, type Peer, TransportError } from 'caduceus/transports'
 import { type Listen, Listens } from '../../../server/subscriptions/listens.js'
 import { textOf } from '../../../transports/base/encoded.js'
 import { suite } from '../../support/suite.js'
@@ -131,7 +131,7 @@ test('a stream whose reader stalls for 30 s ends', () => {
   assert.equal([listens.retry(), reader.ends, listens.size], [false, [undefined], 0])
 })
 
-test('a throwing outlet ends its own stream only', () => {
+test('a throwing sink ends its own stream only', () => {
   const { listens, open } = start()
   const broken = open({ toolsListChanged: true })
   const fine = open({ toolsListChanged: true })
@@ -232,7 +232,7 @@ function start(maxListens = 1_000) {
   ): Reader => {
     const reader = new Reader(listens, stalled)
     const ended = (error?: unknown) => void reader.ends.push(error)
-    reader.listen = listens.open({ id, filter, outlet: reader, peer: from, ended }, capabilities)
+    reader.listen = listens.open({ id, filter, sink: reader, peer: from, ended }, capabilities)
     return reader
   }
   return { listens, open, clock }
@@ -246,7 +246,7 @@ interface OpenOptions {
 }
 
 /** A client's end of a stream. */
-class Reader implements Outlet {
+class Reader implements Sink {
   readonly sent: Message[] = []
   readonly ends: unknown[] = []
   readonly #listens: Listens

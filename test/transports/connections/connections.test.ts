@@ -6,7 +6,8 @@ import {
   type Connections,
   type ConnectionSource,
   type LinkScope,
-  type ServerPort,
+  serverPort,
+  type Services,
   TransportError,
 } from 'caduceus/transports'
 import * as assert from 'uvu/assert'
@@ -77,7 +78,7 @@ function makeServer() {
   const closed: string[] = []
   const delivered: Message[] = []
   const opened: { resolve: () => void }[] = []
-  const server: ServerPort = {
+  const server: Services = {
     open: async ({ id }) => {
       await new Promise<void>((resolve) => opened.push({ resolve }))
       return { sessionId: 's', response: buildResult(id, { protocolVersion: '2025-11-25' }) }
@@ -94,11 +95,11 @@ function makeServer() {
   }
   const reports: unknown[] = []
   const serving: Parameters<Connections['serve']>[0] = {
-    server,
+    server: serverPort(server),
     run: (fn) => fn(),
     report: (error) => reports.push(error),
   }
-  return { serving, waiting, closed, delivered, opened, reports }
+  return { server, serving, waiting, closed, delivered, opened, reports }
 }
 
 async function open(
@@ -150,7 +151,7 @@ test('a failed attach to a session is retried with the next message', async () =
   const { connections } = bind()
   const server = makeServer()
   const attempts: string[] = []
-  server.serving.server.attach = async (sessionId) => {
+  server.server.attach = async (sessionId) => {
     attempts.push(sessionId)
     if (attempts.length === 1) throw new Error('not now')
     return () => {}
@@ -181,11 +182,11 @@ test('a batch without room is answered, long answers by errors', async () => {
     }
     connections.serve(server.serving)
     const { accepted, texts } = connectWith(connections, { add })
-    server.serving.server.open = async ({ id }) => ({
+    server.server.open = async ({ id }) => ({
       sessionId: 's',
       response: buildResult(id, { protocolVersion: '2025-03-26' }),
     })
-    server.serving.server.deliver = async (_session, message) => {
+    server.server.deliver = async (_session, message) => {
       const { id = 0 } = message as { id?: number }
       return buildResult(id, { text: 'x'.repeat(id === 1 ? 20_000 : 10) })
     }
@@ -275,11 +276,11 @@ test('a permanently ended session ends its connection', async () => {
   connections.serve(server.serving)
   const { accepted, did } = connect(connections)
   await open(accepted, server)
-  const gone: ServerPort = {
-    ...server.serving.server,
+  const gone: Services = {
+    ...server.server,
     attach: () => Promise.reject(new TransportError('SESSION_NOT_FOUND', 'gone')),
   }
-  connections.serve({ ...server.serving, server: gone })
+  connections.serve({ ...server.serving, server: serverPort(gone) })
   await turn()
   assert.equal(did, ['session_ended'])
 })
@@ -325,12 +326,12 @@ test('with a delay readiness ends first, and requests are served during the dela
 
 test('a connection without sessions by revision is not ended for that', async () => {
   const { connections, clock } = bind({ openTimeout: 10 })
-  const { serving } = makeServer()
-  const exchange: ServerPort['exchange'] = async ({ request: { id } }) => ({
+  const { server, serving } = makeServer()
+  const exchange: Services['exchange'] = async ({ request: { id } }) => ({
     response: buildResult(id, {}),
     refused: false,
   })
-  connections.serve({ ...serving, server: { ...serving.server, exchange } })
+  connections.serve({ ...serving, server: serverPort({ ...server, exchange }) })
   const { accepted, did, sent } = connect(connections)
   accepted.message(JSON.stringify(request(1, 'server/discover')))
   await turn()
@@ -341,8 +342,8 @@ test('a connection without sessions by revision is not ended for that', async ()
 test('a handshake-only transport refuses modern requests', async () => {
   const { connections } = bind({ handshakeOnly: true })
   const { port, calls } = exchanging()
-  const { serving } = makeServer()
-  connections.serve({ ...serving, server: { ...serving.server, ...port } })
+  const { server, serving } = makeServer()
+  connections.serve({ ...serving, server: serverPort({ ...server, ...port }) })
   const { accepted, sent } = connect(connections)
   accepted.message(JSON.stringify(request(1, 'server/discover')))
   assert.ok(sent[0] !== undefined && 'error' in sent[0])

@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
 import { buildNotification, buildResult } from 'caduceus/protocol'
-import { type ServerPort, TransportError } from 'caduceus/transports'
+import { type Services, TransportError } from 'caduceus/transports'
 import { heard } from '../../support/heard.js'
 import { suite, type TestContext } from '../../support/suite.js'
 import { startListener } from '../_listener.js'
@@ -20,7 +20,7 @@ const progress = buildNotification('notifications/progress', { progressToken: 1,
 const outcome = ({ id, error, result }: Line) => [id, error?.code ?? result]
 
 for (const [transport, connect] of Object.entries(pipes)) {
-  const open = (t: TestContext, port: Partial<ServerPort>, options: { finished?: () => void } = {}) =>
+  const open = (t: TestContext, port: Partial<Services>, options: { finished?: () => void } = {}) =>
     connect(t, (on) => startListener(t, port, {}, { transport: on, ...options }))
   const test = suite(`exchanges over ${transport}`)
 
@@ -31,7 +31,7 @@ for (const [transport, connect] of Object.entries(pipes)) {
     const [first, second] = [await calls.next(), await calls.next()]
     const { mirrored, peer, envelope: seen } = first.call
     assert.equal([mirrored, peer.transport, seen.revision], [false, transport, modern])
-    assert.ok(second.call.outlet.send(progress))
+    assert.ok(second.call.sink.send(progress))
     second.answer({ b: 1 })
     first.answer({ a: 1 })
     assert.equal(await pipe.next(), progress)
@@ -128,7 +128,7 @@ for (const [transport, connect] of Object.entries(pipes)) {
     assert.equal(outcome(await pipe.next()), [1, -32600])
     pipe.write(cancelled(9), cancelled('1'), cancelled(1), cancelled(1))
     await one.aborted
-    assert.is(one.call.outlet.send(progress), false)
+    assert.is(one.call.sink.send(progress), false)
     pipe.write(request(1, 'tools/list'))
     const again = await calls.next()
     one.answer({ late: true })
@@ -163,7 +163,7 @@ for (const [transport, connect] of Object.entries(pipes)) {
     second.answer({ over: true })
     assert.equal(outcome(await pipe.next()), ['1', { over: true }])
     assert.equal(ended(await pipe.next()), ['notifications/cancelled', '1'])
-    assert.ok(first.call.outlet.send(progress))
+    assert.ok(first.call.sink.send(progress))
     assert.equal(await pipe.next(), progress)
   })
 
@@ -207,7 +207,7 @@ for (const [transport, connect] of Object.entries(pipes)) {
 
   test('too many exchanges are a retryable error; an unforeseen error fails one request', async (t) => {
     const problems = [new TransportError('EXCHANGE_LIMIT', 'too many'), new Error('secret')]
-    const port: Partial<ServerPort> = {
+    const port: Partial<Services> = {
       exchange({ request: { id } }) {
         const problem = problems.shift()
         if (problem !== undefined) return Promise.reject(problem)
@@ -239,7 +239,7 @@ for (const [transport, connect] of Object.entries(pipes)) {
       return finished.next()
     }
     await one.aborted
-    assert.is(one.call.outlet.send(progress), false)
+    assert.is(one.call.sink.send(progress), false)
     one.answer()
   })
 

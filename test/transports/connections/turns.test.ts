@@ -1,5 +1,5 @@
 import { createFakeClock } from 'caduceus/runtime'
-import { bindConnections, type Connection, type Connections } from 'caduceus/transports'
+import { bindConnections, type Connection, type Connections, serverPort } from 'caduceus/transports'
 import * as assert from 'uvu/assert'
 import { worldOn } from '../../support/world.js'
 import { suite } from '../../support/suite.js'
@@ -22,7 +22,7 @@ function start() {
   const nothing = async () => {
     throw new Error('nobody opens a session here')
   }
-  const server = { open: nothing, deliver: nothing, attach: nothing, close: nothing }
+  const server = serverPort({ open: nothing, deliver: nothing, attach: nothing, close: nothing })
   const serving: Parameters<Connections['serve']>[0] = { server, run: (fn) => fn(), report: () => {} }
   connections.serve(serving)
   const answered: string[] = []

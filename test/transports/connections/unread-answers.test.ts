@@ -157,15 +157,15 @@ test('unread stream bytes count, are dropped beyond the limit and resume once re
   })
   const sockets = [ask(t, listening, 1), ask(t, listening, 2)] as const
   const [first, second] = [await requests.next(), await requests.next()]
-  assert.ok(fill(() => first.outlet.send(note)) > 10)
+  assert.ok(fill(() => first.sink.send(note)) > 10)
   const after = used()
   assert.ok(after > 2 * MiB - 200_000 && after <= 2 * MiB, String(after))
   // its kernel takes some, and then there is no room
-  fill(() => second.outlet.send(note))
+  fill(() => second.sink.send(note))
   assert.ok(used() <= 2 * MiB, String(used()))
   const texts = sockets.map(readAll)
   await until(() => used() < 100_000)
-  assert.ok(first.outlet.send(note))
+  assert.ok(first.sink.send(note))
   for (const one of [first, second]) one.answer()
   for (const one of await Promise.all(texts)) assert.match(one, /"result":\{\}/)
   await until(() => used() === 0)
@@ -180,16 +180,16 @@ test('a session stream without room is closed and loses nothing', async (t) => {
   })
   const listen = (headers = {}) => exchange(t, listening.url, { method: 'GET', headers })
   const lazy = await listen()
-  const { outlet } = await readers.next()
+  const { sink } = await readers.next()
   const number = (value: number) =>
     buildNotification('notifications/n', { value, padding: 'y'.repeat(100_000) })
-  outlet.send(number(0))
+  sink.send(number(0))
   let { id, data } = await lazy.next()
   while (data === '') ({ id, data } = await lazy.next())
   ask(t, listening, 1, { padding: 'x'.repeat(900_000) })
   const busy = await requests.next()
   // all of one turn: what is written goes out at its end
-  for (let value = 1; value <= 15; value++) outlet.send(number(value))
+  for (let value = 1; value <= 15; value++) sink.send(number(value))
   await lazy.ended
   busy.answer()
   await until(() => used() === 0)
@@ -205,7 +205,7 @@ test('resuming a stream is refused until there is room', async (t) => {
   })
   const asked = exchange(t, listening.url)
   const first = await requests.next()
-  first.outlet.send(buildNotification('notifications/message', { level: 'info', data: 'z' }))
+  first.sink.send(buildNotification('notifications/message', { level: 'info', data: 'z' }))
   const { id } = await (await asked).items
     .next((item) => item.type === 'event' && item.data !== '')
     .then((item) => item as Event)

@@ -1,6 +1,6 @@
 import { buildResult, isRequest } from 'caduceus/protocol'
 import { defineActor } from 'caduceus/runtime'
-import { type Outlet, serveHttp, type ServerPort } from 'caduceus/transports'
+import { type Sink, serveHttp, type Services } from 'caduceus/transports'
 import type { GivenSocket } from '../../../runtime/peers/give-socket.js'
 import type { Address } from '../../../transports/contract/sharing.js'
 import { startListener } from '../_listener.js'
@@ -14,19 +14,19 @@ const node = defineActor({
     const transport = serveHttp(options).sharing?.serve(source)
     if (transport === undefined) throw new Error('this transport cannot be shared')
     const waiting = new Set<(result: object) => void>()
-    const readers = new Set<Outlet>()
-    const port: Partial<ServerPort> = {
-      async deliver(_id, message, outlet) {
+    const readers = new Set<Sink>()
+    const port: Partial<Services> = {
+      async deliver(_id, message, sink) {
         if (!isRequest(message)) return undefined
         if (message.method === 'wait') {
-          outlet.send({ jsonrpc: '2.0', method: 'notifications/waiting' })
+          sink.send({ jsonrpc: '2.0', method: 'notifications/waiting' })
           return buildResult(message.id, await new Promise<object>((resolve) => waiting.add(resolve)))
         }
         return buildResult(message.id, { pid: process.pid })
       },
-      async attach(_id, outlet) {
-        readers.add(outlet)
-        return () => readers.delete(outlet)
+      async attach(_id, sink) {
+        readers.add(sink)
+        return () => readers.delete(sink)
       },
     }
     const listening = await startListener(

@@ -29,7 +29,7 @@ export interface StreamPort {
   readonly budget: AnswerBudget
 }
 
-type Outcome = Omit<StreamEnd, 'good'> & { readonly brought: boolean }
+type StreamOutcome = Omit<StreamEnd, 'good'> & { readonly brought: boolean }
 
 /** A stream that lived for so many ms counts as good: the next delay is short again. */
 export const goodLife = 10_000
@@ -73,7 +73,7 @@ export async function followStream(
     await pause(Math.min(delay, pace.soonAfter()) - gone, clock, signal)
   }
 
-  async function follow(): Promise<'stop' | Outcome> {
+  async function follow(): Promise<'stop' | StreamOutcome> {
     const controller = new AbortController()
     const abort = (): void => controller.abort()
     const idle = idleTimer(idleTimeout, clock, abort)
@@ -115,7 +115,7 @@ export async function followStream(
     }
   }
 
-  async function decline(response: HttpResponse): Promise<'stop' | Outcome> {
+  async function decline(response: HttpResponse): Promise<'stop' | StreamOutcome> {
     const { status } = response
     const unheardOf = absent.has(status) || (status === 404 && !everOpen)
     if (!unheardOf && (await port.refused(response))) return 'stop'

@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http'
-import { type Batch, decode } from '../../../protocol/wire/codec.js'
-import { errorCodes, ProtocolError } from '../../../protocol/wire/errors.js'
-import { answerInvalid, buildError, type Message } from '../../../protocol/wire/jsonrpc.js'
+import { errorCodes } from '../../../protocol/wire/errors.js'
+import { buildError } from '../../../protocol/wire/jsonrpc.js'
 import { describeLong, keptOfLong } from '../../../protocol/wire/long-message.js'
 import type { ByteAccount } from '../../connections/byte-budget.js'
 import { optionError, TransportError } from '../../base/errors.js'
@@ -15,23 +14,18 @@ interface BodyLimits {
   readonly bytes: ByteAccount
 }
 
-interface ReadMessage {
-  readonly text: string
-  readonly message: Message | Batch
-}
-
 /**
- * Reads the body of a POST. Rejects with HttpRefusal: 413, or 400 with the JSON-RPC error; with
+ * Reads the body of a POST. Rejects with HttpRefusal: 413, or 400 for what is no UTF-8; with
  * TransportError BYTES_LIMIT; with TransportError BAD_OPTION for a body that a web server around us has read
  * and not handed over, which is no fault of the client.
  */
-export async function readMessage(request: IncomingMessage, limits: BodyLimits): Promise<ReadMessage> {
+export async function readText(request: IncomingMessage, limits: BodyLimits): Promise<string> {
   const body = await readBody(request, limits)
   try {
-    const text = utf8.decode(body)
-    return { text, message: decode(text) }
-  } catch (error) {
-    throw new HttpRefusal(400, explain(error))
+    return utf8.decode(body)
+  } catch {
+    const problem = { code: errorCodes.parseError, message: 'the body is not UTF-8' }
+    throw new HttpRefusal(400, buildError(undefined, problem))
   }
 }
 
@@ -98,11 +92,6 @@ export function readAlready(): TransportError {
   const problem =
     'the body of a mounted request: expected it unread, or handed over as `body`; it has been read already'
   return optionError('body', problem)
-}
-
-function explain(error: unknown) {
-  if (error instanceof ProtocolError) return answerInvalid(error) ?? `${error.message}`
-  return buildError(undefined, { code: errorCodes.parseError, message: 'the body is not UTF-8' })
 }
 
 /** Answers the request that it is, where the beginning of it says so. */

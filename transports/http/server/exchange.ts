@@ -15,7 +15,7 @@ import { emit } from '../../../runtime/faults/events.js'
 import type { ByteAccount, ByteBudget } from '../../connections/byte-budget.js'
 import type { StreamEvent } from '../../contract/events.js'
 import type { EventLog } from '../streams/event-log.js'
-import type { Outlet, Peer, Response } from '../../contract/contract.js'
+import type { ExpectedAnswer, MessageSink, Outcome, Peer, Response } from '../../contract/contract.js'
 import { textOf } from '../../base/encoded.js'
 import type { EventStream, LoggedEvent, LoggedStream, StreamReader } from '../streams/event-log.js'
 import { expectReader, whenClosed, writeAnswer } from '../listen/response.js'
@@ -71,7 +71,7 @@ const streamHeaders = Object.freeze({
  * One HTTP request and its response. It owns all code that runs for it: an error there costs this response
  * and nothing else. A message that comes before the answer turns it into an event stream.
  */
-export class Exchange implements Owner, Outlet, StreamReader {
+export class Exchange implements Owner, MessageSink, StreamReader {
   readonly request: IncomingMessage
   readonly token: OwnerToken
   readonly peer: Peer
@@ -80,8 +80,10 @@ export class Exchange implements Owner, Outlet, StreamReader {
   requestId: RequestId | undefined
   /** True for a GET stream, which never has an answer and is over when the client goes. */
   isListening = false
-  /** Takes a GET stream off its session; called once it is over. */
-  detach: (() => void) | null = null
+  /** Called once with what has become of the message, or with the end of a GET stream. */
+  onOutcome: ((outcome: Outcome) => void) | null = null
+  /** Takes a GET stream off its session, or tells a handler that its client has gone. */
+  #onGone: (() => void) | undefined
   /** The session, once it is known: from then on an event stream can be resumed. */
   sessionId: string | undefined
   readonly #response: ServerResponse
@@ -119,8 +121,20 @@ export class Exchange implements Owner, Outlet, StreamReader {
     adopt(this.token, response)
   }
 
-  get over(): boolean {
+  get isOver(): boolean {
     return this.#over
+  }
+
+  expects({ id, sessionId, lasts }: ExpectedAnswer): void {
+    this.requestId = id
+    this.sessionId = sessionId
+    // as a stream of a session does
+    if (lasts) this.endConnection()
+  }
+
+  onGone(fn: (() => void) | undefined): void {
+    this.#onGone = fn
+    if (this.#onOver === null) fn?.()
   }
 
   /** Calls `fn` once, when the response is with the client or the client has gone. */
@@ -257,9 +271,9 @@ export class Exchange implements Owner, Outlet, StreamReader {
     this.#writer.end(event)
   }
 
-  /** The session behind a GET stream has ended: so does the stream. */
-  end(): void {
-    this.finish(200)
+  end(outcome: Outcome): void {
+    if (this.onOutcome === null) this.finish(200)
+    else this.onOutcome(outcome)
   }
 
   /** Nothing more is to come on its connection; a head that is written already has not said so. */
@@ -270,7 +284,7 @@ export class Exchange implements Owner, Outlet, StreamReader {
   /** Its connection ends with the answer, and a stream of a session now: its client comes back elsewhere. */
   retire(): void {
     this.endConnection()
-    if (this.isListening && this.#streaming) this.end()
+    if (this.isListening && this.#streaming) this.finish(200)
   }
 
   /** At every beat: opens a stream for a slow request, ends an old one to be resumed (SEP-1699). */
@@ -368,7 +382,7 @@ export class Exchange implements Owner, Outlet, StreamReader {
     this.#madeWriter?.close()
     if (this.#streaming) this.#limits.noteStream(this, 'closed')
     this.#stream?.leave(this)
-    this.detach?.()
+    this.#onGone?.()
     onOver()
     this.token.end(false)
   }

@@ -94,7 +94,7 @@ export const httpListener = defineActor({
 /** Ends connections with their answers, and what has no end of its own now: clients come back elsewhere. */
 function retire({ exchanges, server }: Pick<Listener, 'exchanges' | 'server'>): void {
   exchanges.retire()
-  server.endSubscriptions?.()
+  server.endSubscriptions()
 }
 
 /** Often enough for what is waited for, and no timer for each request. */
@@ -136,7 +136,7 @@ async function drain({ socket, server, scope, exchanges, limits }: Listener, clo
   limits.closing = true
   socket.server?.stopListening()
   exchanges.endStreams()
-  server.endSubscriptions?.()
+  server.drain()
   await exchanges.whenEmpty(until - clock.now(), clock)
   // clients that have gone cannot come back any more, but their requests are finished
   await socket.log?.whenFinished(Math.max(0, until - clock.now()), clock)
@@ -184,13 +184,13 @@ class Exchanges {
   keepAlive(world: World): void {
     for (const exchange of this.#all) {
       // a stream of a session ends when the authorization of its reader does
-      if (exchange.isListening && hasExpired(exchange.peer.principal, world)) exchange.end()
+      if (exchange.isListening && hasExpired(exchange.peer.principal, world)) exchange.finish(200)
       else exchange.keepAlive()
     }
   }
 
   endStreams(): void {
-    for (const exchange of this.#all) if (exchange.isListening) exchange.end()
+    for (const exchange of this.#all) if (exchange.isListening) exchange.finish(200)
   }
 
   retire(): void {

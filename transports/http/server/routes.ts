@@ -1,30 +1,22 @@
 import type { IncomingMessage } from 'node:http'
-import type { Batch } from '../../../protocol/wire/codec.js'
-import { errorCodes, ProtocolError } from '../../../protocol/wire/errors.js'
-import { buildError, isRequest, type JsonRpcRequest } from '../../../protocol/wire/jsonrpc.js'
-import {
-  dialectOf,
-  handshakesOf,
-  haveHandshake,
-  isModernRevision,
-  revisionWithoutHeader,
-} from '../../../protocol/dialects/versions.js'
+import { modernStatusOf } from '../../../protocol/stateless/era.js'
+import { ProtocolError } from '../../../protocol/wire/errors.js'
+import { haveHandshake, isModernRevision } from '../../../protocol/dialects/versions.js'
 import { messageOf } from '../../../runtime/base/errors.js'
 import { denialOf, identify } from '../../auth/authenticate.js'
 import type { AuthSettings } from '../../auth/options.js'
 import { challengeOf, lackingIn } from '../../auth/scopes.js'
 import type { ClientCounts } from '../../connections/client-counts.js'
-import { type ServerPort, spokenBy } from '../../contract/contract.js'
+import type { Outcome, ServerPort } from '../../contract/contract.js'
+import { sessionIn } from '../../contract/session-header.js'
 import { notNow, TransportError } from '../../base/errors.js'
 import type { EventLog } from '../streams/event-log.js'
 import { isKeptOut, type ListenerOrigin, noteRefused } from '../../contract/events.js'
-import { isBatch } from '../../connections/answers.js'
-import { checkContent, readMessage } from '../listen/body.js'
+import { checkContent, readText } from '../listen/body.js'
 import { corsHeaders, isPreflight, preflightHeaders } from '../listen/cors.js'
 import { createGuard, framingProblem, type Guard, guardedHeaders } from '../listen/guard.js'
 import type { HttpSettings } from './serve.js'
 import { type AssignedRequest, headersKey, principalKey, withoutToken } from '../listen/peer.js'
-import { readEra, serveModern } from './modern-routes.js'
 import { bytesRefusal, HttpRefusal, nothingHere, unavailable } from '../listen/refusal.js'
 import { keyOfPrincipal } from '../../contract/principal.js'
 import type { Exchange, ExchangeLimits } from './exchange.js'
@@ -64,18 +56,21 @@ export function createRoute(
       const known = (exchange.request as AssignedRequest)[principalKey]
       const asks = settings.authenticate !== undefined || known !== undefined
       if (asks && answer !== answerPreflight) await admit(exchange, around)
-      if (!exchange.over) await answer(exchange, around)
+      if (!exchange.isOver) await answer(exchange, around)
     } catch (error) {
-      const refusal = refusalOf(error)
-      if (refusal === undefined) return exchange.fail(error, 'throw')
-      if (isKeptOut(refusal.status))
-        noteRefused(kept.origin, exchange.peer.remoteAddress, {
-          status: refusal.status,
-          problem: problemOf(error),
-        })
-      exchange.refuse(withChallenge(refusal, exchange, settings.auth))
+      refuse(exchange, error, around)
     }
   }
+}
+
+/** An error that is not of ours to tell is reported, and answered with status 500. */
+function refuse(exchange: Exchange, error: unknown, { origin, settings }: Surroundings): void {
+  const refusal = refusalOf(error, exchange)
+  if (refusal === undefined) return exchange.fail(error, 'throw')
+  const { status } = refusal
+  if (isKeptOut(status))
+    noteRefused(origin, exchange.peer.remoteAddress, { status, problem: problemOf(error) })
+  exchange.refuse(withChallenge(refusal, exchange, settings.auth))
 }
 
 function pick(exchange: Exchange, { settings, guard, clients, server }: Surroundings) {
@@ -86,7 +81,7 @@ function pick(exchange: Exchange, { settings, guard, clients, server }: Surround
   const problem = guard(seen)
   if (problem !== undefined) throw new HttpRefusal(403, problem)
   if (settings.cors && seen.origin !== undefined) exchange.addHeaders(corsHeaders(seen.origin))
-  if (!exchange.over && !clients.enterFrom(peer.remoteAddress, exchange)) throw tooMany('address', clients)
+  if (!exchange.isOver && !clients.enterFrom(peer.remoteAddress, exchange)) throw tooMany('address', clients)
   const { url, method = '' } = request
   if (url !== settings.path && pathOf(url) !== settings.path) throw nothingHere(settings)
   const route = Object.hasOwn(routes, method) ? routes[method] : undefined
@@ -113,7 +108,7 @@ async function admit(exchange: Exchange, { settings, clients, limits }: Surround
     }
   }
   if (settings.auth !== undefined) (request as AssignedRequest)[headersKey] = withoutToken(request.headers)
-  if (peer.principal === undefined || exchange.over) return
+  if (peer.principal === undefined || exchange.isOver) return
   if (!clients.enter(keyOfPrincipal(peer.principal), exchange)) throw tooMany('principal', clients)
 }
 
@@ -127,27 +122,43 @@ async function answerPreflight(exchange: Exchange): Promise<void> {
 }
 
 async function takeMessage(exchange: Exchange, around: Surroundings): Promise<void> {
-  const { request } = exchange
+  const { request, peer } = exchange
+  const { server, settings } = around
   checkContent(request)
-  await checkSession(exchange, around.server)
-  const { messageBytes } = around.settings.limits
-  const { message } = await readMessage(request, { messageBytes, bytes: exchange.bytes })
-  if (!isBatch(message) && isRequest(message)) exchange.requestId = message.id
-  const era = readEra(message, exchange, around.server)
-  if (era === undefined) return
-  if (era.era === 'modern') return serveModern(exchange, message, era, around)
-  checkAccept(request)
-  if (isBatch(message)) return deliverBatch(exchange, message, around)
-  if (isRequest(message)) {
-    if (message.method === 'initialize') return openSession(exchange, message, around)
-    exchange.sessionId = readSession(request, around)
+  await checkSession(exchange, server)
+  const text = await readText(request, { messageBytes: settings.limits.messageBytes, bytes: exchange.bytes })
+  exchange.onOutcome = (outcome) => conclude(exchange, outcome, around)
+  server.receive({ text, peer, sink: exchange, acceptsBoth: acceptsBoth(request) })
+}
+
+/** The status of each outcome of a message (specification: transports, Streamable HTTP). */
+function conclude(exchange: Exchange, outcome: Outcome, around: Surroundings): void {
+  switch (outcome.type) {
+    case 'answered': {
+      const { response, sessionId } = outcome
+      if (lackingIn(response) !== undefined) return refuse(exchange, new HttpRefusal(403, response), around)
+      return exchange.answer(response, sessionId === undefined ? {} : { 'mcp-session-id': sessionId })
+    }
+    case 'answers':
+      return exchange.answerAll(outcome.responses)
+    case 'accepted':
+      return exchange.finish(202)
+    case 'refused': {
+      const { response, why, by } = outcome
+      if (response === undefined || !('error' in response))
+        return refuse(exchange, new HttpRefusal(400, why), around)
+      const isLacking = lackingIn(response) !== undefined
+      const status = isLacking ? 403 : modernStatusOf(response.error.code, by)
+      if (status === 200) return exchange.answer(response)
+      return refuse(exchange, new HttpRefusal(status, response), around)
+    }
+    case 'unacceptable':
+      return refuse(exchange, new HttpRefusal(406, outcome.why), around)
+    case 'failed':
+      return refuse(exchange, outcome.error, around)
+    case 'over':
+      return exchange.finish(200)
   }
-  const sessionId = exchange.sessionId ?? readSession(request, around)
-  const response = await around.server.deliver(sessionId, message, exchange, exchange.peer)
-  // a cancelled request has no answer either
-  if (response === undefined) exchange.finish(202)
-  else if (lackingIn(response) !== undefined) throw new HttpRefusal(403, response)
-  else exchange.answer(response)
 }
 
 /** Bodies that are longer, or do not say how long they are, are read for whoever may send them only. */
@@ -159,21 +170,19 @@ async function checkSession({ request, peer }: Exchange, server: ServerPort): Pr
   if (typeof sessionId !== 'string' || sessionId === '') return
   if (typeof revision === 'string' && isModernRevision(revision)) return
   const isShort = Number(request.headers['content-length']) <= shortBody
-  if (isShort && server.knows?.(sessionId) !== false) return
   try {
-    await server.admit?.(sessionId, peer)
+    await server.admit(sessionId, peer, isShort)
   } catch (error) {
-    // anything but a refusal `deliver` meets again, and tells under the id of the request
+    // the session itself meets anything but a refusal again, and tells it under the id of the request
     if (error instanceof TransportError) throw error
   }
 }
 
-/** For revisions with sessions only: the others are served whatever they accept (specification). */
-function checkAccept(request: IncomingMessage): void {
+/** Revisions with sessions ask for both; the others are served whatever a client accepts (specification). */
+function acceptsBoth(request: IncomingMessage): boolean {
   // what nearly all clients say, word by word
-  if (request.headers.accept === 'application/json, text/event-stream') return
-  if (accepts(request, 'application/json') && accepts(request, 'text/event-stream')) return
-  throw new HttpRefusal(406, 'Accept: expected application/json and text/event-stream')
+  if (request.headers.accept === 'application/json, text/event-stream') return true
+  return accepts(request, 'application/json') && accepts(request, 'text/event-stream')
 }
 
 /** Wildcards count (RFC 9110), but the header must be there (specification: transports). */
@@ -189,45 +198,19 @@ function accepts({ headers }: IncomingMessage, type: string): boolean {
   })
 }
 
-async function openSession(
-  exchange: Exchange,
-  request: JsonRpcRequest,
-  { server }: Surroundings,
-): Promise<void> {
-  if (exchange.request.headers['mcp-session-id'] !== undefined) {
-    const message = 'initialize opens a session of its own: send it without Mcp-Session-Id'
-    throw new HttpRefusal(400, buildError(request.id, { code: errorCodes.invalidRequest, message }))
-  }
-  const { sessionId, response } = await server.open(request, exchange.peer)
-  exchange.answer(response, sessionId === undefined ? {} : { 'mcp-session-id': sessionId })
-}
-
-/** Only 2025-03-26 has batches: they are for its sessions to open, and refused with 400 by all others. */
-async function deliverBatch(exchange: Exchange, batch: Batch, around: Surroundings): Promise<void> {
-  const sessionId = readSession(exchange.request, around)
-  try {
-    const answers = await around.server.deliverBatch?.(sessionId, batch, exchange, exchange.peer)
-    if (answers === undefined) throw new HttpRefusal(400, 'a batch: this server takes one message at a time')
-    exchange.answerAll(answers)
-  } catch (error) {
-    if (!(error instanceof ProtocolError)) throw error
-    throw new HttpRefusal(400, error.message)
-  }
-}
-
 async function openStream(exchange: Exchange, around: Surroundings): Promise<void> {
   const { server, log } = around
   if (!accepts(exchange.request, 'text/event-stream')) {
     throw new HttpRefusal(406, 'Accept: expected text/event-stream')
   }
-  const sessionId = readSession(exchange.request, around)
+  const sessionId = sessionIn(exchange.request.headers, server.revisions)
   if (log === undefined) await listen(exchange, sessionId, server)
   else await listenOrResume(exchange, sessionId, { server, log })
 }
 
 async function closeSession(exchange: Exchange, around: Surroundings): Promise<void> {
   const { server, log } = around
-  const sessionId = readSession(exchange.request, around)
+  const sessionId = sessionIn(exchange.request.headers, server.revisions)
   await server.close(sessionId, exchange.peer)
   log?.forget(sessionId)
   exchange.finish(204)
@@ -236,31 +219,12 @@ async function closeSession(exchange: Exchange, around: Surroundings): Promise<v
 /** GET and DELETE need a session: a revision without sessions knows POST alone. */
 function checkSessionMethod({ headers }: IncomingMessage, server: ServerPort): void {
   const revision = headers['mcp-protocol-version']
-  const [newest = ''] = spokenBy(server)
-  if (!haveHandshake(spokenBy(server)))
+  const [newest = ''] = server.revisions
+  if (!haveHandshake(server.revisions))
     throw new HttpRefusal(405, `expected POST: ${newest} has no sessions`, { allow: 'POST' })
   if (headers['mcp-session-id'] !== undefined || typeof revision !== 'string') return
   if (isModernRevision(revision))
     throw new HttpRefusal(405, `expected POST in ${revision}`, { allow: 'POST' })
-}
-
-/** What every request after `initialize` has to say: its session, and a revision that we speak, if any. */
-function readSession({ headers }: IncomingMessage, { server }: Pick<Surroundings, 'server'>): string {
-  const revision = headers['mcp-protocol-version']
-  if (revision !== undefined && !isSpoken(revision, server)) {
-    const known = handshakesOf(spokenBy(server)).map((dialect) => dialect.revision)
-    throw new HttpRefusal(400, `MCP-Protocol-Version: expected ${known.join(', ')}`)
-  }
-  const sessionId = headers['mcp-session-id']
-  if (typeof sessionId !== 'string' || sessionId === '')
-    throw new HttpRefusal(400, 'Mcp-Session-Id: expected the id of a session')
-  return sessionId
-}
-
-/** `2025-03-26` counts as no header, since that is what none means. */
-function isSpoken(revision: string | string[], server: ServerPort): boolean {
-  if (revision === revisionWithoutHeader) return true
-  return typeof revision === 'string' && dialectOf(revision, handshakesOf(spokenBy(server))) !== undefined
 }
 
 /** For events: says more of a token than its client is told. */
@@ -268,8 +232,9 @@ function problemOf(error: unknown): string {
   return error instanceof HttpRefusal && 'error' in error.body ? error.body.error.message : messageOf(error)
 }
 
-function refusalOf(error: unknown): HttpRefusal | undefined {
+function refusalOf(error: unknown, { requestId }: Pick<Exchange, 'requestId'>): HttpRefusal | undefined {
   if (error instanceof HttpRefusal) return error
+  if (error instanceof ProtocolError) return new HttpRefusal(400, error.message)
   const denial = denialOf(error)
   if (denial !== undefined) return new HttpRefusal(denial.status, denial.message, denial.headers)
   if (!(error instanceof TransportError)) return undefined
@@ -277,9 +242,9 @@ function refusalOf(error: unknown): HttpRefusal | undefined {
   if (code === 'SESSION_NOT_FOUND') return new HttpRefusal(404, 'Session not found')
   if (code === 'REVISION_MISMATCH') return new HttpRefusal(400, message)
   if (code === 'SESSION_LIMIT') return new HttpRefusal(503, message, { 'retry-after': '10' })
-  if (code === 'SEND_FAILED') return unavailable(undefined, message)
+  if (code === 'SEND_FAILED' || code === 'EXCHANGE_LIMIT') return unavailable(requestId, message)
   // the message names addresses, and may quote the engine: it is for events
-  if (code === 'CLUSTER_UNAVAILABLE') return unavailable(undefined, notNow)
+  if (code === 'CLUSTER_UNAVAILABLE') return unavailable(requestId, notNow)
   if (code === 'BYTES_LIMIT') return bytesRefusal(error)
   if (code === 'CLIENT_LIMIT') return new HttpRefusal(429, message, { 'retry-after': '10' })
   return undefined

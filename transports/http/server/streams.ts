@@ -1,5 +1,5 @@
 import { bindTo } from '../../../runtime/faults/containment.js'
-import type { Outlet, ServerPort } from '../../contract/contract.js'
+import type { ServerPort, Sink } from '../../contract/contract.js'
 import { textOf } from '../../base/encoded.js'
 import { TransportError } from '../../base/errors.js'
 import type { EventLog, ForeignPosition, LoggedStream, Position } from '../streams/event-log.js'
@@ -15,9 +15,9 @@ interface StreamSurroundings {
 /** A GET stream that ends with its connection. Rejects with TransportError SESSION_NOT_FOUND. */
 export async function listen(exchange: Exchange, sessionId: string, server: ServerPort): Promise<void> {
   exchange.isListening = true
-  const detach = await server.attach(sessionId, exchange, exchange.peer)
-  if (exchange.over) return detach()
-  exchange.detach = detach
+  const detach = await server.subscribe(sessionId, exchange, exchange.peer)
+  if (exchange.isOver) return detach()
+  exchange.onGone(detach)
   exchange.openStream()
 }
 
@@ -40,9 +40,9 @@ export async function listenOrResume(
   if (position.type === 'foreign' && position.kind === 'listen') return begin(exchange, sessionId, around)
   if (position.type === 'found' && position.stream.kind === 'listen')
     return follow(exchange, position.stream, position.after, around)
-  const detach = await around.server.attach(sessionId, withoutMessages(exchange), exchange.peer)
+  const detach = await around.server.subscribe(sessionId, withoutMessages(exchange), exchange.peer)
   const why = problemOf(position)
-  if (why === undefined && position.type === 'found' && !exchange.over)
+  if (why === undefined && position.type === 'found' && !exchange.isOver)
     return resume(exchange, position, detach)
   detach()
   throw new HttpRefusal(400, `Last-Event-ID: ${why}`)
@@ -51,7 +51,7 @@ export async function listenOrResume(
 /** One stream more than are kept costs an older one: first the session is asked whether it is theirs. */
 async function begin(exchange: Exchange, sessionId: string, around: StreamSurroundings): Promise<void> {
   if (around.log.isFull(sessionId))
-    (await around.server.attach(sessionId, withoutMessages(exchange), exchange.peer))()
+    (await around.server.subscribe(sessionId, withoutMessages(exchange), exchange.peer))()
   await follow(exchange, around.log.open(sessionId, 'listen'), null, around)
 }
 
@@ -65,18 +65,18 @@ async function follow(
   const isNew = after === null
   exchange.isListening = true
   if (isNew) exchange.follow(stream, after)
-  const outlet: Outlet = {
+  const sink: Sink = {
     negotiated: (revision) => exchange.negotiated(revision),
     send: (message) => stream.send(textOf(message)),
     end: () => stream.detached(),
   }
   try {
-    stream.attach(await server.attach(stream.sessionId, outlet, exchange.peer))
+    stream.attach(await server.subscribe(stream.sessionId, sink, exchange.peer))
   } catch (error) {
     if (isNew) stream.leave(exchange)
     throw error
   }
-  if (exchange.over) return stream.leave(exchange)
+  if (exchange.isOver) return stream.leave(exchange)
   if (!isNew) exchange.follow(stream, after)
   exchange.openStream()
 }
@@ -87,7 +87,7 @@ function resume(
   { stream, after }: { readonly stream: LoggedStream; readonly after: number },
   detach: () => void,
 ): void {
-  exchange.detach = detach
+  exchange.onGone(detach)
   exchange.follow(stream, after)
   if (stream.ended) exchange.conclude()
   else exchange.openStream()
@@ -104,21 +104,21 @@ async function takeUp(
 ): Promise<void> {
   const { shared } = around.log
   const isListen = position.kind === 'listen'
-  const detach = await around.server.attach(sessionId, withoutMessages(exchange), exchange.peer)
-  if (exchange.over || shared === undefined) return detach()
+  const detach = await around.server.subscribe(sessionId, withoutMessages(exchange), exchange.peer)
+  if (exchange.isOver || shared === undefined) return detach()
   const stream = shared.follow(
     sessionId,
     position,
     bindTo(exchange.token, (fn: () => void) => fn()),
   )
   const undo = (): void => {
-    exchange.detach = null
+    exchange.onGone(undefined)
     stream.stop()
     detach()
   }
-  exchange.detach = undo
+  exchange.onGone(undo)
   const found = await stream.found
-  if (exchange.over) return
+  if (exchange.isOver) return
   if (found.type === 'unknown' && isListen) {
     undo()
     return begin(exchange, sessionId, around)
@@ -140,7 +140,7 @@ async function goOn(exchange: Exchange, sessionId: string, around: StreamSurroun
   try {
     await begin(exchange, sessionId, around)
   } catch (error) {
-    if (error instanceof TransportError) exchange.end()
+    if (error instanceof TransportError) exchange.finish(200)
     else exchange.fail(error, 'throw')
   }
 }
@@ -159,6 +159,6 @@ function problemOf(position: Position): string | undefined {
 }
 
 /** Asks whether the session is there, and keeps it, without taking messages from other readers. */
-function withoutMessages(exchange: Exchange): Outlet {
+function withoutMessages(exchange: Exchange): Sink {
   return { isDeaf: true, negotiated: (revision) => exchange.negotiated(revision), send: () => false }
 }

@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
 import { buildError, errorCodes } from 'caduceus/protocol'
-import { type ServerPort, TransportError } from 'caduceus/transports'
+import { type Services, TransportError } from 'caduceus/transports'
 import { suite, type TestContext } from '../../../support/suite.js'
 import { exchange, raw, startListener } from '../../_listener.js'
 import { answering, envelope, headersOf, modern, request } from '../../_modern.js'
@@ -61,7 +61,7 @@ test('the status of a refusal is that of its code, and what a handler answers is
     [-32603, true, 200],
   ]
   for (const [code, refused, status] of cases) {
-    const port: Partial<ServerPort> = {
+    const port: Partial<Services> = {
       exchange: async ({ request: { id } }) => ({
         response: buildError(id, { code, message: 'no' }),
         refused,

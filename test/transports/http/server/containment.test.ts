@@ -10,7 +10,7 @@ import {
   subscribe,
   systemWorld,
 } from 'caduceus/runtime'
-import { type Binding, type Response, serveHttp, type ServerPort } from 'caduceus/transports'
+import { type Binding, type Response, serveHttp, serverPort, type Services } from 'caduceus/transports'
 import { guard } from '../../../../runtime/faults/containment.js'
 import { processOf } from '../../../../runtime/process/ref.js'
 import { AnswerQueue } from '../../../../transports/http/server/exchange.js'
@@ -59,8 +59,8 @@ test('an error behind one exchange is answered 500, and the listener serves the 
 test('an error that strays when the stream has begun ends the stream with an error', async (t) => {
   t.expectStray(1)
   const { url } = await startListener(t, {
-    deliver: (_id, _message, outlet) => {
-      outlet.send({
+    deliver: (_id, _message, sink) => {
+      sink.send({
         jsonrpc: '2.0',
         method: 'notifications/progress',
         params: { progressToken: 1, progress: 1 },
@@ -133,11 +133,11 @@ test('a throw in a callback of the body fails its exchange only', async (t) => {
 })
 
 test('a GET reader that does not read is cut off, and its messages are refused', async (t) => {
-  let outlet: { send(message: object): boolean } | undefined
+  let sink: { send(message: object): boolean } | undefined
   const attached = new Promise<void>((resolve) => {
     void startListener(t, {
       attach: async (_id, reader) => {
-        outlet = reader as { send(message: object): boolean }
+        sink = reader as { send(message: object): boolean }
         resolve()
         return () => {}
       },
@@ -156,12 +156,12 @@ test('a GET reader that does not read is cut off, and its messages are refused',
     params: { level: 'info', data: 'x'.repeat(1_000_000) },
   }
   let sent = 0
-  while (outlet?.send(big)) {
+  while (sink?.send(big)) {
     if (++sent > 100) throw new Error('nobody stops it')
     await new Promise((resolve) => setImmediate(resolve))
   }
   assert.ok(sent >= 1)
-  assert.is(outlet?.send(big), false)
+  assert.is(sink?.send(big), false)
 })
 
 function post(client: RawClient): Promise<Answer> {
@@ -173,8 +173,8 @@ async function answerPing(): Promise<Response> {
 }
 
 /** A listener in a tree of its own, in front of a server that does what the test says. */
-async function startListener(t: TestContext, port: Partial<ServerPort>) {
-  const server: ServerPort = {
+async function startListener(t: TestContext, port: Partial<Services>) {
+  const server: Services = {
     open: async (request) => ({ sessionId: 's', response: buildResult(request.id, {}) }),
     deliver: async (_id, message) => (isRequest(message) ? buildResult(message.id, {}) : undefined),
     attach: async () => () => {},
@@ -186,7 +186,7 @@ async function startListener(t: TestContext, port: Partial<ServerPort>) {
     name: 'holder',
     async init(_: undefined, ctx: ActorContext) {
       const binding: Binding = await serveHttp().bind(ctx)
-      return { binding, listener: await binding.start(ctx, server, scope) }
+      return { binding, listener: await binding.start(ctx, serverPort(server), scope) }
     },
     call: { parts: (state) => state },
   })

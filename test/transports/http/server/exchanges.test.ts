@@ -17,8 +17,8 @@ test('notifications turn the answer into a stream without ids that ends with it'
   const sent = send(t, url)
   const { call: got, answer } = await calls.next()
   assert.equal([got.request, got.mirrored, got.peer.transport], [call, true, 'http'])
-  assert.is(got.outlet.send(progress), true)
-  assert.is(got.outlet.release?.(), false)
+  assert.is(got.sink.send(progress), true)
+  assert.is(got.sink.release?.(), false)
   const reading = await sent
   assert.is(reading.status, 200)
   assert.equal(
@@ -68,7 +68,7 @@ test('once a stream has begun, errors are events of it', async (t) => {
   for (const code of [-32021, -32601, -32603]) {
     const sent = send(t, url)
     const { call: got, fail } = await calls.next()
-    got.outlet.send(progress)
+    got.sink.send(progress)
     fail(code, code === -32601)
     const reading = await sent
     await reading.ended
@@ -80,7 +80,7 @@ test('once a stream has begun, errors are events of it', async (t) => {
 
 const ways: readonly [string, (exchanging: Exchanging) => void][] = [
   ['before anything is written', () => {}],
-  ['in the middle of its stream', ({ call: got }) => void got.outlet.send(progress)],
+  ['in the middle of its stream', ({ call: got }) => void got.sink.send(progress)],
 ]
 for (const [when, begin] of ways) {
   test(`a client that leaves ${when} cancels its request`, async (t) => {
@@ -99,7 +99,7 @@ for (const [when, begin] of ways) {
     const heard = bytes
     socket.destroy()
     await one.aborted
-    assert.is(one.call.outlet.send(progress), false)
+    assert.is(one.call.sink.send(progress), false)
     one.drop()
     await new Promise(setImmediate)
     assert.is(bytes, heard)
@@ -114,7 +114,7 @@ test('a client that half-closes its connection counts as left', async (t) => {
   socket.end(`${head(text)}${text}`)
   const one = await calls.next()
   await one.aborted
-  assert.is(one.call.outlet.send(progress), false)
+  assert.is(one.call.sink.send(progress), false)
 })
 
 test('a leaving client also cancels requests queued on its connection', async (t) => {
@@ -132,7 +132,7 @@ test('an answer for a client that left is not written, and the port serves on', 
   const { url, calls } = await start(t)
   const reading = send(t, url)
   const one = await calls.next()
-  one.call.outlet.send(progress)
+  one.call.sink.send(progress)
   ;(await reading).cut()
   await one.aborted
   one.answer({ late: true })
@@ -159,7 +159,7 @@ test('a quiet stream is kept open by comments', async (t) => {
   const body = request('l', 'subscriptions/listen', { notifications: {} })
   const sent = exchange(t, url, { body, headers: headersOf(body) })
   const { call: got } = await calls.next()
-  got.outlet.send(buildNotification('notifications/subscriptions/acknowledged', {}))
+  got.sink.send(buildNotification('notifications/subscriptions/acknowledged', {}))
   const reading = await sent
   await new Promise<void>((resolve) =>
     reading.response.on('data', (chunk: Buffer) => {
@@ -174,7 +174,7 @@ test('a listener restart answers open requests with a retryable error', async (t
   await listener.calls.next()
   const streaming = send(t, listener.url)
   const second = await listener.calls.next()
-  second.call.outlet.send(progress)
+  second.call.sink.send(progress)
   const stream = await streaming
   await listener.restart()
   const answer = await plain
@@ -236,7 +236,7 @@ test('mounted in a server with Fetch: a body that is cancelled cancels the reque
   assert.is((await first).status, 400)
   const second = mcp.fetch(new Request('http://localhost/mcp', init))
   const two = await calls.next()
-  two.call.outlet.send(progress)
+  two.call.sink.send(progress)
   await (await second).body?.cancel()
   await two.aborted
 })

@@ -13,8 +13,8 @@ const call = { jsonrpc: '2.0', id: 7, method: 'tools/call', params: { name: 'x' 
 test('releaseStream ends a stream early, and the client resumes it', async (t) => {
   const { url, requests } = await start(t, { streams: { retryInterval: 321 } })
   const sent = exchange(t, url, { body: call })
-  const { outlet, answer } = await requests.next()
-  assert.is(outlet.release?.(), true)
+  const { sink, answer } = await requests.next()
+  assert.is(sink.release?.(), true)
   const reading = await sent
   const { id } = await reading.next()
   await reading.ended
@@ -32,9 +32,9 @@ test('answer bytes for a client that was released or left are not held', async (
   }
   for (const how of ['sent away', 'gone']) {
     const sent = exchange(t, url, { body: call })
-    const { outlet, answer } = await requests.next()
-    if (how === 'sent away') outlet.release?.()
-    else outlet.send(news('one'))
+    const { sink, answer } = await requests.next()
+    if (how === 'sent away') sink.release?.()
+    else sink.send(news('one'))
     const reading = await sent
     const { id } = await reading.next()
     if (how === 'gone') reading.cut()
@@ -55,8 +55,8 @@ test('a stream is not released for a client that would not resume', async (t) =>
   ] as const) {
     const { url, requests } = await start(t, options)
     const sent = exchange(t, url, { body: call, headers: { 'mcp-protocol-version': version } })
-    const { outlet, answer } = await requests.next()
-    assert.is(outlet.release?.(), false)
+    const { sink, answer } = await requests.next()
+    assert.is(sink.release?.(), false)
     answer()
     assert.is((await sent).headers['content-type'], 'application/json')
   }
@@ -98,8 +98,8 @@ test('an error after a timed stream start is an event of it', async (t) => {
   const { url } = await startListener(
     t,
     {
-      deliver: (_id, _message, outlet) => {
-        outlet.negotiated?.('2025-11-25')
+      deliver: (_id, _message, sink) => {
+        sink.negotiated?.('2025-11-25')
         return new Promise((_, reject) => failed.add(reject))
       },
     },
@@ -119,12 +119,12 @@ test('a reader that does not read is cut off at the limit and resumes the rest',
     streams: { resume: { maxBytes: 40_000_000 } },
   })
   const stream = await exchange(t, url, { method: 'GET' })
-  const { outlet } = await readers.next()
+  const { sink } = await readers.next()
   const { id } = await stream.next()
   stream.response.pause()
   let sent = 0
   for (; sent < 30; sent++) {
-    assert.ok(outlet.send(news(`${sent} ${'x'.repeat(1_000_000)}`)))
+    assert.ok(sink.send(news(`${sent} ${'x'.repeat(1_000_000)}`)))
     await new Promise((resolve) => setImmediate(resolve))
   }
   stream.cut()

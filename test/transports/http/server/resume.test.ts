@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
 import { buildNotification } from 'caduceus/protocol'
-import { type Outlet, TransportError } from 'caduceus/transports'
+import { type Sink, TransportError } from 'caduceus/transports'
 import { suite, type TestContext } from '../../../support/suite.js'
 import { exchange, type Held, holding, type Reading, startListener } from '../../_listener.js'
 
@@ -48,8 +48,8 @@ test('a request whose client left goes on, and the returning client gets its ans
   await reading.next()
   const { id } = await reading.next()
   reading.cut()
-  await gone(reading.outlet)
-  assert.is(reading.outlet.send(news('two')), true)
+  await gone(reading.sink)
+  assert.is(reading.sink.send(news('two')), true)
   reading.answer({ done: true })
   const again = await resume(t, url, id)
   assert.is(again.status, 200)
@@ -64,11 +64,11 @@ test('a client that resumes early gets the answer once it is there', async (t) =
   const reading = await begin(t, url, requests)
   const { id } = await reading.next()
   reading.cut()
-  await gone(reading.outlet)
+  await gone(reading.sink)
   const again = await resume(t, url, id)
   assert.is(JSON.parse((await again.next()).data).params.data, 'one')
   again.cut()
-  assert.ok(reading.outlet.send(news('meanwhile')))
+  assert.ok(reading.sink.send(news('meanwhile')))
   reading.answer({ done: true })
   const last = await resume(t, url, id)
   const data = [await last.next(), await last.next(), await last.next()].map((event) =>
@@ -88,7 +88,7 @@ test('a client that resumes a stream replaces its old connection', async (t) => 
   const again = await resume(t, url, id)
   await reading.ended
   await again.next()
-  assert.is(reading.outlet.send(news('two')), true)
+  assert.is(reading.sink.send(news('two')), true)
   assert.is(JSON.parse((await again.next()).data).params.data, 'two')
   reading.answer()
   await again.ended
@@ -97,16 +97,16 @@ test('a client that resumes a stream replaces its old connection', async (t) => 
 test('only the stream named by the id is replayed', async (t) => {
   const { url, requests, readers } = await start(t)
   const listening = await exchange(t, url, { method: 'GET' })
-  const { outlet } = await readers.next()
+  const { sink } = await readers.next()
   const [one, other] = [await begin(t, url, requests), await begin(t, url, requests)]
   const { id } = await one.next()
-  outlet.send(news('unrelated'))
-  for (const { cut, outlet: its } of [one, other]) {
+  sink.send(news('unrelated'))
+  for (const { cut, sink: its } of [one, other]) {
     cut()
     await gone(its)
   }
-  other.outlet.send(news('of the other'))
-  one.outlet.send(news('two'))
+  other.sink.send(news('of the other'))
+  one.sink.send(news('two'))
   one.answer()
   const again = await resume(t, url, id)
   await again.ended
@@ -123,17 +123,17 @@ test('only the stream named by the id is replayed', async (t) => {
 test('a GET stream resumes where it broke and repeats nothing', async (t) => {
   const { url, readers, detached } = await start(t)
   const first = await exchange(t, url, { method: 'GET' })
-  const { outlet } = await readers.next()
+  const { sink } = await readers.next()
   await first.next()
-  outlet.send(news('one'))
+  sink.send(news('one'))
   const { id } = await first.next()
   first.cut()
-  await gone(outlet)
-  assert.is(outlet.send(news('two')), true)
+  await gone(sink)
+  assert.is(sink.send(news('two')), true)
   const second = await resume(t, url, id)
   const reader = await readers.next()
-  assert.is(await detached.next(), outlet)
-  assert.is(reader.outlet.send(news('three')), true)
+  assert.is(await detached.next(), sink)
+  assert.is(reader.sink.send(news('three')), true)
   const data = [await second.next(), await second.next()].map((event) => JSON.parse(event.data).params.data)
   assert.equal(data, ['two', 'three'])
 })
@@ -141,7 +141,7 @@ test('a GET stream resumes where it broke and repeats nothing', async (t) => {
 test('each message goes to one GET stream, and a dropped one leaves it to the others', async (t) => {
   const { url, readers } = await start(t)
   const [one, other] = [await exchange(t, url, { method: 'GET' }), await exchange(t, url, { method: 'GET' })]
-  const [first, second] = [(await readers.next()).outlet, (await readers.next()).outlet]
+  const [first, second] = [(await readers.next()).sink, (await readers.next()).sink]
   await Promise.all([one.next(), other.next()])
   const send = (data: string) => second.send(news(data)) || first.send(news(data))
   send('a')
@@ -155,10 +155,10 @@ test('each message goes to one GET stream, and a dropped one leaves it to the ot
 test('a GET stream without a known id ends with its connection', async (t) => {
   const { url, readers, detached } = await start(t)
   const stream = await exchange(t, url, { method: 'GET', headers: { 'mcp-protocol-version': '2025-06-18' } })
-  const { outlet } = await readers.next()
+  const { sink } = await readers.next()
   stream.cut()
-  assert.is(await detached.next(), outlet)
-  assert.is(outlet.send(news('a')), false)
+  assert.is(await detached.next(), sink)
+  assert.is(sink.send(news('a')), false)
 })
 
 test('unusable event ids are refused and reveal no session', async (t) => {
@@ -187,9 +187,9 @@ test('unusable event ids are refused and reveal no session', async (t) => {
 test('an ended session is 404 for any event id, without streams', async (t) => {
   const ended = new Set<string>()
   const held = holding()
-  const attach: typeof held.port.attach = async (sessionId, outlet) => {
+  const attach: typeof held.port.attach = async (sessionId, sink) => {
     if (ended.has(sessionId)) throw new TransportError('SESSION_NOT_FOUND', 'gone')
-    return (await held.port.attach?.(sessionId, outlet)) ?? (() => {})
+    return (await held.port.attach?.(sessionId, sink)) ?? (() => {})
   }
   const { url, binding } = await startListener(t, {
     ...held.port,
@@ -209,7 +209,7 @@ test('a resume from evicted events is refused', async (t) => {
   const { url, requests } = await start(t, { streams: { resume: { maxEvents: 2 } } })
   const reading = await begin(t, url, requests)
   const { id } = await reading.next()
-  for (const text of ['two', 'three', 'four']) reading.outlet.send(news(text))
+  for (const text of ['two', 'three', 'four']) reading.sink.send(news(text))
   await reading.next()
   const { id: two } = await reading.next()
   assert.is((await resume(t, url, id)).status, 400)
@@ -227,7 +227,7 @@ test('a listener restart loses no stream: the client resumes', async (t) => {
   await reading.next()
   const { id } = await reading.next()
   reading.cut()
-  await gone(reading.outlet)
+  await gone(reading.sink)
   await listening.restart()
   await get.ended
   reading.answer({ done: true })
@@ -254,7 +254,7 @@ test('without resumption a stream has no ids, and Last-Event-ID begins a new one
   const reading = await begin(t, url, requests)
   assert.equal((await reading.next()).id, undefined)
   reading.cut()
-  await gone(reading.outlet, () => reading.outlet.send(news('two')) === false)
+  await gone(reading.sink, () => reading.sink.send(news('two')) === false)
   assert.is((await resume(t, url, 'x')).status, 200)
 })
 
@@ -273,7 +273,7 @@ async function begin(
 ): Promise<Reading & Held> {
   const sent = exchange(t, url, { body: call, headers })
   const held = await requests.next()
-  held.outlet.send(news('one'))
+  held.sink.send(news('one'))
   return { ...(await sent), ...held }
 }
 
@@ -282,12 +282,12 @@ function resume(t: TestContext, url: string, id: string | undefined): Promise<Re
 }
 
 /** Resolves once the server knows that the connection is gone. */
-async function gone(outlet: Outlet, isGone = () => isOver(outlet)): Promise<void> {
+async function gone(sink: Sink, isGone = () => isOver(sink)): Promise<void> {
   while (!isGone()) await new Promise((resolve) => setImmediate(resolve))
 }
 
-function isOver(outlet: Outlet): boolean {
-  return (outlet as { over?: boolean }).over ?? true
+function isOver(sink: Sink): boolean {
+  return (sink as { isOver?: boolean }).isOver ?? true
 }
 
 test.run()

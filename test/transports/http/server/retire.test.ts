@@ -6,7 +6,7 @@ import * as assert from 'uvu/assert'
 import { startClient } from 'caduceus/client'
 import { buildResult, isRequest } from 'caduceus/protocol'
 import { type Clock, createFakeClock } from 'caduceus/runtime'
-import { http, type HttpServeOptions, serveHttp, type ServerPort } from 'caduceus/transports'
+import { http, type HttpServeOptions, serveHttp, type Services } from 'caduceus/transports'
 import { selfSigned } from '../../../support/certificate.js'
 import { suite, type TestContext } from '../../../support/suite.js'
 import {
@@ -79,7 +79,7 @@ test('open requests are answered, and call streams run to their end', async (t) 
   const plain = await held.requests.next()
   const streamed = exchange(t, port.url, { body: { jsonrpc: '2.0', id: 2, method: 'slow' } })
   const slow = await held.requests.next()
-  slow.outlet.send({ jsonrpc: '2.0', method: 'notifications/before' })
+  slow.sink.send({ jsonrpc: '2.0', method: 'notifications/before' })
   const reading = await streamed
   const retired = first.retire()
   let isRetired = false
@@ -87,7 +87,7 @@ test('open requests are answered, and call streams run to their end', async (t) 
   await named(reading, 'before')
   plain.answer()
   assert.is((await answer).connection, 'close')
-  slow.outlet.send({ jsonrpc: '2.0', method: 'notifications/after' })
+  slow.sink.send({ jsonrpc: '2.0', method: 'notifications/after' })
   await named(reading, 'after')
   assert.not(isRetired)
   slow.answer({ done: true })
@@ -184,7 +184,7 @@ type Place = {
 async function startPlace(
   t: TestContext,
   options: HttpServeOptions,
-  given: Partial<ServerPort> = {},
+  given: Partial<Services> = {},
   clock?: Clock,
 ): Promise<Place> {
   const port = await sharePort(t, serveHttp(options))
@@ -193,7 +193,7 @@ async function startPlace(
     async next() {
       let served = 0
       const source = feeding(port)
-      const serving: Partial<ServerPort> = {
+      const serving: Partial<Services> = {
         open: async (initialize) => {
           const { protocolVersion } = initialize.params as { protocolVersion: string }
           const serverInfo = { name: 'retiring', version: '1' }

@@ -4,8 +4,8 @@ import * as assert from 'uvu/assert'
 import { buildNotification, buildRequest } from 'caduceus/protocol'
 import {
   type HttpServeOptions,
-  type Outlet,
-  type ServerPort,
+  type Sink,
+  type Services,
   type StreamEvent,
   subscribeTransport,
   TransportError,
@@ -33,18 +33,18 @@ const news = (data: string) => buildNotification('notifications/message', { leve
 for (const revision of revisions) {
   test(`${revision}: a call resumes in full on another process`, async (t) => {
     const { one, two } = await startTwo(t)
-    const { reading, outlet, answer } = await begin(t, one, revision)
+    const { reading, sink, answer } = await begin(t, one, revision)
     const { id } = await reading.message()
     reading.cut()
-    await gone(outlet)
+    await gone(sink)
     const progress = buildNotification('notifications/progress', { progressToken: 1, progress: 1 })
     const question = buildRequest(99, 'elicitation/create', { message: 'sure?', requestedSchema: {} })
-    assert.ok(outlet.send(progress))
+    assert.ok(sink.send(progress))
     const again = await resume(t, two, id, revision)
     assert.is(again.status, 200)
     assert.is((await again.message()).message.method, 'notifications/progress')
-    assert.ok(outlet.send(news('two')))
-    assert.ok(outlet.send(question))
+    assert.ok(sink.send(news('two')))
+    assert.ok(sink.send(question))
     assert.is((await again.message()).message.params?.data, 'two')
     assert.is((await again.message()).message.method, 'elicitation/create')
     const said = { jsonrpc: '2.0', id: 99, result: { action: 'decline' } }
@@ -59,19 +59,19 @@ for (const revision of revisions) {
   test(`${revision}: a GET stream resumes on any process`, async (t) => {
     const { one, two, readers } = await startTwo(t)
     const first = await listening(t, one, revision)
-    const { outlet } = await readers.next()
-    outlet.send(news('a'))
+    const { sink } = await readers.next()
+    sink.send(news('a'))
     let { id } = await first.message()
     first.cut()
-    await gone(outlet)
+    await gone(sink)
     const got = []
     for (const [index, process] of [two, one, two, two].entries()) {
-      const isSent = outlet.send(news(`before ${index}`))
+      const isSent = sink.send(news(`before ${index}`))
       const again = await resume(t, process, id, revision)
       // at home the stream is attached again
       const reader = await readers.next()
-      const its = process === one ? reader.outlet : outlet
-      if (process === two) assert.is(reader.outlet.send(news('x')), false)
+      const its = process === one ? reader.sink : sink
+      if (process === two) assert.is(reader.sink.send(news('x')), false)
       const before = await again.message()
       assert.ok(isSent && its.send(news(`after ${index}`)))
       const after = await again.message()
@@ -87,11 +87,11 @@ for (const revision of revisions) {
 
   test(`${revision}: a call of a dead process ends with a retryable error`, async (t) => {
     const { one, two } = await startTwo(t)
-    const { reading, outlet } = await begin(t, one, revision)
+    const { reading, sink } = await begin(t, one, revision)
     const { id } = await reading.message()
     reading.cut()
-    await gone(outlet)
-    outlet.send(news('two'))
+    await gone(sink)
+    sink.send(news('two'))
     one.die()
     for (let round = 0; round < 2; round++) {
       const again = await resume(t, two, id, revision)
@@ -105,9 +105,9 @@ for (const revision of revisions) {
 
   test(`${revision}: a followed call whose process dies ends in the same way`, async (t) => {
     const { one, two } = await startTwo(t)
-    const { reading, outlet } = await begin(t, one, revision)
+    const { reading, sink } = await begin(t, one, revision)
     const again = await resume(t, two, (await reading.message()).id, revision)
-    outlet.send(news('two'))
+    sink.send(news('two'))
     assert.is((await again.message()).message.params?.data, 'two')
     one.die()
     assert.equal((await again.message()).message.error?.data, { retryable: true })
@@ -117,16 +117,16 @@ for (const revision of revisions) {
   test(`${revision}: a GET stream of a dead process gives what is kept, then starts anew`, async (t) => {
     const { one, two, readers } = await startTwo(t)
     const first = await listening(t, one, revision)
-    const { outlet } = await readers.next()
-    outlet.send(news('a'))
+    const { sink } = await readers.next()
+    sink.send(news('a'))
     const { id } = await first.message()
     first.cut()
-    await gone(outlet)
-    outlet.send(news('b'))
+    await gone(sink)
+    sink.send(news('b'))
     one.die()
     const again = await resume(t, two, id, revision)
     assert.is((await again.message()).message.params?.data, 'b')
-    const fresh = (await readers.next(({ outlet: its }) => !isDeaf(its))).outlet
+    const fresh = (await readers.next(({ sink: its }) => !isDeaf(its))).sink
     assert.ok(fresh.send(news('c')))
     const c = await again.message()
     assert.is(c.message.params?.data, 'c')
@@ -140,8 +140,8 @@ for (const revision of revisions) {
 test('a released call ends on another process', async (t) => {
   const { one, two } = await startTwo(t)
   const sent = exchange(t, one.url, { body: call })
-  const { outlet, answer } = await one.requests.next()
-  assert.is(outlet.release?.(), true)
+  const { sink, answer } = await one.requests.next()
+  assert.is(sink.release?.(), true)
   const { id } = await (await sent).next()
   const again = await resume(t, two, id)
   const mark = await again.next()
@@ -203,13 +203,13 @@ test('a client that leaves during the lookup leaves nothing', async (t) => {
 test('a GET stream survives the death of its process on the connection', async (t) => {
   const { one, two, readers } = await startTwo(t)
   const first = await listening(t, one)
-  const { outlet } = await readers.next()
+  const { sink } = await readers.next()
   const again = await resume(t, two, (await first.next()).id)
   const mark = await again.next()
-  outlet.send(news('a'))
+  sink.send(news('a'))
   assert.is((await again.message()).message.params?.data, 'a')
   one.die()
-  const fresh = (await readers.next(({ outlet: its }) => !isDeaf(its))).outlet
+  const fresh = (await readers.next(({ sink: its }) => !isDeaf(its))).sink
   const next = await again.next()
   assert.is(next.data, '')
   assert.is.not(next.id?.slice(0, 12), mark.id?.slice(0, 12))
@@ -220,10 +220,10 @@ test('a GET stream survives the death of its process on the connection', async (
 test('a GET stream continues at its client when its session moved', async (t) => {
   const { one, two, readers } = await startTwo(t)
   const first = await listening(t, one)
-  const { outlet } = await readers.next()
+  const { sink } = await readers.next()
   const again = await resume(t, two, (await first.next()).id)
-  outlet.end?.()
-  const fresh = (await readers.next(({ outlet: its }) => !isDeaf(its))).outlet
+  sink.end?.({ type: 'over', goesOn: false })
+  const fresh = (await readers.next(({ sink: its }) => !isDeaf(its))).sink
   assert.ok(fresh.send(news('b')))
   assert.is((await again.message()).message.params?.data, 'b')
 })
@@ -237,20 +237,20 @@ test('a follower of a dead process ends if the session is gone, too', async (t) 
     },
   }))
   const first = await listening(t, one)
-  const { outlet } = await readers.next()
+  const { sink } = await readers.next()
   const again = await resume(t, two, (await first.next()).id)
   await again.next()
   ended.is = true
-  outlet.end?.()
+  sink.end?.({ type: 'over', goesOn: false })
   await again.ended
   assert.is(again.status, 200)
 })
 
 test('no stream is looked up before the session accepts its client', async (t) => {
   const { one, two } = await startTwo(t, {}, (port) => ({
-    attach: async (sessionId, outlet, peer) => {
+    attach: async (sessionId, sink, peer) => {
       if (peer?.headers.authorization !== 'good') throw new TransportError('SESSION_NOT_FOUND', 'not yours')
-      return (await port.attach?.(sessionId, outlet, peer)) ?? (() => {})
+      return (await port.attach?.(sessionId, sink, peer)) ?? (() => {})
     },
   }))
   const { reading } = await begin(t, one)
@@ -287,13 +287,13 @@ test('a slow reader on another process is cut off and comes back for the rest', 
     streams: { resume: { maxBytes: 40_000_000 } },
   })
   const first = await listening(t, one)
-  const { outlet } = await readers.next()
+  const { sink } = await readers.next()
   const { id } = await first.next()
   const slow = await resume(t, two, id)
   slow.response.pause()
   let sent = 0
   for (; sent < 30; sent++) {
-    assert.ok(outlet.send(news(`${sent} ${'x'.repeat(1_000_000)}`)))
+    assert.ok(sink.send(news(`${sent} ${'x'.repeat(1_000_000)}`)))
     for (let count = 0; count < 5; count++) await turn()
   }
   while (!two.reports.some(({ type }) => type === 'stopped')) await turn()
@@ -306,13 +306,13 @@ test('a slow reader on another process is cut off and comes back for the rest', 
 
 test('a listener restart there breaks a followed stream, which resumes', async (t) => {
   const { one, two } = await startTwo(t)
-  const { reading, outlet, answer } = await begin(t, one)
+  const { reading, sink, answer } = await begin(t, one)
   const { id } = await reading.message()
   const followed = await resume(t, two, id)
   await followed.next()
   await two.restart()
   await followed.ended
-  outlet.send(news('two'))
+  sink.send(news('two'))
   const again = await resume(t, two, id)
   assert.is((await again.message()).message.params?.data, 'two')
   answer()
@@ -321,11 +321,11 @@ test('a listener restart there breaks a followed stream, which resumes', async (
 
 test('a stopping process waits for a call read elsewhere', async (t) => {
   const { one, two } = await startTwo(t)
-  const { reading, outlet, answer } = await begin(t, one)
+  const { reading, sink, answer } = await begin(t, one)
   const again = await resume(t, two, (await reading.message()).id)
   await reading.ended
   const stopped = one.stop()
-  outlet.send(news('two'))
+  sink.send(news('two'))
   assert.is((await again.message()).message.params?.data, 'two')
   answer({ done: true })
   assert.equal((await again.message()).message.result, { done: true })
@@ -356,7 +356,7 @@ test('JSON answers are not archived', async (t) => {
 
 test('each event comes once and in order through any cuts on both processes', async (t) => {
   const { one, two } = await startTwo(t)
-  const { reading, outlet, answer } = await begin(t, one)
+  const { reading, sink, answer } = await begin(t, one)
   const total = 150
   let seed = 42
   const random = (): number => {
@@ -365,7 +365,7 @@ test('each event comes once and in order through any cuts on both processes', as
   }
   const sending = (async () => {
     for (let count = 0; count < total; count++) {
-      while (!outlet.send(news(`${count}`))) await turn()
+      while (!sink.send(news(`${count}`))) await turn()
       if (random() < 0.3) for (let rounds = random() * 20; rounds > 0; rounds--) await turn()
     }
     answer({ done: true })
@@ -394,7 +394,7 @@ type Process = Awaited<ReturnType<typeof startTwo>>['one']
 async function startTwo(
   t: TestContext,
   options: HttpServeOptions = {},
-  change: (port: Partial<ServerPort>) => Partial<ServerPort> = () => ({}),
+  change: (port: Partial<Services>) => Partial<Services> = () => ({}),
   traffic = new Traffic(),
 ) {
   const held = holding()
@@ -427,7 +427,7 @@ async function begin(
 ): Promise<Held & { readonly reading: Messages }> {
   const sent = exchange(t, url, { body: call, headers: { 'mcp-protocol-version': revision } })
   const held = await requests.next()
-  held.outlet.send(news('one'))
+  held.sink.send(news('one'))
   return { ...held, reading: withMessages(await sent) }
 }
 
@@ -461,13 +461,13 @@ function withMessages(reading: Reading): Messages {
   return { ...reading, message }
 }
 
-function isDeaf(outlet: Outlet): boolean {
-  return outlet.end === undefined
+function isDeaf(sink: Sink): boolean {
+  return sink.end === undefined
 }
 
 /** Resolves once the server knows that the connection is gone. */
-async function gone(outlet: Outlet): Promise<void> {
-  while (!((outlet as { over?: boolean }).over ?? true)) await turn()
+async function gone(sink: Sink): Promise<void> {
+  while (!((sink as { isOver?: boolean }).isOver ?? true)) await turn()
 }
 
 test.run()

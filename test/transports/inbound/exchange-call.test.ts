@@ -1,16 +1,16 @@
 import * as assert from 'uvu/assert'
 import { TransportError } from 'caduceus/transports'
-import { TransportCall } from '../../../transports/contract/exchange-call.js'
+import { ExchangeCall } from '../../../transports/inbound/exchange-call.js'
 import { suite } from '../../support/suite.js'
 import { request } from '../_modern.js'
 
 const test = suite('exchange calls')
 
-function newCall(): TransportCall {
-  return new TransportCall({
+function newCall(): ExchangeCall {
+  return new ExchangeCall({
     request: request(1, 'tools/list'),
     envelope: { revision: '2026-07-28', clientCapabilities: {}, clientInfo: undefined, logLevel: undefined },
-    outlet: { send: () => true },
+    sink: { send: () => true },
     peer: { transport: 'test', headers: {}, remoteAddress: undefined },
     mirrored: false,
   })

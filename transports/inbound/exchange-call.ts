@@ -1,27 +1,46 @@
 import type { Envelope } from '../../protocol/stateless/envelope.js'
 import type { JsonRpcRequest } from '../../protocol/wire/jsonrpc.js'
-import type { ExchangeCall, Outlet, Peer } from './contract.js'
 import { TransportError } from '../base/errors.js'
+import type { Peer, Response, Sink } from '../contract/contract.js'
 
-/** A request without a session, as transports pass it on; its signal is only made when it is asked for. */
-export class TransportCall implements ExchangeCall {
+/** The outcome of an exchange. */
+export interface ExchangeAnswer {
+  /** Undefined when it was cancelled: nothing is sent. */
+  readonly response: Response | undefined
+  /** Whether it was refused before a handler ran. */
+  readonly refused: boolean
+}
+
+interface CallParts {
   readonly request: JsonRpcRequest
   readonly envelope: Envelope
-  readonly outlet: Outlet
+  readonly sink: Sink
   readonly peer: Peer
+  readonly mirrored: boolean
+}
+
+/** One request of a revision without sessions; its signal is only made when it is asked for. */
+export class ExchangeCall {
+  readonly request: JsonRpcRequest
+  readonly envelope: Envelope
+  /** Where its notifications go, before the answer. */
+  readonly sink: Sink
+  readonly peer: Peer
+  /** Whether headers mirror parameters (HTTP): then `Mcp-Param-*` must agree with the body. */
   readonly mirrored: boolean
   #controller: AbortController | undefined
   #isAborted = false
   #onAbort: (() => void) | undefined
 
-  constructor({ request, envelope, outlet, peer, mirrored }: Omit<ExchangeCall, 'signal' | 'onAbort'>) {
+  constructor({ request, envelope, sink, peer, mirrored }: CallParts) {
     this.request = request
     this.envelope = envelope
-    this.outlet = outlet
+    this.sink = sink
     this.peer = peer
     this.mirrored = mirrored
   }
 
+  /** Aborted when the client is gone or has cancelled: nothing that is sent afterwards is written. */
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController()
@@ -30,6 +49,7 @@ export class TransportCall implements ExchangeCall {
     return this.#controller.signal
   }
 
+  /** Calls `fn` on abort or at once; another replaces, `undefined` removes it. Cheaper than `signal`. */
   onAbort(fn: (() => void) | undefined): void {
     this.#onAbort = fn
     if (this.#isAborted) fn?.()

@@ -1,66 +1,59 @@
 import * as assert from 'uvu/assert'
-import type { Message } from 'caduceus/protocol'
-import { type OpenRequest, OpenRequests } from '../../../transports/connections/requests.js'
+import { type OpenRequest, OpenRequests } from '../../../transports/inbound/requests.js'
 import { suite } from '../../support/suite.js'
 
 const test = suite('open requests of a connection')
 
-/** Requests that a test enters by their ids, which of them were begun, and which were answered how. */
+/** Requests that a test enters by their ids, and which of them were begun. */
 function start(isRead: () => boolean = () => true) {
   const begun: unknown[] = []
-  const answered: unknown[] = []
-  let changes = 0
-  const requests = new OpenRequests(() => {
-    changes += 1
-  }, isRead)
+  const requests = new OpenRequests(isRead)
   const all = new Map<number, OpenRequest>()
   const enter = (id: number, max?: number, size = 1): void => {
-    const settle = (response: Message | undefined): void =>
-      void answered.push([id, response && 'error' in response ? response.error.message : response])
-    const request = { id, size, settle, begin: () => void begun.push(id) }
+    const request = { id, size, begin: () => void begun.push(id) }
     all.set(id, request)
     requests.enter(request, max)
   }
-  const answer = (id: number): void => requests.answer(all.get(id) as OpenRequest, undefined)
-  return { requests, begun, answered, enter, answer, changes: () => changes }
+  const answer = (id: number): boolean => {
+    const isAnswered = requests.leave(all.get(id) as OpenRequest)
+    requests.beginHeld()
+    return isAnswered
+  }
+  return { requests, begun, enter, answer }
 }
 
-test('requests start in order up to the limit, and a waiting one can be cancelled', () => {
-  const { requests, begun, answered, enter, answer } = start()
+test('requests start in order up to the limit, and a waiting one can be taken out', () => {
+  const { requests, begun, enter, answer } = start()
   for (const id of [1, 2, 3, 4, 5]) enter(id, 2)
   assert.equal(begun, [1, 2])
-  assert.equal([requests.size, requests.has(4), requests.cancelHeld(1)], [5, true, false])
-  assert.ok(requests.cancelHeld(4))
-  assert.not.ok(requests.cancelHeld(4))
-  assert.equal([answered, requests.has(4)], [[[4, undefined]], false])
+  assert.equal([requests.size, requests.has(4), requests.takeHeld(1)], [5, true, undefined])
+  assert.is(requests.takeHeld(4)?.id, 4)
+  assert.is(requests.takeHeld(4), undefined)
+  assert.not.ok(requests.has(4))
   answer(2)
   assert.equal(begun, [1, 2, 3])
   answer(1)
   assert.equal(begun, [1, 2, 3, 5])
-  requests.interrupt('no more')
-  assert.equal(answered.slice(-2), [
-    [3, 'no more'],
-    [5, 'no more'],
-  ])
+  assert.equal(
+    requests.takeAll().map(({ id }) => id),
+    [3, 5],
+  )
   assert.equal([requests.size, begun.length], [0, 4])
 })
 
 test('without a limit all requests begin, and each is answered once', () => {
-  const { requests, begun, answered, enter, answer, changes } = start(() => false)
+  const { requests, begun, enter, answer } = start(() => false)
   for (let id = 0; id < 100; id++) enter(id, undefined, 1024 * 1024)
   assert.equal([begun.length, requests.isFull], [100, false])
-  answer(1)
-  answer(1)
-  assert.equal([answered, changes()], [[[1, undefined]], 1])
-  requests.clear()
-  answer(2)
-  assert.equal([answered.length, requests.size], [1, 0])
+  assert.equal([answer(1), answer(1)], [true, false])
+  requests.takeAll()
+  assert.equal([answer(2), requests.size], [false, 0])
 })
 
 test('interrupted requests begin nothing, later ones do', () => {
   const { requests, begun, enter } = start()
   for (const id of [1, 2]) enter(id, 1)
-  requests.interrupt('no more')
+  requests.takeAll()
   enter(3, 1)
   assert.equal(begun, [1, 3])
 })

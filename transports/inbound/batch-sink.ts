@@ -1,0 +1,42 @@
+import type { MessageSink, Outcome, Response } from '../contract/contract.js'
+
+/** Gathers what becomes of the messages of one batch. One that could not be served fails the batch. */
+export class BatchSink implements MessageSink {
+  readonly #sink: MessageSink
+  readonly #responses: Response[] = []
+  #left: number
+
+  /** `count` outcomes are to come. */
+  constructor(sink: MessageSink, count: number) {
+    this.#sink = sink
+    this.#left = count
+    if (count === 0) sink.end({ type: 'answers', responses: [] })
+  }
+
+  get isOver(): boolean {
+    return this.#sink.isOver
+  }
+
+  send(message: Parameters<MessageSink['send']>[0]): boolean {
+    return this.#sink.send(message)
+  }
+
+  negotiated(revision: string): void {
+    this.#sink.negotiated?.(revision)
+  }
+
+  expects(): void {}
+
+  onGone(): void {}
+
+  end(outcome: Outcome): void {
+    if (this.#left === 0) return
+    this.#left -= 1
+    if (outcome.type === 'failed') {
+      this.#left = 0
+      return this.#sink.end(outcome)
+    }
+    if ('response' in outcome && outcome.response !== undefined) this.#responses.push(outcome.response)
+    if (this.#left === 0) this.#sink.end({ type: 'answers', responses: this.#responses })
+  }
+}
