@@ -229,10 +229,14 @@ export function withExported<Options extends Partial<ServerOptions>>(
   options: Options,
   exported: Partial<ServerOptions>,
 ): Options {
-  const both = { ...options, ...exported }
-  const limits = { ...options.limits, ...exported.limits }
-  const timeouts = { ...options.timeouts, ...exported.timeouts }
-  return { ...both, limits, timeouts }
+  const limits = together(options.limits, exported.limits)
+  const timeouts = together(options.timeouts, exported.timeouts)
+  return { ...options, ...exported, limits, timeouts }
+}
+
+/** What is no object is left for the reader to refuse. */
+function together<Group>(own: Group, exported: Group): Group {
+  return isObject(own) && isObject(exported) ? { ...own, ...exported } : (exported ?? own)
 }
 
 function isolatedIn(definition: ServerDefinition): readonly IsolatedHandler[] {

@@ -89,6 +89,8 @@ test('what a module exports counts field by field', () => {
     limits: { sessions: 1, requests: 3 },
     timeouts: { idle: 4 },
   })
+  // a wrong one is not lost on the way to where it is refused
+  assert.is(withExported(given, { limits: 5 as never }).limits, 5)
 })
 
 test('there are tasks where a tool can be one, or the option is given', () => {
