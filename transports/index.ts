@@ -43,9 +43,6 @@ export {
   subscribeTransport,
   type TransportEvents,
 } from './contract/events.js'
-export type { ExchangeAnswer, ExchangeCall } from './inbound/exchange-call.js'
-export { serverPort } from './inbound/port.js'
-export type { OpenedSession, Services } from './inbound/services.js'
 export { http } from './http/client/client.js'
 export type {
   AuthAnswer,

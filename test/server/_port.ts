@@ -1,13 +1,6 @@
 import { type Envelope, type JsonRpcRequest, mirroredHeaders } from 'caduceus/protocol'
-import type {
-  ExchangeAnswer,
-  Outcome,
-  Peer,
-  Response,
-  ServedConnection,
-  ServerPort,
-  Sink,
-} from 'caduceus/transports'
+import type { Outcome, Peer, Response, ServedConnection, ServerPort, Sink } from 'caduceus/transports'
+import type { ExchangeAnswer } from '../support/ports.js'
 
 /** A request of 2026-07-28, given to a server as an HTTP listener does. */
 export type Posted = {

@@ -23,10 +23,9 @@ import {
   type Peer,
   type Response,
   serveHttp,
-  serverPort,
-  type Services,
   type ServerTransport,
 } from 'caduceus/transports'
+import { serverPort, type Services } from '../support/ports.js'
 import { type Heard, heard } from '../support/heard.js'
 import type { TestContext } from '../support/suite.js'
 

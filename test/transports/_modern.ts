@@ -1,5 +1,5 @@
 import { buildError, buildResult, errorCodes, type JsonRpcRequest, type RequestId } from 'caduceus/protocol'
-import type { ExchangeAnswer, ExchangeCall, Services } from 'caduceus/transports'
+import type { ExchangeAnswer, ExchangeCall, Services } from '../support/ports.js'
 import { type Heard, heard } from '../support/heard.js'
 
 /** The revision that these tests speak. */

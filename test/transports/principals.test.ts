@@ -4,12 +4,12 @@ import { defineServer, defineTool, type Server, startServer } from 'caduceus/ser
 import {
   type Peer,
   serveHttp,
-  type Services,
   type ServerTransport,
   serveSse,
   serveWebSocket,
   TransportError,
 } from 'caduceus/transports'
+import type { Services } from '../support/ports.js'
 import { initialize, type Wire } from '../server/_client.js'
 import { as, byName } from '../server/_principals.js'
 import { heard } from '../support/heard.js'

@@ -14,7 +14,8 @@ import {
   type ServerOptions,
   startServer,
 } from 'caduceus/server'
-import type { Binding, ExchangeAnswer, Peer, ServerPort, ServerTransport } from 'caduceus/transports'
+import type { Binding, Peer, ServerPort, ServerTransport } from 'caduceus/transports'
+import type { ExchangeAnswer } from '../../support/ports.js'
 import { type Posted, post } from '../_port.js'
 import type { TreeWideOptions } from '../_servers.js'
 import { textOf } from '../../../transports/base/encoded.js'

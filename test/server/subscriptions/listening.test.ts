@@ -9,7 +9,8 @@ import {
   startServer,
   subscribeServer,
 } from 'caduceus/server'
-import type { Binding, ExchangeAnswer, Sink, Peer, ServerPort } from 'caduceus/transports'
+import type { Binding, Sink, Peer, ServerPort } from 'caduceus/transports'
+import type { ExchangeAnswer } from '../../support/ports.js'
 import type { TreeWideOptions } from '../_servers.js'
 import { textOf } from '../../../transports/base/encoded.js'
 import { type Heard, heard } from '../../support/heard.js'

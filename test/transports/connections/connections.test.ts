@@ -6,10 +6,9 @@ import {
   type Connections,
   type ConnectionSource,
   type LinkScope,
-  serverPort,
-  type Services,
   TransportError,
 } from 'caduceus/transports'
+import { serverPort, type Services } from '../../support/ports.js'
 import * as assert from 'uvu/assert'
 import { worldOn } from '../../support/world.js'
 import { suite } from '../../support/suite.js'

@@ -1,6 +1,7 @@
 import * as assert from 'uvu/assert'
 import { buildNotification, buildResult } from 'caduceus/protocol'
-import { type Services, TransportError } from 'caduceus/transports'
+import { TransportError } from 'caduceus/transports'
+import type { Services } from '../../support/ports.js'
 import { heard } from '../../support/heard.js'
 import { suite, type TestContext } from '../../support/suite.js'
 import { startListener } from '../_listener.js'

@@ -1,5 +1,6 @@
 import { createFakeClock } from 'caduceus/runtime'
-import { bindConnections, type Connection, type Connections, serverPort } from 'caduceus/transports'
+import { bindConnections, type Connection, type Connections } from 'caduceus/transports'
+import { serverPort } from '../../support/ports.js'
 import * as assert from 'uvu/assert'
 import { worldOn } from '../../support/world.js'
 import { suite } from '../../support/suite.js'

@@ -1,6 +1,7 @@
 import { buildResult, isRequest } from 'caduceus/protocol'
 import { defineActor } from 'caduceus/runtime'
-import { type Sink, serveHttp, type Services } from 'caduceus/transports'
+import { type Sink, serveHttp } from 'caduceus/transports'
+import type { Services } from '../../support/ports.js'
 import type { GivenSocket } from '../../../runtime/peers/give-socket.js'
 import type { Address } from '../../../transports/contract/sharing.js'
 import { startListener } from '../_listener.js'

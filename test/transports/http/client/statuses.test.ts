@@ -1,6 +1,7 @@
 import * as assert from 'uvu/assert'
 import { buildError, errorCodes } from 'caduceus/protocol'
-import { type Services, TransportError } from 'caduceus/transports'
+import { TransportError } from 'caduceus/transports'
+import type { Services } from '../../../support/ports.js'
 import { suite, type TestContext } from '../../../support/suite.js'
 import { exchange, raw, startListener } from '../../_listener.js'
 import { answering, envelope, headersOf, modern, request } from '../../_modern.js'

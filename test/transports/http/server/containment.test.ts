@@ -10,7 +10,8 @@ import {
   subscribe,
   systemWorld,
 } from 'caduceus/runtime'
-import { type Binding, type Response, serveHttp, serverPort, type Services } from 'caduceus/transports'
+import { type Binding, type Response, serveHttp } from 'caduceus/transports'
+import { serverPort, type Services } from '../../../support/ports.js'
 import { guard } from '../../../../runtime/faults/containment.js'
 import { processOf } from '../../../../runtime/process/ref.js'
 import { AnswerQueue } from '../../../../transports/http/server/exchange.js'

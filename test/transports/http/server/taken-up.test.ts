@@ -5,11 +5,11 @@ import { buildNotification, buildRequest } from 'caduceus/protocol'
 import {
   type HttpServeOptions,
   type Sink,
-  type Services,
   type StreamEvent,
   subscribeTransport,
   TransportError,
 } from 'caduceus/transports'
+import type { Services } from '../../../support/ports.js'
 import { StreamArchive } from '../../../../transports/http/streams/stream-archive.js'
 import { heard } from '../../../support/heard.js'
 import { suite, type TestContext } from '../../../support/suite.js'
