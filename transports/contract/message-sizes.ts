@@ -107,7 +107,7 @@ export function answeredBy(cause: ProtocolError): RequestId | undefined {
 
 /** The error for a message of the far side that was too long: the next one would be, too. */
 export function tooLong(cause: ProtocolError): TransportError {
-  return new TransportError('MESSAGE_TOO_LONG', `${cause.message} (limits.messageBytes)`, { cause })
+  return new TransportError('MESSAGE_TOO_LONG', cause.message, { cause })
 }
 
 /** The error for an answer that is not read to its end, since it is too long already. */

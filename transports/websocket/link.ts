@@ -250,7 +250,7 @@ export class WebSocketLink implements Link {
 }
 
 function describe(data: Buffer, messageBytes: number): ProtocolError {
-  const message = `a message may have ${messageBytes} bytes, got ${data.length}`
+  const message = `a message may have ${messageBytes} bytes (limits.messageBytes), got ${data.length}`
   const head = data.toString('utf8', 0, keptOfLong)
   const told = describeLong(head, data.toString('utf8', data.length - keptOfLong))
   return new ProtocolError('LINE_TOO_LONG', message, { data: told })

@@ -78,7 +78,10 @@ test('a line beyond the limit is skipped, and those before and after it are read
       const items = chunksOf(bytes(text), size).flatMap((chunk) => decoder.push(chunk))
       assert.equal(textsOf(items), ['ok', 'too_long', 'later', 'too_long', '0123456789'], `chunks of ${size}`)
       assert.is(items[1]?.type === 'too_long' && items[1].error.code, 'LINE_TOO_LONG')
-      assert.match(items[1]?.type === 'too_long' ? items[1].error.message : '', /10 bytes, got 1/)
+      assert.match(
+        items[1]?.type === 'too_long' ? items[1].error.message : '',
+        /10 bytes \(limits\.messageBytes\), got 1/,
+      )
       assert.equal(decoder.stats.errors, 2)
     }
   }

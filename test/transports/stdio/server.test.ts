@@ -84,7 +84,7 @@ test('a request over the limit is answered by its id, and its neighbours are ser
   const ofId = (id: unknown) => answers.find((answer) => answer.id === id)
   for (const id of [8, 'nine']) {
     assert.is(ofId(id)?.error?.code, -32600)
-    assert.match(ofId(id)?.error?.message ?? '', /300 bytes, got \d+/)
+    assert.match(ofId(id)?.error?.message ?? '', /300 bytes \(limits\.messageBytes\), got \d+/)
   }
   for (const id of [7, 10]) assert.ok(ofId(id)?.result !== undefined, JSON.stringify(answers))
   pipes.input.write(`${'x'.repeat(1_000)}\n`)
