@@ -15,6 +15,7 @@ import { availableParallelism, freemem, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { performance } from 'node:perf_hooks'
 import { parseArgs } from 'node:util'
+import { builtOptions, buildMirror, usesDoorsAlone } from './house/built.mjs'
 import { watchIdle } from './house/idle.mjs'
 import { runFile, startSharedProcess } from './house/run-file.mjs'
 import { listFiles, repository } from './house/sources.mjs'
@@ -25,6 +26,7 @@ import { mirror, outputPath, transpile } from './house/transpile.mjs'
 const bytesAtOnce = 2 ** 30
 /** Files that one process runs before the next one begins: what they have loaded is never unloaded. */
 const filesPerProcess = 60
+const withBuilt = `${process.env.NODE_OPTIONS ?? ''} ${builtOptions}`.trim()
 
 process.exitCode = await main()
 
@@ -108,6 +110,7 @@ async function runAll(root, files, { coverage, 'trace-leaks': traceLeaks, only, 
     ...(traceLeaks ? { CADUCEUS_TRACE_LEAKS: '1' } : {}),
   }
   const host = join(root, mirror, 'test/support/shared.js')
+  const built = coverage ? new Set() : await selectBuilt(root, files)
   const outcomes = []
   const queue = [...files.entries()]
   const idle = watchIdle()
@@ -120,7 +123,14 @@ async function runAll(root, files, { coverage, 'trace-leaks': traceLeaks, only, 
       if (next === undefined || interrupt.signal.aborted) break
       const [index, { path, limit, alone: needsOwn, problem }] = next
       const file = join(root, mirror, outputPath(path))
-      const how = { file, root, folder: join(folder, String(index)), limit, signal: interrupt.signal, env }
+      const how = {
+        file,
+        root,
+        folder: join(folder, String(index)),
+        limit,
+        signal: interrupt.signal,
+        env: built.has(path) ? { ...env, NODE_OPTIONS: withBuilt } : env,
+      }
       const outcome = problem
         ? notRun(problem)
         : await (alone || needsOwn || files.length === 1 ? runFile(how) : shared.run(how))
@@ -147,6 +157,13 @@ async function runAll(root, files, { coverage, 'trace-leaks': traceLeaks, only, 
     rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
   }
   return outcomes
+}
+
+/** The files of the second tier that run against the bundle, as most of them start programs. */
+async function selectBuilt(root, files) {
+  const able = files.filter(({ path, tier }) => tier === 'second' && usesDoorsAlone(root, path))
+  if (able.length === 0 || !(await buildMirror(root))) return new Set()
+  return new Set(able.map(({ path }) => path))
 }
 
 function notRun(problem) {

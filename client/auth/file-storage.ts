@@ -57,7 +57,9 @@ async function makeFolder(folder: string): Promise<void> {
 function checkFolder(folder: string): void {
   const problem = strangersIn(folder)
   if (problem !== undefined)
-    throw authFailed(`${folder} ${problem}: no tokens are kept there, give fileAuthStorage() another folder`)
+    throw authFailed(
+      `${folder} ${problem}: mend its permissions, or give another folder: no tokens are kept in it`,
+    )
 }
 
 /** An unreadable file counts as none: signing in mends it. */

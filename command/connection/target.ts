@@ -53,10 +53,16 @@ export async function readTarget(invocation: Invocation): Promise<Target> {
   const [word, ...others] = positionals
   if (word === undefined)
     throw new UsageError('a target is missing: a URL, the name of a server, or -- command arguments')
-  if (/^[a-z]+:\/\//i.test(word)) return { ...connectionOf({ url: word }, invocation), name: word, others }
+  if (/^[a-z]+:\/\//i.test(word))
+    return { ...connectionOf({ url: word }, invocation), name: withoutQuery(word), others }
   const found = findNamed(word, textOf(invocation, 'config'))
   const entry = await filled(found, invocation)
   return { ...connectionOf(entry, invocation, stopTimeout), name: word, others }
+}
+
+/** An address for errors: many servers want a key in its query. */
+function withoutQuery(address: string): string {
+  return address.replace(/\?[^#]+/, '?...')
 }
 
 /** The entry of a server with its variables replaced. Rejects with UsageError for one without a value. */

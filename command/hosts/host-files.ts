@@ -113,8 +113,9 @@ export function serversIn(
   const isGemini = /[\\/]\.gemini[\\/]/.test(file)
   const near = dirname(file)
   const folder = /[\\/]\.(?:vscode|cursor|gemini)$/.test(near) ? dirname(near) : near
+  if (Object.hasOwn(servers, '')) tell(`${file}: a server has an empty name: it is left out`)
   return Object.entries(servers).flatMap(([name, entry]) =>
-    isObject(entry) && entry.disabled === true
+    name === '' || (isObject(entry) && entry.disabled === true)
       ? []
       : // what is no entry is nobody's wish to have the server stopped
         [{ name, file, folder, entry: isObject(entry) ? normalize(entry, isGemini) : {}, inputs }],

@@ -1,4 +1,5 @@
 import { ProtocolError } from './errors.js'
+import { describeLong, keptOfLong } from './long-message.js'
 import { describeInvalid, type Message, readMessage } from './jsonrpc.js'
 
 /** Limits of a text, checked before it is parsed or read as messages. */
@@ -75,9 +76,12 @@ function readElement(value: unknown): Message | ProtocolError {
   }
 }
 
-/** JSON.parse does not recurse: the id for the answer can be read, unless the text is long and that dear. */
+/** JSON.parse does not recurse: the id for the answer can be read. Of a long text its two ends have to tell. */
 function tooDeep(text: string, maxDepth: number): ProtocolError {
-  const data = describeInvalid(text.length <= readableLength ? parse(text) : undefined)
+  const data =
+    text.length <= readableLength
+      ? describeInvalid(parse(text))
+      : describeLong(text.slice(0, keptOfLong), text.slice(-keptOfLong))
   return new ProtocolError('TOO_DEEP', `arrays and objects may be nested ${maxDepth} deep`, { data })
 }
 

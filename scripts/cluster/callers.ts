@@ -6,8 +6,8 @@ import {
   clientSpec,
   McpError,
   type Supervisor,
-} from '../../index.js'
-import { http } from '../../transports/index.js'
+} from 'caduceus'
+import { http } from 'caduceus/transports'
 import { answerTo, type Callable, callTimeout, type Calling } from '../soak/calls.js'
 import type { HistoryLog } from '../soak/history-log.js'
 import { ownUri } from '../soak/members.js'

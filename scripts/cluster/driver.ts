@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Registry, startSupervisor } from '../../index.js'
+import { Registry, startSupervisor } from 'caduceus'
 import { Caller, callTimeout } from '../soak/calls.js'
 import { HistoryLog } from '../soak/history-log.js'
 import { startPace } from '../soak/pace.js'

@@ -1,4 +1,4 @@
-import { redis, type Server, serveHttp, startServer } from '../../index.js'
+import { redis, type Server, serveHttp, startServer } from 'caduceus'
 import { soakServer } from '../soak/definition.js'
 import type { HostCommand, HostNews } from '../soak/host-words.js'
 

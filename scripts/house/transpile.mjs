@@ -69,15 +69,13 @@ function isTypeScript(path) {
   return path.endsWith('.ts') && !path.endsWith('.d.ts')
 }
 
-/** Inside `.t/`, `import 'caduceus/client'` means the transpiled folder, not `dist/`. */
+/** Inside `.t/`, `import 'caduceus/client'` means the transpiled folder, or its bundle where a run asks for that (`built.mjs`). */
 function mirrorPackage() {
-  const doors = floorsWithDoors.map((floor) => [`./${floor}`, `./${floor}/index.js`])
-  const exports = {
-    '.': './index.js',
-    './testing': './testing.js',
-    './otel': './otel.js',
-    ...Object.fromEntries(doors),
-  }
+  const doors = floorsWithDoors.map((floor) => [`./${floor}`, `${floor}/index.js`])
+  const files = [['.', 'index.js'], ['./testing', 'testing.js'], ['./otel', 'otel.js'], ...doors]
+  const exports = Object.fromEntries(
+    files.map(([door, file]) => [door, { built: `./dist/${file}`, default: `./${file}` }]),
+  )
   const made = createHash('sha256')
     .update(version)
     .update(readFileSync(import.meta.filename))

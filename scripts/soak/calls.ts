@@ -1,4 +1,4 @@
-import { type CallOptions, CaduceusError, McpError } from '../../index.js'
+import { type CallOptions, CaduceusError, McpError } from 'caduceus'
 import type { Operation } from '../sim/history/history.js'
 import type { HistoryLog } from './history-log.js'
 import type { CallKind, Ledger, Outcome } from './ledger.js'

@@ -8,7 +8,7 @@ import {
   field,
   type ServerDefinition,
   type ToolContext,
-} from '../../index.js'
+} from 'caduceus'
 import type { Operation, Unstamped } from '../sim/history/history.js'
 
 const token = { token: field.string() }

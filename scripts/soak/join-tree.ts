@@ -1,4 +1,4 @@
-import { type Client, clientSpec, type Supervisor } from '../../index.js'
+import { type Client, clientSpec, type Supervisor } from 'caduceus'
 import type { ClientTransport } from '../../transports/contract/contract.js'
 import { answerTo, callTimeout } from './calls.js'
 import { type Member, ownUri } from './members.js'

@@ -1,4 +1,4 @@
-import type { Client } from '../../index.js'
+import type { Client } from 'caduceus'
 
 /** Who answers: our server (`official`: to a client of others), the raw one of the tests, or server-everything. */
 export type Style = 'own' | 'official' | 'raw' | 'everything'

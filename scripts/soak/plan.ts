@@ -1,4 +1,4 @@
-import type { EraOption } from '../../client/index.js'
+import type { EraOption } from 'caduceus/client'
 import type { Style } from './members.js'
 
 /** How one client gets to its server. `calm`: nothing is broken there, `fragile`: its own actors are killed now and then. */

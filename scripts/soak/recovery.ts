@@ -1,4 +1,4 @@
-import type { Phase } from '../../index.js'
+import type { Phase } from 'caduceus'
 import type { Violations } from './violations.js'
 
 interface Standing {

@@ -20,14 +20,14 @@ export interface Ended {
 /** A home of its own, without the files of any host; it goes away with the test. */
 export function newHome(t: Pick<TestContext, 'after'>): string {
   const home = mkdtempSync(join(tmpdir(), 'home-'))
-  t.after(() => rmSync(home, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 }))
+  t.after(() => rmSync(home, { recursive: true, force: true }))
   return home
 }
 
 /** Variables that make `home` the home of the user. */
 export function environmentOf(home: string): NodeJS.ProcessEnv {
-  const { PATH, TERM } = process.env
-  return { PATH, TERM, HOME: home, USERPROFILE: home, XDG_RUNTIME_DIR: home }
+  const { PATH, TERM, NODE_OPTIONS } = process.env
+  return { PATH, TERM, NODE_OPTIONS, HOME: home, USERPROFILE: home, XDG_RUNTIME_DIR: home }
 }
 
 /** Runs the program to its end, in the folder `home`. */

@@ -26,7 +26,13 @@ export function openTerminal(t: TestContext, home: string, line: string): Termin
   const tmux = (...args: string[]): string =>
     execFileSync('tmux', ['-S', socket, ...args], { env: environmentOf(home), encoding: 'utf8' })
   tmux('-f', '/dev/null', 'new-session', '-d', '-x', '100', '-y', '40', '-c', home, line)
-  t.after(() => spawnSync('tmux', ['-S', socket, 'kill-server']))
+  const terminal = tmux('display-message', '-p', '#{pane_tty}').trim()
+  t.after(async () => {
+    const programs = processes('-t', terminal)
+    spawnSync('tmux', ['-S', socket, 'kill-server'])
+    // they get a signal, and may still write into their home
+    while (programs.length > 0 && processes('-p', programs.join()).length > 0) await sleep(10)
+  })
   const screen = (): string => tmux('capture-pane', '-p')
   // a terminal tells nobody of its changes
   const until = async (fits: (text: string) => boolean): Promise<void> => {
@@ -43,6 +49,13 @@ export function openTerminal(t: TestContext, home: string, line: string): Termin
     until,
     shows: (text) => until((seen) => seen.includes(text)),
   }
+}
+
+/** Those that run, as ps selects them; the dead that nobody has waited for do not. */
+function processes(...selection: string[]): string[] {
+  const { stdout } = spawnSync('ps', ['-o', 'pid=,stat=', ...selection], { encoding: 'utf8' })
+  const lines = stdout.split('\n').map((line) => line.trim().split(/\s+/))
+  return lines.flatMap(([pid, state]) => (pid && !state?.startsWith('Z') ? [pid] : []))
 }
 
 /** A command line for the shell of a terminal; its exit code is told when it ends, and the terminal stays. */

@@ -61,9 +61,11 @@ test('a wrong entry is reported and left out until the file is mended', async (t
     noway: { args: ['x'] },
     nokey: { url: 'https://mcp.example.com/mcp', headers: { authorization: '${NO_SUCH_KEY}' } },
     nourl: { url: 'no address' },
+    '': entry,
   }
   write({ ...wrong, one: entry })
   const { line, stop } = begin(t, ['serve', 'mcp.json', '--http', '0'], home)
+  await line(/a server has an empty name: it is left out$/m)
   await line(/^noway: expected a command or a url; it is left out$/m)
   await line(/needs the variable NO_SUCH_KEY: set it in the environment; it is left out$/m)
   await line(/^nourl: .*; it is left out$/m)

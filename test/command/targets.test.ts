@@ -26,6 +26,12 @@ test('an unreachable server is exit code 3, at once', async (t) => {
   assert.is(dead.err.trim().split('\n').length, 1, dead.err)
 })
 
+test('a key in the query of an address is in no error', async (t) => {
+  const { code, err, out } = await caduceus(t, ['list', 'http://127.0.0.1:9/mcp?key=s3cret', '--json'])
+  assert.is(code, 3)
+  assert.not.match(err + out, 's3cret')
+})
+
 test('names such as constructor and toString are plain names', async (t) => {
   const home = newHome(t)
   const entry = { command: process.execPath, args: [serverFile, '--stdio'] }

@@ -2,7 +2,7 @@
 // time limit: 60 s
 import { type ChildProcess, spawn } from 'node:child_process'
 import * as assert from 'uvu/assert'
-import { http, startClient } from '../../index.js'
+import { http, startClient } from 'caduceus'
 import { redisTest, startRedis } from '../support/redis.js'
 import { inRoot, root } from '../support/root.js'
 import { suite, type TestContext } from '../support/suite.js'

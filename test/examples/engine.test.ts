@@ -2,8 +2,8 @@
 // time limit: 180 s
 import { PGlite } from '@electric-sql/pglite'
 import * as assert from 'uvu/assert'
-import { defineServer, defineTool, type Server, serveHttp, startServer } from '../../index.js'
-import { type EngineBench, engineSuite } from '../../testing.js'
+import { defineServer, defineTool, type Server, serveHttp, startServer } from 'caduceus'
+import { type EngineBench, engineSuite } from 'caduceus/testing'
 import { RawClient } from '../server/_client.js'
 import { runNode } from '../support/project.js'
 import { inRoot, root } from '../support/root.js'

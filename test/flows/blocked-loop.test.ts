@@ -1,7 +1,7 @@
 // second tier: time
 import * as assert from 'uvu/assert'
-import { defineServer, defineTool } from '../../index.js'
-import { connect, record } from '../../testing.js'
+import { defineServer, defineTool } from 'caduceus'
+import { connect, record } from 'caduceus/testing'
 import { suite } from '../support/suite.js'
 
 const test = suite('blocked loop', { timeout: 30_000 })

@@ -1,12 +1,5 @@
 import * as assert from 'uvu/assert'
-import {
-  buildError,
-  buildNotification,
-  buildRequest,
-  buildResult,
-  decode,
-  encode,
-} from '../../protocol/index.js'
+import { buildError, buildNotification, buildRequest, buildResult, decode, encode } from 'caduceus/protocol'
 import { suite } from '../support/suite.js'
 
 const test = suite('messages as text')

@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert'
 import { startClient } from 'caduceus/client'
 import { definePrompt, defineResource, defineServer, defineTool, type ToolDefinition } from 'caduceus/server'
-import * as testing from '../../testing.js'
+import * as testing from 'caduceus/testing'
 import { rejection } from '../client/_raw.js'
 import { count, echo } from '../server/_servers.js'
 import { heard } from '../support/heard.js'

@@ -1,4 +1,4 @@
-import { introspection, jwt, type Principal, serveHttp, type TokenVerifier } from '../../transports/index.js'
+import { introspection, jwt, type Principal, serveHttp, type TokenVerifier } from 'caduceus/transports'
 
 const issuer = 'https://login.example.com'
 const auth = { resource: 'https://mcp.example.com/mcp', authorizationServers: [issuer] }

@@ -9,7 +9,7 @@ import {
   defineTool,
   field,
   toolResult,
-} from '../../index.js'
+} from 'caduceus'
 
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
 function holds<_Claim extends true>(): void {}

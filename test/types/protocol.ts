@@ -33,7 +33,7 @@ import {
   type StandardSchema,
   type Tool,
   toSchema,
-} from '../../protocol/index.js'
+} from 'caduceus/protocol'
 
 type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
 

@@ -10,7 +10,7 @@ import {
   type RefOf,
   refuse,
   startActor,
-} from '../../runtime/index.js'
+} from 'caduceus/runtime'
 
 type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
 

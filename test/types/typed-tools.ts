@@ -10,8 +10,8 @@ import {
   startClient,
   type ToolResult,
   withClient,
-} from '../../index.js'
-import { connect } from '../../testing.js'
+} from 'caduceus'
+import { connect } from 'caduceus/testing'
 
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
 function holds<_Claim extends true>(): void {}

@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
-import { startClient } from '../../../client/index.js'
-import { scriptedServer } from '../../../testing.js'
+import { startClient } from 'caduceus/client'
+import { scriptedServer } from 'caduceus/testing'
 import { suite } from '../../support/suite.js'
 
 const test = suite('progress of a call that was given up')

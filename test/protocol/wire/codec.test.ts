@@ -73,6 +73,13 @@ test('nesting passes at the limit and fails beyond it, with the id for the answe
   assert.is('method' in decode(text(2), { maxDepth: 4 }), true)
 })
 
+test('a long text that is too deep still says what it answers', () => {
+  const text = (id: number, list: number) =>
+    `{"jsonrpc":"2.0","id":${id},"result":{"x":${'['.repeat(list)}${']'.repeat(list)}}}`
+  for (const levels of [1_000, 100_000])
+    assert.equal(refusalOf(() => decode(text(7, levels))).data, { about: 'response', id: 7 })
+})
+
 test('brackets beside each other, and brackets in strings, are not nesting', () => {
   const flat = buildResult(1, { list: Array.from({ length: 500 }, () => ({ a: [1] })) })
   const quoted = buildResult(1, { text: '[{"\\'.repeat(500), tail: '\\', 'k[[[[\\"': ['"', '\\"['] })

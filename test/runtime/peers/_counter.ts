@@ -1,11 +1,4 @@
-import {
-  type ActorRef,
-  type Behaviour,
-  crash,
-  defineActor,
-  type ProcessRef,
-  refuse,
-} from '../../../runtime/index.js'
+import { type ActorRef, type Behaviour, crash, defineActor, type ProcessRef, refuse } from 'caduceus/runtime'
 
 /** Runs in a thread or process of its own, in tests of peers. */
 const counter = defineActor({

@@ -1,5 +1,5 @@
 import { pbkdf2Sync } from 'node:crypto'
-import { defineActor } from '../../../runtime/index.js'
+import { defineActor } from 'caduceus/runtime'
 
 /** Takes memory, dies and blocks, in tests of peers. */
 const glutton = defineActor({

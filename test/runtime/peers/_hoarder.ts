@@ -1,4 +1,4 @@
-import { defineActor } from '../../../runtime/index.js'
+import { defineActor } from 'caduceus/runtime'
 
 /** Takes 16 MiB every few ms, and lets its loop turn in between. */
 const hoarder = defineActor({

@@ -5,7 +5,7 @@ import {
   type ExitRequest,
   ignore,
   type ProcessRef,
-} from '../../../runtime/index.js'
+} from 'caduceus/runtime'
 
 /** What an actor here is told by one in a peer. */
 export type Listener = ActorRef<never, { heard(state: unknown, what: unknown): void }>

@@ -1,5 +1,5 @@
 import type { GivenSocket } from '../../../runtime/peers/give-socket.js'
-import { defineActor } from '../../../runtime/index.js'
+import { defineActor } from 'caduceus/runtime'
 
 /** Serves sockets that it is given, in tests of peers. */
 const porter = defineActor({

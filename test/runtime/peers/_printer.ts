@@ -1,4 +1,4 @@
-import { defineActor } from '../../../runtime/index.js'
+import { defineActor } from 'caduceus/runtime'
 
 /** Prints, in tests of peers. */
 const printer = defineActor({

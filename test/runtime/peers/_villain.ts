@@ -1,5 +1,5 @@
 import { parentPort } from 'node:worker_threads'
-import { type ActorRef, defineActor, definePeer, type PeerOptions, refuse } from '../../../runtime/index.js'
+import { type ActorRef, defineActor, definePeer, type PeerOptions, refuse } from 'caduceus/runtime'
 
 type Bad = 'function' | 'symbol' | 'weak' | 'getter' | 'deep' | 'promise' | 'error'
 

@@ -11,7 +11,7 @@ import {
   startActor,
   startSupervisor,
   subscribe,
-} from '../../../runtime/index.js'
+} from 'caduceus/runtime'
 import { suite, type TestContext } from '../../support/suite.js'
 import type glutton from './_glutton.js'
 import type { Listener, partner } from './_partner.js'

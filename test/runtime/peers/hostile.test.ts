@@ -11,7 +11,7 @@ import {
   type RuntimeError,
   startActor,
   startSupervisor,
-} from '../../../runtime/index.js'
+} from 'caduceus/runtime'
 import { suite, type TestContext } from '../../support/suite.js'
 import type { partner } from './_partner.js'
 import type villain from './_villain.js'

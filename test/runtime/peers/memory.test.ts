@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 import * as assert from 'uvu/assert'
-import { definePeer, type RefOf, type RuntimeError, startActor } from '../../../runtime/index.js'
+import { definePeer, type RefOf, type RuntimeError, startActor } from 'caduceus/runtime'
 import { suite, type TestContext } from '../../support/suite.js'
 import type glutton from './_glutton.js'
 

@@ -11,7 +11,7 @@ import {
   startActor,
   startSupervisor,
   subscribe,
-} from '../../../runtime/index.js'
+} from 'caduceus/runtime'
 import { processOf } from '../../../runtime/process/process.js'
 import { suite, type TestContext } from '../../support/suite.js'
 import { type default as counter, errors, Overdrawn } from './_counter.js'

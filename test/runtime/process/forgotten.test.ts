@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { childSpec, defineActor, Registry, startSupervisor } from '../../../runtime/index.js'
+import { childSpec, defineActor, Registry, startSupervisor } from 'caduceus/runtime'
 import { stillThere } from '../../support/collected.js'
 import { suite } from '../../support/suite.js'
 

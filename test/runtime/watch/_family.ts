@@ -1,4 +1,4 @@
-import { childSpec, defineActor, definePeer, startSupervisor } from '../../../runtime/index.js'
+import { childSpec, defineActor, definePeer, startSupervisor } from 'caduceus/runtime'
 
 const child = defineActor({ name: 'child', init: () => ({}), cast: { work() {} } })
 const module = new URL('../peers/_counter.js', import.meta.url)

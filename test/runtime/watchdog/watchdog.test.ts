@@ -1,7 +1,7 @@
 // second tier: time
 // time limit: 300 s
 import * as assert from 'uvu/assert'
-import type { BlockedEvent } from '../../../runtime/index.js'
+import type { BlockedEvent } from 'caduceus/runtime'
 import { suite, type TestContext } from '../../support/suite.js'
 import { type ProgramEnd, runProgram, runtimeUrl } from '../_program.js'
 

@@ -1,4 +1,4 @@
-import { defineServer, defineTool, field, serveStdio, startServer } from '../../../index.js'
+import { defineServer, defineTool, field, serveStdio, startServer } from 'caduceus'
 
 /** A server on standard input and output, with handlers that print. */
 const input = { what: field.string(), text: field.string().optional() }

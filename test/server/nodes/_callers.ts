@@ -1,5 +1,5 @@
-import { http } from '../../../transports/index.js'
-import { startClient } from '../../../client/index.js'
+import { http } from 'caduceus/transports'
+import { startClient } from 'caduceus/client'
 import { heard } from '../../support/heard.js'
 import type { TestContext } from '../../support/suite.js'
 

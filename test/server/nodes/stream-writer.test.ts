@@ -5,7 +5,7 @@ import { Seal } from '../../../server/nodes/seal.js'
 import { StreamWriter } from '../../../server/nodes/stream-writer.js'
 import { unavailable } from '../../../server/nodes/unavailable.js'
 import { suite } from '../../support/suite.js'
-import { fakeClock } from '../../../testing.js'
+import { fakeClock } from 'caduceus/testing'
 import { roomy } from '../../transports/http/streams/_logs.js'
 
 const test = suite('what writes event streams to the engine')

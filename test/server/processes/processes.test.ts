@@ -156,7 +156,7 @@ test('a stop does not wait for a process that never starts', async (t) => {
 test('a module may be CommonJS that a compiler has made', async (t) => {
   const folder = await newFolder(t)
   const path = join(folder, 'server.cjs')
-  const door = new URL('../../../index.js', import.meta.url).href
+  const door = import.meta.resolve('caduceus')
   await writeFile(
     path,
     `const { defineServer, defineTool } = process.getBuiltinModule('module').createRequire(__filename)(require('node:url').fileURLToPath(${JSON.stringify(door)}))
@@ -264,7 +264,7 @@ test('a failed start of processes rejects in the caller', async (t) => {
   const path = join(folder, 'kept.mjs')
   await writeFile(
     path,
-    `${versioned('one')}\nimport { inMemory } from ${JSON.stringify(new URL('../../../index.js', import.meta.url).href)}\nexport const options = { engine: inMemory() }`,
+    `${versioned('one')}\nimport { inMemory } from ${JSON.stringify(import.meta.resolve('caduceus'))}\nexport const options = { engine: inMemory() }`,
   )
   assert.match(await bad({}, pathToFileURL(path)), /options\.engine: expected one that programs share/)
   const taken = await start(t)
@@ -411,7 +411,7 @@ function waiting(folder: string): string {
 }
 
 function versioned(version: string): string {
-  const door = new URL('../../../index.js', import.meta.url).href
+  const door = import.meta.resolve('caduceus')
   return `
     import { defineServer, defineTool } from ${JSON.stringify(door)}
     const count = defineTool({ run: async (_, ctx) => String(await ctx.update('count', (n = 0) => n + 1)) })
