@@ -50,7 +50,7 @@ async function drawReconnect() {
   const price = defineTool({ name: 'price', run: () => '42' })
   const definition = defineServer({ name: 'shop', version: '1.0.0', tools: [price] })
   const start = (port) =>
-    startServer(definition, { transport: serveHttp({ port }), drainTimeout: 0, logger: false })
+    startServer(definition, { transport: serveHttp({ port }), timeouts: { drain: 0 }, logger: false })
   const first = await start(0)
   const client = startClient({ name: 'agent', transport: http(first.url), logger: false })
   await client.callTool('price')

@@ -78,7 +78,12 @@ export type {
   NotificationHandler,
   RequestHandler,
 } from './definitions/low-level.js'
-export type { ParkingOptions, ServerOptions, StartCondition } from './holdings/options.js'
+export type {
+  ServerLimitOptions,
+  ServerOptions,
+  StartCondition,
+  ServerTimeoutOptions,
+} from './holdings/options.js'
 export type { IsolationOptions } from './isolation/options.js'
 export type { NameOf, Presented } from './definitions/component.js'
 export type { RequestFacts, TransportFacts } from './context/request-facts.js'

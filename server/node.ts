@@ -17,7 +17,7 @@ import type { Bell, ClusterEngine } from './engine/engine.js'
 import { LocalEngine } from './engine/local-engine.js'
 import { SealedIds } from './engine/sealed-ids.js'
 import { isServer, type ServerDefinition } from './definitions/define-server.js'
-import type { ServerOptions } from './holdings/options.js'
+import { type ServerOptions, withExported } from './holdings/options.js'
 import { Connections } from './processes/connections.js'
 import { HostedEngine } from './processes/hosted-engine.js'
 import type { Change, NodeInput, NodeRef } from './processes/node-ref.js'
@@ -63,7 +63,8 @@ const node = defineActor({
     const engine = (options.engine as ClusterEngine | undefined) ?? (await engineOf(input))
     // other programs may have processes of the same name
     const node = engine instanceof HostedEngine ? name : undefined
-    const spec = nodeSpec(definition, { ...input.options, ...options, engine, transport: watched }, node)
+    const all = { ...withExported(input.options, options), engine, transport: watched }
+    const spec = nodeSpec(definition, all, node)
     const started = (await spec.start(ctx)) as { readonly ref: ActorRef; readonly extra: Server }
     return {
       input,

@@ -201,12 +201,14 @@ interface ServerRun {
 }
 
 function newRun(settings: ServerSettings, world: World, node?: string): ServerRun {
-  const { engine } = settings
+  const { engine, limits, timeouts } = settings
   const place = { binding: undefined, supervisor: undefined }
   if (engine === undefined) return { settings, place, cluster: [] }
   const server = settings.definition.info.name
   const cluster = new EngineCluster(engine, {
-    ...settings,
+    idleTimeout: timeouts.idle,
+    maxSessions: limits.sessions,
+    maxSessionsPerClient: limits.sessionsPerClient,
     world,
     server,
     ...(node !== undefined && { node }),
@@ -317,27 +319,27 @@ function groupSpec(settings: ServerSettings): ChildSpec {
 }
 
 function groupChildren(holdings: Holdings, server: ActorRef): ChildSpec[] {
-  const { names, maxSessions, drainTimeout } = holdings.settings
+  const { names, limits, timeouts } = holdings.settings
   return [
-    dynamicSupervisorSpec({ name: 'sessions', maxChildren: maxSessions }, { name: names.sessions }),
+    dynamicSupervisorSpec({ name: 'sessions', maxChildren: limits.sessions }, { name: names.sessions }),
     // requests clean up when their signal aborts: there is nothing to wait for
     taskSupervisorSpec({ name: 'tasks' }, { name: names.tasks, shutdown: 'brutal_kill' }),
     childSpec(baseActor, holdings, { name: names.base }),
     {
       id: 'transport',
-      shutdown: drainTimeout + 1_000,
+      shutdown: timeouts.drain + 1_000,
       start: (ctx) => startTransport(holdings, server, ctx),
     },
   ]
 }
 
 async function startTransport(holdings: Holdings, server: ActorRef, ctx: ActorContext): Promise<ProcessRef> {
-  const { names, drainTimeout } = holdings.settings
+  const { names, timeouts } = holdings.settings
   const { port, close } = openPort(holdings, ctx)
   try {
     const listener = await holdings.binding.start(ctx, port, {
       name: names.transport,
-      drainTimeout,
+      drainTimeout: timeouts.drain,
       stopping: () => isStopping(server),
       finished: () =>
         void supervisorAt(server)
@@ -359,13 +361,12 @@ function isStopping(server: ActorRef): boolean {
 
 /** The port of one incarnation of the group. Throws RuntimeError NOPROC when the group is not complete. */
 function openPort(holdings: Holdings, ctx: ActorContext): { port: ServerPort; close: () => void } {
-  const { revisions, maxRequests, maxExchanges, maxWaiting } = holdings.settings
-  const { cluster } = holdings.settings
+  const { revisions, limits, cluster } = holdings.settings
   const sessions = new Sessions(holdings, ctx)
   const exchanges = new Exchanges(holdings, ctx)
   const local = Object.freeze({
     revisions,
-    maxOpen: Math.min(maxRequests, maxExchanges) + maxWaiting,
+    maxOpen: Math.min(limits.requests, limits.statelessRequests) + limits.waiting,
     open: (request, peer) => sessions.open(request, peer),
     deliver: (id, message, sink, peer) => sessions.deliver(id, message, sink, peer),
     knows: (id) => sessions.knows(id),

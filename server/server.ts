@@ -125,7 +125,7 @@ export class Server {
   }
 
   /**
-   * Stops: takes no new requests, gives those in flight `drainTimeout`, ends streams and sessions, and frees
+   * Stops: takes no new requests, gives those in flight `timeouts.drain`, ends streams and sessions, and frees
    * the port. Resolves when nothing of it keeps Node alive, also after an earlier end.
    */
   async stop(): Promise<void> {

@@ -52,8 +52,17 @@ export type {
   ClientAuth,
   TokenRequest,
 } from './http/client/auth.js'
-export type { HttpOptions } from './http/client/options.js'
-export { type HttpServeOptions, serveHttp } from './http/server/serve.js'
+export type { HttpClientLimitOptions, HttpOptions } from './http/client/options.js'
+export {
+  type HttpLimitOptions,
+  type HttpServeOptions,
+  type HttpStreamOptions,
+  type HttpTimeoutOptions,
+  type ResumeOptions,
+  serveHttp,
+} from './http/server/serve.js'
+export type { ConnectionTimeoutOptions, ListenLimitOptions } from './http/listen/options.js'
+export type { LinkLimitOptions } from './contract/link-limits.js'
 export type { LinkStats } from './link/gauge.js'
 export { memory, type MemoryOptions, type MemoryTransport } from './connections/memory.js'
 export { type Mount, mount, type MountedRequest, type MountOptions } from './http/server/mount.js'
@@ -65,7 +74,7 @@ export { sse, type SseOptions, type SsePlace } from './http/client/sse.js'
 export { serveSse, type SseServeOptions } from './sse/serve.js'
 export { stdio } from './stdio/client.js'
 export type { StdioOptions } from './stdio/options.js'
-export { serveStdio, type StdioServeOptions } from './stdio/server.js'
+export { serveStdio, type StdioLimitOptions, type StdioServeOptions } from './stdio/server.js'
 export type { TlsOptions } from './http/outgoing/tls-options.js'
 export { websocket, type WebSocketOptions } from './websocket/client.js'
 export { serveWebSocket, type WebSocketServeOptions } from './websocket/serve.js'

@@ -1,20 +1,19 @@
 import { optionReaders } from '../../runtime/base/read-options.js'
 import { optionError } from './errors.js'
 
-const formerNames = Object.freeze({ maxLineBytes: 'maxMessageBytes' })
-
 /** They throw BAD_OPTION, naming the field. */
 export const {
   badOption: bad,
   readObject,
   readFields,
+  readGroup,
   readMs,
   readText,
   readFunction,
   readCount,
   readFlag,
   readWord,
-} = optionReaders(optionError, formerNames)
+} = optionReaders(optionError)
 
 /** For an object, as other libraries take it, BAD_OPTION shows the `form`. */
 export function readArgument(value: unknown, field: string, form: string): string {

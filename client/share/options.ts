@@ -1,3 +1,4 @@
+import { orElse } from '../../runtime/base/read-options.js'
 import type { LogOptions } from '../../runtime/faults/log.js'
 import { Registry } from '../../runtime/process/registry.js'
 import type { TreeOptions } from '../../runtime/process/root.js'
@@ -7,7 +8,22 @@ import { Client } from '../handle/client.js'
 import { Clients } from '../fleet/clients.js'
 import { readTreeOptions, treeFields } from '../options/options.js'
 import { clientActorName } from '../base/names.js'
-import { bad, readCount, readFields, readMs, readText } from '../base/read-options.js'
+import { bad, readCount, readFields, readGroup, readMs, readText } from '../base/read-options.js'
+
+/** How much is taken at once of programs that use shared clients. */
+export interface ShareLimitOptions {
+  /** Connections. Default 1,000. */
+  readonly connections?: number
+  /** Calls under way of one connection; more are refused, and may be retried. Default 1,000. */
+  readonly calls?: number
+  /** Bytes of a message; a longer one fails its call. Default 16 MiB, less where the heap is small. */
+  readonly messageBytes?: number
+  /**
+   * Bytes that may wait for a program; beyond it notifications are dropped and the program is not read from.
+   * One that reads nothing for 30 s is cut off. Default 4 MiB.
+   */
+  readonly bufferedBytes?: number
+}
 
 /** Where clients are shared, and how they are bounded. */
 export interface ShareLimits {
@@ -20,17 +36,8 @@ export interface ShareLimits {
   readonly name?: string
   /** The names that are shared. Default all there are. */
   readonly names?: readonly string[]
-  /** Connections at once. Default 1,000. */
-  readonly maxPeers?: number
-  /** Calls under way of one connection; more are refused, and may be retried. Default 1,000. */
-  readonly maxCalls?: number
-  /** Bytes of a message; a longer one fails its call. Default 16 MiB, less where the heap is small. */
-  readonly maxMessageBytes?: number
-  /**
-   * Bytes that may wait for a program; beyond it notifications are dropped and the program is not read from.
-   * One that reads nothing for 30 s is cut off. Default 4 MiB.
-   */
-  readonly maxBufferedBytes?: number
+  /** How much there may be at once. */
+  readonly limits?: ShareLimitOptions
   /**
    * Milliseconds that a new connection waits for a client that is not ready; then it is made again. Default
    * 20,000.
@@ -48,7 +55,8 @@ export interface ShareOptions extends ShareLimits, TreeOptions, LogOptions {}
 /** What can be shared: those of `startClients`, also those added later; clients; or all of a registry. */
 export type Shareable = Client | readonly Client[] | Clients | Registry
 
-export type ShareSettings = Readonly<Required<Omit<ShareLimits, 'names'>>> & {
+export type ShareSettings = Readonly<Required<Omit<ShareLimits, 'names' | 'limits'>>> & {
+  readonly limits: ReturnType<typeof readLimits>
   readonly names: ReadonlySet<string> | undefined
 }
 
@@ -57,18 +65,14 @@ export interface ShareSource {
   registryOf(name: string): Registry | undefined
 }
 
-const fields = [
-  'path',
-  'name',
-  'names',
-  'maxPeers',
-  'maxCalls',
-  'maxMessageBytes',
-  'maxBufferedBytes',
-  'readyTimeout',
-  'callTimeout',
-  'drainTimeout',
-]
+const fields = ['path', 'name', 'names', 'limits', 'readyTimeout', 'callTimeout', 'drainTimeout']
+
+const readLimits = readGroup({
+  connections: orElse(readCount, 1_000),
+  calls: orElse(readCount, 1_000),
+  messageBytes: orElse(readCount, usualMessageBytes()),
+  bufferedBytes: orElse(readCount, 4 * 1024 * 1024),
+})
 
 /** Throws BAD_OPTION. */
 export function readShareLimits(options: ShareLimits): ShareSettings {
@@ -77,10 +81,7 @@ export function readShareLimits(options: ShareLimits): ShareSettings {
     path: readPath(given.path),
     name: given.name === undefined ? 'share' : readText(given.name, 'name'),
     names: given.names === undefined ? undefined : readNames(given.names),
-    maxPeers: readCount(given.maxPeers, 'maxPeers', 1_000),
-    maxCalls: readCount(given.maxCalls, 'maxCalls', 1_000),
-    maxMessageBytes: readCount(given.maxMessageBytes, 'maxMessageBytes', usualMessageBytes()),
-    maxBufferedBytes: readCount(given.maxBufferedBytes, 'maxBufferedBytes', 4 * 1024 * 1024),
+    limits: readLimits(given.limits, 'limits'),
     readyTimeout: readMs(given.readyTimeout, 'readyTimeout', 20_000),
     callTimeout: readMs(given.callTimeout, 'callTimeout', 3_600_000),
     drainTimeout: readMs(given.drainTimeout, 'drainTimeout', 5_000),

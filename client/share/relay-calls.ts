@@ -25,9 +25,9 @@ export async function relayCall(
   sink: Sink,
 ): Promise<Response | undefined> {
   const { calls, desk } = relay
-  const { maxCalls, callTimeout } = desk.settings
+  const { limits, callTimeout } = desk.settings
   const { id } = request
-  if (calls.size >= maxCalls) return tooMany(request, maxCalls)
+  if (calls.size >= limits.calls) return tooMany(request, limits.calls)
   const controller = new AbortController()
   const { signal } = controller
   calls.set(id, controller)

@@ -27,7 +27,7 @@ export async function run(invocation: Invocation, world: World = systemWorld): P
     transport: serveHttp({ port }),
     processes: 1,
     exposeErrors: true,
-    drainTimeout: 1_000,
+    timeouts: { drain: 1_000 },
   })
   const reload = async (): Promise<void> => {
     try {

@@ -108,7 +108,7 @@ export function createLineDecoder(options: LineDecoderOptions = {}): LineDecoder
   function finishSkipped(items: LineItem[], { size, head, tail }: Pieces): void {
     skipped = undefined
     stats.errors += 1
-    const message = `a message may have ${maxMessageBytes} bytes (maxMessageBytes), got ${size()}`
+    const message = `a message may have ${maxMessageBytes} bytes (limits.messageBytes), got ${size()}`
     const data = describeLong(lenient.decode(head), lenient.decode(tail()))
     items.push({ type: 'too_long', error: new ProtocolError('LINE_TOO_LONG', message, { data }) })
   }

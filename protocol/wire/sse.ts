@@ -97,7 +97,7 @@ export function createEventDecoder(options: EventDecoderOptions = {}): EventDeco
   }
 
   function tooLong(start: string, end: string, length: number, id: string | undefined): SseItem {
-    const message = `a message may have ${maxMessageBytes} bytes (maxMessageBytes), the event has ${length} characters`
+    const message = `a message may have ${maxMessageBytes} bytes (limits.messageBytes), the event has ${length} characters`
     const error = new ProtocolError('EVENT_TOO_LONG', message, { data: describeLong(start, end) })
     return { type: 'too_long', error, ...(id !== undefined && { id }) }
   }

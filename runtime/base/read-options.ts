@@ -1,14 +1,24 @@
 import { show } from './errors.js'
-import { among } from './near.js'
+import { nearest } from './near.js'
+
+/** Checks one option; returns the value, or throws BAD_OPTION with `data.field`. */
+export type Read<T> = (value: unknown, field: string) => T
+
+export type Readers = { readonly [field: string]: Read<unknown> }
+
+/** What a table of readers makes of options. */
+export type ReadWith<Table extends Readers> = { readonly [Field in keyof Table]: ReturnType<Table[Field]> }
+
+/** The same check for an option that may be left out, with its default. */
+export function orElse<T, Fallback>(read: Read<T>, fallback: Fallback): Read<T | Fallback> {
+  return (value, field) => (value === undefined ? fallback : read(value, field))
+}
 
 /** Returns an option's value, or `fallback` for undefined. Throws BAD_OPTION. */
 type ReadOption<Value> = (value: unknown, field: string, fallback?: Value) => Value
 
-/** Readers of one floor's options; `formerNames` maps old names of fields to new ones, for suggestions. */
-export function optionReaders<Failure extends Error>(
-  makeError: (field: string, problem: string) => Failure,
-  formerNames: Readonly<Record<string, string>> = {},
-) {
+/** Readers of one floor's options. */
+export function optionReaders<Failure extends Error>(makeError: (field: string, problem: string) => Failure) {
   function badOption(field: string, expected: string, got: unknown): Failure {
     return makeError(field, `${field}: expected ${expected}, got ${show(got)}`)
   }
@@ -31,9 +41,34 @@ export function optionReaders<Failure extends Error>(
     if (example !== '' && !isRecord(value)) throw badOption(where, `an object, as in ${example}`, value)
     const given = readObject(value, where)
     const unknown = Object.keys(given).find((field) => !known.includes(field))
-    if (unknown !== undefined)
-      throw badOption(`${prefix}${unknown}`, among('an option', known, unknown, formerNames), unknown)
-    return given
+    if (unknown === undefined) return given
+    const near = nearest(unknown, known)
+    const hint = near === undefined ? '' : ` (did you mean ${JSON.stringify(`${prefix}${near}`)}?)`
+    throw badOption(`${prefix}${unknown}`, `an option among ${known.join(', ')}${hint}`, unknown)
+  }
+
+  /**
+   * Reads options by a table; frozen. `where` is the field that they are part of, and `example` a call that has
+   * such options. Throws BAD_OPTION.
+   */
+  function readOptions<Table extends Readers>(
+    options: unknown,
+    table: Table,
+    where?: string,
+    example?: string,
+  ): ReadWith<Table> {
+    const prefix = where === undefined ? '' : `${where}.`
+    const given = readFields(options, where ?? 'options', Object.keys(table), prefix, example)
+    const read = Object.entries(table).map(([name, reader]) => [
+      name,
+      reader(given[name], `${prefix}${name}`),
+    ])
+    return Object.freeze(Object.fromEntries(read))
+  }
+
+  /** Options that are read together, as one option of others; each may be left out, and so may all. */
+  function readGroup<Table extends Readers>(table: Table): Read<ReadWith<Table>> {
+    return (value = {}, field) => readOptions(value, table, field)
   }
 
   function readWord<const Word extends string>(
@@ -50,11 +85,14 @@ export function optionReaders<Failure extends Error>(
     badOption,
     readObject,
     readFields,
+    readOptions,
+    readGroup,
     readWord,
     readMs: reader('milliseconds above 0', isPositive),
     readDelay: reader('milliseconds of 0 or more', isDelay),
     readCount: reader('a whole number above 0', isCount),
     readLimit: reader('a whole number above 0, or Infinity', isLimit),
+    readAmount: reader('a whole number of 0 or more, or Infinity', isAmount),
     readText: reader('a non-empty string', isText),
     readFlag: reader('true or false', isFlag),
     readFunction: reader('a function', isFunction),
@@ -79,6 +117,10 @@ function isCount(value: unknown): value is number {
 
 function isLimit(value: unknown): value is number {
   return value === Number.POSITIVE_INFINITY || isCount(value)
+}
+
+function isAmount(value: unknown): value is number {
+  return value === 0 || isLimit(value)
 }
 
 function isText(value: unknown): value is string {

@@ -18,7 +18,7 @@ const server: Server = await startServer(soakServer(log, changed), {
   name: 'node',
   logger: false,
   signals: false,
-  drainTimeout: 5_000,
+  timeouts: { drain: 5_000 },
   engine: redis({ url, keys: [key] }),
 })
 process.on('message', (command: HostCommand) => void obey(command))

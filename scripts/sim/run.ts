@@ -170,7 +170,7 @@ const room: Readonly<Record<string, number>> = {
   'transports/auth/tokens.ts': 1_000,
   // sealed ids that were ended, until they would have ended by themselves
   'server/engine/sealed-ids.ts': Number.POSITIVE_INFINITY,
-  // records of sessions that nobody came back for, until the next is saved: `maxSessions` at most
+  // records of sessions that nobody came back for, until the next is saved: `limits.sessions` at most
   'server/engine/session-store.ts': Number.POSITIVE_INFINITY,
   // where sessions of other nodes were found, 10,000 at most
   'server/cluster/port.ts': 10_000,
@@ -202,8 +202,8 @@ const roomOfClients: Readonly<Record<string, number>> = {
 /** ms that a session may be unused, by the names of servers and nodes. */
 function idleOf(servers: Plan['servers']): ReadonlyMap<string, number> {
   return new Map(
-    servers.flatMap(({ name, limits, cluster }) => {
-      const idle = limits.idleTimeout ?? usualIdle
+    servers.flatMap(({ name, timeouts, cluster }) => {
+      const idle = timeouts.idle ?? usualIdle
       return [name, ...(cluster?.nodes ?? []).map((node) => node.name)].map((each) => [each, idle] as const)
     }),
   )

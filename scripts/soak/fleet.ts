@@ -75,7 +75,7 @@ async function build(plan: Plan, logs: string, undo: (() => Promise<unknown>)[])
       name: 'memory',
       logger: false,
       signals: false,
-      drainTimeout: 500,
+      timeouts: { drain: 500 },
     } as const
     inside.server = await startServer(soakServer(join(logs, 'memory'), changed), options)
   }

@@ -35,7 +35,7 @@ async function begin(name: string, transport: ReturnType<typeof serveStdio>): Pr
       name,
       logger: false,
       signals,
-      drainTimeout: 500,
+      timeouts: { drain: 500 },
       ...(name === 'http' && sessions !== 'memory' && { engine: files({ folder: sessions }) }),
     }),
   )

@@ -37,7 +37,7 @@ export type AskErrorCode =
   | 'CLIENT_GONE'
   /** The limit of open questions, or of questions of this call, is reached. */
   | 'TOO_MANY_QUESTIONS'
-  /** The client did not answer in time (`askTimeout`). */
+  /** The client did not answer in time (`timeouts.question`). */
   | 'ASK_TIMEOUT'
   /** The client answered with an error (`data.code`). */
   | 'ASK_REFUSED'
@@ -104,8 +104,8 @@ export const tooManyRequests = 429
  */
 export function busy(
   id: RequestId,
-  { maxRequests, maxWaiting }: { readonly maxRequests: number; readonly maxWaiting: number },
+  { requests, waiting }: { readonly requests: number; readonly waiting: number },
 ): JsonRpcErrorResponse {
-  const problem = `too many requests at once: ${maxRequests} of a session are at work (maxRequests), and ${maxWaiting}, or 64 MiB, may wait (maxWaiting): try again later`
+  const problem = `too many requests at once: ${requests} of a session are at work (limits.requests), and ${waiting}, or 64 MiB, may wait (limits.waiting): try again later`
   return buildError(id, { code: tooManyRequests, message: problem, data: { retryable: true } })
 }

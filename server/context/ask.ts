@@ -30,7 +30,7 @@ export type Sampling = Omit<CreateMessageParams, '_meta' | 'task'>
 
 /** How a question is asked. */
 export interface AskOptions {
-  /** Milliseconds to wait for the answer. Default: the server's `askTimeout`. */
+  /** Milliseconds to wait for the answer. Default: the server's `timeouts.question`. */
   readonly timeout?: number
 }
 

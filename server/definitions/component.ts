@@ -34,7 +34,7 @@ export interface Presented {
    */
   readonly session?: boolean
   /**
-   * Milliseconds until a call ends with an error (tools: `isError`). Default: the server's `requestTimeout`.
+   * Milliseconds until a call ends with an error (tools: `isError`). Default: the server's `timeouts.request`.
    */
   readonly timeout?: number
 }
@@ -70,7 +70,7 @@ export interface ComponentDefinition<Name> {
   readonly meta: Readonly<Meta> | undefined
   readonly scopes: readonly string[] | undefined
   readonly session: boolean
-  /** Milliseconds; undefined: the server's `requestTimeout`. */
+  /** Milliseconds; undefined: the server's `timeouts.request`. */
   readonly timeout: number | undefined
   /** Where its handler runs; undefined: here. */
   readonly isolated: IsolatedHandler | undefined

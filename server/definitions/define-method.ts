@@ -23,7 +23,7 @@ export interface MethodOptions<Params extends Described | undefined = undefined,
   readonly scopes?: readonly string[]
   /** Whether it needs a session, like `session` of a tool. Default false. */
   readonly session?: boolean
-  /** Milliseconds until it is stopped and answered with an error. Default: the server's `requestTimeout`. */
+  /** Milliseconds until it is stopped and answered with an error. Default: the server's `timeouts.request`. */
   readonly timeout?: number
   /** Answers in its own task: with an object, or nothing for `{}`. Throw `McpError` for your own error. */
   run(params: ParamsOf<Params>, ctx: Context): object | undefined | Promise<object | undefined>

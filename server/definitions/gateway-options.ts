@@ -56,7 +56,7 @@ export interface UpstreamOptions extends UpstreamLimits {
    * no. Default: everybody with the `scopes`.
    */
   readonly permits?: (principal: Principal | undefined, name: string) => boolean
-  /** Milliseconds that a call may take. Default: as for other servers (`requestTimeout`), and its client. */
+  /** Milliseconds that a call may take. Default: as for other servers (`timeouts.request`), and its client. */
   readonly timeout?: number
   /** Whether what it offers stays in lists while it cannot be reached. Default `keep`. */
   readonly whileAway?: 'keep' | 'hide'

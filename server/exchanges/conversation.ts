@@ -74,7 +74,7 @@ export class Conversation {
     key: string,
     method: M,
     params: Params<M>,
-    { timeout = this.#all.askTimeout }: AskOptions,
+    { timeout = this.#all.questionTimeout }: AskOptions,
   ): Promise<Result<M>> {
     const { call, dialect } = this.#run.exchange
     if (!conversing.has(call.request.method))

@@ -18,7 +18,7 @@ import { readAnswers } from '../runs/answers.js'
 /** Finds what a retry belongs to: its parked run, the kept outcome of the same retry, or a new run. */
 export class Conversations {
   /** Milliseconds that a client has for an answer, unless the question says otherwise. */
-  readonly askTimeout: number
+  readonly questionTimeout: number
   readonly #states: RequestStates
   readonly #serverInfo: Implementation
   readonly #parking: Parking<Conversation>
@@ -27,11 +27,11 @@ export class Conversations {
   readonly #kept: KeptOutcomes
 
   constructor({ settings, requestStates }: Holdings, clock: Clock) {
-    const { askTimeout, parking, definition } = settings
-    this.askTimeout = askTimeout
+    const { limits, timeouts, definition } = settings
+    this.questionTimeout = timeouts.question
     this.#states = requestStates
     this.#serverInfo = definition.info
-    this.#parking = new Parking(parking, clock)
+    this.#parking = new Parking(limits.parked, clock)
     this.#kept = new KeptOutcomes(clock.now)
   }
 
@@ -64,7 +64,7 @@ export class Conversations {
   /** The answers to a round have led to this, which retries are to be answered with; undefined: to nothing. */
   concluded(round: string, outcome: Response | undefined): void {
     this.#answering.delete(round)
-    if (outcome !== undefined) this.#kept.keep(round, outcome, this.askTimeout)
+    if (outcome !== undefined) this.#kept.keep(round, outcome, this.questionTimeout)
   }
 
   /** The response that asks. Throws ServerError BAD_STATE where the state is too large. */

@@ -1,7 +1,6 @@
 import type { Clock } from '../../runtime/time/clock.js'
 import { textOf } from '../../transports/base/encoded.js'
 import type { Response } from '../../transports/contract/contract.js'
-import type { ParkingLimits } from '../holdings/options.js'
 
 interface Parkable {
   /** The principal it is counted by; undefined: only the limit for all counts. */
@@ -9,15 +8,19 @@ interface Parkable {
   expire(): void
 }
 
+/** Runs of one principal, and ms, that are parked at most; the outcome of others is the same. */
+const maxPerPrincipal = 16
+const longest = 10 * 60_000
+
 /** Runs that wait for their client's answer, each for a limited time, and a limited number of them. */
 export class Parking<Item extends Parkable> {
-  readonly #limits: ParkingLimits
+  readonly #max: number
   readonly #clock: Clock
   readonly #items = new Map<string, { readonly item: Item; readonly timer: unknown }>()
   readonly #perOwner = new Map<string, number>()
 
-  constructor(limits: ParkingLimits, clock: Clock) {
-    this.#limits = limits
+  constructor(max: number, clock: Clock) {
+    this.#max = max
     this.#clock = clock
   }
 
@@ -33,12 +36,11 @@ export class Parking<Item extends Parkable> {
   park(key: string, item: Item, time: number): boolean {
     this.take(key)?.expire()
     const { owner } = item
-    const { max, maxPerPrincipal } = this.#limits
     const ofOwner = owner === undefined ? 0 : (this.#perOwner.get(owner) ?? 0)
-    if (this.#items.size >= max || ofOwner >= maxPerPrincipal) return false
+    if (this.#items.size >= this.#max || ofOwner >= maxPerPrincipal) return false
     if (owner !== undefined) this.#perOwner.set(owner, ofOwner + 1)
     const expire = () => this.take(key)?.expire()
-    const timer = this.#clock.setTimeout(expire, Math.min(time, this.#limits.time))
+    const timer = this.#clock.setTimeout(expire, Math.min(time, longest))
     this.#items.set(key, { item, timer })
     return true
   }

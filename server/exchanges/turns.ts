@@ -8,9 +8,11 @@ import type { Exchange } from './exchange.js'
 import type { Holdings } from '../holdings/holdings-actor.js'
 import { WaitingLine } from '../base/waiting-line.js'
 
+type Limits = Holdings['settings']['limits']
+
 /** Which requests are at work, and which wait: clients take turns, each in its own order. */
 export class ExchangeTurns {
-  readonly #settings: Holdings['settings']
+  readonly #limits: Limits
   readonly #begin: (exchange: Exchange) => void
   readonly #waiting: WaitingLine<Exchange>
   #atWork = 0
@@ -18,16 +20,16 @@ export class ExchangeTurns {
 
   /** `begin` has an exchange settled, sooner or later, or throws. */
   constructor({ settings, waiting }: Holdings, begin: (exchange: Exchange) => void) {
-    this.#settings = settings
+    this.#limits = settings.limits
     this.#begin = begin
-    this.#waiting = new WaitingLine(settings.maxWaiting, waiting)
+    this.#waiting = new WaitingLine(settings.limits.waiting, waiting)
   }
 
   /**
    * Begins it, or has it wait. Throws what `begin` throws, and EXCHANGE_LIMIT when there is no room to wait.
    */
   enter(exchange: Exchange): void {
-    if (this.#atWork < this.#settings.maxExchanges) this.#start(exchange)
+    if (this.#atWork < this.#limits.statelessRequests) this.#start(exchange)
     else this.#wait(exchange)
   }
 
@@ -36,7 +38,7 @@ export class ExchangeTurns {
     this.#atWork -= 1
     if (this.#waiting.size === 0 || this.#isTaking) return
     this.#isTaking = true
-    while (this.#atWork < this.#settings.maxExchanges) {
+    while (this.#atWork < this.#limits.statelessRequests) {
       const next = this.#waiting.take()
       if (next === undefined) break
       this.#startLate(next)
@@ -68,7 +70,7 @@ export class ExchangeTurns {
   #wait(exchange: Exchange): void {
     const { peer, request } = exchange.call
     const client = clientOf(peer)
-    if (!this.#waiting.add(exchange, request, client)) throw busy(this.#settings)
+    if (!this.#waiting.add(exchange, request, client)) throw busy(this.#limits)
     exchange.onAbort(() => {
       if (!this.#waiting.delete(exchange, client)) return
       this.#atWork += 1 // its end is counted like any other
@@ -82,7 +84,7 @@ function clientOf({ principal, remoteAddress }: Peer): string {
   return principal === undefined ? `from ${networkOf(remoteAddress ?? '')}` : keyOfPrincipal(principal)
 }
 
-function busy({ maxExchanges, maxWaiting }: Holdings['settings']): TransportError {
-  const problem = `too many requests at once: ${maxExchanges} without a session are at work (maxExchanges), and ${maxWaiting} of one client, or 64 MiB, may wait (maxWaiting): try again later`
+function busy({ statelessRequests, waiting }: Limits): TransportError {
+  const problem = `too many requests at once: ${statelessRequests} without a session are at work (limits.statelessRequests), and ${waiting} of one client, or 64 MiB, may wait (limits.waiting): try again later`
   return new TransportError('EXCHANGE_LIMIT', problem, { retryable: true })
 }

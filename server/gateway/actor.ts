@@ -412,7 +412,7 @@ class Gateway {
       record,
       entry: typeof entry === 'function' ? { start: entry } : entry,
       options: this.#plan.servers.get(name) ?? {},
-      requestTimeout: this.#holdings.settings.requestTimeout,
+      requestTimeout: this.#holdings.settings.timeouts.request,
       world,
       began: (client) => void this.#cast('began', { name, client }),
       failed: (error, isTeller) => void this.#cast('failed', { name, problem: messageOf(error), isTeller }),

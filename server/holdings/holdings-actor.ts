@@ -92,8 +92,9 @@ export const holdingsActor = defineActor({
     ctx.own(() => emitTransport('listener', () => ({ ...about, type: 'stopped' })))
     place.supervisor = supervisor
     const world = lastingWorld(ctx.world)
-    const { cluster, local = LocalEngine.parts(inMemory()) } = settings
-    const open = cluster ?? (await local.open(ctx, settings))
+    const { cluster, limits, timeouts, revisions, local = LocalEngine.parts(inMemory()) } = settings
+    const open =
+      cluster ?? (await local.open(ctx, { maxSessions: limits.sessions, idleTimeout: timeouts.idle }))
     const { secrets } = open
     return {
       settings,
@@ -103,7 +104,7 @@ export const holdingsActor = defineActor({
       taskStore: settings.tasks && open.tasks,
       catalog: new Catalog(
         definition,
-        { ...settings, cursorKeys: secrets, hasTasks: settings.tasks !== undefined },
+        { pageSize: limits.pageSize, revisions, cursorKeys: secrets, hasTasks: settings.tasks !== undefined },
         world,
       ),
       restores: new RestoreLimit(),

@@ -2,6 +2,7 @@ import type { Revision } from '../../protocol/dialects/dialect.js'
 import { isObject } from '../../protocol/wire/json.js'
 import { allRevisions, handshakeRevisions } from '../../protocol/dialects/versions.js'
 import { show } from '../../runtime/base/errors.js'
+import { orElse } from '../../runtime/base/read-options.js'
 import type { RootOptions } from '../../runtime/process/root.js'
 import { isInspector, type MachineInspector } from '../../runtime/watch/inspector.js'
 import type { ServerTransport } from '../../transports/contract/contract.js'
@@ -10,11 +11,11 @@ import { isServer, type ServerDefinition } from '../definitions/define-server.js
 import { ServerError } from '../base/errors.js'
 import { namesOf } from '../base/names.js'
 import type { IsolatedHandler } from '../context/isolated.js'
-import { type IsolationOptions, readIsolation } from '../isolation/options.js'
+import { type IsolationOptions, poolsFor, readIsolation } from '../isolation/options.js'
 import { readersOf } from '../base/read-options.js'
 import { needsSessions } from '../definitions/session-needs.js'
 import { LocalEngine, readEngine, type ServerEngine } from '../engine/local-engine.js'
-import { readTasks, type TasksOptions } from './task-options.js'
+import { readTasks, tasksFor, type TasksOptions } from './task-options.js'
 
 /** Whether to start, or a function that says so at each start. */
 export type StartCondition = boolean | (() => boolean)
@@ -52,44 +53,10 @@ export interface ServerOptions {
    * later; also an object with `next`, such as the inspectors for xstate are. Default: nobody.
    */
   readonly inspect?: MachineInspector
-  /**
-   * Sessions at once; more are answered 503. One whose client has said nothing since `initialize` makes room,
-   * the oldest first; its client has 30 s for that. Default 10,000.
-   */
-  readonly maxSessions?: number
-  /**
-   * Sessions of one client at once; more are answered 429. A client is the principal that the listener's
-   * `authenticate` finds, or else an address (IPv6: a /64; behind proxies the one that `trustProxy` finds).
-   * Default 1,000, without a limit for anonymous clients of this machine.
-   */
-  readonly maxSessionsPerClient?: number
-  /** Streams of `subscriptions/listen` (2026-07-28) at once; more are answered 503. Default 10,000. */
-  readonly maxListens?: number
-  /** Milliseconds until a session without messages, requests in flight and readers ends. Default 30 min. */
-  readonly idleTimeout?: number
-  /** Requests of one session that run at once; more wait, in order. Default 64. */
-  readonly maxRequests?: number
-  /**
-   * Requests without a session (2026-07-28) that run at once; more wait, and clients take turns. Default
-   * 1,000.
-   */
-  readonly maxExchanges?: number
-  /**
-   * Requests of one session, or of one client without sessions, that may wait; 64 MiB of them at most, and
-   * 256 MiB of all. More are refused: JSON-RPC error 429 with `data.retryable` in a session, 503 without. On
-   * standard input the server reads more slowly instead. Default 10,000.
-   */
-  readonly maxWaiting?: number
-  /** Milliseconds that a request may run; `timeout` of a component overrides it. Default 30 min. */
-  readonly requestTimeout?: number
-  /** Milliseconds to answer a question (`ctx.elicit`), at most 24 h in 2026-07-28. Default 10 min. */
-  readonly askTimeout?: number
-  /**
-   * Whether a handler that asks a client of 2026-07-28 waits in memory for the answer, and continues there.
-   * Otherwise, or without room, or if another program gets the answer, it runs again with the answers. The
-   * outcome is the same; switch it off to test a handler. Default true.
-   */
-  readonly parking?: boolean | ParkingOptions
+  /** How much there may be at once, before clients are told to wait. */
+  readonly limits?: ServerLimitOptions
+  /** How long things may take. */
+  readonly timeouts?: ServerTimeoutOptions
   /**
    * How many threads and processes run isolated handlers (`isolate` of a component), and what they may use.
    * Without such a component there are none, unless this option is given, for those added at run time.
@@ -100,10 +67,6 @@ export interface ServerOptions {
    * unless this option is given, for those added at run time.
    */
   readonly tasks?: TasksOptions
-  /** Milliseconds that requests in flight have when the server stops. Default 10,000. */
-  readonly drainTimeout?: number
-  /** Components on one page of a list. Default 500. */
-  readonly pageSize?: number
   /**
    * Whether clients get the messages and stacks of crashes: for development, since both may contain secrets.
    * Default false: they get the number of the report, where one is written.
@@ -111,17 +74,52 @@ export interface ServerOptions {
   readonly exposeErrors?: boolean
 }
 
-/** How calls are parked that wait for an answer of their client. */
-export interface ParkingOptions {
-  /** Milliseconds that a call is parked at most. Default 10 min. */
-  readonly time?: number
-  /** Parked calls at once. Default 1,000. */
-  readonly max?: number
-  /** Parked calls of one principal at once; anonymous ones have no limit of their own. Default 16. */
-  readonly maxPerPrincipal?: number
+/** How much a server takes at once. */
+export interface ServerLimitOptions {
+  /**
+   * Sessions; more are answered 503. One whose client has said nothing since `initialize` makes room, the
+   * oldest first; its client has 30 s for that. Default 10,000.
+   */
+  readonly sessions?: number
+  /**
+   * Sessions of one client; more are answered 429. A client is the principal that the listener's
+   * `authenticate` finds, or else an address (IPv6: a /64; behind proxies the one that `trustProxy` finds).
+   * Default 1,000, without a limit for anonymous clients of this machine.
+   */
+  readonly sessionsPerClient?: number
+  /** Streams of `subscriptions/listen` (2026-07-28); more are answered 503. Default 10,000. */
+  readonly subscriptions?: number
+  /** Requests of one session that run; more wait, in order. Default 64. */
+  readonly requests?: number
+  /** Requests without a session (2026-07-28) that run; more wait, and clients take turns. Default 1,000. */
+  readonly statelessRequests?: number
+  /**
+   * Requests of one session, or of one client without sessions, that may wait; 64 MiB of them at most, and
+   * 256 MiB of all. More are refused: JSON-RPC error 429 with `data.retryable` in a session, 503 without. On
+   * standard input the server reads more slowly instead. Default 10,000.
+   */
+  readonly waiting?: number
+  /**
+   * Handlers that have asked a client of 2026-07-28 and wait in memory for the answer, 16 of one principal and
+   * for 10 min at most. Any other runs again with the answers, with the same outcome. Default 1,000; 0, to
+   * test a handler: all run again.
+   */
+  readonly parked?: number
+  /** Components on one page of a list. Default 500. */
+  readonly pageSize?: number
 }
 
-export type ParkingLimits = Readonly<Required<ParkingOptions>>
+/** How long the things of a server may take, in milliseconds. */
+export interface ServerTimeoutOptions {
+  /** Until a session without messages, requests in flight and readers ends. Default 30 min. */
+  readonly idle?: number
+  /** That a request may run; `timeout` of a component overrides it. Default 30 min. */
+  readonly request?: number
+  /** To answer a question (`ctx.elicit`), at most 24 h in 2026-07-28. Default 10 min. */
+  readonly question?: number
+  /** That requests in flight have when the server stops. Default 10,000. */
+  readonly drain?: number
+}
 
 export type ServerSettings = ReturnType<typeof readServerOptions>
 
@@ -131,23 +129,62 @@ export type TreeWideOptions = Pick<
   'clock' | 'registry' | 'unowned' | 'onBlocked' | 'blockedAfter' | 'logger' | 'logLevels'
 > & {
   /**
-   * Whether SIGTERM and SIGINT stop the server in order: requests in flight have `drainTimeout`, streams end,
-   * hooks run, and the program exits with `process.exitCode` or 0, unless it listens for the signal itself. A
+   * Whether SIGTERM and SIGINT stop the server in order: requests in flight have `timeouts.drain`, streams
+   * end, hooks run, and the program exits with `process.exitCode` or 0, unless it listens for the signal itself. A
    * second signal ends it at once. Default true; false for a program that calls `stop()` itself.
    */
   readonly signals?: boolean
 }
 
-const defaultParking: ParkingLimits = Object.freeze({ time: 10 * 60_000, max: 1_000, maxPerPrincipal: 16 })
-const noParking: ParkingLimits = Object.freeze({ time: 0, max: 0, maxPerPrincipal: 0 })
+const {
+  badOption: bad,
+  readAmount,
+  readDelay,
+  readFlag,
+  readGroup,
+  readLimit,
+  readMs,
+  readOptions,
+  readText,
+} = readersOf()
+
+/** Reads the option `limits`. Throws BAD_OPTION. */
+export const readLimits = readGroup({
+  sessions: orElse(readLimit, 10_000),
+  sessionsPerClient: orElse(readLimit, undefined),
+  subscriptions: orElse(readLimit, 10_000),
+  requests: orElse(readLimit, 64),
+  statelessRequests: orElse(readLimit, 1_000),
+  waiting: orElse(readLimit, 10_000),
+  parked: orElse(readAmount, 1_000),
+  pageSize: orElse(readLimit, 500),
+})
+
+/** Reads the option `timeouts`. Throws BAD_OPTION. */
+export const readTimeouts = readGroup({
+  idle: orElse(readMs, 30 * 60_000),
+  request: orElse(readMs, 30 * 60_000),
+  question: orElse(readMs, 10 * 60_000),
+  drain: orElse(readDelay, 10_000),
+})
+
+const readers = {
+  transport: readTransport,
+  name: orElse(readText, undefined),
+  initArg: (value: unknown) => value,
+  revisions: orElse(readRevisions, undefined),
+  engine: readEngine,
+  start: orElse(readStart, undefined),
+  inspect: orElse(readInspector, undefined),
+  exposeErrors: orElse(readFlag, false),
+  limits: readLimits,
+  timeouts: readTimeouts,
+  isolation: orElse(readIsolation, undefined),
+  tasks: orElse(readTasks, undefined),
+}
+
 /** The fields of ServerOptions. */
-export const serverFields: readonly string[] = [
-  ...['transport', 'name', 'initArg', 'revisions', 'engine', 'start', 'exposeErrors'],
-  ...['maxSessions', 'maxSessionsPerClient', 'maxListens', 'maxRequests', 'maxExchanges', 'maxWaiting'],
-  ...['idleTimeout', 'requestTimeout', 'askTimeout', 'drainTimeout'],
-  ...['parking', 'pageSize', 'isolation', 'tasks', 'inspect'],
-]
-const { badOption: bad, readDelay, readFields, readFlag, readLimit, readMs, readText } = readersOf()
+export const serverFields: readonly string[] = Object.keys(readers)
 
 const example = 'startServer(definition, { transport: serveStdio() })'
 
@@ -157,33 +194,21 @@ export function readServerOptions(definition: ServerDefinition, options: ServerO
     const problem = `expected what defineServer returns, got ${show(definition)}`
     throw new ServerError('BAD_DEFINITION', problem, { data: { field: 'definition' } })
   }
-  readFields(options, 'options', serverFields, '', example)
-  const { transport, initArg, start, maxSessionsPerClient } = options
-  if (!isObject(transport) || typeof transport.bind !== 'function') {
-    const isForClients = isObject(transport) && typeof transport.connect === 'function'
-    const hint = isForClients ? ', and not what a client connects with' : ''
-    throw bad('transport', `what serveHttp() or serveStdio() returns${hint}`, transport)
-  }
-  const name = readText(options.name, 'name', definition.info.name)
+  const read = readOptions(options, readers, undefined, example)
+  const { transport, initArg, engine } = read
   if (initArg !== undefined && definition.session?.init === undefined)
     throw bad('initArg', 'nothing, as the definition has no session.init to be given it', initArg)
-  if (start !== undefined && typeof start !== 'boolean' && typeof start !== 'function')
-    throw bad('start', 'true, false or a function', start)
-  const { inspect } = options
-  if (inspect !== undefined && !isInspector(inspect))
-    throw bad('inspect', 'a function, or an object with next', inspect)
-  const engine = readEngine(options.engine)
   const local = engine instanceof LocalEngine ? LocalEngine.parts(engine) : undefined
   const shared = engine instanceof LocalEngine ? undefined : engine
   if (shared !== undefined && transport.name === 'stdio')
     throw bad('engine', 'one of this program alone on standard input, which has one client', shared.name)
+  const { name = definition.info.name, revisions = usualRevisions(definition) } = read
   return Object.freeze({
+    ...read,
     definition,
-    transport,
     name,
     names: namesOf(name),
-    initArg,
-    revisions: readRevisions(definition, options.revisions),
+    revisions,
     /** The engine of this program alone; undefined: in memory, or shared. */
     local,
     ids: engine instanceof LocalEngine ? local?.ids : engine?.ids,
@@ -191,31 +216,27 @@ export function readServerOptions(definition: ServerDefinition, options: ServerO
     engine: shared,
     /** The nodes that serve the same sessions; undefined for one that serves alone, and until it starts. */
     cluster: undefined as Cluster | undefined,
-    start,
-    inspect,
-    exposeErrors: readFlag(options.exposeErrors, 'exposeErrors', false),
-    maxSessions: readLimit(options.maxSessions, 'maxSessions', 10_000),
-    maxSessionsPerClient:
-      maxSessionsPerClient === undefined
-        ? undefined
-        : readLimit(maxSessionsPerClient, 'maxSessionsPerClient'),
-    maxListens: readLimit(options.maxListens, 'maxListens', 10_000),
-    idleTimeout: readMs(options.idleTimeout, 'idleTimeout', 30 * 60_000),
-    maxRequests: readLimit(options.maxRequests, 'maxRequests', 64),
-    maxExchanges: readLimit(options.maxExchanges, 'maxExchanges', 1_000),
-    maxWaiting: readLimit(options.maxWaiting, 'maxWaiting', 10_000),
-    requestTimeout: readMs(options.requestTimeout, 'requestTimeout', 30 * 60_000),
-    askTimeout: readMs(options.askTimeout, 'askTimeout', 10 * 60_000),
-    drainTimeout: readDelay(options.drainTimeout, 'drainTimeout', 10_000),
-    pageSize: readLimit(options.pageSize, 'pageSize', 500),
-    parking: readParking(options.parking),
-    tasks: readTasks(options.tasks, definition.tools),
-    isolation: readIsolation(
-      options.isolation,
-      isolatedIn(definition),
-      readLimit(options.maxWaiting, 'maxWaiting', 10_000),
-    ),
+    tasks: read.tasks ?? tasksFor(definition.tools),
+    isolation: poolsFor(read.isolation, isolatedIn(definition), read.limits.waiting),
   })
+}
+
+/**
+ * Options of a program, with those that its module exports in their place. What is read together is put together,
+ * field by field.
+ */
+export function withExported<Options extends Partial<ServerOptions>>(
+  options: Options,
+  exported: Partial<ServerOptions>,
+): Options {
+  const limits = together(options.limits, exported.limits)
+  const timeouts = together(options.timeouts, exported.timeouts)
+  return { ...options, ...exported, limits, timeouts }
+}
+
+/** What is no object is left for the reader to refuse. */
+function together<Group>(own: Group, exported: Group): Group {
+  return isObject(own) && isObject(exported) ? { ...own, ...exported } : (exported ?? own)
 }
 
 function isolatedIn(definition: ServerDefinition): readonly IsolatedHandler[] {
@@ -229,32 +250,34 @@ function isolatedIn(definition: ServerDefinition): readonly IsolatedHandler[] {
   return all.flatMap(({ isolated }) => isolated ?? [])
 }
 
-/** Newest first, in whatever order they were given. */
-function readRevisions(definition: ServerDefinition, given: unknown): readonly Revision[] {
-  if (given === undefined) return needsSessions(definition) ? handshakeRevisions : allRevisions
-  const expected = `an array with some of ${allRevisions.join(', ')}`
-  if (!Array.isArray(given) || given.length === 0) throw bad('revisions', expected, given)
-  const unknown = given.find((revision) => !allRevisions.includes(revision))
-  if (unknown !== undefined) throw bad('revisions', expected, unknown)
-  return Object.freeze(allRevisions.filter((revision) => given.includes(revision)))
+function usualRevisions(definition: ServerDefinition): readonly Revision[] {
+  return needsSessions(definition) ? handshakeRevisions : allRevisions
 }
 
-/** Reads the option `parking`; false is no room at all. Throws BAD_OPTION. */
-export function readParking(option: unknown): ParkingLimits {
-  if (option === undefined || option === true) return defaultParking
-  if (option === false) return noParking
-  if (!isObject(option)) throw bad('parking', 'true, false or an object', option)
-  const { time, max, maxPerPrincipal } = readFields(
-    option,
-    'parking',
-    Object.keys(defaultParking),
-    'parking.',
-  )
-  return Object.freeze({
-    time: readMs(time, 'parking.time', defaultParking.time),
-    max: readLimit(max, 'parking.max', defaultParking.max),
-    maxPerPrincipal: readLimit(maxPerPrincipal, 'parking.maxPerPrincipal', defaultParking.maxPerPrincipal),
-  })
+function readTransport(value: unknown, field: string): ServerTransport {
+  if (isObject(value) && typeof value.bind === 'function') return value as unknown as ServerTransport
+  const isForClients = isObject(value) && typeof value.connect === 'function'
+  const hint = isForClients ? ', and not what a client connects with' : ''
+  throw bad(field, `what serveHttp() or serveStdio() returns${hint}`, value)
+}
+
+/** Newest first, in whatever order they were given. */
+function readRevisions(value: unknown, field: string): readonly Revision[] {
+  const expected = `an array with some of ${allRevisions.join(', ')}`
+  if (!Array.isArray(value) || value.length === 0) throw bad(field, expected, value)
+  const unknown = value.find((revision) => !allRevisions.includes(revision))
+  if (unknown !== undefined) throw bad(field, expected, unknown)
+  return Object.freeze(allRevisions.filter((revision) => value.includes(revision)))
+}
+
+function readStart(value: unknown, field: string): StartCondition {
+  if (typeof value === 'boolean' || typeof value === 'function') return value as StartCondition
+  throw bad(field, 'true, false or a function', value)
+}
+
+function readInspector(value: unknown, field: string): MachineInspector {
+  if (isInspector(value)) return value
+  throw bad(field, 'a function, or an object with next', value)
 }
 
 const no = new Set(['0', 'false', 'off'])

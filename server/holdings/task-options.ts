@@ -1,4 +1,4 @@
-import { isObject } from '../../protocol/wire/json.js'
+import { orElse } from '../../runtime/base/read-options.js'
 import { readersOf } from '../base/read-options.js'
 import type { ToolDefinition } from '../definitions/define-tool.js'
 
@@ -23,37 +23,33 @@ export interface TasksOptions {
   readonly pollInterval?: number
 }
 
-export type TaskSettings = ReturnType<typeof readLimits>
+export type TaskSettings = ReturnType<typeof readTasks>
 
-const { badOption, readCount, readFields, readLimit } = readersOf()
-const fields = ['ttl', 'maxTtl', 'maxTasks', 'maxTasksPerClient', 'maxBytes', 'maxTotalBytes', 'pollInterval']
+const { badOption, readCount, readGroup, readLimit } = readersOf()
 const hour = 60 * 60_000
 /** Milliseconds that a timer of Node can be set to. */
 const longest = 2 ** 31 - 1
 
-/**
- * Reads the option `tasks`; undefined where there is neither it nor a tool that runs as one.
- * Throws BAD_OPTION.
- */
-export function readTasks(option: unknown, tools: readonly ToolDefinition[]): TaskSettings | undefined {
-  if (option === undefined && tools.every(({ task }) => task === 'forbidden')) return undefined
-  return readLimits(option ?? {})
+const readLimits = readGroup({
+  ttl: orElse(readCount, hour),
+  maxTtl: orElse(readCount, 24 * hour),
+  maxTasks: orElse(readLimit, 10_000),
+  maxTasksPerClient: orElse(readLimit, undefined),
+  maxBytes: orElse(readLimit, 1_048_576),
+  maxTotalBytes: orElse(readLimit, 256 * 1_048_576),
+  pollInterval: orElse(readCount, 1_000),
+})
+
+/** Reads the option `tasks`. Throws BAD_OPTION. */
+export function readTasks(value: unknown, field: string) {
+  const read = readLimits(value, field)
+  const { ttl, maxTtl } = read
+  if (maxTtl > longest)
+    throw badOption(`${field}.maxTtl`, `${longest} ms at most, as long as a timer runs`, maxTtl)
+  return Object.freeze({ ...read, ttl: Math.min(maxTtl, ttl) })
 }
 
-function readLimits(option: unknown) {
-  if (!isObject(option)) throw badOption('tasks', 'an object', option)
-  const given = readFields(option, 'tasks', fields, 'tasks.')
-  const { ttl, maxTtl, maxTasks, maxTasksPerClient, maxBytes, maxTotalBytes, pollInterval } = given
-  const most = readCount(maxTtl, 'tasks.maxTtl', 24 * hour)
-  if (most > longest) throw badOption('tasks.maxTtl', `${longest} ms at most, as long as a timer runs`, most)
-  return Object.freeze({
-    ttl: Math.min(most, readCount(ttl, 'tasks.ttl', hour)),
-    maxTtl: most,
-    maxTasks: readLimit(maxTasks, 'tasks.maxTasks', 10_000),
-    maxTasksPerClient:
-      maxTasksPerClient === undefined ? undefined : readLimit(maxTasksPerClient, 'tasks.maxTasksPerClient'),
-    maxBytes: readLimit(maxBytes, 'tasks.maxBytes', 1_048_576),
-    maxTotalBytes: readLimit(maxTotalBytes, 'tasks.maxTotalBytes', 256 * 1_048_576),
-    pollInterval: readCount(pollInterval, 'tasks.pollInterval', 1_000),
-  })
+/** Without the option; undefined where no tool runs as a task. */
+export function tasksFor(tools: readonly ToolDefinition[]): TaskSettings | undefined {
+  return tools.every(({ task }) => task === 'forbidden') ? undefined : readTasks({}, 'tasks')
 }

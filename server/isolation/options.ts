@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { entryOf } from '../../runtime/base/entries.js'
-import { isObject } from '../../protocol/wire/json.js'
+import { orElse } from '../../runtime/base/read-options.js'
 import { optionError } from '../base/errors.js'
 import { readersOf } from '../base/read-options.js'
 import type { IsolatedHandler } from '../context/isolated.js'
@@ -45,44 +45,40 @@ export interface PoolSettings {
 
 export type IsolationSettings = Readonly<Record<IsolatedHandler['kind'], PoolSettings>>
 
-const { badOption, readDelay, readFields, readLimit } = readersOf()
-const fields = ['threads', 'processes', 'spares', 'memory', 'maxResultBytes', 'idleTimeout']
+const { readAmount, readDelay, readGroup, readLimit } = readersOf()
 const gibibyte = 2 ** 30
+const cores = Math.min(4, availableParallelism())
+
+/** Reads the option `isolation`. Throws BAD_OPTION. */
+export const readIsolation = readGroup({
+  threads: orElse(readLimit, cores),
+  processes: orElse(readLimit, cores),
+  spares: orElse(readAmount, 1),
+  memory: orElse(readLimit, gibibyte),
+  maxResultBytes: orElse(readLimit, 16 * 2 ** 20),
+  idleTimeout: orElse(readDelay, 60_000),
+})
 
 /** The module of the actor that workers run. */
 export const workerModule = entryOf('server/isolation/worker.js')
 
 /**
- * Reads the option `isolation`; undefined where there is neither it nor an isolated handler. Throws
+ * What the handlers run in; undefined where there is neither the option nor an isolated handler. Throws
  * BAD_OPTION.
  */
-export function readIsolation(
-  option: unknown,
+export function poolsFor(
+  option: ReturnType<typeof readIsolation> | undefined,
   handlers: readonly IsolatedHandler[],
   maxWaiting: number,
 ): IsolationSettings | undefined {
   if (option === undefined && handlers.length === 0) return undefined
-  if (option !== undefined && !isObject(option)) throw badOption('isolation', 'an object', option)
   checkFiles()
-  const given = readFields(option ?? {}, 'isolation', fields, 'isolation.')
-  const cores = Math.min(4, availableParallelism())
-  const common = {
-    spares: readDelay(given.spares, 'isolation.spares', 1),
-    memory: readLimit(given.memory, 'isolation.memory', gibibyte),
-    maxResultBytes: readLimit(given.maxResultBytes, 'isolation.maxResultBytes', 16 * 2 ** 20),
-    idleTimeout: readDelay(given.idleTimeout, 'isolation.idleTimeout', 60_000),
-    maxWaiting,
-  }
-  if (!Number.isInteger(common.spares))
-    throw badOption('isolation.spares', 'a whole number of 0 or more', given.spares)
+  const { threads, processes, ...common } = option ?? readIsolation({}, 'isolation')
   const pool = (kind: IsolatedHandler['kind'], size: number): PoolSettings => {
     const modules = new Set(handlers.filter((handler) => handler.kind === kind).map(({ module }) => module))
-    return Object.freeze({ ...common, kind, size, modules: [...modules] })
+    return Object.freeze({ ...common, maxWaiting, kind, size, modules: [...modules] })
   }
-  return Object.freeze({
-    thread: pool('thread', readLimit(given.threads, 'isolation.threads', cores)),
-    process: pool('process', readLimit(given.processes, 'isolation.processes', cores)),
-  })
+  return Object.freeze({ thread: pool('thread', threads), process: pool('process', processes) })
 }
 
 /** A program bundled into one file has no files to start threads and processes from. */

@@ -50,7 +50,7 @@ export class ServerProcesses {
 
   /**
    * Starts the server's module anew, as it is on disk now: a new process is started, and once it serves, an
-   * old one lets go of its sessions and connections, has `drainTimeout` for requests in flight, and ends; one
+   * old one lets go of its sessions and connections, has `timeouts.drain` for requests in flight, and ends; one
    * after the other. Sessions go on in the processes that are left. SIGHUP does the same. A reload that is
    * asked for meanwhile begins afterwards. Rejects when a new process cannot be started, with its error as
    * cause: the old ones that are left go on.
@@ -86,7 +86,7 @@ export class ServerProcesses {
   }
 
   /**
-   * Stops: takes no new connections, gives requests in flight `drainTimeout`, ends the processes, and frees
+   * Stops: takes no new connections, gives requests in flight `timeouts.drain`, ends the processes, and frees
    * the port. Resolves when nothing of it keeps Node alive, also after an earlier end.
    */
   async stop(): Promise<void> {

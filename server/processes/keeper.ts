@@ -58,7 +58,7 @@ const settledAfter = 5_000
 const pauses = { first: 100, longest: 5_000 }
 /** Milliseconds for a connection that is on its way to a process, at least. */
 const settleTime = 1_000
-/** Milliseconds that a process has to end, beyond `drainTimeout`. */
+/** Milliseconds that a process has to end, beyond `timeouts.drain`. */
 const farewell = 5_000
 /** Milliseconds between two looks at a process that somebody else starts. */
 const lookAgain = 50

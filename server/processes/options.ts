@@ -7,7 +7,7 @@ import { type PeerOptions, readPeerOptions } from '../../runtime/peers/options.j
 import type { Sharing } from '../../transports/contract/sharing.js'
 import { optionError } from '../base/errors.js'
 import { readersOf } from '../base/read-options.js'
-import { serverFields, type ServerOptions } from '../holdings/options.js'
+import { readLimits, readTimeouts, serverFields, type ServerOptions } from '../holdings/options.js'
 import { inMemory } from '../engine/in-memory.js'
 import type { ClusterEngine } from '../engine/engine.js'
 import { LocalEngine, type LocalEngineParts, readEngine } from '../engine/local-engine.js'
@@ -30,7 +30,7 @@ export interface ProcessesOptions extends Omit<ServerOptions, 'start'> {
   readonly blockedTimeout?: number
 }
 
-const { badOption: bad, readDelay, readFields, readLimit, readMs, readText } = readersOf()
+const { badOption: bad, readFields, readLimit, readMs, readText } = readersOf()
 const ownFields = ['processes', 'env', 'execArgv', 'memory', 'blockedTimeout']
 
 export type ProcessesSettings = ReturnType<typeof readProcessesOptions>
@@ -64,9 +64,8 @@ export function readProcessesOptions(module: URL, options: ProcessesOptions) {
     /** The engine that this program hosts; undefined where each process opens its own. */
     local,
     engine: local === undefined ? openedBy(engine as ClusterEngine) : hostedBy(local, blocked),
-    maxSessions: readLimit(options.maxSessions, 'maxSessions', 10_000),
-    idleTimeout: readMs(options.idleTimeout, 'idleTimeout', 30 * 60_000),
-    drainTimeout: readDelay(options.drainTimeout, 'drainTimeout', 10_000),
+    limits: readLimits(options.limits, 'limits'),
+    timeouts: readTimeouts(options.timeouts, 'timeouts'),
     server,
     peer: readPeer({ env, execArgv, memory, blockedTimeout }),
   })

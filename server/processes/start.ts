@@ -30,7 +30,7 @@ export function processNames(server: string) {
 
 /** The door comes first: the port stays taken, whatever ends after it. */
 export function processesSupervisor(settings: ProcessesSettings, place: DoorPlace): SupervisorOptions {
-  const { name, sharing, local, maxSessions, idleTimeout } = settings
+  const { name, sharing, local, limits, timeouts } = settings
   const names = processNames(name)
   return {
     name: `server ${name}`,
@@ -42,12 +42,13 @@ export function processesSupervisor(settings: ProcessesSettings, place: DoorPlac
         id: 'engine',
         start(ctx) {
           const tasks = known(ctx.registry, names.tasks)
-          const input = { engine: local, tasks, maxSessions, idleTimeout }
+          const sizes = { maxSessions: limits.sessions, idleTimeout: timeouts.idle }
+          const input = { engine: local, tasks, ...sizes }
           return childSpec(hostActor, input, { name: names.engine }).start(ctx)
         },
       },
       dynamicSupervisorSpec({ name: 'nodes' }, { name: names.nodes, shutdown: 'infinity' }),
-      // its end waits for calls in flight, for `drainTimeout`
+      // its end waits for calls in flight, for `timeouts.drain`
       {
         id: 'keeper',
         shutdown: 'infinity',
@@ -62,7 +63,7 @@ async function keeperSpec(
   place: DoorPlace,
   { registry, self }: ActorContext,
 ): Promise<ChildSpec> {
-  const { name, count, drainTimeout, module, transport, server } = settings
+  const { name, count, timeouts, module, transport, server } = settings
   const names = processNames(name)
   const host = known(registry, names.engine) as HostRef
   const door = known(registry, names.door) as DoorRef
@@ -74,8 +75,8 @@ async function keeperSpec(
     keeperActor,
     {
       count,
-      drainTimeout,
-      drainDelay: Math.min(drainDelay, drainTimeout),
+      drainTimeout: timeouts.drain,
+      drainDelay: Math.min(drainDelay, timeouts.drain),
       stopping: () => (processOf(self) as Actor).phase === 'stopping',
       supervisor: known(registry, names.nodes),
       host,
@@ -98,10 +99,10 @@ function withSecrets(engine: NodeEngine, secrets: Secrets | undefined): NodeEngi
   return { ...engine, settings: { ...engine.settings, secrets } }
 }
 
-function nodeSpec({ name, peer, drainTimeout }: ProcessesSettings, args: NodeInput): ChildSpec {
+function nodeSpec({ name, peer, timeouts }: ProcessesSettings, args: NodeInput): ChildSpec {
   return peerSpec(
     { ...peer, name: args.name, args, errors: { TransportError, ServerError } },
-    { name: processNames(name).node(args.name), restart: 'temporary', shutdown: drainTimeout + 5_000 },
+    { name: processNames(name).node(args.name), restart: 'temporary', shutdown: timeouts.drain + 5_000 },
   )
 }
 

@@ -60,7 +60,7 @@ export abstract class RunSeat implements RequestScope {
   ) {
     this.host = host
     this.work = name
-    this.timeout = timeout ?? host.holdings.settings.requestTimeout
+    this.timeout = timeout ?? host.holdings.settings.timeouts.request
   }
 
   /** What is worked for now: in 2026-07-28 each round of questions brings another request. */

@@ -52,7 +52,7 @@ export interface SessionInfo extends OpenSessionFacts {
   readonly phase: SessionPhase
   /** Requests that are not answered yet. */
   readonly requests: number
-  /** How many of them wait for their turn (`maxRequests`). */
+  /** How many of them wait for their turn (`limits.requests`). */
   readonly waiting: number
   /** Attached readers, such as GET streams. */
   readonly readers: number
@@ -261,14 +261,14 @@ const firstWordTime = 30_000
 
 /** Milliseconds until a session that is not used ends. */
 function usualTime({ holdings, isHeard }: Session): number {
-  const { idleTimeout } = holdings.settings
-  return isHeard ? idleTimeout : Math.min(firstWordTime, idleTimeout)
+  const { idle } = holdings.settings.timeouts
+  return isHeard ? idle : Math.min(firstWordTime, idle)
 }
 
 function expireIfIdle(session: Session, ctx: ActorContext): void {
-  const { idleTimeout } = session.holdings.settings
+  const { idle } = session.holdings.settings.timeouts
   const inUse = session.requests.size > 0 || session.readers.size > 0
-  const unused = inUse ? idleTimeout / 2 : usualTime(session) - (session.now() - session.lastActive)
+  const unused = inUse ? idle / 2 : usualTime(session) - (session.now() - session.lastActive)
   const left = Math.min(unused, session.endsAt - session.now())
   if (left <= 0) return ctx.stop(normal)
   if (inUse) saveInUse(session)

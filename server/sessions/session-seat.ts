@@ -41,8 +41,8 @@ export class SessionSeat extends RunSeat {
     this.delivery = delivery
     this.#session = session
     this.#silent = options.silent
-    const { idleTimeout } = session.holdings.settings
-    this.#renews = session.lastActive - session.lastSaved > idleTimeout / 10
+    const { idle } = session.holdings.settings.timeouts
+    this.#renews = session.lastActive - session.lastSaved > idle / 10
   }
 
   override get link(): ProcessRef {
@@ -94,7 +94,7 @@ export class SessionSeat extends RunSeat {
     _key: string,
     method: M,
     params: Params<M>,
-    { timeout = this.#session.holdings.settings.askTimeout }: AskOptions,
+    { timeout = this.#session.holdings.settings.timeouts.question }: AskOptions,
   ): Promise<Result<M>> {
     if (this.#silent !== undefined) throw new AskError('NOT_INITIALIZED', this.#silent)
     this.checkOpen()

@@ -57,7 +57,7 @@ export interface Session extends SessionInput {
   readonly mcpTasks: McpTasks | undefined
   readonly tasks: TaskSupervisor
   readonly requests: TurnoverMap<RequestId, SessionRequest>
-  /** Tasks that take a place among `maxRequests`. */
+  /** Tasks that take a place among `limits.requests`. */
   readonly atWork: TurnoverSet<ProcessRef>
   /** Tasks that only wait for something else, such as the end of a task. */
   readonly idle: TurnoverSet<ProcessRef>
@@ -114,7 +114,7 @@ export function openSession(input: SessionInput, ctx: ActorContext): Session {
     requests: new TurnoverMap(),
     atWork: new TurnoverSet(),
     idle: new TurnoverSet(),
-    waiting: new WaitingLine(holdings.settings.maxWaiting, holdings.waiting),
+    waiting: new WaitingLine(holdings.settings.limits.waiting, holdings.waiting),
     cancelledEarly: new EarlyCancellations(),
     readers: new SessionReaders(record.catalog, (method) => noteNotification(origin, 'sent', method)),
     questions: new SessionQuestions(`${world.date().toString(36)}.${self.id}`),

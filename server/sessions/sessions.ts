@@ -65,7 +65,7 @@ export class Sessions {
     this.#registry = ctx.registry
     this.#world = ctx.world
     this.#cluster = holdings.settings.cluster
-    this.#clients = new ClientCounts(holdings.settings.maxSessionsPerClient)
+    this.#clients = new ClientCounts(holdings.settings.limits.sessionsPerClient)
     this.#supervisor = new DynamicSupervisor(sessions)
     this.#records = new SessionRecords(
       holdings,
@@ -298,7 +298,7 @@ export class Sessions {
   }
 
   async #start({ record, expiresAt }: Known, peer: Peer | undefined, restored: boolean): Promise<SessionRef> {
-    const { names, maxSessions, ids, revisions } = this.#holdings.settings
+    const { names, limits, ids, revisions } = this.#holdings.settings
     const lifetime = Math.max(
       0,
       (expiresAt ?? Number.POSITIVE_INFINITY) - (ids === undefined ? 0 : this.#world.date()),
@@ -332,7 +332,7 @@ export class Sessions {
       this.#clients.leave(input)
       this.#disown(record.id)
       if (!(error instanceof RuntimeError && error.code === 'MAX_CHILDREN')) throw error
-      throw new TransportError('SESSION_LIMIT', `the server has ${maxSessions} sessions already`, {
+      throw new TransportError('SESSION_LIMIT', `the server has ${limits.sessions} sessions already`, {
         cause: error,
         retryable: true,
       })

@@ -25,22 +25,22 @@ export interface SessionRequest {
 
 type PendingResponse = Response | undefined | Deferred<Response | undefined>
 
-/** Begins a request, or queues it: `maxRequests` of a session are at work, the others wait in order. */
+/** Begins a request, or queues it: `limits.requests` of a session are at work, the others wait in order. */
 export function startWork(
   session: Session,
   work: Work,
   delivery: RequestDelivery,
   ctx: ActorContext,
 ): PendingResponse {
-  const { maxRequests, maxWaiting } = session.holdings.settings
+  const { limits } = session.holdings.settings
   const { request: message, sink } = delivery
   const seat = new SessionSeat(session, delivery, work)
   const request: SessionRequest = { work, seat, arrivedAt: session.lastActive, reply: undefined }
   if (session.cancelledEarly.take(message.id, session.now())) return settle(session, request, undefined, ctx)
-  const isFull = work.waits === true ? session.idle.size >= maxWaiting : isBusy(session)
+  const isFull = work.waits === true ? session.idle.size >= limits.waiting : isBusy(session)
   const waits = work.waits !== true && (isFull || session.waiting.size > 0)
   if (waits ? !session.waiting.add(request, message) : isFull)
-    return settle(session, request, busy(message.id, { maxRequests, maxWaiting }), ctx)
+    return settle(session, request, busy(message.id, limits), ctx)
   sink.negotiated?.(session.facts.revision)
   if (work.change !== undefined) {
     work.change(session.wishes)
@@ -88,7 +88,7 @@ export function taskEnded(session: Session, from: ProcessRef | null, ctx: ActorC
 
 /** Whether as many requests are at work as may be; those that only wait for something else do not count. */
 function isBusy({ atWork, holdings }: Session): boolean {
-  return atWork.size >= holdings.settings.maxRequests
+  return atWork.size >= holdings.settings.limits.requests
 }
 
 /** Cancels a request in flight, or one to come, by its id as it was given: `1` and `"1"` are two. */

@@ -51,10 +51,12 @@ export const baseActor = defineActor({
   name: 'base',
   stray: 'report',
   init(holdings: Holdings, ctx: ActorContext): Base {
-    const { definition, name, maxListens, tasks } = holdings.settings
+    const { definition, name, limits, tasks } = holdings.settings
     const origin = originOf(ctx.self, name)
     const noteSent = (method: string) => noteNotification(origin, 'sent', method)
-    const listens = new Listens(maxListens, ctx.clock.now, noteSent, (record) => taskNotice(record, tasks))
+    const listens = new Listens(limits.subscriptions, ctx.clock.now, noteSent, (record) =>
+      taskNotice(record, tasks),
+    )
     ctx.own(() => listens.abandon())
     return {
       holdings,

@@ -12,7 +12,7 @@ export interface DrainInput {
 }
 
 /**
- * Ends before the handlers do: steps of tasks that will go on have what is left of `drainTimeout`, so that the
+ * Ends before the handlers do: steps of tasks that will go on have what is left of `timeouts.drain`, so that the
  * next run finds them done.
  */
 export const drainActor = defineActor({
@@ -20,7 +20,7 @@ export const drainActor = defineActor({
   trapExit: true,
   init: (input: DrainInput, { world, registry }: ActorContext) => ({ ...input, world, registry }),
   async terminate({ holdings, stopping, world, registry }) {
-    const { drainTimeout, names } = holdings.settings
+    const { timeouts, names } = holdings.settings
     const ledger = registry.whereis(names.ledger) as RefOf<typeof ledgerActor> | undefined
     if (!stopping() || holdings.taskStore?.durable !== true || ledger === undefined) return
     // where it has died, nobody knows of them
@@ -28,7 +28,11 @@ export const drainActor = defineActor({
       .call('atWork')
       .catch(() => ({ tasks: [], releasedAt: undefined }))
     const rest = Promise.allSettled(tasks.map((task) => task.call('rest', undefined, forever)))
-    const limits = { clock: world, ms: Math.max(0, releasedAt + drainTimeout - world.now()), late: () => {} }
+    const limits = {
+      clock: world,
+      ms: Math.max(0, releasedAt + timeouts.drain - world.now()),
+      late: () => {},
+    }
     await waitWithin<void>(limits, (resolve) => void rest.then(() => resolve()))
   },
 })

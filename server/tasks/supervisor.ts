@@ -20,7 +20,7 @@ export function mcpTasksSpec(holdings: Holdings, stopping: () => boolean): Child
           taskSupervisorSpec({ name: 'runs' }, { name: names.taskRuns, shutdown: 'brutal_kill' }),
           dynamicSupervisorSpec({ name: 'live' }, { name: names.liveTasks }),
           childSpec(ledgerActor, { holdings, settings: tasks, store }, { name: names.ledger }),
-          childSpec(drainActor, { holdings, stopping }, { shutdown: settings.drainTimeout + 1_000 }),
+          childSpec(drainActor, { holdings, stopping }, { shutdown: settings.timeouts.drain + 1_000 }),
         ]
   return supervisorSpec({ name: 'mcp-tasks', strategy: 'one_for_all', children }, { name: names.mcpTasks })
 }

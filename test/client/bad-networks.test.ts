@@ -92,7 +92,7 @@ test('S055: with 30 % of connections broken, each call has one outcome', async (
     () => fates[next++ % fates.length] ?? 'kept',
   )
   const { client } = watch(t, {
-    transport: http(`http://127.0.0.1:${between.port}/mcp`, { stream: false, connections: 5 }),
+    transport: http(`http://127.0.0.1:${between.port}/mcp`, { stream: false, limits: { connections: 5 } }),
     backoff: { base: 5, cap: 20 },
   })
   const outcomes: (string | ClientError)[] = []

@@ -188,8 +188,8 @@ export const definitions: readonly Mistake[] = [
 export const starts: readonly Mistake[] = [
   [
     'an option of a server is misspelled',
-    () => startServer(defineServer(server), any({ transport: serveHttp(), requestTimeOut: 5 })),
-    [/requestTimeOut: /, /did you mean "requestTimeout"\?/],
+    () => startServer(defineServer(server), any({ transport: serveHttp(), timeouts: { requests: 5 } })),
+    [/timeouts\.requests: /, /did you mean "timeouts\.request"\?/],
   ],
   [
     'the definition was forgotten',

@@ -52,7 +52,7 @@ const calls: readonly (readonly [field: string, call: () => unknown])[] = [
   ['subscribe', () => subscribeClient('log', 5 as never)],
   ['maxBytes', () => files({ folder: '.', maxBytes: -1 })],
   ['roots', () => resolveInside(['relative'], 'x')],
-  ['maxConnections', () => serveHttp({ maxConnections: -1 })],
+  ['limits.connections', () => serveHttp({ limits: { connections: -1 } })],
   ['allowedHosts', () => serveHttp({ host: '0.0.0.0' }).bind],
   ['script', () => scriptedServer(5 as never)],
   ['command', () => stdio({ command: 5 as never })],

@@ -49,7 +49,7 @@ test('the site works from a folder: links resolve, search works, nothing is fetc
     listed.filter((path) => !existsSync(join(site, path))),
     [],
   )
-  assert.match(readFileSync(join(site, 'documents', 'Options.html'), 'utf8'), 'drainTimeout')
+  assert.match(readFileSync(join(site, 'documents', 'Options.html'), 'utf8'), 'statelessRequests')
 
   const browser = await chromium.launch({
     args: ['--no-sandbox'],

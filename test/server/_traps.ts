@@ -61,7 +61,11 @@ const definition = defineServer({
 
 /** Starts a server to fall into traps, and a client of it without a session. */
 export async function startTrapped(t: TestContext): Promise<RawClient> {
-  const server = await startServer(definition, { transport: serveHttp(), logger: false, pageSize: 2 })
+  const server = await startServer(definition, {
+    transport: serveHttp(),
+    logger: false,
+    limits: { pageSize: 2 },
+  })
   t.after(() => server.stop())
   return new RawClient(t, server.url)
 }

@@ -20,7 +20,7 @@ function behindProxy(t: TestContext, { url }: Server, address: string): RawClien
 
 test('an address at its session limit is refused until one ends; others are served', async (t) => {
   const http = { trustProxy: true }
-  const server = await startTestServer(t, [count], { maxSessionsPerClient: 3, http })
+  const server = await startTestServer(t, [count], { limits: { sessionsPerClient: 3 }, http })
   const opened: RawClient[] = []
   for (let n = 0; n < 3; n++) opened.push(await behindProxy(t, server, '203.0.113.1').open())
   const fourth = behindProxy(t, server, '203.0.113.1')
@@ -35,7 +35,7 @@ test('an address at its session limit is refused until one ends; others are serv
 
 test('a user at their session limit limits no other, even at the same address', async (t) => {
   const server = await startTestServer(t, [count], {
-    maxSessionsPerClient: 2,
+    limits: { sessionsPerClient: 2 },
     http: { authenticate: byName },
   })
   const clientOf = (name: string) => {
@@ -50,7 +50,7 @@ test('a user at their session limit limits no other, even at the same address', 
 })
 
 test('dead sessions count again once restored', async (t) => {
-  const server = await startTestServer(t, [count], { maxSessionsPerClient: 1 })
+  const server = await startTestServer(t, [count], { limits: { sessionsPerClient: 1 } })
   const first = await new RawClient(t, server.url).open()
   server.registry.whereis(`test/session ${first.sessionId}`)?.kill()
   const second = await new RawClient(t, server.url).open()
@@ -62,8 +62,7 @@ test('dead sessions count again once restored', async (t) => {
 
 test('a session flood stops at the client limit; a full server evicts silent sessions', async (t) => {
   const server = await startTestServer(t, [count], {
-    maxSessions: 50,
-    maxSessionsPerClient: 20,
+    limits: { sessions: 50, sessionsPerClient: 20 },
     http: { trustProxy: true },
   })
   const flood = async (address: string): Promise<Record<string, number>> => {
@@ -87,7 +86,7 @@ test('a client at its request limit gets 429 until one ends; others are served',
     name: 'wait',
     run: () => new Promise<string>((resolve) => waiting.add(() => resolve('waited'))),
   })
-  const http = { trustProxy: true, maxRequestsPerClient: 2 }
+  const http = { trustProxy: true, limits: { requestsPerClient: 2 } }
   const server = await startTestServer(t, [count, wait], { http })
   const busy = await behindProxy(t, server, '203.0.113.1').open()
   const other = await behindProxy(t, server, '203.0.113.2').open()
@@ -105,7 +104,7 @@ test('a client at its request limit gets 429 until one ends; others are served',
 })
 
 test('a principal at its request limit gets 429 from every address', async (t) => {
-  const http = { authenticate: byName, trustProxy: true, maxRequestsPerClient: 1 }
+  const http = { authenticate: byName, trustProxy: true, limits: { requestsPerClient: 1 } }
   const server = await startTestServer(t, [count], { http })
   const clientOf = (name: string, address: string) => {
     const client = behindProxy(t, server, address)
@@ -120,7 +119,7 @@ test('a principal at its request limit gets 429 from every address', async (t) =
 })
 
 test('connections of an address beyond its limit are closed, others are accepted', async (t) => {
-  const server = await startTestServer(t, [count], { http: { maxConnectionsPerClient: 2 } })
+  const server = await startTestServer(t, [count], { http: { limits: { connectionsPerClient: 2 } } })
   const idle = [await open(t, server, '127.0.0.1'), await open(t, server, '127.0.0.1')]
   const third = await open(t, server, '127.0.0.1')
   await third.closed
@@ -131,7 +130,7 @@ test('connections of an address beyond its limit are closed, others are accepted
 })
 
 test('HTTP+SSE: a client at its stream limit gets 429, and others are served', async (t) => {
-  const transport = serveSse({ trustProxy: true, maxConnectionsPerClient: 1 })
+  const transport = serveSse({ trustProxy: true, limits: { connectionsPerClient: 1 } })
   const server = await startTestServer(t, [count], { transport })
   const get = async (address: string) => {
     const controller = new AbortController()
@@ -149,7 +148,7 @@ test('HTTP+SSE: a client at its stream limit gets 429, and others are served', a
 })
 
 test('WebSocket: a client at its socket limit gets 429, and others are served', async (t) => {
-  const options = { trustProxy: true, maxConnectionsPerClient: 1, authenticate: byName }
+  const options = { trustProxy: true, limits: { connectionsPerClient: 1 }, authenticate: byName }
   const server = await startTestServer(t, [count], { transport: serveWebSocket(options) })
   const held = connect(Number(server.port), '127.0.0.1')
   t.after(() => held.destroy())
@@ -164,9 +163,15 @@ test('WebSocket: a client at its socket limit gets 429, and others are served', 
 })
 
 test('wrong limits are refused at once', async (t) => {
-  await assertRejects(startTestServer(t, [count], { maxSessionsPerClient: 0 }), /maxSessionsPerClient/)
-  assert.throws(() => serveSse({ maxConnectionsPerClient: 0.5 }), /maxConnectionsPerClient/)
-  assert.throws(() => serveWebSocket({ maxConnectionsPerClient: -1 }), /maxConnectionsPerClient/)
+  await assertRejects(
+    startTestServer(t, [count], { limits: { sessionsPerClient: 0 } }),
+    /limits\.sessionsPerClient/,
+  )
+  assert.throws(() => serveSse({ limits: { connectionsPerClient: 0.5 } }), /limits\.connectionsPerClient/)
+  assert.throws(
+    () => serveWebSocket({ limits: { connectionsPerClient: -1 } }),
+    /limits\.connectionsPerClient/,
+  )
 })
 
 async function assertRejects(promise: Promise<unknown>, pattern: RegExp): Promise<void> {

@@ -127,7 +127,7 @@ test('a client is told that the lists of the next program may differ', async (t)
 
 test('a session ended by DELETE or by idle time is 404 in the next program', async (t) => {
   const folder = makeFolder(t)
-  const first = await startNext(t, folder, { idleTimeout: 400 })
+  const first = await startNext(t, folder, { timeouts: { idle: 400 } })
   const [deleted, idle] = await Promise.all([
     new RawClient(t, first.url).open('deleted'),
     new RawClient(t, first.url).open('idle'),
@@ -190,7 +190,7 @@ test('a session that only listens is saved now and then, so it is not forgotten'
     },
     delete: () => {},
   }
-  const server = await startTestServer(t, [count], { engine: records(store), idleTimeout: 40 })
+  const server = await startTestServer(t, [count], { engine: records(store), timeouts: { idle: 40 } })
   const client = await new RawClient(t, server.url).open()
   const stream = await client.listen()
   while (saved.length < 4) await new Promise<void>((resolve) => (heard = resolve))

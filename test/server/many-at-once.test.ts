@@ -38,7 +38,7 @@ for (const way of ['stdio', 'http', 'sse', 'websocket'] as const) {
 }
 
 test('stdio reads a request beyond the limit later and refuses none', async (t) => {
-  const limits = JSON.stringify({ maxRequests: 2, maxWaiting: 3 })
+  const limits = JSON.stringify({ requests: 2, waiting: 3 })
   for (const make of makes) {
     const place = { args: [program, '2', limits] }
     const client = await connectCaller(t, make, { way: 'stdio', place })

@@ -1,8 +1,9 @@
 import * as assert from 'uvu/assert'
 import { type ServerEvents, subscribeServer, type TaskRecord } from 'caduceus/server'
+import { memory } from 'caduceus/transports'
 import { emitServer } from '../../server/base/events.js'
-import { isWanted } from '../../server/holdings/options.js'
-import { readTasks } from '../../server/holdings/task-options.js'
+import { isWanted, withExported } from '../../server/holdings/options.js'
+import { readTasks, tasksFor } from '../../server/holdings/task-options.js'
 import { decodeTask, encodeTask } from '../../server/engine/file-tasks.js'
 import { heard } from '../support/heard.js'
 import { suite, type TestContext } from '../support/suite.js'
@@ -78,10 +79,24 @@ const record: TaskRecord = {
   asked: [],
 }
 
+test('what a module exports counts field by field', () => {
+  const [own, other] = [memory().serve, memory().serve]
+  const given = { transport: own, name: 'a', limits: { sessions: 1, requests: 2 } }
+  const exported = { transport: other, limits: { requests: 3 }, timeouts: { idle: 4 } }
+  assert.equal(withExported(given, exported), {
+    transport: other,
+    name: 'a',
+    limits: { sessions: 1, requests: 3 },
+    timeouts: { idle: 4 },
+  })
+  // a wrong one is not lost on the way to where it is refused
+  assert.is(withExported(given, { limits: 5 as never }).limits, 5)
+})
+
 test('there are tasks where a tool can be one, or the option is given', () => {
-  assert.is(readTasks(undefined, [plain]), undefined)
-  assert.is(readTasks(undefined, [plain, greet])?.ttl, 3_600_000)
-  assert.is(readTasks({ ttl: 50, maxTtl: 20 }, [plain])?.ttl, 20)
+  assert.is(tasksFor([plain]), undefined)
+  assert.is(tasksFor([plain, greet])?.ttl, 3_600_000)
+  assert.is(readTasks({ ttl: 50, maxTtl: 20 }, 'tasks').ttl, 20)
 })
 
 test('a wrong option is named', () => {
@@ -96,11 +111,11 @@ test('a wrong option is named', () => {
   }
   for (const [field, value] of Object.entries(wrong))
     assert.throws(
-      () => readTasks({ [field]: value }, [greet]),
+      () => readTasks({ [field]: value }, 'tasks'),
       ({ code, data }: { code: string; data: object }) =>
         code === 'BAD_OPTION' && Reflect.get(data, 'field') === `tasks.${field}`,
     )
-  assert.throws(() => readTasks(7, [greet]), /tasks: expected an object/)
+  assert.throws(() => readTasks(7, 'tasks'), /tasks: expected an object/)
 })
 
 test('the bytes of a record are whole, or no record', () => {

@@ -77,7 +77,7 @@ test('an anonymous session is not taken over by a principal', async (t) => {
 
 test('requests of strangers do not keep a session alive', async (t) => {
   const clock = createFakeClock()
-  const server = await startIdentifying(t, { clock, idleTimeout: 1_000 })
+  const server = await startIdentifying(t, { clock, timeouts: { idle: 1_000 } })
   const ended = heard<void>()
   t.after(subscribeServer('session', ({ type }) => type === 'ended' && ended.add()))
   const ada = await clientOf(t, server, 'ada').open()
@@ -150,18 +150,18 @@ test('records of sessions do not show the principal', async (t) => {
   }
 })
 
-test('authenticateTimeout may exceed the longest timer of Node', async (t) => {
-  for (const authenticateTimeout of [Number.POSITIVE_INFINITY, 2 ** 31]) {
+test('timeouts.authenticate may exceed the longest timer of Node', async (t) => {
+  for (const ms of [Number.POSITIVE_INFINITY, 2 ** 31]) {
     // longer than the 1 ms that such a timer has
     const authenticate: Authenticate = async (peer, how) => setTimeout(20, byName(peer, how))
-    const server = await startIdentifying(t, {}, { authenticate, authenticateTimeout })
+    const server = await startIdentifying(t, {}, { authenticate, timeouts: { authenticate: ms } })
     const ada = await clientOf(t, server, 'ada').open()
     assert.is(await ada.text('count'), '1')
   }
 })
 
 test('an unidentified request is 401 with a challenge; a broken check fails alone', async (t) => {
-  const server = await startIdentifying(t, {}, { authenticateTimeout: 50 })
+  const server = await startIdentifying(t, {}, { timeouts: { authenticate: 50 } })
   const good = await clientOf(t, server, 'ada').open()
   const answers = ['refused', 'expired', 'thrower', 'wrong', 'never'].map(async (name) => {
     const client = clientOf(t, server, name, good.sessionId)
@@ -246,7 +246,10 @@ test('a web framework passes the principal, directly or in assigns', async (t) =
 
 test('options that identify nobody are refused at once', () => {
   assert.throws(() => mount({ authenticate: 'bearer' as never }), /authenticate: expected a function/)
-  assert.throws(() => mount({ authenticateTimeout: 0 }), /authenticateTimeout: expected milliseconds above 0/)
+  assert.throws(
+    () => mount({ timeouts: { authenticate: 0 } }),
+    /timeouts\.authenticate: expected milliseconds above 0/,
+  )
 })
 
 test.run()

@@ -8,7 +8,7 @@ import { startTestServer } from './_servers.js'
 const test = suite('server stop while clients are away')
 
 /** A call that lets its client go and is worked on until the test says so. */
-async function start(t: TestContext, drainTimeout: number, { comesBack = true } = {}) {
+async function start(t: TestContext, drain: number, { comesBack = true } = {}) {
   const entered = heard<void>()
   let leave = (): void => {}
   const left = new Promise<void>((resolve) => {
@@ -26,7 +26,7 @@ async function start(t: TestContext, drainTimeout: number, { comesBack = true } 
   })
   const saved: SessionRecord[] = []
   const engine = records({ load: () => undefined, save: (record) => saved.push(record), delete: () => {} })
-  const server = await startTestServer(t, [gate], { drainTimeout, engine })
+  const server = await startTestServer(t, [gate], { timeouts: { drain }, engine })
   const client = await new RawClient(t, server.url).open()
   const sent = client.post({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'gate' } })
   await entered.next()
@@ -50,7 +50,7 @@ test('a call of an absent resumable client keeps its drain time', async (t) => {
   assert.equal(kept(), { done: true })
 })
 
-test('an absent client call drains within drainTimeout', async (t) => {
+test('an absent client call drains within timeouts.drain', async (t) => {
   const { server, sent, kept } = await start(t, 50)
   await sent
   await server.stop()

@@ -26,9 +26,9 @@ test('stop lets calls in flight finish, ends the streams, and frees the port', a
   await listenOnce(server.port)
 })
 
-test('with a drainTimeout of 0 nothing is waited for', async (t) => {
+test('with a drain time of 0 nothing is waited for', async (t) => {
   const { tool, entered } = makeGate()
-  const server = await startTestServer(t, [tool], { drainTimeout: 0 })
+  const server = await startTestServer(t, [tool], { timeouts: { drain: 0 } })
   const client = await new RawClient(t, server.url).open()
   const call = client.post({ jsonrpc: '2.0', id: 3, method: 'tools/call', params: { name: 'gate' } })
   await entered
@@ -36,9 +36,9 @@ test('with a drainTimeout of 0 nothing is waited for', async (t) => {
   assert.is((await call).messages[0]?.error?.code, -32603)
 })
 
-test('stop waits up to drainTimeout and then answers errors', async (t) => {
+test('stop waits up to timeouts.drain and then answers errors', async (t) => {
   const { tool, entered } = makeGate()
-  const server = await startTestServer(t, [tool], { drainTimeout: 30 })
+  const server = await startTestServer(t, [tool], { timeouts: { drain: 30 } })
   const client = await new RawClient(t, server.url).open()
   const call = client.post({ jsonrpc: '2.0', id: 3, method: 'tools/call', params: { name: 'gate' } })
   await entered
@@ -125,7 +125,7 @@ test('two servers of one name in one tree are refused', async (t) => {
 
 test('a session without messages, requests or readers idles out', async (t) => {
   const clock = createFakeClock()
-  const server = await startTestServer(t, [count, echo], { idleTimeout: 60_000, clock })
+  const server = await startTestServer(t, [count, echo], { timeouts: { idle: 60_000 }, clock })
   const clients = await Promise.all(
     ['idle', 'busy', 'listening'].map((name) => new RawClient(t, server.url).open(name)),
   )

@@ -150,7 +150,7 @@ for (const ids of ['random', 'sealed'] as const) {
     const server = await startTestServer(t, [probe], {
       logger,
       logLevels: everything,
-      http: { authenticate: byName, trustProxy: true, retryInterval: 10 },
+      http: { authenticate: byName, trustProxy: true, streams: { retryInterval: 10 } },
       ...(ids === 'sealed' && {
         engine: sealed({ keys: ['canary-key of these tests, and of no other'] }),
       }),

@@ -39,7 +39,7 @@ test('session ids, list dates, cursors and question ids use the world', async (t
   const store = { load: () => undefined, save: (one: SessionRecord) => saved.push(one), delete: () => {} }
   const server = await startTestServer(t, [count, visit], {
     clock: world,
-    pageSize: 1,
+    limits: { pageSize: 1 },
     engine: records(store),
   })
   assert.is(processOf(server.ref).tree.world, world)

@@ -41,8 +41,8 @@ export type Way = {
   start(t: TestContext, limits: Limits): Promise<ClientTransport>
 }
 
-function limit(maxMessageBytes: number | undefined) {
-  return maxMessageBytes === undefined ? {} : { maxMessageBytes }
+function limit(messageBytes: number | undefined) {
+  return messageBytes === undefined ? {} : { limits: { messageBytes } }
 }
 
 async function serve(t: TestContext, transport: ServerTransport): Promise<string> {

@@ -18,7 +18,7 @@ export async function startSuiteServer(
   const server: Server = await startServer(definition, {
     transport,
     logger: false,
-    drainTimeout: 2_000,
+    timeouts: { drain: 2_000 },
     ...options,
   })
   return server

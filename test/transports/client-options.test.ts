@@ -15,17 +15,26 @@ const makers: { readonly [Name in string]: Make } = {
 }
 
 const numbers: { readonly [Name in string]: { readonly times: string[]; readonly counts: string[] } } = {
-  stdio: { times: ['stopTimeout'], counts: ['maxMessageBytes', 'maxQueuedBytes'] },
+  stdio: { times: ['stopTimeout'], counts: ['limits.messageBytes', 'limits.queuedBytes'] },
   http: {
     times: ['connectTimeout', 'headersTimeout', 'idleTimeout', 'streamIdleTimeout'],
-    counts: ['connections', 'maxMessageBytes', 'maxStreams'],
+    counts: ['limits.connections', 'limits.messageBytes', 'limits.streams'],
   },
-  sse: { times: ['connectTimeout', 'streamIdleTimeout'], counts: ['maxMessageBytes'] },
-  websocket: { times: ['connectTimeout', 'pingInterval'], counts: ['maxMessageBytes', 'maxQueuedBytes'] },
+  sse: { times: ['connectTimeout', 'streamIdleTimeout'], counts: ['limits.messageBytes'] },
+  websocket: {
+    times: ['connectTimeout', 'pingInterval'],
+    counts: ['limits.messageBytes', 'limits.queuedBytes'],
+  },
 }
 
 const noTimes = [Number.NaN, 0, -1, Number.NEGATIVE_INFINITY, '1', null, true, 1n]
 const noCounts = [...noTimes, 1.5, Number.POSITIVE_INFINITY, 2 ** 53]
+
+/** Options in which only the one at this path is given. */
+function at(path: string, value: unknown): Readonly<Record<string, unknown>> {
+  const [name = '', rest] = path.split('.')
+  return { [name]: rest === undefined ? value : { [rest]: value } }
+}
 
 for (const [name, make] of Object.entries(makers)) {
   const { times = [], counts = [] } = numbers[name] ?? {}
@@ -35,13 +44,13 @@ for (const [name, make] of Object.entries(makers)) {
   ]
   for (const [field, value] of wrong) {
     test(`${name}: ${field} of ${inspect(value)} is refused`, () => {
-      refuses(() => make({ [field]: value }), field)
+      refuses(() => make(at(field, value)), field)
     })
   }
 
   test(`${name}: times of any length are accepted`, () => {
     for (const field of times)
-      for (const ms of [0.5, 2 ** 31, 1e15, Number.POSITIVE_INFINITY]) make({ [field]: ms })
+      for (const ms of [0.5, 2 ** 31, 1e15, Number.POSITIVE_INFINITY]) make(at(field, ms))
   })
 
   test(`${name}: unknown options and non-objects are refused`, () => {

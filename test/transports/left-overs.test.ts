@@ -49,7 +49,7 @@ test('a stream reopened again and again keeps one listener and no timer', async 
     skipped: () => {},
     room: () => undefined,
     trouble: () => {},
-    budget: new AnswerBudget({ maxMessageBytes: 1_000, maxPendingBytes: 1_000 }),
+    budget: new AnswerBudget({ messageBytes: 1_000, pendingBytes: 1_000 }),
   }
   const following = followStream(port, scope, { idleTimeout: 1_000, maxBytes: 1_000 })
   while (counts.length < 4) {

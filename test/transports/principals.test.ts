@@ -18,7 +18,7 @@ import { exchange, startListener } from './_listener.js'
 import { greet, open, upgrade } from './websocket/_websocket.js'
 
 const test = suite('principals of connections', { timeout: 15_000 })
-const options = { authenticate: byName, authenticateTimeout: 50 }
+const options = { authenticate: byName, timeouts: { authenticate: 50 } }
 const call = { jsonrpc: '2.0', id: 'who', method: 'tools/call', params: { name: 'whoami' } }
 
 const whoami = defineTool({ name: 'whoami', run: (_args, ctx) => ctx.principal?.subject ?? 'nobody' })
@@ -76,9 +76,9 @@ for (const [name, serve] of Object.entries({ http: serveHttp, 'HTTP+SSE': serveS
         asked.add(signal)
         return new Promise<never>(() => {})
       }
-      const transport = serve({ authenticate, authenticateTimeout: 600_000 })
+      const transport = serve({ authenticate, timeouts: { authenticate: 600_000 } })
       const definition = defineServer({ name: 'test', version: '1', tools: [whoami] })
-      const server = await startServer(definition, { transport, logger: false, drainTimeout: 1 })
+      const server = await startServer(definition, { transport, logger: false, timeouts: { drain: 1 } })
       t.after(() => server.stop())
       const leaving = new AbortController()
       const headers = { accept: 'text/event-stream' }
@@ -113,7 +113,7 @@ test('streams opened by a stranger evict none of the session', async (t) => {
     sink.negotiated?.('2025-11-25')
     return () => {}
   }
-  const { url } = await startListener(t, { attach }, { resume: { maxStreams: 1 } })
+  const { url } = await startListener(t, { attach }, { streams: { resume: { maxStreams: 1 } } })
   const get = (headers: Record<string, string>) => exchange(t, url, { method: 'GET', headers })
   const first = await get({ authorization: 'ada' })
   const { id } = await first.next()

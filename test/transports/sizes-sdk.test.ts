@@ -27,16 +27,16 @@ const theirs = fileURLToPath(new URL('./_sizes-sdk-program.js', import.meta.url)
 const listeners = { http: serveHttp, sse: serveSse, websocket: serveWebSocket }
 
 /** Our server, for the time of the test. */
-async function placeOf(t: TestContext, way: Way, maxMessageBytes?: number): Promise<Place> {
-  if (way === 'stdio') return { args: [ours, String(maxMessageBytes ?? 0)] }
-  const transport = listeners[way](maxMessageBytes === undefined ? {} : { maxMessageBytes })
+async function placeOf(t: TestContext, way: Way, messageBytes?: number): Promise<Place> {
+  if (way === 'stdio') return { args: [ours, String(messageBytes ?? 0)] }
+  const transport = listeners[way](messageBytes === undefined ? {} : { limits: { messageBytes } })
   const server = await startServer(sizes, { transport, logger: false, signals: false })
   t.after(() => server.stop())
   return { url: String(server.url) }
 }
 
-async function theirClient(t: TestContext, make: Make, way: Way, maxMessageBytes?: number): Promise<Caller> {
-  return connectCaller(t, make, { way, place: await placeOf(t, way, maxMessageBytes) })
+async function theirClient(t: TestContext, make: Make, way: Way, messageBytes?: number): Promise<Caller> {
+  return connectCaller(t, make, { way, place: await placeOf(t, way, messageBytes) })
 }
 
 for (const make of ['sdk1', 'sdk2'] as const) {
@@ -57,7 +57,7 @@ for (const make of ['sdk1', 'sdk2'] as const) {
       const client = await theirClient(t, make, way, limit)
       const waiting = client.call('later')
       const error = await failureOf(client.call('make', { length: 2 * limit }))
-      assert.match(error.message, `a message may have ${limit} (maxMessageBytes)`)
+      assert.match(error.message, `a message may have ${limit} (limits.messageBytes)`)
       assert.is(await waiting, 'late')
       assert.is(await client.call('measure', { text: 'abc' }), '3')
     })
@@ -68,7 +68,7 @@ for (const make of ['sdk1', 'sdk2'] as const) {
       const client = await theirClient(t, make, way, limit)
       const waiting = client.call('later')
       const error = await failureOf(client.call('measure', long))
-      assert.match(error.message, 'maxMessageBytes')
+      assert.match(error.message, 'limits.messageBytes')
       if (way === 'sse') assert.match(error.message, '413')
       if (way === 'http') assert.is(statusOf(error), 413)
       assert.is(await waiting, 'late')
@@ -80,7 +80,10 @@ for (const make of ['sdk1', 'sdk2'] as const) {
 /** A way to a server of theirs that takes 5 MiB, and what it says of a request that is beyond the limit that it has by default. */
 const servers: readonly {
   readonly name: string
-  start(t: TestContext, big: boolean): Promise<(options: { maxMessageBytes?: number }) => ClientTransport>
+  start(
+    t: TestContext,
+    big: boolean,
+  ): Promise<(options: { limits?: { messageBytes: number } }) => ClientTransport>
   readonly refusal?: RegExp
 }[] = [
   ...([1, 2] as const).flatMap((sdk) => [
@@ -129,12 +132,12 @@ for (const { name, start, refusal } of servers) {
   })
 
   test(`${name} server: an answer too big for our client fails its call alone`, async (t) => {
-    const client = await reach(t, (await start(t, true))({ maxMessageBytes: limit }))
+    const client = await reach(t, (await start(t, true))({ limits: { messageBytes: limit } }))
     const waiting = client.callTool('later')
     const error = await failureOf(client.callTool('make', { length: 2 * limit }, { retry: 'safe' }))
     assert.ok(error instanceof ClientError, String(error))
     assert.equal([error.retryable, (error.data as { sent: boolean }).sent], [false, true], String(error))
-    assert.match(error.message, `${limit} bytes (maxMessageBytes)`)
+    assert.match(error.message, `${limit} bytes (limits.messageBytes)`)
     assert.is((await waiting).text, 'late')
     assert.is((await client.callTool('measure', { text: 'abc' })).text, '3')
   })

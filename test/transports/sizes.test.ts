@@ -31,7 +31,7 @@ for (const way of ways) {
     assert.ok(long.status === 'rejected' && long.reason instanceof ClientError, String(long.status))
     const { code, retryable, data, message } = long.reason
     assert.equal([retryable, (data as { sent: boolean }).sent], [false, true], `${code} ${message}`)
-    assert.match(message, `${limit} bytes (maxMessageBytes)`)
+    assert.match(message, `${limit} bytes (limits.messageBytes)`)
     assert.ok(other.status === 'fulfilled', String(other.status === 'rejected' && other.reason))
     assert.is((await client.callTool('make', { length: 1_000 })).text.length, 500)
   })
@@ -44,7 +44,7 @@ for (const way of ways) {
     ])
     assert.ok(long.status === 'rejected' && long.reason instanceof McpError, String(long.status))
     assert.is(long.reason.retryable, false)
-    assert.match(long.reason.message, `a message may have ${limit} (maxMessageBytes)`)
+    assert.match(long.reason.message, `a message may have ${limit} (limits.messageBytes)`)
     assert.ok(other.status === 'fulfilled')
     assert.is((await client.callTool('measure', { text: 'abc' })).text, '3')
   })
@@ -60,7 +60,7 @@ for (const way of ways) {
     assert.is(error.retryable, false, String(error))
     // a socket is closed with 1009, which is all that its protocol has
     if (way.name !== 'websocket') {
-      assert.match(String(error), 'maxMessageBytes')
+      assert.match(String(error), 'limits.messageBytes')
       assert.is((await waiting).text, 'late')
     } else await waiting.catch(() => {})
     assert.is((await client.callTool('measure', { text: 'abc' })).text, '3')
@@ -73,7 +73,7 @@ for (const way of ways) {
       (reason: ClientError) => reason,
     )
     assert.equal([error.retryable, (error.data as { sent: boolean }).sent], [false, false], String(error))
-    assert.match(error.message, `a message may have ${limit} (maxMessageBytes)`)
+    assert.match(error.message, `a message may have ${limit} (limits.messageBytes)`)
     assert.is((await client.callTool('measure', { text: 'abc' })).text, '3')
   })
 }

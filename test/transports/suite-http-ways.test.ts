@@ -26,7 +26,7 @@ tunnelled.run()
 
 const polled = transportSuite('Streamable HTTP, every stream of it ended early', (t) =>
   inProcess(t, {
-    serve: ({ port = 0 }) => serveHttp({ port, streamAfter: 1, maxStreamTime: 50, retryInterval: 1 }),
+    serve: ({ port = 0 }) => serveHttp({ port, streams: { openAfter: 1, endAfter: 50, retryInterval: 1 } }),
     connect: (url) => http(url),
   }),
 )

@@ -188,7 +188,11 @@ export async function poolsAreTyped(transport: ClientTransport): Promise<void> {
 }
 
 export async function sharesAreTyped(clients: Clients, client: Client, registry: Registry): Promise<void> {
-  await using share = await shareClients(clients, { path: '/run/a', names: ['files'], maxPeers: 10 })
+  await using share = await shareClients(clients, {
+    path: '/run/a',
+    names: ['files'],
+    limits: { connections: 10 },
+  })
   isTrue<Equal<typeof share, Share>>()
   await shareClients([client], { path: '/run/b', logger: false })
   await shareClients(registry, { path: '/run/c' })

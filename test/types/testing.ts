@@ -9,7 +9,7 @@ import type { ConnectionEvent } from 'caduceus/transports'
 export async function types(): Promise<void> {
   const { client, server, transport } = await connect(defineServer({ name: 'x', version: '1' }), {
     clock: fakeClock(),
-    server: { pageSize: 1 },
+    server: { limits: { pageSize: 1 } },
     client: { timeout: 1_000 },
   })
 

@@ -3,7 +3,7 @@ import { isObject } from '../../protocol/wire/json.js'
 import { waitWithin } from '../../runtime/time/wait.js'
 import type { World } from '../../runtime/time/world.js'
 import { TransportError, type TransportErrorCode } from '../base/errors.js'
-import { badOption, readMs } from '../base/read-option.js'
+import { badOption } from '../base/read-option.js'
 import { pathOf } from '../base/target.js'
 import type { Peer } from '../contract/contract.js'
 import { hasExpired, type Principal, readPrincipal } from '../contract/principal.js'
@@ -47,14 +47,16 @@ export interface AuthenticateOptions {
    * and never the token. Not together with `authenticate`. Default: none.
    */
   readonly auth?: AuthOptions
-  /** Milliseconds that either may take. Default 5,000. */
-  readonly authenticateTimeout?: number
 }
 
 export interface AuthenticateSettings {
   readonly authenticate: Authenticate | undefined
   readonly auth: AuthSettings | undefined
-  readonly authenticateTimeout: number
+}
+
+/** The same, with the milliseconds that it may take. */
+interface TimedAuthenticate extends AuthenticateSettings {
+  readonly timeouts: { readonly authenticate: number }
 }
 
 export interface Denial {
@@ -79,7 +81,7 @@ interface Sender {
  */
 export async function identify(
   { peer, request }: Sender,
-  { authenticate, authenticateTimeout }: AuthenticateSettings,
+  { authenticate, timeouts }: TimedAuthenticate,
   world: World,
 ): Promise<Principal | undefined> {
   if (authenticate === undefined) return peer.principal
@@ -93,7 +95,7 @@ export async function identify(
   const late = (): never => {
     throw giveUp('no answer in time')
   }
-  const limits = { clock: world, ms: authenticateTimeout, late }
+  const limits = { clock: world, ms: timeouts.authenticate, late }
   const found = await waitWithin<Identity>(limits, (resolve, reject) => {
     const gone = (): void => reject(giveUp('the connection has ended'))
     // as many as the client sends ahead: without this Node would warn of a leak
@@ -148,11 +150,10 @@ export function readAuthenticate(options: AuthenticateOptions): AuthenticateSett
   const { authenticate, auth: given } = options
   if (authenticate !== undefined && typeof authenticate !== 'function')
     throw badOption('authenticate', 'a function', authenticate)
-  const authenticateTimeout = readMs(options.authenticateTimeout, 'authenticateTimeout', 5_000)
-  if (given === undefined) return { authenticate, auth: undefined, authenticateTimeout }
+  if (given === undefined) return { authenticate, auth: undefined }
   if (authenticate !== undefined) throw badOption('authenticate', 'nothing beside auth', authenticate)
   const auth = readListenerAuth(given)
-  return { authenticate: holder(auth), auth, authenticateTimeout }
+  return { authenticate: holder(auth), auth }
 }
 
 /** Characters of a token: more than fit into a header of a Node server. */

@@ -4,25 +4,11 @@ import type { Peer } from '../contract/contract.js'
 import { TransportError } from '../base/errors.js'
 import { keyOfPrincipal } from '../contract/principal.js'
 
-/** How many bytes of messages a listener may hold. */
-export interface PendingOptions {
-  /**
-   * Bytes of messages that are being read or worked on, and of answers that wait for their readers, of all
-   * clients together; a message beyond them is answered 503 with Retry-After. At least `maxMessageBytes`.
-   * Default an eighth of the heap that the process may have (512 MiB of 4 GiB).
-   */
-  readonly maxPendingBytes?: number
-  /**
-   * The same of one client, which is an address (IPv6: a /64) or whoever `authenticate` finds; beyond them
-   * 429 with Retry-After. Default half of `maxPendingBytes`, and all of it for the addresses of this machine.
-   */
-  readonly maxPendingBytesPerClient?: number
-}
-
-interface PendingSettings {
-  readonly maxMessageBytes: number
-  readonly maxPendingBytes: number
-  readonly maxPendingBytesPerClient: number | undefined
+/** How many bytes of messages a listener may hold: see `ListenLimitOptions`. */
+interface PendingLimits {
+  readonly messageBytes: number
+  readonly pendingBytes: number
+  readonly pendingBytesPerClient: number | undefined
 }
 
 /** Up to this many bytes an account counts in all, and not for its client. */
@@ -37,10 +23,10 @@ export class ByteBudget {
   readonly #clients = new TurnoverMap<string, number>()
   #used = 0
 
-  constructor({ maxMessageBytes, maxPendingBytes, maxPendingBytesPerClient }: PendingSettings) {
-    this.max = Math.max(maxMessageBytes, maxPendingBytes)
-    this.maxPerClient = Math.max(maxMessageBytes, maxPendingBytesPerClient ?? Math.floor(this.max / 2))
-    this.#countsLoopback = maxPendingBytesPerClient !== undefined
+  constructor({ messageBytes, pendingBytes, pendingBytesPerClient }: PendingLimits) {
+    this.max = Math.max(messageBytes, pendingBytes)
+    this.maxPerClient = Math.max(messageBytes, pendingBytesPerClient ?? Math.floor(this.max / 2))
+    this.#countsLoopback = pendingBytesPerClient !== undefined
   }
 
   get used(): number {
@@ -125,7 +111,7 @@ function fixed({ transport, headers, principal, remoteAddress }: Peer): Peer {
 }
 
 function full(whose: string, max: number, client: boolean): TransportError {
-  const option = client ? 'maxPendingBytesPerClient' : 'maxPendingBytes'
+  const option = client ? 'limits.pendingBytesPerClient' : 'limits.pendingBytes'
   const problem = `${whose} may have ${max} bytes at once (${option}): try again soon`
   return new TransportError('BYTES_LIMIT', problem, { retryable: true, data: { client } })
 }

@@ -71,7 +71,7 @@ export interface ConnectionSource {
   readonly openTimeout?: number
   /** Whether its clients have handshakes only, as the transport is older than 2026-07-28. Default false. */
   readonly handshakeOnly?: boolean
-  /** Milliseconds between the end of readiness and of listening, within `drainTimeout`. Default 0. */
+  /** Milliseconds between the end of readiness and of listening, within `timeouts.drain`. Default 0. */
   readonly drainDelay?: number
   /** What else people who look are told of it. */
   describe?(): string

@@ -25,7 +25,7 @@ interface ByteRoom {
 /** The callbacks of a link for messages that were not sent. */
 type Told = Pick<LinkEvents, 'lost' | 'trouble'>
 
-/** The default of `maxMessageBytes`: 16 MiB, and less in a small heap (`--max-old-space-size`). */
+/** The default of `limits.messageBytes`: 16 MiB, and less in a small heap (`--max-old-space-size`). */
 export function usualMessageBytes(): number {
   return Math.min(16 * MiB, Math.floor(getHeapStatistics().heap_size_limit / 16))
 }
@@ -35,7 +35,7 @@ export function usualPendingBytes(): number {
   return Math.floor(getHeapStatistics().heap_size_limit / 8)
 }
 
-/** The default of `maxQueuedBytes`: four of the longest messages. */
+/** The default of `limits.queuedBytes`: four of the longest messages. */
 export function usualQueuedBytes(): number {
   return 4 * usualMessageBytes()
 }
@@ -65,7 +65,7 @@ export function textWithin(message: Message, maxBytes: number, bytes?: ByteRoom)
     const error = { code: errorCodes.internalError, message: problem, data: { retryable: true } }
     return textOf(buildError(message.id, error))
   }
-  const problem = `the answer has ${Buffer.byteLength(text)} bytes, a message may have ${maxBytes} (maxMessageBytes)`
+  const problem = `the answer has ${Buffer.byteLength(text)} bytes, a message may have ${maxBytes} (limits.messageBytes)`
   return textOf(buildError(message.id, { code: errorCodes.internalError, message: problem }))
 }
 
@@ -75,7 +75,7 @@ export function sendable(text: string, message: Message, maxBytes: number, event
   const instead = textWithin(message, maxBytes)
   if (instead !== undefined) return instead
   const size = Buffer.byteLength(text)
-  const problem = `the message has ${size} bytes, a message may have ${maxBytes} (maxMessageBytes)`
+  const problem = `the message has ${size} bytes, a message may have ${maxBytes} (limits.messageBytes)`
   notSent(message, new TransportError('SEND_FAILED', problem), events)
   return undefined
 }
@@ -112,6 +112,6 @@ export function tooLong(cause: ProtocolError): TransportError {
 
 /** The error for an answer that is not read to its end, since it is too long already. */
 export function longAnswer(maxBytes: number): TransportError {
-  const message = `a message may have ${maxBytes} bytes (maxMessageBytes), the response has more`
+  const message = `a message may have ${maxBytes} bytes (limits.messageBytes), the response has more`
   return new TransportError('MESSAGE_TOO_LONG', message)
 }

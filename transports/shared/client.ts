@@ -1,17 +1,12 @@
 import type { Socket } from 'node:net'
 import { encode } from '../../protocol/wire/codec.js'
 import type { Message } from '../../protocol/wire/jsonrpc.js'
-import { orElse, readCount, readFlag, readOptions, readText, type ReadWith } from '../base/read-option.js'
+import { orElse, readFlag, readOptions, readText, type ReadWith } from '../base/read-option.js'
 import type { ClientTransport, Link, LinkEnd, LinkEvents, LinkScope } from '../contract/contract.js'
 import { TransportError } from '../base/errors.js'
-import {
-  notSent,
-  sendable,
-  tellSkipped,
-  usualMessageBytes,
-  usualQueuedBytes,
-} from '../contract/message-sizes.js'
+import { notSent, sendable, tellSkipped } from '../contract/message-sizes.js'
 import { readSocketPath } from './local-socket.js'
+import { type LinkLimitOptions, readLinkLimits } from '../contract/link-limits.js'
 import { openShared } from './socket.js'
 import { type CallOutcome, readOutcome, readHelloReply, writeHello } from './hello.js'
 
@@ -21,10 +16,8 @@ export interface SharedOptions {
   readonly path: string
   /** Whether to wait for a name that is not shared yet. Default false: the client fails at once. */
   readonly waitForName?: boolean
-  /** Bytes of a message, either way; a longer one fails its call. Default 16 MiB, less in a small heap. */
-  readonly maxMessageBytes?: number
-  /** Bytes that may wait unread before SEND_FAILED. Default 64 MiB, or 4 times that of `maxMessageBytes`. */
-  readonly maxQueuedBytes?: number
+  /** How large messages may be, and what waits. */
+  readonly limits?: LinkLimitOptions
 }
 
 type SharedSettings = ReadWith<typeof readers>
@@ -32,8 +25,7 @@ type SharedSettings = ReadWith<typeof readers>
 const readers = {
   path: readSocketPath,
   waitForName: orElse(readFlag, false),
-  maxMessageBytes: orElse(readCount, usualMessageBytes()),
-  maxQueuedBytes: orElse(readCount, usualQueuedBytes()),
+  limits: readLinkLimits,
 }
 
 /** Milliseconds that the owner may take to end a connection in an orderly way. */
@@ -70,7 +62,7 @@ class SharedLink implements Link {
     this.#settings = settings
     this.#events = events
     this.#scope = scope
-    const socket = openShared(settings.path, settings.maxMessageBytes, {
+    const socket = openShared(settings.path, settings.limits.messageBytes, {
       connected: () => this.#write(encode(writeHello({ type: 'open', client }))),
       line: (text) => this.#take(text),
       skipped: (error) => tellSkipped(error, events, (text) => this.#write(text)),
@@ -83,10 +75,10 @@ class SharedLink implements Link {
 
   send(text: string, message: Message): void {
     const { writable, writableLength } = this.#socket
-    const { maxMessageBytes, maxQueuedBytes } = this.#settings
-    const line = sendable(text, message, maxMessageBytes, this.#events)
+    const { messageBytes, queuedBytes } = this.#settings.limits
+    const line = sendable(text, message, messageBytes, this.#events)
     if (line === undefined) return
-    if (writable && writableLength < maxQueuedBytes) return this.#write(line)
+    if (writable && writableLength < queuedBytes) return this.#write(line)
     const error = writable
       ? new TransportError('SEND_FAILED', `${writableLength} bytes wait to be read by the owner already`, {
           retryable: true,

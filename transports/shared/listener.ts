@@ -28,9 +28,11 @@ export interface ShareDirectory {
 
 interface SharePlace {
   readonly path: string
-  readonly maxPeers: number
-  readonly maxMessageBytes: number
-  readonly maxBufferedBytes: number
+  readonly limits: {
+    readonly connections: number
+    readonly messageBytes: number
+    readonly bufferedBytes: number
+  }
   /** Milliseconds that a connection may last without having opened a session. */
   readonly openTimeout: number
 }
@@ -43,7 +45,7 @@ const readTimeout = 30_000
 const helloTimeout = 5_000
 /** Bytes that it may need for that. */
 const longestHello = 64 * 1024
-/** Connections that have not said so yet, besides `maxPeers`. */
+/** Connections that have not said so yet, besides `limits.connections`. */
 const sparePeers = 100
 /** Names that the error for an unknown client lists. */
 const shownNames = 20
@@ -54,9 +56,9 @@ export async function bindShared(
   scope: LinkScope,
   directory: ShareDirectory,
 ): Promise<Connections> {
-  const { path, maxPeers, openTimeout } = place
+  const { path, limits, openTimeout } = place
   const server = createServer()
-  server.maxConnections = maxPeers + sparePeers
+  server.maxConnections = limits.connections + sparePeers
   const sockets = new Set<Socket>()
   const clock = lastingWorld(scope.world)
   let isTaking = true
@@ -70,13 +72,13 @@ export async function bindShared(
   })
   await listenAtPath(server, path, scope)
   const budget = new ByteBudget({
-    ...place,
-    maxPendingBytes: usualPendingBytes(),
-    maxPendingBytesPerClient: undefined,
+    messageBytes: limits.messageBytes,
+    pendingBytes: usualPendingBytes(),
+    pendingBytesPerClient: undefined,
   })
   const connections = bindConnections(scope, {
     url: path,
-    maxConnections: maxPeers,
+    maxConnections: limits.connections,
     openTimeout,
     handshakeOnly: true,
     stopListening,
@@ -111,7 +113,7 @@ interface Desk {
 function receive(socket: Socket, desk: Desk): void {
   const { scope, place } = desk
   const { clock } = scope // taken now: the scope refuses everything once it has ended
-  const lines = createLineDecoder({ maxMessageBytes: place.maxMessageBytes })
+  const lines = createLineDecoder({ maxMessageBytes: place.limits.messageBytes })
   const timer = clock.setTimeout(() => void socket.destroy(), helloTimeout)
   let accepted: Accepted | undefined
   let isOver = false
@@ -188,8 +190,12 @@ function refusalOf(
   const names = directory.names()
   if (!names.includes(hello.client))
     return { type: 'refused', why: 'not_shared', message: unknown(hello.client, names) }
-  if (connections.size < place.maxPeers) return undefined
-  return { type: 'refused', why: 'too_many', message: `${place.maxPeers} programs use these clients already` }
+  if (connections.size < place.limits.connections) return undefined
+  return {
+    type: 'refused',
+    why: 'too_many',
+    message: `${place.limits.connections} programs use these clients already`,
+  }
 }
 
 function unknown(name: string, names: readonly string[]): string {
@@ -206,13 +212,9 @@ class SharedConnection implements Connection {
   readonly room: Unread
   #isPaused = false
 
-  constructor(
-    socket: Socket,
-    client: string,
-    { place: { maxBufferedBytes, maxMessageBytes }, budget, clock }: Desk,
-  ) {
+  constructor(socket: Socket, client: string, { place, budget, clock }: Desk) {
     this.#clock = clock
-    this.maxMessageBytes = maxMessageBytes
+    this.maxMessageBytes = place.limits.messageBytes
     this.peer = Object.freeze({
       transport: 'shared',
       headers: Object.freeze({}),
@@ -221,7 +223,11 @@ class SharedConnection implements Connection {
       trusted: true,
     })
     this.#socket = socket
-    const limits = { maxBufferedBytes, timeout: readTimeout, account: budget.account(this.peer) }
+    const limits = {
+      maxBufferedBytes: place.limits.bufferedBytes,
+      timeout: readTimeout,
+      account: budget.account(this.peer),
+    }
     this.room = new Unread(socket, limits, {
       slow: () => socket.pause(),
       caughtUp: () => {

@@ -45,14 +45,14 @@ export async function bindSse(settings: SseServeSettings, scope: LinkScope): Pro
       void route(request, response, around)
     },
   })
-  const { maxConnections, openTimeout, drainDelay, commentInterval } = settings
-  const budget = new ByteBudget(settings)
+  const { limits, timeouts, drainDelay, commentInterval } = settings
+  const budget = new ByteBudget(limits)
   const connections = bindConnections(scope, {
     url: gate.server.url('http', settings.path),
     port: gate.server.port,
     stopListening: () => gate.server.stopListening(),
-    maxConnections,
-    openTimeout,
+    maxConnections: limits.connections,
+    openTimeout: timeouts.open,
     drainDelay,
     handshakeOnly: true,
     describe: () => budget.describe(),
@@ -115,12 +115,16 @@ async function openStream(
     throw new HttpRefusal(406, 'Accept: expected text/event-stream')
   const peer = await admit(request, gate)
   if (response.destroyed) return
-  if (!gate.server.isListening || connections.size >= settings.maxConnections)
+  if (!gate.server.isListening || connections.size >= settings.limits.connections)
     throw new HttpRefusal(503, 'no more streams are taken at the moment', { 'retry-after': '10' })
   const id = world.id()
-  const { maxBufferedBytes, maxMessageBytes, commentInterval } = settings
-  const account = around.budget.account(peer)
-  const limits = { maxBufferedBytes, maxMessageBytes, timeout: commentInterval, account }
+  const { limits: most, commentInterval } = settings
+  const limits = {
+    maxBufferedBytes: most.bufferedBytes,
+    maxMessageBytes: most.messageBytes,
+    timeout: commentInterval,
+    account: around.budget.account(peer),
+  }
   const stream = new SseConnection(response, request.socket, peer, limits)
   if (!gate.enter(peer, stream)) {
     gate.leave(stream)
@@ -154,7 +158,7 @@ async function takeMessage(
   const bytes = budget.account(peer)
   response.once('close', () => bytes.release())
   checkContent(request)
-  const text = await readText(request, { maxMessageBytes: settings.maxMessageBytes, bytes })
+  const text = await readText(request, { messageBytes: settings.limits.messageBytes, bytes })
   checkMessage(text)
   const stream = streams.get(id)
   if (stream?.accepted === undefined) throw new HttpRefusal(404, 'Session not found')

@@ -1,8 +1,9 @@
 import { lazy } from '../../runtime/faults/load.js'
-import { badOption, orElse, readFlag, readMs } from '../base/read-option.js'
+import { badOption, orElse, readFlag, readGroup, readMs } from '../base/read-option.js'
 import type { Binding, LinkScope, ServerTransport } from '../contract/contract.js'
 import {
   type ConnectionListenOptions,
+  connectionTimeouts,
   type ListenSettingsWith,
   readListenOptions,
   readPath,
@@ -23,7 +24,7 @@ export interface SseServeOptions extends ConnectionListenOptions {
 }
 
 const readers = {
-  openTimeout: orElse(readMs, 30_000),
+  timeouts: readGroup(connectionTimeouts),
   path: orElse(readPath, '/sse'),
   messagesPath: orElse(readPath, '/messages'),
   cors: orElse(readFlag, false),

@@ -58,7 +58,7 @@ class StdioLink implements Link {
     this.#settings = settings
     this.#events = events
     this.#scope = scope
-    this.#lines = createLineDecoder({ maxMessageBytes: settings.maxMessageBytes })
+    this.#lines = createLineDecoder({ maxMessageBytes: settings.limits.messageBytes })
     this.#stderr = createStderrRing(lineReader(settings, scope))
     const child = spawnServer(settings)
     this.#child = child
@@ -79,10 +79,10 @@ class StdioLink implements Link {
 
   send(text: string, message: Message): void {
     const { stdin } = this.#child
-    const line = sendable(text, message, this.#settings.maxMessageBytes, this.#events)
+    const line = sendable(text, message, this.#settings.limits.messageBytes, this.#events)
     if (line === undefined) return
     const waiting = this.queuedBytes
-    if (stdin.writable && waiting < this.#settings.maxQueuedBytes) {
+    if (stdin.writable && waiting < this.#settings.limits.queuedBytes) {
       if (this.#unwritten === '') this.#scope.world.queueMicrotask(() => this.#flush())
       this.#unwritten += `${line}\n`
       // bytes are counted by the pipe, characters here: never many of these

@@ -1,13 +1,5 @@
-import {
-  badOption,
-  orElse,
-  type Read,
-  readCount,
-  readMs,
-  readOptions,
-  readText,
-} from '../base/read-option.js'
-import { usualMessageBytes, usualQueuedBytes } from '../contract/message-sizes.js'
+import { badOption, orElse, type Read, readMs, readOptions, readText } from '../base/read-option.js'
+import { type LinkLimitOptions, readLinkLimits } from '../contract/link-limits.js'
 
 /** How a server is started as a child process, without a shell. */
 export interface StdioOptions {
@@ -24,10 +16,8 @@ export interface StdioOptions {
    * ours (`inherit`), or also given to a function line by line.
    */
   readonly stderr?: 'ring' | 'inherit' | ((line: string) => void)
-  /** Bytes of a message, either way; a longer one fails its call. Default 16 MiB, less in a small heap. */
-  readonly maxMessageBytes?: number
-  /** Bytes that may wait unread before SEND_FAILED. Default 64 MiB, or 4 times that of `maxMessageBytes`. */
-  readonly maxQueuedBytes?: number
+  /** How large messages may be, and what waits. */
+  readonly limits?: LinkLimitOptions
   /** Milliseconds from the end of standard input to SIGTERM, and from there to SIGKILL. Default 2000. */
   readonly stopTimeout?: number
 }
@@ -77,8 +67,7 @@ const readers = {
   env: orElse(readEnv, {}),
   cwd: orElse(readText, undefined),
   stderr: orElse(readStderr, 'ring'),
-  maxMessageBytes: orElse(readCount, usualMessageBytes()),
-  maxQueuedBytes: orElse(readCount, usualQueuedBytes()),
+  limits: readLinkLimits,
   stopTimeout: orElse(readMs, 2_000),
 }
 

@@ -84,16 +84,17 @@ class StdioPipes implements Binding, Connection {
   #isFinished = false
 
   constructor(settings: StdioServeSettings, scope: LinkScope, before: Binding | undefined) {
-    const { input, output, maxMessageBytes } = settings
-    this.maxMessageBytes = maxMessageBytes
+    const { input, output, limits } = settings
+    const { messageBytes } = limits
+    this.maxMessageBytes = messageBytes
     this.#settings = settings
     this.#clock = scope.clock
     this.#report = scope.bind((error: unknown) => {
       throw error
     })
-    const budget = new ByteBudget({ ...settings, maxPendingBytesPerClient: undefined })
+    const budget = new ByteBudget({ ...limits, pendingBytesPerClient: undefined })
     this.#bytes = budget.account(peer)
-    this.#decoder = createLineDecoder({ maxMessageBytes })
+    this.#decoder = createLineDecoder({ maxMessageBytes: messageBytes })
     this.#output = output === process.stdout ? guardStandardOutput() : plainOutput(output)
     scope.own(() => this.#release())
     this.#connections = bindConnections(scope, { describe: () => budget.describe() })

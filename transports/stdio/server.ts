@@ -6,6 +6,7 @@ import {
   readCount,
   readDelay,
   readFlag,
+  readGroup,
   readOptions,
 } from '../base/read-option.js'
 import type { Binding, LinkScope, ServerTransport } from '../contract/contract.js'
@@ -18,17 +19,8 @@ export interface StdioServeOptions {
   readonly input?: Readable
   /** Where messages go. Default `process.stdout`: whatever else writes there goes to standard error. */
   readonly output?: Writable
-  /**
-   * Bytes a message may have, in either direction: a longer request is skipped and answered with an error, a
-   * longer answer becomes one. Default 16 MiB, and less where the heap of the process is small.
-   */
-  readonly maxMessageBytes?: number
-  /**
-   * Bytes of answers that may wait for the client to read them; one that finds no room there becomes an error
-   * that may be retried. At least `maxMessageBytes`. Default an eighth of the heap that the process may have
-   * (512 MiB of 4 GiB).
-   */
-  readonly maxPendingBytes?: number
+  /** How large messages may be, and what waits. */
+  readonly limits?: StdioLimitOptions
   /** Milliseconds that requests in flight are given after the end of the input. Default 2,000. */
   readonly endTimeout?: number
   /**
@@ -38,7 +30,24 @@ export interface StdioServeOptions {
   readonly exit?: boolean
 }
 
-export type StdioServeSettings = Readonly<Required<StdioServeOptions>>
+/** How much a server on standard input and output takes at once. */
+export interface StdioLimitOptions {
+  /**
+   * Bytes a message may have, in either direction: a longer request is skipped and answered with an error, a
+   * longer answer becomes one. Default 16 MiB, and less where the heap of the process is small.
+   */
+  readonly messageBytes?: number
+  /**
+   * Bytes of answers that may wait for the client to read them; one that finds no room there becomes an error
+   * that may be retried. At least `messageBytes`. Default an eighth of the heap that the process may have
+   * (512 MiB of 4 GiB).
+   */
+  readonly pendingBytes?: number
+}
+
+export type StdioServeSettings = Readonly<Required<Omit<StdioServeOptions, 'limits'>>> & {
+  readonly limits: Readonly<Required<StdioLimitOptions>>
+}
 
 /**
  * Serves one client over standard input and output, one message a line (specification: transports, stdio).
@@ -71,8 +80,10 @@ const readOutput: Read<Writable> = (value, field) => {
 const readers = {
   input: orElse(readInput, undefined),
   output: orElse(readOutput, undefined),
-  maxMessageBytes: orElse(readCount, usualMessageBytes()),
-  maxPendingBytes: orElse(readCount, usualPendingBytes()),
+  limits: readGroup({
+    messageBytes: orElse(readCount, usualMessageBytes()),
+    pendingBytes: orElse(readCount, usualPendingBytes()),
+  }),
   endTimeout: orElse(readDelay, 2_000),
   exit: orElse(readFlag, undefined),
 }

@@ -1,17 +1,9 @@
 import { type AuthOption, readClientAuth } from '../http/client/auth.js'
-import {
-  badOption,
-  orElse,
-  type Read,
-  readCount,
-  readMs,
-  readOptions,
-  type ReadWith,
-} from '../base/read-option.js'
+import { badOption, orElse, type Read, readMs, readOptions, type ReadWith } from '../base/read-option.js'
 import type { ClientTransport, LinkEvents, LinkScope } from '../contract/contract.js'
 import { readHeaders } from '../http/client/options.js'
-import { usualMessageBytes, usualQueuedBytes } from '../contract/message-sizes.js'
 import { readClientTls, type TlsOptions } from '../http/outgoing/tls-options.js'
+import { type LinkLimitOptions, readLinkLimits } from '../contract/link-limits.js'
 import { WebSocketLink } from './link.js'
 
 /** How a client reaches a WebSocket server. */
@@ -21,13 +13,10 @@ export interface WebSocketOptions {
   /** Who we are, as for `http()`; asked before each upgrade. */
   readonly auth?: AuthOption
   /**
-   * Bytes a message may have, in either direction; a longer one fails the call that it is of, and ends the
-   * connection where it is four times as long. Default 16 MiB, and less where the heap of the process is
-   * small.
+   * How large messages may be, and what waits. A message of the server that is four times as long as it may be
+   * ends the connection.
    */
-  readonly maxMessageBytes?: number
-  /** Bytes that may wait unread before SEND_FAILED. Default 64 MiB, or 4 times that of `maxMessageBytes`. */
-  readonly maxQueuedBytes?: number
+  readonly limits?: LinkLimitOptions
   /** Milliseconds until the socket must be open. Default 10,000. */
   readonly connectTimeout?: number
   /** Milliseconds between pings; no answer by the next means a dead server. Default 30,000. */
@@ -39,8 +28,7 @@ export interface WebSocketOptions {
 const readers = {
   headers: orElse(readHeaders, {}),
   auth: orElse(readClientAuth, undefined),
-  maxMessageBytes: orElse(readCount, usualMessageBytes()),
-  maxQueuedBytes: orElse(readCount, usualQueuedBytes()),
+  limits: readLinkLimits,
   connectTimeout: orElse(readMs, 10_000),
   pingInterval: orElse(readMs, 30_000),
   tls: orElse(readClientTls, undefined),

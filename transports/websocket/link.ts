@@ -55,10 +55,10 @@ export class WebSocketLink implements Link {
   send(text: string, message: Message): void {
     const socket = this.#socket
     if (this.#over || socket === undefined) return
-    const { maxMessageBytes, maxQueuedBytes } = this.#settings
-    const frame = sendable(text, message, maxMessageBytes, this.#events)
+    const { messageBytes, queuedBytes } = this.#settings.limits
+    const frame = sendable(text, message, messageBytes, this.#events)
     if (frame === undefined) return
-    if (socket.readyState === socket.OPEN && socket.bufferedAmount <= maxQueuedBytes) {
+    if (socket.readyState === socket.OPEN && socket.bufferedAmount <= queuedBytes) {
       if (isRequest(message) && frame.length >= this.#longest.length)
         this.#longest = { id: message.id, length: frame.length }
       socket.send(frame, () => {}) // a failure is told by the close that follows it
@@ -88,7 +88,7 @@ export class WebSocketLink implements Link {
   }
 
   async #connect(refusal: AuthRefusal | undefined): Promise<void> {
-    const { url, auth, headers, connectTimeout, maxMessageBytes, tls } = this.#settings
+    const { url, auth, headers, connectTimeout, limits, tls } = this.#settings
     const { WebSocket: Socket } = await loadWs()
     if (refusal !== undefined) await asAuthError(() => auth?.refused?.(refusal), refusal.status)
     const own = await asAuthError(() => auth?.authorize(this.#asked) ?? {})
@@ -99,7 +99,7 @@ export class WebSocketLink implements Link {
       followRedirects: false,
       ...tls,
       // one that is read to its end, though it is too long, costs its call and no other
-      ...socketLimits(bufferedMessages * maxMessageBytes),
+      ...socketLimits(bufferedMessages * limits.messageBytes),
     })
     this.#socket = socket
     socket.on('error', (error) => {
@@ -143,12 +143,10 @@ export class WebSocketLink implements Link {
     this.#alive = true
     if (this.#over || this.#end !== undefined) return
     if (!isBinary) {
-      const { maxMessageBytes } = this.#settings
-      if (data.length <= maxMessageBytes) this.#events.message(data.toString())
+      const { messageBytes } = this.#settings.limits
+      if (data.length <= messageBytes) this.#events.message(data.toString())
       else
-        tellSkipped(describe(data, maxMessageBytes), this.#events, (text) =>
-          this.#socket?.send(text, () => {}),
-        )
+        tellSkipped(describe(data, messageBytes), this.#events, (text) => this.#socket?.send(text, () => {}))
       return this.#catchUp(this.#events.room())
     }
     this.#end = { error: new TransportError('BAD_RESPONSE', 'the server sent a binary frame, expected text') }
@@ -251,8 +249,8 @@ export class WebSocketLink implements Link {
   }
 }
 
-function describe(data: Buffer, maxMessageBytes: number): ProtocolError {
-  const message = `a message may have ${maxMessageBytes} bytes (maxMessageBytes), got ${data.length}`
+function describe(data: Buffer, messageBytes: number): ProtocolError {
+  const message = `a message may have ${messageBytes} bytes (limits.messageBytes), got ${data.length}`
   const head = data.toString('utf8', 0, keptOfLong)
   const told = describeLong(head, data.toString('utf8', data.length - keptOfLong))
   return new ProtocolError('LINE_TOO_LONG', message, { data: told })

@@ -1,9 +1,10 @@
 import { lazy } from '../../runtime/faults/load.js'
-import { orElse, readMs } from '../base/read-option.js'
+import { orElse, readGroup, readMs } from '../base/read-option.js'
 import type { Binding, LinkScope, ServerTransport } from '../contract/contract.js'
 import type { SharedConnections } from '../contract/sharing.js'
 import {
   type ConnectionListenOptions,
+  connectionTimeouts,
   type ListenSettingsWith,
   readListenOptions,
   readPath,
@@ -21,7 +22,7 @@ export interface WebSocketServeOptions extends ConnectionListenOptions {
 }
 
 const readers = {
-  openTimeout: orElse(readMs, 30_000),
+  timeouts: readGroup(connectionTimeouts),
   path: orElse(readPath, '/mcp'),
   pingInterval: orElse(readMs, 30_000),
 }

@@ -38,25 +38,29 @@ export async function bindWebSockets(
   const sockets = new Set<WebSocketConnection>()
   // released after the connections have been told to close
   scope.own(() => Promise.all([...sockets].map((socket) => socket.closed)).then(() => {}))
-  const { maxConnections, openTimeout, drainDelay, maxMessageBytes } = settings
-  const budget = new ByteBudget(settings)
-  const { maxBufferedBytes, pingInterval } = settings
-  const sizes = { maxBufferedBytes, maxMessageBytes, timeout: pingInterval }
+  const { limits, timeouts, drainDelay, pingInterval } = settings
+  const budget = new ByteBudget(limits)
+  const { messageBytes } = limits
+  const sizes = {
+    maxBufferedBytes: limits.bufferedBytes,
+    maxMessageBytes: messageBytes,
+    timeout: pingInterval,
+  }
   const connections = bindConnections(scope, {
     describe: () => budget.describe(),
     url: gate.server.url('ws', settings.path),
     port: gate.server.port,
     stopListening: () => gate.server.stopListening(),
-    maxConnections,
-    openTimeout,
+    maxConnections: limits.connections,
+    openTimeout: timeouts.open,
     drainDelay,
   })
   const upgrades = new WebSocketServer({
     noServer: true,
     clientTracking: false,
     handleProtocols: () => 'mcp',
-    WebSocket: tellingSocket(maxMessageBytes),
-    ...socketLimits(maxMessageBytes),
+    WebSocket: tellingSocket(messageBytes),
+    ...socketLimits(messageBytes),
   })
   async function onUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     const status = judge(request, gate, settings)
@@ -88,8 +92,8 @@ export async function bindWebSockets(
 }
 
 /** ws closes with the bare code for a message that is too long. */
-function tellingSocket(maxMessageBytes: number): typeof WebSocket {
-  const reason = `a message may have ${maxMessageBytes} bytes (maxMessageBytes)`
+function tellingSocket(messageBytes: number): typeof WebSocket {
+  const reason = `a message may have ${messageBytes} bytes (limits.messageBytes)`
   return class extends WebSocket {
     override close(code?: number, data?: string | Buffer): void {
       super.close(code, data ?? (code === 1009 ? reason : undefined))

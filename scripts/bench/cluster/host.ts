@@ -23,8 +23,8 @@ const definition = defineServer({
 
 const server = await startServer(definition, {
   // lanes rest while others are measured
-  transport: serveHttp({ keepAliveTimeout: 600_000 }),
-  maxSessions: 100_000,
+  transport: serveHttp({ timeouts: { keepAlive: 600_000 } }),
+  limits: { sessions: 100_000 },
   logger: false,
   ...(url && { engine: redis({ url, keys: ['what both nodes of this bench seal with'] }) }),
 })

@@ -9,8 +9,8 @@ const transport =
 const client = await startClient({ name: 'up', transport, logger: false })
 await client.ready()
 const server = await startServer(gateway({ up: client }, { name: 'gateway' }), {
-  transport: serveHttp({ keepAliveTimeout: 600_000 }),
-  maxSessions: 100_000,
+  transport: serveHttp({ timeouts: { keepAlive: 600_000 } }),
+  limits: { sessions: 100_000 },
   logger: false,
 })
 answer({ port: () => server.port })

@@ -10,7 +10,7 @@ const definition = defineServer({
 
 if (process.send === undefined) await startServer(definition, { transport: serveStdio(), logger: false })
 else {
-  const transport = serveHttp({ keepAliveTimeout: 600_000 })
-  const server = await startServer(definition, { transport, maxSessions: 100_000, logger: false })
+  const transport = serveHttp({ timeouts: { keepAlive: 600_000 } })
+  const server = await startServer(definition, { transport, limits: { sessions: 100_000 }, logger: false })
   answer({ port: () => server.port })
 }

@@ -69,7 +69,7 @@ const keptTime = 670_000
 
 /** Long enough for short timeouts to be over twice. */
 function quietTime({ servers }: Plan): number {
-  const idle = servers.map(({ limits }) => limits.idleTimeout ?? Number.POSITIVE_INFINITY)
+  const idle = servers.map(({ timeouts }) => timeouts.idle ?? Number.POSITIVE_INFINITY)
   const short = Math.min(...idle)
   return short <= 10_000 ? 2.5 * short : 0
 }
@@ -163,5 +163,5 @@ class Missing {
 /** Where streams are few, or sessions come back without their wishes (sealed ids), some hear nothing. */
 function canListen({ servers }: Plan, name: string): boolean {
   const server = servers.find((each) => each.name === name)
-  return server !== undefined && !server.sealed && server.limits.maxListens === undefined
+  return server !== undefined && !server.sealed && server.limits.subscriptions === undefined
 }

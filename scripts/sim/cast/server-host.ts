@@ -119,7 +119,6 @@ export class ServerHost {
         logger: false,
         signals: false,
         onBlocked: 'ignore',
-        drainTimeout: 5_000,
         ...this.#options(),
         ...this.#engine(program, plan.store),
       })
@@ -139,20 +138,20 @@ export class ServerHost {
   }
 
   #options(): Partial<ServerOptions> {
-    const { revisions, parking, limits } = this.plan
-    return { revisions, parking, idleTimeout: usualIdle, ...limits }
+    const { revisions, limits, timeouts } = this.plan
+    return { revisions, limits, timeouts: { drain: 5_000, idle: usualIdle, ...timeouts } }
   }
 
   /** Where what must survive lives; nothing where it is the memory of the program. */
   #engine(program: Program, store: Plan['store']): Pick<ServerOptions, 'engine'> {
-    const { name, sealed: isSealed, keyed, limits } = this.plan
+    const { name, sealed: isSealed, keyed, timeouts } = this.plan
     const membership = this.#membership
     if (membership !== undefined) return { engine: membership.engine.at(name, program.world) }
     const keys = [`${name} `.padEnd(40, 'key ')]
     if (isSealed) return { engine: sealed({ keys }) }
     if (store === 'durable') return { engine: records({ ...this.#store(program), ...(keyed && { keys }) }) }
     if (!keyed) return {}
-    const room = { maxSessions: 10_000, idleTimeout: limits.idleTimeout ?? usualIdle }
+    const room = { maxSessions: 10_000, idleTimeout: timeouts.idle ?? usualIdle }
     const memory = new MemorySessions(room, program.world.now)
     return {
       engine: records({

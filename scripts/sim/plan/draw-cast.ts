@@ -2,7 +2,7 @@ import { allRevisions } from '../../../protocol/index.js'
 import type { Random } from '../../soak/random.js'
 import { chanceOf, happens } from '../world/chance.js'
 import type { Focus } from './focus.js'
-import type { ClientPlan, HttpPlan, Plan, RetryPlan, ServerLimits, ServerPlan } from './plan.js'
+import type { ClientPlan, HttpPlan, Plan, RetryPlan, ServerPlan } from './plan.js'
 
 /** Those in which a server may ask whatever it asks. */
 const sessionRevisions = allRevisions.filter((revision) => revision < '2026')
@@ -24,8 +24,8 @@ function clientsOf(server: string, clients: readonly ClientPlan[]): readonly Cli
 function drawServer(at: number, clients: readonly ClientPlan[], chance: Random): ServerPlan {
   const eras = new Set(clients.map(({ era }) => era))
   const sealed = happens(chance, 0.2)
-  const parking = happens(chance, 0.2) ? false : { max: chance.pick([1, 2, 50]) ?? 50, time: 20_000 }
-  return {
+  const parked = happens(chance, 0.2) ? 0 : (chance.pick([1, 2, 50]) ?? 50)
+  const about = {
     name: `s${at + 1}`,
     address: `127.0.1.${at + 1}`,
     port: 3000,
@@ -33,8 +33,13 @@ function drawServer(at: number, clients: readonly ClientPlan[], chance: Random):
     sealed,
     keyed: happens(chance, 0.5),
     hooks: happens(chance, 0.3),
-    parking: happens(chance, 0.5) ? true : parking,
-    limits: happens(chance, 0.5) ? {} : drawLimits(chance),
+  }
+  const usual = happens(chance, 0.5) ? {} : { parked }
+  const { limits, timeouts } = happens(chance, 0.5) ? { limits: {}, timeouts: {} } : drawBounds(chance)
+  return {
+    ...about,
+    limits: { ...usual, ...limits },
+    timeouts,
     http: happens(chance, 0.5) ? {} : drawHttp(chance),
   }
 }
@@ -48,36 +53,40 @@ function drawRevisions(eras: ReadonlySet<ClientPlan['era']>, chance: Random): Se
   return [...(hasNewest ? ([newest] as const) : []), ...old]
 }
 
-function drawLimits(chance: Random): ServerLimits {
-  const some = <Name extends keyof ServerLimits>(name: Name, ...values: number[]): ServerLimits =>
-    happens(chance, 0.4) ? { [name]: chance.pick(values) } : {}
-  const few = some('maxSessions', 12, 20)
-  return {
+function drawBounds(chance: Random): Pick<ServerPlan, 'limits' | 'timeouts'> {
+  const some = <const Name extends string>(name: Name, ...values: number[]) =>
+    (happens(chance, 0.4) ? { [name]: chance.pick(values) } : {}) as { readonly [Each in Name]?: number }
+  const few = some('sessions', 12, 20)
+  const idle = some('idle', 2_000, 10_000, 60_000)
+  const most = {
     ...few,
-    ...some('idleTimeout', 2_000, 10_000, 60_000),
-    // sessions of clients that have died do not keep out the others for ever
-    ...(few.maxSessions !== undefined && { idleTimeout: 10_000 }),
-    ...some('maxRequests', 1, 2, 8),
-    ...some('maxExchanges', 1, 3, 10),
-    ...some('maxWaiting', 1, 5, 100),
-    ...some('maxListens', 1, 4),
-    ...some('requestTimeout', 5_000, 30_000),
-    ...some('askTimeout', 5_000, 30_000),
-    ...some('pageSize', 1, 3),
+    ...some('requests', 1, 2, 8),
+    ...some('statelessRequests', 1, 3, 10),
+    ...some('waiting', 1, 5, 100),
+    ...some('subscriptions', 1, 4),
   }
+  const timeouts = {
+    ...idle,
+    // sessions of clients that have died do not keep out the others for ever
+    ...(few.sessions !== undefined && { idle: 10_000 }),
+    ...some('request', 5_000, 30_000),
+    ...some('question', 5_000, 30_000),
+  }
+  return { limits: { ...most, ...some('pageSize', 1, 3) }, timeouts }
 }
 
 function drawHttp(chance: Random): HttpPlan {
-  const some = <Name extends keyof HttpPlan>(name: Name, ...values: HttpPlan[Name][]): HttpPlan =>
-    happens(chance, 0.4) ? { [name]: chance.pick(values) } : {}
-  return {
-    ...some('resume', false, { maxEvents: 5 }),
-    ...some('streamAfter', 200, 1_000),
+  const some = <const Name extends string, Value>(name: Name, ...values: Value[]) =>
+    (happens(chance, 0.4) ? { [name]: chance.pick(values) } : {}) as { readonly [Each in Name]?: Value }
+  const resumes: readonly (false | { readonly maxEvents: number })[] = [false, { maxEvents: 5 }]
+  const streams = {
+    ...some('resume', ...resumes),
+    ...some('openAfter', 200, 1_000),
     ...some('retryInterval', 50, 5_000),
-    ...some('maxStreamTime', 300, 5_000),
+    ...some('endAfter', 300, 5_000),
     ...some('commentInterval', 200, 60_000),
-    ...some('maxRequestsPerClient', 12, 20),
   }
+  return { streams, limits: some('requestsPerClient', 12, 20) }
 }
 
 function drawClient(

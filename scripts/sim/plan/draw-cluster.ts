@@ -29,8 +29,9 @@ export function withClusters(plan: Plan): Plan {
 }
 
 /** A node does not tell the session that it had no room for an event. */
-function roomy({ resume, ...http }: HttpPlan): HttpPlan {
-  return resume === false ? { ...http, resume } : http
+function roomy({ streams, ...http }: HttpPlan): HttpPlan {
+  const { resume, ...others } = streams ?? {}
+  return { ...http, streams: resume === false ? { ...others, resume } : others }
 }
 
 function drawCluster({ name }: ServerPlan, at: number, chance: Random): ClusterPlan {

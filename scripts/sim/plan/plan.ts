@@ -1,3 +1,4 @@
+import type { HttpServeOptions, ServerOptions } from '../../../index.js'
 import type { Revision } from '../../../protocol/dialects/dialect.js'
 
 /** What is to happen in a run: plain data, drawn from a seed. With faults taken out it is a plan, too. */
@@ -29,9 +30,9 @@ export interface ServerPlan {
   readonly keyed: boolean
   /** Whether sessions have hooks. */
   readonly hooks: boolean
-  /** Whether handlers that ask wait in memory, and how many may. */
-  readonly parking: boolean | { readonly max: number; readonly time: number }
-  readonly limits: ServerLimits
+  /** Small enough to be reached. */
+  readonly limits: NonNullable<ServerOptions['limits']>
+  readonly timeouts: NonNullable<ServerOptions['timeouts']>
   readonly http: HttpPlan
   /** The authorization server whose tokens it wants. Default: it lets everybody in. */
   readonly issuer?: string
@@ -80,28 +81,10 @@ export interface IssuerPlan {
   readonly mishaps: number
 }
 
-/** Bounds, small enough to be reached. */
-export interface ServerLimits {
-  readonly maxSessions?: number
-  readonly idleTimeout?: number
-  readonly maxRequests?: number
-  readonly maxExchanges?: number
-  readonly maxWaiting?: number
-  readonly maxListens?: number
-  readonly requestTimeout?: number
-  readonly askTimeout?: number
-  readonly pageSize?: number
-}
-
 /** Options of its listener. */
 export interface HttpPlan {
-  readonly resume?: boolean | { readonly maxEvents: number }
-  readonly streamAfter?: number
-  readonly retryInterval?: number
-  readonly maxStreamTime?: number
-  readonly commentInterval?: number
-  readonly maxBufferedBytes?: number
-  readonly maxRequestsPerClient?: number
+  readonly streams?: NonNullable<HttpServeOptions['streams']>
+  readonly limits?: { readonly requestsPerClient?: number }
 }
 
 export interface ClientPlan {

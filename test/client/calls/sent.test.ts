@@ -135,7 +135,7 @@ test('calls that wait for a free connection when the session ends use the next o
     if (one.headers['mcp-session-id'] !== `session-${session}`) return status(one, 404)
     return polite((call) => (session === 1 ? undefined : json(call, result(call, { content: [] }))))(one)
   })
-  const { client } = watch(t, { transport: http(url, { stream: false, connections: 1 }) })
+  const { client } = watch(t, { transport: http(url, { stream: false, limits: { connections: 1 } }) })
   await client.ready()
   const first = rejection(client.callTool('first'))
   await seen.next(called)

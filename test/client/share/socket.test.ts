@@ -90,7 +90,7 @@ test('of ten that find the socket of a dead process at once, one gets it', async
 })
 
 test('a foreign program on the socket is refused and affects nobody', async (t) => {
-  const { path } = await own(t, { maxMessageBytes: 100_000 })
+  const { path } = await own(t, { limits: { messageBytes: 100_000 } })
   const peer = usePeer(t, path)
   await peer.client.ready()
   const web = bare(t, path)
@@ -126,7 +126,7 @@ test('a foreign program on the socket is refused and affects nobody', async (t) 
 })
 
 test('a program that pauses reading gets its answers later and delays no other', async (t) => {
-  const { path } = await own(t, { maxBufferedBytes: 65_536 })
+  const { path } = await own(t, { limits: { bufferedBytes: 65_536 } })
   const peer = usePeer(t, path)
   const lazy = bare(t, path)
   lazy.say(...greetings)
@@ -249,7 +249,7 @@ test('options are checked before anything is begun', async (t) => {
     [{ path: 'relative' }, 'path'],
     [{ path: `/${'x'.repeat(104)}` }, 'path'],
     [{ path: '/a\0b' }, 'path'],
-    [{ path, maxPeers: 0 }, 'maxPeers'],
+    [{ path, limits: { connections: 0 } }, 'limits.connections'],
     [{ path, names: 'files' }, 'names'],
     [{ path, colour: 'red' } as object, 'colour'],
     [{ path, logger: 3 }, 'logger'],

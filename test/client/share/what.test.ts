@@ -47,7 +47,7 @@ test('a list of the share names its clients and their states', async (t) => {
 })
 
 test('a program beyond its limit of open calls gets the next one refused, unsent', async (t) => {
-  const { path, said } = await own(t, { maxCalls: 1 })
+  const { path, said } = await own(t, { limits: { calls: 1 } })
   const peer = usePeer(t, path)
   const other = usePeer(t, path)
   // those that are over do not count
@@ -71,7 +71,7 @@ test('shared clients have given up once the tree of the owner is gone', async (t
 })
 
 test('a program beyond the limit waits until one leaves', async (t) => {
-  const { path, share } = await own(t, { maxPeers: 1 })
+  const { path, share } = await own(t, { limits: { connections: 1 } })
   const first = usePeer(t, path, { clientInfo: { name: 'first', version: '1' } })
   await first.client.ready()
   assert.equal(share.peers(), [{ client: 'files', program: 'first', calls: 0, subscriptions: 0 }])

@@ -28,7 +28,11 @@ async function start(t: TestContext, era: Era, directoryRead = true, cache?: { t
       return next()
     },
   })
-  const server = await startServer(definition, { transport: serveHttp(), logger: false, pageSize: 1 })
+  const server = await startServer(definition, {
+    transport: serveHttp(),
+    logger: false,
+    limits: { pageSize: 1 },
+  })
   t.after(() => server.stop())
   return { client: connect(t, server.url ?? '', era), read }
 }

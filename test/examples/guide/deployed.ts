@@ -12,7 +12,7 @@ const server = await startServer(defineServer({ name: 'notes', version: '1.0.0',
     drainDelay: Number(process.env.DRAIN_DELAY ?? 0),
   }),
   engine: files({ folder: process.env.FOLDER ?? '/tmp/notes' }),
-  drainTimeout: 10_000,
+  timeouts: { drain: 10_000 },
   logLevels: { 'server.request': 'info' },
 })
 console.log(new URL(server.url ?? '').pathname)

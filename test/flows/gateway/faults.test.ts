@@ -149,7 +149,11 @@ require('node:readline').createInterface({ input: process.stdin }).on('line', (l
   const { id, method } = JSON.parse(line)
   if (id !== undefined) answer(id, results[method] ?? {})
 })`
-  const transport = stdio({ command: process.execPath, args: ['-e', script], maxMessageBytes: 4_000 })
+  const transport = stdio({
+    command: process.execPath,
+    args: ['-e', script],
+    limits: { messageBytes: 4_000 },
+  })
   const client = startClient({ name: 'raw', transport, logger: false })
   t.after(() => client.close())
   const pair = await through(t, { raw: client })
@@ -282,14 +286,15 @@ test('credentials never reach a server, and each principal has its own client', 
   assert.not.ok(seen.some((header) => header?.includes('Bearer')))
 })
 
-const times: Readonly<Record<string, { options?: GatewayOptions; requestTimeout?: number }>> = {
-  'timeout of a server': { options: { servers: { up: { timeout: 300, breaker: { failures: 3 } } } } },
-  'requestTimeout of the gateway': {
-    options: { servers: { up: { breaker: { failures: 3 } } } },
-    requestTimeout: 300,
-  },
-}
-for (const [what, { options = {}, requestTimeout }] of Object.entries(times))
+const times: Readonly<Record<string, { options?: GatewayOptions; timeouts?: { readonly request: number } }>> =
+  {
+    'timeout of a server': { options: { servers: { up: { timeout: 300, breaker: { failures: 3 } } } } },
+    'timeouts.request of the gateway': {
+      options: { servers: { up: { breaker: { failures: 3 } } } },
+      timeouts: { request: 300 },
+    },
+  }
+for (const [what, { options = {}, timeouts = {} }] of Object.entries(times))
   test(`calls ended by the ${what} open the breaker of their tool`, async (t) => {
     let began = 0
     const upstream = await connect(
@@ -308,8 +313,7 @@ for (const [what, { options = {}, requestTimeout }] of Object.entries(times))
       }),
     )
     t.after(() => upstream.close())
-    const server = { ...(requestTimeout !== undefined && { requestTimeout }) }
-    const below = await connect(gateway({ up: upstream.client }, options), { server })
+    const below = await connect(gateway({ up: upstream.client }, options), { server: { timeouts } })
     t.after(() => below.close())
     const call = () =>
       below.client.callTool('up__hang', {}, { retry: 'never' }).catch((error: unknown) => error)

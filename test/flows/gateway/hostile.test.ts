@@ -179,7 +179,9 @@ async function through(t: TestContext, server: ScriptedServer) {
     defineServer({ name: 'good', version: '1.0.0', tools: { ok: defineTool({ run: () => 'ok' }) } }),
   )
   t.after(() => good.close())
-  const below = await connect(gateway({ bad, good: good.client }), { server: { pageSize: 1_000 } })
+  const below = await connect(gateway({ bad, good: good.client }), {
+    server: { limits: { pageSize: 1_000 } },
+  })
   t.after(() => below.close())
   return below
 }

@@ -40,7 +40,7 @@ test('100 servers serve 200 sessions, while programs among them are killed', asy
   const server = await startServer(gateway(clients), {
     transport: serveHttp(),
     logger: false,
-    pageSize: 1_000,
+    limits: { pageSize: 1_000 },
   })
   t.after(() => server.stop())
   const sessions = Array.from({ length: 200 }, (_, n) =>

@@ -49,7 +49,11 @@ for (const era of eras) {
       return clients
     })
     const pids = new Map<string, () => number>()
-    const server = await startServer(plan, { transport: serveHttp(), logger: false, pageSize: 1_000 })
+    const server = await startServer(plan, {
+      transport: serveHttp(),
+      logger: false,
+      limits: { pageSize: 1_000 },
+    })
     t.after(() => server.stop())
     const client = startClient({
       transport: http(String(server.url)),

@@ -80,7 +80,7 @@ test('a line beyond the limit is skipped, and those before and after it are read
       assert.is(items[1]?.type === 'too_long' && items[1].error.code, 'LINE_TOO_LONG')
       assert.match(
         items[1]?.type === 'too_long' ? items[1].error.message : '',
-        /10 bytes \(maxMessageBytes\), got 1/,
+        /10 bytes \(limits\.messageBytes\), got 1/,
       )
       assert.equal(decoder.stats.errors, 2)
     }

@@ -132,7 +132,7 @@ test('a skipped event is reported with its id and message', () => {
       assert.ok(first?.type === 'too_long' && second?.type === 'event', JSON.stringify(found))
       assert.equal([first.id, first.error.code], ['e7', 'EVENT_TOO_LONG'])
       assert.equal(first.error.data, { about: 'response', id: 'seven' })
-      assert.match(first.error.message, 'maxMessageBytes')
+      assert.match(first.error.message, 'limits.messageBytes')
       assert.is(second.data, 'after')
     }
   }

@@ -144,7 +144,7 @@ test('pages of a filtered list go on where they stopped', async (t) => {
   )
   const definition = defineServer({ name: 'test', version: '1', tools })
   const transport = serveHttp({ authenticate: byScopes })
-  const server = await startServer(definition, { transport, logger: false, pageSize: 2 })
+  const server = await startServer(definition, { transport, logger: false, limits: { pageSize: 2 } })
   t.after(() => server.stop())
   const raw = new RawClient(t, server.url)
   raw.own = { authorization: 'Bearer joe' }

@@ -177,7 +177,9 @@ test('outside of tools a question without an answer is an error with its code', 
 })
 
 test('a question has a deadline; then it is cancelled and a late answer dropped', async (t) => {
-  const { call, answer, client } = await startAsking(t, (ctx) => ctx.roots('q'), { askTimeout: 20 })
+  const { call, answer, client } = await startAsking(t, (ctx) => ctx.roots('q'), {
+    timeouts: { question: 20 },
+  })
   const stream = await call()
   const question = await stream.next()
   const { method, params } = await stream.next()

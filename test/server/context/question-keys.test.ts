@@ -55,7 +55,7 @@ test('a key belongs to one question in a session', async (t) => {
 for (const parking of [true, false]) {
   test(`a key is one question in rounds, ${parking ? 'parked' : 'also after the handler ran again'}`, async (t) => {
     const tool = defineTool({ name: 'x', run: async (_, ctx) => JSON.stringify(await askAll(ctx)) })
-    const { send } = await startPort(t, { tools: [tool] }, { parking })
+    const { send } = await startPort(t, { tools: [tool] }, { limits: { parked: parking ? 1_000 : 0 } })
     const sender: Send = async (method, params, how) => {
       const { wire, told } = send(method, params, how)
       return [...told, (await wire) as Wire]

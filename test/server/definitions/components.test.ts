@@ -146,7 +146,11 @@ test('only declared capabilities are offered and can be requested', async (t) =>
 })
 
 test('components added and removed at run time survive a group restart', async (t) => {
-  const { server, client } = await startParts(t, { tools: [], resources: [], prompts: [] }, { pageSize: 1 })
+  const { server, client } = await startParts(
+    t,
+    { tools: [], resources: [], prompts: [] },
+    { limits: { pageSize: 1 } },
+  )
   const stream = await client.listen()
   await server.addPrompt(greet)
   assert.is((await stream.next()).method, 'notifications/prompts/list_changed')
@@ -191,7 +195,7 @@ test('every list comes in pages', async (t) => {
       ),
       prompts: names.map((name) => definePrompt({ name, get: () => name })),
     },
-    { pageSize: 2 },
+    { limits: { pageSize: 2 } },
   )
   for (const [method, field] of [
     ['resources/list', 'resources'],

@@ -110,21 +110,27 @@ test('definitions are frozen data, and what they were made from may change', () 
 
 const badOptions: [object, string, RegExp][] = [
   [{}, 'transport', /^transport: expected what serveHttp\(\) or serveStdio\(\) returns, got undefined$/],
+  [
+    { transport: serveHttp(), limits: { sesions: 1 } },
+    'limits.sesions',
+    /^limits\.sesions: expected an option among sessions, .* \(did you mean "limits\.sessions"\?\), got "sesions"$/,
+  ],
+  [{ transport: serveHttp(), timeouts: 5 }, 'timeouts', /^timeouts: expected an object, got 5$/],
   [{ transport: serveHttp(), port: 3000 }, 'port', /^port: expected an option among transport, name/],
   [
-    { transport: serveHttp(), maxSessions: 0 },
-    'maxSessions',
-    /^maxSessions: expected a whole number above 0, or Infinity, got 0$/,
+    { transport: serveHttp(), limits: { sessions: 0 } },
+    'limits.sessions',
+    /^limits\.sessions: expected a whole number above 0, or Infinity, got 0$/,
   ],
   [
-    { transport: serveHttp(), drainTimeout: -1 },
-    'drainTimeout',
-    /^drainTimeout: expected milliseconds of 0 or more, got -1$/,
+    { transport: serveHttp(), timeouts: { drain: -1 } },
+    'timeouts.drain',
+    /^timeouts\.drain: expected milliseconds of 0 or more, got -1$/,
   ],
   [
-    { transport: serveHttp(), idleTimeout: Number.NaN },
-    'idleTimeout',
-    /^idleTimeout: expected milliseconds above 0, got NaN$/,
+    { transport: serveHttp(), timeouts: { idle: Number.NaN } },
+    'timeouts.idle',
+    /^timeouts\.idle: expected milliseconds above 0, got NaN$/,
   ],
   [
     { transport: serveHttp(), engine: {} },

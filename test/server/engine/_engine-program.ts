@@ -15,7 +15,12 @@ const asks = defineTool({
 const works = defineTool({ name: 'works', task: 'required', run: () => 'worked' })
 const definition = defineServer({ name: 'engines', version: '1', tools: [count, asks, works] })
 try {
-  const options = { transport: serveHttp(), engine: files({ folder }), pageSize: 1, logger: false as const }
+  const options = {
+    transport: serveHttp(),
+    engine: files({ folder }),
+    limits: { pageSize: 1 },
+    logger: false as const,
+  }
   const server = await startServer(definition, options)
   process.stdout.write(`${server.url}\n`)
 } catch (error) {

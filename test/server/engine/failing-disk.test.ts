@@ -85,7 +85,10 @@ for (const step of ['readdir', 'stat'] as const)
     const { root, folder, disk } = makeDisk(t)
     const earlier = fileSessions({ folder })
     for (const id of ['a', 'b', 'c']) await earlier.save(makeRecord(id, 1))
-    const server = await startTestServer(t, [count], { engine: files({ folder: root }), maxSessions: 2 })
+    const server = await startTestServer(t, [count], {
+      engine: files({ folder: root }),
+      limits: { sessions: 2 },
+    })
     disk.fail('EIO', step)
     const client = await new RawClient(t, server.url).open()
     assert.is(await client.text('count'), '1')

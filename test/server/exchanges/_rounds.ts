@@ -89,7 +89,7 @@ export function direct(parking: boolean): Way {
   return {
     name: parking ? 'a parked handler' : 'a handler that is run again',
     async start(t) {
-      const { send } = await startPort(t, parts, { parking })
+      const { send } = await startPort(t, parts, { limits: { parked: parking ? 1_000 : 0 } })
       return async (method, params, how) => {
         const { wire, told } = send(method, params, how)
         const answer = await wire

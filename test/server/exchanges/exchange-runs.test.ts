@@ -180,10 +180,10 @@ test('the message of a crash is told only with exposeErrors', async (t) => {
   assert.is((await call('crash')).result?.content?.[0]?.text, 'Internal error: secret')
 })
 
-test('beyond maxExchanges a bounded number waits, and lists are still answered', async (t) => {
+test('beyond their limit some requests wait, and lists are still answered', async (t) => {
   const { hold, held } = holding()
-  const limits = { maxExchanges: 2, maxWaiting: 1 }
-  const { send, call, ask } = await startPort(t, { tools: [hold, echo] }, limits)
+  const limits = { statelessRequests: 2, waiting: 1 }
+  const { send, call, ask } = await startPort(t, { tools: [hold, echo] }, { limits })
   const first = send('tools/call', { name: 'hold' })
   const second = send('tools/call', { name: 'hold' })
   await held()
@@ -211,7 +211,7 @@ test('beyond maxExchanges a bounded number waits, and lists are still answered',
 })
 
 test('a refused request takes no slot', async (t) => {
-  const { ask, call } = await startPort(t, { tools: [echo] }, { maxExchanges: 1 })
+  const { ask, call } = await startPort(t, { tools: [echo] }, { limits: { statelessRequests: 1 } })
   for (let left = 3; left > 0; left -= 1) assert.ok((await ask('tools/call', { name: 'no' })).error)
   for (let left = 3; left > 0; left -= 1) assert.ok((await call('echo', { text: 'a' })).result)
 })

@@ -113,14 +113,14 @@ test('a client that hangs up aborts the call', async (t) => {
   await aborted
 })
 
-test('requests beyond maxExchanges wait, and beyond maxWaiting get 503 Retry-After', async (t) => {
+test('requests beyond their limit wait, and beyond limits.waiting get 503', async (t) => {
   const started = heard<() => void>()
   const hold = defineTool({
     name: 'hold',
     run: () => new Promise<string>((resolve) => started.add(() => resolve('done'))),
   })
-  const limits = { maxExchanges: 1, maxWaiting: 1 }
-  const { send } = await startStateless(t, { tools: [hold, echo], resources }, limits)
+  const limits = { statelessRequests: 1, waiting: 1 }
+  const { send } = await startStateless(t, { tools: [hold, echo], resources }, { limits })
   const held = send(posted('tools/call', { name: 'hold' }))
   const release = await started.next()
   // which of the two comes first is not said: one waits, and the other is refused at once

@@ -29,7 +29,7 @@ for (const parking of [true, false]) {
           return next()
         },
       },
-      { parking },
+      { limits: { parked: parking ? 1_000 : 0 } },
     )
     const sending: Send = async (method, params, how) => {
       const { wire, told } = send(method, params, how)

@@ -15,7 +15,9 @@ const principal = { issuer: 'https://a.example', subject: 'me' }
 
 test('a parked handler continues, an unparked one runs again', async (t) => {
   for (const parking of both) {
-    const { call, retry, contexts } = await startAsker(t, async (ctx) => (await who(ctx)).action, { parking })
+    const { call, retry, contexts } = await startAsker(t, async (ctx) => (await who(ctx)).action, {
+      limits: { parked: parking ? 1_000 : 0 },
+    })
     const asked = await wireOf(call())
     const [first] = contexts.all
     assert.is(first?.signal.aborted, !parking)
@@ -69,11 +71,11 @@ test('a parked handler expires, and the retry runs a new one', async (t) => {
   const clock = createFakeClock()
   const { call, retry, contexts } = await startAsker(t, async (ctx) => (await who(ctx)).action, {
     clock,
-    parking: { time: 60_000 },
+    timeouts: { question: 24 * 60 * 60_000 },
   })
   const asked = await wireOf(call())
   const [first] = contexts.all
-  await clock.advance(59_999)
+  await clock.advance(10 * 60_000 - 1)
   assert.is(first?.signal.aborted, false)
   await clock.advance(1)
   assert.is(first?.signal.aborted, true)
@@ -131,24 +133,24 @@ test('the call timeout pauses during a question and restarts with the retry', as
 })
 
 test('an asking call takes no worker slot', async (t) => {
-  const { call, retry } = await startAsker(t, async (ctx) => (await who(ctx)).action, { maxExchanges: 1 })
+  const { call, retry } = await startAsker(t, async (ctx) => (await who(ctx)).action, {
+    limits: { statelessRequests: 1 },
+  })
   const asked = [await wireOf(call()), await wireOf(call()), await wireOf(call())]
   for (const one of asked) assert.is(textOf(await wireOf(retry(one))), '"accept"')
 })
 
 test('parked calls are bounded per principal, and others run again', async (t) => {
-  const { call, retry, contexts } = await startAsker(t, async (ctx) => (await who(ctx)).action, {
-    parking: { maxPerPrincipal: 2 },
-  })
+  const { call, retry, contexts } = await startAsker(t, async (ctx) => (await who(ctx)).action)
   const asked: Wire[] = []
-  for (let left = 3; left > 0; left -= 1) asked.push(await wireOf(call({}, { principal })))
+  for (let left = 17; left > 0; left -= 1) asked.push(await wireOf(call({}, { principal })))
   await wireOf(call({}, { principal: { ...principal, subject: 'you' } }))
   assert.equal(
     contexts.all.map(({ signal }) => signal.aborted),
-    [false, false, true, false],
+    [...new Array(16).fill(false), true, false],
   )
   for (const one of asked) assert.is(textOf(await wireOf(retry(one, { principal }))), '"accept"')
-  assert.is(contexts.all.length, 5)
+  assert.is(contexts.all.length, 19)
 })
 
 test('the outcome of a parked handler answers the retry', async (t) => {

@@ -20,7 +20,7 @@ test('a second retry joins the first and survives the first client leaving', asy
       ctx.progress(1)
       return ctx.requestId
     }
-    const { call, retry, contexts } = await startAsker(t, run, { parking })
+    const { call, retry, contexts } = await startAsker(t, run, { limits: { parked: parking ? 1_000 : 0 } })
     const asked = await wireOf(call())
     const how = { progressToken: 1 }
     const [a, b, c] = ['a', 'b', 'c'].map((id) => retry(asked, { id, ...how }))
@@ -51,7 +51,7 @@ test('the same answers lead to the same outcome, also when it is there already',
       for (const key of ['a', 'b']) await ctx.elicit(key, ask('name'))
       return ctx.requestId
     }
-    const { call, retry, contexts } = await startAsker(t, run, { parking })
+    const { call, retry, contexts } = await startAsker(t, run, { limits: { parked: parking ? 1_000 : 0 } })
     const first = await wireOf(call())
     const second: Wire[] = await Promise.all([wireOf(retry(first)), wireOf(retry(first))])
     second.push(await wireOf(retry(first, { id: 'late' })))
@@ -98,7 +98,7 @@ test('a crash is not cached: the next retry runs again', async (t) => {
       if (tries === 1) throw new Error('not yet')
       return tries
     }
-    const { call, retry } = await startAsker(t, run, { parking })
+    const { call, retry } = await startAsker(t, run, { limits: { parked: parking ? 1_000 : 0 } })
     const asked = await wireOf(call())
     assert.equal(
       [textOf(await wireOf(retry(asked))), textOf(await wireOf(retry(asked)))],
@@ -135,7 +135,7 @@ test('a running step is awaited before the client is asked', async (t) => {
       })
       return [(await who(ctx)).action, await paying]
     }
-    const { call, retry } = await startAsker(t, run, { parking })
+    const { call, retry } = await startAsker(t, run, { limits: { parked: parking ? 1_000 : 0 } })
     const sent = call()
     const open = await gate.next()
     let answered = false
@@ -154,7 +154,7 @@ test('a step may ask, and a hanging one delays nobody for ever', async (t) => {
   for (const parking of both) {
     const run = (ctx: ToolContext) =>
       ctx.once('outer', () => ctx.once('inner', async () => (await who(ctx)).action))
-    const { call, retry } = await startAsker(t, run, { parking })
+    const { call, retry } = await startAsker(t, run, { limits: { parked: parking ? 1_000 : 0 } })
     assert.is(textOf(await wireOf(retry(await wireOf(call())))), '"accept"')
   }
   const clock = createFakeClock()
@@ -176,7 +176,7 @@ test('the deadline of an answer is that of its question', async (t) => {
     t,
     (ctx) => ctx.elicit('who', ask('name'), { timeout: 1 }),
     {
-      parking: false,
+      limits: { parked: 0 },
     },
   )
   const asked = await wireOf(call())
@@ -198,26 +198,6 @@ test('keys rotate one after the other', async (t) => {
   assert.is(textOf(await wireOf(third.retry(await wireOf(first.call())))), '-32602')
   const [one, other] = [await startAsker(t, run), await startAsker(t, run)]
   assert.is(textOf(await wireOf(other.retry(await wireOf(one.call())))), '-32602')
-})
-
-test('the options of parking are checked', async (t) => {
-  const bad: [object, RegExp][] = [
-    [{ parking: 'no' }, /parking: expected true, false or an object/],
-    [
-      { parking: { maxPerPrincipal: 0 } },
-      /parking\.maxPerPrincipal: expected a whole number above 0, or Infinity, got 0/,
-    ],
-    [{ parking: { max: 1.5 } }, /parking\.max: expected a whole number above 0, or Infinity, got 1\.5/],
-    [{ parking: { maxPerPrincipal: 0.5 } }, /parking\.maxPerPrincipal: expected a whole number above 0/],
-    [{ parking: { time: 0 } }, /parking\.time: expected milliseconds above 0/],
-  ]
-  for (const [options, expected] of bad) {
-    const problem: Error = await startAsker(t, who, options).then(
-      () => new Error('it started'),
-      (error) => error,
-    )
-    assert.match(problem.message, expected)
-  }
 })
 
 test.run()

@@ -16,7 +16,7 @@ type Kind = (typeof kinds)[number]
 const eras = {
   sessions: { revisions: handshakeRevisions },
   '2026-07-28': { revisions: ['2026-07-28'] },
-  '2026-07-28, run again': { revisions: ['2026-07-28'], parking: false },
+  '2026-07-28, run again': { revisions: ['2026-07-28'], limits: { parked: 0 } },
 } as const
 const one = { threads: 1, processes: 1 }
 const deeds = [

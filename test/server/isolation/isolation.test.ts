@@ -148,7 +148,7 @@ for (const kind of kinds) {
   }
 
   test(`${kind}: a server stops while a handler spins`, async (t) => {
-    const pair = await start(t, kind, { drainTimeout: 100 })
+    const pair = await start(t, kind, { timeouts: { drain: 100 } })
     const spun = pair.client.callTool('heavy', { what: 'spin' }).catch(() => {})
     await call(pair.client, 'echo', 'a')
     const began = Date.now()

@@ -60,7 +60,7 @@ test('a call that waits when the pool crashes rejects as not begun', async (t) =
 })
 
 test('calls beyond the queue limit are refused', async (t) => {
-  const { client } = await start(t, { isolation: { threads: 1 }, maxWaiting: 2 })
+  const { client } = await start(t, { isolation: { threads: 1 }, limits: { waiting: 2 } })
   await call(client, 'ping')
   const outcomes = await Promise.allSettled(Array.from({ length: 5 }, () => call(client, 'pause', '50')))
   const refused = outcomes.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []))

@@ -20,8 +20,8 @@ export interface SuiteNode {
 }
 
 export interface SuiteLimits {
-  readonly maxSessions?: number
-  readonly maxSessionsPerClient?: number
+  readonly sessions?: number
+  readonly sessionsPerClient?: number
 }
 
 type Define = (promise: string, body: (t: TestContext) => unknown, options?: TestOptions) => void
@@ -295,7 +295,7 @@ export function clusterSuite(
   })
 
   test('session limits count over all nodes and per client', async (t) => {
-    const [first, second, third] = await begin(t, { maxSessions: 3, maxSessionsPerClient: 2 })
+    const [first, second, third] = await begin(t, { sessions: 3, sessionsPerClient: 2 })
     const opened = await new RawClient(t, first.url).open()
     await new RawClient(t, second.url).open()
     const refused = new RawClient(t, third.url).open().catch(String)

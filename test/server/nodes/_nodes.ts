@@ -47,7 +47,7 @@ export async function startEngineNode(
 ): Promise<EngineNode> {
   const supervisor = await startSupervisor({ name, strategy: 'rest_for_one', logger: false, children: [] })
   t.after(() => supervisor.ref.alive && supervisor.stop())
-  const given = { transport: serveHttp(), name, ...limits, ...options, engine: engineOf(name) }
+  const given = { transport: serveHttp(), name, limits, ...options, engine: engineOf(name) }
   const server = (await supervisor.startChild(nodeSpec(definition, given, name))).extra as Server
   const cluster = await clusterOf(server)
   return {

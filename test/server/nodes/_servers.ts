@@ -48,7 +48,7 @@ export async function startNode(
 ): Promise<Server> {
   const server = await startServer(definition, {
     transport: serveHttp({ health: true }),
-    drainTimeout: 2_000,
+    timeouts: { drain: 2_000 },
     logger: false,
     signals: false,
     engine,

@@ -153,7 +153,7 @@ export function threeNodesSuite(test: Suite, startEngine: StartEngine): void {
   })
 
   test('concurrency limits count over all nodes', async (t) => {
-    const options = { maxSessions: 4, maxSessionsPerClient: 2 }
+    const options = { limits: { sessions: 4, sessionsPerClient: 2 } }
     const authenticated = { transport: serveHttp({ authenticate: byName }), ...options }
     const servers = await start(t, authenticated)
     const open = async (index: number, name: string): Promise<[number, string | undefined, RawClient]> => {
@@ -198,7 +198,7 @@ export function threeNodesSuite(test: Suite, startEngine: StartEngine): void {
 
   for (const parking of [true, false])
     test(`a 2026-07-28 retry is served by another node (parking: ${parking})`, async (t) => {
-      const servers = await start(t, { parking })
+      const servers = await start(t, { limits: { parked: parking ? 1_000 : 0 } })
       const clients = servers.map(({ url }) => new RawClient(t, url))
       const send = async (index: number, more: object = {}): Promise<Wire['result']> => {
         const _meta = { 'io.modelcontextprotocol/clientCapabilities': { elicitation: { form: {} } } }
@@ -219,7 +219,7 @@ export function threeNodesSuite(test: Suite, startEngine: StartEngine): void {
     })
 
   test('a list continues on another node than it began on', async (t) => {
-    const servers = await start(t, { pageSize: 4 })
+    const servers = await start(t, { limits: { pageSize: 4 } })
     const page = async (index: number, cursor?: unknown): Promise<Wire['result']> => {
       const { body, headers } = posted('tools/list', cursor === undefined ? {} : { cursor })
       const { messages } = await new RawClient(t, servers[index]?.url).post(body, headers)
@@ -256,7 +256,7 @@ export function threeNodesSuite(test: Suite, startEngine: StartEngine): void {
   })
 
   test('a stopping node finishes its calls, and its sessions move at once', async (t) => {
-    const servers = await start(t, { drainTimeout: 5_000 })
+    const servers = await start(t, { timeouts: { drain: 5_000 } })
     const [first, second, third] = await startClients(t, servers)
     const others = await Promise.all([1, 2, 3].map(() => new RawClient(t, servers[0].url).open()))
     for (const client of [first, ...others]) await client.text('count')
@@ -281,7 +281,7 @@ export function threeNodesSuite(test: Suite, startEngine: StartEngine): void {
   })
 
   test('a stopping node loses no forwarded call', async (t) => {
-    const servers = await start(t, { drainTimeout: 5_000 })
+    const servers = await start(t, { timeouts: { drain: 5_000 } })
     const clients = await Promise.all(
       Array.from({ length: 12 }, () => new RawClient(t, servers[0].url).open()),
     )

@@ -8,7 +8,7 @@ const three = [clusterDefinition, clusterDefinition, clusterDefinition]
 
 const hosted = suite('cluster of the processes of one program', { timeout: 15_000 })
 clusterSuite(hosted, async (t, limits) => {
-  const { nodes } = await startNodes(t, three, limits)
+  const { nodes } = await startNodes(t, three, { limits })
   return nodes.map((node) => ({ ...node, kill: () => node.ref.kill() }))
 })
 hosted.run()

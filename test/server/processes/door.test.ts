@@ -15,7 +15,7 @@ const test = suite('door of several processes', { timeout: 60_000 })
 const module = new URL('./_loaded.js', import.meta.url)
 
 test('connections count over all processes until they or their process end', async (t) => {
-  const transport = serveHttp({ maxConnections: 2, health: true, keepAliveTimeout: 60_000 })
+  const transport = serveHttp({ limits: { connections: 2 }, health: true, timeouts: { keepAlive: 60_000 } })
   const server = await startServer(module, { transport, processes: 2, logger: false })
   t.after(() => server.stop())
   const port = Number(server.port)

@@ -162,14 +162,14 @@ test('a module may be CommonJS that a compiler has made', async (t) => {
     `const { defineServer, defineTool } = process.getBuiltinModule('module').createRequire(__filename)(require('node:url').fileURLToPath(${JSON.stringify(door)}))
     Object.defineProperty(exports, '__esModule', { value: true })
     exports.default = defineServer({ name: 'compiled', version: '1', tools: { pid: defineTool({ run: () => 'compiled' }) } })
-    exports.options = { maxRequests: 5 }`,
+    exports.options = { limits: { requests: 5 } }`,
   )
   const { client } = await start(t, {}, pathToFileURL(path))
   assert.is(await client.text('pid'), 'compiled')
 })
 
 test('a call longer than the reload grace is answered and delays the reload no more', async (t) => {
-  const { server, client } = await start(t, { drainTimeout: 500 })
+  const { server, client } = await start(t, { timeouts: { drain: 500 } })
   const others = Array.from({ length: 6 }, () => clientIn(t, server.url, client.sessionId))
   const calls = others.map((other) => other.call('works', { ms: 60_000 }).catch(() => undefined))
   await client.text('count')

@@ -15,11 +15,11 @@ test('calls in flight are answered, through whatever process they came', async (
   const ms = await timeOf(server.stop())
   assert.equal(await short(), Array(connections).fill('worked'))
   assert.equal(await long(), Array(connections).fill('worked'))
-  assert.ok(ms < 9_500, `${ms} ms: it waits for the calls, not for drainTimeout`)
+  assert.ok(ms < 9_500, `${ms} ms: it waits for the calls, not for timeouts.drain`)
 })
 
-test('calls that take longer than drainTimeout are answered with an error', async (t) => {
-  const { server, begin } = await start(t, { drainTimeout: 500 })
+test('calls that take longer than timeouts.drain are answered with an error', async (t) => {
+  const { server, begin } = await start(t, { timeouts: { drain: 500 } })
   const calls = await begin(60_000)
   const ms = await timeOf(server.stop())
   assert.equal(await calls(), Array(connections).fill('-32603'))

@@ -32,7 +32,7 @@ const definition = defineServer({
   resources: [defineResource({ name: 'a', uri: 'news://a', read: () => 'a' })],
 })
 const server = await startServer(definition, {
-  transport: serveHttp({ resume: JSON.parse(resume) }),
+  transport: serveHttp({ streams: { resume: JSON.parse(resume) } }),
   engine: redis({ url, keys: ['what all nodes of this cluster sign with'] }),
   logger: false,
 })

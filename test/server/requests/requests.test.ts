@@ -127,7 +127,7 @@ test('an id in flight is refused again, and 1 is not "1"', async (t) => {
 
 test('a session runs a bounded number of requests at once', async (t) => {
   const { tool, entered, leave } = makeGate()
-  const server = await startTestServer(t, [tool, count], { maxRequests: 1 })
+  const server = await startTestServer(t, [tool, count], { limits: { requests: 1 } })
   const [client, other] = await Promise.all([
     new RawClient(t, server.url).open(),
     new RawClient(t, server.url).open(),
@@ -219,7 +219,7 @@ test('tools/list comes in pages, byte for byte the same each time', async (t) =>
   const tools = ['a', 'b', 'c'].map((name) =>
     defineTool({ name, title: name.toUpperCase(), annotations: { readOnlyHint: true }, run: () => name }),
   )
-  const server = await startTestServer(t, tools, { pageSize: 2 })
+  const server = await startTestServer(t, tools, { limits: { pageSize: 2 } })
   const client = await new RawClient(t, server.url).open()
   const { result } = await client.ask('tools/list')
   const inputSchema = { type: 'object', additionalProperties: false }

@@ -30,8 +30,8 @@ async function start(t: TestContext, options: Partial<ServerOptions> = {}) {
     },
   })
   const definition = defineServer({ name: 'slow', version: '1', tools: [work] })
-  const limits = { maxRequests: 2, maxExchanges: 2, maxWaiting: 3, ...options }
-  const server = await startServer(definition, { transport: serveHttp(), logger: false, ...limits })
+  const limits = { requests: 2, statelessRequests: 2, waiting: 3 }
+  const server = await startServer(definition, { transport: serveHttp(), logger: false, limits, ...options })
   t.after(() => server.stop())
   const client = await new RawClient(t, server.url).open()
   const call = (as: string) => client.call('work', { as }, as)
@@ -63,7 +63,7 @@ test('requests beyond the limit wait in order, and one too many is told to retry
   assert.equal(error?.data, { retryable: true })
   assert.match(
     String(error?.message),
-    /2 of a session are at work \(maxRequests\), and 3, or 64 MiB, may wait/,
+    /2 of a session are at work \(limits\.requests\), and 3, or 64 MiB, may wait/,
   )
   // never behind the others
   assert.equal((await client.ask('ping')).result, {})
@@ -145,7 +145,7 @@ test('an ending group frees the room of its waiting requests', async (t) => {
 })
 
 test('the timeout of a call starts when it begins, not while it waits', async (t) => {
-  const { server, call, begun, end } = await start(t, { requestTimeout: 60_000 })
+  const { server, call, begun, end } = await start(t, { timeouts: { request: 60_000 } })
   const answers = ['a', 'b'].map(call)
   await begun.next()
   await begun.next()
@@ -202,16 +202,17 @@ test('limits that are no whole numbers are refused in the options', async () => 
   const definition = defineServer({ name: 'x', version: '1', tools: [] })
   for (const field of [
     'pageSize',
-    'maxRequests',
-    'maxWaiting',
-    'maxExchanges',
-    'maxSessions',
-    'maxSessionsPerClient',
+    'requests',
+    'waiting',
+    'statelessRequests',
+    'sessions',
+    'sessionsPerClient',
+    'subscriptions',
+    'parked',
   ]) {
-    const failed = await startServer(definition, { transport: serveHttp(), [field]: 0.5 }).catch(
-      (error) => error,
-    )
-    assert.equal([failed.code, failed.data.field], ['BAD_OPTION', field])
+    const limits = { [field]: 0.5 }
+    const failed = await startServer(definition, { transport: serveHttp(), limits }).catch((error) => error)
+    assert.equal([failed.code, failed.data.field], ['BAD_OPTION', `limits.${field}`])
   }
 })
 

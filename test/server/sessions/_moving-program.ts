@@ -7,7 +7,7 @@ const [folder = '', key = ''] = process.argv.slice(2)
 const server = await startServer(moving, {
   transport: serveHttp(),
   engine: key === '' ? files({ folder }) : sealed({ keys: [key] }),
-  drainTimeout: 1_000,
+  timeouts: { drain: 1_000 },
   logger: false,
 })
 process.stdout.write(`${server.url}\n`)

@@ -115,7 +115,7 @@ test('values of init are there for the first call and restored', async (t) => {
 
 test('an unused session also runs terminate', async (t) => {
   const { hooks, next } = listen()
-  const server = await start(t, hooks, { idleTimeout: 30 })
+  const server = await start(t, hooks, { timeouts: { idle: 30 } })
   await new RawClient(t, server.url).open('a')
   assert.equal([await next(), await next()], ['init a false', 'terminate a normal'])
 })

@@ -105,7 +105,7 @@ function between(name: string, end: (server: Processes, pid: number) => Promise<
   }
 }
 
-const brisk = { drainTimeout: 1_000 }
+const brisk = { timeouts: { drain: 1_000 } }
 
 type Nodes = readonly [Server, Server]
 
@@ -267,7 +267,7 @@ test.run()
 async function startHere(t: TestContext, options: Partial<ServerOptions> = {}): Promise<Server> {
   const server = await startServer(moving, {
     transport: serveHttp(),
-    drainTimeout: 1_000,
+    timeouts: { drain: 1_000 },
     logger: false,
     ...options,
   })
@@ -287,7 +287,7 @@ async function startProcesses(t: TestContext) {
     transport: serveHttp(),
     processes: 2,
     blockedTimeout: 500,
-    drainTimeout: 1_000,
+    timeouts: { drain: 1_000 },
     logger: false as const,
   }
   const server = await startServer(module, options)

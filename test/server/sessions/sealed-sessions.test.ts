@@ -119,7 +119,7 @@ test('the third crash within five seconds ends a sealed session as well', async 
 })
 
 test('an idle sealed session is restored by its id', async (t) => {
-  const server = await startNode(t, { idleTimeout: 30 })
+  const server = await startNode(t, { timeouts: { idle: 30 } })
   const client = await new RawClient(t, server.url).open()
   assert.is(await client.text('count'), '1')
   const name = `test/session ${client.sessionId}`

@@ -17,7 +17,7 @@ async function opened(t: TestContext, server: Started): Promise<{ status: number
 }
 
 test('a full server evicts the longest silent session to make room', async (t) => {
-  const server = await startTestServer(t, [count], { maxSessions: 3 })
+  const server = await startTestServer(t, [count], { limits: { sessions: 3 } })
   const used = await new RawClient(t, server.url).open()
   assert.is(await used.text('count'), '1')
   const silent = []
@@ -34,7 +34,7 @@ test('a full server evicts the longest silent session to make room', async (t) =
 
 test('a client has 30 s for its first message, then the idle time', async (t) => {
   const clock = createFakeClock()
-  const server = await startTestServer(t, [count], { clock, idleTimeout: 600_000 })
+  const server = await startTestServer(t, [count], { clock, timeouts: { idle: 600_000 } })
   const [silent, spoken, reading] = [
     await opened(t, server),
     await opened(t, server),

@@ -24,14 +24,14 @@ async function inSession(
   pageSize = 100,
 ): Promise<Ask> {
   const skills = await skillsFrom(folderOf(t, twoSkills), { directoryRead })
-  const { server } = await startParts(t, { skills }, { pageSize })
+  const { server } = await startParts(t, { skills }, { limits: { pageSize } })
   const client = await new RawClient(t, server.url).open('raw', revision)
   return (method, params) => client.ask(method, params as never) as never
 }
 
 async function stateless(t: TestContext, directoryRead = true, pageSize = 100): Promise<Ask> {
   const skills = await skillsFrom(folderOf(t, twoSkills), { directoryRead })
-  const { send } = await startStateless(t, { skills }, { pageSize })
+  const { send } = await startStateless(t, { skills }, { limits: { pageSize } })
   return async (method, params) => (await send(posted(method, params))).messages[0] as never
 }
 

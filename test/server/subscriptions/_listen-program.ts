@@ -5,7 +5,7 @@ import { serveHttp } from 'caduceus/transports'
 const tool = defineTool({ name: 'tool', run: () => 'ran' })
 const news = defineTool({ name: 'news', run: () => 'new' })
 const definition = defineServer({ name: 'test', version: '1', tools: [tool] })
-const transport = serveHttp({ maxConnections: 20_000 })
+const transport = serveHttp({ limits: { connections: 20_000 } })
 const server = await startServer(definition, { transport, logger: false })
 let isAdded = false
 let before = process.cpuUsage()

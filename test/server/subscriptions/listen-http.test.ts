@@ -38,7 +38,7 @@ test('a stream starts with its acknowledgement and ends with a result on stop', 
 })
 
 test('a server stops at once when there is nothing but streams', async (t) => {
-  const server = await startTestServer(t, [count], { drainTimeout: 60_000 })
+  const server = await startTestServer(t, [count], { timeouts: { drain: 60_000 } })
   const stream = await listen(t, server.url, { toolsListChanged: true })
   await stream.next()
   await server.stop()
@@ -46,7 +46,7 @@ test('a server stops at once when there is nothing but streams', async (t) => {
 })
 
 test('a client that leaves frees its stream slot', async (t) => {
-  const server = await startTestServer(t, [count], { maxListens: 1 })
+  const server = await startTestServer(t, [count], { limits: { subscriptions: 1 } })
   const first = await listen(t, server.url, {})
   await first.next()
   assert.is((await listen(t, server.url, {})).status, 503)

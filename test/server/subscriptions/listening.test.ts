@@ -152,7 +152,7 @@ test('a malformed or too long filter is refused', async (t) => {
 })
 
 test('a stream beyond the limit is refused until another ends', async (t) => {
-  const { open, listen } = await start(t, { maxListens: 1 })
+  const { open, listen } = await start(t, { limits: { subscriptions: 1 } })
   const first = await listen({})
   const refused = await open({}).answer.catch((error) => error)
   assert.equal([refused.code, refused.retryable], ['EXCHANGE_LIMIT', true])

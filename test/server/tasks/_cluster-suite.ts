@@ -183,7 +183,7 @@ export function clusterTasksSuite(
   test('tasks of a stopped node continue on another one at once', async (t) => {
     const log: string[] = []
     const tools = ['a', 'b'].map((node) => [works(log, node)])
-    const { servers, clients } = await start(t, tools, { drainTimeout: 1_000 })
+    const { servers, clients } = await start(t, tools, { timeouts: { drain: 1_000 } })
     const [a, b] = clients
     const id = await a.start('works')
     await b.until(id, 'input_required')
@@ -211,7 +211,7 @@ export function clusterTasksSuite(
           return 'done'
         },
       })
-    const { servers, clients } = await start(t, [[runs('a')], [runs('b')]], { drainTimeout: 10_000 })
+    const { servers, clients } = await start(t, [[runs('a')], [runs('b')]], { timeouts: { drain: 10_000 } })
     const [a, b] = clients
     const id = await a.start('runs')
     await eventually(() => log.includes('a begins'))
@@ -222,7 +222,7 @@ export function clusterTasksSuite(
 
   test('task records expire, and tasks do not count as sessions', async (t) => {
     const { tool, begun } = held()
-    const options = { maxSessions: 1, tasks: { ttl: 1_500 } }
+    const options = { limits: { sessions: 1 }, tasks: { ttl: 1_500 } }
     const { bench, servers, clients } = await start(t, Array(2).fill([greet, tool]), options)
     const [a, b] = clients
     const [id, working] = [await a.start('greet'), await b.start('held')]

@@ -204,7 +204,7 @@ test('a tool beyond its time fails its task; the time pauses during questions', 
 test('an orderly stop waits for no durable task, and the next server finishes it', async (t) => {
   const { tool, begun, open } = stepping()
   const engine = keeping(keptTasks())
-  const { server, session } = await startTasks(t, [tool], { engine, drainTimeout: 60_000 })
+  const { server, session } = await startTasks(t, [tool], { engine, timeouts: { drain: 60_000 } })
   const client = await session()
   const { result } = await client.ask('tools/call', { name: 'stepping', task: {} })
   const taskId = at<string>(result, 'task', 'taskId')
@@ -253,7 +253,7 @@ function twoSteps() {
 test('a step running at the stop ends first and is not repeated; no other starts', async (t) => {
   const { tool, log, begun, open } = twoSteps()
   const engine = keeping(keptTasks())
-  const { server, modern } = await startTasks(t, [tool], { engine, drainTimeout: 60_000 })
+  const { server, modern } = await startTasks(t, [tool], { engine, timeouts: { drain: 60_000 } })
   const id = await modern.start('steps')
   await begun
   const stopped = server.stop()
@@ -270,7 +270,7 @@ test('a step running at the stop ends first and is not repeated; no other starts
 test('a step longer than the stop is cut and runs again', async (t) => {
   const { tool, log, begun, open } = twoSteps()
   const engine = keeping(keptTasks())
-  const { server, modern } = await startTasks(t, [tool], { engine, drainTimeout: 300 })
+  const { server, modern } = await startTasks(t, [tool], { engine, timeouts: { drain: 300 } })
   const id = await modern.start('steps')
   await begun
   const since = performance.now()
@@ -285,7 +285,7 @@ test('a step longer than the stop is cut and runs again', async (t) => {
 test('with a memory store a stop gives awaited tasks the drain time of calls', async (t) => {
   const { tool, gate, begun } = held()
   const { tool: endless, begun: also } = held('endless')
-  const { server, session } = await startTasks(t, [tool, endless], { drainTimeout: 300 })
+  const { server, session } = await startTasks(t, [tool, endless], { timeouts: { drain: 300 } })
   const client = await session()
   const [one, other] = await Promise.all(
     ['held', 'endless'].map(async (name) => {

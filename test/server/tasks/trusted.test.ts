@@ -48,7 +48,7 @@ async function start(t: TestContext, definition: ReturnType<typeof defineServer>
   })
   const engine = files({ folder })
   const transport = serveStdio({ input, output })
-  const server = await startServer(definition, { transport, engine, drainTimeout: 500, logger: false })
+  const server = await startServer(definition, { transport, engine, timeouts: { drain: 500 }, logger: false })
   t.after(() => server.stop())
   const send = (message: object): void => void input.write(`${JSON.stringify(message)}\n`)
   const answerTo = async (id: string) => {

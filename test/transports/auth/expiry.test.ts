@@ -38,7 +38,7 @@ async function start(t: TestContext, transport: ServerTransport) {
 }
 
 test('HTTP: the stream of a session ends, and the session goes on', async (t) => {
-  const server = await start(t, serveHttp({ authenticate, commentInterval: beat }))
+  const server = await start(t, serveHttp({ authenticate, streams: { commentInterval: beat } }))
   const client = new RawClient(t, server.url)
   client.own = long
   await client.open()

@@ -116,7 +116,7 @@ test('the operator is told why a token was refused, without the token', async (t
 })
 
 test('a silent issuer delays its own requests only, up to their timeout', async (t) => {
-  const { client, issuer } = await startAuth(t, {}, { authenticateTimeout: 50 })
+  const { client, issuer } = await startAuth(t, {}, { timeouts: { authenticate: 50 } })
   issuer.silent = true
   assert.is((await refusalOf(client(await issuer.issue())))[0], 503)
 })

@@ -62,7 +62,7 @@ test('authenticate gets the world of the listener and must settle in its time', 
       return new Promise<undefined>(() => {})
     },
     auth: undefined,
-    authenticateTimeout: 5_000,
+    timeouts: { authenticate: 5_000 },
   }
   const outcome = identify({ peer, request: { socket: new Socket() } }, settings, world).catch(codeOf)
   await clock.advance(5_000)

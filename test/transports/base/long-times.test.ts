@@ -32,23 +32,18 @@ const ends: { readonly [Name in 'HTTP' | 'HTTP+SSE' | 'WebSocket']: Ends } = {
   HTTP: {
     serve: (ms) =>
       serveHttp({
-        headersTimeout: ms,
-        bodyTimeout: ms,
-        keepAliveTimeout: ms,
-        commentInterval: ms,
-        retryInterval: ms,
+        timeouts: { headers: ms, body: ms, keepAlive: ms },
+        streams: { commentInterval: ms, retryInterval: ms },
       }),
     connect: (url, ms) =>
       http(url, { connectTimeout: ms, headersTimeout: ms, idleTimeout: ms, streamIdleTimeout: ms }),
   },
   'HTTP+SSE': {
-    serve: (ms) =>
-      serveSse({ headersTimeout: ms, keepAliveTimeout: ms, openTimeout: ms, commentInterval: ms }),
+    serve: (ms) => serveSse({ timeouts: { headers: ms, keepAlive: ms, open: ms }, commentInterval: ms }),
     connect: (url, ms) => sse(url, { connectTimeout: ms, streamIdleTimeout: ms }),
   },
   WebSocket: {
-    serve: (ms) =>
-      serveWebSocket({ headersTimeout: ms, keepAliveTimeout: ms, openTimeout: ms, pingInterval: ms }),
+    serve: (ms) => serveWebSocket({ timeouts: { headers: ms, keepAlive: ms, open: ms }, pingInterval: ms }),
     connect: (url, ms) => websocket(url, { connectTimeout: ms, pingInterval: ms }),
   },
 }

@@ -24,8 +24,8 @@ const peerAt = (remoteAddress: string | undefined, subject?: string): Peer => ({
   ...(subject !== undefined && { principal: { issuer: 'i', subject } }),
 })
 
-function budgetOf(maxPendingBytes: number, maxPendingBytesPerClient?: number, maxMessageBytes = 1) {
-  return new ByteBudget({ maxMessageBytes, maxPendingBytes, maxPendingBytesPerClient })
+function budgetOf(pendingBytes: number, pendingBytesPerClient?: number, messageBytes = 1) {
+  return new ByteBudget({ messageBytes, pendingBytes, pendingBytesPerClient })
 }
 
 test('a byte budget is exact and returns what it held', () => {
@@ -34,7 +34,7 @@ test('a byte budget is exact and returns what it held', () => {
   assert.is(first.add(60_000), undefined)
   const refused = second.add(40_001)
   assert.equal([refused?.code, refused?.retryable, refused?.data], ['BYTES_LIMIT', true, { client: false }])
-  assert.match(refused?.message ?? '', 'maxPendingBytes')
+  assert.match(refused?.message ?? '', 'limits.pendingBytes')
   assert.is(second.add(40_000), undefined)
   assert.is(budget.used, 100_000)
   first.release()

@@ -19,9 +19,7 @@ async function serve(t: TestContext, transport: ServerTransport): Promise<Server
 
 test('answers without room shrink to a short error, and the connection goes on', async (t) => {
   const transport = serveWebSocket({
-    maxMessageBytes: MiB,
-    maxPendingBytes: 20 * MiB,
-    maxBufferedBytes: 100_000,
+    limits: { messageBytes: MiB, pendingBytes: 20 * MiB, bufferedBytes: 100_000 },
   })
   const server = await serve(t, transport)
   const raw = await open(t, server)
@@ -50,7 +48,7 @@ test('answers without room shrink to a short error, and the connection goes on',
   assert.ok(refused.length > 0)
   for (const error of refused) {
     const { message, data } = error as { message: string; data: unknown }
-    assert.match(message, 'maxPendingBytes')
+    assert.match(message, 'limits.pendingBytes')
     assert.equal(data, { retryable: true })
   }
   call(60, 1_000)

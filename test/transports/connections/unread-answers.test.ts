@@ -79,8 +79,8 @@ async function until(holds: () => boolean): Promise<void> {
 
 const text = (bytes: number) => ({ text: 'x'.repeat(bytes) })
 
-test('a reader that takes nothing is cut after commentInterval and delays no other', async (t) => {
-  const { listening, requests, used } = await serve(t, { commentInterval: 300 })
+test('a reader that takes nothing is cut after its time and delays no other', async (t) => {
+  const { listening, requests, used } = await serve(t, { streams: { commentInterval: 300 } })
   const idle = [1, 2, 3].map((id) => ask(t, listening, id))
   const held: Held[] = []
   for (const _ of idle) held.push(await requests.next())
@@ -100,7 +100,7 @@ test('a reader that takes nothing is cut after commentInterval and delays no oth
 for (const protocol of ['http', 'https'])
   test(`a slow but moving ${protocol} answer outlives many comments and arrives whole`, async (t) => {
     const tls = protocol === 'https' ? { tls: selfSigned() } : {}
-    const { listening, requests, used } = await serve(t, { commentInterval: 500, ...tls })
+    const { listening, requests, used } = await serve(t, { streams: { commentInterval: 500 }, ...tls })
     const socket = ask(t, listening, 1)
     ;(await requests.next()).answer(text(15 * MiB))
     const got = await readSlowly(t, socket, 32 * 1024)
@@ -110,11 +110,11 @@ for (const protocol of ['http', 'https'])
   })
 
 for (const [whose, limits, status] of [
-  ['all', { maxPendingBytes: 3 * MiB }, 503],
-  ['one client', { maxPendingBytes: 30 * MiB, maxPendingBytesPerClient: 3 * MiB }, 429],
+  ['all', { pendingBytes: 3 * MiB }, 503],
+  ['one client', { pendingBytes: 30 * MiB, pendingBytesPerClient: 3 * MiB }, 429],
 ] as const)
   test(`${whose}: unread answers beyond the limit are errors, and bodies are refused`, async (t) => {
-    const { listening, requests, used } = await serve(t, { maxMessageBytes: MiB, ...limits })
+    const { listening, requests, used } = await serve(t, { limits: { messageBytes: MiB, ...limits } })
     // kernels take some MiB for each connection: what they hold waits as well
     const sockets = [1, 2, 3, 4, 5].map((id) => ask(t, listening, id))
     const held: Held[] = []
@@ -125,7 +125,7 @@ for (const [whose, limits, status] of [
     const whole = texts.filter((one) => one.length > 900_000)
     assert.is(whole.length, 3)
     for (const one of texts.filter((other) => !whole.includes(other))) {
-      assert.match(one, /the request was carried out, but its answer finds no room: .*maxPendingBytes/)
+      assert.match(one, /the request was carried out, but its answer finds no room: .*limits\.pendingBytes/)
       assert.match(one, '"retryable":true')
     }
     await until(() => used() === 0)
@@ -150,8 +150,11 @@ function fill(send: () => boolean): number {
 const note = buildNotification('notifications/message', { level: 'info', data: 'y'.repeat(100_000) })
 
 test('unread stream bytes count, are dropped beyond the limit and resume once read', async (t) => {
-  const limits = { maxMessageBytes: MiB, maxPendingBytes: 2 * MiB, maxBufferedBytes: 8 * MiB }
-  const { listening, requests, used } = await serve(t, { ...limits, resume: false, commentInterval: 60_000 })
+  const limits = { messageBytes: MiB, pendingBytes: 2 * MiB, bufferedBytes: 8 * MiB }
+  const { listening, requests, used } = await serve(t, {
+    limits,
+    streams: { resume: false, commentInterval: 60_000 },
+  })
   const sockets = [ask(t, listening, 1), ask(t, listening, 2)] as const
   const [first, second] = [await requests.next(), await requests.next()]
   assert.ok(fill(() => first.sink.send(note)) > 10)
@@ -169,12 +172,11 @@ test('unread stream bytes count, are dropped beyond the limit and resume once re
 })
 
 test('a session stream without room is closed and loses nothing', async (t) => {
-  const limits = { maxMessageBytes: MiB, maxPendingBytes: 2 * MiB, maxBufferedBytes: 8 * MiB }
+  const limits = { messageBytes: MiB, pendingBytes: 2 * MiB, bufferedBytes: 8 * MiB }
   const resume = { maxBytes: 8 * MiB }
   const { listening, requests, readers, used } = await serve(t, {
-    ...limits,
-    resume,
-    commentInterval: 60_000,
+    limits,
+    streams: { resume, commentInterval: 60_000 },
   })
   const listen = (headers = {}) => exchange(t, listening.url, { method: 'GET', headers })
   const lazy = await listen()
@@ -198,7 +200,9 @@ test('a session stream without room is closed and loses nothing', async (t) => {
 })
 
 test('resuming a stream is refused until there is room', async (t) => {
-  const { listening, requests, used } = await serve(t, { maxMessageBytes: MiB, maxPendingBytes: 3 * MiB })
+  const { listening, requests, used } = await serve(t, {
+    limits: { messageBytes: MiB, pendingBytes: 3 * MiB },
+  })
   const asked = exchange(t, listening.url)
   const first = await requests.next()
   first.sink.send(buildNotification('notifications/message', { level: 'info', data: 'z' }))

@@ -57,7 +57,7 @@ test('an event stream emits its begin, release, resume and end', async (t) => {
       return 'done'
     },
   })
-  const server = await startTestServer(t, [step], { http: { retryInterval: 10 } })
+  const server = await startTestServer(t, [step], { http: { streams: { retryInterval: 10 } } })
   const client = await new RawClient(t, server.url).open()
   const streams = listen(t, 'transport.stream')
   const params = { name: 'step', _meta: { progressToken: 1 } }
@@ -91,7 +91,9 @@ test('HTTP+SSE, WebSocket and memory emit connections and refusals', async (t) =
     const { transport, type, status, reason } = await connections.next()
     return [transport, type, status ?? reason]
   }
-  const sockets = await startTestServer(t, [count], { transport: serveWebSocket({ maxConnections: 1 }) })
+  const sockets = await startTestServer(t, [count], {
+    transport: serveWebSocket({ limits: { connections: 1 } }),
+  })
   const first = await open(t, sockets)
   await greet(first)
   assert.equal(await next(), ['websocket', 'opened', undefined])
@@ -123,7 +125,7 @@ test('a connection beyond the limit is emitted as refused; stdin is one connecti
     const { transport, type, reason, connection } = await connections.next()
     return [transport, type, reason ?? connection]
   }
-  const { port } = await startTestServer(t, [count], { http: { maxConnections: 1 } })
+  const { port } = await startTestServer(t, [count], { http: { limits: { connections: 1 } } })
   const sockets = [connect(Number(port), '127.0.0.1'), connect(Number(port), '127.0.0.1')]
   for (const socket of sockets) t.after(() => socket.destroy())
   assert.equal([await next(), await next()].sort(), [

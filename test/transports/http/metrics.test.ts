@@ -45,7 +45,7 @@ async function open(t: TestContext, metrics = true) {
   })
   const tools = { ok: defineTool({ run: () => 'ok' }), boom, refuse }
   const server = await startServer(defineServer({ name: 'the "shop"', version: '1', tools }), {
-    transport: serveHttp({ port: 0, metrics, maxMessageBytes: 100_000 }),
+    transport: serveHttp({ port: 0, metrics, limits: { messageBytes: 100_000 } }),
     logger: false,
   })
   t.after(() => server.stop())

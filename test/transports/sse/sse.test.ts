@@ -98,7 +98,7 @@ test('the first event is the endpoint, and answers use the stream only', async (
 })
 
 test('both endpoints check host, origin, path, method, types, size and session', async (t) => {
-  const server = await listen(t, { maxMessageBytes: 1_000 })
+  const server = await listen(t, { limits: { messageBytes: 1_000 } })
   const { endpoint } = await openStream(t, server)
   const ping = { jsonrpc: '2.0', id: 1, method: 'ping' }
   const statusOf = async (
@@ -151,7 +151,7 @@ test('a quiet stream is kept open by comments', async (t) => {
 })
 
 test('streams beyond the limit are answered 503', async (t) => {
-  const server = await listen(t, { maxConnections: 1 })
+  const server = await listen(t, { limits: { connections: 1 } })
   await openStream(t, server)
   const response = await fetch(String(server.url), { headers: { accept: 'text/event-stream' } })
   assert.is(response.status, 503)
@@ -159,7 +159,7 @@ test('streams beyond the limit are answered 503', async (t) => {
 })
 
 test('a reader that stops reading is cut off, and other sessions go on', async (t) => {
-  const server = await listen(t, { maxBufferedBytes: 16 * 1024, commentInterval: 1_000 })
+  const server = await listen(t, { limits: { bufferedBytes: 16 * 1024 }, commentInterval: 1_000 })
   const client = await connected(t, { connect: () => sse(String(server.url)) })
   const lazy = await openStream(t, server)
   await post(lazy.endpoint, initialize())

@@ -199,30 +199,30 @@ test('an invalid UTF-8 line is trouble, and the next one is read', async (t) => 
 })
 
 test('an answer beyond the limit fails its call alone, for good', async (t) => {
-  const { link, pid } = await connect(t, [], { maxMessageBytes: 1_000 })
+  const { link, pid } = await connect(t, [], { limits: { messageBytes: 1_000 } })
   const id = use(link, 'long', { length: 2_000 })
   const lost = await link.news.next(({ type }) => type === 'lost')
   assert.ok(lost.type === 'lost')
   assert.equal([lost.id, lost.error.code, lost.error.retryable], [id, 'MESSAGE_TOO_LONG', false])
-  assert.match(lost.error.message, /1000 bytes \(maxMessageBytes\), got \d{4}$/)
+  assert.match(lost.error.message, /1000 bytes \(limits\.messageBytes\), got \d{4}$/)
   use(link, 'echo', { text: 'after' })
   assert.is(await answer(link), 'after')
   assert.is(isAlive(pid), true)
 })
 
 test('a request beyond the limit is not sent and affects no other', async (t) => {
-  const { link } = await connect(t, [], { maxMessageBytes: 1_000 })
+  const { link } = await connect(t, [], { limits: { messageBytes: 1_000 } })
   const id = use(link, 'echo', { text: 'x'.repeat(1_000) })
   const lost = await link.news.next(({ type }) => type === 'lost')
   assert.ok(lost.type === 'lost')
   assert.equal([lost.id, lost.error.code, lost.error.retryable], [id, 'SEND_FAILED', false])
-  assert.match(lost.error.message, 'maxMessageBytes')
+  assert.match(lost.error.message, 'limits.messageBytes')
   use(link, 'echo', { text: 'after' })
   assert.is(await answer(link), 'after')
 })
 
 test('a server that does not read has a bounded queue, and more is refused', async (t) => {
-  const { link } = await connect(t, [], { maxQueuedBytes: 200_000 })
+  const { link } = await connect(t, [], { limits: { queuedBytes: 200_000 } })
   use(link, 'deaf')
   await answer(link)
   const ids = Array.from({ length: 6 }, () => use(link, 'echo', { text: 'x'.repeat(100_000) }))

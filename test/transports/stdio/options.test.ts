@@ -22,8 +22,8 @@ for (const [field, options] of [
   ['env.KEY', { command: 'x', env: { KEY: 1 } }],
   ['cwd', { command: 'x', cwd: 1 }],
   ['stderr', { command: 'x', stderr: 'pipe' }],
-  ['maxMessageBytes', { command: 'x', maxMessageBytes: 0 }],
-  ['maxQueuedBytes', { command: 'x', maxQueuedBytes: 1.5 }],
+  ['limits.messageBytes', { command: 'x', limits: { messageBytes: 0 } }],
+  ['limits.queuedBytes', { command: 'x', limits: { queuedBytes: 1.5 } }],
   ['stopTimeout', { command: 'x', stopTimeout: -1 }],
   ['comand', { comand: 'x' }],
 ] as const) {

@@ -88,9 +88,10 @@ async function bind(highWaterMark = 16 * 1024) {
     },
     bind: (fn) => fn,
   }
-  const maxMessageBytes = 4 * 1024 * 1024
+  const messageBytes = 4 * 1024 * 1024
+  const limits = { messageBytes, pendingBytes: 2 * messageBytes }
   const times = { endTimeout: 100, exit: false }
-  const settings = { input, output, maxMessageBytes, maxPendingBytes: 2 * maxMessageBytes, ...times }
+  const settings = { input, output, limits, ...times }
   const pipes = await bindStdioPipes(settings, scope)
   const written = (): number[][] =>
     chunks.map((chunk) =>

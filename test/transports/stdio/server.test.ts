@@ -77,14 +77,14 @@ test('a malformed line is answered if possible, and the next is served', async (
 })
 
 test('a request over the limit is answered by its id, and its neighbours are served', async (t) => {
-  const pipes = await startPipes(t, [count], true, { maxMessageBytes: 300 })
+  const pipes = await startPipes(t, [count], true, { limits: { messageBytes: 300 } })
   const long = (id: unknown) => ({ ...call(1, 'count'), params: { name: 'count', x: 'x'.repeat(300) }, id })
   pipes.write(call(7, 'count'), long(8), long('nine'), call(10, 'count'))
   const answers = [await pipes.next(), await pipes.next(), await pipes.next(), await pipes.next()]
   const ofId = (id: unknown) => answers.find((answer) => answer.id === id)
   for (const id of [8, 'nine']) {
     assert.is(ofId(id)?.error?.code, -32600)
-    assert.match(ofId(id)?.error?.message ?? '', /300 bytes \(maxMessageBytes\), got \d+/)
+    assert.match(ofId(id)?.error?.message ?? '', /300 bytes \(limits\.messageBytes\), got \d+/)
   }
   for (const id of [7, 10]) assert.ok(ofId(id)?.result !== undefined, JSON.stringify(answers))
   pipes.input.write(`${'x'.repeat(1_000)}\n`)
@@ -212,7 +212,7 @@ test('options that cannot work are refused at once', () => {
     )
   refused({ input: 'stdin' }, /input: expected a readable stream, got "stdin"/)
   refused({ output: {} }, /output: expected a writable stream/)
-  refused({ maxMessageBytes: -1 }, /maxMessageBytes: expected a whole number above 0, got -1/)
+  refused({ limits: { messageBytes: -1 } }, /limits\.messageBytes: expected a whole number above 0, got -1/)
   refused({ port: 1 }, /port: expected an option among input, output/)
 })
 
@@ -251,7 +251,7 @@ async function startPipes(
   const server = await startServer(definition, {
     transport: serveStdio({ input, output, ...options }),
     logger: false,
-    drainTimeout,
+    timeouts: { drain: drainTimeout },
   })
   t.after(() => server.stop())
   const next = (): Promise<Wire> => {

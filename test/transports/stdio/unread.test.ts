@@ -47,8 +47,8 @@ async function until(holds: () => boolean): Promise<void> {
   while (!holds()) await new Promise((resolve) => setTimeout(resolve, 5))
 }
 
-test('answers beyond maxPendingBytes shrink to an error, and all are answered', async (t) => {
-  const limits = { maxMessageBytes: MiB, maxPendingBytes: 3 * MiB }
+test('answers beyond their limit shrink to an error, and all are answered', async (t) => {
+  const limits = { limits: { messageBytes: MiB, pendingBytes: 3 * MiB } }
   const { server, output, messages, begun, ask } = await open(t, limits)
   output.pause()
   const seen = (pattern: RegExp) => pattern.test(JSON.stringify(server.inspect()))
@@ -70,7 +70,7 @@ test('answers beyond maxPendingBytes shrink to an error, and all are answered', 
   const refused = [...answers.values()].flatMap(({ error }) => (error === undefined ? [] : [error]))
   assert.is(refused.length, 5)
   for (const { message, data } of refused as { message: string; data: unknown }[]) {
-    assert.match(message, 'maxPendingBytes')
+    assert.match(message, 'limits.pendingBytes')
     assert.equal(data, { retryable: true })
   }
   ;(await begun.next())()

@@ -9,7 +9,7 @@ import { greet, listen, open } from './_websocket.js'
 const test = suite('websocket frames', { timeout: 15_000 })
 
 test('a binary frame closes with 1003 and an oversized message with 1009', async (t) => {
-  const server = await listen(t, { maxMessageBytes: 4 * 1024 * 1024 })
+  const server = await listen(t, { limits: { messageBytes: 4 * 1024 * 1024 } })
   const before = await open(t, server)
   await greet(before)
   const binary = await open(t, server)
@@ -21,7 +21,7 @@ test('a binary frame closes with 1003 and an oversized message with 1009', async
   )
   long.socket.send('x'.repeat(4 * 1024 * 1024 + 1))
   assert.is(await long.closed, 1009)
-  assert.is(await told, 'a message may have 4194304 bytes (maxMessageBytes)')
+  assert.is(await told, 'a message may have 4194304 bytes (limits.messageBytes)')
   before.socket.send(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' }))
   assert.equal((await before.messages.next(({ id }) => id === 1)).result, {})
   const good = await open(t, server)

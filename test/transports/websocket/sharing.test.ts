@@ -32,7 +32,7 @@ test('a socket is served by the process that gets its connection', async (t) => 
 })
 
 test('future sockets are counted where the port is', async (t) => {
-  const limits = { maxConnections: 1, maxConnectionsPerClient: 1 }
+  const limits = { limits: { connections: 1, connectionsPerClient: 1 } }
   const port = await sharePort(t, serveWebSocket(limits))
   const source = feeding(port)
   const ends: (() => void)[] = []

@@ -150,7 +150,7 @@ test('a client without a pong by the next ping ends with its session', async (t)
 })
 
 test('a reader that stops is cut off, and other sessions go on', async (t) => {
-  const server = await listen(t, { maxBufferedBytes: 16 * 1024, pingInterval: 2_000 })
+  const server = await listen(t, { limits: { bufferedBytes: 16 * 1024 }, pingInterval: 2_000 })
   const client = await connected(t, { connect: () => websocket(String(server.url)) })
   const lazy = await open(t, server)
   await greet(lazy)
@@ -163,7 +163,7 @@ test('a reader that stops is cut off, and other sessions go on', async (t) => {
 })
 
 test('connections beyond the limit are closed with 1013', async (t) => {
-  const server = await listen(t, { maxConnections: 1 })
+  const server = await listen(t, { limits: { connections: 1 } })
   const first = await open(t, server)
   const second = await open(t, server)
   assert.is(await second.closed, 1013)

@@ -5,8 +5,8 @@ export class AnswerBudget {
   readonly #max: number
   #used = 0
 
-  constructor({ maxMessageBytes, maxPendingBytes }: { maxMessageBytes: number; maxPendingBytes: number }) {
-    this.#max = Math.max(maxMessageBytes, maxPendingBytes)
+  constructor({ messageBytes, pendingBytes }: { messageBytes: number; pendingBytes: number }) {
+    this.#max = Math.max(messageBytes, pendingBytes)
   }
 
   get used(): number {
@@ -42,6 +42,6 @@ export class AnswerShare {
 }
 
 function full(max: number): TransportError {
-  const problem = `the answers of one server that are still coming may have ${max} bytes together (maxPendingBytes)`
+  const problem = `the answers of one server that are still coming may have ${max} bytes together (limits.pendingBytes)`
   return new TransportError('BYTES_LIMIT', problem, { retryable: true, data: { sent: true } })
 }

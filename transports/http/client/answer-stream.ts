@@ -165,16 +165,20 @@ function isLasting({ retryable, code }: TransportError): boolean {
   return !retryable || code === 'BYTES_LIMIT'
 }
 
+interface AnswerLimits extends Pick<HttpClientSettings, 'idleTimeout'> {
+  readonly limits: Pick<HttpClientSettings['limits'], 'messageBytes'>
+}
+
 /**
  * The body of an answer in JSON. Rejects with MESSAGE_TOO_LONG or BYTES_LIMIT, and when nothing comes for too
  * long.
  */
 export async function readJson(
   response: HttpResponse,
-  { maxMessageBytes, idleTimeout }: Pick<HttpClientSettings, 'maxMessageBytes' | 'idleTimeout'>,
+  { limits, idleTimeout }: AnswerLimits,
   { scope, budget }: { readonly scope: LinkScope; readonly budget: AnswerBudget },
 ): Promise<string> {
-  if (response.complete) return response.text(maxMessageBytes)
+  if (response.complete) return response.text(limits.messageBytes)
   const share = budget.share()
   const idle = Number.isFinite(idleTimeout) ? watchIdle(idleTimeout, response.body, scope) : undefined
   const came = (bytes: number): void => {
@@ -182,8 +186,8 @@ export async function readJson(
     share.hold(bytes)
   }
   try {
-    if (idle !== undefined) return await readText(response.body, maxMessageBytes, came)
-    return await response.text(maxMessageBytes, came)
+    if (idle !== undefined) return await readText(response.body, limits.messageBytes, came)
+    return await response.text(limits.messageBytes, came)
   } finally {
     share.release()
     idle?.stop()

@@ -22,7 +22,7 @@ import { SseLink } from './sse.js'
  */
 export function http(url: string | URL, options: HttpOptions = {}): ClientTransport {
   const settings = readHttpOptions(url, options)
-  const habits: ServerHabits = { isSilent: false, budget: new AnswerBudget(settings) }
+  const habits: ServerHabits = { isSilent: false, budget: new AnswerBudget(settings.limits) }
   return Object.freeze({
     name: `http ${settings.url.host}${settings.url.pathname}`,
     modern: 'http' as const,

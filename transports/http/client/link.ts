@@ -94,7 +94,7 @@ export class HttpLink implements Link {
   send(text: string, message: Message, { headers }: SendOptions = {}): void {
     if (this.#over) return
     if (this.#session.isForgotten) return this.#session.refuse(message)
-    const body = sendable(text, message, this.#settings.maxMessageBytes, this.#events)
+    const body = sendable(text, message, this.#settings.limits.messageBytes, this.#events)
     if (body === undefined) return
     this.#held.pass(message, () => void this.#exchange({ text: body, headers }, message))
     if (isInitialized(message)) this.#held.hold(lingerTime)
@@ -183,12 +183,12 @@ export class HttpLink implements Link {
     { request: { id, method }, controller }: HttpCall,
     headers: SendOptions['headers'],
   ): Promise<void> {
-    const { streamIdleTimeout, idleTimeout, headersTimeout, maxMessageBytes } = this.#settings
+    const { streamIdleTimeout, idleTimeout, headersTimeout, limits } = this.#settings
     const request = {
       id,
       controller,
       resumable: this.#session.revision !== undefined || method === 'initialize',
-      maxBytes: maxMessageBytes,
+      maxBytes: limits.messageBytes,
       idleTimeout: method === listen ? streamIdleTimeout : idleTimeout,
     }
     const port = {
@@ -248,8 +248,8 @@ export class HttpLink implements Link {
       trouble: (error: TransportError) => this.#events.trouble(error),
       ...this.#told,
     }
-    const { streamIdleTimeout, maxMessageBytes } = this.#settings
-    return followStream(port, this.#scope, { idleTimeout: streamIdleTimeout, maxBytes: maxMessageBytes })
+    const { streamIdleTimeout, limits } = this.#settings
+    return followStream(port, this.#scope, { idleTimeout: streamIdleTimeout, maxBytes: limits.messageBytes })
   }
 
   /** A GET for an event stream, from the beginning or from where another one ended. */

@@ -4,6 +4,7 @@ import {
   type Read,
   readCount,
   readFlag,
+  readGroup,
   readMs,
   readOptions,
   type ReadWith,
@@ -23,23 +24,14 @@ export interface HttpOptions {
    * authorization (401) is a fatal failure.
    */
   readonly auth?: AuthOption
-  /** Connections for requests at once; more wait. Event streams do not count. Default 100. */
-  readonly connections?: number
-  /** Bytes of a message, either way; a longer one fails its call. Default 16 MiB, less in a small heap. */
-  readonly maxMessageBytes?: number
-  /**
-   * Bytes of answers that are still coming, of all calls and streams together; what has no more room fails
-   * with BYTES_LIMIT. At least `maxMessageBytes`. Default an eighth of the heap that the process may have.
-   */
-  readonly maxPendingBytes?: number
+  /** How much there may be at once. */
+  readonly limits?: HttpClientLimitOptions
   /** Milliseconds to establish a TCP or TLS connection. Default 10,000. */
   readonly connectTimeout?: number
   /** Whether to keep a stream open for what belongs to no request, such as list changes. Default true. */
   readonly stream?: boolean
   /** Milliseconds without a byte after which that stream is opened again. Default 5 minutes. */
   readonly streamIdleTimeout?: number
-  /** Open streams and other responses besides `connections`; more fail with SEND_FAILED. Default 1000. */
-  readonly maxStreams?: number
   /** Milliseconds until a response has to begin. Default Infinity: only the deadline of the call counts. */
   readonly headersTimeout?: number
   /** Milliseconds without a byte after which a response, stream or JSON, is broken. Default Infinity. */
@@ -61,6 +53,21 @@ export interface HttpOptions {
    * with an event stream at the same address. Default true.
    */
   readonly sseFallback?: boolean
+}
+
+/** How much an HTTP client has at once. */
+export interface HttpClientLimitOptions {
+  /** Connections for requests; more wait. Event streams do not count. Default 100. */
+  readonly connections?: number
+  /** Open streams and other responses besides `connections`; more fail with SEND_FAILED. Default 1000. */
+  readonly streams?: number
+  /** Bytes of a message, either way; a longer one fails its call. Default 16 MiB, less in a small heap. */
+  readonly messageBytes?: number
+  /**
+   * Bytes of answers that are still coming, of all calls and streams together; what has no more room fails
+   * with BYTES_LIMIT. At least `messageBytes`. Default an eighth of the heap that the process may have.
+   */
+  readonly pendingBytes?: number
 }
 
 export type HttpClientSettings = Omit<ReadWith<typeof readers>, 'maxRedirects'> & {
@@ -150,13 +157,15 @@ function isValid(check: () => void): boolean {
 const readers = {
   headers: orElse(readHeaders, {}),
   auth: orElse(readClientAuth, undefined),
-  connections: orElse(readCount, 100),
-  maxMessageBytes: orElse(readCount, usualMessageBytes()),
-  maxPendingBytes: orElse(readCount, usualPendingBytes()),
+  limits: readGroup({
+    connections: orElse(readCount, 100),
+    streams: orElse(readCount, 1_000),
+    messageBytes: orElse(readCount, usualMessageBytes()),
+    pendingBytes: orElse(readCount, usualPendingBytes()),
+  }),
   connectTimeout: orElse(readMs, 10_000),
   stream: orElse(readFlag, true),
   streamIdleTimeout: orElse(readMs, 300_000),
-  maxStreams: orElse(readCount, 1_000),
   headersTimeout: orElse(readMs, Number.POSITIVE_INFINITY),
   idleTimeout: orElse(readMs, Number.POSITIVE_INFINITY),
   tls: orElse(readClientTls, undefined),

@@ -44,7 +44,12 @@ export class HttpSender {
     this.#settings = settings
     this.#scope = scope
     this.#denied = denied
-    this.#opening = openDispatchers(settings.url.origin, { ...settings, clock: scope.clock })
+    this.#opening = openDispatchers(settings.url.origin, {
+      ...settings,
+      connections: settings.limits.connections,
+      maxStreams: settings.limits.streams,
+      clock: scope.clock,
+    })
     this.#opening.then(
       (dispatchers) => {
         this.#open = dispatchers

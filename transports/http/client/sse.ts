@@ -25,13 +25,17 @@ import {
   shownUrl,
 } from './errors.js'
 import { idleTimer, isEventStream, readEvents } from './event-stream.js'
-import { type HttpOptions, type HttpClientSettings, readHttpOptions } from './options.js'
+import {
+  type HttpClientLimitOptions,
+  type HttpOptions,
+  type HttpClientSettings,
+  readHttpOptions,
+} from './options.js'
 import { HttpSender } from './sender.js'
 
 const known = [
   'headers',
   'auth',
-  'maxMessageBytes',
   'connectTimeout',
   'streamIdleTimeout',
   'tls',
@@ -40,7 +44,9 @@ const known = [
 ] as const
 
 /** How a client reaches a server of 2024-11-05. */
-export type SseOptions = Pick<HttpOptions, (typeof known)[number]>
+export interface SseOptions extends Pick<HttpOptions, (typeof known)[number]> {
+  readonly limits?: Pick<HttpClientLimitOptions, 'messageBytes'>
+}
 
 /** Where a server of 2024-11-05 is, in parts; slashes between them are put in and left out as needed. */
 export interface SsePlace extends SseOptions {
@@ -83,8 +89,10 @@ export class SseLink implements Link {
     this.#scope = scope
     setMaxListeners(0, this.#controller.signal) // one for each post under way
     // One connection for all posts keeps them in order; each is acknowledged at once.
-    this.#sender = new HttpSender({ ...settings, connections: 1 }, scope, (error) =>
-      this.#end({ error, fatal: true }),
+    this.#sender = new HttpSender(
+      { ...settings, limits: { ...settings.limits, connections: 1 } },
+      scope,
+      (error) => this.#end({ error, fatal: true }),
     )
     scope.own(() => {
       this.#over = true
@@ -95,7 +103,7 @@ export class SseLink implements Link {
 
   send(text: string, message: Message, { headers }: SendOptions = {}): void {
     if (this.#over) return
-    const body = sendable(text, message, this.#settings.maxMessageBytes, this.#events)
+    const body = sendable(text, message, this.#settings.limits.messageBytes, this.#events)
     if (body !== undefined) void this.#post(body, message, headers)
   }
 
@@ -106,7 +114,7 @@ export class SseLink implements Link {
   /** Reads the stream from its beginning to its end, which is that of the connection. Never rejects. */
   async #follow(): Promise<void> {
     const { clock } = this.#scope
-    const { connectTimeout, streamIdleTimeout: ms, maxMessageBytes, url } = this.#settings
+    const { connectTimeout, streamIdleTimeout: ms, limits, url } = this.#settings
     const late = `${shownUrl(url)} has not said within ${connectTimeout} ms where to post messages`
     const timer = clock.setTimeout(
       () => this.#end({ error: new TransportError('CONNECT_FAILED', late, { retryable: true }) }),
@@ -117,7 +125,7 @@ export class SseLink implements Link {
       const response = await this.#open()
       if (response === undefined) return
       idle.restart()
-      await readEvents(response.body, maxMessageBytes, {
+      await readEvents(response.body, limits.messageBytes, {
         alive: () => idle.restart(),
         room: () => this.#events.room(),
         message: (text) => {
@@ -228,20 +236,24 @@ export class SseLink implements Link {
 }
 
 function readSseOptions(where: string | URL | SsePlace, options: SseOptions = {}): HttpClientSettings {
-  const settings = isPlace(where)
-    ? readPlace(where)
-    : readHttpOptions(where, readFields(options, 'options', known))
+  const settings = isPlace(where) ? readPlace(where) : readHttpOptions(where, readKnown(options, known))
   // another origin must not get our headers and messages, and the endpoint would be of its choice
   return Object.freeze({ ...settings, redirects: { ...settings.redirects, elsewhere: false } })
 }
 
 function readPlace(where: SsePlace): HttpClientSettings {
   const fields = ['baseUrl', 'basePath', 'ssePath', ...known]
-  const { baseUrl, basePath, ssePath, ...rest } = readFields(where, 'options', fields)
+  const { baseUrl, basePath, ssePath, ...rest } = readKnown(where, fields)
   const url = readBase(baseUrl, 'baseUrl')
   const base = orElse(readPath, '/')(basePath, 'basePath')
   const stream = orElse(readPath, '/sse')(ssePath, 'ssePath')
   return readHttpOptions(joinPaths(url, base, stream), rest)
+}
+
+function readKnown(options: unknown, fields: readonly string[]): Record<string, unknown> {
+  const given = readFields(options, 'options', [...fields, 'limits'])
+  if (given.limits !== undefined) readFields(given.limits, 'limits', ['messageBytes'], 'limits.')
+  return given
 }
 
 /** The address of `path` below `base`, which is below `url`, whatever slashes they begin and end with. */

@@ -9,7 +9,7 @@ import { HttpRefusal } from './refusal.js'
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 interface BodyLimits {
-  readonly maxMessageBytes: number
+  readonly messageBytes: number
   /** Counts its bytes; the caller gives them back. */
   readonly bytes: ByteAccount
 }
@@ -45,7 +45,7 @@ export function checkContent({ headers }: IncomingMessage): void {
 
 function readBody(
   request: IncomingMessage,
-  { maxMessageBytes: maxBytes, bytes }: BodyLimits,
+  { messageBytes: maxBytes, bytes }: BodyLimits,
 ): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
     if (request.readableDidRead) return reject(readAlready())
@@ -96,7 +96,7 @@ export function readAlready(): TransportError {
 
 /** Answers the request that it is, where the beginning of it says so. */
 function tooLarge(maxBytes: number, chunks: readonly Buffer[] = []): HttpRefusal {
-  const message = `a message may have ${maxBytes} bytes (maxMessageBytes), the body has more`
+  const message = `a message may have ${maxBytes} bytes (limits.messageBytes), the body has more`
   const head = chunks.length === 0 ? '' : Buffer.concat(chunks.slice(0, 2)).toString('utf8', 0, keptOfLong)
   const { about, id } = describeLong(head, '')
   const of = about === 'request' ? id : undefined

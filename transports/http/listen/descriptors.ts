@@ -19,7 +19,7 @@ export function watchDescriptors({ now }: Pick<Clock, 'now'>): (socket: Socket) 
   return (socket) => {
     const { fd = -1 } = (socket as { _handle?: { readonly fd?: number } | null })._handle ?? {}
     if (fd < limit - spare || mayTell() === undefined) return
-    const advice = 'raise it (ulimit -n, LimitNOFILE), or lower maxConnections'
+    const advice = 'raise it (ulimit -n, LimitNOFILE), or lower limits.connections'
     process.emitWarning(
       `this process may open ${limit} files and connections, and has nearly all: ${advice}`,
       {

@@ -49,12 +49,12 @@ export async function openGate(
   plan: GatePlan,
   source?: SharedConnections,
 ): Promise<Gate> {
-  const { maxConnectionsPerClient: max, headersTimeout, trustProxy } = settings
+  const { limits, timeouts, trustProxy } = settings
   const { transport, paths, problem, onRequest, onUpgrade } = plan
   const origin = originHere(transport)
   // keys that are fetched are for all, also when this listener ends
   const world = lastingWorld(scope.world)
-  const clients = new ClientCounts<object>(max)
+  const clients = new ClientCounts<object>(limits.connectionsPerClient)
   const { all, client } = sessionConnectionLimits(settings)
   const report = scope.bind((error: unknown) => {
     throw error
@@ -64,7 +64,7 @@ export async function openGate(
     problem,
     onRequest: scope.bind(contained(onRequest, report)),
     ...(onUpgrade !== undefined && { onUpgrade: scope.bind(onUpgrade) }),
-    requestTimeout: Math.max(30_000, headersTimeout),
+    requestTimeout: Math.max(30_000, timeouts.headers),
     maxConnections: all,
     // whoever has the port counts them for all processes
     clients: source === undefined && client ? new ClientCounts<Socket>(...client) : undefined,

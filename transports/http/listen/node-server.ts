@@ -89,7 +89,7 @@ export async function takeServer(
       watchConnections(server, plan, scope),
       watchHandshakes(server),
     ]
-    return feed(server, scope, source, { releases, keepAliveTimeout: settings.keepAliveTimeout })
+    return feed(server, scope, source, { releases, keepAliveTimeout: settings.timeouts.keepAlive })
   }
   const server = settings.server ?? (await makeServer(settings, plan, onRequest))
   const isForeign = server.listening
@@ -205,15 +205,15 @@ function feed(
 }
 
 async function makeServer(
-  { headersTimeout, keepAliveTimeout, tls, auth }: ListenSettings,
+  { timeouts, tls, auth }: ListenSettings,
   { requestTimeout, maxConnections }: ServerPlan,
   onRequest: RequestListener,
 ): Promise<HttpServer> {
   const limits = {
-    headersTimeout: nodeMs(headersTimeout),
-    requestTimeout: nodeMs(Math.max(headersTimeout, requestTimeout)),
-    keepAliveTimeout: nodeMs(keepAliveTimeout),
-    connectionsCheckingInterval: nodeMs(Math.min(1_000, headersTimeout)),
+    headersTimeout: nodeMs(timeouts.headers),
+    requestTimeout: nodeMs(Math.max(timeouts.headers, requestTimeout)),
+    keepAliveTimeout: nodeMs(timeouts.keepAlive),
+    connectionsCheckingInterval: nodeMs(Math.min(1_000, timeouts.headers)),
     // whatever the process was started with: two readers of one stream must not see two requests
     insecureHTTPParser: false,
     // a missing host is refused like a foreign one

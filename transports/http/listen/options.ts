@@ -12,6 +12,7 @@ import {
   readCount,
   readDelay,
   readFlag,
+  readGroup,
   readMs,
   readOptions,
   readPort,
@@ -19,14 +20,13 @@ import {
   type ReadWith,
   readText,
 } from '../../base/read-option.js'
-import type { PendingOptions } from '../../connections/byte-budget.js'
 import { usualMessageBytes, usualPendingBytes } from '../../contract/message-sizes.js'
 import { checkReach } from './guard.js'
 
 export type HttpServer = Server | SecureServer
 
-/** Where a listener is, whom it lets in, and how much it takes. */
-export interface ListenOptions extends AuthenticateOptions, PendingOptions {
+/** Where a listener is, whom it lets in, and what it takes. */
+export interface ListenOptions extends AuthenticateOptions {
   /** Default 0: any free port. */
   readonly port?: number
   /** The address to listen on. Default `127.0.0.1`; anything beyond loopback needs `allowedHosts`. */
@@ -53,7 +53,7 @@ export interface ListenOptions extends AuthenticateOptions, PendingOptions {
   readonly metrics?: boolean
   /**
    * Milliseconds between `/readyz` turning 503 and the end of listening when the server is stopped, so that a
-   * load balancer has noticed; it is part of the server's `drainTimeout`. Default 0.
+   * load balancer has noticed; it is part of the server's `timeouts.drain`. Default 0.
    */
   readonly drainDelay?: number
   /**
@@ -70,40 +70,70 @@ export interface ListenOptions extends AuthenticateOptions, PendingOptions {
    * yours. Not together with `tls`.
    */
   readonly server?: HttpServer
+  /** How much is taken at once. */
+  readonly limits?: ListenLimitOptions
+  /** How long clients may take. */
+  readonly timeouts?: ListenTimeoutOptions
+}
+
+/** How much a listener takes at once. */
+export interface ListenLimitOptions {
+  /** Connections; one more is turned away. Default 10,000. */
+  readonly connections?: number
+  /**
+   * Connections of one client; one more is answered 429 with Retry-After. A client is an address (IPv6: a /64;
+   * behind proxies the one that `trustProxy` finds), and whoever `authenticate` finds. Default 1,000, and as
+   * many as there may be from the addresses of this machine.
+   */
+  readonly connectionsPerClient?: number
   /**
    * Bytes a message may have, in either direction: a longer one of a client is refused (413; a socket is
    * closed with 1009), a longer answer becomes an error. Default 16 MiB, and less where the heap of the
    * process is small.
    */
-  readonly maxMessageBytes?: number
+  readonly messageBytes?: number
+  /**
+   * Bytes of messages that are being read or worked on, and of answers that wait for their readers, of all
+   * clients together; a message beyond them is answered 503 with Retry-After. At least `messageBytes`.
+   * Default an eighth of the heap that the process may have (512 MiB of 4 GiB).
+   */
+  readonly pendingBytes?: number
+  /**
+   * The same of one client, which is an address (IPv6: a /64) or whoever `authenticate` finds; beyond them
+   * 429 with Retry-After. Default half of `pendingBytes`, and all of it for the addresses of this machine.
+   */
+  readonly pendingBytesPerClient?: number
   /**
    * Bytes that may wait for a slow reader before notifications are dropped and, on a connection that has both
    * directions, nothing is taken from it until it has read all. One that reads nothing is cut off. Default 1
    * MiB.
    */
-  readonly maxBufferedBytes?: number
-  /** Connections at once; one more is turned away. Default 10,000. */
-  readonly maxConnections?: number
+  readonly bufferedBytes?: number
+}
+
+/** How long clients of a listener may take, in milliseconds. */
+export interface ListenTimeoutOptions {
+  /** For the headers of a request. Default 10,000. */
+  readonly headers?: number
   /**
-   * Connections of one client at once; one more is answered 429 with Retry-After. A client is an address
-   * (IPv6: a /64; behind proxies the one that `trustProxy` finds), and whoever `authenticate` finds. Default
-   * 1,000, and as many as there may be from the addresses of this machine.
-   */
-  readonly maxConnectionsPerClient?: number
-  /** Milliseconds a client may take for the headers of a request. Default 10,000. */
-  readonly headersTimeout?: number
-  /**
-   * Milliseconds a connection is kept open after an answer, for the next request on it. It has to be more than
+   * That a connection is kept open after an answer, for the next request on it. It has to be more than
    * proxies, balancers and agents in front keep theirs, or they send on one that is just closed. Default
    * 120,000: nginx and most balancers have 60 s, Go 90 s.
    */
-  readonly keepAliveTimeout?: number
+  readonly keepAlive?: number
+  /** That `authenticate` or `auth` may take. Default 5,000. */
+  readonly authenticate?: number
 }
 
 /** The same, of a listener whose connections are sessions. */
 export interface ConnectionListenOptions extends ListenOptions {
-  /** Milliseconds a connection may last without having opened a session. Default 30,000. */
-  readonly openTimeout?: number
+  readonly timeouts?: ConnectionTimeoutOptions
+}
+
+/** How long clients may take, in milliseconds, where their connections are sessions. */
+export interface ConnectionTimeoutOptions extends ListenTimeoutOptions {
+  /** That a connection may last without having opened a session. Default 30,000. */
+  readonly open?: number
 }
 
 export type ListenSettings = Omit<ReadWith<typeof listenReaders>, keyof AuthenticateOptions> &
@@ -187,6 +217,23 @@ function readEach(
 /** Checked by `readAuthenticate`. */
 const asGiven = (value: unknown): never => value as never
 
+export const listenLimits = {
+  connections: orElse(readCount, 10_000),
+  connectionsPerClient: orElse(readCount, undefined),
+  messageBytes: orElse(readCount, usualMessageBytes()),
+  pendingBytes: orElse(readCount, usualPendingBytes()),
+  pendingBytesPerClient: orElse(readCount, undefined),
+  bufferedBytes: orElse(readCount, 1024 * 1024),
+}
+
+export const listenTimeouts = {
+  headers: orElse(readMs, 10_000),
+  keepAlive: orElse(readMs, 120_000),
+  authenticate: orElse(readMs, 5_000),
+}
+
+export const connectionTimeouts = { ...listenTimeouts, open: orElse(readMs, 30_000) }
+
 export const listenReaders = {
   port: orElse(readPort, 0),
   host: orElse(readText, '127.0.0.1'),
@@ -198,15 +245,8 @@ export const listenReaders = {
   trustProxy: orElse(readProxies, 0),
   tls: orElse(readServerTls, undefined),
   server: orElse(readServer, undefined),
-  maxMessageBytes: orElse(readCount, usualMessageBytes()),
-  maxPendingBytes: orElse(readCount, usualPendingBytes()),
-  maxPendingBytesPerClient: orElse(readCount, undefined),
-  maxBufferedBytes: orElse(readCount, 1024 * 1024),
-  maxConnections: orElse(readCount, 10_000),
-  maxConnectionsPerClient: orElse(readCount, undefined),
-  headersTimeout: orElse(readMs, 10_000),
-  keepAliveTimeout: orElse(readMs, 120_000),
+  limits: readGroup(listenLimits),
+  timeouts: readGroup(listenTimeouts),
   authenticate: asGiven,
   auth: asGiven,
-  authenticateTimeout: asGiven,
 }

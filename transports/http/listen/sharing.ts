@@ -53,8 +53,9 @@ export function shareListener<Settings extends ListenSettings & { readonly path:
 
 /** Clients behind a proxy all come from one address. */
 export function connectionLimits(settings: ListenSettings): ConnectionLimits {
-  const { maxConnections: all, maxConnectionsPerClient, trustProxy } = settings
-  return { all, client: trustProxy === 0 ? [maxConnectionsPerClient] : undefined }
+  const { limits, trustProxy } = settings
+  const client = [limits.connectionsPerClient] as const
+  return { all: limits.connections, client: trustProxy === 0 ? client : undefined }
 }
 
 /** Connections beyond the limit that are accepted, to be refused with a status. */

@@ -41,16 +41,17 @@ export const httpListener = defineActor({
   stray: 'report',
   init({ socket, server, scope }: HttpListenerInput, ctx: ActorContext): Listener {
     const { settings, log, origin } = socket
-    const clients = new ClientCounts<Exchange>(settings.maxRequestsPerClient)
+    const clients = new ClientCounts<Exchange>(settings.limits.requestsPerClient)
     const exchanges = new Exchanges(clients)
-    const { maxBufferedBytes, maxMessageBytes, retryInterval, commentInterval } = settings
+    const { bufferedBytes, messageBytes } = settings.limits
+    const { retryInterval, commentInterval } = settings.streams
     const { world } = processOf(ctx.self).tree
     const answers = new AnswerQueue(world)
     const limits = {
       answers,
       world,
-      maxBufferedBytes,
-      maxMessageBytes,
+      maxBufferedBytes: bufferedBytes,
+      maxMessageBytes: messageBytes,
       budget: socket.budget,
       readTimeout: commentInterval,
       retryInterval,
@@ -60,7 +61,7 @@ export const httpListener = defineActor({
       noteStream: ({ isListening }: { readonly isListening: boolean }, type: StreamEvent['type']) =>
         emitTransport('stream', () => ({ ...origin, type, kind: isListening ? 'listen' : 'call' })),
     }
-    const beats = readBeats(settings)
+    const beats = readBeats(settings.streams)
     ctx.own(() => {
       exchanges.interrupt(restarting)
       answers.flush() // the connections may be closed before the turn is over
@@ -83,7 +84,7 @@ export const httpListener = defineActor({
       }
       exchanges.keepAlive(limits.world)
       socket.log?.trim()
-      ctx.sendAfter(socket.settings.commentInterval, 'comment')
+      ctx.sendAfter(socket.settings.streams.commentInterval, 'comment')
     },
   },
   terminate: ({ scope, ...listener }, _reason, ctx) =>
@@ -97,12 +98,12 @@ function retire({ exchanges, server }: Pick<Listener, 'exchanges' | 'server'>): 
 }
 
 /** Often enough for what is waited for, and no timer for each request. */
-function readBeats({ streamAfter, maxStreamTime }: HttpSettings): Beats & { readonly interval: number } {
-  const interval = Math.min(1_000, Math.max(5, Math.min(streamAfter, maxStreamTime) / 4))
+function readBeats({ openAfter, endAfter }: HttpSettings['streams']): Beats & { readonly interval: number } {
+  const interval = Math.min(1_000, Math.max(5, Math.min(openAfter, endAfter) / 4))
   return {
     interval,
-    opensAfter: Math.ceil(streamAfter / interval),
-    releasesAfter: Math.ceil(maxStreamTime / interval),
+    opensAfter: Math.ceil(openAfter / interval),
+    releasesAfter: Math.ceil(endAfter / interval),
   }
 }
 

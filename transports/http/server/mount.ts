@@ -5,7 +5,15 @@ import { lazy } from '../../../runtime/faults/load.js'
 import { metadataOf, writeMetadata } from '../../auth/metadata.js'
 import { readFields } from '../../base/read-option.js'
 import type { Binding, LinkScope, ServerTransport } from '../../contract/contract.js'
-import { httpFields, type HttpServeOptions, readHttpOptions } from './serve.js'
+import {
+  httpFields,
+  type HttpLimitOptions,
+  httpLimits,
+  type HttpServeOptions,
+  type HttpTimeoutOptions,
+  httpTimeouts,
+  readHttpOptions,
+} from './serve.js'
 import type { HttpSocket } from './port.js'
 import type { Principal } from '../../contract/principal.js'
 
@@ -13,25 +21,24 @@ const loadSocket = lazy('../../transports/http/server/port.js', () => import('./
 const loadMounted = lazy('../../transports/http/server/mounted.js', () => import('./mounted.js'))
 
 /** Options of a port and of its connections, which belong to the web server around. */
-const foreign = [
-  'port',
-  'host',
-  'path',
-  'tls',
-  'server',
-  'health',
-  'metrics',
-  'maxConnections',
-  'maxConnectionsPerClient',
-  'headersTimeout',
-  'keepAliveTimeout',
-  'bodyTimeout',
-] as const
+const foreign = ['port', 'host', 'path', 'tls', 'server', 'health', 'metrics'] as const
+const foreignLimits = ['connections', 'connectionsPerClient'] as const
+const foreignTimeouts = ['headers', 'keepAlive', 'body'] as const
 
 /** How a mounted server is set up: as a Streamable HTTP listener without a port of its own. */
-export type MountOptions = Omit<HttpServeOptions, (typeof foreign)[number]>
+export interface MountOptions
+  extends Omit<HttpServeOptions, (typeof foreign)[number] | 'limits' | 'timeouts'> {
+  readonly limits?: Omit<HttpLimitOptions, (typeof foreignLimits)[number]>
+  readonly timeouts?: Omit<HttpTimeoutOptions, (typeof foreignTimeouts)[number]>
+}
 
-const fields = httpFields.filter((field) => !(foreign as readonly string[]).includes(field))
+const fields = without(httpFields, foreign)
+const limitFields = without(Object.keys(httpLimits), foreignLimits)
+const timeoutFields = without(Object.keys(httpTimeouts), foreignTimeouts)
+
+function without(names: readonly string[], others: readonly string[]): readonly string[] {
+  return names.filter((name) => !others.includes(name))
+}
 
 /** What a web framework has found out about a request already. */
 export interface MountedRequest {
@@ -77,7 +84,9 @@ interface Place {
  * Throws TransportError BAD_OPTION.
  */
 export function mount(options: MountOptions = {}): Mount {
-  readFields(options, 'options', fields)
+  const { limits = {}, timeouts = {} } = readFields(options, 'options', fields)
+  readFields(limits, 'limits', limitFields, 'limits.')
+  readFields(timeouts, 'timeouts', timeoutFields, 'timeouts.')
   const settings = readHttpOptions(options)
   let place: Place | undefined
 

@@ -52,14 +52,14 @@ export async function bindHttpSocket(
   scope: LinkScope,
   source?: SharedConnections,
 ): Promise<HttpSocket> {
-  const { path, bodyTimeout } = settings
+  const { path, timeouts } = settings
   const { all, client } = connectionLimits(settings)
   const socket = new HttpSocket(settings, scope)
   const plan: ServerPlan = {
     paths: [path],
     onRequest: (request, response) => socket.take(request, response),
     problem: () => socket.problem,
-    requestTimeout: bodyTimeout,
+    requestTimeout: timeouts.body,
     maxConnections: all,
     // whoever has the port counts them for all processes
     clients: source === undefined && client ? new ClientCounts<Socket>(...client) : undefined,
@@ -106,10 +106,11 @@ export class HttpSocket implements Binding {
 
   constructor(settings: HttpSettings, scope: LinkScope) {
     this.settings = settings
-    this.budget = new ByteBudget(settings)
+    this.budget = new ByteBudget(settings.limits)
     // taken now, since the scope refuses everything once its end is being cleaned up
     this.world = scope.world
-    this.log = settings.resume === undefined ? undefined : new EventLog(settings.resume, this.world)
+    const { resume } = settings.streams
+    this.log = resume && new EventLog(resume, this.world)
   }
 
   /** The address that the guard is to let in. */

@@ -126,7 +126,7 @@ async function takeMessage(exchange: Exchange, around: Surroundings): Promise<vo
   const { server, settings } = around
   checkContent(request)
   await checkSession(exchange, server)
-  const text = await readText(request, { maxMessageBytes: settings.maxMessageBytes, bytes: exchange.bytes })
+  const text = await readText(request, { messageBytes: settings.limits.messageBytes, bytes: exchange.bytes })
   exchange.onOutcome = (outcome) => conclude(exchange, outcome, around)
   server.receive({ text, peer, sink: exchange, acceptsBoth: acceptsBoth(request) })
 }

@@ -33,7 +33,7 @@ const nobody: AnswerPort = {
   message: () => {},
   skipped: () => {},
   room: () => undefined,
-  budget: new AnswerBudget({ maxMessageBytes: 1_000, maxPendingBytes: 1_000 }),
+  budget: new AnswerBudget({ messageBytes: 1_000, pendingBytes: 1_000 }),
 }
 
 test('an ended stream leaves no timer, answered or not', async () => {
@@ -65,7 +65,7 @@ test('an ended stream leaves no timer, answered or not', async () => {
 
 test('a JSON answer that stalls after its start counts as broken', async () => {
   const { clock, scope } = scopeOf()
-  const limits = { maxMessageBytes: 1_000, idleTimeout: 1_000 }
+  const limits = { limits: { messageBytes: 1_000 }, idleTimeout: 1_000 }
   const reading = readJson(responseOf(new PassThrough(), 'application/json'), limits, {
     scope,
     budget: nobody.budget,

@@ -206,7 +206,7 @@ test('a token that expired while its request waited is replaced once more', asyn
       token = next
     },
   }
-  const transport = http(server.url, { auth, stream: false, connections: 1 })
+  const transport = http(server.url, { auth, stream: false, limits: { connections: 1 } })
   await withClient({ transport, clock, logger: false }, async (client) => {
     const call = client.callTool('x')
     await begun.passed

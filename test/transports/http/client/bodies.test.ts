@@ -14,7 +14,12 @@ const test = suite('bodies that nobody wants, or that never end')
 async function begin(t: TestContext, onCall: (seen: Seen) => unknown, options: HttpOptions = {}) {
   const clock = createFakeClock()
   const server = await listen(t, polite(onCall))
-  const transport = http(server.url, { stream: false, connections: 2, sseFallback: false, ...options })
+  const transport = http(server.url, {
+    stream: false,
+    limits: { connections: 2 },
+    sseFallback: false,
+    ...options,
+  })
   const link = await startLink(t, transport, clock)
   link.open(1)
   await greetings({ server, link })

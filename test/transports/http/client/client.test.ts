@@ -185,7 +185,7 @@ test('a cancelled request gives its connection back', async (t) => {
   const both = await connect(
     t,
     polite((seen) => void stream(seen).write(': working\n\n')),
-    { connections: 1 },
+    { limits: { connections: 1 } },
   )
   await greetings(both)
   const { server, link } = both

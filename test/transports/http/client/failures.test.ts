@@ -178,7 +178,7 @@ test('messages up to the limit arrive, longer ones lose the request', async (t) 
       if (seen.message.params?.sse !== true) return json(seen, value)
       stream(seen).end(`data: ${JSON.stringify(value)}\n\n`)
     },
-    { maxMessageBytes: 200_000 },
+    { limits: { messageBytes: 200_000 } },
   )
   link.send(1, buildRequest(1, 'a', { length: 190_000 }))
   assert.is((await link.message()).id, 1)

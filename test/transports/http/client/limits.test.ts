@@ -36,7 +36,7 @@ async function halfAnswers(t: Parameters<typeof connect>[0], type: 'json' | 'sse
   const half = 'x'.repeat(600_000)
   const begun = heard<{ readonly seen: Seen; finish(): void }>()
   const cut = heard<unknown>()
-  const limits = { maxMessageBytes: 1_000_000, maxPendingBytes: 1_500_000, stream: false }
+  const limits = { limits: { messageBytes: 1_000_000, pendingBytes: 1_500_000 }, stream: false }
   const both = await connect(
     t,
     polite((seen) => {
@@ -66,7 +66,7 @@ for (const type of ['json', 'sse'] as const) {
     const news = await link.news.next((one) => one.type === 'lost' && one.id !== 0)
     if (news.type !== 'lost') throw new Error('expected a loss')
     assert.equal([news.error.code, news.error.retryable], ['BYTES_LIMIT', true])
-    assert.match(news.error.message, /1500000 bytes together \(maxPendingBytes\)/)
+    assert.match(news.error.message, /1500000 bytes together \(limits\.pendingBytes\)/)
     assert.is(await cut.next(), news.id)
     // the others have their answers
     const under = [await begun.next(), await begun.next(), await begun.next()]
@@ -127,7 +127,7 @@ test('a result of 100 MB arrives where the limit allows it', async (t) => {
       json(seen, result(seen, { content: [{ type: 'text', text: 'x'.repeat(100 * 1024 * 1024) }] })),
     ),
   )
-  const options = { maxMessageBytes: 128 * 1024 * 1024, stream: false }
+  const options = { limits: { messageBytes: 128 * 1024 * 1024 }, stream: false }
   const client = startClient({ transport: http(server.url, options), logger: false })
   t.after(() => client.close())
   assert.is((await client.callTool('big')).text.length, 100 * 1024 * 1024)
@@ -198,7 +198,7 @@ test('calls queue for a connection, excess streams fail, and neither blocks the 
       if (seen.message.method === 'hang') return
       polite((call) => json(call, result(call, {})))(seen)
     },
-    { connections: 1, maxStreams: 2 },
+    { limits: { connections: 1, streams: 2 } },
   )
   await greetings(both)
   const { link, server } = both
@@ -219,7 +219,7 @@ test('a hundred calls share few keep-alive connections', async (t) => {
     polite((seen) => json(seen, result(seen, { content: [] }))),
   )
   server.server.on('connection', (socket) => sockets.add(socket))
-  const client = startClient({ transport: http(server.url, { connections: 4 }), logger: false })
+  const client = startClient({ transport: http(server.url, { limits: { connections: 4 } }), logger: false })
   t.after(() => client.close())
   await client.ready()
   await Promise.all(Array.from({ length: 100 }, () => client.callTool('x')))
@@ -237,7 +237,7 @@ test('one hanging call of 200 delays no other, no ping and no cancellation', asy
       seen.response.once('close', () => gone.add(1))
     }),
   )
-  const client = startClient({ transport: http(server.url, { connections: 8 }), logger: false })
+  const client = startClient({ transport: http(server.url, { limits: { connections: 8 } }), logger: false })
   t.after(() => client.close())
   await client.ready()
   const controller = new AbortController()

@@ -80,7 +80,7 @@ test('keep-alive is longer than that of proxies and agents, or as set', async (t
   for (const serve of [serveHttp, serveSse, serveWebSocket])
     for (const [options, told] of [
       [{}, 'timeout=120'],
-      [{ keepAliveTimeout: 7_000 }, 'timeout=7'],
+      [{ timeouts: { keepAlive: 7_000 } }, 'timeout=7'],
     ] as const) {
       const { port } = await start(t, serve({ ...options, health: true }))
       const { headers } = await fetch(`http://127.0.0.1:${port}/healthz`)
@@ -114,7 +114,9 @@ test('a server that was not listening is opened and closed by us', async (t) => 
 
 test('connections per address are limited on an own server that we make listen', async (t) => {
   const given = createServer()
-  const server = await startSuiteServer(serveWebSocket({ server: given, maxConnectionsPerClient: 1 }))
+  const server = await startSuiteServer(
+    serveWebSocket({ server: given, limits: { connectionsPerClient: 1 } }),
+  )
   t.after(() => server.stop())
   const sockets = Array.from({ length: 103 }, () => connect(Number(server.port), '127.0.0.1'))
   t.after(() => sockets.forEach((socket) => void socket.destroy()))
@@ -241,7 +243,7 @@ test('pages of allowed origins may use the streams, with preflight', async (t) =
 })
 
 test('a client that sends its headers byte by byte is cut off, and others are served', async (t) => {
-  const server = await start(t, serveWebSocket({ headersTimeout: 100 }))
+  const server = await start(t, serveWebSocket({ timeouts: { headers: 100 } }))
   const slow = connect(Number(server.port), '127.0.0.1')
   slow.on('error', () => {})
   slow.write('GET /mcp HT')

@@ -111,9 +111,9 @@ test('a throw in a callback of the body fails its exchange only', async (t) => {
       maxBufferedBytes: 1_000,
       maxMessageBytes: 1_000,
       budget: new ByteBudget({
-        maxMessageBytes: 1_000,
-        maxPendingBytes: 1_000,
-        maxPendingBytesPerClient: undefined,
+        messageBytes: 1_000,
+        pendingBytes: 1_000,
+        pendingBytesPerClient: undefined,
       }),
       answers: new AnswerQueue(systemWorld),
       world: systemWorld,

@@ -13,7 +13,7 @@ const call = request(7, 'tools/call', { name: 'slow' })
 const progress = buildNotification('notifications/progress', { progressToken: 1, progress: 1 })
 
 test('notifications turn the answer into a stream without ids that ends with it', async (t) => {
-  const { url, calls } = await start(t, { retryInterval: 5 })
+  const { url, calls } = await start(t, { streams: { retryInterval: 5 } })
   const sent = send(t, url)
   const { call: got, answer } = await calls.next()
   assert.equal([got.request, got.mirrored, got.peer.transport], [call, true, 'http'])
@@ -43,7 +43,7 @@ test('notifications turn the answer into a stream without ids that ends with it'
 
 test('nothing is committed before the first notification or answer', async (t) => {
   const clock = createFakeClock()
-  const { url, port, calls } = await start(t, { streamAfter: 10 }, { clock })
+  const { url, port, calls } = await start(t, { streams: { openAfter: 10 } }, { clock })
   const socket = connect(port, '127.0.0.1')
   t.after(() => socket.destroy())
   let bytes = ''
@@ -155,7 +155,7 @@ test('a request that was answered is not cancelled afterwards', async (t) => {
 })
 
 test('a quiet stream is kept open by comments', async (t) => {
-  const { url, calls } = await start(t, { commentInterval: 5 })
+  const { url, calls } = await start(t, { streams: { commentInterval: 5 } })
   const body = request('l', 'subscriptions/listen', { notifications: {} })
   const sent = exchange(t, url, { body, headers: headersOf(body) })
   const { call: got } = await calls.next()

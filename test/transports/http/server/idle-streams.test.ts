@@ -57,7 +57,7 @@ test('a quiet EventSource survives ten minutes', async (t) => {
 for (const open of readers)
   test(`comments keep a client from its timeout: ${open.name.slice(4)}`, async (t) => {
     const start = async (commentInterval: number) => {
-      const server = await startSuiteServer(serveHttp({ commentInterval }))
+      const server = await startSuiteServer(serveHttp({ streams: { commentInterval: commentInterval } }))
       t.after(() => server.stop())
       const client = await new RawClient(t, server.url).open()
       return { client, reader: await open(t, client, 1_000) }

@@ -14,7 +14,7 @@ const head =
 test(
   'clients that trickle bytes are cut off, and good ones are served meanwhile',
   async (t) => {
-    const { url, port } = await startListener(t, {}, { headersTimeout: 150, bodyTimeout: 300 })
+    const { url, port } = await startListener(t, {}, { timeouts: { headers: 150, body: 300 } })
     const slow = Array.from({ length: 100 }, (_, index) =>
       dribble(t, port, index % 2 === 0 ? head : `${head}Content-Length: 5000\r\n\r\n{`),
     )
@@ -36,12 +36,12 @@ test(
 )
 
 test('a silent connection is closed as well', async (t) => {
-  const { port } = await startListener(t, {}, { headersTimeout: 100, bodyTimeout: 100 })
+  const { port } = await startListener(t, {}, { timeouts: { headers: 100, body: 100 } })
   assert.match(await raw(port), /^(?:HTTP\/1\.1 408 |$)/)
 })
 
 test('connections beyond the limit are closed, and let in again when there is room', async (t) => {
-  const { url, port } = await startListener(t, {}, { maxConnections: 3 })
+  const { url, port } = await startListener(t, {}, { limits: { connections: 3 } })
   const idle = await Promise.all([open(t, port), open(t, port), open(t, port)])
   assert.is(await raw(port, `${head}Content-Length: ${ping.length}\r\n\r\n${ping}`), '')
   const [first] = idle

@@ -149,7 +149,7 @@ for (const name of Object.keys(hosts)) {
 
 test('a body beyond the limit is 413, through fetch too', async (t) => {
   for (const name of ['node:http', 'Hono']) {
-    const { url } = await start(t, name, { maxMessageBytes: 1_000 })
+    const { url } = await start(t, name, { limits: { messageBytes: 1_000 } })
     const client = new RawClient(t, url)
     const answer = await client.send('POST', 'x'.repeat(2_000), client.headers())
     assert.is(answer.status, 413, name)

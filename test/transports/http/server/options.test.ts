@@ -23,8 +23,8 @@ test('impossible options are refused at once with advice', () => {
     /allowedHosts: expected an array of hosts such as "mcp.example.com"/,
   )
   refused({ allowedOrigins: ['https://x/'] }, /allowedOrigins: expected an array of origins such as/)
-  refused({ resume: { maxAgee: 1 } }, /resume\.maxAgee: expected an option among maxEvents/)
-  refused({ resume: 'yes' }, /resume: expected true, false or an object, got "yes"/)
+  refused({ streams: { resume: { maxAgee: 1 } } }, /resume\.maxAgee: expected an option among maxEvents/)
+  refused({ streams: { resume: 'yes' } }, /resume: expected true, false or an object, got "yes"/)
   refused({ server: createServer(), tls: {} }, /tls: expected nothing beside server/)
   assert.ok(Object.isFrozen(serveHttp({ host: '0.0.0.0', allowedHosts: ['mcp.example.com'] })))
 })
@@ -34,9 +34,9 @@ test('all listeners refuse the same options', () => {
     for (const options of [
       { allowedHosts: ['https://h/'] },
       { allowedOrigins: ['https://x/'] },
-      { maxConnections: 0.5 },
-      { maxConnectionsPerClient: 0 },
-      { maxMessageBytes: Number.NaN },
+      { limits: { connections: 0.5 } },
+      { limits: { connectionsPerClient: 0 } },
+      { limits: { messageBytes: Number.NaN } },
       { port: 70_000 },
       { host: '0.0.0.0' },
       { server: createServer(), tls: {} },

@@ -24,7 +24,7 @@ function sendAll(t: TestContext, port: number | undefined, text: string) {
 test('an HTTP+SSE client that leaves ends its streams queued on the connection', async (t) => {
   const openings = heard<string>()
   t.after(subscribeTransport('connection', ({ type }) => openings.add(type)))
-  const server = await startSuiteServer(serveSse({ maxConnectionsPerClient: 5 }))
+  const server = await startSuiteServer(serveSse({ limits: { connectionsPerClient: 5 } }))
   t.after(() => server.stop())
   const open = 'GET /sse HTTP/1.1\r\nhost: 127.0.0.1\r\naccept: text/event-stream\r\n\r\n'
   const { cut } = sendAll(t, server.port, open.repeat(5))

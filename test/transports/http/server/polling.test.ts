@@ -11,7 +11,7 @@ const news = (data: string) => buildNotification('notifications/message', { leve
 const call = { jsonrpc: '2.0', id: 7, method: 'tools/call', params: { name: 'x' } }
 
 test('releaseStream ends a stream early, and the client resumes it', async (t) => {
-  const { url, requests } = await start(t, { retryInterval: 321 })
+  const { url, requests } = await start(t, { streams: { retryInterval: 321 } })
   const sent = exchange(t, url, { body: call })
   const { sink, answer } = await requests.next()
   assert.is(sink.release?.(), true)
@@ -51,7 +51,7 @@ test('answer bytes for a client that was released or left are not held', async (
 test('a stream is not released for a client that would not resume', async (t) => {
   for (const [options, version] of [
     [{}, '2025-06-18'],
-    [{ resume: false }, '2025-11-25'],
+    [{ streams: { resume: false } }, '2025-11-25'],
   ] as const) {
     const { url, requests } = await start(t, options)
     const sent = exchange(t, url, { body: call, headers: { 'mcp-protocol-version': version } })
@@ -63,7 +63,7 @@ test('a stream is not released for a client that would not resume', async (t) =>
 })
 
 test('long streams end early by option, again and again, until the answer is there', async (t) => {
-  const { url, requests } = await start(t, { streamAfter: 20, maxStreamTime: 40 })
+  const { url, requests } = await start(t, { streams: { openAfter: 20, endAfter: 40 } })
   const reading = await exchange(t, url, { body: call })
   const { answer } = await requests.next()
   let { id } = await reading.next()
@@ -83,7 +83,7 @@ test('long streams end early by option, again and again, until the answer is the
 })
 
 test('a slow request answers by event stream, for clients of earlier revisions too', async (t) => {
-  const { url, requests } = await start(t, { streamAfter: 20 })
+  const { url, requests } = await start(t, { streams: { openAfter: 20 } })
   const headers = { 'mcp-protocol-version': '2025-06-18' }
   const reading = await exchange(t, url, { body: call, headers })
   assert.is(reading.headers['content-type'], 'text/event-stream')
@@ -103,7 +103,7 @@ test('an error after a timed stream start is an event of it', async (t) => {
         return new Promise((_, reject) => failed.add(reject))
       },
     },
-    { streamAfter: 20 },
+    { streams: { openAfter: 20 } },
   )
   const reading = await exchange(t, url, { body: call })
   await reading.next()
@@ -114,7 +114,10 @@ test('an error after a timed stream start is an event of it', async (t) => {
 })
 
 test('a reader that does not read is cut off at the limit and resumes the rest', async (t) => {
-  const { url, readers } = await start(t, { maxBufferedBytes: 10_000, resume: { maxBytes: 40_000_000 } })
+  const { url, readers } = await start(t, {
+    limits: { bufferedBytes: 10_000 },
+    streams: { resume: { maxBytes: 40_000_000 } },
+  })
   const stream = await exchange(t, url, { method: 'GET' })
   const { sink } = await readers.next()
   const { id } = await stream.next()

@@ -110,7 +110,9 @@ async function startCutting(t: TestContext) {
     listening.closeAllConnections()
     return new Promise((resolve) => listening.close(resolve))
   })
-  const server = await startTestServer(t, [slow], { http: { server: listening, retryInterval: 30 } })
+  const server = await startTestServer(t, [slow], {
+    http: { server: listening, streams: { retryInterval: 30 } },
+  })
   assert.is(server.port, (listening.address() as AddressInfo).port)
   return {
     url: String(server.url),
@@ -129,7 +131,7 @@ async function startCutting(t: TestContext) {
 /** The same, with two processes: whoever is cut off comes back to the other one. */
 async function startCuttingTwice(t: TestContext) {
   const { slow, ...signals } = slowTool()
-  const { transport, ports } = serveTwice({ retryInterval: 30 })
+  const { transport, ports } = serveTwice({ streams: { retryInterval: 30 } })
   const server = await startTestServer(t, [slow], { transport })
   const sockets = new Set<Socket>()
   let turn = 0

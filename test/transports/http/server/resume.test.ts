@@ -206,7 +206,7 @@ test('an ended session is 404 for any event id, without streams', async (t) => {
 })
 
 test('a resume from evicted events is refused', async (t) => {
-  const { url, requests } = await start(t, { resume: { maxEvents: 2 } })
+  const { url, requests } = await start(t, { streams: { resume: { maxEvents: 2 } } })
   const reading = await begin(t, url, requests)
   const { id } = await reading.next()
   for (const text of ['two', 'three', 'four']) reading.sink.send(news(text))
@@ -250,7 +250,7 @@ test('an event id of a dead process starts a new GET stream, with no answer', as
 })
 
 test('without resumption a stream has no ids, and Last-Event-ID begins a new one', async (t) => {
-  const { url, requests } = await start(t, { resume: false })
+  const { url, requests } = await start(t, { streams: { resume: false } })
   const reading = await begin(t, url, requests)
   assert.equal((await reading.next()).id, undefined)
   reading.cut()

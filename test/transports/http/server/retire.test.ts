@@ -41,7 +41,7 @@ test('an open connection closes with its next answer, new ones go elsewhere', as
 })
 
 test('an idle connection is not cut, and closed after its time', async (t) => {
-  const { port, next } = await startPlace(t, { keepAliveTimeout: 1_000 })
+  const { port, next } = await startPlace(t, { timeouts: { keepAlive: 1_000 } })
   const first = await next()
   const [asks, idles] = [await open(t, port), await open(t, port)]
   for (const each of [asks, idles]) assert.match(await each.ask(), /connection: keep-alive/i)

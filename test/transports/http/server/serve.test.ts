@@ -127,7 +127,7 @@ const cases: readonly Case[] = [
 
 for (const { what, status, code, id, allow, ...request } of cases) {
   test(`${what} is answered ${status}`, async (t) => {
-    const server = await startTestServer(t, [], { http: { maxMessageBytes: 50_000 } })
+    const server = await startTestServer(t, [], { http: { limits: { messageBytes: 50_000 } } })
     const answer = await send(t, server.url, request)
     assert.is(answer.status, status, answer.body)
     if (allow !== undefined) assert.is(answer.headers.allow, allow)
@@ -214,7 +214,7 @@ test('a change without a reader is sent to the next one', async (t) => {
 })
 
 test('a quiet stream is kept open by comments', async (t) => {
-  const server = await startTestServer(t, [], { http: { commentInterval: 10 } })
+  const server = await startTestServer(t, [], { http: { streams: { commentInterval: 10 } } })
   const client = await new RawClient(t, server.url).open()
   const stream = await client.listen()
   while (stream.comments() < 2) await new Promise((resolve) => setTimeout(resolve, 5))
@@ -222,7 +222,7 @@ test('a quiet stream is kept open by comments', async (t) => {
 })
 
 test('a client that sends its headers or body too slowly is answered 408 and cut off', async (t) => {
-  const server = await startTestServer(t, [], { http: { headersTimeout: 50, bodyTimeout: 100 } })
+  const server = await startTestServer(t, [], { http: { timeouts: { headers: 50, body: 100 } } })
   const headers = raw(server.port, 'POST /mcp HTTP/1.1\r\nHost: localhost\r\n')
   const body = raw(
     server.port,
@@ -246,7 +246,7 @@ test('a body that is cut off affects no other', async (t) => {
 })
 
 test('sessions beyond the limit get 503 with Retry-After', async (t) => {
-  const server = await startTestServer(t, [], { maxSessions: 2 })
+  const server = await startTestServer(t, [], { limits: { sessions: 2 } })
   const [first] = await Promise.all([
     new RawClient(t, server.url).open(),
     new RawClient(t, server.url).open(),

@@ -45,7 +45,7 @@ test('two processes serve one address, each its own connections', async (t) => {
 })
 
 test('shared requests have the same checks: host, path, size, time', async (t) => {
-  const { port, turn } = await startNodes(t, { maxMessageBytes: 100, headersTimeout: 200 }, 1)
+  const { port, turn } = await startNodes(t, { limits: { messageBytes: 100 }, timeouts: { headers: 200 } }, 1)
   turn(0)
   const status = async (how: Parameters<typeof exchange>[2], url = port.url): Promise<number> =>
     (await exchange(t, url, how)).status
@@ -114,7 +114,7 @@ test('connections are counted for all processes together, until they have ended'
   const ends: (() => void)[] = []
   const port = await sharePort(
     t,
-    serveHttp({ maxConnections: 3, maxConnectionsPerClient: 2 }),
+    serveHttp({ limits: { connections: 3, connectionsPerClient: 2 } }),
     (socket, ended) => {
       ends.push(ended)
       socket.destroy() // as one that another process has
@@ -133,7 +133,7 @@ test('connections are counted for all processes together, until they have ended'
 test('a connection more than all processes may have is refused', async (t) => {
   const refused = heard<string | undefined>()
   t.after(subscribeTransport('connection', ({ type, reason }) => type === 'refused' && refused.add(reason)))
-  const port = await sharePort(t, serveHttp({ maxConnections: 1 }), () => {})
+  const port = await sharePort(t, serveHttp({ limits: { connections: 1 } }), () => {})
   await open(t, port.port)
   const { closed } = await open(t, port.port)
   await closed
@@ -196,7 +196,7 @@ test('options are given to another process as plain data', () => {
   const options = {
     port: 1234,
     tls: { cert, key: Buffer.from(key) },
-    resume: { maxEvents: 5 },
+    streams: { resume: { maxEvents: 5 } },
     allowedHosts: ['a'],
   }
   const plain = serveHttp(options).sharing?.options() as typeof options

@@ -155,7 +155,7 @@ test('a released call ends on another process', async (t) => {
 })
 
 test('a followed stream is released by option and resumed', async (t) => {
-  const { one, two } = await startTwo(t, { streamAfter: 20, maxStreamTime: 40 })
+  const { one, two } = await startTwo(t, { streams: { openAfter: 20, endAfter: 40 } })
   const { reading, answer } = await begin(t, one)
   let { id } = await reading.message()
   for (let round = 0; round < 3; round++) {
@@ -283,8 +283,8 @@ test('unusable event ids are refused on another process, too', async (t) => {
 
 test('a slow reader on another process is cut off and comes back for the rest', async (t) => {
   const { one, two, readers } = await startTwo(t, {
-    maxBufferedBytes: 10_000,
-    resume: { maxBytes: 40_000_000 },
+    limits: { bufferedBytes: 10_000 },
+    streams: { resume: { maxBytes: 40_000_000 } },
   })
   const first = await listening(t, one)
   const { sink } = await readers.next()
