@@ -115,7 +115,8 @@ export class ClientHost {
       if (program.phase === 'dead') return
       this.#crew = crew
       this.#noteTables('fresh', this.#stage.tables.first(program))
-    } catch {
+    } catch (error) {
+      if ((error as { readonly code?: unknown }).code === 'BAD_OPTION') throw error
       // nobody was there in time
       program.world.setTimeout(() => void this.#begin(program), againAfter)
     }
@@ -168,7 +169,7 @@ export class ClientHost {
     const { server, connections } = this.plan
     const auth = this.#identity
     return http(this.#url(server), {
-      ...(connections !== undefined && { connections }),
+      ...(connections !== undefined && { limits: { connections } }),
       ...(auth !== undefined && { auth }),
     })
   }
