@@ -21,7 +21,8 @@ export interface BreakerOptions {
 export interface UpstreamLimits {
   /** Calls that it works on at once. Default: as many as its client takes. */
   readonly maxCalls?: number
-  /** Calls of one caller (a principal, or a session) that it works on at once. Default: as `maxCalls`. */
+  /** Calls of one caller that it works on at once: a principal, or else an address (IPv6: a /64; on this
+   * machine a session). Default: as `maxCalls`. */
   readonly maxCallsPerCaller?: number
   /** Calls of one tool that it works on at once, by the name that the server gives it. */
   readonly maxCallsPerTool?: Readonly<Record<string, number>>

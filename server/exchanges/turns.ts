@@ -1,9 +1,7 @@
 import { errorCodes } from '../../protocol/wire/errors.js'
 import { buildError } from '../../protocol/wire/jsonrpc.js'
-import { networkOf } from '../../transports/connections/client-counts.js'
-import type { Peer } from '../../transports/contract/contract.js'
+import { callerOf } from '../base/caller.js'
 import { TransportError } from '../../transports/base/errors.js'
-import { keyOfPrincipal } from '../../transports/contract/principal.js'
 import type { Exchange } from './exchange.js'
 import type { Holdings } from '../holdings/holdings-actor.js'
 import { WaitingLine } from '../base/waiting-line.js'
@@ -69,7 +67,7 @@ export class ExchangeTurns {
 
   #wait(exchange: Exchange): void {
     const { peer, request } = exchange.call
-    const client = clientOf(peer)
+    const client = callerOf(peer, undefined)
     if (!this.#waiting.add(exchange, request, client)) throw busy(this.#limits)
     exchange.onAbort(() => {
       if (!this.#waiting.delete(exchange, client)) return
@@ -77,11 +75,6 @@ export class ExchangeTurns {
       exchange.settle(undefined)
     })
   }
-}
-
-/** A client is its principal, or else its network. */
-function clientOf({ principal, remoteAddress }: Peer): string {
-  return principal === undefined ? `from ${networkOf(remoteAddress ?? '')}` : keyOfPrincipal(principal)
 }
 
 function busy({ statelessRequests, waiting }: Limits): TransportError {

@@ -1,3 +1,4 @@
+import { callerOf } from '../base/caller.js'
 import { createHash } from 'node:crypto'
 import { isModernRevision } from '../../protocol/dialects/versions.js'
 import { errorCodes, isResourceNotFound, McpError, toJsonRpcError } from '../../protocol/wire/errors.js'
@@ -223,7 +224,7 @@ export class UpstreamLink {
     { method, params, tool = method, asTask = false }: Relay,
   ): Promise<JsonObject> {
     const asker = askerOf(ctx)
-    const leave = this.#gate.enter(tool, callerOf(ctx))
+    const leave = this.#gate.enter(tool, callerOf(ctx.peer, ctx.session.id))
     const { world, requestTimeout } = this.#input
     const { timeout } = this.options
     const limit = timeout ?? requestTimeout
@@ -507,12 +508,6 @@ function callsOfOne({ calls }: Instance): Underway[] {
 function askerOf({ principal, session }: ToolContext): string | undefined {
   if (session.id !== undefined) return `session ${session.id}`
   return principal === undefined ? undefined : `principal ${keyOfPrincipal(principal)}`
-}
-
-/** Who has a share of what a server works on: one principal has one, whatever number of sessions it opens. */
-function callerOf({ principal, session, peer }: ToolContext): string {
-  if (principal !== undefined) return `principal ${keyOfPrincipal(principal)}`
-  return session.id === undefined ? `address ${peer.remoteAddress ?? ''}` : `session ${session.id}`
 }
 
 /** A server of 2026-07-28 logs nothing unless it is asked; the clients here choose among what it tells. */

@@ -1,5 +1,4 @@
-import { isThisMachine, networkOf } from '../../transports/connections/client-counts.js'
-import { keyOfPrincipal } from '../../transports/contract/principal.js'
+import { callerOf } from '../base/caller.js'
 import { errorCodes, McpError } from '../../protocol/wire/errors.js'
 import { RuntimeError } from '../../runtime/base/errors.js'
 import { forever, type RefOf } from '../../runtime/process/ref.js'
@@ -35,7 +34,7 @@ export class IsolatedCalls implements Isolation {
       module: handler.module,
       task: task.self,
       work,
-      client: clientOf(scope),
+      client: callerOf(scope.peer, scope.session.id),
       request,
     }
     const lease = await pool.call('lease', wanted, forever).catch(poolEnded)
@@ -57,13 +56,6 @@ function failure(error: unknown, work: string, handler: IsolatedHandler, { worke
   if (!(error instanceof RuntimeError)) return error
   if (!worker.alive) return endedError(work, handler, worker.reason, error.code !== 'NOPROC')
   return error.code === 'NOT_CLONEABLE' ? notCopied(work, handler, error) : error
-}
-
-/** Who takes turns: a principal, else a network, else (on this machine) a session. */
-function clientOf({ peer: { principal, remoteAddress }, session }: RequestScope): string {
-  if (principal !== undefined) return keyOfPrincipal(principal)
-  const isNear = remoteAddress === undefined || isThisMachine(remoteAddress)
-  return isNear ? `session ${session.id ?? ''}` : `from ${networkOf(remoteAddress)}`
 }
 
 /** The pool starts again: a call that waited for a worker may be made once more. */

@@ -77,6 +77,7 @@ export class Channel implements Accepted, ServedConnection {
     const before = this.#port
     this.#serving = this.#port = null
     before?.interrupt(restarting)
+    before?.close()
     this.#serving = serving
     serving?.run(() => {
       if (this.#gone) return this.#endSession()
@@ -174,7 +175,7 @@ export class Channel implements Accepted, ServedConnection {
   #takeAll(): void {
     this.#isTaking = true
     try {
-      while (this.#port?.isReady && !this.#gone) {
+      while (this.#port?.isReady && !this.#gone && !this.#isEnding) {
         const next = this.#backlog.shift()
         if (next === undefined) break
         this.#port.receive(next.text, next.peer)

@@ -138,13 +138,13 @@ export function over(goesOn: boolean): Outcome {
 
 /** The sink of a message that came by itself. */
 export interface MessageSink extends Sink {
-  /** Whether its end was told, or the client has gone. */
-  readonly isOver: boolean
+  /** Whether its end was told, or the client has gone. Default false. */
+  readonly isOver?: boolean
   end(outcome: Outcome): void
   /** Told first: a request is to be answered. */
-  expects(request: ExpectedAnswer): void
+  expects?(request: ExpectedAnswer): void
   /** Calls `fn` when the client goes away before the end, at once if it has; undefined: nobody is to be told. */
-  onGone(fn: (() => void) | undefined): void
+  onGone?(fn: (() => void) | undefined): void
 }
 
 /** A request that is to be answered. */
@@ -166,7 +166,7 @@ export interface Inbound {
   readonly acceptsBoth: boolean
 }
 
-/** What a connection has settled. Its transport keeps it while servers restart, and only servers change it. */
+/** What a connection has settled. Its transport keeps it while servers restart. */
 export interface ConnectionState {
   pinned: Pinned
   sessionId: string | undefined
@@ -217,7 +217,7 @@ export interface ConnectionPort {
   caughtUp(): void
   /** Answers what is in flight with an error: nobody else will. */
   interrupt(why: string): void
-  /** The connection is closed: nothing is answered. */
+  /** The connection is closed, or served by somebody else from now on: nothing is answered here. */
   close(): void
 }
 

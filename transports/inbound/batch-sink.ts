@@ -1,3 +1,4 @@
+import type { Message } from '../../protocol/wire/jsonrpc.js'
 import type { MessageSink, Outcome, Response } from '../contract/contract.js'
 
 /** Gathers what becomes of the messages of one batch. One that could not be served fails the batch. */
@@ -13,21 +14,13 @@ export class BatchSink implements MessageSink {
     if (count === 0) sink.end({ type: 'answers', responses: [] })
   }
 
-  get isOver(): boolean {
-    return this.#sink.isOver
-  }
-
-  send(message: Parameters<MessageSink['send']>[0]): boolean {
+  send(message: Message): boolean {
     return this.#sink.send(message)
   }
 
   negotiated(revision: string): void {
     this.#sink.negotiated?.(revision)
   }
-
-  expects(): void {}
-
-  onGone(): void {}
 
   end(outcome: Outcome): void {
     if (this.#left === 0) return

@@ -1,15 +1,13 @@
-import {
-  buildNotification,
-  type JsonRpcRequest,
-  type Message,
-  type RequestId,
-} from '../../protocol/wire/jsonrpc.js'
+import { buildNotification, type Message, type RequestId } from '../../protocol/wire/jsonrpc.js'
 import type { MessageSink, Outcome } from '../contract/contract.js'
 import type { InboundConnection } from './connection.js'
 import type { OpenRequest } from './requests.js'
 
 interface RequestParts {
+  readonly id: RequestId
   readonly size: number
+  /** Whether only its client ends it. */
+  readonly lasts: boolean
   /** Where its outcome goes. */
   readonly answer: MessageSink
   begin(sink: MessageSink): void
@@ -22,15 +20,13 @@ export class ConnectionRequest implements OpenRequest, MessageSink {
   isOver = false
   readonly #connection: InboundConnection
   readonly #parts: RequestParts
-  readonly #lasts: boolean
   #hasBegun = false
   #onGone: (() => void) | undefined
 
-  constructor(connection: InboundConnection, { id, method }: JsonRpcRequest, parts: RequestParts) {
+  constructor(connection: InboundConnection, parts: RequestParts) {
     this.#connection = connection
     this.#parts = parts
-    this.#lasts = method === 'subscriptions/listen'
-    this.id = id
+    this.id = parts.id
     this.size = parts.size
   }
 
@@ -42,8 +38,6 @@ export class ConnectionRequest implements OpenRequest, MessageSink {
   send(message: Message): boolean {
     return !this.isOver && this.#connection.send(message)
   }
-
-  expects(): void {}
 
   onGone(fn: (() => void) | undefined): void {
     this.#onGone = fn
@@ -76,7 +70,7 @@ export class ConnectionRequest implements OpenRequest, MessageSink {
 
   /** One page of the specification asks for a result, another for this: both are sent, in this order. */
   #sayEnd(): void {
-    if (!this.#lasts || !this.#hasBegun) return
+    if (!this.#parts.lasts || !this.#hasBegun) return
     const params = { requestId: this.id, reason: 'the subscription has ended' }
     this.#connection.send(buildNotification('notifications/cancelled', params))
   }

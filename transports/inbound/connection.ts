@@ -33,6 +33,8 @@ export class InboundConnection implements ConnectionPort {
   /** The request that opens a session; what follows waits for it. */
   #opening: ConnectionRequest | undefined
   #isAttached = false
+  /** Whether the connection is closed, or another listener serves it. */
+  #isOver = false
 
   constructor(connection: ServedConnection, to: Reception) {
     this.#connection = connection
@@ -70,13 +72,13 @@ export class InboundConnection implements ConnectionPort {
     return { type: 'refused', response: buildError(id, error), why: error.message, by: 'ladder' }
   }
 
-  sessionOf(message: Message): string | undefined {
+  sessionOf(message: Message | undefined): string | undefined {
     const { sessionId } = this.#connection.state
     if (sessionId !== undefined) {
       this.subscribe()
       return sessionId
     }
-    if (!isRequest(message) || early.has(message.method)) return undefined
+    if (message === undefined || !isRequest(message) || early.has(message.method)) return undefined
     throw new McpError(errorCodes.invalidRequest, 'expected initialize first')
   }
 
@@ -90,14 +92,16 @@ export class InboundConnection implements ConnectionPort {
 
   enter(
     request: JsonRpcRequest,
+    session: string | undefined,
     { size, sink }: ConnectionMessage,
     begin: (sink: MessageSink) => void,
   ): void {
-    const { id } = request
+    const { id, method } = request
     if (this.#requests.has(id)) return sink.end(refusal(id))
     if (this.#to.isDraining()) return sink.end(unserved(id, 'The server is being stopped'))
     const { state, isPipe } = this.#connection
-    const entered = new ConnectionRequest(this, request, { size, answer: sink, begin })
+    const lasts = session === undefined && method === 'subscriptions/listen'
+    const entered = new ConnectionRequest(this, { id, size, answer: sink, begin, lasts })
     if (state.pinned !== 'handshake') this.#connection.begun()
     else if (state.sessionId === undefined) this.#opening = entered
     const isHeld = isPipe && this.isReady
@@ -121,6 +125,7 @@ export class InboundConnection implements ConnectionPort {
   /** A request has its outcome: it is told unless that came before. */
   answer(request: ConnectionRequest, outcome: Outcome): void {
     const sessionId = outcome.type === 'answered' ? outcome.sessionId : undefined
+    if (outcome.type === 'failed') this.#note(outcome.error)
     if (!this.#requests.leave(request)) {
       // the connection has gone, or its client was told that it failed
       if (sessionId !== undefined) this.#closeQuietly(sessionId)
@@ -128,16 +133,16 @@ export class InboundConnection implements ConnectionPort {
     }
     const opens = request === this.#opening
     if (opens) this.#opened(outcome)
-    request.settle(outcome.type === 'failed' ? this.#failed(outcome.error, request.id) : outcome)
+    request.settle(outcome.type === 'failed' ? failed(outcome.error, request.id) : outcome)
     if (opens) this.subscribe()
     this.#goOn()
-    if (outcome.type === 'failed') this.#ifLost(outcome.error)
+    if (outcome.type === 'failed' && !opens) this.#ifLost(outcome.error)
   }
 
   /** What becomes of a message that is no request to be answered later. */
   write(outcome: Outcome): void {
     if (outcome.type === 'failed') {
-      if (!(outcome.error instanceof TransportError)) this.#connection.report(outcome.error)
+      this.#note(outcome.error)
       this.#ifLost(outcome.error)
     } else if (outcome.type === 'answers') {
       if (outcome.responses.length > 0) this.#connection.write(outcome.responses)
@@ -152,11 +157,11 @@ export class InboundConnection implements ConnectionPort {
 
   subscribe(): void {
     const { state, peer } = this.#connection
-    if (state.sessionId === undefined || this.#isAttached) return
+    if (state.sessionId === undefined || this.#isAttached || this.#isOver) return
     this.#isAttached = true
     this.#to.services.attach(state.sessionId, this.#reader, peer).catch((error) => {
       this.#isAttached = false
-      if (!this.#ifLost(error)) this.#connection.report(error)
+      if (!this.#isOver && !this.#ifLost(error)) this.#connection.report(error)
     })
   }
 
@@ -171,6 +176,7 @@ export class InboundConnection implements ConnectionPort {
   }
 
   close(): void {
+    this.#isOver = true
     for (const request of this.#requests.takeAll()) request.drop()
   }
 
@@ -193,7 +199,7 @@ export class InboundConnection implements ConnectionPort {
   /** Not before the next turn: only then is it decided whether a session that crashed may come back. */
   #detached(): void {
     this.#isAttached = false
-    this.#connection.nextTurn(() => this.subscribe())
+    if (!this.#isOver) this.#connection.nextTurn(() => this.subscribe())
   }
 
   /** The session may have ended already, and if the store does not answer it ends by itself one day. */
@@ -203,24 +209,21 @@ export class InboundConnection implements ConnectionPort {
 
   /** A connection has one session: when that has ended for good, so has the connection. */
   #ifLost(error: unknown): boolean {
-    if (!(error instanceof TransportError && error.code === 'SESSION_NOT_FOUND')) return false
+    if (this.#isOver || !isSessionGone(error)) return false
     this.#connection.sessionEnded()
     return true
   }
 
-  /** What else the error says is not for clients. */
-  #failed(error: unknown, id: RequestId): Outcome {
+  /** A fault of ours is told to whoever runs the server, also where nobody waits any more. */
+  #note(error: unknown): void {
     if (!(error instanceof TransportError)) this.#connection.report(error)
-    else if (/_LIMIT$/.test(error.code)) return unserved(id, error.message)
-    else if (error.retryable) return unserved(id, notNow)
-    return unserved(id, 'Internal error')
   }
 }
 
 /** One message of a connection, and the sink of what is not a request. */
 class ConnectionMessage implements Arrival, MessageSink {
   readonly mirrored = false
-  readonly isOver = false
+  readonly waitsForAll = false
   readonly peer: Peer
   /** Characters. */
   readonly size: number
@@ -247,7 +250,7 @@ class ConnectionMessage implements Arrival, MessageSink {
     return this.#connection.pin(message)
   }
 
-  sessionOf(message: Message): string | undefined {
+  sessionOf(message: Message | undefined): string | undefined {
     return this.#connection.sessionOf(message)
   }
 
@@ -259,8 +262,8 @@ class ConnectionMessage implements Arrival, MessageSink {
     return this.#connection.cancels(message, era)
   }
 
-  enter(request: JsonRpcRequest, _session: string | undefined, begin: (sink: MessageSink) => void): void {
-    this.#connection.enter(request, this, begin)
+  enter(request: JsonRpcRequest, session: string | undefined, begin: (sink: MessageSink) => void): void {
+    this.#connection.enter(request, session, this, begin)
   }
 
   part(sink: MessageSink, count: number): Arrival {
@@ -270,10 +273,6 @@ class ConnectionMessage implements Arrival, MessageSink {
   send(message: Message): boolean {
     return this.#connection.send(message)
   }
-
-  expects(): void {}
-
-  onGone(): void {}
 
   end(outcome: Outcome): void {
     const batch = this.#batch
@@ -291,6 +290,17 @@ function refusal(id: RequestId): Outcome {
   const why = 'a request with this id is in flight'
   const response = buildError(id, { code: errorCodes.invalidRequest, message: why })
   return { type: 'refused', response, why, by: 'server' }
+}
+
+function isSessionGone(error: unknown): boolean {
+  return error instanceof TransportError && error.code === 'SESSION_NOT_FOUND'
+}
+
+/** What else the error says is not for clients. */
+function failed(error: unknown, id: RequestId): Outcome {
+  const isTransport = error instanceof TransportError
+  if (isTransport && /_LIMIT$/.test(error.code)) return unserved(id, error.message)
+  return unserved(id, isTransport && error.retryable ? notNow : 'Internal error')
 }
 
 /** The outcome of a request that the server could not finish, or begin. */

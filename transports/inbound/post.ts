@@ -17,6 +17,7 @@ import { accepted, type Arrival, type Reception } from './receive.js'
 /** A message that came by itself, by HTTP: its headers say what a connection would remember. */
 export class Post implements Arrival {
   readonly mirrored = true
+  readonly waitsForAll = true
   readonly scatters = false
   readonly peer: Peer
   readonly sink: MessageSink
@@ -46,17 +47,17 @@ export class Post implements Arrival {
     return accepted
   }
 
-  sessionOf(message: Message): string | undefined {
+  sessionOf(message: Message | undefined): string | undefined {
     const { headers } = this.peer
-    if (!isRequest(message) || message.method !== 'initialize') return sessionIn(headers, this.#to.revisions)
+    if (message === undefined || !isRequest(message) || message.method !== 'initialize')
+      return sessionIn(headers, this.#to.revisions)
     if (headers['mcp-session-id'] === undefined) return undefined
     const problem = 'initialize opens a session of its own: send it without Mcp-Session-Id'
     throw new McpError(errorCodes.invalidRequest, problem)
   }
 
-  async dialect(): Promise<Dialect | undefined> {
-    const session = sessionIn(this.peer.headers, this.#to.revisions)
-    const revision = await this.#to.services.admit?.(session, this.peer)
+  async dialect(session: string | undefined): Promise<Dialect | undefined> {
+    const revision = session === undefined ? undefined : await this.#to.services.admit?.(session, this.peer)
     return revision === undefined ? undefined : dialectOf(revision)
   }
 
@@ -71,12 +72,12 @@ export class Post implements Arrival {
     begin: (sink: MessageSink) => void,
   ): void {
     const { sink } = this
-    const lasts = method === 'subscriptions/listen'
-    sink.expects({ id, sessionId, lasts })
+    const lasts = sessionId === undefined && method === 'subscriptions/listen'
+    sink.expects?.({ id, sessionId, lasts })
     // subscriptions were ended a moment ago
     if (lasts && this.#to.isDraining()) return sink.end({ type: 'failed', error: isStopping() })
     // the client has gone: the server need not know
-    if (sessionId !== undefined || method === 'initialize' || !sink.isOver) begin(sink)
+    if (sessionId !== undefined || method === 'initialize' || sink.isOver !== true) begin(sink)
   }
 
   part(sink: MessageSink): Arrival {

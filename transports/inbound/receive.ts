@@ -26,10 +26,13 @@ export interface Arrival {
   readonly sink: MessageSink
   /** The era that the message is served in, or why it is not. Throws McpError. */
   eraOf(message: Message | Batch): HttpEra | Outcome
-  /** The session that it is for; undefined where there is none yet. Throws McpError. */
-  sessionOf(message: Message): string | undefined
-  /** The revision of the session, for a batch. May reject with TransportError. */
-  dialect(): Dialect | undefined | Promise<Dialect | undefined>
+  /**
+   * The session that a message is for, or a batch (undefined); undefined where there is none yet. Throws
+   * McpError and ProtocolError.
+   */
+  sessionOf(message: Message | undefined): string | undefined
+  /** The revision of the session, for a batch; rejects with what keeps it from being found out. */
+  dialect(session: string | undefined): Dialect | undefined | Promise<Dialect | undefined>
   /** Whether it cancels a request of `era` that was received here: then nobody else need know. */
   cancels(message: Message, era: HttpEra['era']): boolean
   /** Has a request begun, now or later; or ends it. `begin` gets the sink of its answer. */
@@ -38,6 +41,8 @@ export interface Arrival {
   part(sink: MessageSink, count: number): Arrival
   /** Whether answers to a batch go out one by one. */
   readonly scatters: boolean
+  /** Whether a batch is answered once its notifications are taken, too: by HTTP their failure is a status. */
+  readonly waitsForAll: boolean
 }
 
 /** Who receives. */
@@ -56,7 +61,6 @@ export function receive(text: string, from: Arrival, { services }: Reception): v
     const era = from.eraOf(message)
     if (!('era' in era)) from.sink.end(era)
     else if (!isBatch(message)) serve(message, era, from, services)
-    else if (era.era === 'modern') from.sink.end(accepted)
     else receiveBatch(message, from, services)
   } catch (error) {
     from.sink.end(outcomeOf(error, message))
@@ -99,10 +103,10 @@ function exchange(
   const { envelope } = era
   if (envelope === undefined || to.exchange === undefined) return sink.end(accepted)
   const call = new ExchangeCall({ request, envelope, sink, peer, mirrored })
-  sink.onGone(() => call.abort())
+  sink.onGone?.(() => call.abort())
   to.exchange(call).then(
     (answer) => {
-      sink.onGone(undefined)
+      sink.onGone?.(undefined)
       sink.end(verdict(answer))
     },
     (error) => sink.end({ type: 'failed', error }),
@@ -132,20 +136,29 @@ function deliver(
 
 /** Only 2025-03-26 has batches: they are for its sessions, and refused by all others. */
 function receiveBatch(batch: Batch, from: Arrival, to: Services): void {
-  const dialect = from.dialect()
+  const dialect = from.dialect(from.sessionOf(undefined))
   if (!isPromise(dialect)) return serveBatch(batch, dialect, from, to)
-  dialect
-    .then((found) => serveBatch(batch, found, from, to))
-    .catch((error) => from.sink.end(outcomeOf(error, undefined)))
+  dialect.then(
+    (found) => {
+      try {
+        serveBatch(batch, found, from, to)
+      } catch (error) {
+        from.sink.end(outcomeOf(error, undefined))
+      }
+    },
+    (error) => from.sink.end({ type: 'failed', error }),
+  )
 }
 
 function serveBatch(batch: Batch, dialect: Dialect | undefined, from: Arrival, to: Services): void {
   const { messages, refusals } = openBatch(batch, dialect)
-  const sink = from.scatters ? from.sink : new BatchSink(from.sink, messages.length + refusals.length)
+  const awaited = from.waitsForAll ? messages : messages.filter(isRequest)
+  const sink = from.scatters ? from.sink : new BatchSink(from.sink, awaited.length + refusals.length)
   for (const response of refusals) sink.end({ type: 'answered', response })
   for (const message of messages) {
     try {
-      serve(message, handshake, from.part(sink, messages.length), to)
+      const isAwaited = from.waitsForAll || isRequest(message)
+      serve(message, handshake, from.part(isAwaited ? sink : from.sink, messages.length), to)
     } catch (error) {
       sink.end(outcomeOf(error, message))
     }

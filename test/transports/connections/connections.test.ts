@@ -71,6 +71,26 @@ function connectWith(connections: Connections, room: NonNullable<Connection['roo
   return { accepted: connections.accept(connection), texts }
 }
 
+test('what waits behind initialize on a pipe is dropped with the end of the pipe', async () => {
+  const { connections } = bind()
+  const server = makeServer()
+  connections.serve(server.serving)
+  const texts: string[] = []
+  const pipe = connections.acceptPipe({
+    peer: { transport: 'test', headers: {}, remoteAddress: undefined },
+    isStalled: false,
+    send: (text) => void texts.push(text),
+    pause: () => {},
+    resume: () => {},
+    close: () => {},
+  })
+  pipe.message(initialize)
+  pipe.message(ping)
+  pipe.end('going_away')
+  await turn()
+  assert.equal([texts.length, texts[0]?.includes('retryable')], [1, true])
+})
+
 /** A server that opens sessions at once, and answers when it is told to. */
 function makeServer() {
   const waiting: (() => void)[] = []

@@ -203,14 +203,14 @@ async function openStream(exchange: Exchange, around: Surroundings): Promise<voi
   if (!accepts(exchange.request, 'text/event-stream')) {
     throw new HttpRefusal(406, 'Accept: expected text/event-stream')
   }
-  const sessionId = sessionIn(exchange.request.headers, server.revisions)
+  const sessionId = sessionOf(exchange, server)
   if (log === undefined) await listen(exchange, sessionId, server)
   else await listenOrResume(exchange, sessionId, { server, log })
 }
 
 async function closeSession(exchange: Exchange, around: Surroundings): Promise<void> {
   const { server, log } = around
-  const sessionId = sessionIn(exchange.request.headers, server.revisions)
+  const sessionId = sessionOf(exchange, server)
   await server.close(sessionId, exchange.peer)
   log?.forget(sessionId)
   exchange.finish(204)
@@ -227,6 +227,15 @@ function checkSessionMethod({ headers }: IncomingMessage, server: ServerPort): v
     throw new HttpRefusal(405, `expected POST in ${revision}`, { allow: 'POST' })
 }
 
+/** The session that a GET or DELETE names. Throws HttpRefusal. */
+function sessionOf({ request }: Exchange, { revisions }: ServerPort): string {
+  try {
+    return sessionIn(request.headers, revisions)
+  } catch (error) {
+    throw error instanceof ProtocolError ? new HttpRefusal(400, error.message) : error
+  }
+}
+
 /** For events: says more of a token than its client is told. */
 function problemOf(error: unknown): string {
   return error instanceof HttpRefusal && 'error' in error.body ? error.body.error.message : messageOf(error)
@@ -234,7 +243,6 @@ function problemOf(error: unknown): string {
 
 function refusalOf(error: unknown, { requestId }: Pick<Exchange, 'requestId'>): HttpRefusal | undefined {
   if (error instanceof HttpRefusal) return error
-  if (error instanceof ProtocolError) return new HttpRefusal(400, error.message)
   const denial = denialOf(error)
   if (denial !== undefined) return new HttpRefusal(denial.status, denial.message, denial.headers)
   if (!(error instanceof TransportError)) return undefined

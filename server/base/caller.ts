@@ -1,0 +1,10 @@
+import { isThisMachine, networkOf } from '../../transports/connections/client-counts.js'
+import type { Peer } from '../../transports/contract/contract.js'
+import { keyOfPrincipal } from '../../transports/contract/principal.js'
+
+/** Who has a share, or takes turns: a principal, else a network, else (on this machine) a session. */
+export function callerOf({ principal, remoteAddress }: Peer, session: string | undefined): string {
+  if (principal !== undefined) return `principal ${keyOfPrincipal(principal)}`
+  const isNear = remoteAddress === undefined || isThisMachine(remoteAddress)
+  return isNear ? `session ${session ?? ''}` : `from ${networkOf(remoteAddress)}`
+}
