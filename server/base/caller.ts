@@ -2,6 +2,11 @@ import { isThisMachine, networkOf } from '../../transports/connections/client-co
 import type { Peer } from '../../transports/contract/contract.js'
 import { keyOfPrincipal } from '../../transports/contract/principal.js'
 
+/** Whether a peer counts for itself: all anonymous ones of this machine may be one proxy. */
+export function isFarOrKnown({ principal, remoteAddress }: Peer): boolean {
+  return principal !== undefined || (remoteAddress !== undefined && !isThisMachine(remoteAddress))
+}
+
 /** Who has a share, or takes turns: a principal, else a network, else (on this machine) a session. */
 export function callerOf({ principal, remoteAddress }: Peer, session: string | undefined): string {
   if (principal !== undefined) return `principal ${keyOfPrincipal(principal)}`

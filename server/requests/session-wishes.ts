@@ -3,8 +3,10 @@ import { isWantedLevel, type LoggingLevel } from '../../protocol/messages/loggin
 import { tooManyRequests } from '../base/errors.js'
 import type { WishesRecord } from '../engine/session-store.js'
 
-/** Resources that one session may subscribe to. */
+/** Resources that one session may subscribe to, and characters of one address and of all. */
 const maxSubscriptions = 1_000
+const maxUriLength = 8_192
+const maxCharacters = 256 * 1024
 
 /** Tells whoever has to know that a resource is wanted; what it returns takes that back. */
 type Want = (uri: string) => (() => void) | undefined
@@ -14,6 +16,8 @@ export class SessionWishes {
   #logLevel: LoggingLevel | undefined
   /** How each is taken back. */
   readonly #subscriptions = new Map<string, (() => void) | undefined>()
+  /** Of all that it has subscribed to. */
+  #characters = 0
 
   constructor(record: WishesRecord, want: Want) {
     this.adopt(record, want)
@@ -23,7 +27,7 @@ export class SessionWishes {
     this.#logLevel = logLevel
     const theirs = new Set(subscriptions)
     for (const uri of [...this.#subscriptions.keys()]) if (!theirs.has(uri)) this.unsubscribe(uri)
-    for (const uri of theirs) if (!this.isSubscribed(uri)) this.#subscriptions.set(uri, want(uri))
+    for (const uri of theirs) if (!this.isSubscribed(uri)) this.#add(uri, want)
   }
 
   /** Calls what `want` has returned for each subscription. The list of subscriptions stays. */
@@ -53,18 +57,34 @@ export class SessionWishes {
     return this.#subscriptions.keys()
   }
 
-  /** Throws McpError 429 beyond 1,000 resources. */
+  /** Throws McpError: 429 beyond 1,000 resources or 256 Ki characters, -32602 for an address beyond 8,192. */
   subscribe(uri: string, want: Want): void {
     if (this.isSubscribed(uri)) return
+    if (uri.length > maxUriLength)
+      throw McpError.invalidParams(
+        `params.uri: expected ${maxUriLength} characters at most, got ${uri.length}`,
+      )
     if (this.#subscriptions.size >= maxSubscriptions)
       throw new McpError(tooManyRequests, `a session may have ${maxSubscriptions} subscriptions`)
-    this.#subscriptions.set(uri, want(uri))
+    if (this.#characters + uri.length > maxCharacters)
+      throw new McpError(
+        tooManyRequests,
+        `the subscriptions of a session may have ${maxCharacters} characters`,
+      )
+    this.#add(uri, want)
   }
 
   unsubscribe(uri: string): void {
+    if (!this.isSubscribed(uri)) return
     const undo = this.#subscriptions.get(uri)
     this.#subscriptions.delete(uri)
+    this.#characters -= uri.length
     undo?.()
+  }
+
+  #add(uri: string, want: Want): void {
+    this.#subscriptions.set(uri, want(uri))
+    this.#characters += uri.length
   }
 
   toRecord(): WishesRecord {

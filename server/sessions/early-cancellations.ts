@@ -2,8 +2,9 @@ import { isRequestId, type RequestId } from '../../protocol/wire/jsonrpc.js'
 
 /** Milliseconds by which a notification may overtake its request. */
 const overtaken = 5_000
-/** Ids that are kept of each kind. */
+/** Ids that are kept of each kind, and the characters of one: longer ones are not kept. */
 const most = 100
+const maxLength = 256
 
 /** Cancellations that overtook their request, as over HTTP; one for an answered request is not kept. */
 export class EarlyCancellations {
@@ -14,13 +15,14 @@ export class EarlyCancellations {
 
   /** From now on a cancellation of this id comes too late. */
   noteAnswered(id: RequestId): void {
+    if (isLong(id)) return
     this.#answered[this.#next] = id
     this.#next = (this.#next + 1) % most
   }
 
   /** Keeps the cancellation of a request that is not in flight, unless it was answered lately. */
   add(id: unknown, now: number): void {
-    if (!isRequestId(id) || this.#answered.includes(id)) return
+    if (!isRequestId(id) || isLong(id) || this.#answered.includes(id)) return
     this.#at.delete(id)
     this.#at.set(id, now)
     const [oldest] = this.#at.keys()
@@ -33,4 +35,8 @@ export class EarlyCancellations {
     const at = this.#at.get(id)
     return this.#at.delete(id) && at !== undefined && now - at <= overtaken
   }
+}
+
+function isLong(id: RequestId): boolean {
+  return typeof id === 'string' && id.length > maxLength
 }

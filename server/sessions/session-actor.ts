@@ -205,7 +205,7 @@ function takeNotification(
   const own = session.holdings.catalog.lowLevel.notifications.get(method)
   if (own !== undefined) takeNotice(session, own, notification, peer)
   if (!acceptsNotification(session.dialect, 'server', method)) return undefined
-  if (method === 'notifications/cancelled') cancelWork(session, params?.requestId, ctx)
+  if (method === 'notifications/cancelled') cancelWork(session, params?.requestId, peer, ctx)
   return method === 'notifications/initialized' ? confirm(session, ctx) : undefined
 }
 

@@ -5,7 +5,7 @@ import type { ActorContext } from '../../runtime/process/context.js'
 import type { ProcessRef } from '../../runtime/process/ref.js'
 import { RuntimeError } from '../../runtime/base/errors.js'
 import { isPromise } from '../../runtime/base/promise.js'
-import type { Response } from '../../transports/contract/contract.js'
+import type { Peer, Response } from '../../transports/contract/contract.js'
 import { busy } from '../base/errors.js'
 import { noteAnswer, noteRequest } from '../base/events.js'
 import { impersonalFacts } from '../base/work-facts.js'
@@ -92,12 +92,18 @@ function isBusy({ atWork, holdings }: Session): boolean {
 }
 
 /** Cancels a request in flight, or one to come, by its id as it was given: `1` and `"1"` are two. */
-export function cancelWork(session: Session, id: unknown, ctx: ActorContext): void {
+export function cancelWork(session: Session, id: unknown, peer: Peer, ctx: ActorContext): void {
   const request = session.requests.get(id as RequestId)
-  if (request === undefined) return session.cancelledEarly.add(id, session.now())
+  if (request === undefined) {
+    if (mayOvertake.has(peer.transport)) session.cancelledEarly.add(id, session.now())
+    return
+  }
   request.seat.cancel()
   if (session.waiting.delete(request)) settle(session, request, undefined, ctx)
 }
+
+/** Transports whose messages come one by one: a notification may be here before its request. */
+const mayOvertake: ReadonlySet<string> = new Set(['http', 'sse'])
 
 export function endWork(session: Session): void {
   session.waiting.clear()

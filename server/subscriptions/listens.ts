@@ -1,3 +1,4 @@
+import { callerOf, isFarOrKnown } from '../base/caller.js'
 import { errorCodes, McpError } from '../../protocol/wire/errors.js'
 import { buildNotification, type RequestId } from '../../protocol/wire/jsonrpc.js'
 import type { ServerCapabilities } from '../../protocol/messages/capabilities.js'
@@ -38,6 +39,8 @@ const maxUris = 1_000
 /** Characters of one uri, and of all uris of all filters. */
 const maxUriLength = 8_192
 const maxWeight = 16 * 1024 * 1024
+/** Characters of all filters of one client: a principal, or else a network that is not this machine. */
+const maxShare = maxWeight / 16
 /** Streams that one call of `tell` tells. */
 const slice = 16
 /** Milliseconds that a reader may be behind before it loses its stream. */
@@ -52,6 +55,7 @@ export class Listens {
   readonly #all = new Set<Listen>()
   readonly #behind = new Set<Listen>()
   readonly #perPeer = new WeakMap<Peer, number>()
+  readonly #shares = new Map<string, number>()
   #queue: Listen[] = []
   #weight = 0
 
@@ -105,6 +109,7 @@ export class Listens {
     for (const record of tasks) listen.pending.add(this.#topics.joinTask(record, listen))
     this.#all.add(listen)
     this.#weight += weight
+    this.#weigh(call.peer, weight)
     this.#count(call.peer, 1)
     this.#advance(listen)
     return listen
@@ -118,6 +123,7 @@ export class Listens {
     this.#behind.delete(listen)
     this.#topics.leave(listen.filter, listen)
     this.#weight -= listen.weight
+    this.#weigh(listen.call.peer, -listen.weight)
     this.#count(listen.call.peer, -1)
   }
 
@@ -232,7 +238,18 @@ export class Listens {
       throw tooMany(`the server has ${this.#maxListens} streams already`)
     if ((this.#perPeer.get(peer) ?? 0) >= maxPerConnection)
       throw tooMany(`the connection has ${maxPerConnection} streams already`)
+    const share = shareOf(peer)
+    if (share !== undefined && (this.#shares.get(share) ?? 0) + weight > maxShare)
+      throw tooMany(`one client may listen for resources of ${maxShare} characters`)
     if (this.#weight + weight > maxWeight) throw tooMany('the server is listened to for too many resources')
+  }
+
+  #weigh(peer: Peer, change: number): void {
+    const share = shareOf(peer)
+    if (share === undefined) return
+    const weight = (this.#shares.get(share) ?? 0) + change
+    if (weight > 0) this.#shares.set(share, weight)
+    else this.#shares.delete(share)
   }
 
   #count(peer: Peer, change: 1 | -1): void {
@@ -246,6 +263,10 @@ function weigh({ resourceSubscriptions: resources = [], taskIds = [] }: Subscrip
   if (uris.length <= maxUris && long === undefined) return uris.reduce((sum, uri) => sum + uri.length, 0)
   const expected = `expected ${maxUris} uris at most, of ${maxUriLength} characters at most`
   throw new McpError(errorCodes.invalidParams, `notifications.resourceSubscriptions: ${expected}`)
+}
+
+function shareOf(peer: Peer): string | undefined {
+  return isFarOrKnown(peer) ? callerOf(peer, undefined) : undefined
 }
 
 function tooMany(problem: string): TransportError {

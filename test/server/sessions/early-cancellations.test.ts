@@ -15,6 +15,16 @@ test('an early cancellation counts once, for 5 s and its exact id', () => {
   assert.ok(early.take(3, 9_000), 'told again, it counts from then on')
 })
 
+test('ids that are longer than 256 characters are not kept', () => {
+  const early = new EarlyCancellations()
+  const long = 'x'.repeat(257)
+  early.add(long, 0)
+  assert.not.ok(early.take(long, 1))
+  early.noteAnswered(long)
+  early.add('x'.repeat(256), 0)
+  assert.ok(early.take('x'.repeat(256), 1))
+})
+
 test('the newest hundred early cancellations are kept, valid ids only', () => {
   const early = new EarlyCancellations()
   for (let id = 0; id <= 100; id++) early.add(id, 0)

@@ -18,6 +18,18 @@ const nobody = { transport: 'http', headers: {}, remoteAddress: undefined }
 
 const test = suite('server session parts')
 
+test('subscriptions of a session have a bound in characters, given back one by one', () => {
+  const wishes = new SessionWishes({}, () => undefined)
+  const uri = (n: number, length = 8_000) => `x:${n} `.padEnd(length, 'y')
+  assert.throws(() => wishes.subscribe(uri(0, 8_193), () => undefined), '8192 characters at most')
+  for (let n = 0; n < 32; n++) wishes.subscribe(uri(n), () => undefined)
+  assert.throws(() => wishes.subscribe(uri(32), () => undefined), 'may have 262144 characters')
+  wishes.unsubscribe(uri(0))
+  wishes.unsubscribe(uri(0))
+  wishes.subscribe(uri(32), () => undefined)
+  assert.throws(() => wishes.subscribe(uri(33), () => undefined), 'may have 262144 characters')
+})
+
 test('a session has up to 1,000 unique subscriptions, released at its end', () => {
   const wanted: string[] = []
   const want = (uri: string) => {

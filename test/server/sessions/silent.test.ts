@@ -16,6 +16,16 @@ async function opened(t: TestContext, server: Started): Promise<{ status: number
   return { status, client }
 }
 
+test('what a session keeps of its client has a bound', async (t) => {
+  const server = await startTestServer(t, [count])
+  const client = new RawClient(t, server.url)
+  const { status, messages } = await client.post(initialize('x'.repeat(70_000)))
+  const [answer] = messages
+  assert.equal([status, answer?.error?.code], [200, -32602])
+  assert.match(String(answer?.error?.message), '65536 characters at most')
+  assert.is((await client.post(initialize('x'.repeat(60_000)))).messages[0]?.error, undefined)
+})
+
 test('a full server evicts the longest silent session to make room', async (t) => {
   const server = await startTestServer(t, [count], { limits: { sessions: 3 } })
   const used = await new RawClient(t, server.url).open()

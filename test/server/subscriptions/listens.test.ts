@@ -44,6 +44,20 @@ test('a stream starts with the honoured filter, under its id in its own type', (
   }
 })
 
+test('one client has a share of what is listened for, and others the rest', () => {
+  const { listens, open } = start()
+  const from = (remoteAddress: string): Peer => ({ transport: 'http', headers: {}, remoteAddress })
+  const heavy = (name: string) => ({
+    resourceSubscriptions: Array.from({ length: 64 }, (_, n) => `${name}:${n} `.padEnd(8_000, 'x')),
+  })
+  const first = open(heavy('a'), { peer: from('203.0.113.1') })
+  open(heavy('b'), { peer: from('203.0.113.1') })
+  assert.throws(() => open(heavy('c'), { peer: from('203.0.113.1') }), /one client may listen/)
+  open(heavy('c'), { peer: from('203.0.113.2') })
+  if (first.listen !== undefined) listens.close(first.listen)
+  open(heavy('d'), { peer: from('203.0.113.1') })
+})
+
 test('each stream gets what its filter names, once, with its id', () => {
   const { listens, open } = start()
   const tools = open({ toolsListChanged: true }, { id: 1 })

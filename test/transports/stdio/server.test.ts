@@ -24,6 +24,13 @@ test('lines are taken in order, however the bytes are chunked', async (t) => {
   }
 })
 
+test('a cancellation of an id that was never sent swallows no later request', async (t) => {
+  const pipes = await startPipes(t, [count])
+  const cancelled = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 5 } }
+  pipes.write(initialize(), initialized, cancelled, call(5, 'count'))
+  assert.equal([(await pipes.next()).id, (await pipes.next()).id], ['init', 5])
+})
+
 test('before initialize only ping is answered with a result', async (t) => {
   const pipes = await startPipes(t, [count])
   pipes.write(
