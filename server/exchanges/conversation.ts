@@ -58,6 +58,7 @@ export class Conversation {
   /** Requests that have brought the answers of the same round, and wait for the same outcome. */
   readonly #joined: Exchange[] = []
   #parkedAs: string | undefined
+  #weight: number | undefined
   #outcome: Response | undefined
 
   constructor(run: ExchangeSeat, retry: Retry) {
@@ -68,6 +69,12 @@ export class Conversation {
 
   get owner(): string | undefined {
     return ownerOf(this.#run.exchange.call.peer)
+  }
+
+  /** Of the request that it parks first. */
+  get weight(): number {
+    this.#weight ??= JSON.stringify(this.#run.exchange.call.request.params ?? {}).length
+    return this.#weight
   }
 
   async ask<M extends AskMethod>(

@@ -5,11 +5,14 @@ import type { Response } from '../../transports/contract/contract.js'
 interface Parkable {
   /** The principal it is counted by; undefined: only the limit for all counts. */
   readonly owner: string | undefined
+  /** Characters of its request, which it keeps. */
+  readonly weight: number
   expire(): void
 }
 
-/** Runs of one principal, and ms, that are parked at most; the outcome of others is the same. */
+/** Runs of one principal, characters of all, and ms, that are parked at most; the outcome of others is the same. */
 const maxPerPrincipal = 16
+const maxWeight = 64 * 1024 * 1024
 const longest = 10 * 60_000
 
 /** Runs that wait for their client's answer, each for a limited time, and a limited number of them. */
@@ -18,6 +21,7 @@ export class Parking<Item extends Parkable> {
   readonly #clock: Clock
   readonly #items = new Map<string, { readonly item: Item; readonly timer: unknown }>()
   readonly #perOwner = new Map<string, number>()
+  #weight = 0
 
   constructor(max: number, clock: Clock) {
     this.#max = max
@@ -35,9 +39,11 @@ export class Parking<Item extends Parkable> {
   /** Keeps it for `time` ms at most, in place of what had the key before; false when there is no room. */
   park(key: string, item: Item, time: number): boolean {
     this.take(key)?.expire()
-    const { owner } = item
+    const { owner, weight } = item
     const ofOwner = owner === undefined ? 0 : (this.#perOwner.get(owner) ?? 0)
     if (this.#items.size >= this.#max || ofOwner >= maxPerPrincipal) return false
+    if (this.#weight + weight > maxWeight) return false
+    this.#weight += weight
     if (owner !== undefined) this.#perOwner.set(owner, ofOwner + 1)
     const expire = () => this.take(key)?.expire()
     const timer = this.#clock.setTimeout(expire, Math.min(time, longest))
@@ -50,7 +56,8 @@ export class Parking<Item extends Parkable> {
     if (parked === undefined) return undefined
     this.#items.delete(key)
     this.#clock.clearTimeout(parked.timer)
-    const { owner } = parked.item
+    const { owner, weight } = parked.item
+    this.#weight -= weight
     if (owner === undefined) return parked.item
     const left = (this.#perOwner.get(owner) ?? 1) - 1
     if (left > 0) this.#perOwner.set(owner, left)

@@ -8,9 +8,9 @@ const test = suite('parking')
 function lot(max = 1_000) {
   const clock = createFakeClock()
   const expired: string[] = []
-  const parking = new Parking<{ owner: string | undefined; expire(): void }>(max, clock)
-  const park = (key: string, owner?: string, time = 1_000) =>
-    parking.park(key, { owner, expire: () => void expired.push(key) }, time)
+  const parking = new Parking<{ owner: string | undefined; weight: number; expire(): void }>(max, clock)
+  const park = (key: string, owner?: string, time = 1_000, weight = 1) =>
+    parking.park(key, { owner, weight, expire: () => void expired.push(key) }, time)
   return { clock, expired, parking, park }
 }
 
@@ -35,6 +35,17 @@ test('a parked call expires after its time, or ten minutes', async () => {
   assert.equal(expired, ['a'])
   await clock.advance(1)
   assert.equal([expired, parking.size], [['a', 'b'], 0])
+})
+
+test('the lot is bounded in characters, given back by whoever leaves', () => {
+  const { parking, park } = lot()
+  const quarter = 16 * 1024 * 1024
+  for (const key of ['a', 'b', 'c']) assert.ok(park(key, key, 1_000, quarter))
+  assert.not.ok(park('d', 'd', 1_000, quarter + 1))
+  assert.ok(park('d', 'd', 1_000, quarter))
+  assert.not.ok(park('e', 'e'))
+  parking.take('a')
+  assert.ok(park('e', 'e'))
 })
 
 test('the lot is bounded per principal and in total', () => {
