@@ -17,6 +17,7 @@ import {
 import { type AroundEvent, type StateEvent, subscribeClient } from './client/base/events.js'
 import { isMethod } from './protocol/messages/methods.js'
 import { isObject } from './protocol/wire/json.js'
+import { cut } from './runtime/base/cut.js'
 import { isError, messageOf } from './runtime/base/errors.js'
 import { isPromise } from './runtime/base/promise.js'
 import { subscribe } from './runtime/faults/events.js'
@@ -253,7 +254,7 @@ function aroundCall(event: AroundEvent, tracer: Tracer, measures: Measures): voi
 
 function aroundWork(event: WorkEvent, tracer: Tracer, measures: Measures): void {
   const { safely } = measures
-  const attributes = { ...attributesOf(event), 'jsonrpc.request.id': String(event.id).slice(0, longestId) }
+  const attributes = { ...attributesOf(event), 'jsonrpc.request.id': cut(String(event.id), longestId) }
   const parent = parentOf(event, safely)
   const span = tracer.startSpan(nameOf(event), { kind: SpanKind.SERVER, attributes }, parent)
   const within = trace.setSpan(parent, span)
@@ -285,6 +286,7 @@ function aroundWork(event: WorkEvent, tracer: Tracer, measures: Measures): void 
 }
 
 const longestId = 100
+const longestMessage = 1_000
 
 /** Runs it once, within the context if that can be had; throws what it throws. */
 function runIn<Result>(within: Context, run: () => Result, safely: Safely): Result {
@@ -400,7 +402,9 @@ function fail(span: Span, error: unknown, type?: string): Attributes {
     ...(typeof code === 'number' && { 'rpc.response.status_code': known }),
   }
   const message = isObject(error) && typeof error.message === 'string' ? error.message : messageOf(error)
-  span.setAttributes(attributes).setStatus({ code: SpanStatusCode.ERROR, message })
+  span
+    .setAttributes(attributes)
+    .setStatus({ code: SpanStatusCode.ERROR, message: cut(message, longestMessage) })
   span.end()
   return attributes
 }

@@ -1,3 +1,4 @@
+import { cut } from '../../runtime/base/cut.js'
 import { CaduceusError, messageOf } from '../../runtime/base/errors.js'
 import { ClientError } from '../base/errors.js'
 
@@ -16,5 +17,5 @@ export function asAuthFailure(cause: unknown): ClientError {
 
 /** Far side's text: at most 200 characters, visible ASCII. */
 export function quotable(text: unknown): string {
-  return typeof text === 'string' ? text.replace(/[^\x20-\x7e]/g, '?').slice(0, 200) : ''
+  return typeof text === 'string' ? cut(text, 200).replace(/[^\x20-\x7e]/g, '?') : ''
 }

@@ -3,6 +3,7 @@ import { retryParams } from '../../protocol/stateless/input-required.js'
 import { isObject, type JsonObject } from '../../protocol/wire/json.js'
 import type { InputResponses } from '../../protocol/messages/base.js'
 import type { InputRequiredResult } from '../../protocol/messages/input-required.js'
+import { cut } from '../../runtime/base/cut.js'
 import { messageOf, RuntimeError } from '../../runtime/base/errors.js'
 import { type ActorRef, forever, type RefOf } from '../../runtime/process/ref.js'
 import type { clientActor } from '../connection/client-actor.js'
@@ -74,9 +75,9 @@ export class Caller {
     const params = isObject(input.params) ? input.params : {}
     const target = params.name ?? params.uri
     const event: AroundEvent = {
-      ...{ client, tree, method: String(input.method).slice(0, 100), meta: {} },
+      ...{ client, tree, method: cut(String(input.method), 100), meta: {} },
       transport: this.#parts.settings.transport.name,
-      ...(typeof target === 'string' && { target: target.slice(0, 200) }),
+      ...(typeof target === 'string' && { target: cut(target, 200) }),
       ...(server !== undefined && { revision: server.revision }),
     }
     emitClient('call', () => event)

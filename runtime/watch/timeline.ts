@@ -1,3 +1,4 @@
+import { cut } from '../base/cut.js'
 import { messageOf, stackOf } from '../base/errors.js'
 import { formatReason } from '../base/exit.js'
 import { blockedText } from '../faults/blocked-text.js'
@@ -24,6 +25,8 @@ export interface Happening {
 const kept = 200
 const stackLines = 8
 const textLength = 500
+/** Frames are at the end of a stack, after a message of any length. */
+const stackLength = 64 * 1024
 
 /**
  * Keeps what died and what came back, of all trees of this process of Node but `leaveOut`, until it is
@@ -105,10 +108,11 @@ export class Timeline implements Disposable {
   }
 
   /** `at`: where it was told of later. */
-  add({ text, ...facts }: Omit<Happening, 'id' | 'at'>, at = this.#date()): void {
+  add({ name, text, ...facts }: Omit<Happening, 'id' | 'at'>, at = this.#date()): void {
     if (facts.tree !== undefined && this.#leaveOut.has(facts.tree)) return
     this.#last += 1
-    const happening = { id: this.#last, at, ...facts, text: text.slice(0, textLength) }
+    const shown = { name: cut(name, textLength), text: cut(text, textLength) }
+    const happening = { id: this.#last, at, ...facts, ...shown }
     this.#all.push(happening)
     if (this.#all.length > kept) this.#all.shift()
     this.#tell(happening)
@@ -121,8 +125,9 @@ export class Timeline implements Disposable {
 
 function framesOf(error: unknown): readonly string[] {
   const frames = stackOf(error)
+    .slice(-stackLength)
     .split('\n')
     .map((line) => line.trim())
     .filter((line) => line.startsWith('at ') && !line.includes('node:internal'))
-  return frames.slice(0, stackLines).map((line) => line.slice('at '.length, textLength))
+  return frames.slice(0, stackLines).map((line) => cut(line.slice('at '.length), textLength))
 }

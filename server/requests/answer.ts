@@ -5,6 +5,7 @@ import { fitError } from '../../protocol/dialects/fit.js'
 import type { JsonObject } from '../../protocol/wire/json.js'
 import { buildError, buildResult, type JsonRpcRequest, type RequestId } from '../../protocol/wire/jsonrpc.js'
 import { isObject } from '../../protocol/wire/json.js'
+import { cut } from '../../runtime/base/cut.js'
 import { isPromise } from '../../runtime/base/promise.js'
 import type { Response } from '../../transports/contract/contract.js'
 import { type EncodedResult, encodedText } from '../../transports/base/encoded.js'
@@ -59,9 +60,9 @@ function workEvent(
   const meta = params?._meta
   return {
     ...origin,
-    method: method.slice(0, 100),
+    method: cut(method, 100),
     id,
-    ...(typeof target === 'string' && { target: target.slice(0, 200) }),
+    ...(typeof target === 'string' && { target: cut(target, 200) }),
     revision: dialect.revision,
     meta: isObject(meta) ? meta : {},
     // made when it is asked for

@@ -4,6 +4,7 @@ import type { JsonObject } from '../../protocol/wire/json.js'
 import type { LoggingLevel } from '../../protocol/messages/logging.js'
 import type { NotificationParams, NotificationTo, Params, Result } from '../../protocol/messages/methods.js'
 import { relatedTask } from '../../protocol/messages/tasks.js'
+import { cut } from '../../runtime/base/cut.js'
 import type { WorkFacts } from '../../runtime/faults/events.js'
 import type { Deferred } from '../../runtime/process/behaviour.js'
 import { forever, type ProcessRef, type RefOf } from '../../runtime/process/ref.js'
@@ -101,7 +102,7 @@ export class McpTaskSeat extends SeatWithoutSession {
   }
 
   noteProgress(message: string): void {
-    if (this.isActive) this.#actor.cast('progress', message.slice(0, maxMessage))
+    if (this.isActive) this.#actor.cast('progress', cut(message, maxMessage))
   }
 
   async ask<M extends AskMethod>(

@@ -1,4 +1,5 @@
 import { StringDecoder } from 'node:string_decoder'
+import { cut } from '../../runtime/base/cut.js'
 
 /** What a server said last on its standard error. */
 export interface StderrRing {
@@ -40,7 +41,7 @@ export function createStderrRing(onLine: (line: string) => void = () => {}): Std
       /\r?\n/,
     )
     // An endless line would grow the rest: its last part is as good as any.
-    rest = (parts.pop() ?? '').slice(-maxCharacters)
+    rest = cut((parts.pop() ?? '').slice(-maxCharacters), maxCharacters)
     for (const line of parts) {
       keep(line)
       onLine(line)
@@ -48,7 +49,7 @@ export function createStderrRing(onLine: (line: string) => void = () => {}): Std
   }
 
   function keep(line: string): void {
-    kept.push(line.slice(0, maxCharacters))
+    kept.push(cut(line, maxCharacters))
     size += Math.min(line.length, maxCharacters)
     while (kept.length > maxLines || size > maxCharacters) size -= (kept.shift() ?? '').length
   }

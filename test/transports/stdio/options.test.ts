@@ -5,6 +5,7 @@ import * as assert from 'uvu/assert'
 import { stdio, type StdioOptions, TransportError } from 'caduceus/transports'
 import { inheritedNames, serverEnvironment } from '../../../transports/stdio/options.js'
 import { createStderrRing } from '../../../transports/stdio/stderr.js'
+import { heapInUse } from '../../support/collected.js'
 import { suite } from '../../support/suite.js'
 
 const test = suite('stdio client options')
@@ -82,6 +83,19 @@ test('the ring keeps the last 20 lines and 8 KiB, also of an endless line', () =
   assert.is(ring.lines().at(-1), 'half a li')
   push(`ne\n${'y'.repeat(20_000)}\n${'z'.repeat(20_000)}`)
   assert.ok(ring.lines().join('').length <= 2 * 8 * 1024)
+})
+
+test('the ring lets go of the chunks that its lines came in', async () => {
+  const ring = createStderrRing()
+  const kept: unknown[] = []
+  const before = await heapInUse()
+  for (let i = 0; i < 100; i++) {
+    ring.push(Buffer.from(`why it ended\n${'long '.repeat(200_000)}`))
+    kept.push(ring.lines())
+  }
+  const more = (await heapInUse()) - before
+  assert.is(kept.length, 100)
+  assert.ok(more < 10_000_000, `${more} bytes`)
 })
 
 function thrownBy(fn: () => unknown): TransportError {

@@ -1,5 +1,6 @@
 import { decode } from '../../../protocol/wire/codec.js'
 import type { JsonRpcErrorResponse, RequestId } from '../../../protocol/wire/jsonrpc.js'
+import { cut } from '../../../runtime/base/cut.js'
 import { messageOf } from '../../../runtime/base/errors.js'
 import { TransportError } from '../../base/errors.js'
 import type { HttpResponse } from '../outgoing/dispatcher.js'
@@ -170,7 +171,7 @@ export function isPassing(status: number): boolean {
 /** The first 200 characters of the first line of a body that is text, and no page. */
 function plainWords(body: string): string {
   const [line = ''] = body.trim().split(/\p{Cc}/u, 1)
-  return line.startsWith('<') ? '' : line.slice(0, 200)
+  return line.startsWith('<') ? '' : cut(line, 200)
 }
 
 function readError(body: string): JsonRpcErrorResponse | undefined {
