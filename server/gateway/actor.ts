@@ -27,7 +27,7 @@ import type { baseActor } from '../subscriptions/base-actor.js'
 import { componentsOf, foundAt, type LinkAim, routedTemplates } from './components.js'
 import { quotedInstructions } from './instructions.js'
 import { notKnown, UpstreamLink } from './link.js'
-import { fetchLists, ListsTooLong } from './lists.js'
+import { type Fetched, fetchLists, whyNot } from './lists.js'
 import { fits } from './names.js'
 import { Owners } from './owners.js'
 import { pauseAfter } from './pace.js'
@@ -67,6 +67,8 @@ interface UpstreamState {
   /** Whether they have changed since they were asked for, or could not be had. */
   isStale: boolean
   hasFailed: boolean
+  /** What was told of entries that are left out. */
+  leftOut: string
   undo: (() => void)[]
   /** The lists that the names in its options have been compared with. */
   checked: UpstreamLists | undefined
@@ -132,15 +134,15 @@ export const gatewayActor = defineActor({
       {
         name,
         client,
-        lists,
+        fetched,
         problem,
       }: {
         readonly name: string
         readonly client: Upstream
-        readonly lists: UpstreamLists | undefined
+        readonly fetched: Fetched | undefined
         readonly problem: string
       },
-    ) => gateway.listed(name, client, lists, problem),
+    ) => gateway.listed(name, client, fetched, problem),
   },
   info: {
     timer(gateway, what, ctx) {
@@ -366,13 +368,9 @@ class Gateway {
     }
     Object.assign(place, { isAsking: true, isStale: false, hasFailed: false })
     const { signal } = this.#ctx
-    const tell = (lists: UpstreamLists | undefined, problem = ''): void =>
-      void this.#cast('listed', { name, client, lists, problem })
-    fetchLists(client, signal).then(
-      (lists) => tell(lists),
-      (error: unknown) =>
-        tell(undefined, error instanceof ListsTooLong ? error.message : 'its lists could not be had'),
-    )
+    const tell = (fetched: Fetched | undefined, problem = ''): void =>
+      void this.#cast('listed', { name, client, fetched, problem })
+    fetchLists(client, signal).then(tell, (error: unknown) => tell(undefined, whyNot(error)))
   }
 
   /** Its lists may be asked for again: at once, if they have changed. */
@@ -384,15 +382,19 @@ class Gateway {
     if (place.isStale && place.client !== undefined) this.ask(name, place.client)
   }
 
-  listed(name: string, client: Upstream, lists: UpstreamLists | undefined, problem: string): void {
+  listed(name: string, client: Upstream, fetched: Fetched | undefined, problem: string): void {
     const place = this.#places.get(name)
     if (place?.client !== client) return
     place.isAsking = false
     place.isSettled = true
     let wait = pauseAfter(this.#size, place.turns)
-    if (lists !== undefined) {
+    if (fetched !== undefined) {
+      const { lists, leftOut } = fetched
       place.record.lists = lists
       this.#change()
+      // a server that tells of changes often does not tell of the same fault each time
+      if (leftOut !== '' && leftOut !== place.leftOut) this.#tell('not_listed', name, `left out: ${leftOut}`)
+      place.leftOut = leftOut
     } else if (place.isReady) {
       // a server whose lists cost much to refuse costs less and less
       wait = Math.max(backoff(startAgain, place.turns), wait)
@@ -433,6 +435,7 @@ class Gateway {
       turns: 0,
       isStale: false,
       hasFailed: false,
+      leftOut: '',
       undo: [],
       checked: undefined,
     }
