@@ -67,6 +67,8 @@ interface UpstreamState {
   /** Whether they have changed since they were asked for, or could not be had. */
   isStale: boolean
   hasFailed: boolean
+  /** Why it was last not ready; undefined once it is. */
+  reason: unknown
   /** What was told of entries that are left out. */
   leftOut: string
   undo: (() => void)[]
@@ -115,10 +117,10 @@ export const gatewayActor = defineActor({
       gateway,
       {
         name,
-        problem,
+        error,
         isTeller,
-      }: { readonly name: string; readonly problem: string; readonly isTeller: boolean },
-    ) => gateway.give(name, problem, isTeller),
+      }: { readonly name: string; readonly error: unknown; readonly isTeller: boolean },
+    ) => gateway.give(name, error, isTeller),
     state: (
       gateway,
       {
@@ -322,13 +324,14 @@ class Gateway {
   }
 
   /** One of its clients could not be started. */
-  give(name: string, problem: string, isTeller: boolean): void {
+  give(name: string, error: unknown, isTeller: boolean): void {
     const place = this.#places.get(name)
+    if (place !== undefined && isTeller) place.reason = error
     const wait = place !== undefined && isTeller ? this.#later(place) : undefined
     this.#tell(
       'not_started',
       name,
-      `${problem}: it is started again ${wait === undefined ? 'by the next call' : `in ${wait} ms`}`,
+      `${messageOf(error)}: it is started again ${wait === undefined ? 'by the next call' : `in ${wait} ms`}`,
     )
     this.#settle()
   }
@@ -346,6 +349,8 @@ class Gateway {
     if (place?.client !== client) return
     const { link } = place
     place.isReady = phase === 'ready'
+    // a new client has no reason yet: that of the one before holds until it is ready
+    if (phase === 'ready' || reason !== undefined) place.reason = reason
     if (phase === 'ready') {
       place.isAway = false
       place.failures = 0
@@ -417,7 +422,7 @@ class Gateway {
       requestTimeout: this.#holdings.settings.timeouts.request,
       world,
       began: (client) => void this.#cast('began', { name, client }),
-      failed: (error, isTeller) => void this.#cast('failed', { name, problem: messageOf(error), isTeller }),
+      failed: (error, isTeller) => void this.#cast('failed', { name, error, isTeller }),
       resourceUpdated: (uri) => void this.#holdings.changes.resourceUpdated(uri).catch(() => {}),
     })
     const place: UpstreamState = {
@@ -435,6 +440,7 @@ class Gateway {
       turns: 0,
       isStale: false,
       hasFailed: false,
+      reason: undefined,
       leftOut: '',
       undo: [],
       checked: undefined,
@@ -649,7 +655,7 @@ class Gateway {
     const [found] = unknown.filter(
       ([server]) => server === owner || (owner === undefined && !this.#plan.prefix),
     )
-    return found && notKnown(found[0])
+    return found && notKnown(found[0], found[1].reason)
   }
 
   /** What is at an address that is not listed, or is listed of a server that is away. */

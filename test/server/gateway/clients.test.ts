@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { startClient } from 'caduceus/client'
+import { ClientError, startClient } from 'caduceus/client'
 import { McpError } from 'caduceus/protocol'
 import {
   gateway,
@@ -278,6 +278,22 @@ test('lists that cannot be had are asked for again, up to once a minute', async 
   assert.equal(waits, [5_000, 10_000, 20_000, 40_000, 60_000, 60_000])
   await clock.advance(10)
   await until(async () => (await client.listTools({ fresh: true })).tools.length === 1)
+})
+
+test('a server that a person has to sign in to is told as such, not retryable', async (t) => {
+  const cause = new ClientError('SIGN_IN_NEEDED', 'sign in at https://secret.example')
+  const reason = new ClientError('CONNECT_FAILED', 'of no use', { cause })
+  const up = byHand()
+  up.turn({ phase: 'failed', reason })
+  const start = (): never => {
+    throw cause
+  }
+  const { client } = await through(t, { up: up.client, lazy: { start, lazy: true } })
+  for (const name of ['up__one', 'lazy__one']) {
+    const error = await failure(client.callTool(name, {}, { retry: 'never' }))
+    assert.equal(error.data, { code: 'SIGN_IN_NEEDED', retryable: false, sent: false }, name)
+    assert.not.match(error.message, 'secret')
+  }
 })
 
 test('a broken entry is left out by name, and the others of its server are offered', async (t) => {
