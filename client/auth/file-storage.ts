@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
-import { link, mkdir, readFile, rename, stat, utimes, writeFile } from 'node:fs/promises'
+import { link, mkdir, rename, stat, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isObject, type JsonObject } from '../../protocol/wire/json.js'
-import { ifThere, replaceFile, strangersIn, unlinkIfThere } from '../../runtime/base/files.js'
+import { ifThere, readIfThere, replaceFile, strangersIn, unlinkIfThere } from '../../runtime/base/files.js'
 import { waitWithin } from '../../runtime/time/wait.js'
 import { systemWorld } from '../../runtime/time/world.js'
 import { authFailed } from './failure.js'
@@ -136,6 +136,7 @@ async function removeIfDead(path: string): Promise<void> {
   await unlinkIfThere(aside)
 }
 
-function textIfThere(path: string): Promise<string | undefined> {
-  return ifThere(() => readFile(path, 'utf8'))
+/** Rejects, naming the path, for what is no regular file: a pipe would never be read to its end. */
+async function textIfThere(path: string): Promise<string | undefined> {
+  return (await readIfThere(path))?.bytes.toString('utf8')
 }

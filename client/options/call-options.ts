@@ -50,6 +50,12 @@ export interface CallOptions {
    * reject with INVALID_RESPONSE. Default none.
    */
   readonly resultTypes?: readonly string[]
+  /**
+   * For `request`: called with the place and the fault of each entry of a list that breaks the specification. Such
+   * entries are left out, and the list is not kept; else it rejects with INVALID_RESPONSE. What it throws stops
+   * nothing.
+   */
+  readonly onBadEntry?: (problem: string) => void
 }
 
 /** The options of `callTool`. */
@@ -96,8 +102,9 @@ function readTask(value: unknown): TaskMetadata | undefined {
 
 function readGiven(options: CallOptions, usual: number): CallSettings {
   const given = readOptions(options, callFields, '{ timeout: 5000 }')
-  const { onProgress, headers, resultTypes } = given
+  const { onProgress, headers, resultTypes, onBadEntry } = given
   if (onProgress !== undefined) readFunction(onProgress, 'onProgress')
+  if (onBadEntry !== undefined) readFunction(onBadEntry, 'onBadEntry')
   const timeout = readMs(given.timeout, 'timeout', usual)
   return {
     timeout,
@@ -110,6 +117,7 @@ function readGiven(options: CallOptions, usual: number): CallSettings {
     wait: readFlag(given.wait, 'wait', true),
     headers: headers === undefined ? undefined : readOwnHeaders(headers),
     resultTypes: resultTypes === undefined ? undefined : readResultTypes(resultTypes),
+    onBadEntry: onBadEntry as CallOptions['onBadEntry'],
   }
 }
 
@@ -125,6 +133,7 @@ function defaultSettings(timeout: number): CallSettings {
     wait: true,
     headers: undefined,
     resultTypes: undefined,
+    onBadEntry: undefined,
   }
 }
 

@@ -25,6 +25,7 @@ import {
   type ToolCallOptions,
 } from '../options/call-options.js'
 import { Caller, type CallInput, type CallOutcome } from './caller.js'
+import { withoutBadEntries } from './entries.js'
 import { allPages, type PageOptions } from './pages.js'
 import type { ClientParts } from './parts.js'
 import { whenReady } from './ready.js'
@@ -70,11 +71,12 @@ export class Requests {
     const answer = await this.#call({ method, params: given, wantsAnswer: true, options })
     if (isForeign(answer, options)) return answer.result
     const outcome = isTask(method, answer) ? await this.#finish(answer, this.#within(options, began)) : answer
-    const result = this.#read(method, outcome)
+    const result = this.#read(method, outcome, options?.onBadEntry)
     const isCurrent =
       cache.changes === changes && outcome.rounds === 0 && outcome.dialect?.handshake === false
-    // an answer to a call with headers of its own may be for one user alone
-    if (isCacheable && isCurrent && options?.headers === undefined)
+    // an answer to a call with headers of its own may be for one user alone; of others, no fault is hidden
+    const isForAll = options?.headers === undefined && options?.onBadEntry === undefined
+    if (isCacheable && isCurrent && isForAll)
       cache.keep(method, given, result, this.#parts.holdings.world.now())
     return result
   }
@@ -273,9 +275,13 @@ export class Requests {
     if (!isDone && !signal.aborted) throw error
   }
 
-  #read(method: string, { result, dialect }: CallOutcome): JsonObject {
+  #read(method: string, { result, dialect }: CallOutcome, tell?: CallOptions['onBadEntry']): JsonObject {
     if (!isMethod(method) || method === 'ping') return result
-    const checked = checkResult(method, result)
+    const { holdings } = this.#parts
+    const checked = checkResult(
+      method,
+      tell === undefined ? result : withoutBadEntries(method, result, holdings.outside(tell)),
+    )
     if (method !== 'tools/list') return checked
     return this.#learn(checked as unknown as ListToolsResult, dialect?.handshake === false)
   }

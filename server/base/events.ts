@@ -103,8 +103,8 @@ export interface NodeEvent {
 }
 
 /**
- * What a gateway tells of a server behind it: that its client, or its lists, could not be had, or that its options
- * name what there is not. It is logged, unless `logLevels` says otherwise.
+ * What a gateway tells of a server behind it: that its client, its lists, or entries of them could not be had, or that its
+ * options name what there is not. It is logged, unless `logLevels` says otherwise.
  */
 export interface GatewayEvent {
   readonly type: 'not_started' | 'not_listed' | 'unknown_name'

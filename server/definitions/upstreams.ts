@@ -34,6 +34,8 @@ export interface UpstreamCall {
   readonly timeout?: number
   readonly totalTimeout?: number
   readonly resetOnProgress?: boolean
+  /** Called with the place and the fault of each entry of a list that is left out for it. */
+  readonly onBadEntry?: (problem: string) => void
   readonly onProgress?: (progress: {
     readonly progress: number
     readonly total?: number

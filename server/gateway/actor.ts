@@ -27,7 +27,7 @@ import type { baseActor } from '../subscriptions/base-actor.js'
 import { componentsOf, foundAt, type LinkAim, routedTemplates } from './components.js'
 import { quotedInstructions } from './instructions.js'
 import { notKnown, UpstreamLink } from './link.js'
-import { fetchLists, ListsTooLong } from './lists.js'
+import { type Fetched, fetchLists, whyNot } from './lists.js'
 import { fits } from './names.js'
 import { Owners } from './owners.js'
 import { pauseAfter } from './pace.js'
@@ -67,6 +67,10 @@ interface UpstreamState {
   /** Whether they have changed since they were asked for, or could not be had. */
   isStale: boolean
   hasFailed: boolean
+  /** Why it was last not ready; undefined once it is. */
+  reason: unknown
+  /** What was told of entries that are left out. */
+  leftOut: string
   undo: (() => void)[]
   /** The lists that the names in its options have been compared with. */
   checked: UpstreamLists | undefined
@@ -113,10 +117,10 @@ export const gatewayActor = defineActor({
       gateway,
       {
         name,
-        problem,
+        error,
         isTeller,
-      }: { readonly name: string; readonly problem: string; readonly isTeller: boolean },
-    ) => gateway.give(name, problem, isTeller),
+      }: { readonly name: string; readonly error: unknown; readonly isTeller: boolean },
+    ) => gateway.give(name, error, isTeller),
     state: (
       gateway,
       {
@@ -132,15 +136,15 @@ export const gatewayActor = defineActor({
       {
         name,
         client,
-        lists,
+        fetched,
         problem,
       }: {
         readonly name: string
         readonly client: Upstream
-        readonly lists: UpstreamLists | undefined
+        readonly fetched: Fetched | undefined
         readonly problem: string
       },
-    ) => gateway.listed(name, client, lists, problem),
+    ) => gateway.listed(name, client, fetched, problem),
   },
   info: {
     timer(gateway, what, ctx) {
@@ -320,13 +324,14 @@ class Gateway {
   }
 
   /** One of its clients could not be started. */
-  give(name: string, problem: string, isTeller: boolean): void {
+  give(name: string, error: unknown, isTeller: boolean): void {
     const place = this.#places.get(name)
+    if (place !== undefined && isTeller) place.reason = error
     const wait = place !== undefined && isTeller ? this.#later(place) : undefined
     this.#tell(
       'not_started',
       name,
-      `${problem}: it is started again ${wait === undefined ? 'by the next call' : `in ${wait} ms`}`,
+      `${messageOf(error)}: it is started again ${wait === undefined ? 'by the next call' : `in ${wait} ms`}`,
     )
     this.#settle()
   }
@@ -344,6 +349,8 @@ class Gateway {
     if (place?.client !== client) return
     const { link } = place
     place.isReady = phase === 'ready'
+    // a new client has no reason yet: that of the one before holds until it is ready
+    if (phase === 'ready' || reason !== undefined) place.reason = reason
     if (phase === 'ready') {
       place.isAway = false
       place.failures = 0
@@ -366,13 +373,9 @@ class Gateway {
     }
     Object.assign(place, { isAsking: true, isStale: false, hasFailed: false })
     const { signal } = this.#ctx
-    const tell = (lists: UpstreamLists | undefined, problem = ''): void =>
-      void this.#cast('listed', { name, client, lists, problem })
-    fetchLists(client, signal).then(
-      (lists) => tell(lists),
-      (error: unknown) =>
-        tell(undefined, error instanceof ListsTooLong ? error.message : 'its lists could not be had'),
-    )
+    const tell = (fetched: Fetched | undefined, problem = ''): void =>
+      void this.#cast('listed', { name, client, fetched, problem })
+    fetchLists(client, signal).then(tell, (error: unknown) => tell(undefined, whyNot(error)))
   }
 
   /** Its lists may be asked for again: at once, if they have changed. */
@@ -384,15 +387,19 @@ class Gateway {
     if (place.isStale && place.client !== undefined) this.ask(name, place.client)
   }
 
-  listed(name: string, client: Upstream, lists: UpstreamLists | undefined, problem: string): void {
+  listed(name: string, client: Upstream, fetched: Fetched | undefined, problem: string): void {
     const place = this.#places.get(name)
     if (place?.client !== client) return
     place.isAsking = false
     place.isSettled = true
     let wait = pauseAfter(this.#size, place.turns)
-    if (lists !== undefined) {
+    if (fetched !== undefined) {
+      const { lists, leftOut } = fetched
       place.record.lists = lists
       this.#change()
+      // a server that tells of changes often does not tell of the same fault each time
+      if (leftOut !== '' && leftOut !== place.leftOut) this.#tell('not_listed', name, `left out: ${leftOut}`)
+      place.leftOut = leftOut
     } else if (place.isReady) {
       // a server whose lists cost much to refuse costs less and less
       wait = Math.max(backoff(startAgain, place.turns), wait)
@@ -415,7 +422,7 @@ class Gateway {
       requestTimeout: this.#holdings.settings.timeouts.request,
       world,
       began: (client) => void this.#cast('began', { name, client }),
-      failed: (error, isTeller) => void this.#cast('failed', { name, problem: messageOf(error), isTeller }),
+      failed: (error, isTeller) => void this.#cast('failed', { name, error, isTeller }),
       resourceUpdated: (uri) => void this.#holdings.changes.resourceUpdated(uri).catch(() => {}),
     })
     const place: UpstreamState = {
@@ -433,6 +440,8 @@ class Gateway {
       turns: 0,
       isStale: false,
       hasFailed: false,
+      reason: undefined,
+      leftOut: '',
       undo: [],
       checked: undefined,
     }
@@ -646,7 +655,7 @@ class Gateway {
     const [found] = unknown.filter(
       ([server]) => server === owner || (owner === undefined && !this.#plan.prefix),
     )
-    return found && notKnown(found[0])
+    return found && notKnown(found[0], found[1].reason)
   }
 
   /** What is at an address that is not listed, or is listed of a server that is away. */

@@ -520,6 +520,7 @@ function tellLogs(client: Upstream): void {
 /** Why is for whoever runs the gateway, unless the function that starts clients has words for callers. */
 function notStarted(name: string, cause: unknown): McpError {
   if (cause instanceof McpError) return cause
+  if (needsSignIn(cause)) return signInNeeded(name, cause)
   const data = { code: 'NOT_STARTED', retryable: true, sent: false }
   return new McpError(errorCodes.internalError, `${name}: its client could not be started: try again`, {
     data,
@@ -527,11 +528,29 @@ function notStarted(name: string, cause: unknown): McpError {
   })
 }
 
-/** The server was never ready: it is unknown whether it has what is asked for. */
-export function notKnown(name: string): McpError {
+/** The server was never ready, and why: it is unknown whether it has what is asked for. */
+export function notKnown(name: string, reason?: unknown): McpError {
+  if (needsSignIn(reason)) return signInNeeded(name, reason)
   const data = { code: 'NOT_STARTED', retryable: true, sent: false }
   const problem = `${name}: it is not known yet what it offers: its client has not started, or has not told: try again`
   return new McpError(errorCodes.internalError, problem, { data })
+}
+
+/** Whether a person has to sign in to the server; the client wraps that more than once. */
+function needsSignIn(error: unknown): boolean {
+  let each = error
+  for (let depth = 0; depth < 5 && each instanceof CaduceusError; depth++) {
+    if (each.code === 'SIGN_IN_NEEDED') return true
+    each = each.cause
+  }
+  return false
+}
+
+/** Where is for whoever runs the gateway: a caller can do nothing. */
+function signInNeeded(name: string, cause: unknown): McpError {
+  const data = { code: 'SIGN_IN_NEEDED', retryable: false, sent: false }
+  const problem = `${name}: ${words.SIGN_IN_NEEDED}`
+  return new McpError(errorCodes.internalError, problem, { data, cause })
 }
 
 function verdictOn(error: unknown): Verdict {
@@ -606,4 +625,5 @@ const words: Readonly<Record<string, string>> = Object.freeze({
   TIMEOUT: 'the server did not answer in time',
   QUEUE_FULL: 'too many calls wait for the server',
   CLOSED: 'the server is not there any more',
+  SIGN_IN_NEEDED: 'whoever runs the gateway has to sign in to the server first',
 })

@@ -1,9 +1,13 @@
+import { messageOf } from '../../runtime/base/errors.js'
 import { isObject, type JsonObject } from '../../protocol/wire/json.js'
 import type { Upstream, UpstreamLists } from '../definitions/upstreams.js'
 
 /** Entries of one list of one server; what is beyond is left out. */
 const maxEntries = 10_000
 const maxPages = 1_000
+/** Entries left out that are told of, and characters of what is told of each. */
+const maxTold = 5
+const maxCharacters = 300
 /** Of all lists of one server, as JSON: a message has a limit, and a list may have any number of them. */
 const maxBytes = 16 * 1024 * 1024
 
@@ -14,8 +18,21 @@ export class ListsTooLong extends Error {
   }
 }
 
-/** All that a server offers. Rejects where it cannot be asked, and with ListsTooLong. */
-export async function fetchLists(client: Upstream, signal: AbortSignal): Promise<UpstreamLists> {
+/** All that a server offers, and what is wrong with entries that are left out. */
+export interface Fetched {
+  readonly lists: UpstreamLists
+  /** Empty: nothing. */
+  readonly leftOut: string
+}
+
+/** Rejects where it cannot be asked, and with ListsTooLong. */
+export async function fetchLists(client: Upstream, signal: AbortSignal): Promise<Fetched> {
+  const left: string[] = []
+  let leftCount = 0
+  const onBadEntry = (problem: string): void => {
+    leftCount += 1
+    if (left.length < maxTold) left.push(toldOf(problem))
+  }
   const { tools, resources, prompts } = client.server?.capabilities ?? {}
   let bytes = 0
   const fetch = async (method: string, field: string): Promise<JsonObject[]> => {
@@ -27,6 +44,7 @@ export async function fetchLists(client: Upstream, signal: AbortSignal): Promise
       const page = (await client.request(method, cursor === undefined ? {} : { cursor }, {
         signal,
         fresh: true,
+        onBadEntry,
       })) as JsonObject
       bytes += Buffer.byteLength(JSON.stringify(page))
       if (bytes > maxBytes) throw new ListsTooLong()
@@ -53,5 +71,20 @@ export async function fetchLists(client: Upstream, signal: AbortSignal): Promise
     resources === undefined ? [] : templatesOrNone(),
     prompts === undefined ? [] : fetch('prompts/list', 'prompts'),
   ])
-  return { tools: some, resources: others, templates, prompts: last }
+  const more = leftCount > left.length ? [`${leftCount - left.length} more`] : []
+  const lists = { tools: some, resources: others, templates, prompts: last }
+  return { lists, leftOut: [...left, ...more].join('; ') }
+}
+
+/** Why lists could not be had, for whoever runs the gateway. */
+export function whyNot(error: unknown): string {
+  return error instanceof ListsTooLong
+    ? error.message
+    : `its lists could not be had: ${toldOf(messageOf(error))}`
+}
+
+/** The far side's words, short, and without what steers a terminal or hides. */
+function toldOf(text: string): string {
+  const some = text.length > maxCharacters ? `${text.slice(0, maxCharacters)}...` : text
+  return some.replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, '?')
 }

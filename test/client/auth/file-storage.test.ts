@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { chmod, chown, mkdir, mkdtemp, readdir, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -97,6 +98,18 @@ test('file storage: owner-only mode, no temporary files, a broken file reads as 
   assert.is((await stat(join(path, name))).mode & 0o777, 0o600)
   await writeFile(join(path, name), '{"key":')
   assert.is(await storage.read('k'), undefined)
+})
+
+test('file: a pipe in the place of a value is refused by name, and not waited for', async (t) => {
+  if (process.platform === 'win32') return
+  const path = await folder(t)
+  const storage = fileAuthStorage(path)
+  await storage.write('a', { n: 1 })
+  const [name = ''] = (await readdir(path)).filter((one) => one.endsWith('.json'))
+  await rm(join(path, name))
+  execFileSync('mkfifo', [join(path, name)])
+  const error = await rejection(storage.read('a'))
+  assert.match(error.message, name)
 })
 
 test('file: the lock of a process that died is taken over', async (t) => {

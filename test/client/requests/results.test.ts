@@ -230,4 +230,22 @@ test('endless pages end with TOO_MANY_PAGES, of every list', async (t) => {
   }
 })
 
+test('a broken entry fails its list, or is left out for whoever wants to hear of it', async (t) => {
+  const resources = [{ uri: 'a:1' }, { uri: 'a:2', name: 'two' }]
+  const client = await answering(t, {}, () => ({ resources, resourceTemplates: [], prompts: [] }))
+  const strict = await rejection(client.request('resources/list', {}))
+  assert.is(strict.code, 'INVALID_RESPONSE')
+  assert.match(strict.message, 'result.resources[0].name: expected a string')
+  const told: string[] = []
+  const onBadEntry = (problem: string): void => {
+    told.push(problem)
+    throw new Error('nobody minds')
+  }
+  const list = await client.request('resources/list', {}, { onBadEntry })
+  assert.equal(list, { resources: [resources[1]] as never, resourceTemplates: [], prompts: [] })
+  assert.equal(told, ['resources/list: resources[0].name of "a:1": expected a string, got nothing'])
+  const option = await rejection(client.request('prompts/list', {}, { onBadEntry: 1 as never }))
+  assert.equal([option.code, option.data], ['BAD_OPTION', { field: 'onBadEntry', sent: false }])
+})
+
 test.run()

@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { startClient } from 'caduceus/client'
+import { ClientError, startClient } from 'caduceus/client'
 import { McpError } from 'caduceus/protocol'
 import {
   gateway,
@@ -10,6 +10,7 @@ import {
 } from 'caduceus/server'
 import { connect, type ConnectOptions, fakeClock, record, Recording, until } from 'caduceus/testing'
 import { suite, type TestContext } from '../../support/suite.js'
+import { near } from '../../client/_near.js'
 import { byHand } from './_by-hand.js'
 
 const test = suite('gateway: clients')
@@ -268,7 +269,7 @@ test('lists that cannot be had are asked for again, up to once a minute', async 
     const { type, upstream, problem } = await failures.next()
     assert.equal([type, upstream], ['not_listed', 'up'])
     const wait = Number(
-      /^its lists could not be had: they are asked for again in (\d+) ms$/.exec(problem)?.[1],
+      /^its lists could not be had: no: they are asked for again in (\d+) ms$/.exec(problem)?.[1],
     )
     waits.push(wait)
     if (n === 5) isBroken = false
@@ -277,6 +278,46 @@ test('lists that cannot be had are asked for again, up to once a minute', async 
   assert.equal(waits, [5_000, 10_000, 20_000, 40_000, 60_000, 60_000])
   await clock.advance(10)
   await until(async () => (await client.listTools({ fresh: true })).tools.length === 1)
+})
+
+test('a server that a person has to sign in to is told as such, not retryable', async (t) => {
+  const cause = new ClientError('SIGN_IN_NEEDED', 'sign in at https://secret.example')
+  const reason = new ClientError('CONNECT_FAILED', 'of no use', { cause })
+  const up = byHand()
+  up.turn({ phase: 'failed', reason })
+  const start = (): never => {
+    throw cause
+  }
+  const { client } = await through(t, { up: up.client, lazy: { start, lazy: true } })
+  for (const name of ['up__one', 'lazy__one']) {
+    const error = await failure(client.callTool(name, {}, { retry: 'never' }))
+    assert.equal(error.data, { code: 'SIGN_IN_NEEDED', retryable: false, sent: false }, name)
+    assert.not.match(error.message, 'secret')
+  }
+})
+
+test('a broken entry is left out by name, and the others of its server are offered', async (t) => {
+  const failures = record('server.gateway')
+  const tools: unknown[] = [
+    { name: 'bad', inputSchema: { type: 'object' }, annotations: { title: {} } },
+    { name: 'one', inputSchema: { type: 'object' } },
+    { name: 'none' },
+    'text',
+  ]
+  const { transport } = near(() => ({ result: { tools } }), { tools: {} })
+  const up = startClient({ transport, logger: false })
+  t.after(() => up.close())
+  const { client } = await through(t, { up })
+  const names = async () => (await client.listTools({ fresh: true })).tools.map(({ name }) => name)
+  assert.equal(await names(), ['up__one'])
+  const { type, upstream, problem } = await failures.next()
+  assert.equal([type, upstream], ['not_listed', 'up'])
+  assert.is(
+    problem,
+    'left out: tools/list: tools[0].annotations.title of "bad": expected a string, got an object; ' +
+      'tools/list: tools[2].inputSchema of "none": expected an object, got nothing; ' +
+      'tools/list: tools[3]: expected an object, got a string',
+  )
 })
 
 for (const whileAway of ['hide', 'keep'] as const)

@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert'
 import { McpError } from 'caduceus/protocol'
 import type { Upstream } from 'caduceus/server'
-import { fetchLists, ListsTooLong } from '../../../server/gateway/lists.js'
+import { fetchLists, ListsTooLong, whyNot } from '../../../server/gateway/lists.js'
 import { suite } from '../../support/suite.js'
 
 const test = suite('gateway: lists')
@@ -21,7 +21,8 @@ function clientOf(answers: Readonly<Record<string, Answer>>, capabilities: Page 
       return answer(params.cursor)
     },
   } as unknown as Upstream
-  return { asked, fetch: () => fetchLists(client, new AbortController().signal) }
+  const whole = () => fetchLists(client, new AbortController().signal)
+  return { asked, whole, fetch: async () => (await whole()).lists }
 }
 
 const toolsFrom = (start: number, count: number) =>
@@ -105,6 +106,30 @@ test('all lists together have 16 MiB at most, those of templates, too', async ()
     { resources: {} },
   )
   assert.ok((await late.fetch().catch((error: unknown) => error)) instanceof ListsTooLong)
+})
+
+test('of entries left out five are told of, short and on one line', async () => {
+  const { whole } = clientOf({
+    'tools/list': () => ({ tools: [] }),
+  })
+  assert.is((await whole()).leftOut, '')
+  const client = {
+    server: { capabilities: { tools: {} } },
+    async request(_method: string, _params: object, { onBadEntry }: { onBadEntry: (told: string) => void }) {
+      for (let n = 0; n < 8; n += 1) onBadEntry(`${n}\u001b[31m\n\u202e${'x'.repeat(1_000)}`)
+      return { tools: [] }
+    },
+  } as unknown as Upstream
+  const { leftOut } = await fetchLists(client, new AbortController().signal)
+  const parts = leftOut.split('; ')
+  assert.is(parts.length, 6)
+  assert.is(parts[0], `0?[31m??${'x'.repeat(292)}...`)
+  assert.is(parts[5], '3 more')
+})
+
+test('why lists could not be had is told short and on one line', () => {
+  const why = whyNot(new Error(`no\n\u001b${'x'.repeat(1_000)}`))
+  assert.is(why, `its lists could not be had: no??${'x'.repeat(296)}...`)
 })
 
 test.run()
