@@ -1,3 +1,4 @@
+import { cut } from '../base/cut.js'
 import { writeSync } from 'node:fs'
 import { inspect } from 'node:util'
 import { show, optionError } from '../base/errors.js'
@@ -214,7 +215,7 @@ function textLines({ date }: World): Write {
     const mark = isColoured
       ? `\x1b[2m${time}\x1b[0m \x1b[${colours[level]}m${level}\x1b[0m`
       : `${time} ${level}`
-    writeOut(`${mark} ${line}\n`)
+    writeOut(`${mark} ${shortened(line)}\n`)
   }
 }
 
@@ -226,7 +227,7 @@ function pinoOnDemand(world: World): Write {
       loading = undefined
       return plainLogger(world)
     })
-    void loading.then((logger) => logger[level](facts, message))
+    void loading.then((logger) => logger[level](withBoundedTexts(facts), shortened(message)))
   }
 }
 
@@ -238,7 +239,43 @@ async function loadPino({ date }: World): Promise<Logger> {
   // A closed standard error must not end the program.
   stderr.on('error', () => {})
   const timestamp = (): string => `,"time":${date()}`
-  return pino({ base: { name: 'caduceus' }, level: 'debug', timestamp }, stderr) as Logger
+  const serializers = { err: (error: Error): object => boundedFacts(pino.stdSerializers.err(error)) }
+  return pino({ base: { name: 'caduceus' }, level: 'debug', timestamp, serializers }, stderr) as Logger
+}
+
+/** Characters of each text of a line: whoever causes an error may choose its words. */
+const maxText = 8_192
+
+function shortened(text: string): string {
+  if (text.length <= maxText) return text
+  return `${cut(text, maxText)}... (${text.length - maxText} characters left out)`
+}
+
+/** Errors among the facts have a serializer of their own. */
+function withBoundedTexts(facts: object): object {
+  const bounded = Object.entries(facts).map(([key, value]) => [
+    key,
+    typeof value === 'string' ? shortened(value) : value,
+  ])
+  return Object.fromEntries(bounded)
+}
+
+function boundedFacts(facts: object): object {
+  const bounded = Object.entries(withBoundedTexts(facts)).map(([key, value]) => [
+    key,
+    typeof value === 'object' && value !== null ? boundedValue(value) : value,
+  ])
+  return Object.fromEntries(bounded)
+}
+
+/** What has no JSON text pino tells in its own way. */
+function boundedValue(value: object): unknown {
+  try {
+    const text = JSON.stringify(value) ?? ''
+    return text.length <= maxText ? value : shortened(text)
+  } catch {
+    return value
+  }
 }
 
 /** Writes pino's format where pino cannot be loaded: no file descriptor is free, or a bundle lacks it. */

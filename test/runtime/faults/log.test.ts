@@ -193,6 +193,21 @@ test('by default reports are JSON lines on stderr, and pino loads with the first
   assert.equal(lines.at(-1), { told: 'stopped', loaded: true })
 })
 
+test('the texts of an error are bounded in its line, and how much is left out is said', async (t) => {
+  const program = `${counting.replace("new Error('boom')", "new Error('x'.repeat(4_000_000))")}
+    const ref = (await tree.children())[0].ref
+    ref.cast('crash')
+    await new Promise((resolve) => subscribe('progress', resolve))
+    while (!loaded()) await new Promise((resolve) => setImmediate(resolve))
+    await tree.stop()
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  `
+  const { code, stderr } = await runProgram(t, program)
+  assert.is(code, 0)
+  for (const line of stderr.trim().split('\n')) assert.ok(line.length < 64 * 1024, `${line.length}`)
+  assert.match(stderr, '(3991808 characters left out)')
+})
+
 test('a closed stderr loses its lines only', async (t) => {
   const program = `${counting}
     import { closeSync } from 'node:fs'
