@@ -55,7 +55,7 @@ export interface AuthenticateSettings {
 }
 
 /** The same, with the milliseconds that it may take. */
-interface TimedAuthenticate extends AuthenticateSettings {
+export interface TimedAuthenticate extends AuthenticateSettings {
   readonly timeouts: { readonly authenticate: number }
 }
 
@@ -209,7 +209,7 @@ function readToken(
 }
 
 async function ownerOf(token: string, auth: AuthSettings, use: AuthenticateUse): Promise<Principal> {
-  const principal = await verify(token, auth, use)
+  const principal = await checkToken(token, auth, use)
   const { cnf } = principal.claims ?? {}
   // a function of the program may not have looked
   if (auth.dpop !== undefined && isObject(cnf) && cnf.jkt !== undefined) return boundTo(undefined, principal)
@@ -230,15 +230,16 @@ async function proven(token: string, { auth, use, dpop, proof }: Proving): Promi
   const targets = [origin + pathname, origin + path]
   const check = await dpop.check()
   const read = await check({ proof, token, method, targets, world })
-  const principal = boundTo(read.key, await verify(token, auth, use, read.key))
+  const principal = boundTo(read.key, await checkToken(token, auth, use, read.key))
   await read.verify()
   return principal
 }
 
-async function verify(
+/** Whose a token is. Rejects with TransportError UNAUTHORIZED, and with what the verifier throws. */
+export async function checkToken(
   token: string,
   auth: AuthSettings,
-  { signal, world }: AuthenticateUse,
+  { signal, world }: Pick<AuthenticateUse, 'signal' | 'world'>,
   key?: string,
 ): Promise<Principal> {
   const { resource } = auth

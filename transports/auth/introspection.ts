@@ -83,7 +83,10 @@ export function introspection(options: IntrospectionOptions): TokenVerifier {
     }
   }
 
-  return Object.assign(verify, { prepare: loadUndici })
+  return Object.assign(verify, {
+    prepare: loadUndici,
+    keptUntil: (token: string) => answers.keptUntil(token),
+  })
 }
 
 /** Credentials as the header that is sent (RFC 6749, section 2.3.1); the secret is never shown. */

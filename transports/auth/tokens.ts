@@ -31,6 +31,11 @@ export interface TokenVerifier {
   (token: string, use: TokenUse): Principal | undefined | Promise<Principal | undefined>
   /** Loads what it needs; awaited before a listener accepts. */
   readonly prepare?: () => Promise<unknown>
+  /**
+   * The `now` of the world until which the answer for a token is good: an open connection asks again then.
+   * Default: 10 s after it was asked for.
+   */
+  readonly keptUntil?: (token: string) => number
 }
 
 interface ExpectedClaims {
@@ -124,7 +129,7 @@ export class TokenCache<Answer> {
   find(token: string, clock: Pick<Clock, 'now'>, ask: () => Promise<Answer>): Promise<Answer> {
     const { cacheTime, maxCached } = this.#limits
     if (cacheTime === 0) return ask()
-    const key = createHash('sha256').update(token).digest('base64url')
+    const key = digestOf(token)
     const now = clock.now()
     const known = this.#kept.get(key)
     if (known !== undefined && known.until > now) return known.answer
@@ -138,4 +143,13 @@ export class TokenCache<Answer> {
     })
     return answer
   }
+
+  /** The time until which its answer is kept; 0 when there is none. */
+  keptUntil(token: string): number {
+    return this.#kept.get(digestOf(token))?.until ?? 0
+  }
+}
+
+function digestOf(token: string): string {
+  return createHash('sha256').update(token).digest('base64url')
 }

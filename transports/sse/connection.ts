@@ -6,6 +6,7 @@ import type { Accepted, Connection, ConnectionEnd, ConnectionSizes } from '../co
 import type { Peer } from '../contract/contract.js'
 import { bytesOf } from '../contract/message-sizes.js'
 import { hasExpired, type Principal } from '../contract/principal.js'
+import type { StandingToken } from '../contract/standing.js'
 import { streamHeaders } from '../http/listen/response.js'
 import { Unread, type UnreadLimits } from '../connections/unread.js'
 
@@ -19,6 +20,8 @@ export class SseConnection implements Connection {
   isPaused = false
   /** The principal of the last post: the stream ends when it expires. */
   principal: Principal | undefined
+  /** The token of the last post. */
+  watch: StandingToken | undefined
   readonly room: Unread
   readonly #response: ServerResponse
 
@@ -62,6 +65,10 @@ export class SseConnection implements Connection {
   /** Called now and then: keeps a quiet stream from being taken for dead. */
   keepAlive(world: Pick<World, 'date'>): void {
     if (hasExpired(this.principal, world)) return void this.#response.end()
+    const { watch } = this
+    watch?.beat(() => {
+      if (this.watch === watch) this.#response.end()
+    })
     if (this.#response.writableLength === 0) this.#write(comment())
   }
 

@@ -131,6 +131,7 @@ async function openStream(
     throw new HttpRefusal(429, 'this client has too many streams already', { 'retry-after': '10' })
   }
   streams.set(id, stream)
+  stream.watch = gate.watch(request, peer)
   stream.begin(`${settings.messagesPath}?sessionId=${id}`)
   stream.accepted = connections.accept(stream)
   whenClosed(request, response, bind, () => {
@@ -163,6 +164,7 @@ async function takeMessage(
   const stream = streams.get(id)
   if (stream?.accepted === undefined) throw new HttpRefusal(404, 'Session not found')
   stream.principal = peer.principal
+  stream.watch = gate.watch(request, peer)
   if (stream.isPaused || !stream.accepted.message(text, peer))
     throw new HttpRefusal(503, 'too many messages wait already', { 'retry-after': '1' })
   response.writeHead(202, { 'content-type': 'text/plain', 'content-length': '8' }).end('Accepted')

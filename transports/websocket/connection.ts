@@ -4,6 +4,7 @@ import type { ServerOptions, WebSocket } from 'ws'
 import type { Accepted, Connection, ConnectionEnd, ConnectionSizes } from '../connections/connections.js'
 import type { LinkScope, Peer } from '../contract/contract.js'
 import { hasExpired } from '../contract/principal.js'
+import type { Standing, StandingToken } from '../contract/standing.js'
 import { Unread, type UnreadLimits } from '../connections/unread.js'
 
 /** How a socket that the server ends is closed (RFC 6455, section 7.4.1). */
@@ -41,6 +42,10 @@ export class WebSocketConnection implements Connection {
   readonly #world: World
   #alive = true
   #isPaused = false
+  #watch: StandingToken | undefined
+  /** Messages that came since the token is asked about. */
+  #held: string[] = []
+  #ended: () => void = () => {}
 
   /** `raw` is the socket below. */
   constructor(
@@ -69,18 +74,32 @@ export class WebSocketConnection implements Connection {
     return this.room.isStalled
   }
 
-  tell(accepted: Accepted): void {
+  /** `watch`: the token that it came with. */
+  tell(accepted: Accepted, watch?: StandingToken): void {
     const socket = this.#socket
     const scope = this.#scope
     const alive = (): void => {
       this.#alive = true
     }
+    const hand = (text: string): void => {
+      if (!accepted.message(text)) this.#end(1013, 'too many messages')
+    }
+    const onStanding = scope.bind((standing: Standing) => this.#handHeld(standing, hand))
+    const take = (text: string): void => {
+      if (this.#held.length === 0 && watch?.isFresh !== false) return hand(text)
+      if (socket.readyState !== socket.OPEN) return
+      if (this.#held.push(text) > 1) return
+      socket.pause()
+      void watch?.ask().then(onStanding)
+    }
+    this.#watch = watch
+    this.#ended = scope.bind(() => this.#end(1008, 'the authorization has ended'))
     socket.on(
       'message',
       scope.bind((data: Buffer, isBinary: boolean) => {
         alive()
         if (isBinary) socket.close(1003, 'expected text frames')
-        else if (!accepted.message(data.toString())) this.#end(1013, 'too many messages')
+        else take(data.toString())
       }),
     )
     socket.on('pong', alive)
@@ -104,7 +123,7 @@ export class WebSocketConnection implements Connection {
 
   resume(): void {
     this.#isPaused = false
-    if (!this.room.isSlow) this.#socket.resume()
+    this.#readOn()
   }
 
   close(why: ConnectionEnd): void {
@@ -114,6 +133,7 @@ export class WebSocketConnection implements Connection {
   /** Asks for a sign of life; gives up when none came since the last time, or the principal expired. */
   beat(): void {
     if (hasExpired(this.peer.principal, this.#world)) return this.#end(1008, 'the authorization has expired')
+    this.#watch?.beat(this.#ended)
     // the ping would come behind all that it has not read
     if (this.room.isSlow) return
     if (!this.#alive) return this.#socket.terminate()
@@ -123,7 +143,22 @@ export class WebSocketConnection implements Connection {
 
   #caughtUp(): void {
     this.#alive = true
-    if (!this.#isPaused) this.#socket.resume()
+    this.#readOn()
+  }
+
+  /** Before a message is served, the token has to be known to be good. */
+  #handHeld(standing: Standing, hand: (text: string) => void): void {
+    const held = this.#held
+    this.#held = []
+    if (this.#socket.readyState !== this.#socket.OPEN) return
+    if (standing === 'refused') return this.#ended()
+    if (standing === 'unknown') return this.#end(1013, 'the authorization cannot be checked')
+    for (const text of held) hand(text)
+    this.#readOn()
+  }
+
+  #readOn(): void {
+    if (!this.#isPaused && !this.room.isSlow && this.#held.length === 0) this.#socket.resume()
   }
 
   #end(code: number, reason: string): void {

@@ -81,7 +81,7 @@ export async function bindWebSockets(
       sockets.add(connection)
       upgraded.once('close', () => sockets.delete(connection))
       countUnread(socket, upgraded, budget.account(peer))
-      connection.tell(connections.accept(connection))
+      connection.tell(connections.accept(connection), gate.watch(request, peer))
     })
   }
 

@@ -2,12 +2,14 @@ import type { IncomingMessage, RequestListener } from 'node:http'
 import type { Socket } from 'node:net'
 import { lastingWorld } from '../../../runtime/process/context.js'
 import { type Denial, denialOf, identify } from '../../auth/authenticate.js'
+import { TokenWatch } from '../../auth/token-watch.js'
 import { contained } from '../../base/contained.js'
 import { ClientCounts } from '../../connections/client-counts.js'
 import type { LinkScope, Peer } from '../../contract/contract.js'
 import { isKeptOut, noteRefused, originHere } from '../../contract/events.js'
 import { keyOfPrincipal } from '../../contract/principal.js'
 import type { SharedConnections } from '../../contract/sharing.js'
+import type { StandingToken } from '../../contract/standing.js'
 import { createGuard, guardedHeaders } from './guard.js'
 import { type NodeServer, type ServerPlan, takeServer, type UpgradeListener } from './node-server.js'
 import type { ListenSettings } from './options.js'
@@ -35,6 +37,8 @@ export interface Gate {
    * Where a request comes from and who sends it, or why it is refused (told to subscribers); never rejects.
    */
   identify(request: IncomingMessage): Promise<Peer | RefusedPeer>
+  /** The token that let in what outlives its request; undefined where none was asked for. */
+  watch(request: IncomingMessage, peer: Peer): StandingToken | undefined
   /** Counts a connection of this client until `leave`; false when that is one too many. */
   enter(peer: Peer, connection: object): boolean
   leave(connection: object): void
@@ -98,6 +102,11 @@ export async function openGate(
         if (isKeptOut(status)) noteRefused(origin, peer.remoteAddress, { status, problem })
         return { denial }
       }
+    },
+    watch(request, { principal }) {
+      const { auth } = settings
+      if (auth === undefined || principal === undefined) return undefined
+      return new TokenWatch({ request, principal, settings: { auth, timeouts }, world, report })
     },
     enter({ remoteAddress, principal }, connection) {
       const isOne = clients.enterFrom(remoteAddress, connection)

@@ -14,6 +14,7 @@ import type { World } from '../../../runtime/time/world.js'
 import { emit } from '../../../runtime/faults/events.js'
 import type { ByteAccount, ByteBudget } from '../../connections/byte-budget.js'
 import type { StreamEvent } from '../../contract/events.js'
+import type { StandingToken } from '../../contract/standing.js'
 import type { EventLog } from '../streams/event-log.js'
 import type { ExpectedAnswer, MessageSink, Outcome, Peer, Response } from '../../contract/contract.js'
 import { textOf } from '../../base/encoded.js'
@@ -80,6 +81,8 @@ export class Exchange implements Owner, MessageSink, StreamReader {
   requestId: RequestId | undefined
   /** True for a GET stream, which never has an answer and is over when the client goes. */
   isListening = false
+  /** Begins to watch the token that let it in; undefined where none did. */
+  watchToken: (() => StandingToken) | undefined
   /** Called once with what has become of the message, or with the end of a GET stream. */
   onOutcome: ((outcome: Outcome) => void) | null = null
   /** Takes a GET stream off its session, or tells a handler that its client has gone. */
@@ -101,6 +104,8 @@ export class Exchange implements Owner, MessageSink, StreamReader {
   #madeWriter: StreamWriter | undefined
   #beats = 0
   #streaming = false
+  #lasts = false
+  #watch: StandingToken | undefined
   #over = false
   #onOver: (() => void) | null = null
 
@@ -129,6 +134,7 @@ export class Exchange implements Owner, MessageSink, StreamReader {
     this.requestId = id
     this.sessionId = sessionId
     // as a stream of a session does
+    this.#lasts = lasts
     if (lasts) this.endConnection()
   }
 
@@ -304,6 +310,13 @@ export class Exchange implements Owner, MessageSink, StreamReader {
       this.#writer.keepAlive()
       if (this.#writer.isSlow) this.#stalled()
     }
+  }
+
+  /** Ends a stream of a session, and a subscription, when the token that let it in is good no more. */
+  checkToken(): void {
+    if (this.#over || !(this.isListening || this.#lasts)) return
+    this.#watch ??= this.watchToken?.()
+    this.#watch?.beat(bindTo(this.token, () => this.finish(200)))
   }
 
   /** The listener ends before this exchange is answered: tells the client, if that is still possible. */

@@ -185,7 +185,10 @@ class Exchanges {
     for (const exchange of this.#all) {
       // a stream of a session ends when the authorization of its reader does
       if (exchange.isListening && hasExpired(exchange.peer.principal, world)) exchange.finish(200)
-      else exchange.keepAlive()
+      else {
+        exchange.keepAlive()
+        guard(exchange.token, () => exchange.checkToken())
+      }
     }
   }
 

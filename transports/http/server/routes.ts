@@ -5,6 +5,7 @@ import { haveHandshake, isModernRevision } from '../../../protocol/dialects/vers
 import { messageOf } from '../../../runtime/base/errors.js'
 import { denialOf, identify } from '../../auth/authenticate.js'
 import type { AuthSettings } from '../../auth/options.js'
+import { TokenWatch } from '../../auth/token-watch.js'
 import { challengeOf, lackingIn } from '../../auth/scopes.js'
 import type { ClientCounts } from '../../connections/client-counts.js'
 import type { Outcome, ServerPort } from '../../contract/contract.js'
@@ -18,7 +19,7 @@ import { createGuard, framingProblem, type Guard, guardedHeaders } from '../list
 import type { HttpSettings } from './serve.js'
 import { type AssignedRequest, headersKey, principalKey, withoutToken } from '../listen/peer.js'
 import { bytesRefusal, HttpRefusal, nothingHere, unavailable } from '../listen/refusal.js'
-import { keyOfPrincipal } from '../../contract/principal.js'
+import { keyOfPrincipal, type Principal } from '../../contract/principal.js'
 import type { Exchange, ExchangeLimits } from './exchange.js'
 import { listen, listenOrResume } from './streams.js'
 import { pathOf } from '../../base/target.js'
@@ -100,7 +101,9 @@ async function admit(exchange: Exchange, { settings, clients, limits }: Surround
     if (settings.authenticate === undefined)
       throw new TransportError('UNAUTHORIZED', 'principal: nobody was handed over with the request')
     try {
-      assigned[principalKey] = (await identify({ peer, request }, settings, limits.world)) ?? 'anonymous'
+      const principal = await identify({ peer, request }, settings, limits.world)
+      assigned[principalKey] = principal ?? 'anonymous'
+      if (principal !== undefined) watchLater(exchange, principal, { settings, limits })
     } catch (error) {
       if (denialOf(error) !== undefined) throw error
       // also a TransportError, which would mean something else of ours
@@ -110,6 +113,19 @@ async function admit(exchange: Exchange, { settings, clients, limits }: Surround
   if (settings.auth !== undefined) (request as AssignedRequest)[headersKey] = withoutToken(request.headers)
   if (peer.principal === undefined || exchange.isOver) return
   if (!clients.enter(keyOfPrincipal(peer.principal), exchange)) throw tooMany('principal', clients)
+}
+
+/** Most requests are over before their token can be revoked: only what lasts has it watched. */
+function watchLater(
+  exchange: Exchange,
+  principal: Principal,
+  { settings: { auth, timeouts }, limits: { world } }: Pick<Surroundings, 'settings' | 'limits'>,
+): void {
+  if (auth === undefined) return
+  const { request } = exchange
+  const report = (error: unknown): void => exchange.fail(error, 'throw')
+  exchange.watchToken = () =>
+    new TokenWatch({ request, principal, settings: { auth, timeouts }, world, report })
 }
 
 function tooMany(whose: 'address' | 'principal', { max }: ClientCounts<Exchange>): HttpRefusal {

@@ -1,0 +1,99 @@
+import type { IncomingMessage } from 'node:http'
+import { isObject } from '../../protocol/wire/json.js'
+import { waitWithin } from '../../runtime/time/wait.js'
+import type { World } from '../../runtime/time/world.js'
+import { TransportError } from '../base/errors.js'
+import { isSamePrincipal, type Principal } from '../contract/principal.js'
+import type { Standing, StandingToken } from '../contract/standing.js'
+import { checkToken, denialOf, type TimedAuthenticate } from './authenticate.js'
+import type { AuthSettings } from './options.js'
+import { isDPoP, withImplied } from './scopes.js'
+import { boundTo } from './tokens.js'
+
+/** Milliseconds that an answer is good for, where the verifier does not say so. */
+const askAgainAfter = 10_000
+
+interface Watched {
+  /** The one that came with the token. */
+  readonly request: Pick<IncomingMessage, 'headers'>
+  readonly principal: Principal
+  readonly settings: Pick<TimedAuthenticate, 'timeouts'> & { readonly auth: AuthSettings }
+  readonly world: World
+  readonly report: (error: unknown) => void
+}
+
+/** Asks about a token again, through what its verifier keeps. */
+export class TokenWatch implements StandingToken {
+  readonly #watched: Watched
+  readonly #token: string
+  #freshUntil: number
+  #asking: Promise<Standing> | undefined
+
+  constructor(watched: Watched) {
+    const { authorization = '' } = watched.request.headers
+    this.#watched = watched
+    this.#token = authorization.slice(authorization.indexOf(' ') + 1).trim()
+    this.#freshUntil = this.#keptUntil(watched.world.now())
+  }
+
+  get isFresh(): boolean {
+    return this.#watched.world.now() < this.#freshUntil
+  }
+
+  ask(): Promise<Standing> {
+    this.#asking ??= this.#find().finally(() => {
+      this.#asking = undefined
+    })
+    return this.#asking
+  }
+
+  beat(end: () => void): void {
+    if (this.isFresh) return
+    void this.ask().then((standing) => {
+      if (standing === 'refused') end()
+    })
+  }
+
+  async #find(): Promise<Standing> {
+    const { principal: before, settings, world, report } = this.#watched
+    const askedAt = world.now()
+    try {
+      const now = await this.#owner()
+      const scopes = withImplied(now.scopes ?? [], settings.auth.impliedScopes)
+      const hasLess = before.scopes?.some((scope) => !scopes.includes(scope)) ?? false
+      if (hasLess || !isSamePrincipal(before, now)) return 'refused'
+      this.#freshUntil = this.#keptUntil(askedAt)
+      return 'good'
+    } catch (error) {
+      const denial = denialOf(error)
+      if (denial === undefined) report(error)
+      return denial === undefined || denial.status === 503 ? 'unknown' : 'refused'
+    }
+  }
+
+  /** Whose the token is now. A proof of its key is good once, so that the key of the first one counts. */
+  #owner(): Promise<Principal> {
+    const { request, principal, settings, world } = this.#watched
+    const { cnf } = principal.claims ?? {}
+    const isProven = isDPoP(request.headers.authorization) && isObject(cnf)
+    const key = isProven && typeof cnf.jkt === 'string' ? cnf.jkt : undefined
+    const controller = new AbortController()
+    const late = (): never => {
+      const error = new TransportError('AUTHENTICATE_TIMEOUT', 'auth: no answer in time', { retryable: true })
+      controller.abort(error)
+      throw error
+    }
+    const limits = { clock: world, ms: settings.timeouts.authenticate, late }
+    return waitWithin<Principal>(limits, (resolve, reject) => {
+      checkToken(this.#token, settings.auth, { signal: controller.signal, world }, key)
+        .then((found) => (key === undefined ? found : boundTo(key, found)))
+        .then(resolve, reject)
+      return undefined
+    })
+  }
+
+  #keptUntil(askedAt: number): number {
+    const { keptUntil } = this.#watched.settings.auth.verify
+    return keptUntil === undefined ? askedAt + askAgainAfter : keptUntil(this.#token)
+  }
+}
