@@ -57,6 +57,8 @@ export function usesDoorsAlone(root, path, seen = new Set()) {
   // the command is a program: what it takes from behind the doors is its own copy in the package, too
   if (isLibrary(path)) return path.startsWith('command/')
   const text = readFileSync(join(root, path), 'utf8')
+  // programs of a copy of the repository would look for a bundle that is not copied with it
+  if (seen.size === 1 && text.includes('cpSync(')) return false
   const named = [...text.matchAll(/^(?!import type ).*'(\.\.?\/[^'\n]*)\.js'/gm)].map(([, name]) =>
     posix.join(posix.dirname(path), `${name}.ts`),
   )
