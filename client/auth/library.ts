@@ -218,8 +218,10 @@ function explain(cause: unknown, sent: readonly string[]): unknown {
   const facts = cause as { readonly [field: string]: unknown }
   const { code, error, error_description: why, status, message, cause: inner } = facts
   if (typeof code !== 'string' || !code.startsWith('OAUTH_')) return cause
+  // a short one may be a part of a long one, which would not be found any more
+  const secrets = [...sent].sort((one, other) => other.length - one.length)
   const quoted = (text: unknown): string =>
-    typeof text === 'string' ? quotable(sent.reduce((rest, one) => rest.replaceAll(one, '...'), text)) : ''
+    typeof text === 'string' ? quotable(secrets.reduce((rest, one) => rest.replaceAll(one, '...'), text)) : ''
   if (typeof error === 'string') {
     const said = [error, why].map(quoted).filter((text) => text !== '')
     const data = { error: quoted(error), ...(typeof status === 'number' && { status }), sent: false }

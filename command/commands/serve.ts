@@ -71,11 +71,18 @@ async function loadServer(
   path: string,
 ): Promise<{ definition: ServerDefinition; options: Partial<ServerOptions> }> {
   let loaded: Record<string, unknown>
+  const stuck = (): void => {
+    tell(`caduceus: ${path} has not finished loading, and nothing is left that could finish it`)
+    process.exitCode = exitCodes.usage
+  }
+  process.once('beforeExit', stuck)
   try {
     loaded = await import(pathToFileURL(resolve(path)).href)
   } catch (error) {
     checkModule(path)
     throw new UsageError(`${path} cannot be loaded: ${messageOf(error).replace(/ imported from .*/, '')}`)
+  } finally {
+    process.off('beforeExit', stuck)
   }
   // what a compiler has made CommonJS of
   const compiled = loaded.default

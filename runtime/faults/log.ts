@@ -1,4 +1,3 @@
-import { cut } from '../base/cut.js'
 import { writeSync } from 'node:fs'
 import { inspect } from 'node:util'
 import { show, optionError } from '../base/errors.js'
@@ -246,9 +245,12 @@ async function loadPino({ date }: World): Promise<Logger> {
 /** Characters of each text of a line: whoever causes an error may choose its words. */
 const maxText = 8_192
 
+/** Both ends: the frames of a stack come after a message of any length. */
 function shortened(text: string): string {
   if (text.length <= maxText) return text
-  return `${cut(text, maxText)}... (${text.length - maxText} characters left out)`
+  const half = maxText / 2
+  const left = `... (${text.length - maxText} characters left out) ...`
+  return `${text.slice(0, half)}${left}${text.slice(-half)}`
 }
 
 /** Errors among the facts have a serializer of their own. */
@@ -304,6 +306,7 @@ function encode(line: object): string | undefined {
   try {
     return JSON.stringify(line, (_, value: unknown) => {
       if (typeof value === 'bigint') return String(value)
+      if (typeof value === 'string') return shortened(value)
       return value instanceof Error ? shown(value) : value
     })
   } catch {

@@ -1,3 +1,4 @@
+import { cut } from '../../runtime/base/cut.js'
 import { messageOf } from '../../runtime/base/errors.js'
 import { isObject, type JsonObject } from '../../protocol/wire/json.js'
 import type { Upstream, UpstreamLists } from '../definitions/upstreams.js'
@@ -85,6 +86,6 @@ export function whyNot(error: unknown): string {
 
 /** The far side's words, short, and without what steers a terminal or hides. */
 function toldOf(text: string): string {
-  const some = text.length > maxCharacters ? `${text.slice(0, maxCharacters)}...` : text
+  const some = text.length > maxCharacters ? `${cut(text, maxCharacters)}...` : text
   return some.replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, '?')
 }

@@ -55,11 +55,13 @@ test('a module without a server is reported in one line', async (t) => {
   writeFileSync(join(home, 'odd.mjs'), 'export const one = 1\n')
   writeFileSync(join(home, 'broken.mjs'), 'export const = 1\n')
   writeFileSync(join(home, 'busy.mjs'), 'setInterval(() => {}, 1_000)\n')
+  writeFileSync(join(home, 'never.mjs'), 'await new Promise(() => {})\n')
   writeFileSync(join(home, 'own.mjs'), `${moduleText('x')}export const options = { transport: {} }\n`)
   for (const [args, text] of [
     [['odd.mjs'], 'expected the default export to be what defineServer returns; it exports one'],
     [['broken.mjs'], 'broken.mjs, line 1: SyntaxError: '],
     [['busy.mjs'], 'it exports nothing (a module that starts its server by itself is run with node)'],
+    [['never.mjs'], 'never.mjs has not finished loading'],
     [['own.mjs', '--http', '0'], 'exports a transport in its options'],
     [['missing.json'], 'missing.json cannot be read (ENOENT)'],
   ] as const) {

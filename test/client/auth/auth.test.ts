@@ -378,6 +378,19 @@ test('what an authorization server repeats of a secret or code stands in no erro
   for (const one of sent) assert.not.ok(message.includes(one), one)
 })
 
+test('a secret that a short code is a part of stands in no error, either', async (t) => {
+  const { issuer, server } = await setup(t)
+  const own = { id: 'me', secret: 'canary-secret', issuer: issuer.issuer }
+  const { client } = connect(t, server, { client: own })
+  issuer.redirect = (params) => ({ ...params, code: 'c' })
+  issuer.instead = () => ({
+    status: 400,
+    body: { error: 'invalid_grant', error_description: 'not canary-secret' },
+  })
+  const { message } = await rejection(client.callTool('x'))
+  assert.match(message, /invalid_grant: not \.{3}$/)
+})
+
 test('errors, states and inspections contain no secret', async (t) => {
   const { issuer, server } = await setup(t)
   const own = { id: 'me', secret: 'canary-secret', issuer: issuer.issuer }

@@ -206,6 +206,8 @@ test('the texts of an error are bounded in its line, and how much is left out is
   assert.is(code, 0)
   for (const line of stderr.trim().split('\n')) assert.ok(line.length < 64 * 1024, `${line.length}`)
   assert.match(stderr, '(3991808 characters left out)')
+  // the frames are there: they come after the message
+  assert.match(stderr, /x\\n +at \S*crash/)
 })
 
 test('a closed stderr loses its lines only', async (t) => {
