@@ -61,8 +61,8 @@ export interface ConnectOptions extends TreeWideOptions {
   /** As for `startClient`, without the transport. A `logger` of one side is that of its tree alone. */
   readonly client?: Omit<ClientOptions, 'transport'> & LogOptions
   /**
-   * Whose the client is, as `authenticate` of a listener would say: tools get it (`ctx.principal`), and its scopes are
-   * checked. Default: nobody's, and trusted with all, as over standard input.
+   * Whose the client is, as `authenticate` of a listener would say: tools get it (`ctx.principal`), and its
+   * scopes are checked. Default: nobody's, and trusted with all, as over standard input.
    */
   readonly principal?: Principal
 }
@@ -98,8 +98,8 @@ export type Crashable = ProcessRef | { readonly ref: ProcessRef } | Client | Ser
 /** How something is made to crash. */
 export interface CrashOptions extends WaitOptions {
   /**
-   * Which process: of a server `base` (the default), `transport`, `tasks`, `sessions`, `group`, `hooks`, `isolation`
-   * or `holdings`; of a client `client` (the default) or `transport`.
+   * Which process: of a server `base` (the default), `transport`, `tasks`, `sessions`, `group`, `hooks`,
+   * `isolation` or `holdings`; of a client `client` (the default) or `transport`.
    */
   readonly part?: Exclude<keyof ServerNames, 'session'> | 'client'
   /** What is thrown. Default: an Error that says that it was asked for. */

@@ -55,10 +55,10 @@ export function startServer(
   options: ServerOptions & TreeWideOptions,
 ): Promise<Server>
 /**
- * Starts a server that several processes serve. The module's default export, or only server, is what `defineServer` returns;
- * each process imports it, and this program runs none of its code: it owns the port and the sessions. A
- * session that a process dies with goes on in another one, and so does one that is replaced (`reload`).
- * Rejects as above, with the error of a process that does not start.
+ * Starts a server that several processes serve. The module's default export, or only server, is what
+ * `defineServer` returns; each process imports it, and this program runs none of its code: it owns the port
+ * and the sessions. A session that a process dies with goes on in another one, and so does one that is
+ * replaced (`reload`). Rejects as above, with the error of a process that does not start.
  */
 export function startServer(
   module: URL,

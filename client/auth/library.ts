@@ -212,7 +212,10 @@ function secretsIn({ headers, body }: PostInit): string[] {
   return all.filter((text) => text !== '')
 }
 
-/** Errors of the library hold answers with tokens: only their words are kept, without what they repeat of `sent`. */
+/**
+ * Errors of the library hold answers with tokens: only their words are kept, without what they repeat of
+ * `sent`.
+ */
 function explain(cause: unknown, sent: readonly string[]): unknown {
   if (cause instanceof ClientError) return cause
   const facts = cause as { readonly [field: string]: unknown }

@@ -13,7 +13,10 @@ export interface RegisteredClient {
   readonly algorithm?: KeyAlgorithm
   /** The `kid` of the key, where the authorization server knows several. */
   readonly keyId?: string
-  /** The only issuer that it is used at; with a `secret` it has to be said. Default: the first one that the server names. */
+  /**
+   * The only issuer that it is used at; with a `secret` it has to be said. Default: the first one that the
+   * server names.
+   */
   readonly issuer?: string
 }
 

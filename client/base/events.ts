@@ -89,8 +89,8 @@ export interface CallEvent {
 }
 
 /**
- * A call begins, told in its caller's async context. Whoever hears may set `around`, which is then given the call to
- * run, and fields of `meta`, which go into `params._meta`: for spans. Not logged.
+ * A call begins, told in its caller's async context. Whoever hears may set `around`, which is then given the
+ * call to run, and fields of `meta`, which go into `params._meta`: for spans. Not logged.
  */
 export interface AroundEvent {
   /** The name of the client. */

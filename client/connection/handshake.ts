@@ -54,7 +54,10 @@ function readRefusal({ error: { code, message, data } }: JsonRpcErrorResponse): 
   return { reason: new ClientError('CONNECT_FAILED', text, { cause, retryable }), fatal: !retryable }
 }
 
-/** Whether a later try may succeed: as `data.retryable` says, or else a failure in the server or a proxy, or busy. */
+/**
+ * Whether a later try may succeed: as `data.retryable` says, or else a failure in the server or a proxy, or
+ * busy.
+ */
 export function mayPass({ code, data }: Pick<JsonRpcErrorResponse['error'], 'code' | 'data'>): boolean {
   if (isObject(data) && typeof data.retryable === 'boolean') return data.retryable
   return passing.has(code) || (code >= 500 && code < 600)

@@ -399,8 +399,8 @@ export class Client<Served = unknown> implements AsyncDisposable {
 
   /**
    * Ends the connection in an orderly way, and the tree of this client; waiting calls reject with CLOSED.
-   * Never
-   * rejects, and may be called again. An embedded client stays in its tree, closed, until its parent ends it.
+   * Never rejects, and may be called again. An embedded client stays in its tree, closed, until its parent
+   * ends it.
    */
   close(): Promise<void> {
     this.#closing ??= this.#close()

@@ -9,8 +9,8 @@ import { readFunction } from '../base/read-options.js'
 /**
  * Calls `fn` with a ready client, and always closes it: no process, socket or timer is left. Resolves with
  * the result of `fn`; rejects with its error, or as `ready()`. A server that refuses it (HTTP 4xx but 408,
- * 425, 429), or is broken (three times 500 in a row), is not waited for: CONNECT_FAILED. `(client: Client<typeof definition>) => ...` has the types of
- * a server.
+ * 425, 429), or is broken (three times 500 in a row), is not waited for: CONNECT_FAILED. `(client:
+ * Client<typeof definition>) => ...` has the types of a server.
  */
 export async function withClient<T, Served = unknown>(
   options: StartClientOptions,

@@ -57,7 +57,8 @@ function hostFiles({ platform, env, home, folder }: Surroundings): readonly stri
 
 /**
  * The servers of `file`, or of all files that are found. Throws UsageError for a file that cannot be read; of
- * those that nobody named, one that is wrong is left out. `tell` hears why, and of doubts, with the name of the file.
+ * those that nobody named, one that is wrong is left out. `tell` hears why, and of doubts, with the name of
+ * the file.
  */
 export function findServers(
   surroundings: Surroundings,
@@ -88,8 +89,8 @@ function readFile(path: string): string {
 }
 
 /**
- * The servers of the text of a host's file; `tell` hears of doubts. Throws UsageError for one that does not say which
- * servers there are: an empty one, or one without `mcpServers` and `servers`.
+ * The servers of the text of a host's file; `tell` hears of doubts. Throws UsageError for one that does not
+ * say which servers there are: an empty one, or one without `mcpServers` and `servers`.
  */
 export function serversIn(
   file: string,

@@ -8,8 +8,8 @@ const word = /"(?:[^"\\\n]|\\.)*"|-?\d[\d.eE+-]*|true|false|null/y
 const maxDepth = 200
 
 /**
- * Reads JSON with comments and trailing commas, as hosts write it; `where` names it, `note` hears of keys that an object
- * has twice, of which the last one counts. Throws UsageError, with the line.
+ * Reads JSON with comments and trailing commas, as hosts write it; `where` names it, `note` hears of keys
+ * that an object has twice, of which the last one counts. Throws UsageError, with the line.
  */
 export function parseJsonc(
   source: string,

@@ -55,8 +55,9 @@ export class Roster implements Upstreams {
   }
 
   /**
-   * Makes the servers what the file says now; resolves with what has changed, in words. An entry that is wrong is told,
-   * and its server stays as it was. Rejects with UsageError where the whole file is wrong: nothing has changed then.
+   * Makes the servers what the file says now; resolves with what has changed, in words. An entry that is
+   * wrong is told, and its server stays as it was. Rejects with UsageError where the whole file is wrong:
+   * nothing has changed then.
    */
   read(): Promise<string> {
     const read = this.#last.then(() => this.#read())

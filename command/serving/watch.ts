@@ -9,7 +9,8 @@ const maxFolders = 1_000
 
 /**
  * Calls `fn` after changes of what lies directly in these folders, as far as `fits` says; until the returned
- * function is called. The folders, not the files, as editors replace files. `folders` is asked again after changes.
+ * function is called. The folders, not the files, as editors replace files. `folders` is asked again after
+ * changes.
  */
 export function watchFolders(
   folders: () => readonly string[],

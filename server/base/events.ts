@@ -103,8 +103,8 @@ export interface NodeEvent {
 }
 
 /**
- * What a gateway tells of a server behind it: that its client, its lists, or entries of them could not be had, or that its
- * options name what there is not. It is logged, unless `logLevels` says otherwise.
+ * What a gateway tells of a server behind it: that its client, its lists, or entries of them could not be
+ * had, or that its options name what there is not. It is logged, unless `logLevels` says otherwise.
  */
 export interface GatewayEvent {
   readonly type: 'not_started' | 'not_listed' | 'unknown_name'
@@ -131,9 +131,10 @@ export interface ServerNoticeEvent {
 }
 
 /**
- * What servers tell: published on `node:diagnostics_channel` as `caduceus.server.NAME`. But for `work`, no event has
- * params, results, principals, addresses, ids of sessions or messages of errors in it: those may be secret. The `error`
- * of a request says by which ids it is found: a digest of that of its session, its trace, and its `x-request-id`.
+ * What servers tell: published on `node:diagnostics_channel` as `caduceus.server.NAME`. But for `work`, no
+ * event has params, results, principals, addresses, ids of sessions or messages of errors in it: those may be
+ * secret. The `error` of a request says by which ids it is found: a digest of that of its session, its trace,
+ * and its `x-request-id`.
  */
 export interface ServerEvents {
   session: SessionEvent

@@ -39,7 +39,10 @@ export interface UpstreamComponents {
    * offers.
    */
   absent(name: string): McpError | undefined
-  /** Starts those of which nothing is known, and resolves when it is; undefined when there are none. Never rejects. */
+  /**
+   * Starts those of which nothing is known, and resolves when it is; undefined when there are none. Never
+   * rejects.
+   */
   wake(): Promise<void> | undefined
   /** Whether one of which nothing is known may suggest values for arguments. */
   readonly mayComplete: boolean
@@ -194,8 +197,8 @@ export class Catalog {
   }
 
   /**
-   * The resource of this uri, or the first template that matches it, if it has at most 65,536 characters; then what
-   * servers behind this one have there.
+   * The resource of this uri, or the first template that matches it, if it has at most 65,536 characters;
+   * then what servers behind this one have there.
    */
   find(uri: string): ResourceMatch | undefined {
     const resource = this.#definition.skills?.files.get(uri) ?? this.resources.get(uri)
@@ -291,8 +294,8 @@ export class Catalog {
   }
 
   /**
-   * Somebody wants to hear of changes of a resource, until the returned function is called. Undefined where no server
-   * behind this one has to know.
+   * Somebody wants to hear of changes of a resource, until the returned function is called. Undefined where
+   * no server behind this one has to know.
    */
   want(uri: string, peer: Peer): (() => void) | undefined {
     const found = this.#upstream === undefined ? undefined : this.find(uri)

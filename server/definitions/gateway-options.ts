@@ -33,9 +33,9 @@ export interface UpstreamLimits {
 /** What a gateway offers of one server, and what it spares it. */
 export interface UpstreamOptions extends UpstreamLimits {
   /**
-   * What is offered, and nothing else: names of tools and prompts, uris and templates, as the server gives them; `*`
-   * stands for anything. What a template offers may be read through it; any other uri has to be allowed in
-   * each way that the server may read it. Default all.
+   * What is offered, and nothing else: names of tools and prompts, uris and templates, as the server gives
+   * them; `*` stands for anything. What a template offers may be read through it; any other uri has to be
+   * allowed in each way that the server may read it. Default all.
    */
   readonly allow?: readonly string[]
   /**
@@ -48,13 +48,11 @@ export interface UpstreamOptions extends UpstreamLimits {
   /** Scopes that the principal of a caller needs, to see or use anything of it. Default none. */
   readonly scopes?: readonly string[]
   /**
-   * Whether a caller may see and use a tool, a prompt or a resource, by the name, uri or template that the server gives it; the
-   * principal is undefined for an anonymous caller. For a uri in no list it is asked with the uri as it is
-   * written, in each
-   * way that the server may read it (percent-decoded, without `..`, user, port, query ...), and with the
-   * templates that
-   * fit: all have to be a yes. Asked at each list and each use, so it has to be quick; one that throws says
-   * no. Default: everybody with the `scopes`.
+   * Whether a caller may see and use a tool, a prompt or a resource, by the name, uri or template that the
+   * server gives it; the principal is undefined for an anonymous caller. For a uri in no list it is asked
+   * with the uri as it is written, in each way that the server may read it (percent-decoded, without `..`,
+   * user, port, query ...), and with the templates that fit: all have to be a yes. Asked at each list and
+   * each use, so it has to be quick; one that throws says no. Default: everybody with the `scopes`.
    */
   readonly permits?: (principal: Principal | undefined, name: string) => boolean
   /** Milliseconds that a call may take. Default: as for other servers (`timeouts.request`), and its client. */
@@ -87,8 +85,8 @@ export interface GatewayOptions {
    */
   readonly toolSearch?: boolean | { readonly pinned?: readonly string[] }
   /**
-   * Milliseconds that a start, and lists that are asked for meanwhile, wait for what the servers have; those that take
-   * longer come into the lists later. Nothing else waits. Default 3,000.
+   * Milliseconds that a start, and lists that are asked for meanwhile, wait for what the servers have; those
+   * that take longer come into the lists later. Nothing else waits. Default 3,000.
    */
   readonly startTimeout?: number
 }

@@ -114,9 +114,9 @@ export interface StartedUpstream {
    */
   readonly lazy?: boolean
   /**
-   * Milliseconds without a call until a client is closed; the next call starts it again, and what its server offers
-   * stays listed. 0: it stays. The one of all that tells of a resource stays as long as somebody has subscribed to
-   * it. Default 600,000; 0 for the one of all that is not `lazy`.
+   * Milliseconds without a call until a client is closed; the next call starts it again, and what its server
+   * offers stays listed. 0: it stays. The one of all that tells of a resource stays as long as somebody has
+   * subscribed to it. Default 600,000; 0 for the one of all that is not `lazy`.
    */
   readonly idle?: number
 }

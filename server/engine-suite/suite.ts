@@ -23,10 +23,9 @@ export interface EngineSuiteOptions {
 
 /**
  * What every `ClusterEngine` keeps to, as tests: whose a session is, what is kept and for how long, what
- * nodes say to
- * each other, how an engine is away. `start` is called in each test, for an engine that has nothing yet. A
- * test takes
- * 20 s at most, and most a few ms; they need no order, and may run at once if their engines do not meet.
+ * nodes say to each other, how an engine is away. `start` is called in each test, for an engine that has
+ * nothing yet. A test takes 20 s at most, and most a few ms; they need no order, and may run at once if their
+ * engines do not meet.
  */
 export function engineSuite(
   test: DefineEngineTest,

@@ -40,7 +40,10 @@ export interface SharedTaskStore extends TaskStore {
   readonly held: readonly string[]
   /** Up to `max` tasks at work whose node has ended; none for a node that is about to end. */
   orphans(max: number): Promise<readonly string[]>
-  /** Whether this node works on the task from now on, or does already: not if another one does, or it has ended. */
+  /**
+   * Whether this node works on the task from now on, or does already: not if another one does, or it has
+   * ended.
+   */
   adopt(id: string): Promise<boolean>
   /** Sends a command to the node that runs the task. False: perhaps nobody did it. */
   send(id: string, command: TaskCommand): Promise<boolean>

@@ -37,8 +37,7 @@ export class Conversations {
 
   /**
    * What a new run for this request begins with; undefined when a parked run, or a kept outcome, has taken
-   * the
-   * request. Throws McpError -32602 for a bad retry, before anything runs.
+   * the request. Throws McpError -32602 for a bad retry, before anything runs.
    */
   enter(exchange: Exchange): Retry | undefined {
     const { requestState, inputResponses } = exchange.call.request.params as RetryParams

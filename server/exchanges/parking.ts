@@ -10,7 +10,10 @@ interface Parkable {
   expire(): void
 }
 
-/** Runs of one principal, characters of all, and ms, that are parked at most; the outcome of others is the same. */
+/**
+ * Runs of one principal, characters of all, and ms, that are parked at most; the outcome of others is the
+ * same.
+ */
 const maxPerPrincipal = 16
 const maxWeight = 64 * 1024 * 1024
 const longest = 10 * 60_000

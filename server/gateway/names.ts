@@ -4,9 +4,9 @@ import { createHash } from 'node:crypto'
 const longest = 64
 
 /**
- * The name under which a tool or prompt of a server is listed: `files__read`. What no name may have becomes `_`; a
- * name that is too long, or is taken, ends with a digest of the whole. The same names have the same answer. Undefined
- * where those are taken, too.
+ * The name under which a tool or prompt of a server is listed: `files__read`. What no name may have becomes
+ * `_`; a name that is too long, or is taken, ends with a digest of the whole. The same names have the same
+ * answer. Undefined where those are taken, too.
  */
 export function listedName(
   server: string | undefined,
@@ -36,7 +36,10 @@ function cleaned(name: string): string {
   return name.replaceAll(/[^\w.-]/g, '_')
 }
 
-/** Of an address or a template. Undefined for `{+x}`: it fits every address, and says of none that it is its own. */
+/**
+ * Of an address or a template. Undefined for `{+x}`: it fits every address, and says of none that it is its
+ * own.
+ */
 export function schemeOf(text: string): string | undefined {
   return /^[a-z][a-z\d+.-]*(?=:)/i.exec(text)?.[0].toLowerCase()
 }

@@ -4,9 +4,8 @@ const mostText = 1 << 20
 
 /**
  * What a server may read an address as, itself first: encoded or not, its path with or without `..`, its host
- * with or
- * without user, port and dot, with what follows `?`, `#` or NUL or without that. Nobody can say which of them
- * a server takes. Undefined where there are too many. What is no address is read as it is.
+ * with or without user, port and dot, with what follows `?`, `#` or NUL or without that. Nobody can say which
+ * of them a server takes. Undefined where there are too many. What is no address is read as it is.
  */
 export function readingsOf(address: string): readonly string[] | undefined {
   return closure(address, readers)

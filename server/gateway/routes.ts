@@ -170,8 +170,8 @@ export class NameClaims {
   }
 
   /**
-   * Of all servers: of one of which nothing is known, too, as it may be asked. Templates that are among the `oldest`
-   * (by kind and name) come before all others, in that order.
+   * Of all servers: of one of which nothing is known, too, as it may be asked. Templates that are among the
+   * `oldest` (by kind and name) come before all others, in that order.
    */
   table(oldest: Iterable<string> = []): RouteTable {
     const known = new Map(this.#servers.map((server) => [server.name, server]))

@@ -11,8 +11,8 @@ const most = 50
 const usual = 10
 
 /**
- * The two tools that stand for all: `tools` answers those that are not listed, as they are now; `wake` resolves when
- * there are all, and `absent` says why one may come yet.
+ * The two tools that stand for all: `tools` answers those that are not listed, as they are now; `wake`
+ * resolves when there are all, and `absent` says why one may come yet.
  */
 export function searchTools(
   tools: () => readonly ToolDefinition[],

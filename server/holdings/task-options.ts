@@ -4,7 +4,10 @@ import type { ToolDefinition } from '../definitions/define-tool.js'
 
 /** How the tasks of a server are bounded (`task` of a tool). Where they are is said by `engine`. */
 export interface TasksOptions {
-  /** Milliseconds from its creation until a task is deleted, unless its client asks for more or less. Default 1 h. */
+  /**
+   * Milliseconds from its creation until a task is deleted, unless its client asks for more or less. Default
+   * 1 h.
+   */
   readonly ttl?: number
   /** The most that a client gets. Default 24 h. */
   readonly maxTtl?: number

@@ -175,7 +175,10 @@ export class Pool {
     if (worker.phase === 'idle' && this.#count('idle') > this.#settings.spares) this.#kill(worker)
   }
 
-  /** Starts workers for the calls that wait, and the spares. A module that is slow to load holds up only its own. */
+  /**
+   * Starts workers for the calls that wait, and the spares. A module that is slow to load holds up only its
+   * own.
+   */
   #fill(): void {
     if (this.#pause !== undefined || this.#host.isOver) return
     const { size, spares } = this.#settings

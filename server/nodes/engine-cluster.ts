@@ -51,7 +51,10 @@ export interface ClusterView {
   readonly sessions: number
   /** What waits here to leave for other nodes. */
   readonly waiting: number
-  /** How many texts of each kind were refused, as no node of this cluster has written them, or they are damaged. */
+  /**
+   * How many texts of each kind were refused, as no node of this cluster has written them, or they are
+   * damaged.
+   */
   readonly refused: ReadonlyMap<SealedKind, number>
   /** What the engine has not saved, though it is there. */
   readonly unsaved: Unsaved

@@ -44,7 +44,8 @@ interface QueuedMessage {
 
 /**
  * Messages from this node to another, between two of their incarnations: in order, and once, since a batch
- * that may have been lost is sent again with the same number. Messages of one turn of the event loop share a batch.
+ * that may have been lost is sent again with the same number. Messages of one turn of the event loop share a
+ * batch.
  */
 export class MessageQueue {
   readonly #input: MessageQueueInput

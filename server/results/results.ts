@@ -129,7 +129,10 @@ export function toolFailure(message: string): CallToolResult {
   return { content: [text(message)], isError: true }
 }
 
-/** The result of a tool that has crashed: for the model, since it is the tool that has failed (specification: tools). */
+/**
+ * The result of a tool that has crashed: for the model, since it is the tool that has failed (specification:
+ * tools).
+ */
 export function toolCrash({ message, error }: ToldCrash): CallToolResult {
   return { ...toolFailure(message), ...(error !== undefined && { _meta: { [crashMeta]: error } }) }
 }

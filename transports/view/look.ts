@@ -14,9 +14,9 @@ export interface Sight {
 }
 
 /**
- * Looks at a program of this machine, by the path that `observedPrograms` or `observe` tells. Resolves when it ends, or
- * when `signal` is aborted. Rejects with TransportError CONNECT_FAILED when nobody listens there, and
- * CLIENT_LIMIT when as many look as may.
+ * Looks at a program of this machine, by the path that `observedPrograms` or `observe` tells. Resolves when
+ * it ends, or when `signal` is aborted. Rejects with TransportError CONNECT_FAILED when nobody listens there,
+ * and CLIENT_LIMIT when as many look as may.
  */
 export function lookAt(path: string, sight: Sight, signal?: AbortSignal): Promise<void> {
   return handled(look(path, sight, signal))
