@@ -11,7 +11,7 @@ import type { SessionStore } from '../engine/session-store.js'
 import type { Secrets } from '../base/sealing.js'
 import { NewsFeed } from './news-feed.js'
 import { Claims } from './claims.js'
-import type { ClusterEngine, ClusterSettings, Engine, Members } from '../engine/engine.js'
+import type { Claimed, ClusterEngine, ClusterSettings, Engine, Members } from '../engine/engine.js'
 import type { NodeMessage } from './message-batch.js'
 import { Membership } from './membership.js'
 import { NodeStreams } from './node-streams.js'
@@ -283,13 +283,14 @@ export class EngineCluster implements Cluster {
     const successor = this.#isRetiring ? this.#successor(session) : undefined
     if (successor !== undefined && this.#claims.get(session) === undefined)
       return this.#ownerElsewhere(engine, session, successor)
-    const claimed = await this.#claims.claim(engine, session, { peer, mayTakeOver })
+    const claim = (): Promise<Exclude<Claimed, { readonly type: 'full' }>> =>
+      this.#claims.claim(engine, session, { peer, mayTakeOver })
+    const claimed = await this.#settled(await claim(), claim)
     // it may be another's by now: the program may have been stopped for a while before it read the answer
     this.#membership.lapses()
     if (doubts !== this.#membership.doubts)
       throw unavailable(this.opener.name, 'the session may be for another node by now: try again')
-    if (claimed.type === 'claimed') return this.node
-    return this.#reachable(claimed.node)
+    return claimed.type === 'claimed' ? this.node : this.#reachable(claimed.node)
   }
 
   release(session: string): void {
@@ -474,17 +475,23 @@ export class EngineCluster implements Cluster {
   }
 
   async #ownerElsewhere(engine: Engine, session: string, successor: string): Promise<string> {
-    const claimed = await this.#claims.ask(engine, session, this.#membership.mayTakeOver)
+    const ask = (): Promise<Claimed> => this.#claims.ask(engine, session, this.#membership.mayTakeOver)
+    const claimed = await this.#settled(await ask(), ask)
     if (claimed.type === 'owned') return this.#reachable(claimed.node)
     if (claimed.type === 'claimed') await engine.release(this.node, session, claimed.epoch)
     return successor
   }
 
-  /** An owner that is away may come back: until its lease is over no node serves its sessions. */
-  async #reachable(owner: string): Promise<string> {
-    if (this.#isThere(owner)) return owner
+  /** Asks again if the owner is not there: it may have left in order between the answer and the last beat. */
+  async #settled<T extends Claimed>(claimed: T, again: () => Promise<T>): Promise<T> {
+    if (claimed.type !== 'owned' || this.#isThere(claimed.node)) return claimed
     // it may have come after the last beat
     await this.beat()
+    return this.#isThere(claimed.node) ? claimed : again()
+  }
+
+  /** An owner that is away may come back: until its lease is over no node serves its sessions. */
+  #reachable(owner: string): string {
     if (this.#isThere(owner)) return owner
     if (this.#membership.strangers.includes(owner))
       throw unavailable(this.opener.name, 'the session runs on a node with other keys')

@@ -58,6 +58,24 @@ test('a newly started node takes over from the dead like the older ones', async 
   is(await all.during(third.cluster.claim('a', undefined)), 'third')
 })
 
+test('a session whose owner leaves while it is asked for is served at once', async (t) => {
+  const all = await two(t)
+  const { one, other, engine } = all
+  await claimed(all, one, 'a')
+  const { state } = engine
+  const claim = state.claim.bind(state)
+  const owner = { type: 'owned', node: 'one' } as const
+  // it is heard that the owner has left before the answer is read; nobody has been there for long enough to take over
+  engine.cut('one')
+  state.leave('one')
+  await all.pass(700)
+  state.claim = () => {
+    state.claim = claim
+    return owner
+  }
+  is(await all.during(other.cluster.claim('a', undefined)), 'other')
+})
+
 test('a node that starts alone waits for earlier nodes to return', async (t) => {
   const all = await two(t)
   const { one, engine } = all
