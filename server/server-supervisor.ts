@@ -6,6 +6,7 @@ import { dynamicSupervisorSpec } from '../runtime/supervision/dynamic.js'
 import { RuntimeError, show } from '../runtime/base/errors.js'
 import { readWorld, type World } from '../runtime/time/world.js'
 import { handled } from '../runtime/base/promise.js'
+import { lazy } from '../runtime/faults/load.js'
 import { ActorRef, type ProcessRef, processOf, type RefOf } from '../runtime/process/ref.js'
 import { Registry } from '../runtime/process/registry.js'
 import { startSupervisor, supervisorAt, supervisorSpec } from '../runtime/supervision/supervise.js'
@@ -18,13 +19,10 @@ import { serverPort } from '../transports/inbound/port.js'
 import { ServerError } from './base/errors.js'
 import { baseActor, changesOf } from './subscriptions/base-actor.js'
 import type { ServerDefinition } from './definitions/define-server.js'
+import type { gatewayActor } from './gateway/actor.js'
 import { type Holdings, holdingsActor, type ServerPlace } from './holdings/holdings-actor.js'
-import { gatewayActor } from './gateway/actor.js'
-import { poolActor } from './isolation/pool-actor.js'
-import type { DoorPlace } from './processes/door.js'
-import { ServerProcesses } from './processes/handle.js'
-import { type ProcessesOptions, readProcessesOptions } from './processes/options.js'
-import { processesSupervisor } from './processes/start.js'
+import type { ServerProcesses } from './processes/handle.js'
+import type { ProcessesOptions } from './processes/options.js'
 import { hooksActor } from './sessions/hooks-actor.js'
 import {
   readServerOptions,
@@ -35,15 +33,10 @@ import {
   isWanted,
 } from './holdings/options.js'
 import { Server } from './server.js'
-import type { ClusterNews } from './cluster/cluster.js'
-import { clusterPort } from './cluster/port.js'
-import { clusterSpec } from './nodes/cluster-supervisor.js'
-import { EngineCluster } from './nodes/engine-cluster.js'
 import { Exchanges } from './exchanges/exchanges.js'
 import { Sessions } from './sessions/sessions.js'
-import { mcpTasksSpec } from './tasks/supervisor.js'
 import { noteNotReloaded, noteSessionsInMemory } from './notices.js'
-import { hasTerminal, stopOnSignals } from './signals.js'
+import { hasTerminal, stopOnSignals } from './base/signals.js'
 
 /**
  * Starts a server as a tree of its own and resolves once it listens. Rejects with ServerError BAD_DEFINITION
@@ -70,38 +63,16 @@ export function startServer(
     | (ServerOptions & TreeWideOptions)
     | (ProcessesOptions & Omit<TreeWideOptions, 'onBlocked' | 'blockedAfter'>),
 ): Promise<Server | ServerProcesses> {
-  if (definition instanceof URL) return handled(startProcesses(definition, options as ProcessesOptions))
+  if (definition instanceof URL) return handled(startModule(definition, options as ProcessesOptions))
   return handled(start(definition, options as ServerOptions & TreeWideOptions))
 }
 
-async function startProcesses(
-  module: URL,
-  options: ProcessesOptions & Omit<TreeWideOptions, 'onBlocked' | 'blockedAfter'>,
-): Promise<ServerProcesses> {
-  const { own, treeWide, signals } = splitServerOptions(options)
-  const { registry = new Registry() } = treeWide
-  const world = readWorld(treeWide.clock)
-  const settings = readProcessesOptions(module, own)
-  const place: DoorPlace = { address: undefined }
+const loadProcesses = lazy('../../server/processes/start.js', () => import('./processes/start.js'))
+
+async function startModule(module: URL, options: ProcessesOptions): Promise<ServerProcesses> {
+  const { startProcesses } = await loadProcesses()
   try {
-    const supervisor = await startSupervisor({
-      ...treeWide,
-      // none of an author's code runs here
-      onBlocked: 'ignore',
-      registry,
-      clock: world,
-      ...processesSupervisor(settings, place),
-    })
-    const server = new ServerProcesses({ name: settings.name, registry, supervisor, place })
-    if (signals)
-      supervisor.ref.onExit(
-        stopOnSignals({
-          stop: () => server.stop(),
-          hangUp: () => server.reload(),
-          endsOnHangUp: false,
-        }),
-      )
-    return server
+    return await startProcesses(module, options)
   } catch (error) {
     throw causeOf(error) ?? error
   }
@@ -121,7 +92,7 @@ async function start(
   const { registry = new Registry() } = treeWide
   if (!isWanted(read))
     throw new RuntimeError('IGNORED', `${read.name} is not to be started (option start, CADUCEUS_SERVER)`)
-  const run = newRun(read, readWorld(treeWide.clock))
+  const run = await newRun(read, readWorld(treeWide.clock))
   const { settings, place } = run
   try {
     const supervisor = await startSupervisor({ ...treeWide, registry, ...serverSupervisor(run) })
@@ -178,7 +149,7 @@ function specOf(read: ServerSettings, overrides: ChildOverrides, node?: string):
     ...spec,
     async start(ctx) {
       if (!isWanted(read)) return ignore
-      const run = runs.get(ctx.registry) ?? newRun(read, lastingWorld(ctx.world), node)
+      const run = runs.get(ctx.registry) ?? (await newRun(read, lastingWorld(ctx.world), node))
       runs.set(ctx.registry, run)
       const { settings, place } = run
       const started = supervisorSpec(serverSupervisor(run), overrides).start(ctx)
@@ -200,24 +171,15 @@ interface ServerRun {
   readonly cluster: readonly ChildSpec[]
 }
 
-function newRun(settings: ServerSettings, world: World, node?: string): ServerRun {
-  const { engine, limits, timeouts } = settings
+const loadClustered = lazy('../../server/clustered.js', () => import('./clustered.js'))
+
+async function newRun(settings: ServerSettings, world: World, node?: string): Promise<ServerRun> {
   const place = { binding: undefined, supervisor: undefined }
+  const { engine } = settings
   if (engine === undefined) return { settings, place, cluster: [] }
-  const server = settings.definition.info.name
-  const cluster = new EngineCluster(engine, {
-    idleTimeout: timeouts.idle,
-    maxSessions: limits.sessions,
-    maxSessionsPerClient: limits.sessionsPerClient,
-    world,
-    server,
-    ...(node !== undefined && { node }),
-  })
-  return {
-    settings: Object.freeze({ ...settings, cluster }),
-    place,
-    cluster: [clusterSpec(cluster, settings.names.cluster)],
-  }
+  const { joinCluster } = await loadClustered()
+  const { cluster, spec } = joinCluster(engine, settings, { world, ...(node !== undefined && { node }) })
+  return { settings: Object.freeze({ ...settings, cluster }), place, cluster: [spec] }
 }
 
 /**
@@ -245,6 +207,8 @@ function serverSupervisor({ settings, place, cluster }: ServerRun): SupervisorOp
   }
 }
 
+const loadTasks = lazy('../../server/tasks/supervisor.js', () => import('./tasks/supervisor.js'))
+
 /** Outside of the group: a task outlives requests, sessions and connections. */
 function taskSpecs(settings: ServerSettings): ChildSpec[] {
   if (settings.tasks === undefined) return []
@@ -253,6 +217,7 @@ function taskSpecs(settings: ServerSettings): ChildSpec[] {
       id: 'mcp-tasks',
       type: 'supervisor',
       async start(ctx) {
+        const { mcpTasksSpec } = await loadTasks()
         const { self: server, registry } = ctx
         return mcpTasksSpec(await holdingsAt(settings, registry), () => isStopping(server)).start(ctx)
       },
@@ -260,15 +225,28 @@ function taskSpecs(settings: ServerSettings): ChildSpec[] {
   ]
 }
 
+const loadPool = lazy('../../server/isolation/pool-actor.js', () => import('./isolation/pool-actor.js'))
+
 /** Before the group: calls come and go with it, and what is warm stays. */
 function isolationSpecs({ isolation, names }: ServerSettings): ChildSpec[] {
-  return isolation === undefined ? [] : [childSpec(poolActor, isolation, { name: names.isolation })]
+  if (isolation === undefined) return []
+  return [
+    {
+      id: 'isolation',
+      async start(ctx) {
+        const { poolActor } = await loadPool()
+        return childSpec(poolActor, isolation, { name: names.isolation }).start(ctx)
+      },
+    },
+  ]
 }
 
 function hooksSpecs({ definition, names, initArg }: ServerSettings): ChildSpec[] {
   const { session: hooks } = definition
   return hooks === undefined ? [] : [childSpec(hooksActor, { hooks, initArg }, { name: names.hooks })]
 }
+
+const loadGateway = lazy('../../server/gateway/actor.js', () => import('./gateway/actor.js'))
 
 /** Before the group: it stays when that is restarted. */
 function gatewaySpecs(settings: ServerSettings): ChildSpec[] {
@@ -280,6 +258,7 @@ function gatewaySpecs(settings: ServerSettings): ChildSpec[] {
       id: 'gateway',
       type: 'supervisor',
       async start(ctx) {
+        const { gatewayActor } = await loadGateway()
         const holdings = await holdingsAt(settings, ctx.registry)
         const servers = childSpec(gatewayActor, { holdings, plan }, { name: names.gateway })
         return supervisorSpec({ name: 'gateway', strategy: 'one_for_one', children: [servers] }).start(ctx)
@@ -335,7 +314,7 @@ function groupChildren(holdings: Holdings, server: ActorRef): ChildSpec[] {
 
 async function startTransport(holdings: Holdings, server: ActorRef, ctx: ActorContext): Promise<ProcessRef> {
   const { names, timeouts } = holdings.settings
-  const { port, close } = openPort(holdings, ctx)
+  const { port, close } = await openPort(holdings, ctx)
   try {
     const listener = await holdings.binding.start(ctx, port, {
       name: names.transport,
@@ -360,7 +339,10 @@ function isStopping(server: ActorRef): boolean {
 }
 
 /** The port of one incarnation of the group. Throws RuntimeError NOPROC when the group is not complete. */
-function openPort(holdings: Holdings, ctx: ActorContext): { port: ServerPort; close: () => void } {
+async function openPort(
+  holdings: Holdings,
+  ctx: ActorContext,
+): Promise<{ port: ServerPort; close: () => void }> {
   const { revisions, limits, cluster } = holdings.settings
   const sessions = new Sessions(holdings, ctx)
   const exchanges = new Exchanges(holdings, ctx)
@@ -377,27 +359,19 @@ function openPort(holdings: Holdings, ctx: ActorContext): { port: ServerPort; cl
     endSubscriptions: () => exchanges.endSubscriptions(),
   } satisfies Services)
   if (cluster === undefined) return { port: serverPort(local), close: () => {} }
+  const { openClusterPort } = await loadClustered()
   const base = ctx.registry.named<typeof baseActor>(holdings.settings.names.base)
-  const retire = (signal: AbortSignal): Promise<void> => {
-    exchanges.endSubscriptions()
-    return sessions.retire(signal)
-  }
-  const hear = (news: ClusterNews): void => void base.cast('hear', news)
-  const lost = (sessionIds: readonly string[]): void => sessions.lose(sessionIds)
-  const missed = (sessionId: string): void => sessions.missed(sessionId)
-  const port = clusterPort({ ...local, retire, hear, lost, missed }, cluster, ctx.world)
-  const unlisten = cluster.listen(port)
-  const handedOver = async (): Promise<void> => {
-    unlisten()
-    await port.settled()
-  }
-  return {
-    port: serverPort({ ...port, handedOver }),
-    close: () => {
-      unlisten()
-      port.abandon()
+  const { port, close } = openClusterPort(cluster, ctx.world, {
+    ...local,
+    retire(signal) {
+      exchanges.endSubscriptions()
+      return sessions.retire(signal)
     },
-  }
+    hear: (news) => void base.cast('hear', news),
+    lost: (sessionIds) => sessions.lose(sessionIds),
+    missed: (sessionId) => sessions.missed(sessionId),
+  })
+  return { port: serverPort(port), close }
 }
 
 function handleOf(settings: ServerSettings, place: ServerPlace, registry: Registry, ref: ActorRef): Server {

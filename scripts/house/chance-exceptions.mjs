@@ -7,7 +7,7 @@ export const exceptions = [
   // it belongs to no tree, and its times are those of Redis
   { at: 'client/auth/redis-storage.ts', sources: ['systemWorld'] },
   // all copies of the library share it: which servers a signal stops
-  { at: 'server/signals.ts', sources: ['globalThis'] },
+  { at: 'server/base/signals.ts', sources: ['globalThis'] },
   // people look at what this process of Node does by the clock of the machine
   { at: 'transports/view/observer.ts', sources: ['performance', 'process.uptime'] },
   // how busy the loop of this process of Node is

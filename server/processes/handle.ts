@@ -10,7 +10,7 @@ import type { SessionInfo } from '../sessions/session-actor.js'
 import type { DoorPlace } from './door.js'
 import type { Change } from './node-ref.js'
 import type { keeperActor } from './keeper.js'
-import { processNames } from './start.js'
+import { processNames } from './names.js'
 
 interface Parts {
   readonly name: string

@@ -2,10 +2,12 @@ import { peerSpec } from '../../runtime/peers/peer.js'
 import type { Actor } from '../../runtime/process/actor.js'
 import type { ActorContext } from '../../runtime/process/context.js'
 import { processOf } from '../../runtime/process/ref.js'
-import type { Registry } from '../../runtime/process/registry.js'
+import { Registry } from '../../runtime/process/registry.js'
 import { type ChildSpec, childSpec } from '../../runtime/supervision/child-spec.js'
 import { dynamicSupervisorSpec } from '../../runtime/supervision/dynamic.js'
 import type { SupervisorOptions } from '../../runtime/supervision/options.js'
+import { startSupervisor } from '../../runtime/supervision/supervise.js'
+import { readWorld } from '../../runtime/time/world.js'
 import { taskSupervisorSpec } from '../../runtime/tasks/supervisor.js'
 import { TransportError } from '../../transports/base/errors.js'
 import type { Secrets } from '../base/sealing.js'
@@ -14,22 +16,40 @@ import { type DoorPlace, doorActor, type DoorRef } from './door.js'
 import { type HostRef, hostActor } from './host.js'
 import { keeperActor } from './keeper.js'
 import type { NodeEngine, NodeInput } from './node-ref.js'
-import type { ProcessesSettings } from './options.js'
+import { splitServerOptions, type TreeWideOptions } from '../holdings/options.js'
+import { stopOnSignals } from '../base/signals.js'
+import { ServerProcesses } from './handle.js'
+import { processNames } from './names.js'
+import { type ProcessesOptions, type ProcessesSettings, readProcessesOptions } from './options.js'
 
-/** The names of the processes below the supervisor of several processes. */
-export function processNames(server: string) {
-  return Object.freeze({
-    door: `${server}/door`,
-    tasks: `${server}/tasks`,
-    engine: `${server}/engine`,
-    nodes: `${server}/nodes`,
-    node: (name: string) => `${server}/nodes/${name}`,
-    keeper: `${server}/keeper`,
+/** As `startServer` does with the URL of a module. Rejects with what a process, the port or the engine lacks as a cause. */
+export async function startProcesses(
+  module: URL,
+  options: ProcessesOptions & Omit<TreeWideOptions, 'onBlocked' | 'blockedAfter'>,
+): Promise<ServerProcesses> {
+  const { own, treeWide, signals } = splitServerOptions(options)
+  const { registry = new Registry() } = treeWide
+  const world = readWorld(treeWide.clock)
+  const settings = readProcessesOptions(module, own)
+  const place: DoorPlace = { address: undefined }
+  const supervisor = await startSupervisor({
+    ...treeWide,
+    // none of an author's code runs here
+    onBlocked: 'ignore',
+    registry,
+    clock: world,
+    ...processesSupervisor(settings, place),
   })
+  const server = new ServerProcesses({ name: settings.name, registry, supervisor, place })
+  if (signals)
+    supervisor.ref.onExit(
+      stopOnSignals({ stop: () => server.stop(), hangUp: () => server.reload(), endsOnHangUp: false }),
+    )
+  return server
 }
 
 /** The door comes first: the port stays taken, whatever ends after it. */
-export function processesSupervisor(settings: ProcessesSettings, place: DoorPlace): SupervisorOptions {
+function processesSupervisor(settings: ProcessesSettings, place: DoorPlace): SupervisorOptions {
   const { name, sharing, local, limits, timeouts } = settings
   const names = processNames(name)
   return {

@@ -1,5 +1,5 @@
+import { lazy } from '../../runtime/faults/load.js'
 import { TransportError } from '../../transports/base/errors.js'
-import { openRedis } from '../../transports/redis/connection.js'
 import {
   type RedisOptions,
   type RedisSettings,
@@ -9,8 +9,6 @@ import {
 import { optionError } from '../base/errors.js'
 import { readersOf } from '../base/read-options.js'
 import type { ClusterEngine } from '../engine/engine.js'
-import { baseOf, channelsOf, RedisEngine } from './engine.js'
-import { scripts } from './scripts.js'
 
 /** Options of `redis()`. */
 export interface RedisClusterOptions extends RedisOptions {
@@ -33,12 +31,9 @@ export interface RedisClusterOptions extends RedisOptions {
   readonly maxInbox?: number | undefined
 }
 
+const loadEngine = lazy('../../server/redis/open.js', () => import('./open.js'))
+
 const { badOption, readFields, readMs, readCount } = readersOf('redis')
-/** Milliseconds that a command may take, at least and at most. */
-const shortestTimeout = 1_000
-const longestTimeout = 10_000
-/** Of a lease, that a command may take: there is time for the next one. */
-const partOfLease = 0.4
 /** Characters of a key, at least. */
 const keyLength = 32
 const names = Object.freeze([...redisOptionNames, 'prefix', 'keys', 'lease', 'maxInbox'])
@@ -65,13 +60,13 @@ export function redis(options: RedisClusterOptions): ClusterEngine {
       maxInbox: readCount(maxInbox, 'maxInbox', 10_000),
     }),
     async open(ctx, { node, server }) {
-      const base = baseOf(given ?? defaultPrefix(server))
-      const { world } = ctx
-      const own = (release: () => void): void => void ctx.own(release)
-      const channels = channelsOf(base, node)
-      const commandTimeout = Math.min(longestTimeout, Math.max(shortestTimeout, leaseTime * partOfLease))
-      const connection = await openRedis(settings, { world, own, channels, scripts, commandTimeout })
-      return new RedisEngine(connection, base, () => world.id())
+      const { openRedisEngine } = await loadEngine()
+      return openRedisEngine(ctx, {
+        settings,
+        node,
+        prefix: given ?? defaultPrefix(server),
+        lease: leaseTime,
+      })
     },
   } satisfies ClusterEngine)
 }

@@ -1,4 +1,4 @@
-import { contain, type ContainedTree } from '../runtime/faults/containment.js'
+import { contain, type ContainedTree } from '../../runtime/faults/containment.js'
 
 const key = Symbol.for('caduceus.signals.1')
 const signals = ['SIGTERM', 'SIGINT'] as const

@@ -8,11 +8,11 @@ import * as assert from 'uvu/assert'
 import { startClient } from 'caduceus/client'
 import { defineServer, ServerError, startServer } from 'caduceus/server'
 import { http, memory } from 'caduceus/transports'
-import { stopOnSignals } from '../../server/signals.js'
-import { eventually } from './nodes/_servers.js'
-import { heard } from '../support/heard.js'
-import { inRoot } from '../support/root.js'
-import { suite, type TestContext } from '../support/suite.js'
+import { stopOnSignals } from '../../../server/base/signals.js'
+import { eventually } from '../nodes/_servers.js'
+import { heard } from '../../support/heard.js'
+import { inRoot } from '../../support/root.js'
+import { suite, type TestContext } from '../../support/suite.js'
 
 const test = suite('server signals', { timeout: 20_000 })
 
