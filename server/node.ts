@@ -78,7 +78,7 @@ const node = defineActor({
   call: {
     retire({ binding }, timeout: number, ctx) {
       const reply = ctx.defer<void>()
-      const left = binding()?.retire?.() ?? Promise.resolve()
+      const left = binding()?.retire?.(timeout) ?? Promise.resolve()
       void waitWithin<unknown>(
         { clock: ctx.clock, ms: timeout, late: () => {} },
         (resolve) => void left.then(resolve, resolve),

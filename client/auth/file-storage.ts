@@ -124,7 +124,8 @@ async function tryLock(path: string, mine: string): Promise<boolean> {
 /** Renames a dead lock before it removes it: if another process has a new lock by then, that is put back. */
 async function removeIfDead(path: string): Promise<void> {
   const found = await stat(path).catch(() => undefined)
-  if (found === undefined || systemWorld.date() - found.mtimeMs < deadAfter) return
+  // a holder writes the time of its clock, which may go back meanwhile: only a dead one's stays ahead
+  if (found === undefined || Math.abs(systemWorld.date() - found.mtimeMs) < deadAfter) return
   const aside = `${path}.${systemWorld.id()}.dead`
   try {
     await rename(path, aside)

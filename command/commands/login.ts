@@ -1,8 +1,9 @@
-import { fileAuthStorage, http, loopbackSignIn, oauth, startClient } from 'caduceus'
+import { type AuthStorage, fileAuthStorage, http, loopbackSignIn, oauth, startClient } from 'caduceus'
+import { systemWorld, type World } from '../../runtime/time/world.js'
 import { connected, readTimeout } from '../connection/connect.js'
 import type { Invocation } from '../base/invocation.js'
 import { printAs } from '../terminal/output.js'
-import { tell } from '../terminal/screen.js'
+import { oneLine, tell } from '../terminal/screen.js'
 import { listenForStop } from '../terminal/stopping.js'
 import { loginFolder } from '../connection/target.js'
 import { exitCodes, UsageError } from '../base/usage-error.js'
@@ -14,7 +15,7 @@ export async function run(invocation: Invocation): Promise<number> {
     throw new UsageError('login: expected the http or https address of a server')
   const printed = (address: URL): void => tell(`Open this address to sign in:\n${address.href}`)
   const signIn = loopbackSignIn(invocation.values['no-browser'] === true ? { open: printed } : {})
-  const provider = oauth({ storage: fileAuthStorage(loginFolder()), signIn })
+  const provider = oauth({ storage: tellingStorage(url), signIn })
   const stop = listenForStop()
   const timeout = invocation.values.timeout === undefined ? 5 * 60_000 : readTimeout(invocation)
   const client = startClient({
@@ -37,5 +38,31 @@ export async function run(invocation: Invocation): Promise<number> {
     await client.close()
     await provider.close()
     stop.release()
+  }
+}
+
+/** Ms of silence while another program has the login. */
+const silence = 1_000
+
+/** The folder of logins; says what is waited for. */
+function tellingStorage(url: string, world: World = systemWorld): AuthStorage {
+  const storage = fileAuthStorage(loginFolder())
+  return {
+    ...storage,
+    async exclusive(key, work, signal) {
+      const timer = world.setTimeout(
+        () => tell(oneLine(`waiting for another program that signs in at ${url}, or has not ended long ago`)),
+        silence,
+      )
+      const begin = (): ReturnType<typeof work> => {
+        world.clearTimeout(timer)
+        return work()
+      }
+      try {
+        return await storage.exclusive(key, begin, signal)
+      } finally {
+        world.clearTimeout(timer)
+      }
+    },
   }
 }

@@ -3,6 +3,7 @@ import { isatty } from 'node:tty'
 import { pathToFileURL } from 'node:url'
 import { gateway, observe, serveHttp, type ServerDefinition, type ServerOptions, startServer } from 'caduceus'
 import { isObject } from '../../protocol/wire/json.js'
+import { takeStandardOutput } from '../../transports/stdio/standard-output.js'
 import { messageOf } from '../../runtime/base/errors.js'
 import { systemWorld, type World } from '../../runtime/time/world.js'
 import { type Invocation, textOf } from '../base/invocation.js'
@@ -22,12 +23,15 @@ export async function run(invocation: Invocation, world: World = systemWorld): P
   if (processes !== undefined) return await serveProcesses(path, processes, invocation)
   if (invocation.values.lazy === true)
     throw new UsageError('--lazy is for the servers of a file: a module is loaded at once')
+  // standard output may be the protocol's, as the options of the module say
+  const taken = takeStandardOutput()
   const { definition, options } = await loadServer(path)
   const isAsked = invocation.values.http !== undefined || invocation.values.stdio === true
   // the transport of a module may check who comes in: an option must not replace it silently
   if (isAsked && options.transport !== undefined)
     throw new UsageError(`${path} exports a transport in its options: leave --http and --stdio out`)
   const transport = options.transport ?? readListening(invocation)
+  if (transport.name !== 'stdio') taken.restore()
   if (options.transport === undefined) await checkPort(invocation)
   return await untilEnd(await startServer(definition, { ...options, transport }), path, invocation)
 }

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { isObject } from '../../protocol/wire/json.js'
 import { show } from '../../runtime/base/errors.js'
@@ -68,7 +68,7 @@ export function findServers(
   if (file !== undefined) return serversIn(file, readFile(file), tell)
   return hostFiles(surroundings).flatMap((path) => {
     try {
-      const text = readFileSync(path, 'utf8')
+      const text = textOf(path)
       // settings of a host that uses no servers
       const hasServers = text.trim() !== '' && sectionOf(path, parseJsonc(text, path)) !== undefined
       return hasServers ? serversIn(path, text, tell) : []
@@ -79,10 +79,24 @@ export function findServers(
   })
 }
 
+/** Of a file: a pipe that nobody writes to would hold the program, and a device may have no end. */
+function textOf(path: string): string {
+  const file = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0))
+  try {
+    // of a folder the reader says so itself
+    const facts = fstatSync(file)
+    if (facts.isFile() || facts.isDirectory()) return readFileSync(file, 'utf8')
+  } finally {
+    closeSync(file)
+  }
+  throw new UsageError(`${path} cannot be read: it is no file`)
+}
+
 function readFile(path: string): string {
   try {
-    return readFileSync(path, 'utf8')
+    return textOf(path)
   } catch (error) {
+    if (error instanceof UsageError) throw error
     const { code } = error as NodeJS.ErrnoException
     throw new UsageError(`${path} cannot be read (${code}): give the file of a host`)
   }

@@ -1,3 +1,4 @@
+import { standardError } from '../../runtime/faults/standard-error.js'
 import { exitCodes } from '../base/usage-error.js'
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not get through
@@ -33,7 +34,7 @@ export function print(text: string): void {
 
 /** Writes a line for people to standard error, which may be a terminal or end in a log. */
 export function tell(line: string): void {
-  process.stderr.write(`${clean(line)}\n`)
+  standardError.write(`${clean(line)}\n`)
 }
 
 /**

@@ -1,4 +1,4 @@
-import { writeSync } from 'node:fs'
+import { isatty } from 'node:tty'
 import { inspect } from 'node:util'
 import { show, optionError } from '../base/errors.js'
 import { blockedText } from './blocked-text.js'
@@ -6,6 +6,7 @@ import { onChannel, type RuntimeEvents, subscribe } from './events.js'
 import { type ExitReason, formatReason } from '../base/exit.js'
 import { lineOf } from './lines.js'
 import { lazy } from './load.js'
+import { standardError } from './standard-error.js'
 import type { World } from '../time/world.js'
 import { throttle } from '../base/throttle.js'
 import { badOption } from '../base/check.js'
@@ -185,7 +186,7 @@ function readLevels(given: unknown = {}): Readonly<Record<string, LogLevel>> {
 /** The logger, or what is written to standard error. */
 export function styleOf(logger: LogOptions['logger']): Logger | 'text' | 'json' | false {
   if (logger !== undefined) return logger
-  return process.stderr.isTTY === true ? 'text' : 'json'
+  return isatty(2) ? 'text' : 'json'
 }
 
 function writeTo(logger: Logger | false): Write {
@@ -205,7 +206,7 @@ function errorFacts(reason: ExitReason): object {
 
 /** One line a report; colours where they are wanted (`NO_COLOR`). */
 function textLines({ date }: World): Write {
-  const isColoured = process.stderr.isTTY === true && !process.env.NO_COLOR
+  const isColoured = isatty(2) && !process.env.NO_COLOR
   const colours: { readonly [Each in Level]: string } = { debug: '2', info: '32', warn: '33', error: '31' }
   return (level, facts, message) => {
     const line = lineOf(facts, message)
@@ -214,7 +215,7 @@ function textLines({ date }: World): Write {
     const mark = isColoured
       ? `\x1b[2m${time}\x1b[0m \x1b[${colours[level]}m${level}\x1b[0m`
       : `${time} ${level}`
-    writeOut(`${mark} ${shortened(line)}\n`)
+    standardError.write(`${mark} ${shortened(line)}\n`)
   }
 }
 
@@ -234,9 +235,8 @@ const importPino = lazy('pino', () => import('pino'))
 
 async function loadPino({ date }: World): Promise<Logger> {
   const { pino } = await importPino()
-  const stderr = pino.destination({ fd: 2, sync: true })
-  // A closed standard error must not end the program.
-  stderr.on('error', () => {})
+  const told = toldAt(date)
+  const stderr = { write: (line: string) => standardError.write(line, told) }
   const timestamp = (): string => `,"time":${date()}`
   const serializers = { err: (error: Error): object => boundedFacts(pino.stdSerializers.err(error)) }
   return pino({ base: { name: 'caduceus' }, level: 'debug', timestamp, serializers }, stderr) as Logger
@@ -282,23 +282,21 @@ function boundedValue(value: object): unknown {
 
 /** Writes pino's format where pino cannot be loaded: no file descriptor is free, or a bundle lacks it. */
 function plainLogger({ date }: World): Logger {
+  const told = toldAt(date)
   const at = (level: number) => (facts: object, message: string) =>
-    writePlain({ level, time: date(), name: 'caduceus' }, facts, message)
+    standardError.write(plainLine({ level, time: date(), name: 'caduceus' }, facts, message), told)
   return { debug: at(20), info: at(30), warn: at(40), error: at(50) }
 }
 
-function writePlain(start: object, facts: object, msg: string): void {
+function plainLine(start: object, facts: object, msg: string): string {
   const line = encode({ ...start, ...facts, msg }) ?? encode({ ...start, facts: inspect(facts), msg })
-  writeOut(`${line}\n`)
+  return `${line}\n`
 }
 
-function writeOut(text: string): void {
-  const bytes = Buffer.from(text)
-  try {
-    for (let at = 0; at < bytes.length; ) at += writeSync(2, bytes, at)
-  } catch {
-    // standard error is closed
-  }
+/** Says how many lines are missing, as a line of the same format. */
+function toldAt(date: () => number): (count: number) => string {
+  const msg = 'lines are left out here, as standard error was not read'
+  return (dropped) => plainLine({ level: 40, time: date(), name: 'caduceus' }, { dropped }, msg)
 }
 
 /** Undefined for what is no JSON: facts may hold anything that was thrown. */

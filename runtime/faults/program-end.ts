@@ -1,6 +1,7 @@
 import { inspect } from 'node:util'
 import { isMain } from '../base/threads.js'
 import { systemClock } from '../time/clock.js'
+import { standardError } from './standard-error.js'
 
 export interface EndingTree {
   end(error: unknown): Promise<void>
@@ -32,11 +33,7 @@ export function endProgram(error: unknown, trees: readonly EndingTree[], release
 
 export function print(error: unknown): void {
   const shown = error instanceof Error ? inspect(error) : `Uncaught:\n${inspect(error)}`
-  try {
-    process.getBuiltinModule('node:fs').writeSync(2, `\n${shown}\n\nNode.js ${process.version}\n`)
-  } catch {
-    // standard error is closed
-  }
+  standardError.write(`\n${shown}\n\nNode.js ${process.version}\n`)
 }
 
 /** The host's own listeners; that of `node:domain` does not count, since loading the module adds it. */

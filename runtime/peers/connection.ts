@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import type { Worker } from 'node:worker_threads'
 import { messageOf, RuntimeError } from '../base/errors.js'
 import { outside } from '../faults/containment.js'
+import { unblockStandardError } from '../faults/standard-error.js'
 import {
   type BorderMessage,
   copyAsProcess,
@@ -35,6 +36,8 @@ export interface Connection extends Wire {
 
 /** Starts the thread or process of a peer. */
 export function connect(settings: PeerSettings, events: PeerEvents): Connection {
+  // a thread cannot
+  unblockStandardError()
   return outside(() =>
     settings.kind === 'thread' ? openThread(settings, events) : openProcess(settings, events),
   )

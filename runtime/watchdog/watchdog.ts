@@ -7,6 +7,7 @@ import { stackOf } from '../base/errors.js'
 import { threads } from '../base/threads.js'
 import { type BlockedEvent, emit } from '../faults/events.js'
 import { outside } from '../faults/containment.js'
+import { unblockStandardError } from '../faults/standard-error.js'
 
 /** What to do when the event loop is blocked. */
 export interface WatchdogOptions {
@@ -118,6 +119,8 @@ class Watchdog {
       const { Worker } = process.getBuiltinModule('node:worker_threads')
       if (!existsSync(fileURLToPath(thread))) return
       const workerData: WatchdogData = { ...wanted, shared }
+      // it writes there, and cannot see to it
+      if (wanted.prints || wanted.exits) unblockStandardError()
       const worker = new Worker(thread, {
         name: 'watchdog',
         workerData,

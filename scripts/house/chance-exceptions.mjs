@@ -45,6 +45,8 @@ export const exceptions = [
   { at: 'runtime/faults/containment.ts', sources: ['setImmediate', 'systemClock', 'globalThis'] },
   // the process ends, and its trees have their time by the clock of the machine
   { at: 'runtime/faults/program-end.ts', sources: ['setImmediate', 'systemClock'] },
+  // all trees of a process share it: who reads its standard error does so by the clock of the machine
+  { at: 'runtime/faults/standard-error.ts', sources: ['setTimeout', 'clearTimeout', 'performance.now'] },
   // all trees of a process share it: how long the loop of Node does not turn
   {
     at: 'runtime/watchdog/watchdog.ts',
@@ -58,5 +60,4 @@ export const exceptions = [
     sources: ['process.hrtime', 'performance.now', 'setInterval', 'clearInterval', 'setTimeout'],
   },
   { at: 'runtime/peers/guard.ts', sources: ['setInterval'] },
-  { at: 'runtime/peers/output.ts', sources: ['performance.now'] },
 ]

@@ -8,6 +8,8 @@ import { defineTool, type ToolDefinition } from '../definitions/define-tool.js'
 import { loadSearchEngine, type Searchable, ToolIndex } from './tool-index.js'
 
 const most = 50
+/** Characters of what is told at once; a tool that alone has more is told by its name. */
+const maxText = 100_000
 const usual = 10
 
 /**
@@ -53,8 +55,14 @@ export function searchTools(
       const visible = seen(ctx)
       // some that fit may be for others
       const names = (await index()).search(query, tools().length).filter((name) => visible.has(name))
-      const found = names.slice(0, limit).flatMap((name) => visible.get(name)?.relayed?.entry ?? [])
-      return JSON.stringify({ tools: found, of: visible.size })
+      const entries = names.flatMap((name): JsonObject[] => {
+        const { relayed } = visible.get(name) ?? {}
+        return relayed === undefined ? [] : [relayed.entry]
+      })
+      const found = fitting(entries.slice(0, limit))
+      const more = entries.length - found.length
+      const hint = more === 0 ? {} : { more, hint: 'More tools fit: use other words, or a higher limit.' }
+      return `{"tools":[${found.join(',')}],${JSON.stringify({ of: visible.size, ...hint }).slice(1)}`
     },
   })
   const call = defineTool({
@@ -101,6 +109,20 @@ async function relayTo(
       McpError.invalidParams(`Unknown tool: ${show(name)}: find one with search_tools`)
     )
   return tool.relayed.run({ ...params, name, arguments: args }, ctx)
+}
+
+/** The texts of the first ones, as far as there is room. */
+function fitting(entries: readonly JsonObject[]): readonly string[] {
+  const texts: string[] = []
+  let room = maxText
+  for (const entry of entries) {
+    const whole = JSON.stringify(entry)
+    const text = whole.length <= maxText ? whole : JSON.stringify({ name: entry.name })
+    room -= text.length
+    if (room < 0) break
+    texts.push(text)
+  }
+  return texts
 }
 
 function listed({ name, description, schema }: ToolDefinition): JsonObject {

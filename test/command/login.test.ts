@@ -33,6 +33,16 @@ function begin(t: TestContext, home: string, url: string, ...args: string[]) {
   return { address, ended, child }
 }
 
+test('a second login says what it waits for', async (t) => {
+  const issuer = await startOAuthServer(t)
+  const { url } = await startGuarded(t, issuer)
+  const home = newHome(t)
+  await begin(t, home, url).address
+  const { child } = begin(t, home, url)
+  const told = await new Promise<string>((resolve) => child.stderr.once('data', (text) => resolve(`${text}`)))
+  assert.is(told, `waiting for another program that signs in at ${url}, or has not ended long ago\n`)
+})
+
 test('calls after a login use and renew its tokens', async (t) => {
   const issuer = await startOAuthServer(t)
   issuer.expiresIn = 1

@@ -21,6 +21,22 @@ test('a module is served over standard input', async (t) => {
   assert.is((await client.callTool('say')).text, 'hello')
 })
 
+test('what a module prints while it loads is no message of the protocol', async (t) => {
+  const home = newHome(t)
+  const own = `import { serveStdio } from ${JSON.stringify(import.meta.resolve('caduceus'))}
+    export const options = { transport: serveStdio() }\n`
+  for (const [more, ...args] of [['', '--stdio'], [own]] as const) {
+    writeFileSync(join(home, 'server.mjs'), `console.log('it loads')\n${moduleText('hello')}${more}`)
+    const hello = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' })
+    const { code, out, err } = await caduceus(t, ['serve', 'server.mjs', ...args], {
+      home,
+      input: `${hello}\n`,
+    })
+    assert.equal([code, out], [0, '{"jsonrpc":"2.0","id":1,"result":{}}\n'], err)
+    assert.match(err, /^it loads$/m)
+  }
+})
+
 test('a module is served over HTTP, and SIGTERM ends it with 0', async (t) => {
   const home = newHome(t)
   writeFileSync(join(home, 'server.mjs'), moduleText('hello'))

@@ -1,5 +1,5 @@
 // second tier: time
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -101,6 +101,17 @@ test(
   },
   { timeout: 40_000 },
 )
+
+test('the file of a host that is a pipe is told and waited for by nobody', async (t) => {
+  const home = newHome(t)
+  const path = join(home, '.mcp.json')
+  assert.is(spawnSync('mkfifo', [path]).status, 0)
+  for (const args of [['some'], ['some', '--config', path]]) {
+    const { code, err } = await caduceus(t, ['list', ...args], { home })
+    assert.is(code, 2)
+    assert.match(err, /\.mcp\.json cannot be read: it is no file/)
+  }
+})
 
 test('without a terminal the client declares no elicitation', async (t) => {
   assert.is((await caduceus(t, ['call', 'greet', ...overStdio])).out, 'nobody answered\n')

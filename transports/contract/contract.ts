@@ -308,9 +308,10 @@ export interface Binding {
   start(ctx: ActorContext, server: ServerPort, scope: ListenScope): Promise<ProcessRef>
   /**
    * No new connection comes: every answer ends its connection, and streams of sessions end, so that clients
-   * go elsewhere. Requests are served until then. Resolves when no connection is left. Absent: nothing to do.
+   * go elsewhere. Requests are served until then; a connection without one ends within `ms`. Resolves when no
+   * connection is left. Absent: nothing to do.
    */
-  retire?(): Promise<void>
+  retire?(ms: number): Promise<void>
 }
 
 /** What a listener gets from its server. */

@@ -26,6 +26,7 @@ import type {
 } from '../contract/contract.js'
 import { bytesOf } from '../contract/message-sizes.js'
 import type { StdioServeSettings } from './server.js'
+import { takeStandardOutput } from './standard-output.js'
 
 /** Bytes that may wait for the client before reading from it pauses and notifications are dropped. */
 const maxBufferedBytes = 1024 * 1024
@@ -95,7 +96,7 @@ class StdioPipes implements Binding, Connection {
     const budget = new ByteBudget({ ...limits, pendingBytesPerClient: undefined })
     this.#bytes = budget.account(peer)
     this.#decoder = createLineDecoder({ maxMessageBytes: messageBytes })
-    this.#output = output === process.stdout ? guardStandardOutput() : plainOutput(output)
+    this.#output = output === process.stdout ? takeStandardOutput() : plainOutput(output)
     scope.own(() => this.#release())
     this.#connections = bindConnections(scope, { describe: () => budget.describe() })
     this.#channel = this.#connections.acceptPipe(
@@ -231,19 +232,4 @@ const unreadable = buildError(undefined, {
 
 function plainOutput(output: Writable) {
   return { write: (text: string | Buffer) => output.write(text), restore: () => {} }
-}
-
-/** Only the protocol goes to standard output: `console.log` and the like go to standard error meanwhile. */
-function guardStandardOutput() {
-  const { stdout, stderr } = process
-  const original = stdout.write
-  const redirected = ((...args: Parameters<typeof stderr.write>) =>
-    stderr.write(...args)) as typeof stdout.write
-  stdout.write = redirected
-  return {
-    write: (text: string | Buffer) => original.call(stdout, text),
-    restore: () => {
-      if (stdout.write === redirected) stdout.write = original
-    },
-  }
 }

@@ -112,23 +112,27 @@ test('file: a pipe in the place of a value is refused by name, and not waited fo
   assert.match(error.message, name)
 })
 
-test('file: the lock of a process that died is taken over', async (t) => {
-  const path = await folder(t)
-  const storage = fileAuthStorage(path)
-  let lockName = ''
-  await storage.exclusive(
-    'k',
-    async () => {
-      lockName = (await readdir(path)).find((name) => name.endsWith('.lock')) ?? ''
-    },
-    t.signal,
-  )
-  await writeFile(join(path, lockName), 'of somebody dead')
-  const old = new Date(Date.now() - 60_000)
-  await utimes(join(path, lockName), old, old)
-  assert.is(await storage.exclusive('k', async () => 'mine', t.signal), 'mine')
-  assert.equal(await readdir(path), [])
-})
+for (const [when, ms] of [
+  ['long ago', -60_000],
+  ['in the future, as its clock went', 3_600_000],
+] as const)
+  test(`file: the lock of a process that died ${when} is taken over`, async (t) => {
+    const path = await folder(t)
+    const storage = fileAuthStorage(path)
+    let lockName = ''
+    await storage.exclusive(
+      'k',
+      async () => {
+        lockName = (await readdir(path)).find((name) => name.endsWith('.lock')) ?? ''
+      },
+      t.signal,
+    )
+    await writeFile(join(path, lockName), 'of somebody dead')
+    const old = new Date(Date.now() + ms)
+    await utimes(join(path, lockName), old, old)
+    assert.is(await storage.exclusive('k', async () => 'mine', t.signal), 'mine')
+    assert.equal(await readdir(path), [])
+  })
 
 test('file: a wrong folder is an error of the caller', () => {
   assert.throws(() => fileAuthStorage(''), /folder: expected a non-empty string/)

@@ -169,6 +169,21 @@ test('in search mode two tools find and call all others', async (t) => {
   assert.match((unknown as Error).message, /nope.*search_tools/)
 })
 
+test('what a search tells is bounded, and how many more fit is said', async (t) => {
+  const long = (i: number, length: number) =>
+    defineTool({ name: `note_${i}`, description: 'x'.repeat(length), run: () => '' })
+  const tools = [...Array.from({ length: 20 }, (_, i) => long(i, 30_000)), long(20, 200_000)]
+  const notes = defineServer({ name: 'notes', version: '1.0.0', tools })
+  const { client } = await through(t, { notes }, { toolSearch: true })
+  type Found = { tools: { name: string; description?: string }[]; of: number; more?: number }
+  const all = await client.callTool('search_tools', { query: 'note', limit: 50 })
+  const { tools: told, of, more } = all.json as Found
+  assert.ok(String(all.text).length < 101_000)
+  assert.equal([told.length > 0, of, told.length + Number(more)], [true, 21, 21])
+  const one = await client.callTool('search_tools', { query: 'note 20', limit: 1 })
+  assert.equal((one.json as Found).tools, [{ name: 'notes__note_20' }])
+})
+
 test.run()
 
 /** A pair that ends with the test. */

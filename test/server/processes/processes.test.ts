@@ -180,6 +180,25 @@ test('a call longer than the reload grace is answered and delays the reload no m
   assert.is(await survive(() => client.text('count')), '2')
 })
 
+test('a short drain loses no call on a connection that was idle', async (t) => {
+  const { server, client } = await start(t, { processes: 1, timeouts: { drain: 1_000 } })
+  const others = await Promise.all(Array.from({ length: 40 }, () => new RawClient(t, server.url).open()))
+  // what is cut at its end is the call that takes longer
+  const long = client.call('works', { ms: 60_000 }).catch(() => undefined)
+  const reloaded = server.reload()
+  const texts = await Promise.all(
+    others.map(async (other, i) => {
+      await new Promise((resolve) => setTimeout(resolve, i * 100))
+      return other.text('count').catch(String)
+    }),
+  )
+  await Promise.all([reloaded, long])
+  assert.equal(
+    texts,
+    others.map(() => '1'),
+  )
+})
+
 test('SIGHUP reloads run one after another', async (t) => {
   const { server, client } = await start(t)
   const before = await pids(t, server.url)

@@ -59,10 +59,10 @@ export interface NodeServer {
   /** Takes no new connections; open ones go on. A server that listened before does, too. */
   stopListening(): void
   /**
-   * Ends each connection with the next answer on it, and resolves when none is left. Only where connections
-   * come from another process.
+   * Ends each connection with the next answer on it, those without a request after so many milliseconds at
+   * the latest, and resolves when none is left. Only where connections come from another process.
    */
-  readonly retire?: () => Promise<void>
+  readonly retire?: (ms: number) => Promise<void>
 }
 
 /**
@@ -189,7 +189,7 @@ function feed(
     },
     url: () => url,
     stopListening,
-    retire() {
+    retire(ms) {
       /*
        * A connection without a request keeps its time: the client may be writing one at this moment, and
        * would not know whether it was taken. One that gets an answer waits for it, and reads there that it is
@@ -198,7 +198,7 @@ function feed(
       server.prependListener('request', (_request, response) => {
         response.shouldKeepAlive = false
       })
-      scope.clock.setTimeout(() => server.closeIdleConnections(), Math.min(retireTime, keepAliveTimeout))
+      scope.clock.setTimeout(() => server.closeIdleConnections(), Math.min(retireTime, keepAliveTimeout, ms))
       return whenEmpty()
     },
   }

@@ -71,9 +71,9 @@ export async function bindHttpSocket(
   const { retire } = server
   socket.server = server
   if (retire !== undefined)
-    socket.retire = () => {
+    socket.retire = (ms) => {
       socket.beginRetiring()
-      return retire()
+      return retire(ms)
     }
   scope.own(() => socket.close())
   return socket
@@ -89,7 +89,7 @@ export class HttpSocket implements Binding {
   /** Whether every connection ends with its next answer. */
   isRetiring = false
   /** Only where connections come from another process. */
-  retire?: () => Promise<void>
+  retire?: (ms: number) => Promise<void>
   readonly settings: HttpSettings
   /** For events. */
   readonly origin: ListenerOrigin = originHere('http')

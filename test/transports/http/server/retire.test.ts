@@ -55,21 +55,25 @@ test('an idle connection is not cut, and closed after its time', async (t) => {
   assert.is(first.served(), 3)
 })
 
-test('when a listener retires, an idle connection has 5 s, whatever its keep-alive', async (t) => {
-  const clock = createFakeClock()
-  const { port, next } = await startPlace(t, {}, {}, clock)
-  const first = await next()
-  const idles = await open(t, port)
-  assert.match(await idles.ask(), /keep-alive: timeout=120/i)
-  let isClosed = false
-  void idles.closed.then(() => (isClosed = true))
-  const retired = first.retire()
-  await clock.advance(4_999)
-  assert.not(isClosed)
-  await clock.advance(1)
-  await idles.closed
-  await retired
-})
+for (const [given, has] of [
+  [60_000, 5_000],
+  [1_000, 1_000],
+] as const)
+  test(`of ${given} ms to retire, an idle connection has ${has}, whatever its keep-alive`, async (t) => {
+    const clock = createFakeClock()
+    const { port, next } = await startPlace(t, {}, {}, clock)
+    const first = await next()
+    const idles = await open(t, port)
+    assert.match(await idles.ask(), /keep-alive: timeout=120/i)
+    let isClosed = false
+    void idles.closed.then(() => (isClosed = true))
+    const retired = first.retire(given)
+    await clock.advance(has - 1)
+    assert.not(isClosed)
+    await clock.advance(1)
+    await idles.closed
+    await retired
+  })
 
 test('open requests are answered, and call streams run to their end', async (t) => {
   const held = holding()
@@ -172,7 +176,7 @@ for (const secure of [false, true])
 test.run()
 
 type Retiring = Listening & {
-  retire(): Promise<void>
+  retire(ms?: number): Promise<void>
   served(): number
 }
 
@@ -221,7 +225,7 @@ async function startPlace(
         source.give(socket)
       })
       const { binding } = listening
-      return { ...listening, retire: async () => binding.retire?.(), served: () => served }
+      return { ...listening, retire: async (ms = 60_000) => binding.retire?.(ms), served: () => served }
     },
   }
 }
