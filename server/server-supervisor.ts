@@ -35,6 +35,7 @@ import {
 import { Server } from './server.js'
 import { Exchanges } from './exchanges/exchanges.js'
 import { Sessions } from './sessions/sessions.js'
+import { loadTasks } from './tasks/load.js'
 import { noteNotReloaded, noteSessionsInMemory } from './notices.js'
 import { hasTerminal, stopOnSignals } from './base/signals.js'
 
@@ -207,7 +208,7 @@ function serverSupervisor({ settings, place, cluster }: ServerRun): SupervisorOp
   }
 }
 
-const loadTasks = lazy('../../server/tasks/supervisor.js', () => import('./tasks/supervisor.js'))
+const loadTaskTree = lazy('../../server/tasks/supervisor.js', () => import('./tasks/supervisor.js'))
 
 /** Outside of the group: a task outlives requests, sessions and connections. */
 function taskSpecs(settings: ServerSettings): ChildSpec[] {
@@ -217,7 +218,8 @@ function taskSpecs(settings: ServerSettings): ChildSpec[] {
       id: 'mcp-tasks',
       type: 'supervisor',
       async start(ctx) {
-        const { mcpTasksSpec } = await loadTasks()
+        await loadTasks()
+        const { mcpTasksSpec } = await loadTaskTree()
         const { self: server, registry } = ctx
         return mcpTasksSpec(await holdingsAt(settings, registry), () => isStopping(server)).start(ctx)
       },

@@ -8,17 +8,24 @@ import { outside } from './containment.js'
 /** Loads a module on demand, as `import()` would in the file that asks. */
 type Importing<Module> = () => Promise<Module>
 
+/** Loads its module, or answers the one that is loaded. */
+interface Lazy<Module> extends Importing<Module> {
+  /** Undefined until it is loaded. */
+  loaded(): Module | undefined
+}
+
 /**
  * A module that is loaded, in no scope, when it is first needed. A failed load, as without free file
  * descriptors, is tried again by the next caller. Node keeps a failed `import()` for ever, so the module is
  * required, by its name as seen from this file.
  */
-export function lazy<Module extends object>(name: string, importing: Importing<Module>): Importing<Module> {
+export function lazy<Module extends object>(name: string, importing: Importing<Module>): Lazy<Module> {
   let loaded: Module | undefined
-  return async () => {
+  const load = async (): Promise<Module> => {
     loaded ??= await outside(() => requireOr(name, importing))
     return loaded
   }
+  return Object.assign(load, { loaded: () => loaded })
 }
 
 /** Milliseconds between two attempts to load. */

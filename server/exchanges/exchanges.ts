@@ -22,7 +22,8 @@ import type { Holdings } from '../holdings/holdings-actor.js'
 import { route } from '../requests/router.js'
 import { noteAnswer, noteRequest } from '../base/events.js'
 import { impersonalFacts } from '../base/work-facts.js'
-import { McpTasks } from '../tasks/tasks.js'
+import { tasksOf } from '../tasks/load.js'
+import type { McpTasks } from '../tasks/tasks.js'
 import { UndeclaredNeeds } from '../definitions/session-needs.js'
 import { Subscriptions } from '../subscriptions/subscriptions.js'
 
@@ -51,7 +52,7 @@ export class Exchanges {
       undeclared: new UndeclaredNeeds(name),
       conversations: new Conversations(holdings, world),
     })
-    this.#tasks = McpTasks.of(holdings, registry, world)
+    this.#tasks = tasksOf(holdings, registry, world)
     this.#subscriptions = new Subscriptions(holdings, ctx)
   }
 

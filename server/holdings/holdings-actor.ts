@@ -11,7 +11,6 @@ import { warnOfScopes } from '../catalog/authorization.js'
 import { Catalog } from '../catalog/catalog.js'
 import type { Changes } from '../context/changes.js'
 import type { Isolation } from '../context/isolated.js'
-import { IsolatedCalls } from '../isolation/isolated-calls.js'
 import type { ServerDefinition } from '../definitions/define-server.js'
 import type { Owner, UpstreamRecord } from '../definitions/upstreams.js'
 import type { ServerSettings } from './options.js'
@@ -68,6 +67,11 @@ export const loadSessionMachine = lazy(
   () => import('./session-machine.js'),
 )
 
+const loadIsolated = lazy(
+  '../../server/isolation/isolated-calls.js',
+  () => import('../isolation/isolated-calls.js'),
+)
+
 /**
  * Owns what must outlive the group: the port, the engine, the components added at run time. Does nothing else.
  */
@@ -116,7 +120,7 @@ export const holdingsActor = defineActor({
       isolation:
         settings.isolation === undefined
           ? undefined
-          : new IsolatedCalls(ctx.registry, settings.names.isolation),
+          : new (await loadIsolated()).IsolatedCalls(ctx.registry, settings.names.isolation),
       requestStates: new RequestStates({
         sealing: sealRequestStates(secrets ?? [world.randomBytes(32)]),
         server: definition.info.name,

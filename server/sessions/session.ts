@@ -26,7 +26,8 @@ import type { SessionRequest } from './work.js'
 import type { World } from '../../runtime/time/world.js'
 import { SessionState } from '../context/session-state.js'
 import type { SessionRecord } from '../engine/session-store.js'
-import { McpTasks } from '../tasks/tasks.js'
+import { tasksOf } from '../tasks/load.js'
+import type { McpTasks } from '../tasks/tasks.js'
 import type { Peer } from '../../transports/contract/contract.js'
 import { SessionWishes } from '../requests/session-wishes.js'
 import { WaitingLine } from '../base/waiting-line.js'
@@ -109,7 +110,7 @@ export function openSession(input: SessionInput, ctx: ActorContext): Session {
     frame: new SessionFrame(),
     state: new SessionState(record.state),
     wishes: new SessionWishes(record, (uri) => wantFor(holdings, uri)),
-    mcpTasks: McpTasks.of(holdings, ctx.registry, world, (message) => void self.cast('tell', message)),
+    mcpTasks: tasksOf(holdings, ctx.registry, world, (message) => void self.cast('tell', message)),
     tasks: new TaskSupervisor(tasks, Number.POSITIVE_INFINITY),
     requests: new TurnoverMap(),
     atWork: new TurnoverSet(),

@@ -11,7 +11,8 @@ import { allowedOf } from '../catalog/authorization.js'
 import type { baseActor } from './base-actor.js'
 import type { Holdings } from '../holdings/holdings-actor.js'
 import type { TaskRecord } from '../engine/task-store.js'
-import { McpTasks } from '../tasks/tasks.js'
+import { tasksOf } from '../tasks/load.js'
+import type { McpTasks } from '../tasks/tasks.js'
 import { tagOf } from './listen-topics.js'
 
 /** Opens streams of `subscriptions/listen` at the base actor, for one incarnation of the group. */
@@ -28,7 +29,7 @@ export class Subscriptions {
     this.#base = base as RefOf<typeof baseActor>
     this.#holdings = holdings
     this.#world = world
-    this.#tasks = McpTasks.of(holdings, registry, world)
+    this.#tasks = tasksOf(holdings, registry, world)
   }
 
   /**

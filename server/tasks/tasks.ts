@@ -69,14 +69,8 @@ export class McpTasks implements TaskRoutes {
   readonly #world: World
   readonly #tellStatus: Tell | undefined
 
-  /** Undefined where no tool runs as a task. `tell` says something to the client of a session. */
-  static of(holdings: Holdings, registry: Registry, world: World, tell?: Tell): McpTasks | undefined {
-    const { settings, taskStore } = holdings
-    if (settings.tasks === undefined || taskStore === undefined) return undefined
-    return new McpTasks({ holdings, settings: settings.tasks, store: taskStore, registry, world, tell })
-  }
-
-  private constructor(given: {
+  /** `tell` says something to the client of a session. */
+  constructor(given: {
     readonly holdings: Holdings
     readonly settings: TaskSettings
     readonly store: TaskStore

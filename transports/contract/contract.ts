@@ -23,8 +23,11 @@ export interface ClientTransport {
   readonly modern?: 'pipe' | 'http' | 'none'
   /** Whether each connection starts a program: then attempts are further apart. Default false. */
   readonly spawns?: boolean
-  /** Begins one connection at once; `events` hears whether it came about. A throw is a fatal failure. */
-  connect(events: LinkEvents, scope: LinkScope): Link
+  /**
+   * Begins one connection; `events` hears whether it came about. A throw, or a rejection, is a fatal failure. What
+   * has to be loaded first may take a promise: messages wait for it.
+   */
+  connect(events: LinkEvents, scope: LinkScope): Link | Promise<Link>
 }
 
 /** One connection of a client: as long as it lives, messages can be sent. */

@@ -153,8 +153,8 @@ export const linkActor = defineActor({
   },
 })
 
-function connect(state: LinkState, link: number, ctx: ActorContext): undefined {
+function connect(state: LinkState, link: number, ctx: ActorContext): undefined | Promise<void> {
   const host = new HostedLink(link, state.report, state.gauge, ctx)
   state.host = host
-  host.connect(state.input.transport)
+  return host.connect(state.input.transport)
 }

@@ -70,22 +70,26 @@ export class HostedLink {
     return this.#detail
   }
 
-  /** Begins the connection; a throw of the transport is a fatal end. */
-  connect(transport: ClientTransport): void {
+  /** Begins the connection; a throw of the transport is a fatal end. Never rejects. */
+  connect(transport: ClientTransport): undefined | Promise<void> {
+    const failed = (cause: unknown): void =>
+      this.#end({ error: wrap('CONNECT_FAILED', `${transport.name} could not connect`, cause), fatal: true })
     try {
       const link = transport.connect(this.#events(), this.#hosted.scope)
-      if (typeof link?.send !== 'function' || typeof link.close !== 'function') {
-        throw new TransportError(
-          'CONNECT_FAILED',
-          `${transport.name}: connect: expected a link with send and close`,
-        )
-      }
-      if (this.#over) return
-      this.#link = link
-      this.#gauge.attach(this.#queuedBytes)
+      if (link instanceof Promise) return link.then((loaded) => this.#begun(loaded, transport)).catch(failed)
+      this.#begun(link, transport)
     } catch (cause) {
-      this.#end({ error: wrap('CONNECT_FAILED', `${transport.name} could not connect`, cause), fatal: true })
+      failed(cause)
     }
+    return undefined
+  }
+
+  #begun(link: Link, { name }: ClientTransport): void {
+    if (typeof link?.send !== 'function' || typeof link.close !== 'function')
+      throw new TransportError('CONNECT_FAILED', `${name}: connect: expected a link with send and close`)
+    if (this.#over) return
+    this.#link = link
+    this.#gauge.attach(this.#queuedBytes)
   }
 
   /** Hands over a message; false without a connection. A request that the transport throws at is lost. */

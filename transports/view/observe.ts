@@ -1,12 +1,12 @@
 import { basename } from 'node:path'
 import { handled } from '../../runtime/base/promise.js'
+import { lazy } from '../../runtime/faults/load.js'
 import type { ProcessRef } from '../../runtime/process/ref.js'
 import { childSpec } from '../../runtime/supervision/child-spec.js'
 import { startSupervisor } from '../../runtime/supervision/supervise.js'
 import { systemWorld, type World } from '../../runtime/time/world.js'
 import { TransportError } from '../base/errors.js'
 import { badOption, orElse, readFlag, readOptions, readPort, readText } from '../base/read-option.js'
-import { observer } from './observer.js'
 import { prepareFolder, socketPath } from './programs.js'
 
 /** How this program may be looked at. */
@@ -33,6 +33,8 @@ export interface Observation extends AsyncDisposable {
   close(): Promise<void>
 }
 
+const loadObserver = lazy('../../transports/view/observer.js', () => import('./observer.js'))
+
 const readers = {
   name: orElse(readText, basename(process.argv[1] ?? 'node').replace(/\.[cm]?[jt]sx?$/, '') || 'node'),
   port: orElse(readPort, undefined),
@@ -54,6 +56,7 @@ async function start(options: ObserveOptions, world: World = systemWorld): Promi
   const { name, port, local, actions } = readOptions(options, readers)
   if (local && process.platform === 'win32')
     throw badOption('local', 'false on Windows: its pipes are not of one user alone', local)
+  const { observer } = await loadObserver()
   if (local) prepareFolder()
   const place = { port, path: local ? socketPath(name, world) : undefined }
   const secret = world.randomBytes(24).toString('base64url')

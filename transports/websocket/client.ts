@@ -1,10 +1,12 @@
+import { lazy } from '../../runtime/faults/load.js'
 import { type AuthOption, readClientAuth } from '../http/client/auth.js'
 import { badOption, orElse, type Read, readMs, readOptions, type ReadWith } from '../base/read-option.js'
-import type { ClientTransport, LinkEvents, LinkScope } from '../contract/contract.js'
+import type { ClientTransport } from '../contract/contract.js'
 import { readHeaders } from '../http/client/options.js'
 import { readClientTls, type TlsOptions } from '../http/outgoing/tls-options.js'
 import { type LinkLimitOptions, readLinkLimits } from '../contract/link-limits.js'
-import { WebSocketLink } from './link.js'
+
+const load = lazy('../../transports/websocket/link.js', () => import('./link.js'))
 
 /** How a client reaches a WebSocket server. */
 export interface WebSocketOptions {
@@ -46,8 +48,12 @@ export function websocket(url: string | URL, options: WebSocketOptions = {}): Cl
   const settings: WebSocketSettings = { url: readUrl(url, 'url'), ...readOptions(options, readers) }
   return Object.freeze({
     name: `websocket ${settings.url.host}${settings.url.pathname}`,
-    connect: (events: LinkEvents, scope: LinkScope) => new WebSocketLink(settings, events, scope),
-  })
+    async connect(events, scope) {
+      const { WebSocketLink } = await load()
+      scope.signal.throwIfAborted()
+      return new WebSocketLink(settings, events, scope)
+    },
+  } satisfies ClientTransport)
 }
 
 const readUrl: Read<URL> = (value, field) => {

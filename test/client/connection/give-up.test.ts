@@ -60,8 +60,8 @@ test('a send that throws a value without text fails its call and does not crash'
   const { transport } = flaky(0)
   const weird: ClientTransport = {
     name: 'weird',
-    connect(events, scope) {
-      const link = transport.connect(events, scope)
+    async connect(events, scope) {
+      const link = await transport.connect(events, scope)
       const send: typeof link.send = (text, message) => {
         if (isRequest(message) && message.method === 'ping') throw Object.create(null)
         link.send(text, message)

@@ -94,7 +94,7 @@ export const pipes: { readonly [name: string]: OpenPipe } = {
       own: (resource) => resource,
       bind: (fn) => fn,
     }
-    const link = connect.connect(
+    const link = await connect.connect(
       {
         opened: nothing,
         message: (text) => lines.add(JSON.parse(text)),
