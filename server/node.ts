@@ -25,7 +25,7 @@ import type { RedisClusterOptions } from './redis/redis.js'
 import type { Server } from './server.js'
 import { nodeSpec } from './server-supervisor.js'
 
-const loadRedis = lazy('../../server/redis/redis.js', () => import('./redis/redis.js'))
+const loadRedis = /* @__PURE__ */ lazy('../../server/redis/redis.js', () => import('./redis/redis.js'))
 
 /** Errors that keep their class on the way between the processes. */
 export const errors = { TransportError, ServerError }

@@ -68,7 +68,10 @@ export function startServer(
   return handled(start(definition, options as ServerOptions & TreeWideOptions))
 }
 
-const loadProcesses = lazy('../../server/processes/start.js', () => import('./processes/start.js'))
+const loadProcesses = /* @__PURE__ */ lazy(
+  '../../server/processes/start.js',
+  () => import('./processes/start.js'),
+)
 
 async function startModule(module: URL, options: ProcessesOptions): Promise<ServerProcesses> {
   const { startProcesses } = await loadProcesses()
@@ -172,7 +175,7 @@ interface ServerRun {
   readonly cluster: readonly ChildSpec[]
 }
 
-const loadClustered = lazy('../../server/clustered.js', () => import('./clustered.js'))
+const loadClustered = /* @__PURE__ */ lazy('../../server/clustered.js', () => import('./clustered.js'))
 
 async function newRun(settings: ServerSettings, world: World, node?: string): Promise<ServerRun> {
   const place = { binding: undefined, supervisor: undefined }
@@ -208,7 +211,10 @@ function serverSupervisor({ settings, place, cluster }: ServerRun): SupervisorOp
   }
 }
 
-const loadTaskTree = lazy('../../server/tasks/supervisor.js', () => import('./tasks/supervisor.js'))
+const loadTaskTree = /* @__PURE__ */ lazy(
+  '../../server/tasks/supervisor.js',
+  () => import('./tasks/supervisor.js'),
+)
 
 /** Outside of the group: a task outlives requests, sessions and connections. */
 function taskSpecs(settings: ServerSettings): ChildSpec[] {
@@ -227,7 +233,10 @@ function taskSpecs(settings: ServerSettings): ChildSpec[] {
   ]
 }
 
-const loadPool = lazy('../../server/isolation/pool-actor.js', () => import('./isolation/pool-actor.js'))
+const loadPool = /* @__PURE__ */ lazy(
+  '../../server/isolation/pool-actor.js',
+  () => import('./isolation/pool-actor.js'),
+)
 
 /** Before the group: calls come and go with it, and what is warm stays. */
 function isolationSpecs({ isolation, names }: ServerSettings): ChildSpec[] {
@@ -248,7 +257,7 @@ function hooksSpecs({ definition, names, initArg }: ServerSettings): ChildSpec[]
   return hooks === undefined ? [] : [childSpec(hooksActor, { hooks, initArg }, { name: names.hooks })]
 }
 
-const loadGateway = lazy('../../server/gateway/actor.js', () => import('./gateway/actor.js'))
+const loadGateway = /* @__PURE__ */ lazy('../../server/gateway/actor.js', () => import('./gateway/actor.js'))
 
 /** Before the group: it stays when that is restarted. */
 function gatewaySpecs(settings: ServerSettings): ChildSpec[] {

@@ -8,7 +8,7 @@ import { authFailed, quotable } from './failure.js'
 import type { KeyAlgorithm } from './options.js'
 import { ClientError } from '../base/errors.js'
 
-const loadOAuth = lazy('oauth4webapi', () => import('oauth4webapi'))
+const loadOAuth = /* @__PURE__ */ lazy('oauth4webapi', () => import('oauth4webapi'))
 
 export interface KnownClient {
   readonly id: string

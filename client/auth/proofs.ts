@@ -4,7 +4,7 @@ import { lazy } from '../../runtime/faults/load.js'
 import type { World } from '../../runtime/time/world.js'
 import type { AuthAnswer } from '../../transports/http/client/auth.js'
 
-const loadJose = lazy('jose', () => import('jose'))
+const loadJose = /* @__PURE__ */ lazy('jose', () => import('jose'))
 
 /** Algorithms of proofs, the best first. */
 const proofAlgorithms = ['ES256', 'EdDSA', 'ES384'] as const

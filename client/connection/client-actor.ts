@@ -17,7 +17,10 @@ import { receive } from './inbound.js'
 import { type ClientInput, Incarnation } from './incarnation.js'
 import { ended, giveGreetingUp, unreachable } from './link-end.js'
 
-const importMachine = lazy('../../client/connection/client-machine.js', () => import('./client-machine.js'))
+const importMachine = /* @__PURE__ */ lazy(
+  '../../client/connection/client-machine.js',
+  () => import('./client-machine.js'),
+)
 
 /** One client: its machine and its calls. Handlers are short and never wait. */
 export const clientActor = defineActor({

@@ -32,7 +32,7 @@ import {
 } from './options.js'
 import { SharePort } from './port.js'
 
-const loadListener = lazy(
+const loadListener = /* @__PURE__ */ lazy(
   '../../transports/shared/listener.js',
   () => import('../../transports/shared/listener.js'),
 )

@@ -70,9 +70,9 @@ export async function compileCheck(schema: JsonObject): Promise<ValueCheck> {
 }
 
 const modules = {
-  '2020-12': lazy('ajv/dist/2020.js', () => import('ajv/dist/2020.js')),
-  '2019-09': lazy('ajv/dist/2019.js', () => import('ajv/dist/2019.js')),
-  'draft-07': lazy('ajv/dist/ajv.js', () => import('ajv/dist/ajv.js')),
+  '2020-12': /* @__PURE__ */ lazy('ajv/dist/2020.js', () => import('ajv/dist/2020.js')),
+  '2019-09': /* @__PURE__ */ lazy('ajv/dist/2019.js', () => import('ajv/dist/2019.js')),
+  'draft-07': /* @__PURE__ */ lazy('ajv/dist/ajv.js', () => import('ajv/dist/ajv.js')),
 }
 
 /** The validators, each in a file of its own: a program that never checks a JSON Schema never loads ajv. */

@@ -6,7 +6,7 @@ import { lazy } from '../wire/load.js'
 const maxDepth = 32
 /** What the library says of a text that has `: ` in it, in words for who wrote it. */
 const textNotMapping = 'a text with ": " in it has to stand in quotes'
-const loadYaml = lazy('yaml', () => import('yaml'))
+const loadYaml = /* @__PURE__ */ lazy('yaml', () => import('yaml'))
 
 /**
  * Reads the YAML that stands in front of a `SKILL.md`: one mapping, by the core schema of YAML 1.2. Anchors,

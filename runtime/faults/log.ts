@@ -231,7 +231,7 @@ function pinoOnDemand(world: World): Write {
   }
 }
 
-const importPino = lazy('pino', () => import('pino'))
+const importPino = /* @__PURE__ */ lazy('pino', () => import('pino'))
 
 async function loadPino({ date }: World): Promise<Logger> {
   const { pino } = await importPino()

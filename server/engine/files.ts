@@ -3,7 +3,7 @@ import { readersOf } from '../base/read-options.js'
 import { checkFolder, makeFolder } from './folder.js'
 import { LocalEngine, type OpenEngine } from './local-engine.js'
 
-const load = lazy('../../server/engine/open-files.js', () => import('./open-files.js'))
+const load = /* @__PURE__ */ lazy('../../server/engine/open-files.js', () => import('./open-files.js'))
 
 /** Options of `files()`. */
 export interface FilesOptions {

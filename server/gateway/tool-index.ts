@@ -12,7 +12,7 @@ export interface Searchable {
 
 export type SearchEngine = typeof MiniSearch
 
-const load = lazy('minisearch', () => import('minisearch'))
+const load = /* @__PURE__ */ lazy('minisearch', () => import('minisearch'))
 
 /** Loaded by the first search: most servers have none. */
 export async function loadSearchEngine(): Promise<SearchEngine> {

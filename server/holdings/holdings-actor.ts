@@ -62,12 +62,12 @@ export interface ServerPlace {
   supervisor: ActorRef | undefined
 }
 
-export const loadSessionMachine = lazy(
+export const loadSessionMachine = /* @__PURE__ */ lazy(
   '../../server/holdings/session-machine.js',
   () => import('./session-machine.js'),
 )
 
-const loadIsolated = lazy(
+const loadIsolated = /* @__PURE__ */ lazy(
   '../../server/isolation/isolated-calls.js',
   () => import('../isolation/isolated-calls.js'),
 )

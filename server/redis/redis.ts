@@ -31,7 +31,7 @@ export interface RedisClusterOptions extends RedisOptions {
   readonly maxInbox?: number | undefined
 }
 
-const loadEngine = lazy('../../server/redis/open.js', () => import('./open.js'))
+const loadEngine = /* @__PURE__ */ lazy('../../server/redis/open.js', () => import('./open.js'))
 
 const { badOption, readFields, readMs, readCount } = readersOf('redis')
 /** Characters of a key, at least. */

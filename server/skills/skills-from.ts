@@ -1,7 +1,7 @@
 import { lazy } from '../../runtime/faults/load.js'
 import type { SkillsDefinition } from '../definitions/skills.js'
 
-const load = lazy('../../server/skills/read-skills.js', () => import('./read-skills.js'))
+const load = /* @__PURE__ */ lazy('../../server/skills/read-skills.js', () => import('./read-skills.js'))
 
 /** How skills are served. */
 export interface SkillsOptions {

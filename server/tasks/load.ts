@@ -6,7 +6,7 @@ import type { Tell } from './mcp-task.js'
 import type { McpTasks } from './tasks.js'
 
 /** Loaded by the supervisor of tasks, which starts before all who serve requests. */
-export const loadTasks = lazy('../../server/tasks/tasks.js', () => import('./tasks.js'))
+export const loadTasks = /* @__PURE__ */ lazy('../../server/tasks/tasks.js', () => import('./tasks.js'))
 
 /** Undefined where no tool runs as a task. `tell` says something to the client of a session. */
 export function tasksOf(

@@ -10,7 +10,10 @@ import {
 } from '../base/read-option.js'
 import type { ProofCheck } from './proof-check.js'
 
-const loadCheck = lazy('../../transports/auth/proof-check.js', () => import('./proof-check.js'))
+const loadCheck = /* @__PURE__ */ lazy(
+  '../../transports/auth/proof-check.js',
+  () => import('./proof-check.js'),
+)
 
 /** A proof that is good, for a store that all processes share. */
 export interface SeenProof {

@@ -16,7 +16,7 @@ import {
   type ReadWith,
 } from '../base/read-option.js'
 
-const loadCheck = lazy('../../transports/auth/jwt-check.js', () => import('./jwt-check.js'))
+const loadCheck = /* @__PURE__ */ lazy('../../transports/auth/jwt-check.js', () => import('./jwt-check.js'))
 
 /** How JWTs are checked. */
 export interface JwtOptions {

@@ -19,7 +19,10 @@ interface ConnectOptions {
 }
 
 /** A program without Redis never loads it. */
-const loadLibrary = lazy('ioredis', () => import('ioredis'))
+// bundlers fail for a package that is not there, but where a rejection is handled
+const loadLibrary = /* @__PURE__ */ lazy('ioredis', () =>
+  import('ioredis').catch((error) => Promise.reject(error)),
+)
 
 /** ms that the first connection may take: below the 5 s that an actor has to begin. */
 const openTimeout = 4_500

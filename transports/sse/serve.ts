@@ -9,7 +9,7 @@ import {
   readPath,
 } from '../http/listen/options.js'
 
-const loadRoutes = lazy('../../transports/sse/routes.js', () => import('./routes.js'))
+const loadRoutes = /* @__PURE__ */ lazy('../../transports/sse/routes.js', () => import('./routes.js'))
 
 /** How a listener of the transport of 2024-11-05 is set up. */
 export interface SseServeOptions extends ConnectionListenOptions {

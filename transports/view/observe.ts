@@ -33,7 +33,7 @@ export interface Observation extends AsyncDisposable {
   close(): Promise<void>
 }
 
-const loadObserver = lazy('../../transports/view/observer.js', () => import('./observer.js'))
+const loadObserver = /* @__PURE__ */ lazy('../../transports/view/observer.js', () => import('./observer.js'))
 
 const readers = {
   name: orElse(readText, basename(process.argv[1] ?? 'node').replace(/\.[cm]?[jt]sx?$/, '') || 'node'),

@@ -6,7 +6,7 @@ import { readHeaders } from '../http/client/options.js'
 import { readClientTls, type TlsOptions } from '../http/outgoing/tls-options.js'
 import { type LinkLimitOptions, readLinkLimits } from '../contract/link-limits.js'
 
-const load = lazy('../../transports/websocket/link.js', () => import('./link.js'))
+const load = /* @__PURE__ */ lazy('../../transports/websocket/link.js', () => import('./link.js'))
 
 /** How a client reaches a WebSocket server. */
 export interface WebSocketOptions {

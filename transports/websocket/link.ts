@@ -22,7 +22,7 @@ import { nodeMs } from '../base/node-ms.js'
 import type { WebSocketSettings } from './client.js'
 import { socketLimits } from './connection.js'
 
-const loadWs = lazy('ws', () => import('ws'))
+const loadWs = /* @__PURE__ */ lazy('ws', () => import('ws'))
 /** The code of RFC 6455 for a message that is too long for the other side. */
 const tooBig = 1009
 /** A message of up to so many times the limit is read, to say which call it was of. */

@@ -11,7 +11,10 @@ import {
 } from '../http/listen/options.js'
 import { sessionConnectionLimits, shareListener } from '../http/listen/sharing.js'
 
-const loadUpgrade = lazy('../../transports/websocket/upgrade.js', () => import('./upgrade.js'))
+const loadUpgrade = /* @__PURE__ */ lazy(
+  '../../transports/websocket/upgrade.js',
+  () => import('./upgrade.js'),
+)
 
 /** How a WebSocket listener is set up. */
 export interface WebSocketServeOptions extends ConnectionListenOptions {

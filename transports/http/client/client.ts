@@ -4,7 +4,7 @@ import { AnswerBudget } from './answer-budget.js'
 import type { ServerHabits } from './link.js'
 import { type HttpOptions, readHttpOptions } from './options.js'
 
-const load = lazy('../../transports/http/client/fallback.js', () => import('./fallback.js'))
+const load = /* @__PURE__ */ lazy('../../transports/http/client/fallback.js', () => import('./fallback.js'))
 
 /**
  * A server behind Streamable HTTP (specification: transports): one POST for each message, and one GET stream

@@ -13,7 +13,10 @@ import type { AnswerBudget } from './answer-budget.js'
 import { brokenError, isNobodyThere } from './errors.js'
 import { type StreamEnd, StreamPace } from './pace.js'
 
-const loadDecoder = lazy('../../protocol/wire/sse.js', () => import('../../../protocol/wire/sse.js'))
+const loadDecoder = /* @__PURE__ */ lazy(
+  '../../protocol/wire/sse.js',
+  () => import('../../../protocol/wire/sse.js'),
+)
 
 export interface StreamPort {
   open(signal: AbortSignal, lastEventId: string | undefined): Promise<HttpResponse>

@@ -8,7 +8,7 @@ import {
   readHttpOptions,
 } from './options.js'
 
-const load = lazy('../../transports/http/client/sse-link.js', () => import('./sse-link.js'))
+const load = /* @__PURE__ */ lazy('../../transports/http/client/sse-link.js', () => import('./sse-link.js'))
 
 const known = [
   'headers',

@@ -6,7 +6,10 @@ import type { Binding, LinkScope } from '../../contract/contract.js'
 import type { SharedConnections, Sharing } from '../../contract/sharing.js'
 import type { ListenSettings } from './options.js'
 
-const loadPort = lazy('../../transports/http/listen/shared-port.js', () => import('./shared-port.js'))
+const loadPort = /* @__PURE__ */ lazy(
+  '../../transports/http/listen/shared-port.js',
+  () => import('./shared-port.js'),
+)
 
 /** What the listeners of several processes have in common. */
 interface SharingPlan<Settings> {

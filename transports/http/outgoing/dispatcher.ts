@@ -66,7 +66,7 @@ export interface DispatcherOptions {
  * A program without HTTP clients never loads it. By its file: for the bare name, Bun has one of its own, which
  * dispatches nothing.
  */
-export const loadUndici = lazy('undici/index.js', () => import('undici/index.js'))
+export const loadUndici = /* @__PURE__ */ lazy('undici/index.js', () => import('undici/index.js'))
 
 /** Loads undici and opens two pools. Responses take as long as they like: deadlines are the client's. */
 export async function openDispatchers(origin: string, options: DispatcherOptions): Promise<HttpDispatchers> {

@@ -17,8 +17,11 @@ import {
 import type { HttpSocket } from './port.js'
 import type { Principal } from '../../contract/principal.js'
 
-const loadSocket = lazy('../../transports/http/server/port.js', () => import('./port.js'))
-const loadMounted = lazy('../../transports/http/server/mounted.js', () => import('./mounted.js'))
+const loadSocket = /* @__PURE__ */ lazy('../../transports/http/server/port.js', () => import('./port.js'))
+const loadMounted = /* @__PURE__ */ lazy(
+  '../../transports/http/server/mounted.js',
+  () => import('./mounted.js'),
+)
 
 /** Options of a port and of its connections, which belong to the web server around. */
 const foreign = ['port', 'host', 'path', 'tls', 'server', 'health', 'metrics'] as const

@@ -25,7 +25,7 @@ import {
 } from '../listen/options.js'
 import { connectionLimits, shareListener } from '../listen/sharing.js'
 
-const loadSocket = lazy('../../transports/http/server/port.js', () => import('./port.js'))
+const loadSocket = /* @__PURE__ */ lazy('../../transports/http/server/port.js', () => import('./port.js'))
 
 /** How an HTTP listener is set up. */
 export interface HttpServeOptions extends ListenOptions {
