@@ -151,7 +151,7 @@ export class Sessions {
       await found.call('attach', { sink, peer })
       return found
     })
-    return () => void session.cast('detach', sink)
+    return detaching(session, sink)
   }
 
   /** Messages to a reader may be lost: its client is notified of everything once more. */
@@ -368,6 +368,11 @@ export async function runningSessions(registry: Registry, names: ServerNames): P
   if (supervisor === undefined) return []
   const children = await new DynamicSupervisor(supervisor).children().catch(() => [])
   return children.flatMap(({ ref }) => (ref === undefined ? [] : [ref as SessionRef]))
+}
+
+/** Apart from what attached it: what is kept must not lead to the connection of a client that is gone. */
+function detaching(session: SessionRef, sink: Sink): () => void {
+  return () => void session.cast('detach', sink)
 }
 
 /** Resolves when a session has ended, to be restored on another node, or goes on, as it is at work. */

@@ -128,7 +128,7 @@ test('a message goes to the newest ready reader, and the oldest of too many is c
     send: () => takes && heard.push(name) > 0,
     end: () => void heard.push(`${name} ended`),
   })
-  const readers = new SessionReaders(0)
+  const readers = new SessionReaders(0, { server: 'a', tree: 1, process: 1 })
   const catalog = { version: 1, changedSince: () => ['tools' as const] }
   readers.tellCatalog(catalog)
   readers.attach(reader('a', true))
