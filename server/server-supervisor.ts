@@ -376,7 +376,7 @@ function openPort(holdings: Holdings, ctx: ActorContext): { port: ServerPort; cl
     exchange: (call) => exchanges.exchange(call),
     endSubscriptions: () => exchanges.endSubscriptions(),
   } satisfies Services)
-  if (cluster === undefined) return { port: serverPort(local), close: () => {} }
+  if (cluster === undefined) return { port: serverPort(local), close: () => sessions.end() }
   const base = ctx.registry.named<typeof baseActor>(holdings.settings.names.base)
   const retire = (signal: AbortSignal): Promise<void> => {
     exchanges.endSubscriptions()
@@ -394,6 +394,7 @@ function openPort(holdings: Holdings, ctx: ActorContext): { port: ServerPort; cl
   return {
     port: serverPort({ ...port, handedOver }),
     close: () => {
+      sessions.end()
       unlisten()
       port.abandon()
     },

@@ -8,6 +8,7 @@ export interface StateValue {
   readonly version: number
 }
 
+const nothing: Readonly<Record<string, never>> = Object.freeze({})
 const absent: StateValue = Object.freeze({ value: undefined, version: 0 })
 
 /** What tools keep with `ctx.update`: values by key, replaced whole and never changed in place. */
@@ -39,7 +40,9 @@ export class SessionState {
       this.#values.set(key, { value, version: ++this.#changes })
   }
 
-  toRecord(): Record<string, unknown> {
+  toRecord(): Readonly<Record<string, unknown>> {
+    // most sessions keep nothing, and there may be many records
+    if (this.#values.size === 0) return nothing
     return Object.fromEntries([...this.#values.entries()].map(([key, { value }]) => [key, value]))
   }
 }

@@ -31,6 +31,11 @@ export class SessionWishes {
     for (const uri of theirs) if (!this.isSubscribed(uri)) this.#add(uri, want)
   }
 
+  /** Whether somebody has to know what is wanted. */
+  get areKnown(): boolean {
+    return [...this.#subscriptions.values()].some((undo) => undo !== undefined)
+  }
+
   /** Calls what `want` has returned for each subscription. The list of subscriptions stays. */
   end(): void {
     for (const [uri, undo] of this.#subscriptions.entries()) {

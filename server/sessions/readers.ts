@@ -10,6 +10,8 @@ import type { ListKind } from '../context/changes.js'
 /** Readers of one session at once; one more ends the oldest. */
 const maxReaders = 16
 
+const nothing: readonly string[] = Object.freeze([])
+
 const changed: Readonly<Record<ListKind, JsonRpcNotification>> = Object.freeze({
   tools: withText(buildNotification('notifications/tools/list_changed')),
   resources: withText(buildNotification('notifications/resources/list_changed')),
@@ -60,6 +62,11 @@ export class SessionReaders {
   /** It is unknown what the client was notified of: each list may have changed since. */
   forgetTold(): void {
     this.#told = Number.MAX_SAFE_INTEGER
+  }
+
+  /** Resources with a change to notify the client of. */
+  get owed(): readonly string[] {
+    return this.#updated.size === 0 ? nothing : [...this.#updated]
   }
 
   noteUpdated(uri: string): void {

@@ -1,15 +1,17 @@
 import { SessionFrame } from '../context/session-frame.js'
 import type { Dialect } from '../../protocol/dialects/dialect.js'
-import type { RequestId } from '../../protocol/wire/jsonrpc.js'
+import type { JsonRpcNotification, RequestId } from '../../protocol/wire/jsonrpc.js'
 import type { ExitReason } from '../../runtime/base/exit.js'
 import { type ActorContext, lastingWorld } from '../../runtime/process/context.js'
 import { RuntimeError } from '../../runtime/base/errors.js'
+import type { Registry } from '../../runtime/process/registry.js'
 import { describe } from '../../runtime/watch/inspect.js'
 import { type ActorRef, type ProcessRef, processOf } from '../../runtime/process/ref.js'
 import { TaskSupervisor } from '../../runtime/tasks/supervisor.js'
 import { TurnoverMap, TurnoverSet } from '../../runtime/base/turnover.js'
 import type { OpenSessionFacts } from '../context/context.js'
 import { EarlyCancellations } from './early-cancellations.js'
+import type { Asleep } from '../holdings/hibernation.js'
 import type { Holdings } from '../holdings/holdings-actor.js'
 import type { SessionRef } from './session-actor.js'
 import { emitServer, originOf, type SessionEvent, type SessionOrigin } from '../base/events.js'
@@ -26,13 +28,17 @@ import { SessionWishes } from '../requests/session-wishes.js'
 import { WaitingLine } from '../base/waiting-line.js'
 
 /** The end of a session that continues on another node: requests that had not begun go there. */
-export const moved: ExitReason = Object.freeze({ type: 'shutdown', detail: 'moved' })
+export const moved = Object.freeze({ type: 'shutdown', detail: 'moved' } as const)
+/** The end of a process whose session hibernates: its next message brings it back. */
+export const hibernated = Object.freeze({ type: 'shutdown', detail: 'hibernated' } as const)
 /** The end of a session that another node has taken over: it is unknown how far its requests have come. */
 export const taken: ExitReason = Object.freeze({ type: 'shutdown', detail: 'taken' })
 
 export interface SessionInput {
   readonly record: SessionRecord
   readonly restored: boolean
+  /** What is known of it, if it hibernated until now. */
+  readonly asleep: Asleep | undefined
   readonly dialect: Dialect
   readonly holdings: Holdings
   /** Milliseconds after which it ends in any case. */
@@ -83,9 +89,15 @@ export class Session {
   /** Whether its client has said anything since `initialize`, or reads. */
   isHeard: boolean
   lastSaved: number
+  /** The number of the last update of a resource that it has heard of. */
+  heard: number
+  /** Whether something would end with its process. */
+  isHeld = false
+  /** Whether it is being saved to hibernate. */
+  isDrowsy = false
 
   constructor(
-    { record, restored, dialect, lifetime, holdings }: SessionInput,
+    { record, restored, asleep, dialect, lifetime, holdings }: SessionInput,
     ctx: ActorContext,
     tasks: ActorRef,
   ) {
@@ -102,7 +114,7 @@ export class Session {
     this.facts = Object.freeze({ id, client, revision, capabilities })
     this.state = new SessionState(record.state)
     this.wishes = new SessionWishes(record, (uri) => wantFor(holdings, uri))
-    this.mcpTasks = McpTasks.of(holdings, ctx.registry, world, (message) => void self.cast('tell', message))
+    this.mcpTasks = McpTasks.of(holdings, ctx.registry, world, tellerOf(holdings, ctx.registry, id))
     this.tasks = new TaskSupervisor(tasks, Number.POSITIVE_INFINITY)
     this.waiting = new WaitingLine(holdings.settings.limits.waiting, holdings.waiting)
     this.readers = new SessionReaders(record.catalog, this.origin)
@@ -113,7 +125,8 @@ export class Session {
     this.step = restored ? afterRestore : 1
     this.lastActive = now
     this.isHeard = restored
-    this.lastSaved = now
+    this.lastSaved = asleep?.savedAt ?? now
+    this.heard = holdings.asleep.lastUpdate
   }
 
   get phase(): SessionPhase {
@@ -131,18 +144,25 @@ export class Session {
 
 /** Makes a session from its record. Throws RuntimeError NOPROC when its group is not complete. */
 export function openSession(input: SessionInput, ctx: ActorContext): Session {
-  const { restored, holdings } = input
+  const { restored, asleep, holdings } = input
   const tasks = ctx.registry.whereis(holdings.settings.names.tasks)
   if (tasks === undefined)
     throw new RuntimeError('NOPROC', 'a session needs the task supervisor of its group', { retryable: true })
   const session = new Session(input, ctx, tasks)
   bringToLife(session)
-  if (restored) {
-    session.life?.send('restored')
-    noteMissed(session)
-  }
-  noteSession(session, restored ? 'restored' : 'opened')
+  if (restored) session.life?.send('restored')
+  if (asleep !== undefined) noteOwed(session, asleep)
+  else if (restored) noteMissed(session)
+  if (asleep !== undefined) noteSession(session, 'woken', { was: asleep.process })
+  else noteSession(session, restored ? 'restored' : 'opened')
   return session
+}
+
+/** It has another process after it has hibernated: what tells of a task may last longer. */
+function tellerOf({ settings }: Holdings, registry: Registry, id: string) {
+  const name = settings.names.session(id)
+  return (message: JsonRpcNotification): void =>
+    void (registry.whereis(name) as SessionRef | undefined)?.cast('tell', message)
 }
 
 /** Its machine begins, if it is there. */
@@ -156,6 +176,13 @@ export function bringToLife(session: Session): void {
 export function noteMissed({ readers, wishes }: Session): void {
   readers.forgetTold()
   noteAllUpdated({ readers, wishes })
+}
+
+/** It was told of all that it had to be told of, but for this, and what came while it hibernated. */
+function noteOwed({ readers, wishes, holdings }: Session, { owed, heard }: Asleep): void {
+  for (const uri of owed) readers.noteUpdated(uri)
+  const { asleep } = holdings
+  for (const uri of wishes.subscriptions) if (asleep.isUpdatedAfter(heard, uri)) readers.noteUpdated(uri)
 }
 
 /** Each resource that its client wants may have changed. */
@@ -191,10 +218,10 @@ export function recordSession(session: Session): SessionRecord {
   })
 }
 
-export function noteSession({ origin, facts, self }: Session, type: SessionEvent['type']): void {
-  emitServer('session', () => {
-    const { reason } = processOf(self)
-    const event = { ...origin, type, revision: facts.revision }
-    return reason === null ? event : { ...event, reason: reason.type }
-  })
+export function noteSession(
+  { origin, facts }: Pick<Session, 'origin' | 'facts'>,
+  type: SessionEvent['type'],
+  more: Pick<SessionEvent, 'reason' | 'was'> = {},
+): void {
+  emitServer('session', () => ({ ...origin, type, revision: facts.revision, ...more }))
 }

@@ -1,10 +1,15 @@
 import { defineServer, defineTool, field, serveHttp, startServer } from '../../../index.js'
+import { subscribeServer } from '../../../server/index.js'
 import { subscribeTransport } from '../../../transports/index.js'
 import { answer } from '../asked-program.js'
 import { memoryAnswers } from './heap.js'
 
 const [tools, timeouts] = process.argv.slice(2).map((text) => JSON.parse(text))
-const counts = { connections: 0 }
+const counts = { connections: 0, asleep: 0 }
+subscribeServer('session', ({ type }) => {
+  if (type === 'hibernated') counts.asleep += 1
+  if (type === 'woken') counts.asleep -= 1
+})
 subscribeTransport('connection', ({ type }) => {
   if (type === 'opened') counts.connections += 1
   if (type === 'closed') counts.connections -= 1
@@ -24,5 +29,6 @@ const server = await startServer(definition, {
 answer({
   port: () => server.port,
   connections: () => counts.connections,
+  asleep: () => counts.asleep,
   ...memoryAnswers,
 })
