@@ -181,9 +181,11 @@ class Lives {
     this.#now = now
   }
 
-  session({ tree, process, server, type, revision, reason }: SessionEvent): void {
+  session({ tree, process, server, type, revision, reason, was }: SessionEvent): void {
     const { sessions, serverSession } = this.#measures
     const key = `${tree} ${process}`
+    if (type === 'hibernated') return
+    if (type === 'woken') return this.#moved(`${tree} ${was}`, key)
     const began = this.#sessions.get(key)
     const about = { 'caduceus.server': server }
     if (type !== 'ended') this.#sessions.set(key, this.#now())
@@ -193,6 +195,14 @@ class Lives {
     const isBad = reason === 'crash' || reason === 'killed'
     const how = { ...about, 'mcp.protocol.version': revision, ...(isBad && { 'error.type': reason }) }
     serverSession.record((this.#now() - began) / 1_000, how)
+  }
+
+  /** A session is in another process. */
+  #moved(from: string, to: string): void {
+    const began = this.#sessions.get(from)
+    if (began === undefined) return
+    this.#sessions.delete(from)
+    this.#sessions.set(to, began)
   }
 
   client({ tree, client, phase, code, attempt }: StateEvent): void {

@@ -93,7 +93,7 @@ export type TestingEvents = RuntimeEvents & {
 /**
  * What can be made to crash: a process, what has one (a session of `server.sessions()`), a client, a server.
  */
-export type Crashable = ProcessRef | { readonly ref: ProcessRef } | Client | Server
+export type Crashable = ProcessRef | { readonly ref: ProcessRef | undefined } | Client | Server
 
 /** How something is made to crash. */
 export interface CrashOptions extends WaitOptions {
@@ -316,6 +316,11 @@ function processIn(what: Crashable, part: CrashOptions['part']): ProcessRef {
   if (part !== undefined) throw badOption('part', 'none for what is neither a server nor a client', part)
   const ref = what instanceof ProcessRef ? what : what?.ref
   if (ref instanceof ProcessRef) return ref
+  if (typeof what === 'object' && what !== null && 'phase' in what)
+    throw new RuntimeError(
+      'NOPROC',
+      'crash: the session hibernates: it has no process until its next message',
+    )
   throw badOption('crash', 'a process, a session, a client or a server', what)
 }
 

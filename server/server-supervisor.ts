@@ -369,7 +369,7 @@ async function openPort(
     exchange: (call) => exchanges.exchange(call),
     endSubscriptions: () => exchanges.endSubscriptions(),
   } satisfies Services)
-  if (cluster === undefined) return { port: serverPort(local), close: () => {} }
+  if (cluster === undefined) return { port: serverPort(local), close: () => sessions.end() }
   const { openClusterPort } = await loadClustered()
   const base = ctx.registry.named<typeof baseActor>(holdings.settings.names.base)
   const { port, close } = openClusterPort(cluster, ctx.world, {
@@ -382,7 +382,11 @@ async function openPort(
     lost: (sessionIds) => sessions.lose(sessionIds),
     missed: (sessionId) => sessions.missed(sessionId),
   })
-  return { port: serverPort(port), close }
+  const closeAll = (): void => {
+    sessions.end()
+    close()
+  }
+  return { port: serverPort(port), close: closeAll }
 }
 
 function handleOf(settings: ServerSettings, place: ServerPlace, registry: Registry, ref: ActorRef): Server {

@@ -21,7 +21,7 @@ import { ServerError } from './base/errors.js'
 import type { ServerPlace } from './holdings/holdings-actor.js'
 import type { ServerNames } from './base/names.js'
 import type { SessionInfo } from './sessions/session-actor.js'
-import { runningSessions } from './sessions/sessions.js'
+import { allSessions } from './sessions/sessions.js'
 
 export interface ServerParts {
   readonly name: string
@@ -112,12 +112,11 @@ export class Server {
   }
 
   /**
-   * The sessions that run now, without those that no message has brought back since a restart of the group.
+   * The sessions that run now or hibernate, without those that no message has brought back since a restart of the
+   * group.
    */
   async sessions(): Promise<SessionInfo[]> {
-    const running = await runningSessions(this.registry, this.#parts.names)
-    const answers = await Promise.allSettled(running.map((session) => session.call('info')))
-    return answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []))
+    return allSessions(this.registry, this.#parts.names)
   }
 
   inspect(): TreeNode {

@@ -266,7 +266,7 @@ export class Border {
       behaviour,
     ) as StandIn
     // a kill ends the stand-in at once, and then what it stands for
-    actor.own.owned.push(() => {
+    actor.owns(() => {
       if (actor.reason?.type === 'killed') this.exit(actor, null, kill)
     })
     actor.started(undefined)

@@ -279,7 +279,7 @@ export class Actor extends Process implements Runnable {
       this.end(killed)
     }
     const timer = clock.setTimeout(expire, terminateTimeout)
-    this.own.timers.add({ clear: () => clock.clearTimeout(timer) })
+    this.own.keepTimer({ clear: () => clock.clearTimeout(timer) })
   }
 
   stopWith(reason: ExitReason): void {

@@ -58,7 +58,7 @@ export class ProcessContext {
     const release = releaseOf(resource)
     // Opened by a handler whose process died meanwhile: released at once.
     if (this.process.reason !== null) void this.process.release([release])
-    this.alive().own.owned.push(release)
+    this.alive().owns(release)
     return resource
   }
 
@@ -212,12 +212,12 @@ function boundWorld(process: Process): BoundWorld {
         process.tree.afterlife.refused += 1
         return bound
       }
-      const { timers } = process.own
+      const { own } = process
       bound.timer = world.setTimeout(() => {
-        timers.delete(bound)
+        own.timers.delete(bound)
         guard(process.token, fn)
       }, ms)
-      timers.add(bound)
+      own.keepTimer(bound)
       return bound
     },
     clearTimeout(timer) {

@@ -9,7 +9,7 @@ export type Release = () => void | Promise<void>
 
 /** Throws BAD_OPTION. */
 export function releaseOf(owned: Owned): Release {
-  if (typeof owned === 'function') return () => owned()
+  if (typeof owned === 'function') return owned
   if (typeof owned === 'object' && owned !== null) {
     if (Symbol.asyncDispose in owned) return async () => owned[Symbol.asyncDispose]()
     if (Symbol.dispose in owned) return () => owned[Symbol.dispose]()
@@ -46,10 +46,14 @@ function releaseLast(
   failed: (error: unknown) => void,
 ): Promise<void> | undefined {
   try {
-    const result = runIn(token, owned.pop() as Release, null, null)
+    const result = runIn(token, run, owned.pop() as Release, null)
     return isPromise(result) ? Promise.resolve(result).then(() => {}, failed) : undefined
   } catch (error) {
     failed(error)
     return undefined
   }
+}
+
+function run(release: Release): void | Promise<void> {
+  return release()
 }

@@ -20,23 +20,28 @@ import type { Tree } from './tree.js'
 
 /** State that only some processes need; made on demand to keep an idle one small. */
 class ProcessExtras {
-  names: HeldName[] = []
-  owned: Release[] = []
-  timers = new Set<{ clear(): void }>()
-  watching = new Set<Monitor>()
+  names: readonly HeldName[] = []
+  owned: Release[] | null = null
+  readonly timers = new TurnoverSet<{ clear(): void }>()
+  readonly watching = new TurnoverSet<Monitor>()
   controller: AbortController | null = null
   startingSlot: Slot | null = null
   /** Children that have ended, and still release what they owned. */
   leaving: Set<Process> | null = null
+
+  /** It is cleared when the process ends. */
+  keepTimer(timer: { clear(): void }): void {
+    this.timers.add(timer)
+  }
 }
 
 /** A name that a process holds. */
 export interface HeldName {
   readonly name: string
-  readonly rise: () => void
-  readonly lost: (reason: ExitReason) => void
+  rise(): void
+  lost(reason: ExitReason): void
   /** The next holder of the name starts after this. */
-  readonly leave: (released: Promise<void>) => void
+  leave(released: Promise<void>): void
 }
 
 /** The base of actors, supervisors and tasks; its death is immediate and final. */
@@ -52,7 +57,7 @@ export abstract class Process {
   /** A flag: a set of one would cost more than the rest of an idle actor. */
   linkedToParent = false
   links: TurnoverSet<Process> | null = null
-  monitors: Set<Monitor> | null = null
+  monitors: TurnoverSet<Monitor> | null = null
   extras: ProcessExtras | null = null
   /** Pending while what it and its children owned is released; its successor waits for this. */
   released: Promise<void> | null = null
@@ -145,6 +150,13 @@ export abstract class Process {
     emit('notice', () => ({ ...this.facts(), notice, detail }))
   }
 
+  owns(release: Release): void {
+    const { own } = this
+    // sized: a push into an empty array makes room for 17
+    if (own.owned === null) own.owned = [release]
+    else own.owned.push(release)
+  }
+
   get own(): ProcessExtras {
     this.extras ??= new ProcessExtras()
     return this.extras
@@ -199,7 +211,7 @@ export abstract class Process {
   #letGo(extras: ProcessExtras, reason: ExitReason): void {
     const { controller, owned, leaving } = extras
     if (controller !== null) guard(closing(this), () => controller.abort(abortReason(this.name, reason)))
-    const releasing = owned.length > 0 ? this.release(owned) : null
+    const releasing = owned === null ? null : this.release(owned)
     const all = [releasing, ...[...(leaving ?? [])].map(({ released }) => released)]
     this.released = leaving === null ? releasing : Promise.all(all).then(() => {})
     this.extras = null
@@ -379,7 +391,7 @@ export function monitor(
   notify: (reason: ExitReason, monitor: Monitor) => void,
 ): Monitor {
   const made = new Monitor(target, watcher, notify)
-  target.monitors ??= new Set()
+  target.monitors ??= new TurnoverSet()
   target.monitors.add(made)
   watcher?.own.watching.add(made)
   return made

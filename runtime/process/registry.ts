@@ -2,6 +2,7 @@ import { checkName } from '../base/check.js'
 import { RuntimeError, optionError, show } from '../base/errors.js'
 import { type ExitReason, formatReason } from '../base/exit.js'
 import { handled } from '../base/promise.js'
+import { TurnoverSet } from '../base/turnover.js'
 import { currentOwner } from '../faults/containment.js'
 import { checkMs, type Clock, systemClock } from '../time/clock.js'
 import { waitWithin } from '../time/wait.js'
@@ -26,15 +27,42 @@ export type NameState =
   | { readonly state: 'ended'; readonly reason: ExitReason }
   | { readonly state: 'unknown' }
 
-interface NameEntry extends HeldName {
-  process: Process | null
-  isUp: boolean
+class NameEntry implements HeldName {
+  readonly name: string
+  process: Process | null = null
+  isUp = false
   /** Decides whether the name comes back while no process holds it. */
-  slot: Slot | null
-  ended: ExitReason | null
+  slot: Slot | null = null
+  ended: ExitReason | null = null
   /** Pending while its last holder releases what it owned. */
-  leaving: Promise<void> | null
-  readonly waiters: Set<() => void>
+  leaving: Promise<void> | null = null
+  readonly waiters = new TurnoverSet<() => void>()
+  readonly #free: (entry: NameEntry, reason: ExitReason, slot: Slot | null) => void
+
+  /** `free`: its holder has ended. */
+  constructor(name: string, free: (entry: NameEntry, reason: ExitReason, slot: Slot | null) => void) {
+    this.name = name
+    this.#free = free
+  }
+
+  rise(): void {
+    this.isUp = true
+    wake(this)
+  }
+
+  lost(reason: ExitReason): void {
+    const slot = this.process && slotThatDecides(this.process)
+    this.process = null
+    this.isUp = false
+    this.#free(this, reason, slot)
+  }
+
+  leave(released: Promise<void>): void {
+    this.leaving = released
+    void released.then(() => {
+      if (this.leaving === released) this.leaving = null
+    })
+  }
 }
 
 /** How many ended names are remembered. */
@@ -44,6 +72,8 @@ const remembered = 1_000
 export class Registry {
   readonly #entries = new Map<string, NameEntry>()
   readonly #ended = new Set<string>()
+  readonly #free = (entry: NameEntry, reason: ExitReason, slot: Slot | null): void =>
+    this.#wait(entry, reason, slot)
 
   /**
    * Names a living actor until it ends; the name is up once its `init` is done. Throws ALREADY_STARTED
@@ -65,8 +95,8 @@ export class Registry {
     const entry = this.#entries.get(name)
     if (entry?.process == null) return
     fence(entry.process)
-    const names = entry.process.extras?.names
-    names?.splice(names.indexOf(entry), 1)
+    const { own } = entry.process
+    own.names = own.names.filter((name) => name !== entry)
     this.#entries.delete(name)
     wake(entry)
   }
@@ -151,36 +181,12 @@ export class Registry {
     this.#ended.delete(name)
     const entry = this.#entries.get(name) ?? this.#enter(name)
     Object.assign(entry, { process, isUp: false, slot: null, ended: null })
-    process.own.names.push(entry)
+    process.own.names = process.own.names.concat(entry) // and no push, which makes room for 17
     return entry
   }
 
   #enter(name: string): NameEntry {
-    const entry: NameEntry = {
-      name,
-      process: null,
-      isUp: false,
-      slot: null,
-      ended: null,
-      leaving: null,
-      waiters: new Set(),
-      rise: () => {
-        entry.isUp = true
-        wake(entry)
-      },
-      lost: (reason) => {
-        const slot = entry.process && slotThatDecides(entry.process)
-        entry.process = null
-        entry.isUp = false
-        this.#wait(entry, reason, slot)
-      },
-      leave: (released) => {
-        entry.leaving = released
-        void released.then(() => {
-          if (entry.leaving === released) entry.leaving = null
-        })
-      },
-    }
+    const entry = new NameEntry(name, this.#free)
     this.#entries.set(name, entry)
     return entry
   }

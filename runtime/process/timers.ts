@@ -13,7 +13,7 @@ export class TimerRef {
     const { clock } = actor.tree
     this.#actor = actor
     this.#at = clock.now() + ms
-    actor.own.timers.add(this)
+    actor.own.keepTimer(this)
     this.#timer = clock.setTimeout(() => {
       this.#forget()
       const fired: TimerFired = { timer: this, payload }
@@ -49,20 +49,20 @@ export interface TimerFired {
 export function idleAfter(actor: Actor, ms: number): void {
   checkMs(ms, 'idleAfter')
   const { clock } = actor.tree
-  const { timers } = actor.own
+  const { own } = actor
   const extras = actor.actorExtras()
   extras.idle?.clear()
   const timer = clock.setTimeout(() => {
-    timers.delete(idle)
+    own.timers.delete(idle)
     // A message that waits came first.
     if (actor.backlog === 0 && !actor.handling) actor.inform('timeout', undefined)
   }, ms)
   const idle = {
     clear() {
       clock.clearTimeout(timer)
-      timers.delete(idle)
+      own.timers.delete(idle)
     },
   }
-  timers.add(idle)
+  own.keepTimer(idle)
   extras.idle = idle
 }

@@ -180,6 +180,8 @@ const room: Readonly<Record<string, number>> = {
   'transports/http/streams/stream-archive.ts': 4,
   // batches whose answers were lost: 32 for each of three other nodes
   'server/nodes/message-queue.ts': 96,
+  // what clients say of themselves, each once
+  'server/holdings/known-clients.ts': 100,
   // sessions that crashed and were not asked for again: 1,000 at most
   'server/holdings/holdings-actor.ts': 1_000,
 }
@@ -195,7 +197,7 @@ const roomOfClients: Readonly<Record<string, number>> = {
   'client/calls/calls.ts': 6,
   'transports/http/client/calls.ts': 6,
   // who waits for those
-  'runtime/process/actor.ts': 6,
+  'runtime/process/call.ts': 6,
   // what was subscribed to
   'client/holdings/wishes.ts': 12,
   // tools that were listed

@@ -19,12 +19,17 @@ export interface SessionOrigin extends RequestOrigin {
   readonly process: number
 }
 
-/** A session came or went. */
+/**
+ * A session came or went. One that is `hibernated` has no process, and did not end: it ends, or is `woken` by its next
+ * message.
+ */
 export interface SessionEvent extends SessionOrigin {
-  readonly type: 'opened' | 'restored' | 'ended'
+  readonly type: 'opened' | 'restored' | 'hibernated' | 'woken' | 'ended'
   readonly revision: string
   /** Why it ended: `normal`, `shutdown`, `crash`, `killed`. */
   readonly reason?: string
+  /** Of `woken`: the number of the process that it had before. */
+  readonly was?: number
 }
 
 /**

@@ -1,3 +1,4 @@
+import { TurnoverMap } from '../../runtime/base/turnover.js'
 import type { JsonRpcRequest } from '../../protocol/wire/jsonrpc.js'
 
 /** Bytes of waiting requests of one client. */
@@ -23,7 +24,7 @@ export class WaitingLine<Item> {
   readonly #max: number
   readonly #all: WaitingBytes
   /** The client whose turn it is comes first. */
-  readonly #places = new Map<string, ClientQueue<Item>>()
+  #places = new TurnoverMap<string, ClientQueue<Item>>()
   #size = 0
 
   /** `max` requests of each client; all lines of a server share `all`. */
@@ -53,7 +54,7 @@ export class WaitingLine<Item> {
 
   /** The next one, of those that fit. */
   take(fits: (item: Item) => boolean = () => true): Item | undefined {
-    for (const [client, place] of this.#places) {
+    for (const [client, place] of this.#places.entries()) {
       for (const item of place.items.keys()) {
         if (!fits(item)) continue
         this.delete(item, client)
@@ -78,7 +79,7 @@ export class WaitingLine<Item> {
 
   clear(): void {
     for (const { bytes } of this.#places.values()) this.#all.bytes -= bytes
-    this.#places.clear()
+    this.#places = new TurnoverMap()
     this.#size = 0
   }
 

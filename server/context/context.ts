@@ -85,8 +85,8 @@ export interface RequestScope {
   carried?(): Carried
   /** Ends the connection early, if the client will come back. */
   release?(): boolean
-  /** The process of its session; undefined where there is none. */
-  readonly holder?: ProcessRef | undefined
+  /** The process of its session, for whoever ends with it; undefined where there is none. */
+  hold?(): ProcessRef
   read(key: string): Promise<StateValue>
   /** Resolves with undefined if the value was taken, else with the value that came in between. */
   swap(key: string, version: number, value: unknown): Promise<StateValue | undefined>

@@ -8,6 +8,10 @@ export class SessionFrame {
     return this.#assigns
   }
 
+  get isEmpty(): boolean {
+    return this.#assigns === nothing
+  }
+
   assign(values: object): void {
     this.#assigns = Object.freeze({ ...this.#assigns, ...values })
   }

@@ -1,4 +1,5 @@
 import { show } from '../../runtime/base/errors.js'
+import { TurnoverMap } from '../../runtime/base/turnover.js'
 import { ServerError } from '../base/errors.js'
 
 /** A value of the session with the number of its last change; 0 and undefined for one that was never set. */
@@ -7,11 +8,12 @@ export interface StateValue {
   readonly version: number
 }
 
+const nothing: Readonly<Record<string, never>> = Object.freeze({})
 const absent: StateValue = Object.freeze({ value: undefined, version: 0 })
 
 /** What tools keep with `ctx.update`: values by key, replaced whole and never changed in place. */
 export class SessionState {
-  readonly #values = new Map<string, StateValue>()
+  #values = new TurnoverMap<string, StateValue>()
   #changes = 0
 
   constructor(values: Readonly<Record<string, unknown>>) {
@@ -33,13 +35,15 @@ export class SessionState {
 
   /** Replaces all values. Calls that have read older ones run their change again. */
   adopt(values: Readonly<Record<string, unknown>>): void {
-    this.#values.clear()
+    this.#values = new TurnoverMap()
     for (const [key, value] of Object.entries(values))
       this.#values.set(key, { value, version: ++this.#changes })
   }
 
-  toRecord(): Record<string, unknown> {
-    return Object.fromEntries([...this.#values].map(([key, { value }]) => [key, value]))
+  toRecord(): Readonly<Record<string, unknown>> {
+    // most sessions keep nothing, and there may be many records
+    if (this.#values.size === 0) return nothing
+    return Object.fromEntries([...this.#values.entries()].map(([key, { value }]) => [key, value]))
   }
 }
 

@@ -59,6 +59,7 @@ export class MemorySessions implements SessionStore {
   readonly #now: () => number
   /** In the order of saving: the first is the next to be dropped. */
   readonly #kept = new Map<string, { readonly record: SessionRecord; readonly at: number }>()
+  #sweptAt = Number.NEGATIVE_INFINITY
 
   /** One session more than `maxSessions` drops the one saved longest ago; `now` is in ms. */
   constructor(limits: SessionLimits, now: () => number) {
@@ -75,7 +76,8 @@ export class MemorySessions implements SessionStore {
     const known = this.#kept.get(record.id)
     if (known !== undefined && known.record.version > record.version) return
     this.#kept.delete(record.id)
-    this.#kept.set(record.id, { record, at: this.#now() })
+    // whole: a fraction would cost an object of its own
+    this.#kept.set(record.id, { record, at: Math.ceil(this.#now()) })
     this.#forgetOld()
   }
 
@@ -88,9 +90,14 @@ export class MemorySessions implements SessionStore {
   }
 
   #forgetOld(): void {
-    const oldest = this.#oldest
+    const { idleTimeout, maxSessions } = this.#limits
+    const now = this.#now()
+    // not with each save: a map looks through all that was deleted before its first entry
+    if (this.#kept.size <= maxSessions && now - this.#sweptAt < idleTimeout / 100) return
+    this.#sweptAt = now
+    const oldest = now - idleTimeout
     for (const [id, { at }] of this.#kept) {
-      if (this.#kept.size <= this.#limits.maxSessions && at > oldest) return
+      if (this.#kept.size <= maxSessions && at > oldest) return
       this.#kept.delete(id)
     }
   }

@@ -414,10 +414,10 @@ export class UpstreamLink {
     const starting = outside(async () => entry.start(seat))
     const instance = { ...this.#instance(starting, undefined), controller }
     this.#instances.set(key, instance)
-    const { holder } = ctx === undefined ? {} : ToolContext.scopeOf(ctx)
+    const holder =
+      key.startsWith('session ') && ctx !== undefined ? ToolContext.scopeOf(ctx).hold?.() : undefined
     // it ends with its session; one that comes back has it started again
-    if (key.startsWith('session '))
-      instance.forget = outside(() => holder?.onExit(() => this.#close(key, instance))) ?? (() => {})
+    if (holder !== undefined) instance.forget = outside(() => holder.onExit(() => this.#close(key, instance)))
     starting.then(
       (client) => {
         if (this.#instances.get(key) !== instance) return client.close().catch(() => {})

@@ -4,6 +4,7 @@ import { describe } from '../../runtime/watch/inspect.js'
 import { lazy } from '../../runtime/faults/load.js'
 import type { ActorRef } from '../../runtime/process/ref.js'
 import { RestartWindow } from '../../runtime/supervision/restart-window.js'
+import { ClientCounts } from '../../transports/connections/client-counts.js'
 import type { Binding } from '../../transports/contract/contract.js'
 import { emitTransport, originHere } from '../../transports/contract/events.js'
 import { TransportError } from '../../transports/base/errors.js'
@@ -13,6 +14,8 @@ import type { Changes } from '../context/changes.js'
 import type { Isolation } from '../context/isolated.js'
 import type { ServerDefinition } from '../definitions/define-server.js'
 import type { Owner, UpstreamRecord } from '../definitions/upstreams.js'
+import { Hibernation } from './hibernation.js'
+import { KnownClients } from './known-clients.js'
 import type { ServerSettings } from './options.js'
 import { RequestStates, sealRequestStates } from './request-state.js'
 import { inMemory } from '../engine/in-memory.js'
@@ -33,6 +36,11 @@ export interface Holdings {
   readonly restores: RestoreLimit
   readonly requestStates: RequestStates
   readonly waiting: WaitingBytes
+  readonly known: KnownClients
+  /** Sessions that are only their records. */
+  readonly asleep: Hibernation
+  /** The sessions of each client, by their ids, also those that hibernate. */
+  readonly clients: ClientCounts<string>
   readonly changes: Changes
   /** Undefined where nothing is isolated. */
   readonly isolation: Isolation | undefined
@@ -100,6 +108,7 @@ export const holdingsActor = defineActor({
     const open =
       cluster ?? (await local.open(ctx, { maxSessions: limits.sessions, idleTimeout: timeouts.idle }))
     const { secrets } = open
+    const asleep = new Hibernation()
     return {
       settings,
       place,
@@ -113,6 +122,9 @@ export const holdingsActor = defineActor({
       ),
       restores: new RestoreLimit(),
       waiting: { bytes: 0 },
+      known: new KnownClients(),
+      asleep,
+      clients: new ClientCounts(limits.sessionsPerClient),
       changes,
       upstreams: new Map(),
       owners: new Map(),
@@ -126,13 +138,17 @@ export const holdingsActor = defineActor({
         server: definition.info.name,
         world,
       }),
-      [describe]: () => binding.url ?? transport.name,
+      [describe]: () => `${binding.url ?? transport.name}${sleepers(asleep)}`,
     }
   },
   call: {
     share: (holdings): Holdings => holdings,
   },
 })
+
+function sleepers({ size }: Hibernation): string {
+  return size === 0 ? '' : `, ${size} sessions hibernate`
+}
 
 /** Loads the modules of schema checks before the first session. */
 async function prepare({ tools, lowLevel }: ServerDefinition): Promise<void> {

@@ -113,6 +113,11 @@ export interface ServerLimitOptions {
 export interface ServerTimeoutOptions {
   /** Until a session without messages, requests in flight and readers ends. Default 30 min. */
   readonly idle?: number
+  /**
+   * Until such a session hibernates: of it only its record is there, until its next message (OTP: hibernate_after).
+   * No client notices. Not with `session` hooks, nor with values of `ctx.assign`. Default 30,000; Infinity: never.
+   */
+  readonly hibernateAfter?: number
   /** That a request may run; `timeout` of a component overrides it. Default 30 min. */
   readonly request?: number
   /** To answer a question (`ctx.elicit`), at most 24 h in 2026-07-28. Default 10 min. */
@@ -163,6 +168,7 @@ export const readLimits = readGroup({
 /** Reads the option `timeouts`. Throws BAD_OPTION. */
 export const readTimeouts = readGroup({
   idle: orElse(readMs, 30 * 60_000),
+  hibernateAfter: orElse(readMs, 30_000),
   request: orElse(readMs, 30 * 60_000),
   question: orElse(readMs, 10 * 60_000),
   drain: orElse(readDelay, 10_000),

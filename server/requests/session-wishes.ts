@@ -1,6 +1,7 @@
 import { McpError } from '../../protocol/wire/errors.js'
 import { isWantedLevel, type LoggingLevel } from '../../protocol/messages/logging.js'
 import { tooManyRequests } from '../base/errors.js'
+import { TurnoverMap } from '../../runtime/base/turnover.js'
 import type { WishesRecord } from '../engine/session-store.js'
 
 /** Resources that one session may subscribe to, and characters of one address and of all. */
@@ -15,7 +16,7 @@ type Want = (uri: string) => (() => void) | undefined
 export class SessionWishes {
   #logLevel: LoggingLevel | undefined
   /** How each is taken back. */
-  readonly #subscriptions = new Map<string, (() => void) | undefined>()
+  readonly #subscriptions = new TurnoverMap<string, (() => void) | undefined>()
   /** Of all that it has subscribed to. */
   #characters = 0
 
@@ -30,9 +31,14 @@ export class SessionWishes {
     for (const uri of theirs) if (!this.isSubscribed(uri)) this.#add(uri, want)
   }
 
+  /** Whether somebody has to know what is wanted. */
+  get areKnown(): boolean {
+    return [...this.#subscriptions.values()].some((undo) => undo !== undefined)
+  }
+
   /** Calls what `want` has returned for each subscription. The list of subscriptions stays. */
   end(): void {
-    for (const [uri, undo] of this.#subscriptions) {
+    for (const [uri, undo] of this.#subscriptions.entries()) {
       this.#subscriptions.set(uri, undefined)
       undo?.()
     }

@@ -1,3 +1,4 @@
+import { TurnoverMap } from '../../runtime/base/turnover.js'
 import { isRequestId, type RequestId } from '../../protocol/wire/jsonrpc.js'
 
 /** Milliseconds by which a notification may overtake its request. */
@@ -8,7 +9,7 @@ const maxLength = 256
 
 /** Cancellations that overtook their request, as over HTTP; one for an answered request is not kept. */
 export class EarlyCancellations {
-  readonly #at = new Map<RequestId, number>()
+  readonly #at = new TurnoverMap<RequestId, number>()
   /** Ids answered last, as a ring: a client may use one again, whose late cancellation must not count. */
   readonly #answered: RequestId[] = []
   #next = 0
@@ -25,8 +26,9 @@ export class EarlyCancellations {
     if (!isRequestId(id) || isLong(id) || this.#answered.includes(id)) return
     this.#at.delete(id)
     this.#at.set(id, now)
-    const [oldest] = this.#at.keys()
-    if (this.#at.size > most && oldest !== undefined) this.#at.delete(oldest)
+    if (this.#at.size <= most) return
+    const [oldest] = this.#at.entries()
+    if (oldest !== undefined) this.#at.delete(oldest[0])
   }
 
   /** Whether a request that comes now was cancelled; a cancellation counts once. */

@@ -1,7 +1,6 @@
 import type { Dialect } from '../../protocol/dialects/dialect.js'
 import { unsupportedHandshake } from '../../protocol/stateless/era.js'
 import { fitResult } from '../../protocol/dialects/fit.js'
-import { McpError } from '../../protocol/wire/errors.js'
 import { buildResult, type JsonRpcRequest } from '../../protocol/wire/jsonrpc.js'
 import { readParams } from '../../protocol/messages/params.js'
 import type { InitializeResult } from '../../protocol/messages/lifecycle.js'
@@ -15,11 +14,11 @@ import { ownerOf } from '../base/owner.js'
 export function readOpening(
   request: JsonRpcRequest,
   peer: Peer,
-  { settings: { revisions } }: Pick<Holdings, 'settings'>,
+  { settings: { revisions }, known }: Pick<Holdings, 'settings' | 'known'>,
 ): { readonly facts: SealedFacts; readonly dialect: Dialect } {
   if (!haveHandshake(revisions)) throw unsupportedHandshake(request, revisions)
-  const { protocolVersion, clientInfo: client, capabilities } = readParams('initialize', request.params)
-  checkSize({ client, capabilities })
+  const { protocolVersion, clientInfo, capabilities: given } = readParams('initialize', request.params)
+  const { client, capabilities } = known.same({ client: clientInfo, capabilities: given })
   const dialect = negotiate(protocolVersion, handshakesOf(revisions))
   const principal = ownerOf(peer)
   const { revision } = dialect
@@ -27,17 +26,6 @@ export function readOpening(
     facts: { revision, client, capabilities, ...(principal !== undefined && { principal }) },
     dialect,
   }
-}
-
-/** Characters of what a session keeps of its client, as JSON. */
-const maxFacts = 64 * 1024
-
-/** A session has it until its end, and a client may have many. */
-function checkSize(facts: object): void {
-  const { length } = JSON.stringify(facts)
-  if (length <= maxFacts) return
-  const expected = `expected clientInfo and capabilities of ${maxFacts} characters at most, got ${length}`
-  throw McpError.invalidParams(`params: ${expected}`)
 }
 
 /** The answer to `initialize` (specification: lifecycle). */

@@ -9,6 +9,7 @@ import {
 import { readResult } from '../../protocol/messages/params.js'
 import type { Deferred } from '../../runtime/process/behaviour.js'
 import type { ActorContext } from '../../runtime/process/context.js'
+import { TurnoverMap } from '../../runtime/base/turnover.js'
 import type { TimerRef } from '../../runtime/process/timers.js'
 import type { Sink } from '../../transports/contract/contract.js'
 import type { AskMethod } from '../context/ask.js'
@@ -35,7 +36,7 @@ const maxOpen = 100
 
 /** The open questions of a session, each with a deadline. */
 export class SessionQuestions {
-  readonly #open = new Map<RequestId, Open>()
+  readonly #open = new TurnoverMap<RequestId, Open>()
   /** Differs at each start of the session: ids are never used twice. */
   readonly #prefix: string
   #count = 0
@@ -90,7 +91,7 @@ export class SessionQuestions {
   }
 
   drop(request: RequestId): void {
-    for (const [id, open] of this.#open) {
+    for (const [id, open] of this.#open.entries()) {
       if (open.asking.of !== request) continue
       this.#take(id)
       withdraw(id, open, 'the request has ended')

@@ -1,12 +1,16 @@
 import { encode } from '../../protocol/wire/codec.js'
 import { buildNotification, type JsonRpcNotification } from '../../protocol/wire/jsonrpc.js'
+import { TurnoverSet } from '../../runtime/base/turnover.js'
 import { over, type Sink } from '../../transports/contract/contract.js'
 import { encodedText } from '../../transports/base/encoded.js'
+import { noteNotification, type SessionOrigin } from '../base/events.js'
 import type { Catalog } from '../catalog/catalog.js'
 import type { ListKind } from '../context/changes.js'
 
 /** Readers of one session at once; one more ends the oldest. */
 const maxReaders = 16
+
+const nothing: readonly string[] = Object.freeze([])
 
 const changed: Readonly<Record<ListKind, JsonRpcNotification>> = Object.freeze({
   tools: withText(buildNotification('notifications/tools/list_changed')),
@@ -17,16 +21,17 @@ const changed: Readonly<Record<ListKind, JsonRpcNotification>> = Object.freeze({
 /** Readers of messages that belong to no request, such as GET streams; each message goes to one of them. */
 export class SessionReaders {
   /** Newest last. */
-  #all: Sink[] = []
+  #all: readonly Sink[] = []
   /** The version of the catalog that the client was notified of. */
   #told: number
   /** Resources with a change to notify the client of; at most as many as it has subscriptions. */
-  readonly #updated = new Set<string>()
-  readonly #onSent: (method: string) => void
+  readonly #updated = new TurnoverSet<string>()
+  readonly #origin: SessionOrigin
 
-  constructor(told: number, onSent: (method: string) => void = () => {}) {
+  /** `told` is the version of the catalog that the client was notified of. */
+  constructor(told: number, origin: SessionOrigin) {
     this.#told = told
-    this.#onSent = onSent
+    this.#origin = origin
   }
 
   get size(): number {
@@ -38,8 +43,9 @@ export class SessionReaders {
   }
 
   attach(reader: Sink): void {
-    this.#all.push(reader)
-    if (this.#all.length > maxReaders) this.#all.shift()?.end?.(over(false))
+    const former = this.#all
+    this.#all = former.slice(former.length < maxReaders ? 0 : 1).concat(reader)
+    if (former.length >= maxReaders) former[0]?.end?.(over(false))
   }
 
   detach(reader: Sink): void {
@@ -56,6 +62,11 @@ export class SessionReaders {
   /** It is unknown what the client was notified of: each list may have changed since. */
   forgetTold(): void {
     this.#told = Number.MAX_SAFE_INTEGER
+  }
+
+  /** Resources with a change to notify the client of. */
+  get owed(): readonly string[] {
+    return this.#updated.size === 0 ? nothing : [...this.#updated]
   }
 
   noteUpdated(uri: string): void {
@@ -89,7 +100,7 @@ export class SessionReaders {
 
   #send(message: JsonRpcNotification): boolean {
     const sent = this.#all.toReversed().some((reader) => reader.send(message))
-    if (sent) this.#onSent(message.method)
+    if (sent) noteNotification(this.#origin, 'sent', message.method)
     return sent
   }
 }

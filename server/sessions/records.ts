@@ -12,6 +12,8 @@ export interface Known {
   readonly expiresAt: number | undefined
 }
 
+const nothing = Object.freeze({})
+
 export class SessionRecords {
   readonly #holdings: Holdings
   readonly #tasks: TaskSupervisor
@@ -98,7 +100,7 @@ export class SessionRecords {
 
   #first(facts: SealedFacts, id: string): SessionRecord {
     const { catalog } = this.#holdings
-    return { id, version: 0, ...facts, catalog: catalog.version, state: {} }
+    return { id, version: 0, ...facts, catalog: catalog.version, state: nothing }
   }
 
   #keep<Answer>(ask: (store: SessionStore) => Answer | Promise<Answer>): Promise<Answer> {

@@ -21,6 +21,7 @@ import { loadSessionMachine } from '../holdings/holdings-actor.js'
 import { route } from '../requests/router.js'
 import {
   bringToLife,
+  hibernated,
   noteAllUpdated,
   noteMissed,
   noteSession,
@@ -36,7 +37,8 @@ import { takeNotice } from './notices.js'
 import type { SessionPhase } from '../holdings/session-machine.js'
 import type { ClientQuestion } from './questions.js'
 import { peerProblem } from './access.js'
-import { learnConfirmation, saveInUse, shareConfirmation } from './saving.js'
+import { hibernate, lookAtUse } from './idle.js'
+import { learnConfirmation, shareConfirmation } from './saving.js'
 import type { SessionRecord } from '../engine/session-store.js'
 import { answered, cancelWork, endWork, leaveIfIdle, startWork, taskEnded } from './work.js'
 
@@ -56,8 +58,8 @@ export interface SessionInfo extends OpenSessionFacts {
   readonly waiting: number
   /** Attached readers, such as GET streams. */
   readonly readers: number
-  /** The session's process. */
-  readonly ref: ProcessRef
+  /** The session's process; undefined while it hibernates, as it has none. */
+  readonly ref: ProcessRef | undefined
 }
 
 /** Its handlers are short and run no author's code: ping and cancellation are served while tools run. */
@@ -69,7 +71,7 @@ export const sessionActor = defineActor({
   init(input: SessionInput, ctx: ActorContext): Session {
     const session = openSession(input, ctx)
     ctx.own(() => close(session))
-    ctx.sendAfter(Math.min(usualTime(session), input.lifetime))
+    lookAtUse(session, ctx)
     return session
   },
   call: {
@@ -121,7 +123,10 @@ export const sessionActor = defineActor({
       learnConfirmation(session)
       tellChanges(session)
     },
-    updated: (session, uri: string) => {
+    updated: (session, { uri, number }: { uri: string; number: number }) => {
+      // what it was woken after it knows already
+      if (number <= session.heard) return
+      session.heard = number
       if (session.wishes.isSubscribed(uri)) session.readers.noteUpdated(uri)
       learnConfirmation(session)
       tellChanges(session)
@@ -136,16 +141,19 @@ export const sessionActor = defineActor({
       tellChanges(session)
     },
     /** Any of its resources may have changed. */
-    allUpdated: (session) => {
+    allUpdated: (session, number: number) => {
+      session.heard = Math.max(session.heard, number)
       noteAllUpdated(session)
       learnConfirmation(session)
       tellChanges(session)
     },
+    /** Its record of this version is saved. */
+    hibernate,
   },
   info: {
     exit: (session, { from }, ctx) => taskEnded(session, from, ctx),
     timer: (session, question, ctx) =>
-      question === undefined ? expireIfIdle(session, ctx) : session.questions.expire(question as RequestId),
+      question === undefined ? lookAtUse(session, ctx) : session.questions.expire(question as RequestId),
   },
 })
 
@@ -256,31 +264,13 @@ async function adopt(session: Session, record: SessionRecord, ctx: ActorContext)
   if (record.initialized === true && session.phase === 'initializing') await becomeReady(session, ctx)
 }
 
-/** Milliseconds that a client has for its first message after `initialize`. */
-const firstWordTime = 30_000
-
-/** Milliseconds until a session that is not used ends. */
-function usualTime({ holdings, isHeard }: Session): number {
-  const { idle } = holdings.settings.timeouts
-  return isHeard ? idle : Math.min(firstWordTime, idle)
-}
-
-function expireIfIdle(session: Session, ctx: ActorContext): void {
-  const { idle } = session.holdings.settings.timeouts
-  const inUse = session.requests.size > 0 || session.readers.size > 0
-  const unused = inUse ? idle / 2 : usualTime(session) - (session.now() - session.lastActive)
-  const left = Math.min(unused, session.endsAt - session.now())
-  if (left <= 0) return ctx.stop(normal)
-  if (inUse) saveInUse(session)
-  ctx.sendAfter(left)
-}
-
 function close(session: Session): void {
   session.life?.send('closed')
-  const { reason } = processOf(session.self)
+  const reason = processOf(session.self).reason ?? normal
   // after a crash it is brought back for whoever asks
-  session.readers.end(reason?.type !== 'normal')
+  session.readers.end(reason.type !== 'normal')
   session.wishes.end()
   endWork(session)
-  noteSession(session, 'ended')
+  if (reason === hibernated) noteSession(session, 'hibernated')
+  else noteSession(session, 'ended', { reason: reason.type })
 }

@@ -73,7 +73,9 @@ export class SessionSeat extends RunSeat {
     return this.#session.facts
   }
 
-  get holder(): ProcessRef {
+  /** What ends with the session would end with its process: from now on it does not hibernate. */
+  hold(): ProcessRef {
+    this.#session.isHeld = true
     return this.#session.self
   }
 

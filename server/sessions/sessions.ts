@@ -7,22 +7,23 @@ import type { ActorContext } from '../../runtime/process/context.js'
 import { DynamicSupervisor } from '../../runtime/supervision/dynamic.js'
 import { RuntimeError } from '../../runtime/base/errors.js'
 import { type ExitReason, normal } from '../../runtime/base/exit.js'
+import { processOf, type RefOf } from '../../runtime/process/ref.js'
 import type { World } from '../../runtime/time/world.js'
 import { pause } from '../../runtime/time/wait.js'
 import type { Registry } from '../../runtime/process/registry.js'
 import { TaskSupervisor } from '../../runtime/tasks/supervisor.js'
 import { TurnoverMap } from '../../runtime/base/turnover.js'
-import { ClientCounts } from '../../transports/connections/client-counts.js'
 import type { Peer, Response, Sink } from '../../transports/contract/contract.js'
 import { TransportError } from '../../transports/base/errors.js'
 import type { ServerNames } from '../base/names.js'
 import type { OpenedSession } from '../../transports/inbound/services.js'
 import { type Cluster, OwnedElsewhere } from '../cluster/cluster.js'
 import { refusal, tryAgain } from '../requests/answer.js'
-import type { Holdings } from '../holdings/holdings-actor.js'
+import type { Holdings, holdingsActor } from '../holdings/holdings-actor.js'
 import type { hooksActor } from './hooks-actor.js'
-import { type SessionInput, taken } from './session.js'
-import { type Delivery, sessionActor, type SessionRef } from './session-actor.js'
+import type { Asleep } from '../holdings/hibernation.js'
+import { hibernated, moved, noteSession, taken } from './session.js'
+import { type Delivery, sessionActor, type SessionInfo, type SessionRef } from './session-actor.js'
 import { answerOpening, readOpening } from './opening.js'
 import { type Known, SessionRecords } from './records.js'
 import { noSession, peerProblem } from './access.js'
@@ -42,7 +43,6 @@ export class Sessions {
   readonly #registry: Registry
   readonly #supervisor: DynamicSupervisor
   readonly #records: SessionRecords
-  readonly #clients: ClientCounts<SessionInput>
   readonly #world: World
   readonly #cluster: Cluster | undefined
   readonly #restoring = new Map<string, Promise<SessionRef>>()
@@ -54,6 +54,11 @@ export class Sessions {
   readonly #owned = new Set<string>()
   /** Sessions that are asked to move to another node: messages wait for their answer. */
   readonly #leaving = new Map<string, Promise<unknown>>()
+  /** Sessions that run or start here. */
+  #running = 0
+  /** Sessions that are looked for at this moment, to be brought back. */
+  readonly #waking = new Set<string>()
+  #sweeping: unknown
 
   /** Throws RuntimeError NOPROC when the group is not complete. */
   constructor(holdings: Holdings, ctx: ActorContext) {
@@ -65,13 +70,19 @@ export class Sessions {
     this.#registry = ctx.registry
     this.#world = ctx.world
     this.#cluster = holdings.settings.cluster
-    this.#clients = new ClientCounts(holdings.settings.limits.sessionsPerClient)
     this.#supervisor = new DynamicSupervisor(sessions)
     this.#records = new SessionRecords(
       holdings,
       new TaskSupervisor(tasks, Number.POSITIVE_INFINITY),
       this.#world,
     )
+    if (this.#cluster !== undefined) for (const { facts } of holdings.asleep.all()) this.#owned.add(facts.id)
+    this.#sweepLater()
+  }
+
+  /** Its group has ended: the next one looks after the sessions that hibernate. */
+  end(): void {
+    this.#world.clearTimeout(this.#sweeping)
   }
 
   async open(request: JsonRpcRequest, peer: Peer): Promise<OpenedSession> {
@@ -131,7 +142,7 @@ export class Sessions {
   }
 
   knows(sessionId: string): boolean {
-    return this.#open.get(sessionId)?.alive === true
+    return this.#open.get(sessionId)?.alive === true || this.#holdings.asleep.has(sessionId)
   }
 
   /** Rejects with TransportError SESSION_NOT_FOUND or REVISION_MISMATCH, and with what the store throws. */
@@ -151,12 +162,16 @@ export class Sessions {
       await found.call('attach', { sink, peer })
       return found
     })
-    return () => void session.cast('detach', sink)
+    return detaching(session, sink)
   }
 
   /** Messages to a reader may be lost: its client is notified of everything once more. */
   missed(sessionId: string): void {
     this.#open.get(sessionId)?.cast('missed')
+    const { asleep } = this.#holdings
+    const known = asleep.take(sessionId)
+    // as if another program had written its record
+    if (known !== undefined) asleep.add({ ...known, version: -1 })
   }
 
   async close(sessionId: string, peer?: Peer): Promise<void> {
@@ -165,6 +180,7 @@ export class Sessions {
     const session = this.#find(sessionId)
     const runs = session?.alive === true
     if (runs) await session.stop(normal)
+    this.#forget(sessionId, normal)
     // one that may go on elsewhere was let go with its actor
     if (!runs || this.#mayGoOnElsewhere) await this.#own(sessionId, peer)
     await this.#end(sessionId).finally(() => this.#disown(sessionId))
@@ -173,6 +189,10 @@ export class Sessions {
   /** Lets go of the sessions, each once it is idle: other nodes go on with them. */
   async retire(signal: AbortSignal): Promise<void> {
     while (!signal.aborted && this.#owned.size > 0) {
+      for (const { facts } of [...this.#holdings.asleep.all()]) {
+        this.#forget(facts.id, moved)
+        this.#disown(facts.id)
+      }
       await Promise.all(Array.from(this.#open.entries(), ([id, session]) => this.#letGo(id, session)))
       if (this.#owned.size > 0) await pause(retryLeave, this.#world, signal)
     }
@@ -180,10 +200,51 @@ export class Sessions {
 
   /** Ends sessions that other nodes have taken over: nothing of them is saved or deleted here any more. */
   lose(sessionIds: readonly string[]): void {
-    for (const id of sessionIds)
+    for (const id of sessionIds) {
+      if (this.#forget(id, taken) !== undefined) this.#disown(id)
       void this.#find(id)
         ?.stop(taken)
         .catch(() => {})
+    }
+  }
+
+  /** A session that hibernates does so no more, and does not go on here. Undefined if it did not. */
+  #forget(id: string, { type: reason }: ExitReason): Asleep | undefined {
+    const asleep = this.#holdings.asleep.take(id)
+    if (asleep === undefined) return undefined
+    this.#holdings.asleep.tidy()
+    this.#holdings.clients.leave(id)
+    const { facts, process } = asleep
+    const { id: tree } = processOf(this.#supervisor.ref).tree
+    noteSession({ facts, origin: { server: this.#holdings.settings.name, tree, process } }, 'ended', {
+      reason,
+    })
+    return asleep
+  }
+
+  /** Ends the sessions that have hibernated for too long. */
+  #sweep(): void {
+    const now = this.#world.now()
+    for (const { facts, until } of this.#holdings.asleep.all()) {
+      if (until > now) break
+      // whose message came in time, and waits for the store
+      if (this.#waking.has(facts.id)) continue
+      this.#forget(facts.id, normal)
+      void this.#ended(facts.id, normal).finally(() => this.#disown(facts.id))
+    }
+  }
+
+  /** One timer for all: where many hibernate it may be a thousandth of the idle time late. */
+  #sweepLater(): void {
+    const [first] = this.#holdings.asleep.all()
+    if (this.#sweeping !== undefined || first === undefined) return
+    const { idle } = this.#holdings.settings.timeouts
+    const ms = Math.min(Math.max(first.until - this.#world.now(), idle / 1_000), idle / 100)
+    this.#sweeping = this.#world.setTimeout(() => {
+      this.#sweeping = undefined
+      this.#sweep()
+      this.#sweepLater()
+    }, ms)
   }
 
   #letGo(id: string, session: SessionRef): Promise<unknown> {
@@ -258,7 +319,11 @@ export class Sessions {
     const key = ownedKey(id, peer)
     const known = this.#restoring.get(key)
     if (known !== undefined) return known
-    const restoring = this.#bringBack(id, peer).finally(() => this.#restoring.delete(key))
+    this.#waking.add(id)
+    const restoring = this.#bringBack(id, peer).finally(() => {
+      this.#restoring.delete(key)
+      this.#waking.delete(id)
+    })
     this.#restoring.set(key, restoring)
     return restoring
   }
@@ -278,7 +343,13 @@ export class Sessions {
   }
 
   async #goOnWith(known: Known, peer: Peer | undefined): Promise<SessionRef> {
-    const session = await this.#start(known, peer, true)
+    const asleep = this.#holdings.asleep.take(known.record.id)
+    const session = await this.#start(known, peer, true, asleep).catch((error) => {
+      if (asleep !== undefined) this.#holdings.asleep.add(asleep)
+      this.#forget(known.record.id, moved)
+      throw error
+    })
+    this.#holdings.asleep.tidy()
     try {
       await this.#begin(session, known, true)
     } catch (error) {
@@ -297,8 +368,14 @@ export class Sessions {
     return true
   }
 
-  async #start({ record, expiresAt }: Known, peer: Peer | undefined, restored: boolean): Promise<SessionRef> {
-    const { names, limits, ids, revisions } = this.#holdings.settings
+  async #start(
+    { record, expiresAt }: Known,
+    peer: Peer | undefined,
+    restored: boolean,
+    sleeper?: Asleep,
+  ): Promise<SessionRef> {
+    const { settings, clients } = this.#holdings
+    const { names, ids, revisions } = settings
     const lifetime = Math.max(
       0,
       (expiresAt ?? Number.POSITIVE_INFINITY) - (ids === undefined ? 0 : this.#world.date()),
@@ -306,11 +383,12 @@ export class Sessions {
     const dialect = dialectOf(record.revision, handshakesOf(revisions))
     if (dialect === undefined)
       throw new TransportError('SESSION_NOT_FOUND', 'the session speaks a revision that is not served')
-    const input = { record, restored, lifetime, dialect, holdings: this.#holdings }
-    if (peer !== undefined && !this.#clients.enterAs(peer, input)) {
-      this.#clients.leave(input)
+    const asleep = sleeper?.version === record.version ? sleeper : undefined
+    const input = { record, restored, asleep, lifetime, dialect, holdings: this.#holdings }
+    if (sleeper === undefined && peer !== undefined && !clients.enterAs(peer, record.id)) {
+      clients.leave(record.id)
       this.#disown(record.id)
-      throw tooMany(this.#clients.max)
+      throw tooMany(clients.max)
     }
     const how = {
       id: labelOf(record.id),
@@ -318,25 +396,39 @@ export class Sessions {
       restart: 'temporary',
       shutdown: shutdownTime,
     } as const
+    this.#running += 1
     try {
+      this.#checkRoom()
       const { ref } = await this.#supervisor.startChild(childSpec(sessionActor, input, how))
       const session = ref as SessionRef
-      session.onExit((reason) => {
-        this.#clients.leave(input)
-        this.#silent.delete(record.id)
-        if (this.#open.get(record.id) === session) this.#open.delete(record.id)
-        void this.#ended(record.id, reason).finally(() => this.#disown(record.id))
-      })
+      session.onExit((reason) => this.#left(record.id, session, reason))
       return session
     } catch (error) {
-      this.#clients.leave(input)
+      this.#running -= 1
+      clients.leave(record.id)
       this.#disown(record.id)
-      if (!(error instanceof RuntimeError && error.code === 'MAX_CHILDREN')) throw error
-      throw new TransportError('SESSION_LIMIT', `the server has ${limits.sessions} sessions already`, {
-        cause: error,
-        retryable: true,
-      })
+      throw error
     }
+  }
+
+  /** Sessions that hibernate count as those that run. */
+  #checkRoom(): void {
+    const { asleep, settings } = this.#holdings
+    const isFull = (): boolean => this.#running + asleep.size > settings.limits.sessions
+    if (isFull()) this.#sweep()
+    if (!isFull()) return
+    const problem = `the server has ${settings.limits.sessions} sessions already`
+    throw new TransportError('SESSION_LIMIT', problem, { retryable: true })
+  }
+
+  /** A session runs no more. */
+  #left(id: string, session: SessionRef, reason: ExitReason): void {
+    this.#running -= 1
+    this.#silent.delete(id)
+    if (this.#open.get(id) === session) this.#open.delete(id)
+    if (reason === hibernated) return this.#sweepLater()
+    this.#holdings.clients.leave(id)
+    void this.#ended(id, reason).finally(() => this.#disown(id))
   }
 
   /**
@@ -370,6 +462,25 @@ export async function runningSessions(registry: Registry, names: ServerNames): P
   return children.flatMap(({ ref }) => (ref === undefined ? [] : [ref as SessionRef]))
 }
 
+/** Apart from what attached it: what is kept must not lead to the connection of a client that is gone. */
+function detaching(session: SessionRef, sink: Sink): () => void {
+  return () => void session.cast('detach', sink)
+}
+
+/** The sessions that run now, and those that hibernate. */
+export async function allSessions(registry: Registry, names: ServerNames): Promise<SessionInfo[]> {
+  const running = await runningSessions(registry, names)
+  const answers = await Promise.allSettled(running.map((session) => session.call('info')))
+  const infos = answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []))
+  const holder = registry.whereis(names.holdings) as RefOf<typeof holdingsActor> | undefined
+  const holdings = await holder?.call('share').catch(() => undefined)
+  return [...infos, ...Array.from(holdings?.asleep.all() ?? [], infoOf)]
+}
+
+function infoOf({ facts }: Asleep): SessionInfo {
+  return { ...facts, phase: 'ready', requests: 0, waiting: 0, readers: 0, ref: undefined }
+}
+
 /** Resolves when a session has ended, to be restored on another node, or goes on, as it is at work. */
 async function leave(session: SessionRef): Promise<void> {
   const leaves = await session.call('leave', undefined, forever).catch(() => true)
@@ -391,7 +502,9 @@ function isGone(error: unknown): boolean {
   if (!(error instanceof RuntimeError)) return false
   if (error.code !== 'EXITED') return error.code === 'NOPROC'
   const { reason } = error.data as { readonly reason?: ExitReason }
-  return reason?.type === 'shutdown' && reason.detail === 'moved'
+  return (
+    reason?.type === 'shutdown' && (reason.detail === moved.detail || reason.detail === hibernated.detail)
+  )
 }
 
 /** The answer to a request that its session could not take; throws for a notification or a response. */

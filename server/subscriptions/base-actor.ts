@@ -165,14 +165,16 @@ function noteAnything(base: Base, ctx: ActorContext): Promise<void> {
   const touched = lists.map((list) => catalog.touch(list))
   if (touched.includes(true)) announce(base, ctx)
   base.listens.noteAllUpdated()
+  const number = base.holdings.asleep.noteUpdate()
   base.telling ??= ctx.sendAfter(coalesce, 'tell')
-  return tellSessions(base, ctx, (session) => void session.cast('allUpdated'))
+  return tellSessions(base, ctx, (session) => void session.cast('allUpdated', number))
 }
 
 function noteUpdated(base: Base, uri: string, ctx: ActorContext): Promise<void> {
   base.listens.noteUpdated(uri)
+  const number = base.holdings.asleep.noteUpdate(uri)
   base.telling ??= ctx.sendAfter(coalesce, 'tell')
-  return tellSessions(base, ctx, (session) => void session.cast('updated', uri))
+  return tellSessions(base, ctx, (session) => void session.cast('updated', { uri, number }))
 }
 
 function announce(base: Base, ctx: ActorContext): void {

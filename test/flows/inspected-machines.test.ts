@@ -85,7 +85,7 @@ test('a restored session has its own machine; a throwing inspector harms nothing
   assert.is((await pair.client.callTool('ok')).text, 'ok')
   const [session] = await pair.server.sessions()
   if (session === undefined) throw new Error('no session')
-  await crash(session.ref)
+  await crash(session)
   assert.is((await pair.client.callTool('ok')).text, 'ok')
   assert.equal(Object.values(values()), [
     ['initializing', 'ready', 'closed'],

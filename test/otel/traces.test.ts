@@ -342,7 +342,7 @@ test('how long sessions were open is measured, and what ended them', async (t) =
   const pair = await open(t, 'handshake')
   const [session] = await pair.server.sessions()
   if (session === undefined) throw new Error('no session')
-  await crash(session.ref)
+  await crash(session)
   await pair.client.callTool('hello')
   await pair.close()
   const points = (await measured()).get('mcp.server.session.duration') ?? []

@@ -6,7 +6,7 @@ import { keyOfPrincipal } from '../contract/principal.js'
 export const usualPerClient = 1_000
 
 /** How much each client has at the moment, and how much it may have. */
-export class ClientCounts<Holder extends object> {
+export class ClientCounts<Holder> {
   readonly max: number
   /** Addresses of this machine count only where an option sets the limit. */
   readonly #countsLoopback: boolean

@@ -1,5 +1,5 @@
 import { defineServer, defineTool, field, redis, serveHttp, startServer } from '../../../index.js'
-import { answer } from '../processes/asked-program.js'
+import { answer } from '../asked-program.js'
 
 /** A server in this program: alone, or a node of a cluster whose engine is at this address. */
 const url = process.argv[2]

@@ -8,7 +8,7 @@ import {
   postHead,
 } from '../peers/connection.js'
 import { checkInitialize, initialize, initialized } from '../peers/messages.js'
-import { answer } from '../processes/asked-program.js'
+import { answer } from '../asked-program.js'
 
 export interface Drive {
   readonly name: string

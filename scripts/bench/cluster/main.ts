@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util'
 import { startRedis } from '../../../test/support/redis.js'
 import { cpuOf } from '../linux.js'
 import { median } from '../measure.js'
-import { AskedProgram } from '../processes/asked-program.js'
+import { AskedProgram } from '../asked-program.js'
 import type { Drive, Driven } from './load.js'
 
 const { values } = parseArgs({

@@ -1,6 +1,6 @@
 import { Agent, createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { answer } from '../processes/asked-program.js'
+import { answer } from '../asked-program.js'
 
 /** What a gateway cannot be cheaper than: passes bytes on, and knows nothing of them. */
 const port = Number(process.argv[2])

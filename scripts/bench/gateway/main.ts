@@ -9,7 +9,7 @@ import { parseArgs } from 'node:util'
 import type { Drive, Driven } from '../cluster/load.js'
 import { cpuOf, familyOf, residentBytes } from '../linux.js'
 import { median } from '../measure.js'
-import { AskedProgram } from '../processes/asked-program.js'
+import { AskedProgram } from '../asked-program.js'
 
 const { values } = parseArgs({
   options: {

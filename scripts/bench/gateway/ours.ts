@@ -1,5 +1,5 @@
 import { gateway, http, serveHttp, startClient, startServer, stdio } from '../../../index.js'
-import { answer } from '../processes/asked-program.js'
+import { answer } from '../asked-program.js'
 
 /** A gateway to one server: at this address, or started as this program. */
 const [url, program] = process.argv.slice(2)

@@ -1,5 +1,5 @@
 import { defineServer, defineTool, field, serveHttp, serveStdio, startServer } from '../../../index.js'
-import { answer } from '../processes/asked-program.js'
+import { answer } from '../asked-program.js'
 
 /** The server behind a gateway: on standard input, or at a port that its parent asks for. */
 const definition = defineServer({

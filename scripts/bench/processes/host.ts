@@ -1,5 +1,5 @@
 import { serveHttp, startServer } from '../../../index.js'
-import { answer } from './asked-program.js'
+import { answer } from '../asked-program.js'
 import definition from './server.js'
 
 /** A server in this program, or in so many processes of its own. */

@@ -8,7 +8,7 @@ import {
   postHead,
 } from '../peers/connection.js'
 import { checkInitialize, initialize, initialized } from '../peers/messages.js'
-import { answer } from './asked-program.js'
+import { answer } from '../asked-program.js'
 
 /** A session, and a connection for its calls. */
 interface Lane {

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { childrenOf, cpuOf, residentBytes } from '../linux.js'
 import { median } from '../measure.js'
-import { AskedProgram } from './asked-program.js'
+import { AskedProgram } from '../asked-program.js'
 import type { Call, Drive, Driven } from './load.js'
 import { compute } from './server.js'
 

@@ -8,7 +8,10 @@ import {
   type ServerOptions,
   startServer,
 } from '../../../index.js'
-import type { ProcessRef } from '../../../runtime/process/ref.js'
+import type { Actor } from '../../../runtime/process/actor.js'
+import { type ProcessRef, processOf } from '../../../runtime/process/ref.js'
+import type { Hibernation } from '../../../server/holdings/hibernation.js'
+import type { Holdings } from '../../../server/holdings/holdings-actor.js'
 import type { Census } from '../history/history.js'
 import type { Plan, ServerPlan } from '../plan/plan.js'
 import { guardOf } from '../auth/guard.js'
@@ -234,12 +237,24 @@ export class ServerHost {
             .catch(() => {}),
       )
     }
+    // one that hibernates has nobody to stop: its time is over
+    for (const asleep of [...(this.#hibernation?.all() ?? [])]) {
+      this.#stage.farewells.add(asleep.facts.id)
+      this.#hibernation?.add({ ...asleep, until: Number.NEGATIVE_INFINITY })
+    }
   }
 
-  /** How many sessions run here. */
+  /** How many sessions run or hibernate here. */
   get sessions(): number {
     const start = `${this.plan.name}/session `
-    return (this.#registry?.names() ?? []).filter((name) => name.startsWith(start)).length
+    const running = (this.#registry?.names() ?? []).filter((name) => name.startsWith(start)).length
+    return running + (this.#hibernation?.size ?? 0)
+  }
+
+  get #hibernation(): Hibernation | undefined {
+    const ref = this.#registry?.whereis(`${this.plan.name}/holdings`)
+    const holdings = ref && ((processOf(ref) as Actor).state as Holdings | undefined)
+    return holdings?.asleep
   }
 
   /** Tells all who want to know that a resource has changed. */

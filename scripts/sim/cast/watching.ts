@@ -37,15 +37,18 @@ function hostNow(hosts: ReadonlyMap<string, Watched>): Watched | undefined {
 /** A session is told by the number of its process: the registry of its tree knows which id that has. */
 function watchSessions({ plan, recorder, broken, hosts }: Stage): () => void {
   const ids = new Map<string, string>()
-  return subscribeServer('session', ({ type, server, process, reason }) => {
+  return subscribeServer('session', ({ type, server, process, reason, was }) => {
     const program = currentProgram()
     const registry = hostNow(hosts)?.registry
     const key = `${program?.name} ${program?.incarnation} ${process}`
     const session = ids.get(key) ?? sessionOf(registry, server, process)
     if (program?.name !== server || session === undefined)
       return broken(`nobody knows which session of ${server} is ${type}`)
+    if (type === 'hibernated') return
+    if (type === 'woken') ids.delete(`${program?.name} ${program?.incarnation} ${was}`)
     if (type !== 'ended') {
       ids.set(key, session)
+      if (type === 'woken') return
       return recorder.add({ type, program: server, session })
     }
     ids.delete(key)

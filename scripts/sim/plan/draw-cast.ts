@@ -14,7 +14,15 @@ export function drawCast(seed: number, { era }: Focus): Pick<Plan, 'servers' | '
   const names = Array.from({ length: chance.between(1, 2) }, (_, at) => `s${at + 1}`)
   const clients = Array.from({ length: chance.between(2, 4) }, (_, at) => drawClient(at, names, chance, era))
   const servers = names.map((name, at) => drawServer(at, clientsOf(name, clients), chance))
-  return { servers, clients }
+  return { servers: servers.map((server) => drawHibernation(server, seed)), clients }
+}
+
+/** Of half of the servers sessions hibernate soon, so that they do it often, and of the others never. */
+function drawHibernation({ timeouts, ...server }: ServerPlan, seed: number): ServerPlan {
+  const chance = chanceOf(seed, `sleep ${server.name}`)
+  const never = Number.POSITIVE_INFINITY
+  const hibernateAfter = happens(chance, 0.5) ? never : (chance.pick([100, 1_000, 5_000]) ?? never)
+  return { ...server, timeouts: { ...timeouts, hibernateAfter } }
 }
 
 function clientsOf(server: string, clients: readonly ClientPlan[]): readonly ClientPlan[] {

@@ -1,3 +1,4 @@
+import { TurnoverMap, TurnoverSet } from '../../../runtime/base/turnover.js'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { nodeTurn } from './native.js'
@@ -6,8 +7,9 @@ import { currentProgram, type Program } from './program.js'
 /** How many entries the maps and sets of a program have, by the source of the library that made them. */
 export type TableCounts = Readonly<Record<string, number>>
 
-type Table = Map<unknown, unknown> | Set<unknown>
+type Table = { readonly size: number } & object
 type MakeTable = new (...args: never[]) => Table
+type Put = (this: Table, ...args: unknown[]) => unknown
 
 interface Held {
   readonly source: string
@@ -23,6 +25,8 @@ export class Tables {
   constructor() {
     this.#watch('Map', Map)
     this.#watch('Set', Set)
+    this.#watchFirst(TurnoverMap.prototype, 'set')
+    this.#watchFirst(TurnoverSet.prototype, 'add')
   }
 
   /** What a program has before anything was asked of it. */
@@ -66,6 +70,25 @@ export class Tables {
     this.#undo.push(() => put(Real))
   }
 
+  /** One that has a table of Node for several entries only: it counts itself, from its first entry on. */
+  #watchFirst<Name extends string>(prototype: Record<Name, Put>, name: Name): void {
+    const put = prototype[name]
+    const seen = new WeakSet<Table>()
+    const note = (table: Table): void => {
+      if (seen.has(table)) return
+      seen.add(table)
+      this.#note(table)
+    }
+    const watched: Put = function (...args) {
+      note(this)
+      return put.apply(this, args)
+    }
+    prototype[name] = watched as (typeof prototype)[Name]
+    this.#undo.push(() => {
+      prototype[name] = put
+    })
+  }
+
   #note(table: Table): void {
     const program = currentProgram()
     if (program === undefined || program.phase === 'dead') return
@@ -89,7 +112,7 @@ function countAll(held: readonly Held[]): TableCounts {
 const root = new URL('../../../', import.meta.url).href
 /** An edition of a module with a planted bug (`a.1.js`) counts as the module. */
 const library = new RegExp(`^${root}((?:runtime|protocol|transports|server|client)/.*?)(?:\\.\\d+)?\\.js$`)
-/** Makes the maps of others. */
+/** Its maps and sets count themselves. */
 const maker = 'runtime/base/turnover'
 
 /** The source of the library that makes something now; undefined where somebody else does. */
@@ -104,7 +127,7 @@ function sourceNow(): string | undefined {
     const file = site.getFileName() ?? ''
     if (file === import.meta.url) continue
     const source = library.exec(file)?.[1]
-    if (source !== maker) return source === undefined ? undefined : `${source}.ts`
+    return source === undefined || source === maker ? undefined : `${source}.ts`
   }
   return undefined
 }

@@ -18,7 +18,7 @@ console.log((await pair.client.tools.count({ by: 2 })).text) // typed by the def
 // the session dies, and is back with its state
 const events = record('server.session')
 const [session] = await pair.server.sessions()
-if (session !== undefined) await crash(session.ref)
+if (session !== undefined) await crash(session)
 console.log((await pair.client.callTool('count')).text)
 console.log(events instanceof Recording, events.all.map(({ type }) => type).join(' '))
 events.stop()

@@ -53,4 +53,23 @@ test('map iteration skips deletions, also when the map moves to a fresh one', ()
   assert.equal(seen, [0, 50])
 })
 
+test('one thing after another is kept as well as several at once', () => {
+  const set = new TurnoverSet<number>()
+  const map = new TurnoverMap<number, string>()
+  for (const one of [1, 2, 3]) {
+    assert.equal([[...set], [...map.entries()], map.get(one)], [[], [], undefined])
+    set.add(one)
+    set.add(one)
+    map.set(one, 'old')
+    map.set(one, 'new')
+    assert.equal([[...set], [...map.entries()], [...map.keys()]], [[one], [[one, 'new']], [one]])
+    assert.equal([set.has(9), map.has(9), set.delete(9), map.delete(9)], [false, false, false, false])
+    set.add(9)
+    map.set(9, 'nine')
+    assert.equal([[...set], [...map.values()], set.size, map.size], [[one, 9], ['new', 'nine'], 2, 2])
+    assert.equal([set.delete(one), map.delete(one), [...set], map.get(9)], [true, true, [9], 'nine'])
+    assert.equal([set.delete(9), map.delete(9), set.size, map.size], [true, true, 0, 0])
+  }
+})
+
 test.run()

@@ -166,4 +166,20 @@ async function _rejects(fn: () => Promise<unknown>, words: RegExp): Promise<void
   assert.match(error.message, words)
 }
 
+test('a node that retires lets go of sessions that hibernate, and another one goes on', async (t) => {
+  const { nodes } = await startNodes(t, three, { timeouts: { hibernateAfter: 20 } })
+  const [first] = nodes as [TestNode]
+  const asleep = until('server.session', ({ type }) => type === 'hibernated')
+  const clients = await startClients(t, nodes)
+  assert.is(await clients[1].text('count'), '1')
+  await asleep
+  await until(async () => (await first.server.sessions()).some(({ ref }) => ref === undefined))
+  // its messages still come to this node
+  assert.is(await clients[1].text('count'), '2')
+  await until(async () => (await first.server.sessions()).some(({ ref }) => ref === undefined))
+  await first.retire()
+  assert.equal(await first.server.sessions(), [])
+  assert.is(await clients[2].text('count'), '3')
+})
+
 test.run()

@@ -85,7 +85,7 @@ test('a restored session computes its assigned values again, others have their o
   assert.is(await said(two, 'show'), '2 true first')
   assert.is(await said(one, 'show'), '1 true mine')
   const [first] = await server.sessions()
-  first?.ref.kill()
+  first?.ref?.kill()
   assert.match(await ended.next(), / killed$/)
   const shown = [await said(one, 'show'), await said(two, 'show')]
   assert.is(shown.filter((text) => text === '3 true again').length, 1)

@@ -32,8 +32,8 @@ test('an ended session is not restored by an earlier lookup', async (t) => {
   const client = await new RawClient(t, server.url).open()
   assert.is(await client.text('count'), '1')
   const [session] = await server.sessions()
-  const ended = new Promise((resolve) => session?.ref.onExit(resolve))
-  session?.ref.kill()
+  const ended = new Promise((resolve) => session?.ref?.onExit(resolve))
+  session?.ref?.kill()
   await ended
   holds = true
   const late = client.post({ jsonrpc: '2.0', id: 7, method: 'tools/call', params: { name: 'count' } })

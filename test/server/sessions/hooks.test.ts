@@ -257,7 +257,7 @@ test('an init that refuses a restored session leaves no process', async (t) => {
   })
   const client = await new RawClient(t, server.url).open()
   const [session] = await server.sessions()
-  session?.ref.kill()
+  session?.ref?.kill()
   assert.is((await client.ask('ping')).error?.code, -32042)
   assert.equal(await server.sessions(), [])
 })

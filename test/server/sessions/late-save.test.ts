@@ -46,8 +46,8 @@ test('a late save of an ended actor does not undo the next one', async (t) => {
 })
 
 async function kill(session: SessionInfo | undefined): Promise<void> {
-  const ended = new Promise((resolve) => session?.ref.onExit(resolve))
-  session?.ref.kill()
+  const ended = new Promise((resolve) => session?.ref?.onExit(resolve))
+  session?.ref?.kill()
   await ended
 }
 

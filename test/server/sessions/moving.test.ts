@@ -144,7 +144,7 @@ const overRedis = async (t: TestContext): Promise<WayTo> => {
 
 const ways: Way[] = [
   within('its actor crashes', async (server) => {
-    for (const { ref } of await server.sessions()) ref.kill()
+    for (const { ref } of await server.sessions()) ref?.kill()
   }),
   within('its group is restarted', async ({ registry }) => {
     const back = until('progress', ({ child }) => child.id === 'transport')

@@ -11,6 +11,7 @@ import { SessionState } from '../../../server/context/session-state.js'
 import { SessionWishes } from '../../../server/requests/session-wishes.js'
 import { place } from '../../runtime/tasks/_tasks.js'
 import { heapInUse } from '../../support/collected.js'
+import { ResourceUpdates } from '../../../server/holdings/resource-updates.js'
 import { suite } from '../../support/suite.js'
 import { makeRecord, memorySessions } from '../engine/_file-store.js'
 
@@ -128,7 +129,7 @@ test('a message goes to the newest ready reader, and the oldest of too many is c
     send: () => takes && heard.push(name) > 0,
     end: () => void heard.push(`${name} ended`),
   })
-  const readers = new SessionReaders(0)
+  const readers = new SessionReaders(0, { server: 'a', tree: 1, process: 1 })
   const catalog = { version: 1, changedSince: () => ['tools' as const] }
   readers.tellCatalog(catalog)
   readers.attach(reader('a', true))
@@ -246,6 +247,22 @@ test('a session that could not be deleted is there as before, and can be ended a
     ((await records.load('one').catch((reason) => reason)) as { code: string }).code,
     'SESSION_NOT_FOUND',
   )
+})
+
+test('any resource may have been updated when news was missed', () => {
+  const updates = new ResourceUpdates()
+  updates.note('a')
+  const { last } = updates
+  updates.note('b')
+  assert.equal(
+    ['a', 'b', 'c'].map((uri) => updates.isAfter(last, uri)),
+    [false, true, false],
+  )
+  for (let i = 0; i < 10_000; i++) updates.note(`${i}`)
+  // it is not known any more which were updated first
+  assert.equal([updates.isAfter(last, 'c'), updates.isAfter(updates.last, 'c')], [true, false])
+  updates.noteAll()
+  assert.equal([updates.isAfter(updates.last - 1, 'c'), updates.isAfter(updates.last, 'c')], [true, false])
 })
 
 test.run()

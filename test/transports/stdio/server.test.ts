@@ -193,7 +193,7 @@ test('a session that crashes comes back and still hears of list changes', async 
   pipes.write(call(1, 'count'))
   await pipes.next()
   const [session] = await pipes.server.sessions()
-  session?.ref.kill()
+  session?.ref?.kill()
   await pipes.server.addTool(echo)
   assert.is((await pipes.next()).method, 'notifications/tools/list_changed')
   pipes.write(call(2, 'count'))
@@ -206,7 +206,7 @@ test('a session that crashes too often ends the server', async (t) => {
     pipes.write(call(n, 'count'))
     assert.equal((await pipes.answer()).result?.content, [{ type: 'text', text: String(n) }])
     const [session] = await pipes.server.sessions()
-    session?.ref.kill()
+    session?.ref?.kill()
   }
   assert.equal(await pipes.ended, { type: 'shutdown' })
 })

@@ -133,6 +133,7 @@ export class Metrics implements Disposable {
   }
 
   #session({ type, ...event }: Readonly<Record<string, unknown>>): void {
+    if (type === 'hibernated' || type === 'woken') return
     const server = { server: String(event.server) }
     if (type === 'ended')
       this.#count('caduceus_sessions_ended_total', { ...server, reason: String(event.reason) })

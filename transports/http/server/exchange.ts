@@ -340,8 +340,10 @@ export class Exchange implements Owner, MessageSink, StreamReader {
   }
 
   get #writer(): StreamWriter {
-    const account = (): ByteAccount => this.#limits.budget.account(this.peer)
-    this.#madeWriter ??= new StreamWriter(this.#response, this.#limits.maxBufferedBytes, account)
+    if (this.#madeWriter === undefined) {
+      const { budget, maxBufferedBytes } = this.#limits
+      this.#madeWriter = new StreamWriter(this.#response, maxBufferedBytes, { budget, peer: this.peer })
+    }
     return this.#madeWriter
   }
 

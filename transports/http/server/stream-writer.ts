@@ -1,14 +1,21 @@
 import type { ServerResponse } from 'node:http'
 import { comment, encodeEvent } from '../../../protocol/wire/sse-events.js'
 import type { TransportError } from '../../base/errors.js'
-import type { ByteAccount } from '../../connections/byte-budget.js'
+import type { ByteAccount, ByteBudget } from '../../connections/byte-budget.js'
+import type { Peer } from '../../contract/contract.js'
 import { bytesOf, uncounted } from '../../contract/message-sizes.js'
 import type { LoggedEvent } from '../streams/event-log.js'
+
+interface Account {
+  readonly budget: ByteBudget
+  readonly peer: Peer
+}
 
 /** Writes an event stream to a response, and counts what its reader has not taken. */
 export class StreamWriter {
   readonly #response: ServerResponse
-  readonly #account: () => ByteAccount
+  readonly #budget: ByteBudget
+  readonly #peer: Peer
   /** Bytes that may wait for the reader; what a client has missed is on top of them. */
   #allowed: number
   /** Where what waits is counted, once it is much. */
@@ -18,10 +25,11 @@ export class StreamWriter {
   #hasWritten = false
   #isClosed = false
 
-  constructor(response: ServerResponse, allowed: number, account: () => ByteAccount) {
+  constructor(response: ServerResponse, allowed: number, { budget, peer }: Account) {
     this.#response = response
     this.#allowed = allowed
-    this.#account = account
+    this.#budget = budget
+    this.#peer = peer
   }
 
   get isSlow(): boolean {
@@ -33,7 +41,7 @@ export class StreamWriter {
     const all = this.#response.writableLength + bytes
     if (this.#unread === undefined) {
       if (all <= uncounted) return undefined
-      this.#unread = this.#account()
+      this.#unread = this.#budget.account(this.#peer)
       this.#response.on('drain', () => this.#count())
     }
     return this.#unread.set(all)

@@ -1,3 +1,4 @@
+import type { Message } from '../../../protocol/wire/jsonrpc.js'
 import { bindTo } from '../../../runtime/faults/containment.js'
 import type { ServerPort, Sink } from '../../contract/contract.js'
 import { textOf } from '../../base/encoded.js'
@@ -65,12 +66,8 @@ async function follow(
   const isNew = after === null
   exchange.isListening = true
   if (isNew) exchange.follow(stream, after)
-  const sink: Sink = {
-    negotiated: (revision) => exchange.negotiated(revision),
-    send: (message) => stream.send(textOf(message)),
-    end: () => stream.detached(),
-  }
   try {
+    const sink = new StreamSink(stream, exchange)
     stream.attach(await server.subscribe(stream.sessionId, sink, exchange.peer))
   } catch (error) {
     if (isNew) stream.leave(exchange)
@@ -79,6 +76,31 @@ async function follow(
   if (exchange.isOver) return stream.leave(exchange)
   if (!isNew) exchange.follow(stream, after)
   exchange.openStream()
+}
+
+/** A stream as the reader of a session, which has it for longer than the connection that began it. */
+class StreamSink implements Sink {
+  readonly #stream: LoggedStream
+  /** Null once it is told the revision: then nothing here leads to its socket. */
+  #exchange: Exchange | null
+
+  constructor(stream: LoggedStream, exchange: Exchange) {
+    this.#stream = stream
+    this.#exchange = exchange
+  }
+
+  negotiated(revision: string): void {
+    this.#exchange?.negotiated(revision)
+    this.#exchange = null
+  }
+
+  send(message: Message): boolean {
+    return this.#stream.send(textOf(message))
+  }
+
+  end(): void {
+    this.#stream.detached()
+  }
 }
 
 /** The rest of a stream that a request began: nothing else of the session comes here. */

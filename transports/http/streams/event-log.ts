@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Clock } from '../../../runtime/time/clock.js'
 import type { World } from '../../../runtime/time/world.js'
+import { TurnoverMap } from '../../../runtime/base/turnover.js'
 import { waitWithin } from '../../../runtime/time/wait.js'
 import type { RequestId } from '../../../protocol/wire/jsonrpc.js'
 import type { EventLogLimits, StreamKind } from '../../contract/shared-streams.js'
@@ -56,7 +57,7 @@ export type Position =
 interface SessionStreams {
   /** Binds event ids to the session that they were given to. */
   readonly tag: string
-  readonly streams: Map<string, LoggedStream>
+  readonly streams: TurnoverMap<string, LoggedStream>
 }
 
 /** A suffix after `-` only makes the id of a mark unique. */
@@ -92,7 +93,7 @@ export class EventLog {
 
   /** Begins a stream, for the answer to this request if there is one. */
   open(sessionId: string, kind: StreamKind, requestId?: RequestId): LoggedStream {
-    const session = this.#sessions.get(sessionId) ?? { tag: tagOf(sessionId), streams: new Map() }
+    const session = this.#sessions.get(sessionId) ?? { tag: tagOf(sessionId), streams: new TurnoverMap() }
     this.#sessions.set(sessionId, session)
     this.#count += 1
     const name = `${kind[0]}${this.name}${this.#count.toString(36)}.${session.tag}`
@@ -366,7 +367,7 @@ export class LoggedStream implements EventStream {
 
 /** Ties event ids to their session, and does not reveal its id. */
 function tagOf(sessionId: string): string {
-  return createHash('sha256').update(`event ${sessionId}`).digest('base64url').slice(0, 16)
+  return createHash('sha256').update(`event ${sessionId}`).digest().toString('base64url', 0, 12)
 }
 
 function refused(why: string): { readonly type: 'refused'; readonly why: string } {

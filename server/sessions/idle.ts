@@ -1,0 +1,70 @@
+import { normal } from '../../runtime/base/exit.js'
+import type { ActorContext } from '../../runtime/process/context.js'
+import { askStoreOf, saveInUse } from './saving.js'
+import { hibernated, recordSession, type Session } from './session.js'
+
+/** Milliseconds that a client has for its first message after `initialize`. */
+const firstWordTime = 30_000
+
+/** Ends a session that is not used, has one hibernate that is quiet, and looks again later. */
+export function lookAtUse(session: Session, ctx: ActorContext): void {
+  const { idle, hibernateAfter } = session.holdings.settings.timeouts
+  const now = session.now()
+  const quiet = now - session.lastActive
+  const inUse = session.requests.size > 0 || session.readers.size > 0
+  const usual = session.isHeard ? idle : Math.min(firstWordTime, idle)
+  const left = Math.min(inUse ? idle / 2 : usual - quiet, session.endsAt - now)
+  if (left <= 0) return ctx.stop(normal)
+  if (inUse && now - session.lastSaved >= idle / 2) saveInUse(session)
+  if (quiet >= hibernateAfter && mayHibernate(session)) prepare(session)
+  ctx.sendAfter(Math.min(left, quiet < hibernateAfter ? hibernateAfter - quiet : hibernateAfter))
+}
+
+/** It is saved first: stores forget what is not saved for long, and the last save may have failed. */
+function prepare(session: Session): void {
+  const { tasks, holdings, changes, self, lastSaved } = session
+  if (session.isDrowsy || !tasks.ref.alive) return
+  const record = recordSession(session)
+  session.isDrowsy = true
+  askStoreOf(holdings, tasks, () => holdings.store.save(record)).then(
+    () => {
+      session.isDrowsy = false
+      session.saved = Math.max(session.saved, changes)
+      if (self.alive) self.cast('hibernate', record.version)
+    },
+    () => {
+      session.isDrowsy = false // the next look tries again
+      if (session.version === record.version) session.lastSaved = lastSaved
+    },
+  )
+}
+
+/** Its record of this version is saved: from now on there is nothing else of it, unless something came meanwhile. */
+export function hibernate(session: Session, version: number, ctx: ActorContext): void {
+  const { facts, self, holdings, readers, heard, lastActive, lastSaved: savedAt } = session
+  const { idle, hibernateAfter } = holdings.settings.timeouts
+  const isQuiet = session.now() - lastActive >= hibernateAfter
+  if (!isQuiet || session.version !== version || !mayHibernate(session)) return
+  // whole: a fraction would cost an object of its own
+  const until = Math.ceil(Math.min(lastActive + idle, session.endsAt))
+  const { id: process } = self
+  holdings.asleep.add({
+    facts,
+    process,
+    version,
+    savedAt: Math.trunc(savedAt),
+    until,
+    owed: readers.owed,
+    heard,
+  })
+  ctx.stop(hibernated)
+}
+
+/** Whether nothing is there of it but what its record says. */
+function mayHibernate(session: Session): boolean {
+  const { requests, readers, notices, frame, wishes, holdings } = session
+  const isAtRest = requests.size === 0 && readers.size === 0 && notices === 0
+  const isItsRecord = frame.isEmpty && !session.isHeld && !wishes.areKnown
+  const hasHooks = holdings.settings.definition.session !== undefined
+  return session.phase === 'ready' && isAtRest && isItsRecord && !hasHooks && !session.isLeaving
+}
