@@ -3,7 +3,7 @@ import { existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { bundle, bundleProgram } from './house/bundle.mjs'
 import { declare } from './house/declarations.mjs'
-import { doors, doorsOnTop, fields, floorsAlone, program, workers } from './house/entries.mjs'
+import { doors, doorsApart, doorsOnTop, fields, floorsAlone, program, workers } from './house/entries.mjs'
 import { repository } from './house/sources.mjs'
 
 const declarations = {
@@ -32,6 +32,7 @@ async function bundleAll(entries) {
       folder: repository,
       entries,
       alone: [...floorsAlone, fields],
+      apart: doorsApart,
       onTop: doorsOnTop,
       outdir: 'dist',
     })

@@ -1,4 +1,5 @@
 import { outside } from '../../runtime/faults/containment.js'
+import { lazy } from '../../runtime/faults/load.js'
 import { messageOf } from '../../runtime/base/errors.js'
 import { childSpec } from '../../runtime/supervision/child-spec.js'
 import { forever } from '../../runtime/process/ref.js'
@@ -9,13 +10,15 @@ import type { AuthAnswer, AuthRefusal, AuthRequest, ClientAuth } from '../../tra
 import { resourceOf } from './discovery.js'
 import { readChallenge } from './challenge.js'
 import { authFailed } from './failure.js'
-import { AuthFlow } from './flow.js'
 import { type OAuthOptions, type OAuthSettings, readOAuthOptions } from './options.js'
 import { httpUrl, Proofs } from './proofs.js'
 import { orAborted } from './storage.js'
 import { isExpiring, type TokenSet } from './tokens.js'
-import { type TokenDesk, tokensActor } from './tokens-actor.js'
+import type { TokenDesk, tokensActor } from './tokens-actor.js'
 import { ClientError } from '../base/errors.js'
+
+const loadFlow = /* @__PURE__ */ lazy('../../client/auth/flow.js', () => import('./flow.js'))
+const loadActor = /* @__PURE__ */ lazy('../../client/auth/tokens-actor.js', () => import('./tokens-actor.js'))
 
 /** Servers per provider. */
 const maxServers = 100
@@ -158,6 +161,7 @@ export class OAuth implements ClientAuth, AsyncDisposable {
       if (this.#tree === starting) this.#tree = undefined
       throw error
     })
+    const [{ AuthFlow }, { tokensActor }] = await Promise.all([loadFlow(), loadActor()])
     const name = `tokens for ${key}`
     const world = this.#world
     const flow = new AuthFlow(this.#settings, new URL(key), { world, proofs: this.#proofs })

@@ -1,14 +1,20 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { isObject, type JsonObject } from '../../protocol/wire/json.js'
+import { lazy } from '../../runtime/faults/load.js'
 import { pause, waitWithin } from '../../runtime/time/wait.js'
 import { systemWorld } from '../../runtime/time/world.js'
 import { TransportError } from '../../transports/base/errors.js'
-import { openRedis, type RedisConnection } from '../../transports/redis/connection.js'
+import type { RedisConnection } from '../../transports/redis/connection.js'
 import { readRedisOptions, type RedisOptions, type RedisSettings } from '../../transports/redis/options.js'
 import { redisScript } from '../../transports/redis/script.js'
 import { badOption } from '../../transports/base/read-option.js'
 import { readText } from '../base/read-options.js'
 import type { AuthStorage } from './storage.js'
+
+const load = /* @__PURE__ */ lazy(
+  '../../transports/redis/connection.js',
+  () => import('../../transports/redis/connection.js'),
+)
 
 /** Where `redisAuthStorage` keeps what. */
 export interface RedisAuthStorageOptions extends RedisOptions {
@@ -90,6 +96,11 @@ export function redisAuthStorage(given: RedisAuthStorageOptions): AuthStorage {
 }
 
 /** Connected while somebody uses it. */
+async function open(settings: RedisSettings): Promise<RedisConnection> {
+  const { openRedis } = await load()
+  return openRedis(settings, { world: systemWorld, own: () => {} })
+}
+
 class Link {
   readonly #settings: RedisSettings
   #users = 0
@@ -112,12 +123,10 @@ class Link {
   }
 
   #connected(): Promise<RedisConnection> {
-    this.#connection ??= openRedis(this.#settings, { world: systemWorld, own: () => {} }).catch(
-      (error: unknown) => {
-        this.#connection = undefined
-        throw error
-      },
-    )
+    this.#connection ??= open(this.#settings).catch((error: unknown) => {
+      this.#connection = undefined
+      throw error
+    })
     return this.#connection
   }
 

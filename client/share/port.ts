@@ -6,7 +6,14 @@ import type { World } from '../../runtime/time/world.js'
 import { RuntimeError } from '../../runtime/base/errors.js'
 import { normal } from '../../runtime/base/exit.js'
 import { type ActorRef, forever, type RefOf } from '../../runtime/process/ref.js'
-import { over, type Peer, type Response, type Sink } from '../../transports/contract/contract.js'
+import {
+  over,
+  type Peer,
+  type Response,
+  type ServerPort,
+  type Sink,
+} from '../../transports/contract/contract.js'
+import { serverPort } from '../../transports/inbound/port.js'
 import type { OpenedSession, Services } from '../../transports/inbound/services.js'
 import { TransportError } from '../../transports/base/errors.js'
 import { Client } from '../handle/client.js'
@@ -17,13 +24,17 @@ import type { ShareDesk, ShareSession } from './desk.js'
 /** Milliseconds that a relay may take to stop. */
 const shutdownTime = 1_000
 
-/** Serves the listener: each connection is a session with a relay. */
-export class SharePort implements Services {
+/** What a listener serves; `relays` is the dynamic supervisor of relays. */
+export function sharePort(desk: ShareDesk, relays: ActorRef, world: World): ServerPort {
+  return serverPort(new SharePort(desk, relays, world))
+}
+
+/** Each connection is a session with a relay. */
+class SharePort implements Services {
   readonly #desk: ShareDesk
   readonly #relays: DynamicSupervisor
   readonly #world: World
 
-  /** `relays` is their dynamic supervisor. */
   constructor(desk: ShareDesk, relays: ActorRef, world: World) {
     this.#desk = desk
     this.#world = world

@@ -1,4 +1,3 @@
-import { serverPort } from '../../transports/inbound/port.js'
 import type { Actor } from '../../runtime/process/actor.js'
 import { defineActor } from '../../runtime/process/behaviour.js'
 import { type ChildOverrides, type ChildSpec, childSpec } from '../../runtime/supervision/child-spec.js'
@@ -30,7 +29,8 @@ import {
   type ShareOptions,
   type ShareSettings,
 } from './options.js'
-import { SharePort } from './port.js'
+
+const loadPort = /* @__PURE__ */ lazy('../../client/share/port.js', () => import('./port.js'))
 
 const loadListener = /* @__PURE__ */ lazy(
   '../../transports/shared/listener.js',
@@ -193,7 +193,8 @@ async function startListener(desk: ShareDesk, ctx: ActorContext): Promise<ActorR
   const names = namesOf(settings)
   const binding = await registry.named<typeof socketActor>(names.socket).call('binding')
   const relays = await registry.whenUp(names.relays)
-  const started = await binding.start(ctx, serverPort(new SharePort(desk, relays, ctx.world)), {
+  const { sharePort } = await loadPort()
+  const started = await binding.start(ctx, sharePort(desk, relays, ctx.world), {
     name: names.listener,
     drainTimeout: settings.drainTimeout,
     stopping: () => (processOf(supervisor) as Actor).phase === 'stopping',

@@ -9,7 +9,7 @@ import { outside } from './containment.js'
 type Importing<Module> = () => Promise<Module>
 
 /** Loads its module, or answers the one that is loaded. */
-interface Lazy<Module> extends Importing<Module> {
+export interface Lazy<Module> extends Importing<Module> {
   /** Undefined until it is loaded. */
   loaded(): Module | undefined
 }

@@ -3,7 +3,7 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join, posix } from 'node:path'
 import { bundle } from './bundle.mjs'
-import { doors, doorsOnTop, fields, floorsAlone, workers } from './entries.mjs'
+import { doors, doorsApart, doorsOnTop, fields, floorsAlone, workers } from './entries.mjs'
 import { floorsWithDoors, isLibrary, listFiles, listSources } from './sources.mjs'
 import { mirror } from './transpile.mjs'
 
@@ -26,6 +26,7 @@ export async function buildMirror(root) {
       folder: root,
       entries,
       alone: [...floorsAlone, fields],
+      apart: doorsApart,
       onTop: doorsOnTop,
       outdir: join(mirror, `dist.${process.pid}`),
     })

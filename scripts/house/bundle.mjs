@@ -18,11 +18,11 @@ const common = {
 
 /**
  * Bundles the entries of a folder. Left to itself, esbuild makes a chunk for every combination of files that need it, most of them
- * tiny, and each costs the start of a program a third of a millisecond: so what is loaded at first, and needed by what is
- * loaded later, too, is kept together. Doors named in `alone` get no more than they need; those in `onTop` get all that the first entry
- * does, so that it has no more chunks because of them. Rejects when esbuild finds an error.
+ * tiny, and each costs the start of a program a third of a millisecond. So what one of the doors in `apart`
+ * needs is kept together, and so is what several of them do. Doors named in `alone` get no more than they need; those in `onTop` get all that
+ * the first entry does, so that it has no more chunks because of them. Rejects when esbuild finds an error.
  */
-export async function bundle({ folder, entries, alone, onTop = [], outdir }) {
+export async function bundle({ folder, entries, alone, apart, onTop = [], outdir }) {
   const options = {
     ...common,
     absWorkingDir: folder,
@@ -31,13 +31,11 @@ export async function bundle({ folder, entries, alone, onTop = [], outdir }) {
     chunkNames: 'chunks/[name]-[hash]',
   }
   const { metafile } = await build({ ...options, write: false, metafile: true })
-  const { later, shared } = divide(metafile.inputs, entries)
+  const { inputs } = metafile
   const among = entries.filter((entry) => !alone.includes(entry) && !onTop.includes(entry))
-  const everything = new Set([...shared, ...reach(metafile.inputs, entries.slice(0, 1))])
-  const plugins = [
-    keepTogether('shared', folder, shared, [...later, ...among]),
-    keepTogether('everything', folder, [...everything], onTop),
-  ]
+  const groups = groupsOf(inputs, among, apart)
+  const everything = new Set([...groups.flatMap(({ files }) => files), ...reach(inputs, entries.slice(0, 1))])
+  const plugins = [keepTogether(folder, [...groups, { files: [...everything], needing: onTop }])]
   await build({ ...options, plugins, logOverride: { 'ignored-bare-import': 'silent' } })
 }
 
@@ -49,44 +47,63 @@ export async function bundleProgram({ folder, entry, outdir }) {
   await build({ ...common, absWorkingDir: folder, entryPoints: [entry], outdir, chunkNames, tsconfigRaw })
 }
 
-/** The files that are imported when they are first needed, and what they have in common with what is loaded at first. */
-function divide(inputs, entries) {
-  const later = new Set(
-    Object.values(inputs).flatMap(({ imports }) =>
-      imports.filter(({ kind, external }) => kind === 'dynamic-import' && !external).map(({ path }) => path),
-    ),
-  )
-  const first = reach(inputs, entries)
-  const shared = [...reach(inputs, later)].filter((path) => first.has(path) && !later.has(path))
-  return { later, shared }
+/** What is loaded at first, and of use to one door, now or later, or to several, and all who need any of it. */
+function groupsOf(inputs, among, apart) {
+  const later = Object.values(inputs).flatMap(({ imports }) => imports.filter(isLate).map(({ path }) => path))
+  const uses = apart.map((door) => ({ door, reached: reach(inputs, [door], true) }))
+  const groups = new Map()
+  for (const file of reach(inputs, among)) {
+    const doors = uses.filter(({ reached }) => reached.has(file)).map(({ door }) => door)
+    if (doors.length === 0 || among.includes(file)) continue
+    const [door] = doors.length === 1 ? doors : ['several']
+    groups.set(door, [...(groups.get(door) ?? []), file])
+  }
+  const starts = [...among, ...new Set(later)].map((path) => ({ path, reached: reach(inputs, [path]) }))
+  return [...groups.values()].map((files) => {
+    const needs = ({ reached }) => files.some((file) => reached.has(file))
+    return { files, needing: starts.filter(needs).map(({ path }) => path) }
+  })
 }
 
-/** All files that are loaded with these. */
-function reach(inputs, starts) {
+function isLate({ kind, external }) {
+  return kind === 'dynamic-import' && !external
+}
+
+/** All files that are loaded with these, or also what is loaded later. */
+function reach(inputs, starts, withLater = false) {
   const seen = new Set()
   const visit = (path) => {
     if (seen.has(path)) return
     seen.add(path)
-    for (const { kind, external, path: imported } of inputs[path].imports)
-      if (kind === 'import-statement' && !external) visit(imported)
+    for (const one of inputs[path].imports)
+      if ((one.kind === 'import-statement' && !one.external) || (withLater && isLate(one))) visit(one.path)
   }
   for (const start of starts) visit(start)
   return seen
 }
 
-/** Has each of some files import all of the shared ones: what the same files need goes into the same chunk. */
-function keepTogether(name, folder, shared, among) {
-  const paths = new Set(among.map((path) => join(folder, path)))
-  const imports = shared.map((path) => `import ${JSON.stringify(join(folder, path))}`).join('\n')
+/** Has each of some files import all of a group: what the same files need goes into the same chunk. */
+function keepTogether(folder, groups) {
+  const named = new Map(groups.map(({ files }, number) => [`group:${number}`, files]))
+  const needed = (path) =>
+    groups.flatMap(({ needing }, number) =>
+      needing.some((one) => join(folder, one) === path) ? [`import 'group:${number}'\n`] : [],
+    )
   return {
-    name: `keep-together-${name}`,
+    name: 'keep-together',
     setup({ onResolve, onLoad }) {
-      const filter = new RegExp(`^${name}:all$`)
-      onResolve({ filter }, ({ path }) => ({ path, namespace: name, sideEffects: true }))
-      onLoad({ filter: /^/, namespace: name }, () => ({ contents: imports, resolveDir: folder }))
+      onResolve({ filter: /^group:/ }, ({ path }) => ({ path, namespace: 'group', sideEffects: true }))
+      onLoad({ filter: /^/, namespace: 'group' }, ({ path }) => ({
+        contents: named
+          .get(path)
+          .map((file) => `import ${JSON.stringify(join(folder, file))}`)
+          .join('\n'),
+        resolveDir: folder,
+      }))
       onLoad({ filter: /\.[jt]s$/ }, async ({ path }) => {
-        if (!paths.has(path)) return undefined
-        const contents = `${await readFile(path, 'utf8')}\nimport '${name}:all'\n`
+        const imports = needed(path)
+        if (imports.length === 0) return undefined
+        const contents = `${await readFile(path, 'utf8')}\n${imports.join('')}`
         return { contents, loader: extname(path).slice(1) }
       })
     },

@@ -12,6 +12,9 @@ export const doors = [
 /** Doors that stand alone: whoever needs one of these floors loads nothing of another. */
 export const floorsAlone = ['runtime/index.ts', 'protocol/index.ts']
 
+/** Doors of which most programs use one or two: what one of them needs alone is in no chunk of another. */
+export const doorsApart = ['transports/index.ts', 'server/index.ts', 'client/index.ts']
+
 /** Bundled as an entry so that its chunks have nothing else: a program that needs fields alone gets them alone. */
 export const fields = 'protocol/schema/fields/fields.ts'
 

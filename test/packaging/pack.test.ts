@@ -25,6 +25,61 @@ await startServer(defineServer({ name: 'sample', version: '1.0.0', tools: [add] 
 `
 const lazyPackages = ['undici', 'ws', 'ajv', 'jose', 'pino', 'thread-stream']
 
+const initialize = JSON.stringify({
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'initialize',
+  params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'small', version: '1' } },
+})
+
+/** Programs with what each needs at most, in KiB: to be lowered when it is less, and raised for a reason alone. */
+const smallPrograms: Record<string, { most: number; text: string; input?: string }> = {
+  stdioServer: { most: 1_190, text: sampleServer, input: `${initialize}\n` },
+  stdioServerByDoors: {
+    most: 870,
+    text: `import { defineServer, defineTool, startServer } from 'caduceus/server'
+import { serveStdio } from 'caduceus/transports'
+const tools = [defineTool({ name: 'hello', run: () => 'hello' })]
+await startServer(defineServer({ name: 'small', version: '1', tools }), { transport: serveStdio() })
+`,
+    input: `${initialize}\n`,
+  },
+  httpServer: {
+    most: 1_290,
+    text: `import { defineServer, defineTool, serveHttp, startServer } from 'caduceus'
+const tools = [defineTool({ name: 'hello', run: () => 'hello' })]
+const server = await startServer(defineServer({ name: 'small', version: '1', tools }), { transport: serveHttp({ port: 0 }) })
+const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
+const { status } = await fetch(server.url, { method: 'POST', headers, body: ${JSON.stringify(initialize)} })
+if (status !== 200) throw new Error(status)
+await server.stop()
+`,
+  },
+  httpClient: {
+    most: 1_250,
+    text: `import { createServer } from 'node:http'
+import { http, withClient } from 'caduceus'
+const serverInfo = { name: 'raw', version: '1' }
+const server = createServer(async (request, response) => {
+  let text = ''
+  for await (const chunk of request) text += chunk
+  const { id, params } = text === '' ? {} : JSON.parse(text)
+  if (id === undefined) return response.writeHead(text === '' ? 405 : 202).end()
+  const { protocolVersion } = params ?? {}
+  const result = protocolVersion ? { protocolVersion, capabilities: {}, serverInfo } : {}
+  response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id, result }))
+}).listen(0, '127.0.0.1')
+await new Promise((resolve) => server.once('listening', resolve))
+const transport = http('http://127.0.0.1:' + server.address().port + '/mcp')
+await withClient({ transport }, (client) => client.ping())
+server.closeAllConnections()
+server.close()
+`,
+  },
+}
+/** KiB of the sample server in one file with all its packages, minified. */
+const bundled = 830
+
 /** With what `caduceus/otel` stands on, which its users install. */
 async function packWithPeer(signal: AbortSignal) {
   const packed = await packOnce(signal)
@@ -233,6 +288,40 @@ test('fields alone bring little of the library into a bundle, and no package but
       'own',
     ])
   }
+})
+
+test('small programs load what they name, and no more than they did', async (t) => {
+  const packed = await packOnce(t.signal)
+  for (const [name, { text, most, input }] of Object.entries(smallPrograms)) {
+    const program = writeConsumerFile(packed, `${name}.mjs`, text)
+    const { code, output, bytes } = await runAndListPackages(packed, [program], t.signal, input)
+    assert.is(code, 0, output)
+    assert.ok(
+      bytes <= most * 1_024,
+      `${name} loads ${Math.ceil(bytes / 1_024)} KiB, expected ${most} at most`,
+    )
+  }
+})
+
+test('a server bundles without a flag, and brings nothing that it does not name', async (t) => {
+  const { folder } = await packOnce(t.signal)
+  t.after(() => stop())
+  const { metafile } = await build({
+    stdin: { contents: sampleServer, resolveDir: folder },
+    absWorkingDir: folder,
+    bundle: true,
+    minify: true,
+    format: 'esm',
+    platform: 'node',
+    write: false,
+    metafile: true,
+    logLevel: 'error',
+  })
+  const [{ bytes, inputs } = { bytes: 0, inputs: {} }] = Object.values(metafile.outputs)
+  const used = Object.entries(inputs).filter(([, { bytesInOutput }]) => bytesInOutput > 0)
+  const packages = new Set(used.map(([path]) => /node_modules\/([^/]+)\//.exec(path)?.[1] ?? 'own'))
+  for (const name of ['ioredis', 'oauth4webapi', 'undici', 'ws', 'yaml']) assert.not(packages.has(name), name)
+  assert.ok(bytes <= bundled * 1_024, `${Math.ceil(bytes / 1_024)} KiB, expected ${bundled} at most`)
 })
 
 test('the list of loaded packages names what a program imported', async (t) => {

@@ -6,12 +6,14 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
 import { transformSync } from 'esbuild'
 import { type Outcome, run, runNode } from './project.js'
 import { runFolder } from './report.js'
@@ -112,20 +114,30 @@ export function writeProgram(packed: Packed, path: string): string {
   return writeConsumerFile(packed, basename(path).replace(/\.ts$/, '.mjs'), code)
 }
 
-/** Runs a consumer's program and lists the packages it loaded, besides caduceus itself. */
+/** What a program has loaded. */
+interface Loads {
+  /** Packages besides caduceus itself. */
+  readonly packages: readonly string[]
+  /** Bytes of the files of caduceus. */
+  readonly bytes: number
+}
+
+/** Runs a consumer's program and tells what it loaded. */
 export async function runAndListPackages(
   { folder }: Packed,
   args: readonly string[],
   signal: AbortSignal,
   input = '',
-): Promise<Outcome & { readonly packages: readonly string[] }> {
+): Promise<Outcome & Loads> {
   const list = join(mkdtempSync(join(tmpdir(), 'loads-')), 'list')
   writeFileSync(list, '')
   const outcome = await runNode(['--import', loadRecorder(list), ...args], folder, signal, input)
   const urls = readFileSync(list, 'utf8').split('\n')
   const names = urls.map((url) => /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(url)?.[1])
   const packages = new Set(names.filter((name) => name !== undefined && name !== 'caduceus'))
-  return { ...outcome, packages: [...packages].map(String).sort() }
+  const ours = new Set(urls.filter((url) => url.includes('/node_modules/caduceus/')))
+  const bytes = [...ours].reduce((sum, url) => sum + statSync(fileURLToPath(url)).size, 0)
+  return { ...outcome, bytes, packages: [...packages].map(String).sort() }
 }
 
 async function packInto(place: string, signal: AbortSignal): Promise<Packed> {

@@ -16,6 +16,7 @@ export interface Packed {
 
 interface Entries {
   readonly doors: readonly string[]
+  readonly doorsApart: readonly string[]
   readonly doorsOnTop: readonly string[]
   readonly floorsAlone: readonly string[]
 }
@@ -25,6 +26,7 @@ interface Bundler {
     readonly folder: string
     readonly entries: readonly string[]
     readonly alone: readonly string[]
+    readonly apart: readonly string[]
     readonly onTop: readonly string[]
     readonly outdir: string
   }): Promise<void>
@@ -32,7 +34,9 @@ interface Bundler {
 
 /** Bundles the library the way the build does, into a folder of its own from where its packages are found. */
 export async function pack(): Promise<Packed> {
-  const { doors, doorsOnTop, floorsAlone } = (await import(new URL('entries.mjs', house).href)) as Entries
+  const { doors, doorsApart, doorsOnTop, floorsAlone } = (await import(
+    new URL('entries.mjs', house).href
+  )) as Entries
   const { bundle } = (await import(new URL('bundle.mjs', house).href)) as Bundler
   const folder = await mkdtemp(join(sources, 'peers-'))
   const remove = () => rm(folder, { recursive: true, force: true })
@@ -41,6 +45,7 @@ export async function pack(): Promise<Packed> {
       folder: sources,
       entries: doors.map(toCompiled),
       alone: floorsAlone.map(toCompiled),
+      apart: doorsApart.map(toCompiled),
       onTop: doorsOnTop.map(toCompiled),
       outdir: folder,
     })
