@@ -1,9 +1,11 @@
 #!/usr/bin/env node
+import * as modules from 'node:module'
 import { type ParseArgsConfig, parseArgs } from 'node:util'
 import { messageOf } from '../runtime/base/errors.js'
 import { didYouMean } from '../runtime/base/near.js'
 import { version } from '../runtime/base/version.js'
 import { commands } from './commands.js'
+import { cacheFolder } from './hosts/folders.js'
 import { helpOf, overview } from './help.js'
 import type { Invocation } from './base/invocation.js'
 import { guardOutput, jsonText, oneLine, outputFailed, print, tell } from './terminal/screen.js'
@@ -13,10 +15,23 @@ import { exitCodes, UsageError } from './base/usage-error.js'
 const exitTimeout = 1_000
 
 guardOutput()
+keepCompiled()
 void main(process.argv.slice(2)).then((code) => {
   if (!outputFailed.aborted) process.exitCode = code
   if (process.exitCode !== exitCodes.ok) setTimeout(() => process.exit(), exitTimeout).unref()
 })
+
+/**
+ * What V8 has compiled is kept for the next start, from Node 22.8 on. The folder is the user's own: Node's default is one of
+ * all users, and whoever makes it first could plant code there. Where it cannot be made, nothing is kept.
+ */
+function keepCompiled(): void {
+  const { enableCompileCache } = modules as { enableCompileCache?: (folder: string) => unknown }
+  const { platform, env } = process
+  const home = env.HOME ?? env.USERPROFILE
+  if (home !== undefined && env.NODE_COMPILE_CACHE === undefined)
+    enableCompileCache?.(cacheFolder({ platform, env, home }))
+}
 
 async function main(args: readonly string[]): Promise<number> {
   const asJson = args.includes('--json')
