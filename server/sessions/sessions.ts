@@ -76,8 +76,16 @@ export class Sessions {
       new TaskSupervisor(tasks, Number.POSITIVE_INFINITY),
       this.#world,
     )
-    if (this.#cluster !== undefined) for (const { facts } of holdings.asleep.all()) this.#owned.add(facts.id)
+    if (this.#cluster !== undefined) this.#goOnOwning()
     this.#sweepLater()
+  }
+
+  /** News of other nodes that came while there was no group has reached nobody. */
+  #goOnOwning(): void {
+    for (const { facts } of [...this.#holdings.asleep.all()]) {
+      this.#owned.add(facts.id)
+      this.missed(facts.id)
+    }
   }
 
   /** Its group has ended: the next one looks after the sessions that hibernate. */

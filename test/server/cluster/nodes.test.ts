@@ -1,5 +1,6 @@
 import * as assert from 'uvu/assert'
 import {
+  defineResource,
   defineServer,
   defineTool,
   records,
@@ -7,7 +8,7 @@ import {
   type SessionRecord,
   type SessionStore,
 } from 'caduceus/server'
-import { until } from 'caduceus/testing'
+import { crash, until } from 'caduceus/testing'
 import { suite, type TestContext } from '../../support/suite.js'
 import { RawClient } from '../_client.js'
 import { count, echo } from '../_servers.js'
@@ -34,6 +35,8 @@ async function startClients(t: TestContext, nodes: readonly TestNode[]) {
   for (const client of clients) client.sessionId = first.sessionId
   return clients as [RawClient, RawClient, RawClient]
 }
+
+type Listener = Parameters<TestNode['cluster']['listen']>[0]
 
 const three = [definition, definition, definition]
 
@@ -165,6 +168,27 @@ async function _rejects(fn: () => Promise<unknown>, words: RegExp): Promise<void
   )
   assert.match(error.message, words)
 }
+
+test('news that comes while the group restarts reaches sessions that hibernate', async (t) => {
+  const note = defineResource({ uri: 'a:b', name: 'b', read: () => 'b' })
+  const noted = defineServer({ name: 'test', version: '1', resources: [note] })
+  const { nodes } = await startNodes(t, [noted, noted], { timeouts: { hibernateAfter: 20 } })
+  const [first, second] = nodes as [TestNode, TestNode]
+  const client = await new RawClient(t, first.url).open()
+  await client.ask('resources/subscribe', { uri: 'a:b' })
+  await until(async () => (await first.server.sessions()).some(({ ref }) => ref === undefined))
+  // as between two groups: the news is read, and no base hears it
+  const read = signal()
+  first.cluster.listen({ hear: () => read.fire() } as unknown as Listener)
+  await second.server.resourceUpdated('a:b')
+  await read.fired
+  await crash(first.server, { part: 'base' })
+  await first.server.registry.whenUp('node 1/transport')
+  const stream = await client.listen()
+  const told = [await stream.next(), await stream.next()].map(({ method }) => method)
+  assert.ok(told.includes('notifications/resources/updated'))
+  stream.close()
+})
 
 test('a node that retires lets go of sessions that hibernate, and another one goes on', async (t) => {
   const { nodes } = await startNodes(t, three, { timeouts: { hibernateAfter: 20 } })
