@@ -118,7 +118,7 @@ export class Channel implements Accepted, ServedConnection {
     this.#port?.interrupt(why)
   }
 
-  write(answer: Message | readonly Message[]): void {
+  write(answer: Message): void {
     this.#output.write(answer)
   }
 

@@ -1,6 +1,6 @@
 import type { Message } from '../../protocol/wire/jsonrpc.js'
 import type { Connection } from './connections.js'
-import { textWithin, uncounted } from '../contract/message-sizes.js'
+import { textWithin } from '../contract/message-sizes.js'
 
 /** What goes out on one connection, until it is over. */
 export class ConnectionOutput {
@@ -26,25 +26,12 @@ export class ConnectionOutput {
     return this.write(message)
   }
 
-  /** Writes answers: an array is one batch. False where it is too long and nothing can stand for it. */
-  write(message: Message | readonly Message[]): boolean {
-    if (isBatch(message)) return this.#writeAll(message)
+  /** False where it is too long and nothing can stand for it. */
+  write(message: Message): boolean {
     const { maxMessageBytes = Number.POSITIVE_INFINITY, room } = this.#connection
     const text = textWithin(message, maxMessageBytes, room)
     if (text === undefined) return false
     this.#send(text)
-    return true
-  }
-
-  /** Where there is no room for all, each long one is an error. */
-  #writeAll(answers: readonly Message[]): true {
-    const { maxMessageBytes = Number.POSITIVE_INFINITY, room } = this.#connection
-    const texts = answers.map((answer) => textWithin(answer, maxMessageBytes) ?? '')
-    const text = `[${texts.join(',')}]`
-    const refused = text.length > uncounted ? room?.add(Buffer.byteLength(text)) : undefined
-    const full = refused && { add: () => refused }
-    const fitted = (answer: Message): string => textWithin(answer, maxMessageBytes, full) ?? ''
-    this.#send(full === undefined ? text : `[${answers.map(fitted).join(',')}]`)
     return true
   }
 
@@ -67,8 +54,4 @@ export class ConnectionOutput {
     this.#isPaused = false
     if (!this.isOver) this.#connection.resume()
   }
-}
-
-function isBatch(answer: Message | readonly Message[]): answer is readonly Message[] {
-  return Array.isArray(answer)
 }

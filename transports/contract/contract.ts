@@ -116,8 +116,8 @@ export interface Sink {
 export type Outcome =
   /** The answer; `sessionId` of a session that was opened. */
   | { readonly type: 'answered'; readonly response: Response; readonly sessionId?: string | undefined }
-  /** The answers to a batch. */
-  | { readonly type: 'answers'; readonly responses: readonly Response[] }
+  /** All answers to a batch were gathered. */
+  | { readonly type: 'answers' }
   /** There is nothing to answer: a notification, a response, or a request that was cancelled. */
   | { readonly type: 'accepted' }
   /** The client's mistake, found before a handler ran; without a response where it answers no request. */
@@ -144,6 +144,11 @@ export interface MessageSink extends Sink {
   /** Whether its end was told, or the client has gone. Default false. */
   readonly isOver?: boolean
   end(outcome: Outcome): void
+  /**
+   * Keeps an answer to a batch, which is one message, until `end` says that all are there. Without it they are
+   * told one by one.
+   */
+  gather?(answer: Response): void
   /** Told first: a request is to be answered. */
   expects?(request: ExpectedAnswer): void
   /** Calls `fn` when the client goes away before the end, at once if it has; undefined: nobody is to be told. */
@@ -184,12 +189,12 @@ export interface ServedConnection {
   /** Whether the client reads too slowly: then no request is begun. */
   readonly isStalled: boolean
   /**
-   * Whether it is the only one there is, standard input: requests beyond the server's limit wait, answers to
-   * a batch are sent one by one, and the session does not end with it.
+   * Whether it is the only one there is, standard input: requests beyond the server's limit wait, and the
+   * session does not end with it.
    */
   readonly isPipe: boolean
-  /** Writes answers, however slow the client is: an array is one batch. */
-  write(answer: Message | readonly Message[]): void
+  /** Writes an answer, however slow the client is. */
+  write(answer: Message): void
   /** Writes what may be dropped; false when it was. */
   send(message: Message): boolean
   /** Its session is open, or a request came that needs none. */

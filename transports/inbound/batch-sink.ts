@@ -1,17 +1,16 @@
 import type { Message } from '../../protocol/wire/jsonrpc.js'
-import type { MessageSink, Outcome, Response } from '../contract/contract.js'
+import type { MessageSink, Outcome } from '../contract/contract.js'
 
-/** Gathers what becomes of the messages of one batch. One that could not be served fails the batch. */
+/** Tells when a batch has all its answers. One message that could not be served fails the batch. */
 export class BatchSink implements MessageSink {
   readonly #sink: MessageSink
-  readonly #responses: Response[] = []
   #left: number
 
   /** `count` outcomes are to come. */
   constructor(sink: MessageSink, count: number) {
     this.#sink = sink
     this.#left = count
-    if (count === 0) sink.end({ type: 'answers', responses: [] })
+    if (count === 0) sink.end({ type: 'answers' })
   }
 
   send(message: Message): boolean {
@@ -29,7 +28,7 @@ export class BatchSink implements MessageSink {
       this.#left = 0
       return this.#sink.end(outcome)
     }
-    if ('response' in outcome && outcome.response !== undefined) this.#responses.push(outcome.response)
-    if (this.#left === 0) this.#sink.end({ type: 'answers', responses: this.#responses })
+    if ('response' in outcome && outcome.response !== undefined) this.#sink.gather?.(outcome.response)
+    if (this.#left === 0) this.#sink.end({ type: 'answers' })
   }
 }

@@ -86,10 +86,6 @@ export class InboundConnection implements ConnectionPort {
     return this.#connection.state.dialect
   }
 
-  get scatters(): boolean {
-    return this.#connection.isPipe
-  }
-
   enter(
     request: JsonRpcRequest,
     session: string | undefined,
@@ -144,8 +140,6 @@ export class InboundConnection implements ConnectionPort {
     if (outcome.type === 'failed') {
       this.#note(outcome.error)
       this.#ifLost(outcome.error)
-    } else if (outcome.type === 'answers') {
-      if (outcome.responses.length > 0) this.#connection.write(outcome.responses)
     } else if ('response' in outcome && outcome.response !== undefined) {
       this.#connection.write(outcome.response)
     }
@@ -223,7 +217,6 @@ export class InboundConnection implements ConnectionPort {
 /** One message of a connection, and the sink of what is not a request. */
 class ConnectionMessage implements Arrival, MessageSink {
   readonly mirrored = false
-  readonly waitsForAll = false
   readonly peer: Peer
   /** Characters. */
   readonly size: number
@@ -240,10 +233,6 @@ class ConnectionMessage implements Arrival, MessageSink {
 
   get sink(): this {
     return this
-  }
-
-  get scatters(): boolean {
-    return this.#connection.scatters
   }
 
   eraOf(message: Message | Batch): HttpEra | Outcome {

@@ -17,8 +17,6 @@ import { accepted, type Arrival, type Reception } from './receive.js'
 /** A message that came by itself, by HTTP: its headers say what a connection would remember. */
 export class Post implements Arrival {
   readonly mirrored = true
-  readonly waitsForAll = true
-  readonly scatters = false
   readonly peer: Peer
   readonly sink: MessageSink
   readonly #acceptsBoth: boolean

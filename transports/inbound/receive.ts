@@ -39,10 +39,6 @@ export interface Arrival {
   enter(request: JsonRpcRequest, session: string | undefined, begin: (sink: MessageSink) => void): void
   /** One of `count` messages of a batch, with its own sink. */
   part(sink: MessageSink, count: number): Arrival
-  /** Whether answers to a batch go out one by one. */
-  readonly scatters: boolean
-  /** Whether a batch is answered once its notifications are taken, too: by HTTP their failure is a status. */
-  readonly waitsForAll: boolean
 }
 
 /** Who receives. */
@@ -152,13 +148,13 @@ function receiveBatch(batch: Batch, from: Arrival, to: Services): void {
 
 function serveBatch(batch: Batch, dialect: Dialect | undefined, from: Arrival, to: Services): void {
   const { messages, refusals } = openBatch(batch, dialect)
-  const awaited = from.waitsForAll ? messages : messages.filter(isRequest)
-  const sink = from.scatters ? from.sink : new BatchSink(from.sink, awaited.length + refusals.length)
+  // by HTTP it is answered once its notifications are taken, too: their failure is a status
+  const gathers = from.sink.gather !== undefined
+  const sink = gathers ? new BatchSink(from.sink, messages.length + refusals.length) : from.sink
   for (const response of refusals) sink.end({ type: 'answered', response })
   for (const message of messages) {
     try {
-      const isAwaited = from.waitsForAll || isRequest(message)
-      serve(message, handshake, from.part(isAwaited ? sink : from.sink, messages.length), to)
+      serve(message, handshake, from.part(sink, messages.length), to)
     } catch (error) {
       sink.end(outcomeOf(error, message))
     }

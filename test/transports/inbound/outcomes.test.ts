@@ -91,7 +91,7 @@ test('a batch is answered while one of its notifications is still being taken', 
   const { port, written } = connect({ deliver })
   port.receive(`[${JSON.stringify(buildNotification('notifications/initialized'))},${text(1)}]`, peer)
   await turn()
-  assert.equal(written, [[buildResult(1, {})]])
+  assert.equal(written, [buildResult(1, {})])
 })
 
 test.run()

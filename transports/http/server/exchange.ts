@@ -17,6 +17,7 @@ import type { StreamEvent } from '../../contract/events.js'
 import type { StandingToken } from '../../contract/standing.js'
 import type { EventLog } from '../streams/event-log.js'
 import type { ExpectedAnswer, MessageSink, Outcome, Peer, Response } from '../../contract/contract.js'
+import { TransportError } from '../../base/errors.js'
 import { textOf } from '../../base/encoded.js'
 import type { EventStream, LoggedEvent, LoggedStream, StreamReader } from '../streams/event-log.js'
 import { expectReader, whenClosed, writeAnswer } from '../listen/response.js'
@@ -103,6 +104,7 @@ export class Exchange implements Owner, MessageSink, StreamReader {
   /** Writes the event stream, once there is one. */
   #madeWriter: StreamWriter | undefined
   #beats = 0
+  #gathered: Gathered | undefined
   #streaming = false
   #lasts = false
   #watch: StandingToken | undefined
@@ -166,11 +168,19 @@ export class Exchange implements Owner, MessageSink, StreamReader {
     this.#response.end(bytesOf(encodeMessage(text)))
   }
 
-  answerAll(answers: readonly Response[]): void {
-    if (this.#over || answers.length === 0) return this.finish(202)
-    if (!this.#streaming)
-      return this.#json(200, `[${answers.map((answer) => this.#textOf(answer)).join(',')}]`, none)
-    for (const answer of answers) this.#answerOne(this.#textOf(answer))
+  gather(answer: Response): void {
+    if (this.#over) return
+    this.#gathered ??= new Gathered(this.bytes, this.#limits.maxMessageBytes)
+    this.#gathered.add(answer)
+  }
+
+  /** Answers with what was gathered. */
+  answerAll(): void {
+    const texts = this.#gathered?.texts
+    this.#gathered = undefined
+    if (this.#over || texts === undefined) return this.finish(202)
+    if (!this.#streaming) return this.#json(200, `[${texts.join(',')}]`, none)
+    for (const text of texts) this.#answerOne(text)
     this.finish(200)
   }
 
@@ -394,12 +404,38 @@ export class Exchange implements Owner, MessageSink, StreamReader {
     this.#over = true
     this.#onOver = null
     this.bytes.release()
+    this.#gathered = undefined
     this.#madeWriter?.close()
     if (this.#streaming) this.#limits.noteStream(this, 'closed')
     this.#stream?.leave(this)
     this.#onGone?.()
     onOver()
     this.token.end(false)
+  }
+}
+
+/** The answers to a batch that wait for the others: together they are one message, and are counted until then. */
+class Gathered {
+  readonly texts: string[] = []
+  readonly #bytes: ByteAccount
+  readonly #max: number
+  #size = 0
+
+  constructor(bytes: ByteAccount, max: number) {
+    this.#bytes = bytes
+    this.#max = max
+  }
+
+  add(answer: Response): void {
+    const text = textWithin(answer, this.#max, { add: (size) => this.#room(size) }) ?? ''
+    this.#size += text.length
+    this.texts.push(text)
+  }
+
+  #room(size: number): Error | undefined {
+    if (this.#size + size <= this.#max) return this.#bytes.add(size)
+    const problem = `the answers to one batch may have ${this.#max} bytes together (limits.messageBytes): send fewer calls in one`
+    return new TransportError('BYTES_LIMIT', problem)
   }
 }
 

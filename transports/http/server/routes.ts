@@ -156,7 +156,7 @@ function conclude(exchange: Exchange, outcome: Outcome, around: Surroundings): v
       return exchange.answer(response, sessionId === undefined ? {} : { 'mcp-session-id': sessionId })
     }
     case 'answers':
-      return exchange.answerAll(outcome.responses)
+      return exchange.answerAll()
     case 'accepted':
       return exchange.finish(202)
     case 'refused': {
