@@ -28,9 +28,9 @@ export class Task extends Process {
   readonly ref: ProcessRef
   readonly kind = 'task'
   /** Read by the watchdog, in the paused program. */
-  readonly serves: unknown
+  serves: unknown
   readonly #report: boolean
-  readonly #about: (() => WorkFacts) | undefined
+  #about: (() => WorkFacts) | undefined
   #settle: ((settled: TaskEnd) => void) | null = null
   #sharer: Process | null = null
 
@@ -96,6 +96,8 @@ export class Task extends Process {
   protected onEnd(reason: ExitReason): void {
     const settle = this.#settle
     this.#settle = null
+    // References may be kept for long after the end.
+    this.serves = this.#about = undefined
     if (settle !== null) settle(this.#ended(reason))
   }
 

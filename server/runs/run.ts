@@ -25,14 +25,20 @@ export function run(work: Work, seat: RunSeat): Response | undefined | Promise<R
   // no spread: it costs a twentieth of a call
   const how = link === undefined ? { name, serves, about } : { name, link, serves, about }
   const task = host.tasks.start((ctx) => perform(work, seat, ctx, made), how)
+  // who links to it may keep the reference for a while: then not its answer, too
+  const ended = (reason: ExitReason): Response | undefined => {
+    const last = { ...made }
+    made.response = made.kept = undefined
+    return outcome(work, seat, last, task.ref, reason)
+  }
   const { reason } = task.ref
-  if (reason !== undefined) return outcome(work, seat, made, task.ref, reason)
+  if (reason !== undefined) return ended(reason)
   // only now: a promise and a timer cost more than most work
   seat.wait(task, since)
   return new Promise((resolve) => {
     task.ref.onExit((late) => {
       seat.stopClock()
-      resolve(outcome(work, seat, made, task.ref, late))
+      resolve(ended(late))
     })
   })
 }
