@@ -22,8 +22,9 @@ void main(process.argv.slice(2)).then((code) => {
 })
 
 /**
- * What V8 has compiled is kept for the next start, from Node 22.8 on. The folder is the user's own: Node's default is one of
- * all users, and whoever makes it first could plant code there. Where it cannot be made, nothing is kept.
+ * What V8 has compiled is kept for the next start, from Node 22.8 on. The folder is the user's own: Node's
+ * default is one of all users, and whoever makes it first could plant code there. Where it cannot be made,
+ * nothing is kept.
  */
 function keepCompiled(): void {
   const { enableCompileCache } = modules as { enableCompileCache?: (folder: string) => unknown }

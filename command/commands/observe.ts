@@ -12,7 +12,8 @@ import { Unreachable } from '../base/failure.js'
 import type { Invocation } from '../base/invocation.js'
 import { printAs } from '../terminal/output.js'
 import { linesOf, Scene, screenOf } from '../terminal/scene.js'
-import { clean, tell } from '../terminal/screen.js'
+import { unsteered } from '../../runtime/base/steering.js'
+import { tell } from '../terminal/screen.js'
 import { exitCodes, UsageError } from '../base/usage-error.js'
 
 /** Shows the process trees of a program of this machine as they change; once, where nobody sees it. */
@@ -25,7 +26,7 @@ export async function run(invocation: Invocation, world: World = systemWorld): P
   const picture = await firstPicture(found.path)
   printAs(invocation, picture, () =>
     linesOf(new Scene(picture))
-      .map(({ text }) => clean(text))
+      .map(({ text }) => unsteered(text))
       .join('\n'),
   )
   return exitCodes.ok

@@ -11,7 +11,8 @@ import type { Invocation } from '../base/invocation.js'
 import { type Inventory, inventoryText, takeInventory } from './list.js'
 import { contentText, printAs } from '../terminal/output.js'
 import { terminalAnswers } from '../terminal/questions.js'
-import { clean, oneLine, print, tell } from '../terminal/screen.js'
+import { unsteered } from '../../runtime/base/steering.js'
+import { oneLine, print, tell } from '../terminal/screen.js'
 import { listenForStop } from '../terminal/stopping.js'
 import { readTarget, surroundingsOf } from '../connection/target.js'
 import { splitWords } from '../terminal/split-words.js'
@@ -199,7 +200,7 @@ class Lines {
     if (waiting !== undefined) return waiting
     if (this.#isClosed) return undefined
     this.isAsking = !isCommand
-    this.#lines.setPrompt(clean(question))
+    this.#lines.setPrompt(unsteered(question))
     if (question !== '') this.#lines.prompt()
     const line = await new Promise<string | undefined>((resolve) => this.#askers.push(resolve))
     this.isAsking = false

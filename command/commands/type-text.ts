@@ -1,5 +1,6 @@
 import { isObject } from '../../protocol/wire/json.js'
-import { clean, jsonText } from '../terminal/screen.js'
+import { unsteered } from '../../runtime/base/steering.js'
+import { jsonText } from '../terminal/screen.js'
 
 type Schema = Readonly<Record<string, unknown>>
 
@@ -136,7 +137,7 @@ class Reader {
 }
 
 function comment(text: string | undefined, indent: string): string[] {
-  const lines = clean((text ?? '').slice(0, longest))
+  const lines = unsteered((text ?? '').slice(0, longest))
     .replaceAll('\r', '')
     .replaceAll('*/', '*\\/')
     .trim()

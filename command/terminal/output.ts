@@ -1,5 +1,6 @@
 import type { Invocation } from '../base/invocation.js'
-import { clean, jsonText, oneLine, print } from './screen.js'
+import { unsteered } from '../../runtime/base/steering.js'
+import { jsonText, oneLine, print } from './screen.js'
 
 /** Prints a value as JSON with `--json`, or the text of it. */
 export function printAs({ values }: Invocation, value: unknown, text: () => string): void {
@@ -39,7 +40,7 @@ function sizeOf(base64: string): number {
 
 /** The first line of a text, not longer than a row of a list. */
 export function firstLine(text: string | undefined, length = 90): string {
-  const [line = ''] = clean(text ?? '')
+  const [line = ''] = unsteered(text ?? '')
     .trim()
     .split('\n')
   return line.length > length ? `${line.slice(0, length - 1)}…` : line

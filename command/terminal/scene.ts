@@ -1,7 +1,7 @@
 import { formatTree, type TreeNode } from 'caduceus'
 import type { Row } from '../../runtime/watch/row.js'
 import type { Changes, Picture } from 'caduceus/transports'
-import { clean } from './screen.js'
+import { unsteered } from '../../runtime/base/steering.js'
 
 /** Ms that something which has changed for the worse stays marked. */
 const marked = 3_000
@@ -153,6 +153,6 @@ function durationText(ms: number): string {
 }
 
 function clip(given: string, columns: number): string {
-  const text = clean(given.replace(/\s*\n\s*/g, ' '))
+  const text = unsteered(given.replace(/\s*\n\s*/g, ' '))
   return text.length > columns ? `${text.slice(0, columns - 1)}…` : text
 }

@@ -1,8 +1,6 @@
+import { unsteered } from '../../runtime/base/steering.js'
 import { standardError } from '../../runtime/faults/standard-error.js'
 import { exitCodes } from '../base/usage-error.js'
-
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not get through
-const steering = /[\0-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\u{e0000}-\u{e007f}]/gu
 
 const failure = new AbortController()
 
@@ -29,30 +27,22 @@ export function guardOutput(): void {
  * file or a pipe gets the text as it is.
  */
 export function print(text: string): void {
-  process.stdout.write(process.stdout.isTTY ? clean(text) : text)
+  process.stdout.write(process.stdout.isTTY ? unsteered(text) : text)
 }
 
 /** Writes a line for people to standard error, which may be a terminal or end in a log. */
 export function tell(line: string): void {
-  standardError.write(`${clean(line)}\n`)
-}
-
-/**
- * A text without what would steer a terminal or change the order of what is read: C0 but newline and tab, DEL,
- * C1, separators of lines and paragraphs, controls of direction, tags.
- */
-export function clean(text: string): string {
-  return text.replace(steering, '')
+  standardError.write(`${unsteered(line)}\n`)
 }
 
 /** A text that is to stay in its line, as the name of a tool in a list. */
 export function oneLine(text: string): string {
-  return clean(text.replace(/\s+/g, ' ')).trim()
+  return unsteered(text.replace(/\s+/g, ' ')).trim()
 }
 
-/** JSON with what `clean` takes out as escapes: the same value, wherever it is shown. */
+/** JSON with what `unsteered` takes out as escapes: the same value, wherever it is shown. */
 export function jsonText(value: unknown, indent?: number): string {
-  return JSON.stringify(value, undefined, indent).replace(steering, (found) =>
+  return unsteered(JSON.stringify(value, undefined, indent), (found) =>
     found
       .split('')
       .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
@@ -63,7 +53,7 @@ export function jsonText(value: unknown, indent?: number): string {
 /** A text of somebody else in full, told from our own words by a bar before each line, wrapped at words. */
 export function quoted(text: string, columns = process.stderr.columns || 80): string {
   const width = Math.max(20, columns - 4)
-  return clean(text)
+  return unsteered(text)
     .split('\n')
     .flatMap((line) => wrap(line.trimEnd(), width))
     .map((line) => `  | ${line}`)

@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline/promises'
 import { Writable } from 'node:stream'
-import { clean } from './screen.js'
+import { unsteered } from '../../runtime/base/steering.js'
 
 /** Whether a person can be asked: standard input and standard error are a terminal. */
 export function isTerminal(): boolean {
@@ -15,7 +15,7 @@ export async function ask(question: string, signal?: AbortSignal): Promise<strin
   const lines = createInterface({ input: process.stdin, output: process.stderr })
   try {
     const closed = new Promise<undefined>((resolve) => lines.once('close', () => resolve(undefined)))
-    const answered = lines.question(clean(question), signal === undefined ? {} : { signal })
+    const answered = lines.question(unsteered(question), signal === undefined ? {} : { signal })
     return await Promise.race([answered, closed])
   } finally {
     lines.close()
@@ -30,7 +30,7 @@ export async function secretly(question: string, hidden: boolean): Promise<strin
   const lines = createInterface({ input: process.stdin, output: nowhere, terminal: true })
   try {
     // asked only now, with the terminal's own echo off: a fast typist's answer would be shown
-    process.stderr.write(clean(question))
+    process.stderr.write(unsteered(question))
     return await lines.question('')
   } finally {
     lines.close()

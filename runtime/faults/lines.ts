@@ -1,4 +1,5 @@
 import { messageOf, stackOf } from '../base/errors.js'
+import { unsteered } from '../base/steering.js'
 
 /** The facts of a report, as in its JSON. */
 type ReportFacts = Readonly<Record<string, unknown>>
@@ -11,10 +12,11 @@ export function lineOf(facts: object, message: string): string | undefined {
   const { category, ...rest } = facts as ReportFacts
   const words = Object.hasOwn(wordsOf, String(category)) ? wordsOf[String(category)] : undefined
   const text = words === undefined ? plainly(rest, message) : words(rest, message)
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they would steer the terminal
-  return text?.replace(/[\u0000-\u001f\u007f-\u009f]+\s*/g, ' ').slice(0, longest)
+  return text === undefined ? undefined : unsteered(text.replace(controls, ' ')).slice(0, longest)
 }
 
+// biome-ignore lint/suspicious/noControlCharactersInRegex: words on both sides of them stay apart
+const controls = /[\u0000-\u001f\u007f-\u009f]+\s*/g
 const longest = 1_000
 /** So much of a message leaves room for what else is told. */
 const longestMessage = 400

@@ -17,10 +17,11 @@ const common = {
 }
 
 /**
- * Bundles the entries of a folder. Left to itself, esbuild makes a chunk for every combination of files that need it, most of them
- * tiny, and each costs the start of a program a third of a millisecond. So what one of the doors in `apart`
- * needs is kept together, and so is what several of them do. Doors named in `alone` get no more than they need; those in `onTop` get all that
- * the first entry does, so that it has no more chunks because of them. Rejects when esbuild finds an error.
+ * Bundles the entries of a folder. Left to itself, esbuild makes a chunk for every combination of files that need
+ * it, most of them tiny, and each costs the start of a program a third of a millisecond. So what one of the doors
+ * in `apart` needs is kept together, and so is what several of them do. Doors named in `alone` get no more than
+ * they need; those in `onTop` get all that the first entry does, so that it has no more chunks because of them.
+ * Rejects when esbuild finds an error.
  */
 export async function bundle({ folder, entries, alone, apart, onTop = [], outdir }) {
   const options = {

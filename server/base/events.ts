@@ -20,8 +20,8 @@ export interface SessionOrigin extends RequestOrigin {
 }
 
 /**
- * A session came or went. One that is `hibernated` has no process, and did not end: it ends, or is `woken` by its next
- * message.
+ * A session came or went. One that is `hibernated` has no process, and did not end: it ends, or is `woken` by
+ * its next message.
  */
 export interface SessionEvent extends SessionOrigin {
   readonly type: 'opened' | 'restored' | 'hibernated' | 'woken' | 'ended'

@@ -114,8 +114,9 @@ export interface ServerTimeoutOptions {
   /** Until a session without messages, requests in flight and readers ends. Default 30 min. */
   readonly idle?: number
   /**
-   * Until such a session hibernates: of it only its record is there, until its next message (OTP: hibernate_after).
-   * No client notices. Not with `session` hooks, nor with values of `ctx.assign`. Default 30,000; Infinity: never.
+   * Until such a session hibernates: of it only its record is there, until its next message (OTP:
+   * hibernate_after). No client notices. Not with `session` hooks, nor with values of `ctx.assign`. Default
+   * 30,000; Infinity: never.
    */
   readonly hibernateAfter?: number
   /** That a request may run; `timeout` of a component overrides it. Default 30 min. */

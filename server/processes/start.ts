@@ -22,7 +22,7 @@ import { ServerProcesses } from './handle.js'
 import { processNames } from './names.js'
 import { type ProcessesOptions, type ProcessesSettings, readProcessesOptions } from './options.js'
 
-/** As `startServer` does with the URL of a module. Rejects with what a process, the port or the engine lacks as a cause. */
+/** Starts a module as `startServer` does. Rejects: what a process, the port or the engine lacks is a cause. */
 export async function startProcesses(
   module: URL,
   options: ProcessesOptions & Omit<TreeWideOptions, 'onBlocked' | 'blockedAfter'>,

@@ -39,7 +39,7 @@ function prepare(session: Session): void {
   )
 }
 
-/** Its record of this version is saved: from now on there is nothing else of it, unless something came meanwhile. */
+/** Its record of this version is saved: there is nothing else of it from now on, unless something came. */
 export function hibernate(session: Session, version: number, ctx: ActorContext): void {
   const { facts, self, holdings, readers, heard, lastActive, lastSaved: savedAt } = session
   const { idle, hibernateAfter } = holdings.settings.timeouts

@@ -1,8 +1,9 @@
 import * as assert from 'uvu/assert'
 import type { Picture } from 'caduceus/transports'
 import { Scene, screenOf } from '../../command/terminal/scene.js'
-import { clean, jsonText, oneLine, quoted } from '../../command/terminal/screen.js'
+import { jsonText, oneLine, quoted } from '../../command/terminal/screen.js'
 import { splitWords } from '../../command/terminal/split-words.js'
+import { unsteered } from '../../runtime/base/steering.js'
 import { suite } from '../support/suite.js'
 
 const test = suite('parts of the command')
@@ -22,8 +23,9 @@ test('a question cannot put words into our mouth', () => {
 })
 
 test('codes are taken out, and JSON says the same with escapes', () => {
-  assert.is(clean('a\x00b\x1bc\td\ne\x7ff\u0085g\r'), 'abc\td\nefg')
-  assert.is(clean('a\u2028b\u202ec\u2066d\u2069e\u{e0041}f\u{1f600}'), 'abcdef\u{1f600}')
+  assert.is(unsteered('a\x00b\x1bc\td\ne\x7ff\u0085g\r'), 'abc\td\nefg')
+  const marks = 'a\u2028b\u202ec\u2066d\u2069e\u{e0041}f\u{1f600}\u200eg\u200fh\u061ci'
+  assert.is(unsteered(marks), 'abcdef\u{1f600}ghi')
   assert.is(oneLine(' a\n b\u2028c '), 'a b c')
   const value = { 'k\u009b': 'v\x7f\u0080' }
   assert.is(jsonText(value), '{"k\\u009b":"v\\u007f\\u0080"}')

@@ -55,7 +55,7 @@ export async function startRedis(
   return redis
 }
 
-/** In Redis Cluster a server has another port, 10,000 above its own: that is below those of outgoing connections, too. */
+/** In Redis Cluster a server has another port, 10,000 above: that, too, is below those of outgoing connections. */
 async function lowPort(): Promise<number> {
   const port = await freePort()
   return port < 20_000 ? port : lowPort()

@@ -1,5 +1,5 @@
 import { mkdirSync, readdirSync } from 'node:fs'
-import { tmpdir, userInfo } from 'node:os'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { strangersIn } from '../../runtime/base/files.js'
 import { handled } from '../../runtime/base/promise.js'
@@ -66,5 +66,5 @@ function checkFolder(): void {
 
 function folder(): string {
   const runtime = process.env.XDG_RUNTIME_DIR
-  return runtime ? join(runtime, 'caduceus') : join(tmpdir(), `caduceus-${userInfo().uid}`)
+  return runtime ? join(runtime, 'caduceus') : join(tmpdir(), `caduceus-${process.getuid?.() ?? -1}`)
 }

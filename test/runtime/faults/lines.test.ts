@@ -54,6 +54,16 @@ test('lines of a supervisor do not repeat the crash of a child', () => {
   assert.is(lineOf(progress, ''), 'worker runs again, below top')
 })
 
+test('no text of others steers a terminal, or changes the order of what is read', () => {
+  const log = {
+    category: 'client.log',
+    client: 'a\u202eb',
+    logger: 'c\u{e0041}d',
+    data: 'e\u2028f\u001b[2Jg\u200fh\ni',
+  }
+  assert.is(lineOf(log, ''), 'ab (cd) says: ef [2Jgh i')
+})
+
 test('strays, warnings, client and other events have lines of their own', () => {
   const stray = { category: 'stray', owner: undefined, err: new Error('late'), outcome: 'reported' }
   assert.match(

@@ -65,7 +65,7 @@ test('a session whose owner leaves while it is asked for is served at once', asy
   const { state } = engine
   const claim = state.claim.bind(state)
   const owner = { type: 'owned', node: 'one' } as const
-  // it is heard that the owner has left before the answer is read; nobody has been there for long enough to take over
+  // that the owner has left is heard before the answer is read, and nobody may take over yet
   engine.cut('one')
   state.leave('one')
   await all.pass(700)
