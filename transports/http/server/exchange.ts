@@ -435,7 +435,7 @@ class Gathered {
   #room(size: number): Error | undefined {
     if (this.#size + size <= this.#max) return this.#bytes.add(size)
     const problem = `the answers to one batch may have ${this.#max} bytes together (limits.messageBytes): send fewer calls in one`
-    return new TransportError('BYTES_LIMIT', problem)
+    return new TransportError('BYTES_LIMIT', problem, { retryable: true })
   }
 }
 
