@@ -130,7 +130,7 @@ export class Actor extends Process implements Runnable {
       if (next === undefined) break
       handled++
       this.#handle(next)
-      if ((handled & lookMask) === 0 && scheduler.late()) break
+      if (scheduler.isSpent || ((handled & lookMask) === 0 && scheduler.late())) break
     }
     this.queued = false
     if (this.#actorExtras?.full) this.#actorExtras.full = this.backlog * 2 > this.behaviour.mailboxLimit

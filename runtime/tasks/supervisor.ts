@@ -131,6 +131,7 @@ export class TaskSupervisor {
       if (timer !== undefined) clock.clearTimeout(timer)
       started.settle(end)
     })
+    supervisor.tree.scheduler.began(task.reason !== null)
     return started
   }
 

@@ -1,4 +1,5 @@
 import { AsyncResource } from 'node:async_hooks'
+import { getHeapStatistics } from 'node:v8'
 import type { Order, World } from './world.js'
 
 export interface Runnable {
@@ -12,6 +13,11 @@ const budgetPerTurn = 2000
 /** Milliseconds per turn of the event loop; a count alone does not bound heavy handlers. */
 const slice = 5
 const lookEvery = 16
+/**
+ * Asynchronous tasks begun per turn. What they make is in memory together until the turn ends: for each 16 MiB
+ * as a value, and again as a text, half of the heap has room.
+ */
+const tasksPerTurn = Math.max(4, Math.min(64, Math.floor(getHeapStatistics().heap_size_limit / 2 ** 26)))
 
 /**
  * The run queue of a tree, drained in microtasks. Only the event loop refills its budget, so timers and
@@ -24,6 +30,7 @@ export class Scheduler {
   #scheduled = false
   #refilling = false
   #left = budgetPerTurn
+  #tasksLeft = tasksPerTurn
   #started = 0
   #unlooked = 0
   /** Turns run in the scope that started the tree, not in that of the first sender. */
@@ -43,6 +50,18 @@ export class Scheduler {
     // The turn is spent: the event loop comes first.
     if (this.#refilling && this.#left <= 0) return
     void tick.then(this.#turn)
+  }
+
+  get isSpent(): boolean {
+    return this.#left <= 0
+  }
+
+  /** A task has begun, and may have ended: then only its time counts. */
+  began(hasEnded: boolean): void {
+    this.#arm()
+    if (hasEnded) return void this.late()
+    this.#tasksLeft -= 1
+    if (this.#tasksLeft <= 0) this.#left = 0
   }
 
   /** How many messages an actor may handle after an asynchronous handler; 0 when the turn is spent. */
@@ -112,6 +131,7 @@ export class Scheduler {
   readonly #refill = (): void => {
     this.#refilling = false
     this.#left = budgetPerTurn
+    this.#tasksLeft = tasksPerTurn
     this.#started = this.#world.now()
     if (this.#queue.length > 0) this.#turn()
   }
@@ -137,6 +157,12 @@ export class ShuffledScheduler extends Scheduler {
     runnable.queued = true
     if (this.#waiting.push(runnable) === 1) this.#world.setImmediate(this.#turn)
   }
+
+  override get isSpent(): boolean {
+    return false
+  }
+
+  override began(): void {}
 
   override allowance(): number {
     return 0

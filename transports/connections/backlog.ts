@@ -1,3 +1,4 @@
+import { getHeapStatistics } from 'node:v8'
 import { outside } from '../../runtime/faults/containment.js'
 import type { World } from '../../runtime/time/world.js'
 import type { Peer } from '../contract/contract.js'
@@ -7,27 +8,45 @@ interface WaitingMessage {
   readonly peer: Peer
 }
 
+interface BacklogLimits {
+  /** Messages that may wait: what one chunk may bring after reading has paused. */
+  readonly hard: number
+  /** Messages taken in one turn of the event loop, so that a flood delays no other. */
+  readonly perTurn: number
+}
+
 /** Messages, and characters of them, that may wait before reading pauses. */
 const maxMessages = 1_000
 const maxSize = 4 * 1024 * 1024
-/** Messages of one connection taken in one turn of the event loop, so that a flood delays no other. */
-const perTurn = 100
+/** Messages of one connection in one turn. */
+const perTurn = { most: 100, fewest: 4 }
+
+/**
+ * How many messages of a connection may begin in one turn: all their answers are in memory before the first
+ * is written, each as a value and as a text, and together they are to be a quarter of the heap at most.
+ */
+export function messagesPerTurn(maxMessageBytes: number | undefined): number {
+  if (maxMessageBytes === undefined) return perTurn.most
+  const fit = Math.floor(getHeapStatistics().heap_size_limit / 8 / maxMessageBytes)
+  return Math.max(perTurn.fewest, Math.min(perTurn.most, fit))
+}
 
 /** What has come in on one connection and waits for its turn, or for a listener. */
 export class Backlog {
   readonly #again: () => void
-  readonly #hardLimit: number
+  readonly #limits: BacklogLimits
   readonly #world: World
   #all: WaitingMessage[] = []
   #size = 0
-  #left = perTurn
+  #left: number
   #nextTurn: unknown = null
 
-  /** `again` is called the turn after a used-up one. `hardLimit`: what one chunk may bring after a pause. */
-  constructor(again: () => void, hardLimit: number, world: World) {
+  /** `again` is called the turn after a used-up one. */
+  constructor(again: () => void, limits: BacklogLimits, world: World) {
     this.#again = again
     this.#world = world
-    this.#hardLimit = hardLimit
+    this.#limits = limits
+    this.#left = limits.perTurn
   }
 
   get isEmpty(): boolean {
@@ -41,7 +60,7 @@ export class Backlog {
 
   /** False when it was not taken: too many wait already. */
   push(message: WaitingMessage): boolean {
-    if (this.#all.length >= this.#hardLimit) return false
+    if (this.#all.length >= this.#limits.hard) return false
     this.#all.push(message)
     this.#size += message.text.length
     return true
@@ -67,7 +86,7 @@ export class Backlog {
     this.#nextTurn = outside(() =>
       this.#world.setImmediate(() => {
         this.#nextTurn = null
-        this.#left = perTurn
+        this.#left = this.#limits.perTurn
         this.#again()
       }),
     )

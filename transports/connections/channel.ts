@@ -3,7 +3,7 @@ import { outside } from '../../runtime/faults/containment.js'
 import type { Clock } from '../../runtime/time/clock.js'
 import type { World } from '../../runtime/time/world.js'
 import type { ConnectionPort, ConnectionState, Peer, ServedConnection } from '../contract/contract.js'
-import { Backlog } from './backlog.js'
+import { Backlog, messagesPerTurn } from './backlog.js'
 import type { Accepted, Connection, ConnectionEnd, Serving } from './connections.js'
 import { ConnectionOutput } from './output.js'
 
@@ -15,6 +15,7 @@ interface ChannelEvents {
 const restarting = 'The server is starting again: try once more'
 /** Messages that may still come in one chunk after reading has paused. */
 const hardLimit = 10_000
+const limitsOfPipe = { hard: Number.POSITIVE_INFINITY, perTurn: 100 }
 
 /** One connection: what comes in and goes out. It outlives the listeners that serve it, one at a time. */
 export class Channel implements Accepted, ServedConnection {
@@ -46,8 +47,11 @@ export class Channel implements Accepted, ServedConnection {
     this.#events = events
     this.isPipe = isPipe
     this.state = state
-    // standard input has no other end than its own: nothing of a chunk is refused
-    this.#backlog = new Backlog(() => this.#goOn(), isPipe ? Number.POSITIVE_INFINITY : hardLimit, world)
+    // standard input has no other end than its own: nothing of a chunk is refused, and it starves nobody else
+    const limits = isPipe
+      ? limitsOfPipe
+      : { hard: hardLimit, perTurn: messagesPerTurn(connection.maxMessageBytes) }
+    this.#backlog = new Backlog(() => this.#goOn(), limits, world)
     this.#output = new ConnectionOutput(connection, (error) => this.#broken(error))
   }
 
