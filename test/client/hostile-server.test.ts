@@ -199,6 +199,20 @@ test('a list with an endless cursor ends at the page limit', async (t) => {
   assert.is(pages, 100)
 })
 
+test('a list of endless bytes ends at 16 MiB, however few its pages are', async (t) => {
+  const tools = [{ name: 'it', inputSchema: { type: 'object' }, description: 'x'.repeat(6 * 1024 * 1024) }]
+  const { transport } = liar(({ id }, tell) => tell({ id, result: { tools, nextCursor: 'again' } }))
+  const { client } = watch(t, { transport })
+  let found = 0
+  const all = async (): Promise<void> => {
+    for await (const _tool of client.tools({ maxPages: 1_000 })) found += 1
+  }
+  const { code, message } = await rejection(all())
+  assert.is(code, 'TOO_MANY_PAGES')
+  assert.match(message, 'the list has more than 16777216 bytes')
+  assert.is(found, 2)
+})
+
 test('a flood of changes, logs and pings causes no requests and delays no call', async (t) => {
   const { transport, say, heard, answers } = liar(({ id }, tell) => tell({ id, result: text('through') }))
   const { client } = watch(t, { transport })
