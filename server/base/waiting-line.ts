@@ -52,9 +52,13 @@ export class WaitingLine<Item> {
     return true
   }
 
-  /** The next one, of those that fit. */
-  take(fits: (item: Item) => boolean = () => true): Item | undefined {
+  /** The next one, of those that fit, and of the clients that may go. */
+  take(
+    fits: (item: Item) => boolean = () => true,
+    mayGo: (client: string) => boolean = () => true,
+  ): Item | undefined {
     for (const [client, place] of this.#places.entries()) {
+      if (!mayGo(client)) continue
       for (const item of place.items.keys()) {
         if (!fits(item)) continue
         this.delete(item, client)
@@ -63,6 +67,13 @@ export class WaitingLine<Item> {
       }
     }
     return undefined
+  }
+
+  /** How many could go at once, where each client has room for so many. */
+  countAble(roomOf: (client: string) => number): number {
+    let count = 0
+    for (const [client, { items }] of this.#places.entries()) count += Math.min(items.size, roomOf(client))
+    return count
   }
 
   /** Removes a request; false if it did not wait. */

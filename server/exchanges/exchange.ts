@@ -1,6 +1,7 @@
 import type { Dialect } from '../../protocol/dialects/dialect.js'
 import type { Response } from '../../transports/contract/contract.js'
 import type { ExchangeAnswer, ExchangeCall } from '../../transports/inbound/exchange-call.js'
+import { callerOf } from '../base/caller.js'
 import type { Work } from '../requests/work.js'
 
 /** Called once, when an exchange has its answer. */
@@ -11,6 +12,8 @@ export class Exchange {
   readonly call: ExchangeCall
   readonly dialect: Dialect
   readonly work: Work
+  /** Whose share it counts for. */
+  readonly caller: string
   /** When it came, by the clock of the tree. */
   readonly startedAt: number
   readonly #onSettled: OnSettled
@@ -21,6 +24,7 @@ export class Exchange {
     this.call = call
     this.dialect = dialect
     this.work = work
+    this.caller = callerOf(call.peer, undefined)
     this.startedAt = startedAt
     this.#onSettled = onSettled
   }

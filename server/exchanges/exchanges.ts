@@ -99,9 +99,9 @@ export class Exchanges {
     return Promise.resolve(this.#note(call, { response, refused: false }, startedAt))
   }
 
-  readonly #settled = ({ call, startedAt }: Exchange, answer: ExchangeAnswer): void => {
-    this.#note(call, answer, startedAt)
-    this.#turns.left()
+  readonly #settled = (exchange: Exchange, answer: ExchangeAnswer): void => {
+    this.#note(exchange.call, answer, exchange.startedAt)
+    this.#turns.left(exchange)
   }
 
   #begin(exchange: Exchange): void {

@@ -1,6 +1,6 @@
 import { errorCodes } from '../../protocol/wire/errors.js'
 import { buildError } from '../../protocol/wire/jsonrpc.js'
-import { callerOf } from '../base/caller.js'
+import { Places, shareOf } from '../base/places.js'
 import { TransportError } from '../../transports/base/errors.js'
 import type { Exchange } from './exchange.js'
 import type { Holdings } from '../holdings/holdings-actor.js'
@@ -8,18 +8,22 @@ import { WaitingLine } from '../base/waiting-line.js'
 
 type Limits = Holdings['settings']['limits']
 
-/** Which requests are at work, and which wait: clients take turns, each in its own order. */
+/**
+ * Which requests are at work, and which wait: callers take turns, each in its own order, and one that has its
+ * share waits for itself.
+ */
 export class ExchangeTurns {
   readonly #limits: Limits
   readonly #begin: (exchange: Exchange) => void
   readonly #waiting: WaitingLine<Exchange>
-  #atWork = 0
+  readonly #places: Places
   #isTaking = false
 
   /** `begin` has an exchange settled, sooner or later, or throws. */
   constructor({ settings, waiting }: Holdings, begin: (exchange: Exchange) => void) {
     this.#limits = settings.limits
     this.#begin = begin
+    this.#places = new Places(settings.limits.statelessRequests)
     this.#waiting = new WaitingLine(settings.limits.waiting, waiting)
   }
 
@@ -27,17 +31,17 @@ export class ExchangeTurns {
    * Begins it, or has it wait. Throws what `begin` throws, and EXCHANGE_LIMIT when there is no room to wait.
    */
   enter(exchange: Exchange): void {
-    if (this.#atWork < this.#limits.statelessRequests) this.#start(exchange)
-    else this.#wait(exchange)
+    if (this.#places.isFull || this.#places.hasItsShare(exchange.caller)) this.#wait(exchange)
+    else this.#start(exchange)
   }
 
   /** One that was begun is settled; those that wait take its place, as many as end at once. */
-  left(): void {
-    this.#atWork -= 1
+  left({ caller }: Exchange): void {
+    this.#places.giveBack(caller)
     if (this.#waiting.size === 0 || this.#isTaking) return
     this.#isTaking = true
-    while (this.#atWork < this.#limits.statelessRequests) {
-      const next = this.#waiting.take()
+    while (!this.#places.isFull) {
+      const next = this.#waiting.take(undefined, (caller) => !this.#places.hasItsShare(caller))
       if (next === undefined) break
       this.#startLate(next)
     }
@@ -45,11 +49,11 @@ export class ExchangeTurns {
   }
 
   #start(exchange: Exchange): void {
-    this.#atWork += 1
+    this.#places.take(exchange.caller)
     try {
       this.#begin(exchange)
     } catch (error) {
-      this.#atWork -= 1
+      this.#places.giveBack(exchange.caller)
       throw error
     }
   }
@@ -60,24 +64,27 @@ export class ExchangeTurns {
       this.#start(exchange)
     } catch (error) {
       const { id } = exchange.call.request
-      this.#atWork += 1 // its end is counted like any other
+      this.#places.take(exchange.caller) // its end is counted like any other
       exchange.fail(error, buildError(id, { code: errorCodes.internalError, message: 'failed' }))
     }
   }
 
   #wait(exchange: Exchange): void {
-    const { peer, request } = exchange.call
-    const client = callerOf(peer, undefined)
-    if (!this.#waiting.add(exchange, request, client)) throw busy(this.#limits)
+    const { call, caller } = exchange
+    if (!this.#waiting.add(exchange, call.request, caller)) throw this.#busy(caller)
     exchange.onAbort(() => {
-      if (!this.#waiting.delete(exchange, client)) return
-      this.#atWork += 1 // its end is counted like any other
+      if (!this.#waiting.delete(exchange, caller)) return
+      this.#places.take(caller) // its end is counted like any other
       exchange.settle(undefined)
     })
   }
-}
 
-function busy({ statelessRequests, waiting }: Limits): TransportError {
-  const problem = `too many requests at once: ${statelessRequests} without a session are at work (limits.statelessRequests), and ${waiting} of one client, or 64 MiB, may wait (limits.waiting): try again later`
-  return new TransportError('EXCHANGE_LIMIT', problem, { retryable: true })
+  #busy(caller: string): TransportError {
+    const { statelessRequests, waiting } = this.#limits
+    const atWork = this.#places.hasItsShare(caller)
+      ? `${shareOf(statelessRequests)} of one client, of ${statelessRequests} in all,`
+      : `${statelessRequests}`
+    const problem = `too many requests at once: ${atWork} without a session are at work (limits.statelessRequests), and ${waiting} of one client, or 64 MiB, may wait (limits.waiting): try again later`
+    return new TransportError('EXCHANGE_LIMIT', problem, { retryable: true })
+  }
 }

@@ -3,6 +3,7 @@ import type { Clock } from '../../runtime/time/clock.js'
 import { crash, type ExitReason } from '../../runtime/base/exit.js'
 import type { Deferred } from '../../runtime/process/program.js'
 import { processOf, type RefOf } from '../../runtime/process/ref.js'
+import { Places } from '../base/places.js'
 import { WaitingLine } from '../base/waiting-line.js'
 import type { RequestFacts } from '../context/request-facts.js'
 import { notLoadedInTime } from './errors.js'
@@ -70,6 +71,7 @@ export class Pool {
   readonly #host: PoolHost
   readonly #workers = new Set<Worker>()
   readonly #busy = new Map<number, Worker>()
+  readonly #places: Places
   readonly #waiting: WaitingLine<Order>
   readonly #orders = new Map<number, Order>()
   #gifts = 0
@@ -83,6 +85,7 @@ export class Pool {
   constructor(settings: PoolSettings, host: PoolHost) {
     this.#settings = settings
     this.#host = host
+    this.#places = new Places(settings.size)
     this.#waiting = new WaitingLine(settings.maxWaiting, { bytes: 0 })
     if (settings.modules.length > 0) this.#fill()
   }
@@ -96,7 +99,7 @@ export class Pool {
 
   /** Gives a worker, now or later; false when too many wait. */
   take(order: Order): boolean {
-    const idle = this.#idle(order.module)
+    const idle = this.#mayGo(order.client) ? this.#idle(order.module) : undefined
     if (idle !== undefined) this.#give(idle, order)
     else if (this.#waiting.add(order, order.request, order.client)) this.#orders.set(order.id, order)
     else return false
@@ -108,9 +111,8 @@ export class Pool {
   giveBack(id: number, isSpoilt: boolean): void {
     const worker = this.#busy.get(id)
     if (worker === undefined || worker.phase !== 'busy' || this.#host.isOver) return
-    this.#busy.delete(id)
     this.#failures = 0
-    worker.order = undefined
+    this.#release(worker)
     if (isSpoilt) this.#kill(worker)
     else this.#next(worker)
   }
@@ -154,11 +156,28 @@ export class Pool {
     worker.order = order
     worker.loaded.add(order.module)
     this.#busy.set(order.id, worker)
+    this.#places.take(order.client)
     order.reply.resolve({ id: order.id, worker: worker.ref as WorkerRef })
   }
 
+  /** Its call is over. */
+  #release(worker: Worker): void {
+    const { order } = worker
+    if (order === undefined) return
+    worker.order = undefined
+    this.#busy.delete(order.id)
+    this.#places.giveBack(order.client)
+  }
+
+  #mayGo(client: string): boolean {
+    return !this.#places.hasItsShare(client)
+  }
+
   #next(worker: Worker): void {
-    const order = this.#waiting.take(({ module }) => worker.loaded.has(module) || !this.#isTried(module))
+    const order = this.#waiting.take(
+      ({ module }) => worker.loaded.has(module) || !this.#isTried(module),
+      (client) => this.#mayGo(client),
+    )
     if (order !== undefined) {
       this.#orders.delete(order.id)
       this.#give(worker, order)
@@ -183,8 +202,12 @@ export class Pool {
     if (this.#pause !== undefined || this.#host.isOver) return
     const { size, spares } = this.#settings
     const coming = this.#count('starting') + this.#count('idle')
-    const held = [...this.#orders.values()].filter(({ module }) => !this.#isTried(module)).length
-    const wanted = Math.max(held, this.#waiting.size + spares - this.#count('warming')) - coming
+    const held = [...this.#orders.values()].filter(
+      ({ module, client }) => !this.#isTried(module) && this.#mayGo(client),
+    ).length
+    // a worker would have nothing to do for those of callers that have their share
+    const able = this.#waiting.countAble((client) => this.#places.leftOf(client))
+    const wanted = Math.max(held, able + spares - this.#count('warming')) - coming
     const room = size - this.#workers.size
     for (let left = Math.min(wanted, room); left > 0; left -= 1) this.#start()
     if (held > 0 && coming === 0 && room <= 0) this.#stopSlow()
@@ -298,9 +321,9 @@ export class Pool {
   #ended(worker: Worker, reason: ExitReason): void {
     if (this.#host.isOver) return
     const { phase, order, ref, loading } = worker
+    this.#release(worker)
     worker.phase = 'ending'
     this.#stopTimer(worker)
-    if (order !== undefined) this.#busy.delete(order.id)
     if (phase === 'warming' && loading !== undefined) this.#skipped.add(loading)
     if (phase !== 'ending') this.#host.report(reason, order?.work ?? phase)
     if (phase === 'idle') this.#rest()

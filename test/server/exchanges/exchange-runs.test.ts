@@ -210,6 +210,34 @@ test('beyond their limit some requests wait, and lists are still answered', asyn
   await second.answer
 })
 
+test('slow requests of one principal leave a place for others', async (t) => {
+  const { hold, held } = holding()
+  const limits = { statelessRequests: 4, waiting: 1 }
+  const { send, call } = await startPort(t, { tools: [hold, echo] }, { limits })
+  const [slow, other] = ['slow', 'other'].map((subject) => ({
+    principal: { issuer: 'https://login.example', subject },
+  }))
+  const first = send('tools/call', { name: 'hold' }, slow)
+  const more = [1, 2].map(() => send('tools/call', { name: 'hold' }, slow))
+  for (let count = 0; count < 3; count += 1) await held()
+  const waiting = call('echo', { text: 'a' }, slow)
+  assert.is((await call('echo', { text: 'b' }, other)).result?.content?.[0]?.text, 'b')
+  const problem = await call('echo', { text: 'c' }, slow).catch((error: unknown) => error)
+  assert.ok(problem instanceof TransportError)
+  assert.match(problem.message, /^too many requests at once: 3 of one client, of 4 in all, without a session/)
+  first.abort()
+  assert.is((await waiting).result?.content?.[0]?.text, 'a')
+  for (const one of more) one.abort()
+})
+
+test('all places are for those of this machine whom nobody knows: they may be one proxy', async (t) => {
+  const { hold, held } = holding()
+  const { send } = await startPort(t, { tools: [hold] }, { limits: { statelessRequests: 4 } })
+  const all = [1, 2, 3, 4].map(() => send('tools/call', { name: 'hold' }))
+  for (let count = 0; count < 4; count += 1) await held()
+  for (const one of all) one.abort()
+})
+
 test('a refused request takes no slot', async (t) => {
   const { ask, call } = await startPort(t, { tools: [echo] }, { limits: { statelessRequests: 1 } })
   for (let left = 3; left > 0; left -= 1) assert.ok((await ask('tools/call', { name: 'no' })).error)

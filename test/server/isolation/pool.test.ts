@@ -32,6 +32,23 @@ test('isolated calls of several clients take turns', async (t) => {
   )
 })
 
+test('slow calls of one client leave a worker for others', async (t) => {
+  const pair = await start(t, { isolation: { threads: 2 } })
+  const other = startClient({ name: 'other', transport: pair.transport, logger: false })
+  t.after(() => other.close())
+  await other.ready()
+  const ending = new AbortController()
+  const slow = [1, 2].map(() =>
+    pair.client.callTool('heavy', { what: 'forever' }, { signal: ending.signal }).catch(() => 'cancelled'),
+  )
+  await until(() => about(pair.server).includes('1 calls wait'))
+  const reached = await other.callTool('heavy', { what: 'echo', text: 'fine' }, { timeout: 10_000 })
+  assert.is(reached.text, 'fine')
+  assert.match(about(pair.server), /1 at work, 1 calls wait/)
+  ending.abort()
+  assert.equal(await Promise.all(slow), ['cancelled', 'cancelled'])
+})
+
 test('the timeout of an isolated call runs while it waits', async (t) => {
   const { client } = await start(t, { isolation: { threads: 1 } })
   const ending = new AbortController()
@@ -69,7 +86,7 @@ test('calls beyond the queue limit are refused', async (t) => {
 })
 
 test('an idle worker beyond the spares ends, and a lost one is replaced', async (t) => {
-  const { client, server } = await start(t, { isolation: { threads: 2, idleTimeout: 100 } })
+  const { client, server } = await start(t, { isolation: { threads: 3, idleTimeout: 100 } })
   await Promise.all([call(client, 'pause', '100'), call(client, 'pause', '100')])
   await until(() => workers(server) === 1)
   await client.callTool('heavy', { what: 'exit', text: '1' })

@@ -1,0 +1,47 @@
+import { TurnoverMap } from '../../runtime/base/turnover.js'
+import { anybody } from './caller.js'
+
+/** How much of a limit one caller may have at once: three quarters, one at least. The rest is for others. */
+export function shareOf(limit: number): number {
+  return Math.max(1, Math.floor((limit * 3) / 4))
+}
+
+/** What is at work, of which one caller has its share at most. `anybody` has no share. */
+export class Places {
+  readonly #limit: number
+  readonly #share: number
+  readonly #of = new TurnoverMap<string, number>()
+  #taken = 0
+
+  constructor(limit: number) {
+    this.#limit = limit
+    this.#share = shareOf(limit)
+  }
+
+  /** Whether there is one for somebody. */
+  get isFull(): boolean {
+    return this.#taken >= this.#limit
+  }
+
+  /** Whether the caller has its share already. */
+  hasItsShare(caller: string): boolean {
+    return this.leftOf(caller) <= 0
+  }
+
+  /** How many more its share allows. */
+  leftOf(caller: string): number {
+    return caller === anybody ? this.#limit : this.#share - (this.#of.get(caller) ?? 0)
+  }
+
+  take(caller: string): void {
+    this.#taken += 1
+    if (caller !== anybody) this.#of.set(caller, (this.#of.get(caller) ?? 0) + 1)
+  }
+
+  giveBack(caller: string): void {
+    this.#taken -= 1
+    const left = (this.#of.get(caller) ?? 0) - 1
+    if (left > 0) this.#of.set(caller, left)
+    else this.#of.delete(caller)
+  }
+}
