@@ -4,13 +4,12 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { pathToFileURL } from 'node:url'
 import { runs } from '../client/_servers.js'
 import { inRoot } from '../support/root.js'
 import type { TestContext } from '../support/suite.js'
 
 /** The library, as programs import it. */
-export const door = pathToFileURL(inRoot('.t', 'index.js')).href
+export const door = import.meta.resolve('caduceus')
 const server = inRoot('.t', 'test', 'flows', '_scarce-server.js')
 
 /** An expression: a new client of a server that is a child process. */

@@ -1,13 +1,12 @@
 // second tier: time
 // time limit: 300 s
-import { pathToFileURL } from 'node:url'
+import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
-import { inRoot } from '../support/root.js'
 import { suite } from '../support/suite.js'
 import { boom, childrenGone, client, door, later, runNode, stack, writeFiles } from './_programs.js'
 
 const test = suite('the end of a program', { timeout: 40_000 })
-const runtime = pathToFileURL(inRoot('.t', 'runtime', 'index.js')).href
+const runtime = import.meta.resolve('caduceus/runtime')
 
 const serving = (options = ''): string => `
   const { defineServer, serveHttp, startServer } = await import(${JSON.stringify(door)})
@@ -60,14 +59,14 @@ const cases: Readonly<Record<string, Case>> = {
     silent: true,
   },
   'a main module of CommonJS that fails': {
-    program: `const { startClient, http } = require(${JSON.stringify(inRoot('.t', 'index.js'))})
+    program: `const { startClient, http } = require(${JSON.stringify(fileURLToPath(door))})
       startClient({ transport: http('http://127.0.0.1:9/mcp'), logger: false }); ${boom}`,
     code: 1,
     told: stack,
     commonJs: true,
   },
   'a main module of CommonJS that fails, with a tree': {
-    program: `const { startSupervisor } = require(${JSON.stringify(inRoot('.t', 'runtime', 'index.js'))})
+    program: `const { startSupervisor } = require(${JSON.stringify(fileURLToPath(runtime))})
       startSupervisor({ strategy: 'one_for_one', logger: false }); ${boom}`,
     code: 1,
     told: stack,

@@ -1,5 +1,4 @@
 import { spawn } from 'node:child_process'
-import { pathToFileURL } from 'node:url'
 import { inRoot } from '../support/root.js'
 import type { TestContext } from '../support/suite.js'
 
@@ -11,7 +10,7 @@ export interface ProgramEnd {
 }
 
 /** The address programs import the runtime from. */
-export const runtimeUrl = pathToFileURL(inRoot('.t', 'runtime', 'index.js')).href
+export const runtimeUrl = import.meta.resolve('caduceus/runtime')
 
 /** Runs the text of a module in a process of its own to its end, or until it is killed for what it wrote. */
 export function runProgram(
