@@ -1,11 +1,10 @@
-import { connect, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { AskedProgram } from '../asked-program.js'
 import { median } from '../measure.js'
-import { type Connection, headerOf, messageOf, openConnection, post, postHead } from '../peers/connection.js'
-import { checkInitialize, initialize, initialized } from '../peers/messages.js'
+import { openConnection, post, postHead } from '../peers/connection.js'
 import type { Memory } from './heap.js'
+import { costOfSession, open, revision } from './sessions.js'
 
 const { values } = parseArgs({
   options: {
@@ -17,10 +16,7 @@ const { values } = parseArgs({
   },
 })
 const sessions = Number(values.sessions)
-const revision = '2025-11-25'
 const ping = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' })
-/** Connections that open sessions at once. */
-const lanes = 64
 
 /** What a session costs the server, in KiB of the heap and what hangs on it; the clients are this program. */
 async function main(): Promise<void> {
@@ -30,7 +26,13 @@ async function main(): Promise<void> {
     if (!values.only.split(',').includes(name)) continue
     const server = new AskedProgram(new URL(url, import.meta.url), ...args)
     try {
-      await measure(name, server)
+      const { idle, streaming, vanished } = await costOfSession(server, sessions, (what) =>
+        snapshot(server, `${name}-${what}`),
+      )
+      const kib = (bytes: number): string => (bytes / 1_024).toFixed(2)
+      console.log(
+        `${name.padEnd(6)} idle ${kib(idle)}, with a stream ${kib(streaming)}, its client gone ${kib(vanished)} KiB`,
+      )
     } finally {
       server.end()
     }
@@ -38,26 +40,6 @@ async function main(): Promise<void> {
 }
 
 await main()
-
-async function measure(name: string, server: AskedProgram): Promise<void> {
-  const port = await server.ask<number>('port')
-  // what is made once, and grows with the first sessions, is no session's
-  await vanish(server, await stream(port, await open(port, 200)))
-  const before = await server.ask<Memory>('memory')
-  await snapshot(server, `${name}-before`)
-  const opened = await open(port, sessions)
-  const idle = await server.ask<Memory>('memory')
-  const streams = await stream(port, opened)
-  const streaming = await server.ask<Memory>('memory')
-  await snapshot(server, `${name}-streaming`)
-  await vanish(server, streams)
-  const vanished = await server.ask<Memory>('memory')
-  await snapshot(server, `${name}-vanished`)
-  const each = ({ heap }: Memory): string => ((heap - before.heap) / sessions / 1_024).toFixed(2)
-  console.log(
-    `${name.padEnd(6)} idle ${each(idle)}, with a stream ${each(streaming)}, its client gone ${each(vanished)} KiB`,
-  )
-}
 
 /** So many sessions that hibernate; some of them are woken at the end. */
 async function hibernate(count: number): Promise<void> {
@@ -113,55 +95,4 @@ function mib(bytes: number): string {
 async function snapshot(server: AskedProgram, what: string): Promise<void> {
   if (values.snapshot === undefined) return
   await server.ask('snapshot', { file: `${values.snapshot}/${what}.heapsnapshot` })
-}
-
-async function open(port: number, count: number): Promise<string[]> {
-  const ids: string[] = []
-  let left = count
-  const lane = async (): Promise<void> => {
-    const connection = await openConnection(port)
-    while (left-- > 0) ids.push(await openOne(port, connection))
-    connection.close()
-  }
-  await Promise.all(Array.from({ length: Math.min(lanes, count) }, lane))
-  return ids
-}
-
-async function openOne(port: number, connection: Connection): Promise<string> {
-  const opened = await connection.ask(post(postHead(port), initialize))
-  checkInitialize(messageOf(opened))
-  const id = String(headerOf(opened, 'mcp-session-id'))
-  const headers = { 'mcp-session-id': id, 'mcp-protocol-version': revision }
-  const { status } = await connection.ask(post(postHead(port, headers), initialized))
-  if (status !== 202) throw new Error(`notifications/initialized: got status ${status}`)
-  return id
-}
-
-async function stream(port: number, ids: readonly string[]): Promise<Socket[]> {
-  const streams: Socket[] = []
-  for (let at = 0; at < ids.length; at += lanes)
-    streams.push(...(await Promise.all(ids.slice(at, at + lanes).map((id) => streamOne(port, id)))))
-  return streams
-}
-
-function streamOne(port: number, id: string): Promise<Socket> {
-  return new Promise((resolve, reject) => {
-    const socket = connect({ port, host: '127.0.0.1', noDelay: true })
-    socket.on('error', reject)
-    socket.once('data', (bytes) => {
-      const head = bytes.toString('latin1')
-      if (head.startsWith('HTTP/1.1 200')) resolve(socket)
-      else reject(new Error(`GET: got ${head.slice(0, 300)}`))
-      socket.resume()
-    })
-    socket.write(
-      `GET /mcp HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\naccept: text/event-stream\r\nmcp-session-id: ${id}\r\nmcp-protocol-version: ${revision}\r\n\r\n`,
-    )
-  })
-}
-
-/** Ends the connections as a client does that is killed. */
-async function vanish(server: AskedProgram, streams: readonly Socket[]): Promise<void> {
-  for (const socket of streams) socket.destroy()
-  for (let left = 1; left > 0; left = await server.ask<number>('connections')) await pause(50)
 }

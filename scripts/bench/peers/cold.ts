@@ -1,12 +1,12 @@
 import { complain } from './load.js'
-import { type Entrant, type Figures, median, within } from './measure.js'
+import { type Entrant, type Figures, within } from './measure.js'
 import { initialize } from './messages.js'
 import { startBare } from './measured-process.js'
 
 const starts = 7
 const patience = 10_000
 
-/** From the start of node to the first answer on standard output: milliseconds, in turn, the middle of seven after one that does not count. */
+/** From the start of node to the first answer on standard output: milliseconds of seven, in turn, after one that does not count. */
 export async function cold(entrants: readonly Entrant[]): Promise<Figures> {
   const runs = entrants.map((entrant) => ({ ...entrant, times: [] as number[], failed: false }))
   for (let i = 0; i <= starts; i++) {
@@ -21,9 +21,7 @@ export async function cold(entrants: readonly Entrant[]): Promise<Figures> {
       }
     }
   }
-  return Object.fromEntries(
-    runs.flatMap(({ name, failed, times }) => (failed ? [] : [[name, median(times)]])),
-  )
+  return Object.fromEntries(runs.flatMap(({ name, failed, times }) => (failed ? [] : [[name, times]])))
 }
 
 async function startOnce(module: string): Promise<number> {

@@ -16,7 +16,7 @@ const stretches = 8
 /** Milliseconds for the last requests of a stretch. */
 const patience = 10_000
 
-/** Loads the contenders in turn: microseconds of CPU that a request costs the measured process of each. */
+/** Loads the contenders in turn: microseconds of CPU that a request costs the measured process of each, by stretch. */
 export async function cpuPerRequest(
   entrants: readonly Entrant[],
   open: (module: string) => Promise<Load>,
@@ -32,7 +32,7 @@ export async function cpuPerRequest(
   for (let i = 0; i < stretches; i++) for (const run of runs) await run.drive(measured)
   await Promise.all(runs.map((run) => run.end()))
   return Object.fromEntries(
-    runs.flatMap(({ name, figure }) => (figure === undefined ? [] : [[name, figure]])),
+    runs.flatMap(({ name, figures }) => (figures === undefined ? [] : [[name, figures]])),
   )
 }
 
@@ -41,17 +41,16 @@ class Run {
   readonly name: ContenderName
   readonly #load: Load
   #failed = false
-  #micros = 0
-  #count = 0
+  #figures: number[] = []
 
   constructor(name: ContenderName, load: Load) {
     this.name = name
     this.#load = load
   }
 
-  /** Microseconds per request, of all that is not forgotten. */
-  get figure(): number | undefined {
-    return this.#failed ? undefined : this.#micros / this.#count
+  /** Microseconds per request in each stretch that is not forgotten. */
+  get figures(): readonly number[] | undefined {
+    return this.#failed ? undefined : this.#figures
   }
 
   async drive(stretch: Stretch): Promise<void> {
@@ -60,8 +59,8 @@ class Run {
     try {
       const before = await measured.cpuMicros()
       const driven = Promise.race([this.#load.drive(stretch), measured.diesEarly()])
-      this.#count += await within(driven, patience, 'an answer')
-      this.#micros += (await measured.cpuMicros()) - before
+      const count = await within(driven, patience, 'an answer')
+      this.#figures.push(((await measured.cpuMicros()) - before) / count)
     } catch (error) {
       this.#failed = true
       complain(this.name, error)
@@ -70,8 +69,7 @@ class Run {
   }
 
   forget(): void {
-    this.#micros = 0
-    this.#count = 0
+    this.#figures = []
   }
 
   end(): Promise<void> {

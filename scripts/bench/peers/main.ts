@@ -1,12 +1,9 @@
-import { execFile } from 'node:child_process'
 import { mkdir } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { parseArgs, promisify } from 'node:util'
+import { parseArgs } from 'node:util'
 import {
   type ContenderName,
   contenderNames,
-  type Entrant,
   type Figures,
   median,
   type Scenario,
@@ -14,10 +11,8 @@ import {
   takesPart,
 } from './measure.js'
 import { pack } from './packed.js'
+import { measureRound } from './round.js'
 
-const runOne = fileURLToPath(new URL('./run-one.js', import.meta.url))
-/** Milliseconds one round of one scenario may take. */
-const patience = 100_000
 const maxRounds = 20
 
 /** What was measured: for each scenario the figures of each round. */
@@ -53,8 +48,8 @@ async function main(): Promise<void> {
   const packed = await pack()
   try {
     const rounds = await measureAll(plan, packed.module, interrupt.signal)
-    const figures = tabulate(plan, rounds, (all, name) => all[name] ?? Number.NaN)
-    const ratios = tabulate(plan, rounds, (all, name) => (all[name] ?? Number.NaN) / (all.raw ?? Number.NaN))
+    const figures = tabulate(plan, rounds, (all, name) => median(all[name] ?? []))
+    const ratios = tabulate(plan, rounds, (all, name) => median(all[name] ?? []) / median(all.raw ?? []))
     console.log(plan.json ? JSON.stringify(ratios, null, 2) : text(plan, figures, ratios))
     const isComplete = plan.scenarios.every((scenario) =>
       plan.contenders.every((name) => !takesPart(name, scenario) || ratios[scenario]?.[name] != null),
@@ -111,7 +106,7 @@ async function measureAll(plan: Plan, ours: string, signal: AbortSignal): Promis
       // whoever is first finds the machine as the round before has left it: everybody is, in turn
       const able = entrants.filter(({ name }) => takesPart(name, scenario))
       const order = [...able.slice(round % able.length), ...able.slice(0, round % able.length)]
-      rounds[scenario]?.push(await measure(scenario, order, plan.profiles, signal))
+      rounds[scenario]?.push(await measureRound(scenario, order, plan.profiles, signal))
     }
   }
   return rounds
@@ -119,24 +114,6 @@ async function measureAll(plan: Plan, ours: string, signal: AbortSignal): Promis
 
 function moduleOf(contender: ContenderName): string {
   return new URL(`./contenders/${contender.replace('_', '-')}.js`, import.meta.url).href
-}
-
-async function measure(
-  scenario: Scenario,
-  entrants: readonly Entrant[],
-  profiles: string | undefined,
-  signal: AbortSignal,
-): Promise<Figures> {
-  const args = [runOne, scenario, JSON.stringify(entrants), ...(profiles === undefined ? [] : [profiles])]
-  try {
-    const run = promisify(execFile)(process.execPath, args, { timeout: patience, signal })
-    const { stdout, stderr } = await run
-    if (stderr !== '') console.error(stderr.trimEnd().replace(/^/gm, `${scenario} `))
-    return JSON.parse(stdout) as Figures
-  } catch (error) {
-    console.error(`${scenario}: did not finish: ${error instanceof Error ? error.message : error}`)
-    return {}
-  }
 }
 
 /** The median over the rounds of what `read` makes of each, a number or NaN; null where no round has a number. */

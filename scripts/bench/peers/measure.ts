@@ -42,8 +42,8 @@ export interface Entrant {
   readonly module: string
 }
 
-/** The figure of each who took part; one who failed has none, and the reason is on standard error. */
-export type Figures = Partial<Record<ContenderName, number>>
+/** What each who took part needed, stretch by stretch or start by start; one who failed has none, and the reason is on standard error. */
+export type Figures = Partial<Record<ContenderName, readonly number[]>>
 
 /** The middle value; between the two middle ones of an even number. */
 export function median(values: readonly number[]): number {

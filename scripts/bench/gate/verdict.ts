@@ -1,0 +1,51 @@
+/**
+ * The ratios to a hand-written limit that this library had when they were measured last, on Node 20. Who makes
+ * something faster, or has to make it slower, writes the new one here.
+ */
+export const kept = {
+  session_c16: 1.55,
+  modern_c16: 1.32,
+  stdio_c64: 2.7,
+  http_client_c16: 1.15,
+  stdio_client_c16: 1.85,
+  cold: 1.9,
+  session_memory: 2.5,
+} as const
+export type Row = keyof typeof kept
+
+/** How much more than the kept one a ratio may be. A busy machine adds less, a quarter more work adds more. */
+export const tolerance = 0.15
+
+/** All that was measured of one row, in all rounds: of this library and of the limit. */
+export interface Samples {
+  readonly ours: readonly number[]
+  readonly raw: readonly number[]
+}
+
+/**
+ * The ratio of the lower quartiles, NaN without samples. What else a machine does makes a stretch dearer, never
+ * cheaper: the cheap ones say what the work itself costs.
+ */
+export function ratioOf({ ours, raw }: Samples): number {
+  return lowerQuartile(ours) / lowerQuartile(raw)
+}
+
+/** One that could not be measured is too much as well. */
+export function isTooMuch(row: Row, ratio: number): boolean {
+  return !(ratio <= kept[row] * (1 + tolerance))
+}
+
+/** The line of the report. */
+export function describe(row: Row, ratio: number): string {
+  const verdict = isTooMuch(row, ratio)
+    ? 'too much'
+    : ratio < kept[row] * (1 - tolerance)
+      ? 'better: write it down in scripts/bench/gate/verdict.ts'
+      : 'as kept'
+  return `${row.padEnd(18)}${ratio.toFixed(2).padStart(6)}x  kept ${kept[row].toFixed(2)}x  ${verdict}`
+}
+
+function lowerQuartile(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b)
+  return sorted[sorted.length >> 2] ?? Number.NaN
+}
