@@ -1,4 +1,4 @@
-import { isThisMachine, networkOf } from '../../transports/connections/client-counts.js'
+import { isThisMachine, networkOf } from '../../transports/base/network.js'
 import type { Peer } from '../../transports/contract/contract.js'
 import { keyOfPrincipal } from '../../transports/contract/principal.js'
 

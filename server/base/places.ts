@@ -1,10 +1,6 @@
 import { TurnoverMap } from '../../runtime/base/turnover.js'
+import { shareOf } from '../../transports/base/network.js'
 import { anybody } from './caller.js'
-
-/** How much of a limit one caller may have at once: three quarters, one at least. The rest is for others. */
-export function shareOf(limit: number): number {
-  return Math.max(1, Math.floor((limit * 3) / 4))
-}
 
 /** What is at work, of which one caller has its share at most. `anybody` has no share. */
 export class Places {

@@ -3,6 +3,7 @@ import { isObject } from '../../protocol/wire/json.js'
 import { waitWithin } from '../../runtime/time/wait.js'
 import type { World } from '../../runtime/time/world.js'
 import { TransportError, type TransportErrorCode } from '../base/errors.js'
+import { isThisMachine, networkOf } from '../base/network.js'
 import { badOption } from '../base/read-option.js'
 import { pathOf } from '../base/target.js'
 import type { Peer } from '../contract/contract.js'
@@ -10,7 +11,7 @@ import { hasExpired, type Principal, readPrincipal } from '../contract/principal
 import { type AuthOptions, type AuthSettings, readListenerAuth } from './options.js'
 import type { ProofGate } from './dpop.js'
 import { type Challenge, challengeOf, isDPoP, withImplied } from './scopes.js'
-import { boundTo, refused } from './tokens.js'
+import { boundTo, refused, type TokenUse } from './tokens.js'
 
 /** What `authenticate` is given besides the peer of a request. */
 export interface AuthenticateUse {
@@ -168,7 +169,8 @@ type Refuse = (code: TransportErrorCode, told: Challenge) => TransportError
  * INSUFFICIENT_SCOPE (403), each with `data.challenge`, and with what the verifier throws.
  */
 function holder(auth: AuthSettings): Authenticate {
-  return async ({ headers }, use) => {
+  return async ({ headers, remoteAddress }, use) => {
+    const how = { ...use, ...networkFrom(remoteAddress) }
     const { authorization } = headers
     const refuse: Refuse = (code, told) => {
       const challenge = challengeOf({ ...told, scopes: auth.scopes }, auth, authorization)
@@ -179,8 +181,8 @@ function holder(auth: AuthSettings): Authenticate {
       const dpop = auth.dpop !== undefined && isDPoP(authorization) ? auth.dpop : undefined
       const principal =
         dpop === undefined
-          ? await ownerOf(token, auth, use)
-          : await proven(token, { auth, use, dpop, proof: headers.dpop })
+          ? await ownerOf(token, auth, how)
+          : await proven(token, { auth, use: how, dpop, proof: headers.dpop })
       const scopes = withImplied(principal.scopes ?? [], auth.impliedScopes)
       if (auth.scopes.every((scope) => scopes.includes(scope))) return { ...principal, scopes }
     } catch (error) {
@@ -208,7 +210,12 @@ function readToken(
   throw refuse('BAD_AUTHORIZATION', { error: 'invalid_request', description })
 }
 
-async function ownerOf(token: string, auth: AuthSettings, use: AuthenticateUse): Promise<Principal> {
+/** Those of this machine may all be behind one proxy. */
+function networkFrom(address: string | undefined): Pick<TokenUse, 'network'> {
+  return address === undefined || isThisMachine(address) ? {} : { network: networkOf(address) }
+}
+
+async function ownerOf(token: string, auth: AuthSettings, use: HolderUse): Promise<Principal> {
   const principal = await checkToken(token, auth, use)
   const { cnf } = principal.claims ?? {}
   // a function of the program may not have looked
@@ -216,9 +223,11 @@ async function ownerOf(token: string, auth: AuthSettings, use: AuthenticateUse):
   return principal
 }
 
+interface HolderUse extends AuthenticateUse, Pick<TokenUse, 'network'> {}
+
 interface Proving {
   readonly auth: AuthSettings
-  readonly use: AuthenticateUse
+  readonly use: HolderUse
   readonly dpop: ProofGate
   readonly proof: string | readonly string[] | undefined
 }
@@ -239,11 +248,12 @@ async function proven(token: string, { auth, use, dpop, proof }: Proving): Promi
 export async function checkToken(
   token: string,
   auth: AuthSettings,
-  { signal, world }: Pick<AuthenticateUse, 'signal' | 'world'>,
+  { signal, world, network }: Pick<HolderUse, 'signal' | 'world' | 'network'>,
   key?: string,
 ): Promise<Principal> {
   const { resource } = auth
-  const found = await auth.verify(token, { resource, signal, world, ...(key !== undefined && { key }) })
+  const use = { resource, signal, world, ...(network !== undefined && { network }) }
+  const found = await auth.verify(token, key === undefined ? use : { ...use, key })
   if (isNobody(found)) throw refused('the token is not valid')
   const principal = readPrincipal(found)
   if (hasExpired(principal, world)) throw refused('the token has expired')

@@ -2,6 +2,7 @@ import { isObject, type JsonObject } from '../../protocol/wire/json.js'
 import type { Clock } from '../../runtime/time/clock.js'
 import { systemWorld } from '../../runtime/time/world.js'
 import { TransportError } from '../base/errors.js'
+import { shareOf } from '../base/network.js'
 import {
   badOption,
   orElse,
@@ -33,7 +34,9 @@ export interface IntrospectionOptions {
   readonly cacheTime?: number
   /** Answers that are kept. Default 1,000. */
   readonly maxCached?: number
-  /** Questions at once; requests beyond that are answered 503. Default 100. */
+  /**
+   * Questions at once, of one network three quarters; requests beyond that are answered 503. Default 100.
+   */
   readonly maxAtOnce?: number
   /** Milliseconds that an answer may take. Default 4,000. */
   readonly fetchTimeout?: number
@@ -47,15 +50,16 @@ export interface IntrospectionOptions {
 export function introspection(options: IntrospectionOptions): TokenVerifier {
   const settings = readOptions(options, readers, 'introspection')
   const { issuer, endpoint, client: authorization, fetchTimeout, maxAtOnce } = settings
-  const answers = new TokenCache<JsonObject>(settings)
-  let asking = 0
+  const answers = new TokenCache<JsonObject>(settings, ({ active }) => active === true)
+  const share = shareOf(maxAtOnce)
+  const asking = { all: 0, of: new Map<string, number>() }
 
   async function verify(
     token: string,
-    { resource, key, world = systemWorld }: TokenUse,
+    { resource, key, network, world = systemWorld }: TokenUse,
   ): Promise<Principal | undefined> {
     const { audience = [resource] } = settings
-    const answer = await answers.find(token, world, () => ask(token, world))
+    const answer = await answers.find(token, world, () => ask(token, world, network))
     if (answer.active !== true) return undefined
     // `active` vouches for an issuer and times that are missing; those that are there are checked
     const claims = { iss: issuer, exp: Number.POSITIVE_INFINITY, ...answer }
@@ -64,12 +68,14 @@ export function introspection(options: IntrospectionOptions): TokenVerifier {
     return boundTo(key, { ...found, ...(Number.isFinite(expiresAt) && { expiresAt }), claims: answer })
   }
 
-  async function ask(token: string, clock: Clock): Promise<JsonObject> {
-    if (asking >= maxAtOnce) {
-      const message = `the authorization server is asked ${maxAtOnce} questions already`
+  async function ask(token: string, clock: Clock, network: string | undefined): Promise<JsonObject> {
+    const ofOne = network === undefined ? 0 : (asking.of.get(network) ?? 0)
+    if (asking.all >= maxAtOnce || ofOne >= share) {
+      const those = ofOne >= share ? `${share} questions for one network` : `${maxAtOnce} questions`
+      const message = `the authorization server is asked ${those} already`
       throw new TransportError('AUTHORIZATION_UNAVAILABLE', message, { retryable: true })
     }
-    asking += 1
+    count(network, 1)
     try {
       return await fetchJson(endpoint, {
         method: 'POST',
@@ -79,8 +85,16 @@ export function introspection(options: IntrospectionOptions): TokenVerifier {
         clock,
       })
     } finally {
-      asking -= 1
+      count(network, -1)
     }
+  }
+
+  function count(network: string | undefined, change: 1 | -1): void {
+    asking.all += change
+    if (network === undefined) return
+    const ofOne = (asking.of.get(network) ?? 0) + change
+    if (ofOne === 0) asking.of.delete(network)
+    else asking.of.set(network, ofOne)
   }
 
   return Object.assign(verify, {

@@ -19,6 +19,11 @@ export interface TokenUse {
   readonly key?: string
   /** What times are compared with. Default: the world of this machine. */
   readonly world?: World
+  /**
+   * The network that the token came from. Absent for one of this machine, which may be a proxy, and for a
+   * token that was let in before.
+   */
+  readonly network?: string
 }
 
 /**
@@ -115,38 +120,68 @@ interface CacheLimits {
   readonly maxCached: number
 }
 
+interface Kept<Answer> {
+  readonly until: number
+  readonly answer: Promise<Answer>
+}
+
+/** The oldest come first. */
+type Store<Answer> = Map<string, Kept<Answer>>
+
 /** Keeps what was found out about tokens, by their digests: no token is kept. Concurrent checks share one. */
 export class TokenCache<Answer> {
   readonly #limits: CacheLimits
-  /** The oldest come first. */
-  readonly #kept = new Map<string, { readonly until: number; readonly answer: Promise<Answer> }>()
+  readonly #isGood: (answer: Answer) => boolean
+  readonly #good: Store<Answer> = new Map()
+  /** What is being asked, and refusals: who makes tokens up pushes out these alone. */
+  readonly #others: Store<Answer> = new Map()
 
-  constructor(limits: CacheLimits) {
+  /** `isGood`: whether an answer lets somebody in. */
+  constructor(limits: CacheLimits, isGood: (answer: Answer) => boolean) {
     this.#limits = limits
+    this.#isGood = isGood
   }
 
   /** What `ask` resolves with; what it rejects with is not kept. */
   find(token: string, clock: Pick<Clock, 'now'>, ask: () => Promise<Answer>): Promise<Answer> {
-    const { cacheTime, maxCached } = this.#limits
+    const { cacheTime } = this.#limits
     if (cacheTime === 0) return ask()
     const key = digestOf(token)
     const now = clock.now()
-    const known = this.#kept.get(key)
+    const known = this.#find(key)
     if (known !== undefined && known.until > now) return known.answer
-    const answer = ask()
-    this.#kept.delete(key)
-    this.#kept.set(key, { until: now + cacheTime, answer })
-    const [oldest = key] = this.#kept.keys()
-    if (this.#kept.size > maxCached) this.#kept.delete(oldest)
-    answer.catch(() => {
-      if (this.#kept.get(key)?.answer === answer) this.#kept.delete(key)
-    })
-    return answer
+    const kept = { until: now + cacheTime, answer: ask() }
+    this.#good.delete(key)
+    this.#put(this.#others, key, kept)
+    kept.answer.then(
+      (answer) => {
+        if (!this.#isGood(answer)) return
+        this.#forget(key, kept)
+        this.#put(this.#good, key, kept)
+      },
+      () => this.#forget(key, kept),
+    )
+    return kept.answer
   }
 
   /** The time until which its answer is kept; 0 when there is none. */
   keptUntil(token: string): number {
-    return this.#kept.get(digestOf(token))?.until ?? 0
+    return this.#find(digestOf(token))?.until ?? 0
+  }
+
+  #find(key: string): Kept<Answer> | undefined {
+    return this.#good.get(key) ?? this.#others.get(key)
+  }
+
+  #put(store: Store<Answer>, key: string, kept: Kept<Answer>): void {
+    store.delete(key)
+    store.set(key, kept)
+    const [oldest = key] = store.keys()
+    if (store.size > this.#limits.maxCached) store.delete(oldest)
+  }
+
+  #forget(key: string, kept: Kept<Answer>): void {
+    if (this.#others.get(key) === kept) this.#others.delete(key)
   }
 }
 

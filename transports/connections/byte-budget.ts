@@ -1,5 +1,5 @@
 import { TurnoverMap } from '../../runtime/base/turnover.js'
-import { isThisMachine, networkOf } from './client-counts.js'
+import { isThisMachine, networkOf } from '../base/network.js'
 import type { Peer } from '../contract/contract.js'
 import { TransportError } from '../base/errors.js'
 import { keyOfPrincipal } from '../contract/principal.js'

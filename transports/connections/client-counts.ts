@@ -1,4 +1,5 @@
 import { TurnoverMap } from '../../runtime/base/turnover.js'
+import { isThisMachine, networkOf } from '../base/network.js'
 import type { Peer } from '../contract/contract.js'
 import { keyOfPrincipal } from '../contract/principal.js'
 
@@ -51,24 +52,4 @@ export class ClientCounts<Holder> {
       else this.#counts.set(key, left)
     }
   }
-}
-
-/** Whether both ends of a connection are on this machine. */
-export function isThisMachine(address: string): boolean {
-  return address === '127.0.0.1' || address === '::1' || /^(?:::ffff:)?127(?:\.\d{1,3}){3}$/i.test(address)
-}
-
-/** The addresses that count as one client: one of IPv4, a /64 of IPv6. */
-export function networkOf(address: string): string {
-  if (!address.includes(':')) return address
-  const mapped = /^::ffff:(\d[\d.]*)$/i.exec(address)
-  if (mapped?.[1] !== undefined) return mapped[1]
-  const [start = '', end] = address.toLowerCase().split('::', 2)
-  const [before, after] = [start.split(':'), end === undefined ? [] : end.split(':')]
-  const zeros = Array.from({ length: Math.max(0, 8 - before.length - after.length) }, () => '0')
-  const all = end === undefined ? before : [...before, ...zeros, ...after]
-  return all
-    .slice(0, 4)
-    .map((group) => group.replace(/^0+(?=.)/, '') || '0')
-    .join(':')
 }

@@ -230,7 +230,7 @@ test('slow requests of one principal leave a place for others', async (t) => {
   for (const one of more) one.abort()
 })
 
-test('all places are for those of this machine whom nobody knows: they may be one proxy', async (t) => {
+test('those of this machine whom nobody knows may have all places', async (t) => {
   const { hold, held } = holding()
   const { send } = await startPort(t, { tools: [hold] }, { limits: { statelessRequests: 4 } })
   const all = [1, 2, 3, 4].map(() => send('tools/call', { name: 'hold' }))

@@ -7,7 +7,10 @@ const test = suite('auth cache')
 function start(limits: { readonly cacheTime?: number; readonly maxCached?: number } = {}) {
   const time = { now: 0 }
   const asked: string[] = []
-  const cache = new TokenCache<string>({ cacheTime: 10, maxCached: 2, ...limits })
+  const cache = new TokenCache<string>(
+    { cacheTime: 10, maxCached: 2, ...limits },
+    (answer) => !answer.startsWith('no'),
+  )
   const find = (token: string) =>
     cache.find(token, { now: () => time.now }, async () => {
       asked.push(token)
@@ -31,6 +34,17 @@ test('the cache of checks evicts the oldest', async () => {
   const { asked, find } = start()
   for (const token of ['a', 'b', 'c', 'c', 'b', 'a']) await find(token)
   assert.equal(asked, ['a', 'b', 'c', 'a'])
+})
+
+test('tokens that somebody makes up push out no good one, whatever becomes of them', async () => {
+  const { asked, find } = start()
+  assert.equal([await find('a'), await find('b')], ['a 1', 'b 2'])
+  for (const token of ['no 1', 'no 2', 'no 3']) await find(token)
+  await Promise.allSettled([find('bad'), find('no 4'), find('bad'), find('no 5')])
+  assert.equal([await find('a'), await find('b')], ['a 1', 'b 2'])
+  assert.is(asked.filter((token) => token === 'no 5').length, 1)
+  await find('no 5')
+  assert.is(asked.filter((token) => token === 'no 5').length, 1, 'a refusal is kept, too')
 })
 
 test('a failed check is not cached, and with a cache time of 0 nothing is', async () => {

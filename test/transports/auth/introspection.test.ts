@@ -15,9 +15,9 @@ async function start(t: TestContext, options: Partial<IntrospectionOptions> = {}
     client,
     ...options,
   })
-  const outcome = async (token: string) => {
+  const outcome = async (token: string, network?: string) => {
     try {
-      return (await verify(token, use)) ?? 'not active'
+      return (await verify(token, { ...use, ...(network !== undefined && { network }) })) ?? 'not active'
     } catch (error) {
       assert.instance(error, TransportError)
       assert.not.match(String(error), /canary|opaque-/)
@@ -105,6 +105,18 @@ test('concurrent introspections are bounded', async (t) => {
   const all = await Promise.all(Array.from({ length: 10 }, (_, n) => outcome(`opaque-${n}`)))
   assert.is(all.filter((said) => /3 questions already/.test(String(said))).length, 7)
   assert.is(issuer.asked.length, 3)
+})
+
+test('made-up tokens of one network leave questions for others', async (t) => {
+  const { issuer, outcome } = await start(t, { maxAtOnce: 4, fetchTimeout: 1_000 })
+  issuer.opaque.set('opaque-good', { sub: 'ada', aud: resource })
+  issuer.silent = true
+  const made = Array.from({ length: 10 }, (_, n) => outcome(`opaque-made-up-${n}`, '192.0.2.1'))
+  while (issuer.asked.length < 3) await new Promise(setImmediate)
+  issuer.silent = false
+  assert.is(Reflect.get(Object(await outcome('opaque-good', '192.0.2.2')), 'subject'), 'ada')
+  const refused = (await Promise.all(made)).filter((said) => /3 questions for one network/.test(String(said)))
+  assert.is(refused.length, 7)
 })
 
 test('introspection options without endpoint or client are refused, secrets hidden', () => {

@@ -1,5 +1,6 @@
 import * as assert from 'uvu/assert'
-import { ClientCounts, networkOf } from '../../../transports/connections/client-counts.js'
+import { networkOf } from '../../../transports/base/network.js'
+import { ClientCounts } from '../../../transports/connections/client-counts.js'
 import { suite } from '../../support/suite.js'
 
 const test = suite('client counts')

@@ -1,0 +1,24 @@
+/** Whether both ends of a connection are on this machine. */
+export function isThisMachine(address: string): boolean {
+  return address === '127.0.0.1' || address === '::1' || /^(?:::ffff:)?127(?:\.\d{1,3}){3}$/i.test(address)
+}
+
+/** The addresses that count as one client: one of IPv4, a /64 of IPv6. */
+export function networkOf(address: string): string {
+  if (!address.includes(':')) return address
+  const mapped = /^::ffff:(\d[\d.]*)$/i.exec(address)
+  if (mapped?.[1] !== undefined) return mapped[1]
+  const [start = '', end] = address.toLowerCase().split('::', 2)
+  const [before, after] = [start.split(':'), end === undefined ? [] : end.split(':')]
+  const zeros = Array.from({ length: Math.max(0, 8 - before.length - after.length) }, () => '0')
+  const all = end === undefined ? before : [...before, ...zeros, ...after]
+  return all
+    .slice(0, 4)
+    .map((group) => group.replace(/^0+(?=.)/, '') || '0')
+    .join(':')
+}
+
+/** How much of a limit one client may have at once: three quarters, one at least. The rest is for others. */
+export function shareOf(limit: number): number {
+  return Math.max(1, Math.floor((limit * 3) / 4))
+}
