@@ -3,6 +3,7 @@ import type { JsonObject } from '../../protocol/wire/json.js'
 import type { Implementation } from '../../protocol/messages/base.js'
 import type { ServerCapabilities } from '../../protocol/messages/capabilities.js'
 import type { LoggingLevel } from '../../protocol/messages/logging.js'
+import type { Places } from '../base/places.js'
 import type { Principal } from '../../transports/contract/principal.js'
 
 /** A client of a server behind a gateway, as far as a gateway needs it: `Client` is one. */
@@ -147,6 +148,8 @@ export interface UpstreamRecord {
   lists: UpstreamLists | undefined
   /** Resources whose changes somebody wants to hear of, by the uris of the server. */
   readonly wanted: Map<string, WantedResource>
+  /** Of these resources. */
+  readonly places: Places
   /** Has the server tell no more of a resource. Whoever has its client now says how. */
   unwant: (uri: string) => void
 }
@@ -154,4 +157,6 @@ export interface UpstreamRecord {
 export interface WantedResource {
   /** The uris here that it is wanted by, and how many want it by each. */
   readonly listed: Map<string, number>
+  /** Whose share it counts for: of the first who wanted it. */
+  readonly caller: string
 }

@@ -26,7 +26,8 @@ import type { Holdings } from '../holdings/holdings-actor.js'
 import type { baseActor } from '../subscriptions/base-actor.js'
 import { componentsOf, foundAt, type LinkAim, routedTemplates } from './components.js'
 import { quotedInstructions } from './instructions.js'
-import { notKnown, UpstreamLink } from './link.js'
+import { Places } from '../base/places.js'
+import { maxWanted, notKnown, UpstreamLink } from './link.js'
 import { type Fetched, fetchLists, whyNot } from './lists.js'
 import { fits } from './names.js'
 import { Owners } from './owners.js'
@@ -457,6 +458,7 @@ class Gateway {
       server: undefined,
       lists: undefined,
       wanted: new Map(),
+      places: new Places(maxWanted),
       unwant: () => {},
     }
     upstreams.set(name, record)

@@ -112,10 +112,17 @@ export function foundAt(
       entry: { uri },
       run: (params: object, ctx: ToolContext) => readFirst(uri, allowed(offered, ctx.peer), params, ctx),
       want(peer: Peer) {
-        const wanted = allowed(offered, peer).map((aim) => aim.link.want(aim.uri, uri))
-        return () => {
+        const wanted: (() => void)[] = []
+        const undoAll = (): void => {
           for (const undo of wanted) undo()
         }
+        try {
+          for (const aim of allowed(offered, peer)) wanted.push(aim.link.want(aim.uri, uri, peer))
+        } catch (error) {
+          undoAll()
+          throw error
+        }
+        return undoAll
       },
     } satisfies Relayed,
   }
@@ -252,7 +259,7 @@ function resourceOf(link: UpstreamLink, entry: JsonObject, uri: string): Resourc
     own,
     entry: { ...entry, uri },
     run: (params, ctx) => link.relay(ctx, { method: 'resources/read', params: { ...params, uri: own } }),
-    want: () => link.want(own, uri),
+    want: (peer) => link.want(own, uri, peer),
   }
   const name = typeof entry.name === 'string' ? entry.name : uri
   return Object.freeze({

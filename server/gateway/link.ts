@@ -7,6 +7,8 @@ import { CaduceusError, messageOf } from '../../runtime/base/errors.js'
 import { outside } from '../../runtime/faults/containment.js'
 import { waitWithin } from '../../runtime/time/wait.js'
 import type { World } from '../../runtime/time/world.js'
+import { shareOf } from '../../transports/base/network.js'
+import type { Peer } from '../../transports/contract/contract.js'
 import { keyOfPrincipal } from '../../transports/contract/principal.js'
 import { ToolContext } from '../context/context.js'
 import type { AskMethod } from '../context/ask.js'
@@ -19,7 +21,7 @@ import type {
   UpstreamCall,
   UpstreamRecord,
 } from '../definitions/upstreams.js'
-import { AskError } from '../base/errors.js'
+import { AskError, tooManyRequests } from '../base/errors.js'
 import { type Verdict, verdictOf } from './breaker.js'
 import { type Filter, filterOf } from './filter.js'
 import { Gate } from './gate.js'
@@ -81,8 +83,8 @@ const grace = 1_000
 /** Milliseconds that the time of a request may have begun before that of its call. */
 const slack = 100
 const usualIdle = 600_000
-/** Resources whose changes a server is asked for; the oldest one goes for a new one. */
-const maxWanted = 1_000
+/** Resources whose changes a server is asked for. */
+export const maxWanted = 4_000
 
 /** One server behind a gateway: its clients, the calls under way, and what it asks meanwhile. */
 export class UpstreamLink {
@@ -169,21 +171,17 @@ export class UpstreamLink {
 
   /**
    * Subscribes to a resource at the server, which is `listed` here; reference-counted: the last to undo it
-   * unsubscribes.
+   * unsubscribes. Throws McpError 429 for one resource too many of the server, or of one client of it.
    */
-  want(uri: string, listed: string): () => void {
+  want(uri: string, listed: string, peer: Peer): () => void {
     const { record } = this.#input
-    const { wanted } = record
+    const { wanted, places } = record
     const known = wanted.get(uri)
-    const resource = known ?? { listed: new Map() }
+    const resource = known ?? { listed: new Map(), caller: this.#wantingCaller(peer) }
     resource.listed.set(listed, (resource.listed.get(listed) ?? 0) + 1)
     if (known === undefined) {
-      const [oldest] = wanted.size >= maxWanted ? wanted.keys() : []
-      if (oldest !== undefined) {
-        wanted.delete(oldest)
-        record.unwant(oldest)
-      }
       wanted.set(uri, resource)
+      places.take(resource.caller)
       this.begin()
       void this.#tellTeller((client) => client.subscribe(uri))
     }
@@ -193,9 +191,20 @@ export class UpstreamLink {
       else resource.listed.delete(listed)
       if (resource.listed.size > 0 || wanted.get(uri) !== resource) return
       wanted.delete(uri)
+      places.giveBack(resource.caller)
       // not of this link: another one may have taken its place
       record.unwant(uri)
     }
+  }
+
+  /** Who makes the server tell of one more resource. A peer that is trusted, as a session is with what it had, may. */
+  #wantingCaller(peer: Peer): string {
+    const { places } = this.#input.record
+    const caller = callerOf(peer, undefined)
+    const isServed = places.hasItsShare(caller)
+    if (peer.trusted === true || (!places.isFull && !isServed)) return caller
+    const those = isServed ? `${shareOf(maxWanted)} resources for one client` : `${maxWanted} resources`
+    throw new McpError(tooManyRequests, `${this.name} is asked for changes of ${those} already`)
   }
 
   /** The server reports a change; one that nobody has subscribed to is ignored. */

@@ -8,6 +8,7 @@ import type { RefOf } from '../../runtime/process/ref.js'
 import type { Peer } from '../../transports/contract/contract.js'
 import type { ExchangeAnswer, ExchangeCall } from '../../transports/inbound/exchange-call.js'
 import { allowedOf } from '../catalog/authorization.js'
+import type { Catalog } from '../catalog/catalog.js'
 import type { baseActor } from './base-actor.js'
 import type { Holdings } from '../holdings/holdings-actor.js'
 import type { TaskRecord } from '../engine/task-store.js'
@@ -45,8 +46,10 @@ export class Subscriptions {
     const over = new AbortController()
     const tell = (record: TaskRecord): void => void this.#base.cast('taskChanged', record)
     this.#tasks?.follow(tasks, tell, over.signal)
-    const wanted = (filter.resourceSubscriptions ?? []).map((uri) => this.#holdings.catalog.want(uri, peer))
+    const wanted: ReturnType<Catalog['want']>[] = []
     try {
+      for (const uri of filter.resourceSubscriptions ?? [])
+        wanted.push(this.#holdings.catalog.want(uri, peer))
       const until = lease === undefined ? signal : AbortSignal.any([signal, lease.signal])
       const ended = await this.#base.call('listen', { id, filter, sink, peer, tasks, signal: until }, forever)
       if (ended === 'closed' && lease?.signal.aborted !== true) return { response: undefined, refused: false }

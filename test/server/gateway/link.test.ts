@@ -1,7 +1,10 @@
 import * as assert from 'uvu/assert'
 import { createFakeClock, systemWorld } from 'caduceus/runtime'
+import { McpError } from 'caduceus/protocol'
 import type { Upstream } from 'caduceus/server'
-import { UpstreamLink } from '../../../server/gateway/link.js'
+import type { Peer } from 'caduceus/transports'
+import { Places } from '../../../server/base/places.js'
+import { maxWanted, UpstreamLink } from '../../../server/gateway/link.js'
 import { suite } from '../../support/suite.js'
 
 const test = suite('gateway: one server')
@@ -24,7 +27,7 @@ for (const { what, lazy, after } of [
     })
     const link = new UpstreamLink({
       name: 'up',
-      record: { server: undefined, lists: undefined, wanted: new Map(), unwant: () => {} },
+      record: newRecord(),
       entry: { start: () => client, lazy },
       options: {},
       requestTimeout: 1_000,
@@ -49,4 +52,57 @@ for (const { what, lazy, after } of [
     link.end()
   })
 
+test('a server is asked for so many resources, of one client a share, and nobody loses one', () => {
+  const asked = new Set<string>()
+  const client = {
+    name: 'up',
+    state: { phase: 'ready', reason: undefined },
+    subscribe: async (uri: string) => void asked.add(uri),
+    unsubscribe: async (uri: string) => void asked.delete(uri),
+    close: async () => {},
+  } as unknown as Upstream
+  const link = new UpstreamLink({
+    name: 'up',
+    record: newRecord(),
+    entry: client,
+    options: {},
+    requestTimeout: 1_000,
+    world: systemWorld,
+    began: () => {},
+    failed: (error) => assert.unreachable(String(error)),
+    resourceUpdated: () => {},
+  })
+  const from = (remoteAddress: string) => ({ transport: 'http', headers: {}, remoteAddress })
+  const want = (uri: string, peer: Peer) => link.want(uri, uri, peer)
+  const share = (maxWanted * 3) / 4
+  const undo = want('a:0', from('192.0.2.1'))
+  for (let n = 1; n < share; n++) want(`a:${n}`, from('192.0.2.1'))
+  const refused = (peer: Peer, message: RegExp) =>
+    assert.throws(
+      () => want('one:more', peer),
+      (error: Error) => error instanceof McpError && error.code === 429 && message.test(error.message),
+    )
+  refused(from('192.0.2.1'), /^up is asked for changes of 3000 resources for one client already$/)
+  want('a:0', from('192.0.2.1'))
+  for (let n = share; n < maxWanted; n++) want(`b:${n}`, from('192.0.2.2'))
+  refused(from('192.0.2.3'), /^up is asked for changes of 4000 resources already$/)
+  // a session that comes back has what it had
+  want('one:more', { transport: '', headers: {}, remoteAddress: undefined, trusted: true })()
+  undo()
+  refused(from('192.0.2.3'), /4000/)
+  undo()
+  want('one:more', from('192.0.2.3'))
+  link.end()
+})
+
 test.run()
+
+function newRecord() {
+  return {
+    server: undefined,
+    lists: undefined,
+    wanted: new Map(),
+    places: new Places(maxWanted),
+    unwant: () => {},
+  }
+}
