@@ -1,6 +1,8 @@
 import { errorCodes, McpError } from '../../protocol/wire/errors.js'
 import { show } from '../../runtime/base/errors.js'
 import type { Clock } from '../../runtime/time/clock.js'
+import { isNear } from '../base/caller.js'
+import { shareOf } from '../../transports/base/network.js'
 import type { BreakerOptions, UpstreamLimits } from '../definitions/gateway-options.js'
 import { admit, type Breaker, closedBreaker, settle, type Verdict } from './breaker.js'
 
@@ -29,10 +31,15 @@ export class Gate {
 
   /** Throws McpError -32603, retryable, where a limit is reached or the breaker of the tool is open. */
   enter(tool: string, caller: string): Leave {
-    const { maxCalls, maxCallsPerCaller, maxCallsPerTool = {} } = this.#limits
+    const { maxCalls, maxCallsPerTool = {} } = this.#limits
+    const share = maxCalls === undefined || isNear(caller) ? undefined : shareOf(maxCalls)
     const counted = [
       { key: 'all', most: maxCalls, what: this.#name },
-      { key: `caller ${caller}`, most: maxCallsPerCaller, what: `${this.#name} for one caller` },
+      {
+        key: `caller ${caller}`,
+        most: this.#limits.maxCallsPerCaller ?? share,
+        what: `${this.#name} for one caller`,
+      },
       {
         key: `tool ${tool}`,
         most: Object.hasOwn(maxCallsPerTool, tool) ? maxCallsPerTool[tool] : undefined,

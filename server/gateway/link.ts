@@ -1,4 +1,4 @@
-import { callerOf } from '../base/caller.js'
+import { anybody, callerOf } from '../base/caller.js'
 import { createHash } from 'node:crypto'
 import { isModernRevision } from '../../protocol/dialects/versions.js'
 import { errorCodes, isResourceNotFound, McpError, toJsonRpcError } from '../../protocol/wire/errors.js'
@@ -49,6 +49,8 @@ interface Underway {
 
 /** A client of the server: that of all callers, or of one. */
 interface Instance {
+  /** Who had it started; nobody in particular for one that all share. */
+  readonly caller: string
   readonly client: Promise<Upstream>
   /** Once it has been started. */
   running: Upstream | undefined
@@ -250,7 +252,9 @@ export class UpstreamLink {
         const result = await this.#request(client, ctx, { method, params, asTask, timeout: left }).catch(
           (error: unknown) => {
             const isLate = ctx.signal.aborted && world.now() - began >= limit - slack
-            verdict = isLate ? 'fails' : verdictOn(error)
+            // time in which a caller is asked is not the server's
+            const isAsked = call.asked.size > 0
+            verdict = isAsked && (isLate || isTimeout(error)) ? 'unsaid' : isLate ? 'fails' : verdictOn(error)
             if (isNoMethod(error, method)) return { completion: { values: [] } }
             throw told(this.name, method, error)
           },
@@ -329,9 +333,9 @@ export class UpstreamLink {
     const calls = instance === undefined ? [] : callsOfOne(instance)
     const [call] = calls
     if (call === undefined) {
-      // servers ask for roots when they start: then no call is under way, and there are none
-      if (method === 'roots/list') return { roots: [] } as never
       const callers = instance?.calls.size ?? 0
+      // servers ask for roots when they start: then no call is under way, and there are none
+      if (callers === 0 && method === 'roots/list') return { roots: [] } as never
       throw McpError.invalidRequest(
         callers === 0
           ? `${method}: no call is under way, so there is nobody to ask`
@@ -406,9 +410,10 @@ export class UpstreamLink {
     if (known !== undefined) this.#close(key, known)
     if (this.#isEnded || !isStarted(entry))
       throw McpError.internal(`${name} is not there any more`, { retryable: true, sent: false })
+    const caller = ctx === undefined ? anybody : callerOf(ctx.peer, undefined)
     const hasCallers = entry.per === 'session' || entry.per === 'principal'
     if (hasCallers && key !== shared) {
-      this.#makeRoom(entry.max ?? usualMax)
+      this.#makeRoom(entry.max ?? usualMax, caller)
       // what is listed is looked at again
       this.begin()
     }
@@ -421,7 +426,7 @@ export class UpstreamLink {
     }
     // not in the scope of the caller, which ends before
     const starting = outside(async () => entry.start(seat))
-    const instance = { ...this.#instance(starting, undefined), controller }
+    const instance = { ...this.#instance(starting, undefined), caller, controller }
     this.#instances.set(key, instance)
     const holder =
       key.startsWith('session ') && ctx !== undefined ? ToolContext.scopeOf(ctx).hold?.() : undefined
@@ -460,16 +465,30 @@ export class UpstreamLink {
 
   #instance(client: Promise<Upstream>, running: Upstream | undefined): Instance {
     const usedAt = this.#input.world.now()
-    return { client, running, calls: new Set(), controller: new AbortController(), usedAt, forget: () => {} }
+    return {
+      caller: anybody,
+      client,
+      running,
+      calls: new Set(),
+      controller: new AbortController(),
+      usedAt,
+      forget: () => {},
+    }
   }
 
-  /** Closes the client that is idle for the longest time. */
-  #makeRoom(max: number): void {
+  /**
+   * Closes the client that is idle for the longest time, of the callers that have most: of none that has fewer
+   * than the newcomer.
+   */
+  #makeRoom(max: number, newcomer: string): void {
     const own = [...this.#instances].filter(([key]) => key !== shared)
     if (own.length < max) return
+    const counts = new Map<string, number>()
+    for (const [, { caller }] of own) counts.set(caller, (counts.get(caller) ?? 0) + 1)
+    const countOf = (caller: string): number => counts.get(caller) ?? 0
     const [longest] = own
-      .filter(([, { calls }]) => calls.size === 0)
-      .sort(([, a], [, b]) => a.usedAt - b.usedAt)
+      .filter(([, { calls, caller }]) => calls.size === 0 && countOf(caller) >= countOf(newcomer))
+      .sort(([, a], [, b]) => countOf(b.caller) - countOf(a.caller) || a.usedAt - b.usedAt)
     if (longest === undefined)
       throw McpError.internal(`${this.name} has ${max} clients at work already: try again`, {
         retryable: true,
@@ -560,6 +579,10 @@ function signInNeeded(name: string, cause: unknown): McpError {
   const data = { code: 'SIGN_IN_NEEDED', retryable: false, sent: false }
   const problem = `${name}: ${words.SIGN_IN_NEEDED}`
   return new McpError(errorCodes.internalError, problem, { data, cause })
+}
+
+function isTimeout(error: unknown): boolean {
+  return error instanceof CaduceusError && error.code === 'TIMEOUT'
 }
 
 function verdictOn(error: unknown): Verdict {

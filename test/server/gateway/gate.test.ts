@@ -82,11 +82,19 @@ test('without options five failures in a row close the way, for five seconds at 
 
 test('a call that ends gives its own place back, and no other', () => {
   const gate = new Gate('files', { maxCalls: 2 }, createFakeClock())
-  const first = gate.enter('read', 'ada')
-  gate.enter('read', 'ada')
+  const first = gate.enter('read', 'session 1')
+  gate.enter('read', 'session 1')
   first('unsaid')
-  gate.enter('read', 'ada')
-  refused(() => gate.enter('read', 'ada'))
+  gate.enter('read', 'session 1')
+  refused(() => gate.enter('read', 'session 1'))
+})
+
+test('a caller that is known leaves a quarter of all calls to others', () => {
+  const gate = new Gate('files', { maxCalls: 4 }, createFakeClock())
+  for (const _ of [1, 2, 3]) gate.enter('read', 'principal ada')
+  const { message } = refused(() => gate.enter('read', 'principal ada'))
+  assert.match(message, /files for one caller has 3 calls under way/)
+  gate.enter('read', 'principal bob')
 })
 
 test('a refused call is told how long to wait, and takes no place', async () => {

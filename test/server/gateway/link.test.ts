@@ -52,7 +52,7 @@ for (const { what, lazy, after } of [
     link.end()
   })
 
-test('a server is asked for so many resources, of one client a share, and nobody loses one', () => {
+test('a server is asked for so many resources, of one client a share: none is lost', () => {
   const asked = new Set<string>()
   const client = {
     name: 'up',

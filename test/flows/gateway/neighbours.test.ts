@@ -1,0 +1,113 @@
+import * as assert from 'uvu/assert'
+import { type Client, startClient } from 'caduceus/client'
+import { field } from 'caduceus/protocol'
+import {
+  defineServer,
+  defineTool,
+  gateway,
+  type GatewayOptions,
+  type Seat,
+  startServer,
+} from 'caduceus/server'
+import { connect } from 'caduceus/testing'
+import { http, serveHttp } from 'caduceus/transports'
+import { suite, type TestContext } from '../../support/suite.js'
+
+const test = suite('gateway: what one client may cost another', { timeout: 20_000 })
+
+const tools = {
+  echo: defineTool({ run: () => 'hi' }),
+  ask: defineTool({
+    input: { kindly: field.boolean() },
+    async run({ kindly }, ctx) {
+      if (kindly) return 'not asked'
+      const { action } = await ctx.elicit('ok', {
+        message: 'Sure?',
+        requestedSchema: { type: 'object', properties: {} },
+      })
+      return action
+    },
+  }),
+  roots: defineTool({
+    run: async (_args, ctx) => (await ctx.roots('where')).map(({ uri }) => uri).join(),
+  }),
+}
+
+test('a client that never answers opens no breaker for others', async (t) => {
+  const { plan } = await upstreamOf(t, { servers: { up: { timeout: 300, breaker: { failures: 1 } } } })
+  const mute = await connect(plan, { client: { onElicit: () => new Promise<never>(() => {}) } })
+  t.after(() => mute.close())
+  const other = startClient({ name: 'other', transport: mute.transport, logger: false })
+  t.after(() => other.close())
+  for (const _ of [1, 2])
+    assert.is((await failure(mute.client.callTool('up__ask', { kindly: false }))).includes('rests'), false)
+  assert.is((await other.callTool('up__ask', { kindly: true })).text, 'not asked')
+})
+
+test('sessions of one client end those of its own servers first', async (t) => {
+  const ended: string[] = []
+  const { upstream } = await upstreamOf(t)
+  const start = ({ principal, session, answers }: Seat) => {
+    const client = startClient({ ...answers(), transport: upstream.transport, logger: false })
+    if (session !== undefined) void client.closed.then(() => ended.push(String(principal?.subject)))
+    return client
+  }
+  const server = await startServer(gateway({ up: { start, per: 'session', max: 3 } }), {
+    transport: serveHttp({
+      authenticate: ({ headers }) => ({
+        issuer: 'https://login.example',
+        subject: String(headers['x-user']),
+      }),
+    }),
+    logger: false,
+  })
+  t.after(() => server.stop())
+  const callAs = async (user: string) => {
+    const transport = http(String(server.url), { headers: { 'x-user': user } })
+    const client: Client = startClient({ transport, era: 'handshake', logger: false })
+    t.after(() => client.close())
+    assert.is((await client.callTool('up__echo')).text, 'hi')
+  }
+  for (const user of ['ada', 'bob', 'bob', 'bob', 'bob']) await callAs(user)
+  while (ended.length < 2) await new Promise(setImmediate)
+  assert.equal(ended, ['bob', 'bob'])
+  await callAs('eve')
+  while (ended.length < 3) await new Promise(setImmediate)
+  assert.equal(ended, ['bob', 'bob', 'bob'])
+})
+
+test('a server that two clients share is never told the roots of another one', async (t) => {
+  const { plan } = await upstreamOf(t)
+  const ada = await connect(plan, { client: { roots: [{ uri: 'file:///ada' }] } })
+  t.after(() => ada.close())
+  const bob = startClient({ transport: ada.transport, roots: [{ uri: 'file:///bob' }], logger: false })
+  t.after(() => bob.close())
+  assert.is((await ada.client.callTool('up__roots')).text, 'file:///ada')
+  assert.is((await bob.callTool('up__roots')).text, 'file:///bob')
+  const both = await Promise.all([ada.client.callTool('up__roots'), bob.callTool('up__roots')])
+  const [hers = '', his = ''] = both.map(({ text }) => text)
+  assert.match(hers, /^file:\/\/\/ada$|calls of several clients are under way/)
+  assert.match(his, /^file:\/\/\/bob$|calls of several clients are under way/)
+})
+
+test.run()
+
+/** A server that asks, and the plan of a gateway with one client of it for all. */
+async function upstreamOf(t: TestContext, options: GatewayOptions = {}) {
+  const upstream = await connect(defineServer({ name: 'up', version: '1.0.0', tools }), {
+    server: { revisions: ['2025-11-25'] },
+  })
+  t.after(() => upstream.close())
+  const plan = gateway(
+    { up: ({ answers }) => startClient({ ...answers(), transport: upstream.transport, logger: false }) },
+    options,
+  )
+  return { upstream, plan }
+}
+
+async function failure(call: Promise<{ readonly text: string }>): Promise<string> {
+  return call.then(
+    ({ text }) => text,
+    (error: Error) => error.message,
+  )
+}
