@@ -14,7 +14,7 @@ import type { ProcessRef } from '../../../runtime/process/ref.js'
 import type { ClientTransport } from '../../../transports/contract/contract.js'
 import type { Census, Unstamped } from '../history/history.js'
 import type { Act, ClientPlan, ServerPlan } from '../plan/plan.js'
-import { helpTime, identityOf, someoneHelps } from '../auth/identity.js'
+import { helpTime, identityOf, someoneHelps, wasInVain } from '../auth/identity.js'
 import { Program } from '../world/program.js'
 import type { TableCounts } from '../world/tables.js'
 import type { Stage } from './stage.js'
@@ -131,7 +131,7 @@ export class ClientHost {
         this.#listen(program, client, name)
         client.onState(({ phase, reason }) => {
           this.#notePhase(program, name, phase, reason)
-          if (phase === 'failed' && someoneHelps(this.#stage.plan, this.plan))
+          if (phase === 'failed' && (someoneHelps(this.#stage.plan, this.plan) || wasInVain(reason)))
             program.world.setTimeout(() => void client.reconnect().catch(() => {}), helpTime)
         })
         return { kind, client }
