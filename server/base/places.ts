@@ -1,8 +1,8 @@
 import { TurnoverMap } from '../../runtime/base/turnover.js'
 import { shareOf } from '../../transports/base/network.js'
-import { anybody } from './caller.js'
+import { isNear } from './caller.js'
 
-/** What is at work, of which one caller has its share at most. `anybody` has no share. */
+/** What is at work, of which one caller has its share at most. Those who are near and unknown have none. */
 export class Places {
   readonly #limit: number
   readonly #share: number
@@ -26,12 +26,12 @@ export class Places {
 
   /** How many more its share allows. */
   leftOf(caller: string): number {
-    return caller === anybody ? this.#limit : this.#share - (this.#of.get(caller) ?? 0)
+    return isNear(caller) ? this.#limit : this.#share - (this.#of.get(caller) ?? 0)
   }
 
   take(caller: string): void {
     this.#taken += 1
-    if (caller !== anybody) this.#of.set(caller, (this.#of.get(caller) ?? 0) + 1)
+    if (!isNear(caller)) this.#of.set(caller, (this.#of.get(caller) ?? 0) + 1)
   }
 
   giveBack(caller: string): void {

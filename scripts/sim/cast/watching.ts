@@ -37,7 +37,13 @@ function hostNow(hosts: ReadonlyMap<string, Watched>): Watched | undefined {
 /** A session is told by the number of its process: the registry of its tree knows which id that has. */
 function watchSessions({ plan, recorder, broken, hosts }: Stage): () => void {
   const ids = new Map<string, string>()
-  return subscribeServer('session', ({ type, server, process, reason, was }) => {
+  const refusing = new Set<string>()
+  const stopNodes = subscribeServer('node', ({ type }) => {
+    const name = currentProgram()?.name ?? ''
+    if (type === 'refusing') refusing.add(name)
+    if (type === 'serving') refusing.delete(name)
+  })
+  const stopSessions = subscribeServer('session', ({ type, server, process, reason, was }) => {
     const program = currentProgram()
     const registry = hostNow(hosts)?.registry
     const key = `${program?.name} ${program?.incarnation} ${process}`
@@ -57,11 +63,16 @@ function watchSessions({ plan, recorder, broken, hosts }: Stage): () => void {
       type: 'released',
       program: server,
       session,
-      ...(reason === 'normal' && unused !== undefined && { unused }),
+      // without its engine a node gives sessions up before another one may claim them: none of them is over
+      ...(reason === 'normal' && unused !== undefined && !refusing.has(server) && { unused }),
     })
     const isOver = plan.store === 'memory' && reason === 'normal' && !isSealed(plan, server)
     if (isOver) recorder.add({ type: 'ended', program: server, session })
   })
+  return () => {
+    stopNodes()
+    stopSessions()
+  }
 }
 
 /** ms after a fault in which a node may refuse sessions. */
