@@ -312,12 +312,15 @@ export class Network {
 
   closed(socket: SimulatedSocket): void {
     this.#open.delete(socket)
+    // what Node keeps at a closed one is garbage there, and not kept by the end that was lost
+    if (socket.peer !== undefined && this.#lost.has(socket.peer)) socket.peer.peer = undefined
   }
 
   /** Its program is gone, and knows nothing of its end. */
   lost(socket: SimulatedSocket): void {
     this.#open.delete(socket)
     this.#lost.add(socket)
+    if (socket.peer?.destroyed === true) socket.peer = undefined
   }
 
   /** Nothing goes over it any more. What Node holds for connections and servers of dead programs is given back. */
