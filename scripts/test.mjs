@@ -112,8 +112,22 @@ async function runAll(root, files, { coverage, 'trace-leaks': traceLeaks, only, 
   const host = join(root, mirror, 'test/support/shared.js')
   const built = coverage ? new Set() : await selectBuilt(root, files)
   const outcomes = []
-  const queue = [...files.entries()]
+  const entries = [...files.entries()]
+  const queue = entries.filter(([, { quiet }]) => !quiet)
   const idle = watchIdle()
+  const runOne = async ([index, { path, limit, problem }], run) => {
+    const how = {
+      file: join(root, mirror, outputPath(path)),
+      root,
+      folder: join(folder, String(index)),
+      limit,
+      signal: interrupt.signal,
+      env: built.has(path) ? { ...env, NODE_OPTIONS: withBuilt } : env,
+    }
+    const outcome = problem ? notRun(problem) : await run(how)
+    outcomes.push({ path, ...outcome })
+    printFile(path, outcome)
+  }
   /** Takes one file after the other; a spare one each time only when there is something idle. */
   const work = async (isSpare) => {
     let shared = startSharedProcess({ host, root, env })
@@ -121,21 +135,8 @@ async function runAll(root, files, { coverage, 'trace-leaks': traceLeaks, only, 
     while (!isSpare || ((await idle.next()) && freemem() > bytesAtOnce)) {
       const next = queue.shift()
       if (next === undefined || interrupt.signal.aborted) break
-      const [index, { path, limit, alone: needsOwn, problem }] = next
-      const file = join(root, mirror, outputPath(path))
-      const how = {
-        file,
-        root,
-        folder: join(folder, String(index)),
-        limit,
-        signal: interrupt.signal,
-        env: built.has(path) ? { ...env, NODE_OPTIONS: withBuilt } : env,
-      }
-      const outcome = problem
-        ? notRun(problem)
-        : await (alone || needsOwn || files.length === 1 ? runFile(how) : shared.run(how))
-      outcomes.push({ path, ...outcome })
-      printFile(path, outcome)
+      const isAlone = alone || next[1].alone || files.length === 1
+      await runOne(next, isAlone ? runFile : (how) => shared.run(how))
       left -= 1
       if (left > 0) continue
       await shared.stop()
@@ -150,6 +151,7 @@ async function runAll(root, files, { coverage, 'trace-leaks': traceLeaks, only, 
   const spare = atOnce === undefined ? always : 0
   try {
     await Promise.all(Array.from({ length: always + spare }, (_, index) => work(index >= always)))
+    for (const entry of entries) if (entry[1].quiet && !interrupt.signal.aborted) await runOne(entry, runFile)
     if (coverage) await (await import('./house/coverage.mjs')).reportCoverage(root, join(folder, 'coverage'))
   } finally {
     idle.stop()

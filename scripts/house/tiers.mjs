@@ -1,11 +1,11 @@
 // What the first lines of a test file say of how it is run. The rule is in test/README.md.
-//   // second tier: redis, time     what it needs, or why it takes longer
+//   // second tier: redis, time     what it needs, or why it takes longer; `quiet`: nothing runs beside it
 //   // own process: <why>           nothing else runs in its process
 //   // time limit: 120 s            instead of 60 s
 const defaultLimit = 60_000
 
 /** Why a test belongs to the second tier. */
-const needs = ['redis', 'browser', 'terminal', 'package', 'third party', 'runtime', 'seeds', 'time']
+const needs = ['redis', 'browser', 'terminal', 'package', 'third party', 'runtime', 'seeds', 'time', 'quiet']
 
 /** Reads the first lines of a test file: `{ tier, needs, alone, limit }`, or `{ problem }` where they say what is not known. */
 export function readHeader(text) {
@@ -18,6 +18,7 @@ export function readHeader(text) {
   return {
     tier: said.length > 0 ? 'second' : 'fast',
     needs: said,
+    quiet: said.includes('quiet'),
     alone: said.length > 0 || /^\/\/ own process: \S/m.test(top),
     limit: seconds ? Number(seconds) * 1000 : defaultLimit,
   }

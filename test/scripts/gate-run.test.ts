@@ -1,4 +1,4 @@
-// second tier: time
+// second tier: quiet
 // time limit: 240 s
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

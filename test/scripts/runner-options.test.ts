@@ -137,6 +137,27 @@ test('files share a process, unless their first lines, or --alone, say otherwise
   assert.is(new Set(await pids('--alone')).size, 3)
 })
 
+test('a file that measures runs when all others have ended', async (t) => {
+  const tells = (name: string, ms: number, top: string) =>
+    file(
+      `test('holds', async () => {
+        appendFileSync('order', '${name} begins ')
+        await new Promise((done) => setTimeout(done, ${ms}))
+        appendFileSync('order', '${name} ends ')
+      })`,
+      top,
+    ).replace('import { spawn', "import { appendFileSync } from 'node:fs'\nimport { spawn")
+  const project = makeProject(t, {
+    'test/a/measures.test.ts': tells('measure', 1, '// second tier: quiet'),
+    'test/a/other.test.ts': tells('other', 500, '// second tier: time'),
+    'test/b/third.test.ts': tells('third', 200, '// second tier: time'),
+  })
+  const command = [inRoot('scripts', 'test.mjs'), '--root', project, '--tier', 'all', '--at-once', '3']
+  const { code, output } = await runNode(command, project, t.signal)
+  assert.is(code, 0, output)
+  assert.match(readFileSync(join(project, 'order'), 'utf8'), /ends measure begins measure ends $/)
+})
+
 test('what a file leaves in a shared process fails that file, not the next one', async (t) => {
   const outcome = await runTests(
     t,
