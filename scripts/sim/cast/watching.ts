@@ -38,7 +38,6 @@ function hostNow(hosts: ReadonlyMap<string, Watched>): Watched | undefined {
 function watchSessions({ plan, recorder, broken, hosts }: Stage): () => void {
   const ids = new Map<string, string>()
   const refusing = new Set<string>()
-  const asleep = new Set<string>()
   const stopNodes = subscribeServer('node', ({ type }) => {
     const name = currentProgram()?.name ?? ''
     if (type === 'refusing') refusing.add(name)
@@ -51,15 +50,12 @@ function watchSessions({ plan, recorder, broken, hosts }: Stage): () => void {
     const session = ids.get(key) ?? sessionOf(registry, server, process)
     if (program?.name !== server || session === undefined)
       return broken(`nobody knows which session of ${server} is ${type}`)
-    if (type === 'hibernated') return void asleep.add(`${server} ${session}`)
+    // one that hibernates is nobody's: another program, or this one after a crash, may restore it
+    if (type === 'hibernated') return recorder.add({ type: 'released', program: server, session })
     if (type === 'woken') ids.delete(`${program?.name} ${program?.incarnation} ${was}`)
-    const wasAsleep = asleep.delete(`${server} ${session}`)
     if (type !== 'ended') {
       ids.set(key, session)
-      // who knew that it hibernates has crashed: nobody had it since
-      if (wasAsleep && type === 'restored') recorder.add({ type: 'released', program: server, session })
-      if (type === 'woken') return
-      return recorder.add({ type, program: server, session })
+      return recorder.add({ type: type === 'woken' ? 'restored' : type, program: server, session })
     }
     ids.delete(key)
     const unused = hostNow(hosts)?.uses?.end(session)
