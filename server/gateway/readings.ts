@@ -93,6 +93,9 @@ function dropping(stays: (dropped: string) => string): readonly AddressReader[] 
     (uri) => before(uri, '?'),
     asWeb,
     withParts((authority, rest, scheme) => (isFile(scheme) ? ['', rest] : [authority, rest])),
+    // some cut the scheme off, and take all that is left for a path: `db://x/../users` is `db://users`
+    withParts((authority, rest) => [withoutDots(`/${authority}${rest}`).slice(1), '']),
+    withParts((authority, rest) => [authority.replace(/^\[([^:\]]*)\]/, '$1'), rest]),
     withParts((authority, rest) => [authority.replace(/:[^:\]]*$/, stays), rest]),
     // some look for the user up to the first `/`, whatever comes before it
     (uri) =>
