@@ -1,4 +1,4 @@
-import { basename, dirname, resolve } from 'node:path'
+import { basename, resolve } from 'node:path'
 import { isatty } from 'node:tty'
 import { pathToFileURL } from 'node:url'
 import { gateway, observe, serveHttp, type ServerDefinition, type ServerOptions, startServer } from 'caduceus'
@@ -12,7 +12,7 @@ import { checkModule } from '../serving/module-file.js'
 import { Roster } from '../serving/roster.js'
 import { oneLine, tell } from '../terminal/screen.js'
 import { exitCodes, UsageError } from '../base/usage-error.js'
-import { watchFolders } from '../serving/watch.js'
+import { foldersTo, linksTo, watchFolders } from '../serving/watch.js'
 
 /** Serves a module, or the servers of a host's file, until it is told to stop. */
 export async function run(invocation: Invocation, world: World = systemWorld): Promise<number> {
@@ -127,10 +127,9 @@ async function serveFile(file: string, invocation: Invocation, world: World): Pr
       tell(oneLine(`${messageOf(error)}; all servers stay as they are`))
     }
   }
-  const folder = dirname(file)
   const undo = watchFolders(
-    () => [folder],
-    (name) => name === basename(file),
+    () => foldersTo(file),
+    (name) => linksTo(file).some((place) => name === basename(place)),
     () => void reread(),
     world,
   )

@@ -1,4 +1,5 @@
-import { type FSWatcher, readdirSync, watch } from 'node:fs'
+import { type FSWatcher, readdirSync, readlinkSync, realpathSync, watch } from 'node:fs'
+import { dirname, isAbsolute, join } from 'node:path'
 import type { World } from '../../runtime/time/world.js'
 
 /** Ms without a change until a change counts: an editor writes a file in several steps. */
@@ -57,6 +58,49 @@ export function watchFolders(
   return () => {
     world.clearTimeout(timer)
     for (const watcher of watchers.values()) watcher.close()
+  }
+}
+
+/**
+ * A file and all that its path leads through by links, as each may be replaced: by a manager of such files, or
+ * where a folder of them is changed as a whole.
+ */
+export function linksTo(file: string): readonly string[] {
+  const places = new Set([file])
+  for (const place of places) {
+    const target = places.size < maxFolders ? targetOf(place) : undefined
+    if (target === undefined) continue
+    let path = dirname(place)
+    if (isAbsolute(target)) places.add(target)
+    else
+      for (const step of target.split('/')) {
+        path = join(path, step)
+        places.add(path)
+      }
+  }
+  return [...places]
+}
+
+/** The folders of those places, as they are now: a link that is replaced leads to another one. */
+export function foldersTo(file: string): readonly string[] {
+  return [...new Set(linksTo(file).map((place) => realOf(dirname(place))))]
+}
+
+function realOf(folder: string): string {
+  try {
+    return realpathSync(folder)
+  } catch {
+    // not there
+    return folder
+  }
+}
+
+function targetOf(path: string): string | undefined {
+  try {
+    return readlinkSync(path)
+  } catch {
+    // no link, or not there
+    return undefined
   }
 }
 

@@ -1,6 +1,6 @@
 // second tier: time
 import { execFileSync } from 'node:child_process'
-import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import * as assert from 'uvu/assert'
@@ -50,6 +50,33 @@ test('servers of a host file are served as one and follow changes of the file', 
   await client.close()
   assert.is(await stop(), 0)
   assert.ok(readFileSync(file, 'utf8').startsWith('{ broken'))
+})
+
+test('changes behind links are followed, of a file and of a folder as a whole', async (t) => {
+  const home = newHome(t)
+  const entry = { command: process.execPath, args: [serverFile, '--stdio'] }
+  const write = (path: string, servers: object) =>
+    writeFileSync(join(home, path), JSON.stringify({ mcpServers: servers }))
+  for (const folder of ['first', 'second', 'elsewhere']) mkdirSync(join(home, folder))
+  write('first/mcp.json', { one: entry })
+  write('second/mcp.json', { one: entry, two: entry })
+  write('elsewhere/mcp.json', { three: entry })
+  symlinkSync('first', join(home, '..data'))
+  symlinkSync('..data/mcp.json', join(home, 'mcp.json'))
+  const { line, stop } = begin(t, ['serve', 'mcp.json', '--lazy', '--http', '0'], home)
+  await line(servedAt)
+  symlinkSync('second', join(home, 'next'))
+  renameSync(join(home, 'next'), join(home, '..data'))
+  await line(/two has come/)
+  write('second/mcp.json', { two: entry })
+  await line(/one has gone/)
+  symlinkSync(join(home, 'elsewhere', 'mcp.json'), join(home, 'next'))
+  renameSync(join(home, 'next'), join(home, 'mcp.json'))
+  await line(/two has gone, three has come/)
+  write('elsewhere/new.json', { four: entry })
+  renameSync(join(home, 'elsewhere', 'new.json'), join(home, 'elsewhere', 'mcp.json'))
+  await line(/three has gone, four has come/)
+  assert.is(await stop(), 0)
 })
 
 test('a wrong entry is reported and left out until the file is mended', async (t) => {
