@@ -18,6 +18,9 @@ interface KeyOptions {
 /** How many times `maxAge` keys are used while they cannot be fetched anew. */
 const staleFactor = 6
 
+/** Milliseconds from the beginning of a fetch in which those wait for it that can do with older keys. */
+const patience = 1_000
+
 /** The keys of an issuer, fetched when needed, old or unknown: made-up ones cost one fetch a cool-down. */
 export class IssuerKeys {
   readonly #options: KeyOptions
@@ -35,7 +38,8 @@ export class IssuerKeys {
   findBy(clock: Clock): JWTVerifyGetKey {
     return async (header, token) => {
       const { maxAge } = this.#options
-      if (this.#find === undefined || this.#age(clock) > maxAge) await this.#refresh(clock)
+      if (this.#find === undefined) await this.#refresh(clock)
+      else if (this.#age(clock) > maxAge) await this.#refreshSoon(clock)
       if (this.#find === undefined || this.#age(clock) > maxAge * staleFactor) throw this.#unavailable()
       try {
         return await this.#find(header, token)
@@ -50,6 +54,19 @@ export class IssuerKeys {
 
   #age(clock: Clock): number {
     return clock.now() - this.#fetchedAt
+  }
+
+  /** Waits for new keys for a moment only: with an issuer that hangs, the known ones go on. */
+  async #refreshSoon(clock: Clock): Promise<void> {
+    const refreshed = this.#refresh(clock)
+    const left = this.#triedAt + patience - clock.now()
+    if (this.#pending === undefined || left <= 0) return
+    let timer: unknown
+    const over = new Promise<void>((resolve) => {
+      timer = clock.setTimeout(resolve, left)
+    })
+    await Promise.race([refreshed, over])
+    clock.clearTimeout(timer)
   }
 
   /** False when it is too early to ask again, or when nothing new came of it. */

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http'
 import * as assert from 'uvu/assert'
-import { systemClock } from 'caduceus/runtime'
+import { createFakeClock, systemClock } from 'caduceus/runtime'
 import { TransportError } from 'caduceus/transports'
 import { fetchJson } from '../../../transports/http/outgoing/fetch.js'
 import { IssuerKeys, keysOf } from '../../../transports/auth/keys.js'
@@ -77,6 +77,29 @@ test('a revoked key is valid until the key set is old', async (t) => {
   assert.equal([await find(old), fetches()], ['found', 1])
   time.now = maxAge + 1
   assert.equal([await find(old), fetches()], [unknown, 2])
+})
+
+test('an issuer that hangs holds nobody whose key is known for more than a moment', async (t) => {
+  const { issuer } = await start(t)
+  const key = issuer.publicKey()
+  const answers = [Promise.resolve({ keys: [key] }), new Promise<never>(() => {})]
+  let loads = 0
+  const keys = new IssuerKeys({ load: () => Promise.resolve(answers[loads++]), cooldown, maxAge })
+  const clock = createFakeClock()
+  const found: string[] = []
+  const find = async (name: string) => {
+    await keys.findBy(clock)({ alg: 'ES256', kid: String(key.kid) }, { payload: '', signature: '' })
+    found.push(name)
+  }
+  await find('at first')
+  await clock.advance(maxAge + 1)
+  const [one, two] = [find('one'), find('two')]
+  await clock.advance(999)
+  assert.equal(found, ['at first'])
+  await clock.advance(1)
+  await Promise.all([one, two])
+  await find('three')
+  assert.equal([found, loads], [['at first', 'one', 'two', 'three'], 2])
 })
 
 test('an unreachable issuer is asked once per cool-down; known keys stay for a while', async (t) => {
