@@ -21,8 +21,11 @@ export interface BreakerOptions {
 export interface UpstreamLimits {
   /** Calls that it works on at once. Default: as many as its client takes. */
   readonly maxCalls?: number
-  /** Calls of one caller that it works on at once: a principal, or else an address (IPv6: a /64; on this
-   * machine a session). Default: three quarters of `maxCalls`; for those of this machine without a principal all. */
+  /**
+   * Calls of one caller that it works on at once: a principal, or else an address (IPv6: a /64; on this
+   * machine a session). Default: three quarters of `maxCalls`; for those of this machine without a principal
+   * all of them.
+   */
   readonly maxCallsPerCaller?: number
   /** Calls of one tool that it works on at once, by the name that the server gives it. */
   readonly maxCallsPerTool?: Readonly<Record<string, number>>

@@ -199,7 +199,10 @@ export class UpstreamLink {
     }
   }
 
-  /** Who makes the server tell of one more resource. A peer that is trusted, as a session is with what it had, may. */
+  /**
+   * Who makes the server tell of one more resource. A peer that is trusted may, as a session does with what it
+   * had.
+   */
   #wantingCaller(peer: Peer): string {
     const { places } = this.#input.record
     const caller = callerOf(peer, undefined)

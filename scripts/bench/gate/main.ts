@@ -20,7 +20,10 @@ const { values } = parseArgs({
 
 process.exitCode = await main()
 
-/** Whether a call, a start or a session costs more than is kept in `verdict.ts`. What is too much is measured again. */
+/**
+ * Whether a call, a start or a session costs more than is kept in `verdict.ts`. What is too much is measured
+ * again.
+ */
 async function main(): Promise<number> {
   const wanted = values.only.split(',')
   const stranger = wanted.find((name) => !rows.some((row) => row === name))

@@ -14,7 +14,7 @@ export const kept = {
 } as const
 export type Row = keyof typeof kept
 
-/** How much more than the kept one a ratio may be. A busy machine adds less, a quarter more work adds more. */
+/** How much more than the kept one a ratio may be: less than a quarter more work adds. */
 export const tolerance = 0.15
 
 /** All that was measured of one row, in all rounds: of this library and of the limit. */

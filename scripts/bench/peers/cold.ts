@@ -6,7 +6,10 @@ import { startBare } from './measured-process.js'
 const starts = 7
 const patience = 10_000
 
-/** From the start of node to the first answer on standard output: milliseconds of seven, in turn, after one that does not count. */
+/**
+ * From the start of node to the first answer on standard output: milliseconds of seven, in turn, after one that
+ * does not count.
+ */
 export async function cold(entrants: readonly Entrant[]): Promise<Figures> {
   const runs = entrants.map((entrant) => ({ ...entrant, times: [] as number[], failed: false }))
   for (let i = 0; i <= starts; i++) {

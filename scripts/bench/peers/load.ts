@@ -16,7 +16,10 @@ const stretches = 8
 /** Milliseconds for the last requests of a stretch. */
 const patience = 10_000
 
-/** Loads the contenders in turn: microseconds of CPU that a request costs the measured process of each, by stretch. */
+/**
+ * Loads the contenders in turn: microseconds of CPU that a request costs the measured process of each, by
+ * stretch.
+ */
 export async function cpuPerRequest(
   entrants: readonly Entrant[],
   open: (module: string) => Promise<Load>,

@@ -42,7 +42,10 @@ export interface Entrant {
   readonly module: string
 }
 
-/** What each who took part needed, stretch by stretch or start by start; one who failed has none, and the reason is on standard error. */
+/**
+ * What each who took part needed, stretch by stretch or start by start; one who failed has none, and the reason
+ * is on standard error.
+ */
 export type Figures = Partial<Record<ContenderName, readonly number[]>>
 
 /** The middle value; between the two middle ones of an even number. */

@@ -7,7 +7,10 @@ const runOne = fileURLToPath(new URL('./run-one.js', import.meta.url))
 /** Milliseconds one round of one scenario may take. */
 const patience = 100_000
 
-/** One round of one scenario, in a process of its own; without figures where it failed, and the reason is on standard error. */
+/**
+ * One round of one scenario, in a process of its own; without figures where it failed, and the reason is on
+ * standard error.
+ */
 export async function measureRound(
   scenario: Scenario,
   entrants: readonly Entrant[],
