@@ -7,14 +7,6 @@ export function isFarOrKnown({ principal, remoteAddress }: Peer): boolean {
   return principal !== undefined || (remoteAddress !== undefined && !isThisMachine(remoteAddress))
 }
 
-/** Who calls without a session or a name, on this machine: everybody, where one proxy stands in between. */
-export const anybody = 'session '
-
-/** Whether a caller is of this machine, and nobody knows it: one of many, maybe, behind one proxy. */
-export function isNear(caller: string): boolean {
-  return caller.startsWith(anybody)
-}
-
 /** Who has a share, or takes turns: a principal, else a network, else (on this machine) a session. */
 export function callerOf({ principal, remoteAddress }: Peer, session: string | undefined): string {
   if (principal !== undefined) return `principal ${keyOfPrincipal(principal)}`

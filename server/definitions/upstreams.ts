@@ -3,7 +3,7 @@ import type { JsonObject } from '../../protocol/wire/json.js'
 import type { Implementation } from '../../protocol/messages/base.js'
 import type { ServerCapabilities } from '../../protocol/messages/capabilities.js'
 import type { LoggingLevel } from '../../protocol/messages/logging.js'
-import type { Places } from '../base/places.js'
+import type { Places } from '../../transports/base/places.js'
 import type { Principal } from '../../transports/contract/principal.js'
 
 /** A client of a server behind a gateway, as far as a gateway needs it: `Client` is one. */

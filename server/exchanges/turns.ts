@@ -1,6 +1,6 @@
 import { errorCodes } from '../../protocol/wire/errors.js'
 import { buildError } from '../../protocol/wire/jsonrpc.js'
-import { Places } from '../base/places.js'
+import { Places } from '../../transports/base/places.js'
 import { TransportError } from '../../transports/base/errors.js'
 import { shareOf } from '../../transports/base/network.js'
 import type { Exchange } from './exchange.js'

@@ -1,8 +1,7 @@
 import { errorCodes, McpError } from '../../protocol/wire/errors.js'
 import { show } from '../../runtime/base/errors.js'
 import type { Clock } from '../../runtime/time/clock.js'
-import { isNear } from '../base/caller.js'
-import { shareOf } from '../../transports/base/network.js'
+import { isNear, shareOf } from '../../transports/base/network.js'
 import type { BreakerOptions, UpstreamLimits } from '../definitions/gateway-options.js'
 import { admit, type Breaker, closedBreaker, settle, type Verdict } from './breaker.js'
 

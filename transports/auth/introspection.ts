@@ -2,7 +2,8 @@ import { isObject, type JsonObject } from '../../protocol/wire/json.js'
 import type { Clock } from '../../runtime/time/clock.js'
 import { systemWorld } from '../../runtime/time/world.js'
 import { TransportError } from '../base/errors.js'
-import { shareOf } from '../base/network.js'
+import { anybody, shareOf } from '../base/network.js'
+import { Places } from '../base/places.js'
 import {
   badOption,
   orElse,
@@ -51,8 +52,7 @@ export function introspection(options: IntrospectionOptions): TokenVerifier {
   const settings = readOptions(options, readers, 'introspection')
   const { issuer, endpoint, client: authorization, fetchTimeout, maxAtOnce } = settings
   const answers = new TokenCache<JsonObject>(settings, ({ active }) => active === true)
-  const share = shareOf(maxAtOnce)
-  const asking = { all: 0, of: new Map<string, number>() }
+  const places = new Places(maxAtOnce)
 
   async function verify(
     token: string,
@@ -69,13 +69,15 @@ export function introspection(options: IntrospectionOptions): TokenVerifier {
   }
 
   async function ask(token: string, clock: Clock, network: string | undefined): Promise<JsonObject> {
-    const ofOne = network === undefined ? 0 : (asking.of.get(network) ?? 0)
-    if (asking.all >= maxAtOnce || ofOne >= share) {
-      const those = ofOne >= share ? `${share} questions for one network` : `${maxAtOnce} questions`
+    const caller = network === undefined ? anybody : `from ${network}`
+    if (places.isFull || places.hasItsShare(caller)) {
+      const those = places.isFull
+        ? `${maxAtOnce} questions`
+        : `${shareOf(maxAtOnce)} questions for one network`
       const message = `the authorization server is asked ${those} already`
       throw new TransportError('AUTHORIZATION_UNAVAILABLE', message, { retryable: true })
     }
-    count(network, 1)
+    places.take(caller)
     try {
       return await fetchJson(endpoint, {
         method: 'POST',
@@ -85,16 +87,8 @@ export function introspection(options: IntrospectionOptions): TokenVerifier {
         clock,
       })
     } finally {
-      count(network, -1)
+      places.giveBack(caller)
     }
-  }
-
-  function count(network: string | undefined, change: 1 | -1): void {
-    asking.all += change
-    if (network === undefined) return
-    const ofOne = (asking.of.get(network) ?? 0) + change
-    if (ofOne === 0) asking.of.delete(network)
-    else asking.of.set(network, ofOne)
   }
 
   return Object.assign(verify, {

@@ -22,3 +22,11 @@ export function networkOf(address: string): string {
 export function shareOf(limit: number): number {
   return Math.max(1, Math.floor((limit * 3) / 4))
 }
+
+/** Who calls without a session or a name, on this machine: everybody, where one proxy stands in between. */
+export const anybody = 'session '
+
+/** Whether a caller is of this machine, and nobody knows it: one of many, maybe, behind one proxy. */
+export function isNear(caller: string): boolean {
+  return caller.startsWith(anybody)
+}

@@ -3,7 +3,7 @@ import { createFakeClock, systemWorld } from 'caduceus/runtime'
 import { McpError } from 'caduceus/protocol'
 import type { Upstream } from 'caduceus/server'
 import type { Peer } from 'caduceus/transports'
-import { Places } from '../../../server/base/places.js'
+import { Places } from '../../../transports/base/places.js'
 import { maxWanted, UpstreamLink } from '../../../server/gateway/link.js'
 import { suite } from '../../support/suite.js'
 

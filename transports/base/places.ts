@@ -1,6 +1,5 @@
 import { TurnoverMap } from '../../runtime/base/turnover.js'
-import { shareOf } from '../../transports/base/network.js'
-import { isNear } from './caller.js'
+import { isNear, shareOf } from './network.js'
 
 /** What is at work, of which one caller has its share at most. Those who are near and unknown have none. */
 export class Places {
