@@ -77,6 +77,7 @@ export class NodeStreams implements SharedStreams {
     const { local, writer } = this.#keeping ?? {}
     switch (report.type) {
       case 'left':
+        writer?.left(report.log)
         this.#logs.delete(report.log)
         this.#left.set(report.log, this.#input.world.now() + this.#placed)
         break

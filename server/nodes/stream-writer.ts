@@ -32,6 +32,9 @@ export interface KeptHere {
 interface WrittenStream {
   readonly place: StreamPlace
   readonly requestId: RequestId | undefined
+  readonly log: string
+  /** When its log went; undefined while that is there. */
+  leftAt: number | undefined
   /** The number of the last event. */
   last: number
   isEnded: boolean
@@ -78,9 +81,10 @@ export class StreamWriter {
     return this.#waiting
   }
 
-  began({ stream, sessionId, requestId }: Report<'began'>): void {
+  began({ log, stream, sessionId, requestId }: Report<'began'>): void {
     const place = { session: sessionId, stream }
     const state = {
+      leftAt: undefined,
       last: 0,
       isEnded: false,
       leaving: 0,
@@ -91,7 +95,7 @@ export class StreamWriter {
       cut: undefined,
       writtenAt: undefined,
     }
-    const begun: WrittenStream = { place, requestId, waiting: [], sizes: [], ...state }
+    const begun: WrittenStream = { place, requestId, log, waiting: [], sizes: [], ...state }
     this.#streams.set(stream, begun)
     this.#add(begun, { type: 'begun' })
   }
@@ -127,12 +131,21 @@ export class StreamWriter {
     for (const stream of this.#streams.values()) if (stream.place.session === sessionId) this.#forget(stream)
   }
 
+  /** A log has gone, and drops nothing any more: its streams are kept for as long as a client may come back. */
+  left(log: string): void {
+    for (const stream of this.#streams.values())
+      if (stream.log === log) stream.leftAt ??= this.#input.world.now()
+  }
+
   /** To be called now and then: writes what could not be written, and keeps streams that are in use. */
   tend(): void {
     const { world, limits } = this.#input
-    const old = world.now() - limits.maxAge / 2
-    for (const stream of this.#streams.values())
-      if (!stream.isEnded && stream.writtenAt !== undefined && stream.writtenAt < old) this.#due.add(stream)
+    const now = world.now()
+    for (const stream of this.#streams.values()) {
+      const { isEnded, leftAt = now, writtenAt = now } = stream
+      if (leftAt + limits.maxAge <= now) this.#forget(stream)
+      else if (!isEnded && writtenAt + limits.maxAge / 2 < now) this.#due.add(stream)
+    }
     this.#flush()
   }
 

@@ -9,7 +9,7 @@ import { fakeClock } from 'caduceus/testing'
 import { roomy } from '../../transports/http/streams/_logs.js'
 
 const test = suite('what writes event streams to the engine')
-const place = { stream: 'c1', sessionId: 's', requestId: 7 }
+const place = { stream: 'c1', sessionId: 's', log: 'here', requestId: 7 }
 
 interface Append {
   readonly entries: readonly StreamEntry[]
@@ -49,7 +49,7 @@ function keep(kept: readonly StreamEntry[], { entries, limits }: Append): readon
 
 test('duplicate entries after a lost answer evict no older ones', async () => {
   const { writer, event, next } = startWriter()
-  writer.began({ type: 'began', kind: 'call', ...place } as never)
+  writer.began({ type: 'began', kind: 'call', ...place })
   for (const number of [1, 2, 3]) event(number)
   const first = await next()
   let kept = keep([], first)
@@ -74,7 +74,7 @@ test('duplicate entries after a lost answer evict no older ones', async () => {
 
 test('a stream has one writer at a time, also for keep-alive writes', async () => {
   const { clock, writer, event, next, appends } = startWriter()
-  writer.began({ type: 'began', kind: 'call', ...place } as never)
+  writer.began({ type: 'began', kind: 'call', ...place })
   const first = await next()
   first.answer(true)
   await clock.advance(31_000)
@@ -90,6 +90,27 @@ test('a stream has one writer at a time, also for keep-alive writes', async () =
     entries.map(({ number }) => number),
     [3],
   )
+})
+
+test('streams of a log that went are kept for as long as clients may return', async () => {
+  const { clock, writer, next, appends } = startWriter()
+  writer.began({ type: 'began', kind: 'listen', ...place })
+  writer.began({ type: 'began', kind: 'listen', ...place, stream: 'c2', log: 'another' })
+  for (const _ of [1, 2]) (await next()).answer(true)
+  writer.left('here')
+  await clock.advance(31_000)
+  writer.tend()
+  for (const _ of [1, 2]) (await next()).answer(true)
+  await clock.advance(30_000)
+  writer.tend()
+  const asked: string[] = []
+  writer.repeat(({ stream }) => void asked.push(stream))
+  equal(asked, ['c2'])
+  await clock.advance(31_000)
+  writer.tend()
+  ;(await next()).answer(true)
+  await clock.advance(5)
+  is(appends.length, 0)
 })
 
 test.run()
