@@ -10,7 +10,15 @@ import { inRoot } from '../support/root.js'
 import { suite } from '../support/suite.js'
 
 const test = suite('declarations and maps of the package', { timeout: 60_000 })
-const base = { module: 'nodenext', target: 'es2022', types: ['node'], strict: true, noEmit: true }
+// pack.test.ts checks the declarations themselves
+const base = {
+  module: 'nodenext',
+  target: 'es2022',
+  types: ['node'],
+  strict: true,
+  noEmit: true,
+  skipLibCheck: true,
+}
 
 test('an empty program loads few files of the package', async (t) => {
   const packed = await packOnce(t.signal)
@@ -103,7 +111,7 @@ console.log(name)
   // TypeScript 5 compiles more of it in pack.test.ts
   const ways = [
     { module: 'node16', moduleResolution: 'node16', file: 'way.mts', compiler: 'typescript5' },
-    { module: 'node16', moduleResolution: 'node16', file: 'way.mts' },
+    { module: 'node16', moduleResolution: 'node16', file: 'way.mts', skipLibCheck: false },
     { module: 'nodenext', moduleResolution: 'nodenext', file: 'way.mts' },
     { module: 'nodenext', moduleResolution: 'nodenext', file: 'way.cts' },
     { module: 'esnext', moduleResolution: 'bundler', file: 'way.mts' },

@@ -145,7 +145,12 @@ interface Verdict {
 }
 
 /** What the tests of a file say of a library that says 2 instead of 1. */
-async function judgeMutant(t: TestContext, text: string, names: string[], top = false): Promise<Verdict> {
+async function judgeMutant(
+  t: TestContext,
+  text: string,
+  names: string[],
+  { top = false, patience = 8 } = {},
+): Promise<Verdict> {
   const library = top
     ? 'export const value = 1\nexport const one = () => value\n'
     : 'export const one = () => 1\nexport const two = () => 2\n'
@@ -167,6 +172,7 @@ async function judgeMutant(t: TestContext, text: string, names: string[], top = 
     import { prepareCopy, startWorker } from ${JSON.stringify(urlOf('mutate', 'worker.mjs'))}
     const [copy, source, names] = ${JSON.stringify([project, library, names])}
     const { signal } = new AbortController()
+    process.env.CADUCEUS_TEST_PATIENCE = '${patience}'
     await transpile(copy)
     const { code, mutants } = addSwitches({ path: 'runtime/one.mjs', source, first: 1, from: '../scripts/mutate/switch.mjs' })
     prepareCopy(copy, [['runtime/one.mjs', code]])
@@ -192,7 +198,11 @@ test('a mutant that a test notices each time is killed by it', async (t) => {
 test('a mutant in code that runs as a module loads is tried in a new process', async (t) => {
   const text = file(`${imports}\n${noticing}`)
   const names = ['fixture: is one']
-  assert.equal(await judgeMutant(t, text, names, true), { killed: true, by: 'fixture: is one', unsure: [] })
+  assert.equal(await judgeMutant(t, text, names, { top: true }), {
+    killed: true,
+    by: 'fixture: is one',
+    unsure: [],
+  })
 })
 
 test('a test that fails once does not kill a mutant, and those after it are tried', async (t) => {
@@ -215,12 +225,13 @@ test('a test that fails without the mutant as well kills nothing', async (t) => 
 })
 
 test('a test that hangs, or ends its process, kills a mutant', async (t) => {
+  const hangs = { patience: 1 }
   const dies = file(`${imports}\ntest('dies', () => { if (one() !== 1) process.exit(0) })`)
-  assert.ok((await judgeMutant(t, dies, ['fixture: dies'])).killed)
+  assert.ok((await judgeMutant(t, dies, ['fixture: dies'], hangs)).killed)
   const waits = file(`${imports}\ntest('waits', () => one() === 1 ? 1 : new Promise(() => {}))`)
-  assert.ok((await judgeMutant(t, waits, ['fixture: waits'])).killed)
+  assert.ok((await judgeMutant(t, waits, ['fixture: waits'], hangs)).killed)
   const spins = file(`${imports}\ntest('spins', () => { while (one() !== 1); })`)
-  assert.ok((await judgeMutant(t, spins, ['fixture: spins'])).killed)
+  assert.ok((await judgeMutant(t, spins, ['fixture: spins'], hangs)).killed)
 })
 
 test('what a mutant leaves behind kills it', async (t) => {
