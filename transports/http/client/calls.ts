@@ -112,3 +112,8 @@ export class HeldMessages {
 export function isInitialized(message: Message): boolean {
   return 'method' in message && message.method === 'notifications/initialized'
 }
+
+/** Whether the server waits for this, although it answers nothing: the end of the handshake, or an answer. */
+export function isAwaited(message: Message): boolean {
+  return isInitialized(message) || !('method' in message)
+}

@@ -1,12 +1,13 @@
 import { isRequest, type Message, type RequestId } from '../../../protocol/wire/jsonrpc.js'
 import type { Clock } from '../../../runtime/time/clock.js'
+import { pause } from '../../../runtime/time/wait.js'
 import type { Link, LinkEnd, LinkEvents, LinkScope, SendOptions } from '../../contract/contract.js'
 import { sendable, tellSkipped } from '../../contract/message-sizes.js'
 import type { TransportError } from '../../base/errors.js'
 import { discard, type HttpResponse, readStart } from '../outgoing/dispatcher.js'
 import type { AnswerBudget } from './answer-budget.js'
 import { type AnswerPort, readAnswer, readJson } from './answer-stream.js'
-import { HeldMessages, type HttpCall, HttpCalls, isInitialized } from './calls.js'
+import { HeldMessages, type HttpCall, HttpCalls, isAwaited, isInitialized } from './calls.js'
 import {
   answers,
   asFarAs,
@@ -39,8 +40,10 @@ const lingerTime = 2_000
 const streamTime = 1_000
 /** Milliseconds that a server may take to acknowledge what is no request. */
 const noticeTime = 10_000
-/** How often `initialized` is sent when the way to the server is cut. */
+/** How often `initialized`, or an answer to the server, is sent when the way is cut or the server is busy. */
 const mostTries = 3
+/** Milliseconds until the first is sent again to a server that is busy. */
+const busyTime = 250
 
 const listen = 'subscriptions/listen'
 const discover = 'server/discover'
@@ -120,24 +123,28 @@ export class HttpLink implements Link {
     const call = isRequest(message) ? this.#calls.begin(message, controller) : undefined
     // A request has the deadline of its caller; nobody waits for the rest.
     const timer = call === undefined ? clock.setTimeout(() => controller.abort(), noticeTime) : undefined
+    const mayRepeat = call === undefined && isAwaited(message) && tries < mostTries
+    let isRefused = false
     try {
       const response = await this.#post(body, call, controller)
       if (response.status < 300) this.#presence.answered()
-      if (call === undefined) await this.#taken(response)
+      if (call === undefined) isRefused = await this.#isRefused(response, message, mayRepeat)
       else {
         this.#calls.answered(call)
         await this.#answer(response, call, body.headers)
       }
     } catch (cause) {
       // one that is not acknowledged in time may have been taken
-      const isVital = isInitialized(message) && !controller.signal.aborted
-      if (isVital && tries < mostTries && !this.#over) return void this.#exchange(body, message, tries + 1)
-      this.#failed(cause, call, isVital)
+      const isCut = !controller.signal.aborted
+      if (mayRepeat && isCut && !this.#over) return void this.#exchange(body, message, tries + 1)
+      this.#failed(cause, call, isInitialized(message) && isCut)
     } finally {
       clock.clearTimeout(timer)
       if (call !== undefined) this.#calls.end(call)
     }
-    this.#after(message)
+    if (!isRefused) return this.#after(message)
+    await pause(busyTime * 2 ** (tries - 1), clock, this.#scope.signal)
+    if (!this.#over) void this.#exchange(body, message, tries + 1)
   }
 
   #post(body: Body, call: HttpCall | undefined, controller: AbortController): Promise<HttpResponse> {
@@ -149,12 +156,18 @@ export class HttpLink implements Link {
     return inTime(response, this.#settings.headersTimeout, this.#scope.clock, controller)
   }
 
-  /** The response to what is no request: it only says whether the server took it. */
-  async #taken(response: HttpResponse): Promise<void> {
-    if (response.status < 300) return discard(response, this.#scope.clock)
-    if (await this.#session.ends(response)) return
-    const body = await readStart(response, this.#scope.clock)
-    this.#events.trouble(refusedError(this.#settings.url, response, body))
+  /** The response to what is no request only says whether the server took it. True: to be sent again. */
+  async #isRefused(response: HttpResponse, message: Message, mayRepeat: boolean): Promise<boolean> {
+    if (response.status < 300) {
+      discard(response, this.#scope.clock)
+      return false
+    }
+    if (await this.#session.ends(response)) return false
+    const error = refusedError(this.#settings.url, response, await readStart(response, this.#scope.clock))
+    // the server tells a session nothing that it has not heard this from
+    if (error.retryable && !mayRepeat && isInitialized(message)) this.#end({ error })
+    else this.#events.trouble(error)
+    return error.retryable && mayRepeat
   }
 
   async #answer(response: HttpResponse, call: HttpCall, headers: SendOptions['headers']): Promise<void> {

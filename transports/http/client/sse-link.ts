@@ -158,6 +158,7 @@ export class SseLink implements Link {
     if (verdict === 'fine') return discard(response, clock)
     if (verdict === 'refused' || verdict === 'session_doubtful') {
       const error = refusedError(url, response, await readStart(response, clock))
+      if (error.retryable && isInitialized(message)) return this.#end({ error })
       return notSent(message, error, this.#events)
     }
     discard(response, clock)

@@ -1,6 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import * as assert from 'uvu/assert'
-import { buildNotification, buildRequest } from 'caduceus/protocol'
+import { buildNotification, buildRequest, buildResult } from 'caduceus/protocol'
 import { http, type TransportError } from 'caduceus/transports'
 import { suite } from '../../../support/suite.js'
 import {
@@ -8,6 +8,7 @@ import {
   end,
   greet,
   greetings,
+  initialized,
   json,
   polite,
   result,
@@ -168,6 +169,33 @@ test('a refused notification is reported as trouble only', async (t) => {
   link.send(1, buildNotification('notifications/cancelled', { requestId: 9 }))
   const trouble = await link.news.next(({ type }) => type === 'trouble')
   assert.is(trouble.type === 'trouble' && trouble.error.code, 'HTTP_STATUS')
+})
+
+test('initialized, and an answer, are sent again to a server that is busy', async (t) => {
+  const refused = new Set<unknown>()
+  const both = await connect(t, (seen) => {
+    const { message } = seen
+    const isNotice = message.method === initialized.method || (seen.method === 'POST' && !message.method)
+    if (!isNotice || refused.has(message.method)) return polite((rest) => json(rest, result(rest, {})))(seen)
+    refused.add(message.method)
+    status(seen, 503, { 'retry-after': '1' })
+  })
+  const { server, link } = both
+  await greetings(both)
+  await server.seen.next(({ message }) => message.method === initialized.method)
+  link.send(1, buildResult('q', {}))
+  for (const _ of ['refused', 'taken']) await server.seen.next(({ message }) => `${message.id}` === 'q')
+  link.send(1, buildRequest(1, 'ping'))
+  assert.is((await link.message()).id, 1)
+})
+
+test('a session whose initialized is never taken ends, to be retried', async (t) => {
+  const both = await connect(t, (seen) =>
+    seen.message.method === initialized.method ? status(seen, 503) : polite()(seen),
+  )
+  await greetings(both)
+  const { error } = await both.link.closed()
+  assert.equal([error?.code, error?.retryable], ['HTTP_STATUS', true])
 })
 
 test('messages up to the limit arrive, longer ones lose the request', async (t) => {

@@ -4,7 +4,7 @@ import { createFakeClock } from 'caduceus/runtime'
 import { serveSse, sse, TransportError } from 'caduceus/transports'
 import { heard } from '../../../support/heard.js'
 import { suite, type TestContext } from '../../../support/suite.js'
-import { greet, listen as listenRaw, type Seen, status, stream } from '../../_http.js'
+import { greet, initialized, listen as listenRaw, type Seen, status, stream } from '../../_http.js'
 import { startLink } from '../../_link.js'
 
 const test = suite('sse client', { timeout: 15_000 })
@@ -91,6 +91,18 @@ test('an ended or silent stream is a lost connection, a refused post a lost requ
   open.end()
   const { error, fatal } = await link.closed()
   assert.equal([error?.code, error?.retryable, fatal], ['CONNECTION_LOST', true, false])
+})
+
+test('a session whose initialized is refused for now ends, to be retried', async (t) => {
+  const { link } = await connectRaw(
+    t,
+    () => '/post',
+    (seen) => status(seen, 503),
+  )
+  await link.news.next(({ type }) => type === 'opened')
+  link.send(1, initialized)
+  const { error, fatal } = await link.closed()
+  assert.equal([error?.code, error?.retryable, fatal], ['HTTP_STATUS', true, false])
 })
 
 test('a 401, or a missing stream, is a fatal failure', async (t) => {
