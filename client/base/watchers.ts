@@ -60,6 +60,8 @@ export class Watchers<Args extends unknown[]> {
   }
 
   add(fn: (...args: Args) => unknown): Undo {
+    // an owner that is restarted adds its own again, perhaps often before anything is told
+    for (const former of this.#all) if (former.owner.fenced) this.#all.delete(former)
     const watcher = { fn, owner: currentOwner() ?? this.#own.token }
     this.#all.add(watcher)
     return () => {

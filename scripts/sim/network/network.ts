@@ -185,8 +185,11 @@ export class Network {
   #holdUp(way: Way, from: SimulatedSocket, first: unknown): void {
     if (way.stuck.has(from)) return
     way.stuck.add(from)
+    // what Node keeps at a closed one is garbage there, and not kept by a system that may yet give up
+    const held = new WeakRef(from)
     this.#simulator.after(giveUp, this.#lane, `${from.label} gives up`, () => {
-      if (from.sent[0] === first) this.#abandon(from)
+      const socket = held.deref()
+      if (socket !== undefined && socket.sent[0] === first) this.#abandon(socket)
     })
   }
 
