@@ -55,7 +55,8 @@ export class Uses {
       if (typeof session !== 'string') return port.receive(inbound)
       const done = this.#begin(session)
       const end: MessageSink['end'] = (outcome) => {
-        done()
+        // who is refused has not used it: it may be somebody else's
+        done(outcome.type !== 'refused' && outcome.type !== 'failed')
         inbound.sink.end(outcome)
       }
       port.receive({ ...inbound, sink: override(inbound.sink, { end }) })
@@ -65,11 +66,11 @@ export class Uses {
       try {
         const detach = await port.subscribe(session, sink, peer)
         return () => {
-          done()
+          done(true)
           detach()
         }
       } catch (error) {
-        done()
+        done(false)
         throw error
       }
     }
@@ -80,17 +81,16 @@ export class Uses {
     return override(port, { receive, subscribe, close })
   }
 
-  #begin(session: string): () => void {
-    const use = this.#uses.get(session) ?? { last: 0, open: 0 }
+  #begin(session: string): (wasUsed: boolean) => void {
+    const use = this.#uses.get(session) ?? { last: Number.NEGATIVE_INFINITY, open: 0 }
     this.#uses.set(session, use)
     use.open += 1
-    use.last = this.#now()
     let isOver = false
-    return () => {
+    return (wasUsed) => {
       if (isOver) return
       isOver = true
       use.open -= 1
-      use.last = this.#now()
+      if (wasUsed) use.last = this.#now()
     }
   }
 }
