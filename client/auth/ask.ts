@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from '../../protocol/wire/json.js'
 import type { Clock } from '../../runtime/time/clock.js'
-import { isPrivateHost, type LookupAll } from '../../transports/base/private-address.js'
+import { isLinkLocal, isPrivateHost, type LookupAll } from '../../transports/base/private-address.js'
 import { type SafeAnswer, safeFetch } from '../../transports/http/outgoing/fetch.js'
 import { ClientError } from '../base/errors.js'
 
@@ -25,6 +25,9 @@ export async function createAsker(options: AskerOptions) {
   const privateNetwork = options.privateNetwork ?? (await isPrivateHost(server.hostname, lookup))
   const common = { timeout, signal, clock, privateNetwork, ...(lookup === undefined ? {} : { lookup }) }
   return {
+    /** Whether a person may be sent there: a browser dials all that it is shown. */
+    mayShow: async ({ hostname }: URL): Promise<boolean> =>
+      !isLinkLocal(hostname) && (privateNetwork || !(await isPrivateHost(hostname, lookup))),
     get: (url: string) => safeFetch(url, common),
     post: (url: string, type: string, body: string, headers: Readonly<Record<string, string>> = {}) =>
       safeFetch(url, { ...common, method: 'POST', body, headers: { ...headers, 'content-type': type } }),

@@ -1,3 +1,4 @@
+import type { JsonObject } from '../../protocol/wire/json.js'
 import type { World } from '../../runtime/time/world.js'
 import { ClientError } from '../base/errors.js'
 import { AskedTimes } from './asked.js'
@@ -5,13 +6,14 @@ import { createAsker, type Asker } from './ask.js'
 import { discover, type Discovered, resourceOf } from './discovery.js'
 import { authFailed, quotable } from './failure.js'
 import { getToken, inVain } from './grants.js'
-import { type Binding, loadLibrary, type OAuthLibrary, type TokenAnswer } from './library.js'
+import { type Binding, loadLibrary, type OAuthLibrary } from './library.js'
 import type { OAuthSettings } from './options.js'
 import { chooseAlgorithm, makeProofKey, type ProofKey, type Proofs } from './proofs.js'
 import { forgetClient, knownClient } from './registration.js'
 import {
   chooseScope,
   createShelf,
+  type GivenTokens,
   hasScopes,
   isExpiring,
   type Renewal,
@@ -98,14 +100,14 @@ export class AuthFlow {
     const registration = { ask, metadata, settings, world: this.#world }
     // a refresh keeps its key: it is bound, too
     const key = algorithm === undefined ? undefined : await makeProofKey(algorithm)
-    let answer: TokenAnswer
+    let answer: GivenTokens
     try {
       const binding = this.#bindingTo(key)
       const clock = this.#world
       const asking = (): void => this.#asked.add(clock.now())
       answer = await getToken({ registration, library, found, scope, signal, binding, clock, asking })
     } catch (error) {
-      await this.#forgetIfUnknown(error, found)
+      await this.#forgetIfUnknown(error, found, undefined)
       throw error
     }
     // the scopes that were asked for: to ask again for those that were not given is of no use
@@ -152,9 +154,10 @@ export class AuthFlow {
   /** Undefined where only another sign-in helps. */
   async #refresh(library: OAuthLibrary, found: Discovered, before: TokenSet): Promise<TokenSet | undefined> {
     const { metadata, resource } = found
-    const { refreshToken: token, scope, key } = before
+    const { refreshToken: token, scope, key, client: given } = before
     if (token === undefined) return undefined
-    const client = await knownClient({ metadata, settings: this.#settings, world: this.#world })
+    const registration = { metadata, settings: this.#settings, world: this.#world }
+    const client = await knownClient(registration, undefined, given)
     if (client === undefined) return undefined
     try {
       const binding = this.#bindingTo(key)
@@ -167,7 +170,7 @@ export class AuthFlow {
     } catch (error) {
       if (!(error instanceof ClientError) || error.retryable) throw error
       await this.#shelf.dropTokens(metadata.issuer)
-      await this.#forgetIfUnknown(error, found)
+      await this.#forgetIfUnknown(error, found, given)
       return undefined
     }
   }
@@ -184,10 +187,14 @@ export class AuthFlow {
     })
   }
 
-  async #forgetIfUnknown(error: unknown, { metadata }: Discovered): Promise<void> {
+  async #forgetIfUnknown(
+    error: unknown,
+    { metadata }: Discovered,
+    client: JsonObject | undefined,
+  ): Promise<void> {
     const said = error instanceof ClientError ? (error.data as { error?: unknown }).error : undefined
     if (said === 'invalid_client' || said === 'unauthorized_client')
-      await forgetClient({ metadata, settings: this.#settings })
+      await forgetClient({ metadata, settings: this.#settings }, client)
   }
 
   async #keep(tokens: TokenSet, { metadata, resourceMetadata }: Discovered): Promise<TokenSet> {

@@ -8,6 +8,7 @@ import type { Binding, CodeRequest, OAuthLibrary, TokenAnswer } from './library.
 import type { EnterpriseOptions, WorkloadOptions } from './options.js'
 import { clientAt, type Registration, registeredRedirect } from './registration.js'
 import { orAborted } from './storage.js'
+import type { GivenTokens } from './tokens.js'
 import { workloadToken } from './workload.js'
 
 interface GrantRequest {
@@ -30,7 +31,7 @@ interface GrantRequest {
 const pauses = [250, 1_000, 3_000]
 
 /** Rejects with AUTHORIZATION_FAILED and SIGN_IN_NEEDED. */
-export async function getToken(request: GrantRequest): Promise<TokenAnswer> {
+export async function getToken(request: GrantRequest): Promise<GivenTokens> {
   const { registration, library, found, scope, binding } = request
   const { grant, enterprise, workload } = registration.settings
   if (grant === 'authorization_code') return signInWithCode(request)
@@ -42,12 +43,16 @@ export async function getToken(request: GrantRequest): Promise<TokenAnswer> {
 }
 
 /** Trades a person's code for tokens (OAuth 2.1, section 4.1), always with PKCE by S256. */
-async function signInWithCode(request: GrantRequest): Promise<TokenAnswer> {
+async function signInWithCode(request: GrantRequest): Promise<GivenTokens> {
   const { registration, library, found, scope, signal, binding } = request
   const { metadata, settings } = registration
   const { resource } = found
   const endpoint = checkedEndpoint(metadata)
   if (settings.signIn === undefined) throw signInNeeded(metadata)
+  if (!(await registration.ask.mayShow(endpoint)))
+    throw authFailed(
+      `${quotable(metadata.issuer)} has its sign-in at ${endpoint.origin}, in a private network, and the server is not in one (option privateNetwork)`,
+    )
   const preferred = settings.client === undefined ? await registeredRedirect(registration) : undefined
   const session = await settings.signIn.begin(preferred)
   try {
@@ -64,7 +69,8 @@ async function signInWithCode(request: GrantRequest): Promise<TokenAnswer> {
     // the user's code may ignore the signal
     const parameters = await orAborted(session.authorize(url, signal), signal)
     const callback = { parameters, redirectUri, resource }
-    return await persist(request, () => library.finishCode({ metadata, client, binding }, code, callback))
+    const trade = () => library.finishCode({ metadata, client, binding }, code, callback)
+    return { ...(await persist(request, trade)), client: client.registered }
   } finally {
     await session.close?.()
   }

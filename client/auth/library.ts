@@ -1,5 +1,6 @@
 import type { webcrypto } from 'node:crypto'
 import type { AuthorizationServer, Client, ClientAuth, TokenEndpointResponse } from 'oauth4webapi'
+import type { JsonObject } from '../../protocol/wire/json.js'
 import { lazy } from '../../runtime/faults/load.js'
 import type { SafeAnswer } from '../../transports/http/outgoing/fetch.js'
 import type { Asker } from './ask.js'
@@ -15,6 +16,8 @@ export interface KnownClient {
   readonly secret?: string | undefined
   readonly key?: { readonly pem: string; readonly algorithm: KeyAlgorithm; readonly id?: string | undefined }
   readonly method: 'none' | 'unnamed' | 'client_secret_basic' | 'client_secret_post' | 'private_key_jwt'
+  /** What its issuer answered when it registered it; undefined for any other. */
+  readonly registered?: JsonObject
 }
 
 /** `expires_in` in seconds. */
@@ -185,9 +188,14 @@ function responseOf({ status, headers, text }: SafeAnswer): Response {
 /** A bound token where one was asked for, and a bearer token elsewhere: never one for the other. */
 function usable(answer: TokenEndpointResponse, binding: Binding | undefined): TokenAnswer {
   const wanted = binding === undefined ? 'bearer' : 'dpop'
-  if (answer.token_type === wanted && /^[\x21-\x7e]+$/.test(answer.access_token)) return answer
+  if (answer.token_type === wanted && isToken(answer.access_token)) return answer
   const what = binding === undefined ? 'that is no bearer token' : 'that is not bound to our key (DPoP)'
   throw authFailed(`the authorization server gave a token ${what}`)
+}
+
+/** Whether a text can be sent as a token: a header takes no other. */
+export function isToken(text: string): boolean {
+  return /^[\x21-\x7e]+$/.test(text)
 }
 
 /** Encoded as forms (RFC 6749, section 2.3.1), no further: not every server decodes more. */

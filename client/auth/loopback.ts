@@ -33,12 +33,11 @@ export function loopbackSignIn(options: LoopbackOptions = {}): SignIn {
           const state = url.searchParams.get('state')
           if (state === null) throw bad('url', 'an address with a state', url.origin)
           const shown = new AbortController()
-          // the browser may be back before whoever shows the address is done
+          // the browser may be back before whoever shows the address is done, if that is ever done
           const redirect = receiver.next({ state, signal: AbortSignal.any([signal, shown.signal]) })
           void handled(redirect)
           try {
-            await show(url, open)
-            return await redirect
+            return await Promise.race([redirect, show(url, open).then(() => redirect)])
           } finally {
             shown.abort()
           }

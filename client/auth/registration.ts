@@ -26,17 +26,18 @@ export async function clientAt(registration: Registration, redirectUri: string):
 
 /**
  * The client that a server knows: preregistered, described by a document, or registered before for this
- * redirect (specification: authorization, client registration).
+ * redirect (specification: authorization, client registration). `given`: the one that tokens were given to.
  */
 export async function knownClient(
   { metadata, settings, world }: Omit<Registration, 'ask'>,
   redirectUri?: string,
+  given?: JsonObject,
 ): Promise<KnownClient | undefined> {
   const { client, clientMetadataUrl, storage } = settings
   if (client !== undefined) return presetClient(client, metadata)
   if (clientMetadataUrl !== undefined && metadata.client_id_metadata_document_supported === true)
     return { id: clientMetadataUrl, method: 'none' }
-  const value = await storage.read(keyOf(metadata))
+  const value = given ?? (await storage.read(keyOf(metadata)))
   if (value === undefined || (redirectUri !== undefined && value.redirectUri !== redirectUri))
     return undefined
   const { client_secret_expires_at: end } = value
@@ -60,12 +61,14 @@ export async function registeredRedirect({ metadata, settings }: Registration): 
   return typeof value?.redirectUri === 'string' ? value.redirectUri : undefined
 }
 
-/** Its issuer does not know it any more. */
-export function forgetClient({
-  metadata,
-  settings,
-}: Pick<Registration, 'metadata' | 'settings'>): Promise<void> {
-  return settings.storage.write(keyOf(metadata), undefined)
+/** Its issuer does not know it any more; another one, which was registered since, stays. */
+export async function forgetClient(
+  { metadata, settings: { storage } }: Pick<Registration, 'metadata' | 'settings'>,
+  client: JsonObject | undefined,
+): Promise<void> {
+  const value = await storage.read(keyOf(metadata))
+  if (client === undefined || client.client_id === value?.client_id)
+    await storage.write(keyOf(metadata), undefined)
 }
 
 /** A client belongs to its issuer alone (2026-07-28, SEP-2352). */
@@ -111,11 +114,12 @@ async function register({ ask, metadata, settings }: Registration, redirectUri: 
 
 function clientOf(value: JsonObject, metadata: ServerMetadata): KnownClient {
   const { client_id: id, client_secret: secret, token_endpoint_auth_method: method } = value
+  const { redirectUri: _redirectUri, ...registered } = value
   if (typeof secret !== 'string' || secret === '' || method === 'none')
-    return { id: String(id), method: 'none' }
+    return { id: String(id), method: 'none', registered }
   const given =
     method === 'client_secret_post' || method === 'client_secret_basic' ? method : secretMethod(metadata)
-  return { id: String(id), secret, method: given }
+  return { id: String(id), secret, method: given, registered }
 }
 
 /** A program on a user's machine keeps no secret, so it asks for none where possible. */

@@ -1,6 +1,6 @@
-import type { JsonObject } from '../../protocol/wire/json.js'
+import { isObject, type JsonObject } from '../../protocol/wire/json.js'
 import type { TokenChallenge } from './challenge.js'
-import type { TokenAnswer } from './library.js'
+import { isToken, type TokenAnswer } from './library.js'
 import { type ProofKey, readProofKey } from './proofs.js'
 import type { AuthStorage } from './storage.js'
 
@@ -16,6 +16,8 @@ export interface TokenSet {
   readonly issuer: string
   /** What the access token is bound to (RFC 9449); undefined for a bearer token. */
   readonly key?: ProofKey | undefined
+  /** The client that they were given to, where the issuer had registered it: it may register another. */
+  readonly client?: JsonObject | undefined
 }
 
 export interface Renewal {
@@ -35,6 +37,9 @@ interface ServerPlace {
 const margin = 30_000
 const part = 0.25
 
+/** What an issuer gave, and to which client, where it had registered that. */
+export type GivenTokens = TokenAnswer & { readonly client?: JsonObject | undefined }
+
 interface TokenFacts {
   readonly scope: string | undefined
   readonly issuer: string
@@ -45,8 +50,9 @@ interface TokenFacts {
 }
 
 /** Without a new refresh token the old one stays. */
-export function tokensOf(answer: TokenAnswer, { scope, issuer, key, before, now }: TokenFacts): TokenSet {
+export function tokensOf(answer: GivenTokens, { scope, issuer, key, before, now }: TokenFacts): TokenSet {
   const { access_token: accessToken, refresh_token: refreshToken, expires_in: seconds } = answer
+  const client = answer.client ?? before?.client
   return {
     accessToken,
     refreshToken: refreshToken ?? before?.refreshToken,
@@ -55,6 +61,7 @@ export function tokensOf(answer: TokenAnswer, { scope, issuer, key, before, now 
     scope: answer.scope ?? scope,
     issuer,
     ...(key !== undefined && { key }),
+    ...(client !== undefined && { client }),
   }
 }
 
@@ -102,8 +109,8 @@ export type Shelf = ReturnType<typeof createShelf>
 
 function readTokens(value: JsonObject | undefined, issuer: string): TokenSet | undefined {
   const accessToken = textOf(value?.accessToken)
-  if (accessToken === undefined || value?.issuer !== issuer) return undefined
-  const { expiresAt, lifetime } = value
+  if (accessToken === undefined || !isToken(accessToken) || value?.issuer !== issuer) return undefined
+  const { expiresAt, lifetime, client } = value
   // a lost key makes the tokens worthless
   const key = readProofKey(value.key)
   if (key === undefined && value.key !== undefined) return undefined
@@ -115,6 +122,7 @@ function readTokens(value: JsonObject | undefined, issuer: string): TokenSet | u
     scope: textOf(value.scope),
     issuer,
     ...(key !== undefined && { key }),
+    ...(isObject(client) && { client }),
   }
 }
 

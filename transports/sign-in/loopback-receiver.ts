@@ -42,6 +42,7 @@ const pages: Readonly<Record<number, string>> = {
   200: page('Signed in', 'This window can be closed: the program goes on by itself.'),
   400: page('Not signed in', 'This is not the sign-in that the program waits for.'),
 }
+const refusedPage = page('Not signed in', 'The sign-in was refused. The program says why.')
 
 /** Opens a receiver on 127.0.0.1. Rejects with LISTEN_FAILED when the port is taken. */
 export function openReceiver({
@@ -57,7 +58,8 @@ export function openReceiver({
       contained((request, response) => {
         const given = parametersOf(request, { port: portOf(server), path })
         const status = typeof given === 'number' ? given : statusOf(given, awaited)
-        answer(response, status)
+        const isRefusal = typeof given === 'object' && given.has('error')
+        answer(response, status, status === 200 && isRefusal ? refusedPage : pages[status])
         if (status === 200 && typeof given === 'object') awaited?.take(given)
       }, warn),
     )
@@ -103,13 +105,13 @@ function statusOf(given: URLSearchParams, awaited: Awaited | undefined): number 
   return state !== undefined && state === awaited?.state && more.length === 0 ? 200 : 400
 }
 
-function answer(response: ServerResponse, status: number): void {
+function answer(response: ServerResponse, status: number, text = ''): void {
   const headers = {
     'content-type': 'text/html; charset=utf-8',
     'referrer-policy': 'no-referrer',
     connection: 'close',
   }
-  response.writeHead(status, headers).end(pages[status] ?? '')
+  response.writeHead(status, headers).end(text)
 }
 
 /** It belongs to no process: whoever signs in waits for the browser, and not for this request. */

@@ -194,6 +194,44 @@ test('credentials stay with their issuer; a new issuer means a new registration'
   assert.equal(grants(second), ['authorization_code'])
 })
 
+test('servers of one issuer that sign in at once each refresh as their own client', async (t) => {
+  const { issuer, server } = await setup(t)
+  const other = await startGuarded(t, issuer)
+  const storage = memoryAuthStorage()
+  const clients = [server, other].map((one, index) => {
+    const signIn = quickSignIn(`http://127.0.0.1:${3001 + index}/callback`)
+    return connect(t, one, { storage, signIn }).client
+  })
+  await Promise.all(clients.map((client) => client.callTool('x')))
+  assert.is(issuer.of('/register').length, 2)
+  issuer.good.clear()
+  for (const client of clients) await client.callTool('x')
+  const told = issuer.of('/token').map(({ form }) => [form.grant_type, form.resource, form.client_id])
+  const clientsOf = (type: string) =>
+    Object.fromEntries(told.filter(([grant]) => grant === type).map(([, ...rest]) => rest))
+  assert.is(Object.keys(clientsOf('refresh_token')).length, 2)
+  assert.equal(clientsOf('refresh_token'), clientsOf('authorization_code'))
+})
+
+test('a stored token that no header can carry counts as none', async (t) => {
+  const { issuer, server } = await setup(t)
+  const storage = memoryAuthStorage()
+  const keys: string[] = []
+  const write: typeof storage.write = (key, value) => {
+    keys.push(key)
+    return storage.write(key, value)
+  }
+  const before = connect(t, server, { storage: { ...storage, write } })
+  await before.client.callTool('x')
+  await before.auth.close()
+  const key = keys.find((one) => one.startsWith('tokens')) ?? ''
+  const value = await storage.read(key)
+  await storage.write(key, { ...value, accessToken: 'a\r\nx: y', refreshToken: null })
+  const { client } = connect(t, server, { storage })
+  assert.is((await client.callTool('x')).text, 'in')
+  assert.equal(grants(issuer), ['authorization_code', 'authorization_code'])
+})
+
 test('a client registered beforehand stays with its issuer', async (t) => {
   const { issuer, server } = await setup(t)
   const second = await startOAuthServer(t)

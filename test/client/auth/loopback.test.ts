@@ -50,10 +50,11 @@ test('a redirect with a foreign state is refused, and the sign-in goes on', asyn
 })
 
 test('a redirect that arrives before the address was shown is accepted', async (t) => {
-  let back: Response | undefined
+  let back: Promise<Response> | undefined
   const signIn = loopbackSignIn({
-    async open(url) {
-      back = await fetch(`${url.searchParams.get('redirect_uri')}?code=c&state=s`)
+    open(url) {
+      back = fetch(`${url.searchParams.get('redirect_uri')}?code=c&state=s`)
+      return back
     },
   })
   const session = await signIn.begin(undefined)
@@ -61,7 +62,24 @@ test('a redirect that arrives before the address was shown is accepted', async (
   const url = new URL(place)
   url.searchParams.set('redirect_uri', session.redirectUri)
   assert.is((await session.authorize(url, t.signal)).get('code'), 'c')
-  assert.is(back?.status, 200)
+  assert.is((await back)?.status, 200)
+})
+
+test('whoever shows the address and never is done keeps nobody waiting', async (t) => {
+  const session = await loopbackSignIn({ open: () => new Promise(() => {}) }).begin(undefined)
+  t.after(() => session.close?.())
+  const answer = session.authorize(place, t.signal)
+  assert.match(await (await fetch(`${session.redirectUri}?code=c&state=s`)).text(), /Signed in/)
+  assert.is((await answer).get('code'), 'c')
+})
+
+test('the browser shows that a sign-in was refused', async (t) => {
+  const session = await loopbackSignIn({ open: () => {} }).begin(undefined)
+  t.after(() => session.close?.())
+  const answer = session.authorize(place, t.signal)
+  const told = await fetch(`${session.redirectUri}?error=access_denied&state=s`)
+  assert.match(await told.text(), /<title>Not signed in<.*refused/)
+  assert.is((await answer).get('error'), 'access_denied')
 })
 
 test('a registered callback port is reused if free, else another one is taken', async (t) => {

@@ -5,6 +5,8 @@ import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { Proofs } from '../../../client/auth/proofs.js'
 import { openUrl } from '../../../transports/sign-in/open-url.js'
+import { createAsker } from '../../../client/auth/ask.js'
+import { getToken } from '../../../client/auth/grants.js'
 import { readChallenge } from '../../../client/auth/challenge.js'
 import {
   covers,
@@ -13,6 +15,8 @@ import {
   serverMetadataUrls,
 } from '../../../client/auth/discovery.js'
 import { chooseScope, hasScopes } from '../../../client/auth/tokens.js'
+import { systemWorld } from 'caduceus/runtime'
+import type { LookupAll } from '../../../transports/base/private-address.js'
 import { suite } from '../../support/suite.js'
 import { rejection } from '../_raw.js'
 
@@ -30,6 +34,30 @@ test('metadata of an issuer is looked for as OAuth, then as OpenID Connect, both
   const [oauth, openid] = ['/.well-known/oauth-authorization-server', '/.well-known/openid-configuration']
   assert.equal(places('https://as'), [oauth, openid])
   assert.equal(places('https://as/t/'), [`${oauth}/t`, `${openid}/t`, `/t${openid}`])
+})
+
+test('nobody is sent to sign in at an address that might not be asked either', async (t) => {
+  const mayShow = async (url: string, privateNetwork?: boolean) => {
+    const lookup: LookupAll = (_name, _options, give) => give(null, [{ address: '10.0.0.7', family: 4 }])
+    const more = { timeout: 1_000, signal: t.signal, clock: systemWorld, privateNetwork }
+    const ask = await createAsker({ server: new URL('https://8.8.8.8/mcp'), lookup, ...more })
+    return ask.mayShow(new URL(url))
+  }
+  assert.is(await mayShow('https://8.8.4.4/authorize'), true)
+  for (const url of ['http://127.0.0.1:80/x', 'https://192.168.1.1/x', 'https://intranet/x'])
+    assert.equal([await mayShow(url), await mayShow(url, true)], [false, true], url)
+  assert.is(await mayShow('https://169.254.169.254/x', true), false)
+
+  const metadata = {
+    issuer: 'https://as',
+    authorization_endpoint: 'https://10.0.0.1/x',
+    code_challenge_methods_supported: ['S256'],
+  }
+  const signIn = { begin: () => assert.unreachable() }
+  const settings = { grant: 'authorization_code', signIn }
+  const registration = { ask: { mayShow: async () => false }, metadata, settings }
+  const error = await rejection(getToken({ registration, found: { metadata } } as never))
+  assert.match(error.message, 'has its sign-in at https://10.0.0.1, in a private network')
 })
 
 test('issuer metadata is looked up at the host of the issuer, whatever its path is', () => {
