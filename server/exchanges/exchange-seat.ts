@@ -38,10 +38,20 @@ export class ExchangeSeat extends SeatWithoutSession {
 
   /** Starts the work, which may be done on return. Throws RuntimeError NOPROC without a task supervisor. */
   start(): void {
-    const answering = run(this.#exchange.work, this)
+    const answering = this.#begin()
     if (!isPromise(answering)) return this.#ended(answering)
     this.#attend()
     void answering.then((response) => this.#ended(response))
+  }
+
+  #begin(): ReturnType<typeof run> {
+    try {
+      return run(this.#exchange.work, this)
+    } catch (error) {
+      // a retry would wait for the answer of a run that never was
+      this.#conversation.ended(undefined, true)
+      throw error
+    }
   }
 
   /** Answers the request while the run goes on without one. */

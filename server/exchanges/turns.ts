@@ -1,6 +1,7 @@
 import { errorCodes } from '../../protocol/wire/errors.js'
 import { buildError } from '../../protocol/wire/jsonrpc.js'
 import { Places } from '../../transports/base/places.js'
+import { outside } from '../../runtime/faults/containment.js'
 import { TransportError } from '../../transports/base/errors.js'
 import { shareOf } from '../../transports/base/network.js'
 import type { Exchange } from './exchange.js'
@@ -44,7 +45,8 @@ export class ExchangeTurns {
     while (!this.#places.isFull) {
       const next = this.#waiting.take(undefined, (caller) => !this.#places.hasItsShare(caller))
       if (next === undefined) break
-      this.#startLate(next)
+      // not in the scope of the run that leaves: it may have ended, and starts nothing then
+      outside(() => this.#startLate(next))
     }
     this.#isTaking = false
   }

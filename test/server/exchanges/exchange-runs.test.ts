@@ -12,7 +12,7 @@ import {
 import { TransportError } from 'caduceus/transports'
 import { heard } from '../../support/heard.js'
 import { suite } from '../../support/suite.js'
-import { startPort } from './_exchanges.js'
+import { type Sent, startPort } from './_exchanges.js'
 import { echo, reportLog } from '../_servers.js'
 
 const test = suite('exchange runs')
@@ -208,6 +208,42 @@ test('beyond their limit some requests wait, and lists are still answered', asyn
   assert.is((await call('echo', { text: 'c' })).result?.content?.[0]?.text, 'c')
   second.abort()
   await second.answer
+})
+
+test('a request that waited depends in nothing on the one whose place it takes', async (t) => {
+  const late = defineTool({
+    name: 'late',
+    run: () => new Promise((resolve) => setTimeout(resolve, 5, 'done')),
+  })
+  const params = { messages: [], maxTokens: 1 }
+  const asks = defineTool({
+    name: 'asks',
+    async run(_args, ctx) {
+      await new Promise((resolve) => setImmediate(resolve))
+      return (await ctx.sample(params)).model
+    },
+  })
+  const gone = defineTool({
+    name: 'gone',
+    run: (_args, { signal }) =>
+      new Promise((_resolve, reject) => {
+        signal.addEventListener('abort', () => reject(new Error('gone')))
+        setImmediate(() => first?.abort())
+      }),
+  })
+  let first: Sent | undefined
+  const limits = { statelessRequests: 1, parked: 0 }
+  const { send, call } = await startPort(t, { tools: [late, asks, gone] }, { limits })
+  const clientCapabilities = { sampling: {} }
+  for (const name of ['asks', 'gone', 'late']) {
+    first = send('tools/call', { name }, { clientCapabilities })
+    const waited = await Promise.all([call('late'), call('late')])
+    assert.equal(
+      waited.map(({ result }) => result?.content?.[0]?.text),
+      ['done', 'done'],
+      name,
+    )
+  }
 })
 
 test('slow requests of one principal leave a place for others', async (t) => {
