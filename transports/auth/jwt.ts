@@ -36,7 +36,7 @@ export interface JwtOptions {
   readonly algorithms?: readonly string[]
   /** Milliseconds that the clock of the issuer may differ from ours. Default 5,000. */
   readonly clockTolerance?: number
-  /** Milliseconds after a fetch of the keys before there is another. Default 30,000. */
+  /** Milliseconds after a fetch of the keys before there is another, less while there are none. Default 30,000. */
   readonly cooldown?: number
   /** Milliseconds until keys are fetched anew; if that fails, they last 6 times as long. Default 600,000. */
   readonly keyMaxAge?: number

@@ -9,7 +9,7 @@ import type { JwtSettings } from './jwt.js'
 /** How keys are loaded and kept. */
 interface KeyOptions {
   load(clock: Clock): Promise<unknown>
-  /** Milliseconds after a fetch, good or bad, before the next one. */
+  /** Milliseconds after a fetch, good or bad, before the next one; less while there are no keys at all. */
   readonly cooldown: number
   /** Milliseconds after which keys are fetched anew. */
   readonly maxAge: number
@@ -17,6 +17,9 @@ interface KeyOptions {
 
 /** How many times `maxAge` keys are used while they cannot be fetched anew. */
 const staleFactor = 6
+
+/** Milliseconds after the first fetch that failed, while there are no keys; doubled with each. */
+const firstPause = 1_000
 
 /** Milliseconds from the beginning of a fetch in which those wait for it that can do with older keys. */
 const patience = 1_000
@@ -28,6 +31,7 @@ export class IssuerKeys {
   #fetchedAt = Number.NEGATIVE_INFINITY
   #triedAt = Number.NEGATIVE_INFINITY
   #failure: unknown
+  #failures = 0
   #pending: Promise<void> | undefined
 
   constructor(options: KeyOptions) {
@@ -40,7 +44,7 @@ export class IssuerKeys {
       const { maxAge } = this.#options
       if (this.#find === undefined) await this.#refresh(clock)
       else if (this.#age(clock) > maxAge) await this.#refreshSoon(clock)
-      if (this.#find === undefined || this.#age(clock) > maxAge * staleFactor) throw this.#unavailable()
+      if (this.#find === undefined || this.#isUseless(clock)) throw this.#unavailable()
       try {
         return await this.#find(header, token)
       } catch (error) {
@@ -50,6 +54,10 @@ export class IssuerKeys {
         throw this.#failure === undefined ? error : this.#unavailable()
       }
     }
+  }
+
+  #isUseless(clock: Clock): boolean {
+    return this.#find === undefined || this.#age(clock) > this.#options.maxAge * staleFactor
   }
 
   #age(clock: Clock): number {
@@ -73,7 +81,9 @@ export class IssuerKeys {
   async #refresh(clock: Clock): Promise<boolean> {
     const { cooldown } = this.#options
     const before = this.#fetchedAt
-    if (this.#pending === undefined && clock.now() - this.#triedAt >= cooldown)
+    // nobody is let in meanwhile
+    const pause = this.#isUseless(clock) ? firstPause * 2 ** (this.#failures - 1) : cooldown
+    if (this.#pending === undefined && clock.now() - this.#triedAt >= Math.min(cooldown, pause))
       this.#pending = this.#load(clock)
     await this.#pending
     return this.#fetchedAt > before
@@ -86,8 +96,10 @@ export class IssuerKeys {
       this.#find = createLocalJWKSet((await this.#options.load(clock)) as JSONWebKeySet)
       this.#fetchedAt = this.#triedAt
       this.#failure = undefined
+      this.#failures = 0
     } catch (error) {
       this.#failure = error
+      this.#failures += 1
     } finally {
       this.#pending = undefined
     }

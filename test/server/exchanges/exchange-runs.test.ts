@@ -213,14 +213,14 @@ test('beyond their limit some requests wait, and lists are still answered', asyn
 test('a request that waited depends in nothing on the one whose place it takes', async (t) => {
   const late = defineTool({
     name: 'late',
-    run: () => new Promise((resolve) => setTimeout(resolve, 5, 'done')),
+    run: () => new Promise<string>((resolve) => setTimeout(resolve, 5, 'done')),
   })
   const params = { messages: [], maxTokens: 1 }
   const asks = defineTool({
     name: 'asks',
     async run(_args, ctx) {
       await new Promise((resolve) => setImmediate(resolve))
-      return (await ctx.sample(params)).model
+      return (await ctx.sample('s', params)).model
     },
   })
   const gone = defineTool({

@@ -121,6 +121,22 @@ test('an unreachable issuer is asked once per cool-down; known keys stay for a w
   assert.is(fetches(), 3)
 })
 
+test('without any key an issuer that was away is asked again soon, and ever later', async () => {
+  const time = { now: 0 }
+  const clock = { ...systemClock, now: () => time.now }
+  const asked: number[] = []
+  const load = async () => {
+    asked.push(time.now)
+    throw new TransportError('AUTHORIZATION_UNAVAILABLE', 'away')
+  }
+  const keys = new IssuerKeys({ load, cooldown: 30_000, maxAge: 600_000 })
+  for (; time.now < 130_000; time.now += 250)
+    await Promise.resolve(keys.findBy(clock)({ alg: 'ES256' }, { payload: '', signature: '' })).catch(
+      () => {},
+    )
+  assert.equal(asked, [0, 1_000, 3_000, 7_000, 15_000, 31_000, 61_000, 91_000, 121_000])
+})
+
 test('keys moved to another address are found', async (t) => {
   const [issuer, other] = [await startAuthorizationServer(t), await startAuthorizationServer(t)]
   const load = keysOf({ issuer: issuer.issuer, jwks: undefined, fetchTimeout: 5_000 })

@@ -40,9 +40,10 @@ const lingerTime = 2_000
 const streamTime = 1_000
 /** Milliseconds that a server may take to acknowledge what is no request. */
 const noticeTime = 10_000
-/** How often `initialized`, or an answer to the server, is sent when the way is cut or the server is busy. */
+/** How often `initialized`, or an answer to the server, is sent when the way is cut; and where it is busy. */
 const mostTries = 3
-/** Milliseconds until the first is sent again to a server that is busy. */
+const mostBusyTries = 6
+/** Milliseconds until it is sent again to a server that is busy, doubled each time. */
 const busyTime = 250
 
 const listen = 'subscriptions/listen'
@@ -123,12 +124,13 @@ export class HttpLink implements Link {
     const call = isRequest(message) ? this.#calls.begin(message, controller) : undefined
     // A request has the deadline of its caller; nobody waits for the rest.
     const timer = call === undefined ? clock.setTimeout(() => controller.abort(), noticeTime) : undefined
-    const mayRepeat = call === undefined && isAwaited(message) && tries < mostTries
+    const isKept = call === undefined && isAwaited(message)
     let isRefused = false
     try {
       const response = await this.#post(body, call, controller)
       if (response.status < 300) this.#presence.answered()
-      if (call === undefined) isRefused = await this.#isRefused(response, message, mayRepeat)
+      if (call === undefined)
+        isRefused = await this.#isRefused(response, message, isKept && tries < mostBusyTries)
       else {
         this.#calls.answered(call)
         await this.#answer(response, call, body.headers)
@@ -136,7 +138,8 @@ export class HttpLink implements Link {
     } catch (cause) {
       // one that is not acknowledged in time may have been taken
       const isCut = !controller.signal.aborted
-      if (mayRepeat && isCut && !this.#over) return void this.#exchange(body, message, tries + 1)
+      if (isKept && tries < mostTries && isCut && !this.#over)
+        return void this.#exchange(body, message, tries + 1)
       this.#failed(cause, call, isInitialized(message) && isCut)
     } finally {
       clock.clearTimeout(timer)
