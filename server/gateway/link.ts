@@ -45,6 +45,17 @@ interface Underway {
   readonly pages: Set<string>
   /** Questions so far, by what they ask: the same one again has the next number. */
   readonly asked: Map<string, number>
+  /** Questions that are open, and when the last one was answered. */
+  open: number
+  answeredAt: number
+}
+
+/** Calls that were given up: their server may work on them still, and ask. */
+interface GivenUp {
+  /** Whose they were; of several callers that of nobody. */
+  readonly asker: unknown
+  /** When nothing comes of them any more. */
+  readonly until: number
 }
 
 /** A client of the server: that of all callers, or of one. */
@@ -55,6 +66,7 @@ interface Instance {
   /** Once it has been started. */
   running: Upstream | undefined
   readonly calls: Set<Underway>
+  givenUp: GivenUp | undefined
   readonly controller: AbortController
   usedAt: number
   /** Has the end of its session, if there is one, mean nothing to it. */
@@ -82,6 +94,8 @@ const shared = ''
 const usualMax = 100
 /** Milliseconds after its time that a call is ended here: its client gives it up before, and says why. */
 const grace = 1_000
+/** Milliseconds at most for which a server is taken to work on a call that was given up. */
+const longestWork = 600_000
 /** Milliseconds that the time of a request may have begun before that of its call. */
 const slack = 100
 const usualIdle = 600_000
@@ -221,7 +235,7 @@ export class UpstreamLink {
   /** What the server logs goes to the one caller that may have caused it. */
   log({ level, data, logger }: Record<string, unknown>, key: string = shared): void {
     const instance = this.#instances.get(key)
-    const [call] = instance === undefined ? [] : callsOfOne(instance)
+    const [call] = instance === undefined ? [] : callsOfOne(instance, this.#input.world.now())
     const from = typeof logger === 'string' ? `${this.name}/${logger}` : this.name
     if (call !== undefined) call.ctx.log(level as never, data, from)
   }
@@ -246,7 +260,8 @@ export class UpstreamLink {
     let verdict: Verdict = 'unsaid'
     try {
       const instance = this.#instanceAt(this.#keyFor(ctx), ctx)
-      const call: Underway = { ctx, asker: asker ?? ctx, asked: new Map(), pages: new Set() }
+      const questions = { asked: new Map(), pages: new Set<string>(), open: 0, answeredAt: began }
+      const call: Underway = { ctx, asker: asker ?? ctx, ...questions }
       instance.calls.add(call)
       try {
         const client = instance.running ?? (await this.#started(instance, ctx, limit))
@@ -254,9 +269,11 @@ export class UpstreamLink {
         const left = timeout && Math.max(1, timeout - (world.now() - began))
         const result = await this.#request(client, ctx, { method, params, asTask, timeout: left }).catch(
           (error: unknown) => {
-            const isLate = ctx.signal.aborted && world.now() - began >= limit - slack
+            const now = world.now()
+            const isLate = ctx.signal.aborted && now - began >= limit - slack
+            if (ctx.signal.aborted || isTimeout(error)) giveUp(instance, call.asker, now, limit)
             // time in which a caller is asked is not the server's
-            const isAsked = call.asked.size > 0
+            const isAsked = call.open > 0 || (call.asked.size > 0 && now - call.answeredAt < limit / 2)
             verdict = isAsked && (isLate || isTimeout(error)) ? 'unsaid' : isLate ? 'fails' : verdictOn(error)
             if (isNoMethod(error, method)) return { completion: { values: [] } }
             throw told(this.name, method, error)
@@ -333,8 +350,8 @@ export class UpstreamLink {
   /** Asks the client whose call is under way. Rejects with McpError if it could be one of several. */
   async #pass(key: string, method: AskMethod, params: object): Promise<never> {
     const instance = this.#instances.get(key)
-    const calls = instance === undefined ? [] : callsOfOne(instance)
-    const [call] = calls
+    const { world } = this.#input
+    const [call] = instance === undefined ? [] : callsOfOne(instance, world.now())
     if (call === undefined) {
       const callers = instance?.calls.size ?? 0
       // servers ask for roots when they start: then no call is under way, and there are none
@@ -354,12 +371,16 @@ export class UpstreamLink {
     if (typeof elicitationId === 'string') call.pages.add(elicitationId)
     const again = call.asked.get(about) ?? 0
     call.asked.set(about, again + 1)
+    call.open += 1
     try {
       const scope = ToolContext.scopeOf(call.ctx)
       return (await scope.ask(`${this.name} ${about} ${again}`, method, question as never, {})) as never
     } catch (error) {
       if (!(error instanceof AskError) || error.code !== 'MISSING_CAPABILITY') throw error
       throw McpError.methodNotFound(`${method}: the client that called cannot be asked`)
+    } finally {
+      call.open -= 1
+      call.answeredAt = world.now()
     }
   }
 
@@ -473,6 +494,7 @@ export class UpstreamLink {
       client,
       running,
       calls: new Set(),
+      givenUp: undefined,
       controller: new AbortController(),
       usedAt,
       forget: () => {},
@@ -526,10 +548,23 @@ export function isStarted(entry: Upstream | StartedUpstream): entry is StartedUp
   return 'start' in entry && typeof entry.start === 'function'
 }
 
-/** The calls under way, newest first, if they are all of one caller. */
-function callsOfOne({ calls }: Instance): Underway[] {
+/** The calls under way, newest first, if they and those that were given up are all of one caller. */
+function callsOfOne({ calls, givenUp }: Instance, now: number): Underway[] {
   const all = [...calls].reverse()
-  return all.every(({ asker }) => asker === all[0]?.asker) ? all : []
+  const asker = all[0]?.asker
+  if (givenUp !== undefined && now < givenUp.until && givenUp.asker !== asker) return []
+  return all.every((each) => each.asker === asker) ? all : []
+}
+
+/** Its server may go on with it for as long as it had in all: many do not hear that a call is cancelled. */
+function giveUp(instance: Instance, asker: unknown, now: number, limit: number): void {
+  const { givenUp } = instance
+  const until = now + Math.min(limit, longestWork)
+  const isAlone = givenUp === undefined || givenUp.until <= now || givenUp.asker === asker
+  instance.givenUp = {
+    asker: isAlone ? asker : undefined,
+    until: Math.max(until, isAlone ? until : givenUp.until),
+  }
 }
 
 /**

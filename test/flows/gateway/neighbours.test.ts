@@ -10,7 +10,7 @@ import {
   startServer,
 } from 'caduceus/server'
 import { connect } from 'caduceus/testing'
-import { http, serveHttp } from 'caduceus/transports'
+import { http, serveHttp, stdio } from 'caduceus/transports'
 import { suite, type TestContext } from '../../support/suite.js'
 
 const test = suite('gateway: what one client may cost another', { timeout: 20_000 })
@@ -42,6 +42,29 @@ test('a client that never answers opens no breaker for others', async (t) => {
   for (const _ of [1, 2])
     assert.is((await failure(mute.client.callTool('up__ask', { kindly: false }))).includes('rests'), false)
   assert.is((await other.callTool('up__ask', { kindly: true })).text, 'not asked')
+})
+
+test('a question for a call that was given up is put to no other client', async (t) => {
+  const transport = stdio({ command: process.execPath, args: ['-e', deaf] })
+  const plan = gateway({ up: ({ answers }) => startClient({ ...answers(), transport, logger: false }) })
+  const ada = await connect(plan)
+  t.after(() => ada.close())
+  const asked: unknown[] = []
+  const onElicit = (question: unknown) => {
+    asked.push(question)
+    return { action: 'accept' as const }
+  }
+  const bob = startClient({ name: 'bob', transport: ada.transport, onElicit, logger: false })
+  t.after(() => bob.close())
+  // with no other call before it he is asked
+  assert.match((await bob.callTool('up__ask')).text, /"action":"accept"/)
+  const controller = new AbortController()
+  const given = ada.client.callTool('up__keep', {}, { signal: controller.signal })
+  while ((await bob.callTool('up__kept')).text !== '1') await new Promise(setImmediate)
+  controller.abort()
+  await given.catch(() => {})
+  assert.match((await bob.callTool('up__ask')).text, /calls of several clients are under way/)
+  assert.is(asked.length, 1)
 })
 
 test('sessions of one client end those of its own servers first', async (t) => {
@@ -91,6 +114,26 @@ test('a server that two clients share is never told the roots of another one', a
 })
 
 test.run()
+
+/** The program of a server that hears no cancellation, and asks in the course of a call. */
+const deaf = `
+  let kept = 0
+  let asking
+  const say = (message) => console.log(JSON.stringify({ jsonrpc: '2.0', ...message }))
+  const tools = ['ask', 'keep', 'kept'].map((name) => ({ name, inputSchema: { type: 'object' } }))
+  const text = (text) => ({ content: [{ type: 'text', text: String(text) }] })
+  require('readline').createInterface({ input: process.stdin }).on('line', (line) => {
+    const { id, method, params, ...answer } = JSON.parse(line)
+    if (method === 'initialize')
+      return say({ id, result: { protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 'deaf', version: '1' } } })
+    if (method === 'tools/list') return say({ id, result: { tools } })
+    if (method === undefined) return say({ id: asking, result: text(JSON.stringify(answer)) })
+    if (method !== 'tools/call') return
+    if (params.name === 'keep') return void (kept += 1)
+    if (params.name === 'kept') return say({ id, result: text(kept) })
+    asking = id
+    say({ id: 'q', method: 'elicitation/create', params: { message: 'Sure?', requestedSchema: { type: 'object', properties: {} } } })
+  })`
 
 /** A server that asks, and the plan of a gateway with one client of it for all. */
 async function upstreamOf(t: TestContext, options: GatewayOptions = {}) {
