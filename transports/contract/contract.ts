@@ -162,6 +162,8 @@ export interface ExpectedAnswer {
   readonly sessionId: string | undefined
   /** Whether only its client ends it. */
   readonly lasts: boolean
+  /** Whether the client, without a session, takes an event stream when the answer is long in coming. */
+  readonly mayStream: boolean
 }
 
 /** A message that came by itself, as the body of a POST. */

@@ -71,7 +71,9 @@ export class Post implements Arrival {
   ): void {
     const { sink } = this
     const lasts = sessionId === undefined && method === 'subscriptions/listen'
-    sink.expects?.({ id, sessionId, lasts })
+    // the answer to `initialize` says the session in its head
+    const mayStream = sessionId === undefined && method !== 'initialize' && this.#acceptsBoth
+    sink.expects?.({ id, sessionId, lasts, mayStream })
     // subscriptions were ended a moment ago
     if (lasts && this.#to.isDraining()) return sink.end({ type: 'failed', error: isStopping() })
     // the client has gone: the server need not know

@@ -107,6 +107,9 @@ export class Exchange implements Owner, MessageSink, StreamReader {
   #gathered: Gathered | undefined
   #streaming = false
   #lasts = false
+  #mayStream = false
+  /** How often it was kept alive before it was a stream. */
+  #silences = 0
   #watch: StandingToken | undefined
   #over = false
   #onOver: (() => void) | null = null
@@ -132,9 +135,10 @@ export class Exchange implements Owner, MessageSink, StreamReader {
     return this.#over
   }
 
-  expects({ id, sessionId, lasts }: ExpectedAnswer): void {
+  expects({ id, sessionId, lasts, mayStream }: ExpectedAnswer): void {
     this.requestId = id
     this.sessionId = sessionId
+    this.#mayStream = mayStream
     // as a stream of a session does
     this.#lasts = lasts
     if (lasts) this.endConnection()
@@ -311,7 +315,11 @@ export class Exchange implements Owner, MessageSink, StreamReader {
     if (this.#beats >= releasesAfter && this.#streaming) this.release()
   }
 
-  /** Keeps a quiet stream alive, and gives up on a reader who fetches nothing of a finished answer. */
+  /**
+   * Keeps a quiet stream alive, and gives up on a reader who fetches nothing of a finished answer. A request
+   * without a session becomes a stream only now, as its status may matter: else nobody would notice that the
+   * machine of its client is gone, and a proxy would cut it.
+   */
   keepAlive(): void {
     if (this.#over) {
       if (this.#response.writableLength > 0)
@@ -319,6 +327,9 @@ export class Exchange implements Owner, MessageSink, StreamReader {
     } else if (this.#streaming) {
       this.#writer.keepAlive()
       if (this.#writer.isSlow) this.#stalled()
+    } else if (this.#mayStream) {
+      if (this.#silences > 0) this.openStream()
+      this.#silences += 1
     }
   }
 

@@ -41,6 +41,27 @@ test('notifications turn the answer into a stream without ids that ends with it'
   ])
 })
 
+test('a call without a session that takes long is kept alive for a client that streams', async (t) => {
+  const clock = createFakeClock()
+  const { url, calls } = await start(t, { streams: { commentInterval: 1_000 } }, { clock })
+  const sent = send(t, url)
+  const { answer } = await calls.next()
+  await clock.advance(1_999)
+  const quick = send(t, url)
+  ;(await calls.next()).answer({ done: 1 })
+  assert.match(String((await quick).headers['content-type']), 'application/json')
+  await clock.advance(2_001)
+  const reading = await sent
+  assert.equal([reading.status, reading.headers['content-type']], [200, 'text/event-stream'])
+  answer({ done: 2 })
+  await reading.ended
+  const data = '{"jsonrpc":"2.0","id":7,"result":{"done":2}}'
+  assert.equal(
+    reading.items.all.filter(({ type }) => type === 'event'),
+    [{ type: 'event', event: 'message', data }],
+  )
+})
+
 test('nothing is committed before the first notification or answer', async (t) => {
   const clock = createFakeClock()
   const { url, port, calls } = await start(t, { streams: { openAfter: 10 } }, { clock })
