@@ -41,7 +41,7 @@ test('notifications turn the answer into a stream without ids that ends with it'
   ])
 })
 
-test('a call without a session that takes long is kept alive for a client that streams', async (t) => {
+test('a long call without a session is kept alive for a client that streams', async (t) => {
   const clock = createFakeClock()
   const { url, calls } = await start(t, { streams: { commentInterval: 1_000 } }, { clock })
   const sent = send(t, url)
