@@ -41,6 +41,8 @@ interface Topic {
   readonly filter: (holdings: Holdings, capabilities: ServerCapabilities) => SubscriptionFilter | undefined
   /** The stream broke: something may not have been told. */
   readonly missed: (holdings: Holdings) => void
+  /** After that there is one again, with all of this as far as it was agreed to. */
+  readonly back: (holdings: Holdings, filter: SubscriptionFilter, agreed: SubscriptionFilter) => void
   /** The server refuses it for good. */
   readonly refused: () => void
 }
@@ -49,7 +51,17 @@ interface Topic {
 export const changes: Topic = {
   filter: filterOf,
   missed: (holdings) => holdings.changesMissed(),
+  back: tellAll,
   refused: () => {},
+}
+
+/** What changed while there was no stream is told by nobody: whoever listens looks once more. */
+function tellAll(holdings: Holdings, filter: SubscriptionFilter, agreed: SubscriptionFilter): void {
+  for (const [field, method] of listKinds)
+    if (filter[field] === true && agreed[field] === true) holdings.notify(method, {})
+  const uris = new Set(agreed.resourceSubscriptions)
+  for (const uri of filter.resourceSubscriptions ?? [])
+    if (uris.has(uri)) holdings.notify('notifications/resources/updated', { uri })
 }
 
 /** One stream of a connection (2026-07-28). It reopens after a pause; changed wishes open the new one first. */
@@ -60,6 +72,7 @@ export class Listening {
   /** Not answered yet. */
   #next: Stream | undefined
   #agreed: SubscriptionFilter | undefined
+  #isMissing = false
   #timer: unknown
   #failures = 0
 
@@ -101,6 +114,8 @@ export class Listening {
     this.#current = next
     this.#failures = 0
     this.#agreed = params.notifications
+    if (this.#isMissing) this.#topic.back(this.#state.holdings, next.filter, params.notifications)
+    this.#isMissing = false
     for (const reply of next.waiting) reply.resolve(params.notifications)
     return true
   }
@@ -127,6 +142,7 @@ export class Listening {
       world.clearTimeout(stream.timer)
       for (const reply of stream.waiting) reply.reject(lostError())
     }
+    this.#isMissing ||= this.#current !== undefined
     this.#current = undefined
     this.#next = undefined
     this.#timer = undefined
@@ -161,6 +177,7 @@ export class Listening {
     else if (begun) {
       this.#current = undefined
       this.#agreed = undefined
+      this.#isMissing = true
       this.#topic.missed(holdings)
     } else return
     const error =

@@ -28,6 +28,7 @@ export class TaskListening {
         return taskIds.length === 0 ? undefined : { taskIds }
       },
       missed: () => {},
+      back: () => {},
       refused: () => {
         this.#refused = true
       },

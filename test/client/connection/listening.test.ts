@@ -102,6 +102,8 @@ test('a change on another stream, or before the acknowledgement, is ignored', as
 for (const how of ['end', 'break', 'fail'] as const) {
   test(`a stream that the server ${how}s is reopened with every subscription`, async (t) => {
     const { client, streams } = await server(t)
+    const news = heard<unknown>()
+    client.onNotification(updated, news.add)
     await client.subscribe('a:1')
     const first = await streams.next()
     if (how === 'end') first.end()
@@ -109,6 +111,9 @@ for (const how of ['end', 'break', 'fail'] as const) {
     else first.response.destroy()
     const second = await streams.next()
     assert.equal(second.filter, { resourceSubscriptions: ['a:1'] })
+    // it may have changed meanwhile
+    assert.equal(await news.next(), { uri: 'a:1' })
+    assert.is(news.all.length, 1)
   })
 }
 
