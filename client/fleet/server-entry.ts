@@ -1,5 +1,6 @@
 import { fieldOf } from '../../runtime/base/errors.js'
 import type { ClientTransport } from '../../transports/contract/contract.js'
+import { veiled } from './veil.js'
 import { TransportError } from '../../transports/base/errors.js'
 import { http } from '../../transports/http/client/client.js'
 import { sse } from '../../transports/http/client/sse.js'
@@ -54,14 +55,18 @@ export function readEntry(value: unknown, where: string, reading: EntryReading):
   if (entry.transport !== undefined && typeof entry.transport !== 'string')
     return readTransport(entry.transport, `${where}.transport`)
   const kind = kindOf(entry, where)
+  const values = new Map<string, string>()
   const fields = kind === 'stdio' ? ['command', 'args', 'env', 'cwd'] : ['url', 'headers']
   const given = Object.fromEntries(
     fields
       .filter((field) => entry[field] !== undefined)
-      .map((field) => [field, replace(entry[field], `${where}.${field}`, reading.variables)]),
+      .map((field) => [
+        field,
+        replace(entry[field], `${where}.${field}`, { variables: reading.variables, values }),
+      ]),
   )
   try {
-    return create(kind, given, reading)
+    return veiled(create(kind, given, reading), values)
   } catch (error) {
     throw located(error, where, reading)
   }
@@ -113,20 +118,29 @@ type HeaderValues = Readonly<Record<string, string>>
 /** The forms that hosts have. */
 const variable = /\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g
 
+interface Replacing extends Pick<EntryReading, 'variables'> {
+  /** Takes the names of the variables that were replaced, by their values. */
+  readonly values: Map<string, string>
+}
+
 /** Replaces variables in all texts; names of fields stay. */
-function replace(value: unknown, where: string, variables: EntryReading['variables']): unknown {
-  if (Array.isArray(value)) return value.map((item, index) => replace(item, `${where}[${index}]`, variables))
+function replace(value: unknown, where: string, how: Replacing): unknown {
+  if (Array.isArray(value)) return value.map((item, index) => replace(item, `${where}[${index}]`, how))
   if (typeof value === 'object' && value !== null)
     return Object.fromEntries(
-      Object.entries(value).map(([name, item]) => [name, replace(item, `${where}.${name}`, variables)]),
+      Object.entries(value).map(([name, item]) => [name, replace(item, `${where}.${name}`, how)]),
     )
   if (typeof value !== 'string') return value
   return value.replace(variable, (whole: string, name: string, usual: string | undefined) => {
+    const { variables, values } = how
     if (variables === undefined)
       throw bad(where, 'the option variables, such as process.env, where a text has variables', whole)
     const known = Object.hasOwn(variables, name) ? variables[name] : undefined
     // as in a shell, an empty value counts as not set if there is a default
-    if (known !== undefined && (known !== '' || usual === undefined)) return known
+    if (known !== undefined && (known !== '' || usual === undefined)) {
+      values.set(known, name)
+      return known
+    }
     if (usual !== undefined) return usual
     throw bad(where, `a value for the variable ${name}`, undefined)
   })

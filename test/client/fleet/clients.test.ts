@@ -1,3 +1,4 @@
+import { inspect } from 'node:util'
 import * as assert from 'uvu/assert'
 import {
   ClientError,
@@ -315,6 +316,26 @@ test('no value of env, headers or variables is shown in an error', async () => {
   const error = await rejection(startClients(servers, { variables: { SECRET: 'hush' } }))
   assert.is(error.code, 'BAD_OPTION')
   assert.not.match(error.message, 'hush')
+})
+
+test('errors of a connection name variables where their values stand', async (t) => {
+  const variables = { HOME: '/Users of Ada Lovelace', KEY: 'hush-hush', PORT: '9' }
+  const talk = 'console.error("bad key " + process.argv[1]); process.exit(1)'
+  const servers = {
+    absent: { command: '${HOME}/no-such-server', args: ['${KEY}'] },
+    nowhere: { command: process.execPath, cwd: '${HOME}' },
+    talks: { command: process.execPath, args: ['-e', talk, '${KEY}'] },
+    away: { url: 'http://127.0.0.1:${PORT}/${KEY}/${HOME}/mcp' },
+  }
+  const clients = await start(t, servers, { variables })
+  const errors: Record<string, unknown> = {}
+  for (const name of clients.names)
+    errors[name] = await rejection(clients.get(name).ready({ timeout: 3_000 }))
+  const shown = inspect(errors, { depth: 20 }) + JSON.stringify(errors)
+  assert.not.match(shown, /Ada|hush/)
+  assert.match(String(errors.absent), '${HOME}/no-such-server')
+  assert.match(shown, 'bad key ${KEY}')
+  assert.match(String((errors.away as Error).cause), 'http://127.0.0.1:9/${KEY}/')
 })
 
 test('a throwing getter in the options throws to the caller unchanged', async () => {

@@ -1,0 +1,74 @@
+import { messageOf } from '../../runtime/base/errors.js'
+import type { ClientTransport, LinkEvents } from '../../transports/contract/contract.js'
+import { TransportError } from '../../transports/base/errors.js'
+
+/** Shorter values are no secrets, and parts of many words. */
+const shortest = 4
+
+/**
+ * The same transport, whose errors and facts say `${NAME}` where a value stands, also as a part of an address.
+ * `values`: names by values.
+ */
+export function veiled(transport: ClientTransport, values: ReadonlyMap<string, string>): ClientTransport {
+  const forms = new Map<string, string>()
+  for (const [value, name] of values)
+    for (const form of [value, ...addressForms(value)])
+      if (value.length >= shortest) forms.set(form, `\${${name}}`)
+  if (forms.size === 0) return transport
+  // a short one may be a part of a long one, which would not be found any more
+  const all = [...forms].sort(([one], [other]) => other.length - one.length)
+  const text = (given: string): string =>
+    all.reduce((rest, [value, name]) => rest.replaceAll(value, name), given)
+
+  function facts(given: unknown): unknown {
+    if (typeof given === 'string') return text(given)
+    if (Array.isArray(given)) return given.map(facts)
+    if (typeof given !== 'object' || given === null) return given
+    if (given instanceof Error) return errorOf(given)
+    return Object.fromEntries(Object.entries(given).map(([key, value]) => [key, facts(value)]))
+  }
+
+  function errorOf(error: Error): Error {
+    const { code, retryable, data, cause } = error as Partial<TransportError>
+    const why = cause === undefined ? {} : { cause: facts(cause) }
+    if (!(error instanceof TransportError))
+      return Object.assign(new Error(text(messageOf(error)), why), { code })
+    return new TransportError(code as never, text(error.message), {
+      retryable: retryable === true,
+      data: facts(data),
+      ...why,
+    })
+  }
+
+  const veil = (events: LinkEvents): LinkEvents => ({
+    opened: (detail) => events.opened(facts(detail) as typeof detail),
+    message: (message) => events.message(message),
+    lost: (id, error) => events.lost(id, errorOf(error) as TransportError),
+    trouble: (error) => events.trouble(errorOf(error) as TransportError),
+    room: () => events.room(),
+    closed: ({ error, ...end }) =>
+      events.closed({ ...end, ...(error !== undefined && { error: errorOf(error) as TransportError }) }),
+  })
+  return Object.freeze({
+    ...transport,
+    connect: async (events, scope) => {
+      try {
+        return await transport.connect(veil(events), scope)
+      } catch (error) {
+        throw error instanceof Error ? errorOf(error) : error
+      }
+    },
+  } satisfies ClientTransport)
+}
+
+/** As it stands in an address that was read. */
+function addressForms(value: string): string[] {
+  const ways = [encodeURI, encodeURIComponent, (text: string) => text.toLowerCase()]
+  return ways.flatMap((way) => {
+    try {
+      return [way(value)]
+    } catch {
+      return [] // half a character: no address has it
+    }
+  })
+}
