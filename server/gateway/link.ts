@@ -99,6 +99,8 @@ const longestWork = 600_000
 /** Milliseconds that the time of a request may have begun before that of its call. */
 const slack = 100
 const usualIdle = 600_000
+/** Milliseconds between two changes of a resource that are told. */
+const pace = 100
 /** Resources whose changes a server is asked for. */
 export const maxWanted = 4_000
 
@@ -110,6 +112,8 @@ export class UpstreamLink {
   readonly #input: UpstreamLinkInput
   readonly #gate: Gate
   readonly #instances = new Map<string, Instance>()
+  /** Resources whose change was told a moment ago. */
+  readonly #told = new Map<string, { readonly timer: unknown; isAgain: boolean }>()
   #isEnded = false
 
   constructor(input: UpstreamLinkInput) {
@@ -226,10 +230,25 @@ export class UpstreamLink {
     throw new McpError(tooManyRequests, `${this.name} is asked for changes of ${those} already`)
   }
 
-  /** The server reports a change; one that nobody has subscribed to is ignored. */
+  /** The server reports a change; one that nobody has subscribed to is ignored, and many of one are few. */
   updated(uri: string): void {
-    for (const listed of this.#input.record.wanted.get(uri)?.listed.keys() ?? [])
-      this.#input.resourceUpdated(listed)
+    const { record, resourceUpdated, world } = this.#input
+    const wanted = record.wanted.get(uri)
+    if (wanted === undefined || this.#isEnded) return
+    const told = this.#told.get(uri)
+    if (told !== undefined) {
+      told.isAgain = true
+      return
+    }
+    for (const listed of wanted.listed.keys()) resourceUpdated(listed)
+    const timer = outside(() => world.setTimeout(() => this.#tellAgain(uri), pace))
+    this.#told.set(uri, { timer, isAgain: false })
+  }
+
+  #tellAgain(uri: string): void {
+    const told = this.#told.get(uri)
+    this.#told.delete(uri)
+    if (told?.isAgain === true) this.updated(uri)
   }
 
   /** What the server logs goes to the one caller that may have caused it. */
@@ -304,6 +323,8 @@ export class UpstreamLink {
   /** Closes the clients that were started here. */
   end(): void {
     this.#isEnded = true
+    for (const { timer } of this.#told.values()) this.#input.world.clearTimeout(timer)
+    this.#told.clear()
     if (isStarted(this.#input.entry)) for (const key of this.#instances.keys()) this.#close(key)
     this.#instances.clear()
   }

@@ -95,6 +95,44 @@ test('a server is asked for so many resources, of one client a share: none is lo
   link.end()
 })
 
+test('a hundred thousand changes of one resource are few, and the last one is told', async () => {
+  const clock = createFakeClock()
+  const told: string[] = []
+  const client = {
+    name: 'up',
+    state: { phase: 'ready', reason: undefined },
+    subscribe: async () => {},
+    unsubscribe: async () => {},
+    close: async () => {},
+  } as unknown as Upstream
+  const link = new UpstreamLink({
+    name: 'up',
+    record: newRecord(),
+    entry: client,
+    options: {},
+    requestTimeout: 1_000,
+    world: { ...systemWorld, ...clock, now: () => clock.now() },
+    began: () => {},
+    failed: (error) => assert.unreachable(String(error)),
+    resourceUpdated: (uri) => told.push(uri),
+  })
+  const peer = { transport: 'http', headers: {}, remoteAddress: '192.0.2.1' }
+  link.want('a:1', 'a:1', peer)
+  link.want('a:2', 'a:2', peer)
+  for (let n = 0; n < 100_000; n++) link.updated('a:1')
+  link.updated('a:2')
+  assert.equal(told.splice(0), ['a:1', 'a:2'])
+  await clock.advance(100)
+  assert.equal(told.splice(0), ['a:1'])
+  await clock.advance(10_000)
+  assert.equal(told.splice(0), [])
+  link.updated('a:1')
+  assert.equal(told, ['a:1'])
+  link.updated('a:1')
+  link.end()
+  assert.is(clock.pending, 0)
+})
+
 test.run()
 
 function newRecord() {
