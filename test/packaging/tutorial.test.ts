@@ -39,11 +39,13 @@ test('each step of the tutorial prints what its page says, except for ports', as
   const prints = blocks.flatMap(({ kind, text }) => (kind === '' || kind === 'text' ? [text] : []))
   const [, server = '', list = '', add = '', client = '', broken = '', serve = '', call = '', ...more] = lines
   assert.equal([lines.length, more.length, prints.length], [8, 0, 2])
-  const say = (line: string) => run('sh', ['-c', line], folder, t.signal)
+  // npx takes seconds to find what is there: the first line shows that it does
+  const direct = (line: string) => line.replaceAll('npx caduceus', 'node_modules/.bin/caduceus')
+  const say = (line: string) => run('sh', ['-c', direct(line)], folder, t.signal)
 
   const first = begin(t, server, folder)
   assert.match(await first.line(/^http:.*$/m), server.replace(/.*# /, ''))
-  const listed = await say(list)
+  const listed = await run('sh', ['-c', list], folder, t.signal)
   assert.ok(listed.code === 0 && /add[\s\S]*break/.test(listed.output), listed.output)
   assert.match((await say(add)).output, /^1: buy tea$/m)
   const reports = (text: string): string => text.replaceAll(/report [\d.]+/g, 'report N')
@@ -55,7 +57,7 @@ test('each step of the tutorial prints what its page says, except for ports', as
 
   assert.match(page, /stop it with Ctrl-C/)
   await first.stop()
-  const second = begin(t, `${serve} --http ${port}`, folder)
+  const second = begin(t, `${direct(serve)} --http ${port}`, folder)
   const shown = await second.line(/is served at (\S+)[\s\S]*shown at (\S+)\n/)
   const [, served, address = ''] = /served at (\S+)[\s\S]*shown at (\S+)/.exec(shown) ?? []
   assert.is(served, `http://127.0.0.1:${port}/mcp`)
@@ -66,7 +68,7 @@ test('each step of the tutorial prints what its page says, except for ports', as
   assert.match((await say(add)).output, /^1: buy tea$/m)
   await second.stop()
   const [, dev = ''] = /`(npx caduceus dev [^`]*)`/.exec(page) ?? []
-  const third = begin(t, `${dev} --http ${port}`, folder)
+  const third = begin(t, `${direct(dev)} --http ${port}`, folder)
   await third.line(/is served at/)
   assert.match((await say(add)).output, /^1: buy tea$/m)
   await third.stop()

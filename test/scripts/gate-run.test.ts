@@ -11,18 +11,10 @@ function gate(t: TestContext, ...args: string[]): Promise<Outcome> {
   return runNode([inRoot('scripts', 'run.mjs'), 'bench/gate', ...args], root, t.signal)
 }
 
-/** Of the only row that was measured. */
-function ratioIn({ output }: Outcome): number {
-  return Number(/^\S+ +([\d.]+)x {2}kept/m.exec(output)?.[1])
-}
-
-// whether it is more than what is kept depends on the machine as well: that is for whoever runs the gate
-test('a quarter more work in each process shows in the ratio', async (t) => {
-  const only = ['--only', 'stdio_c64']
-  const plain = await gate(t, ...only)
-  const planted = await gate(t, ...only, '--planted', '0.25')
-  const more = ratioIn(planted) / ratioIn(plain)
-  assert.ok(more > 1.08 && more < 2, `${plain.output} and ${planted.output}`)
+test('a quarter more work in each process is too much against the same tree', async (t) => {
+  const { code, output } = await gate(t, '--only', 'stdio_c64', '--against', root, '--planted', '0.25')
+  assert.match(output, /^stdio_c64 +1\.[1-9]\dx {2}of the tree before {2}too much$/m)
+  assert.is(code, 1)
 })
 
 test('a row that is unknown is said, with exit code 2, and nothing is measured', async (t) => {

@@ -12,7 +12,8 @@ export type Scenario = (typeof scenarios)[number]
 
 /** Who is measured; everybody is compared with the first. */
 export const contenderNames = ['raw', 'caduceus', 'sdk_v1', 'sdk_v2'] as const
-export type ContenderName = (typeof contenderNames)[number]
+/** `before`: another checkout of this library, in bench:gate. */
+export type ContenderName = (typeof contenderNames)[number] | 'before'
 
 /** Whether the contender can take part: SDK 1.x does not speak 2026-07-28. */
 export function takesPart(contender: ContenderName, scenario: Scenario): boolean {

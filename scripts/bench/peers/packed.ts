@@ -1,10 +1,9 @@
 import { copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { stop } from 'esbuild'
 
-const sources = fileURLToPath(new URL('../../../', import.meta.url))
-const house = new URL('../../house/', import.meta.url)
+const mine = fileURLToPath(new URL('../../../', import.meta.url))
 const contenders = 'scripts/bench/peers/contenders'
 const needed = ['caduceus.js', 'more-tools.js']
 
@@ -21,6 +20,11 @@ interface Entries {
   readonly floorsAlone: readonly string[]
 }
 
+interface Transpiler {
+  readonly mirror: string
+  transpile(root: string): Promise<unknown>
+}
+
 interface Bundler {
   bundle(how: {
     readonly folder: string
@@ -32,12 +36,14 @@ interface Bundler {
   }): Promise<void>
 }
 
-/** Bundles the library the way the build does, into a folder of its own from where its packages are found. */
-export async function pack(): Promise<Packed> {
-  const { doors, doorsApart, doorsOnTop, floorsAlone } = (await import(
-    new URL('entries.mjs', house).href
-  )) as Entries
-  const { bundle } = (await import(new URL('bundle.mjs', house).href)) as Bundler
+/**
+ * Bundles the library the way the build does, into a folder of its own from where its packages are found. `tree`:
+ * another checkout, whose packages are installed; default this one.
+ */
+export async function pack(tree?: string): Promise<Packed> {
+  const sources = tree === undefined ? mine : await transpiled(tree)
+  const { doors, doorsApart, doorsOnTop, floorsAlone } = await load<Entries>(sources, 'entries')
+  const { bundle } = await load<Bundler>(sources, 'bundle')
   const folder = await mkdtemp(join(sources, 'peers-'))
   const remove = () => rm(folder, { recursive: true, force: true })
   try {
@@ -49,6 +55,7 @@ export async function pack(): Promise<Packed> {
       onTop: doorsOnTop.map(toCompiled),
       outdir: folder,
     })
+    const { stop } = createRequire(join(sources, 'package.json'))('esbuild') as { stop(): Promise<void> }
     await stop()
     await writeFile(join(folder, 'package.json'), '{ "type": "module", "sideEffects": false }\n')
     const place = join(folder, contenders)
@@ -59,6 +66,17 @@ export async function pack(): Promise<Packed> {
     await remove()
     throw error
   }
+}
+
+async function transpiled(tree: string): Promise<string> {
+  const { mirror, transpile } = await load<Transpiler>(tree, 'transpile')
+  await transpile(tree)
+  return join(tree, mirror)
+}
+
+/** A module of the house of a tree. */
+async function load<Module>(root: string, name: string): Promise<Module> {
+  return (await import(pathToFileURL(join(root, 'scripts', 'house', `${name}.mjs`)).href)) as Module
 }
 
 function toCompiled(door: string): string {

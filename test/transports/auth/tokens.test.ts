@@ -151,7 +151,7 @@ test('a checked token is valid for its resource only and until it expires', asyn
     const [status, told] = await refusalOf(one.client(token, 'no-such-session'))
     if (status === 404) continue
     assert.is(status, 401)
-    assert.match(String(told), /"the token has expired"/)
+    assert.match(String(told), /"the token has expired"/, String(told))
     break
   }
 })
