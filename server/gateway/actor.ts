@@ -376,7 +376,9 @@ class Gateway {
     const { signal } = this.#ctx
     const tell = (fetched: Fetched | undefined, problem = ''): void =>
       void this.#cast('listed', { name, client, fetched, problem })
-    fetchLists(client, signal).then(tell, (error: unknown) => tell(undefined, whyNot(error)))
+    fetchLists(client, signal, place.record.lists).then(tell, (error: unknown) =>
+      tell(undefined, whyNot(error)),
+    )
   }
 
   /** Its lists may be asked for again: at once, if they have changed. */
@@ -401,11 +403,13 @@ class Gateway {
       // a server that tells of changes often does not tell of the same fault each time
       if (leftOut !== '' && leftOut !== place.leftOut) this.#tell('not_listed', name, `left out: ${leftOut}`)
       place.leftOut = leftOut
-    } else if (place.isReady) {
+    }
+    const missing = fetched === undefined ? problem : fetched.problem
+    if (missing !== '' && place.isReady) {
       // a server whose lists cost much to refuse costs less and less
       wait = Math.max(backoff(startAgain, place.turns), wait)
       Object.assign(place, { isStale: true, hasFailed: true })
-      this.#tell('not_listed', name, `${problem}: they are asked for again in ${wait} ms`)
+      this.#tell('not_listed', name, `${missing}: they are asked for again in ${wait} ms`)
     }
     place.pause = this.#ctx.sendAfter(wait, { list: name })
     this.#settle()

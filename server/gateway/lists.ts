@@ -1,5 +1,6 @@
 import { cut } from '../../runtime/base/cut.js'
 import { messageOf } from '../../runtime/base/errors.js'
+import { errorCodes, McpError } from '../../protocol/wire/errors.js'
 import { isObject, type JsonObject } from '../../protocol/wire/json.js'
 import type { Upstream, UpstreamLists } from '../definitions/upstreams.js'
 
@@ -24,10 +25,19 @@ export interface Fetched {
   readonly lists: UpstreamLists
   /** Empty: nothing. */
   readonly leftOut: string
+  /** Which lists could not be had, and are as they were; empty: all are here. */
+  readonly problem: string
 }
 
-/** Rejects where it cannot be asked, and with ListsTooLong. */
-export async function fetchLists(client: Upstream, signal: AbortSignal): Promise<Fetched> {
+/**
+ * One list that a server cannot give costs none of the others. Rejects where it gives none, and with
+ * ListsTooLong.
+ */
+export async function fetchLists(
+  client: Upstream,
+  signal: AbortSignal,
+  former: UpstreamLists = { tools: [], resources: [], templates: [], prompts: [] },
+): Promise<Fetched> {
   const left: string[] = []
   let leftCount = 0
   const onBadEntry = (problem: string): void => {
@@ -57,24 +67,45 @@ export async function fetchLists(client: Upstream, signal: AbortSignal): Promise
     } while (cursor !== undefined && !seen.has(cursor) && seen.size < maxPages && all.length < maxEntries)
     return all
   }
-  // older servers have resources, and do not know templates
-  const templatesOrNone = async (): Promise<JsonObject[]> => {
+  const failed: { readonly method: string; readonly error: unknown }[] = []
+  let refused: unknown
+  let given = 0
+  const listOr = async (
+    method: string,
+    field: string,
+    before: readonly JsonObject[],
+  ): Promise<readonly JsonObject[]> => {
     try {
-      return await fetch('resources/templates/list', 'resourceTemplates')
+      const list = await fetch(method, field)
+      given += 1
+      return list
     } catch (error) {
       if (error instanceof ListsTooLong) throw error
-      return []
+      refused ??= error
+      if (isUnknownMethod(error)) {
+        // older servers have resources, and do not know templates
+        if (method !== 'resources/templates/list') onBadEntry(`${method}: ${messageOf(error)}`)
+        return []
+      }
+      failed.push({ method, error })
+      return before
     }
   }
   const [some, others, templates, last] = await Promise.all([
-    tools === undefined ? [] : fetch('tools/list', 'tools'),
-    resources === undefined ? [] : fetch('resources/list', 'resources'),
-    resources === undefined ? [] : templatesOrNone(),
-    prompts === undefined ? [] : fetch('prompts/list', 'prompts'),
+    tools === undefined ? [] : listOr('tools/list', 'tools', former.tools),
+    resources === undefined ? [] : listOr('resources/list', 'resources', former.resources),
+    resources === undefined ? [] : listOr('resources/templates/list', 'resourceTemplates', former.templates),
+    prompts === undefined ? [] : listOr('prompts/list', 'prompts', former.prompts),
   ])
+  if (given === 0 && refused !== undefined) throw refused
   const more = leftCount > left.length ? [`${leftCount - left.length} more`] : []
   const lists = { tools: some, resources: others, templates, prompts: last }
-  return { lists, leftOut: [...left, ...more].join('; ') }
+  const problem = failed.map(({ method, error }) => `${method}: ${toldOf(messageOf(error))}`).join('; ')
+  return { lists, leftOut: [...left, ...more].join('; '), problem }
+}
+
+function isUnknownMethod(error: unknown): boolean {
+  return error instanceof McpError && error.code === errorCodes.methodNotFound
 }
 
 /** Why lists could not be had, for whoever runs the gateway. */

@@ -22,7 +22,7 @@ function clientOf(answers: Readonly<Record<string, Answer>>, capabilities: Page 
     },
   } as unknown as Upstream
   const whole = () => fetchLists(client, new AbortController().signal)
-  return { asked, whole, fetch: async () => (await whole()).lists }
+  return { asked, client, whole, fetch: async () => (await whole()).lists }
 }
 
 const toolsFrom = (start: number, count: number) =>
@@ -52,6 +52,38 @@ test('a server whose tools cannot be had is not taken for one without', async ()
   const { fetch } = clientOf({})
   const error = await fetch().catch((error: unknown) => error)
   assert.ok(error instanceof McpError)
+})
+
+test('a list that a server does not know costs none of its others', async () => {
+  const { whole } = clientOf(
+    { 'tools/list': () => ({ tools: [{ name: 'a' }] }) },
+    { tools: {}, prompts: {}, resources: {} },
+  )
+  const { lists, leftOut, problem } = await whole()
+  assert.equal(lists, { tools: [{ name: 'a' }], resources: [], templates: [], prompts: [] })
+  assert.match(leftOut, /^resources\/list: .*; prompts\/list: /)
+  assert.is(problem, '')
+})
+
+test('a list that fails is as it was, and is said to be asked for again', async () => {
+  const fail = (): never => {
+    throw new McpError(-32603, 'oops')
+  }
+  const { client, whole } = clientOf(
+    { 'tools/list': () => ({ tools: [{ name: 'a' }] }), 'prompts/list': fail },
+    { tools: {}, prompts: {} },
+  )
+  const { lists, problem } = await whole()
+  assert.equal([lists.tools, lists.prompts], [[{ name: 'a' }], []])
+  assert.is(problem, 'prompts/list: oops')
+  const former = { tools: [], resources: [], templates: [], prompts: [{ name: 'p' }] }
+  const later = await fetchLists(client, new AbortController().signal, former)
+  assert.equal(later.lists, {
+    tools: [{ name: 'a' }],
+    resources: [],
+    templates: [],
+    prompts: [{ name: 'p' }],
+  })
 })
 
 test('a list is cut at ten thousand entries, and no page is asked for beyond', async () => {
