@@ -30,13 +30,13 @@ export interface Fetched {
 }
 
 /**
- * One list that a server cannot give costs none of the others. Rejects where it gives none, and with
- * ListsTooLong.
+ * One list that a server cannot give costs none of the others. Rejects where it gives none, with ListsTooLong,
+ * and where its tools have failed and were never known: they are not to be called unknown.
  */
 export async function fetchLists(
   client: Upstream,
   signal: AbortSignal,
-  former: UpstreamLists = { tools: [], resources: [], templates: [], prompts: [] },
+  former?: UpstreamLists,
 ): Promise<Fetched> {
   const left: string[] = []
   let leftCount = 0
@@ -73,7 +73,7 @@ export async function fetchLists(
   const listOr = async (
     method: string,
     field: string,
-    before: readonly JsonObject[],
+    before: readonly JsonObject[] | undefined,
   ): Promise<readonly JsonObject[]> => {
     try {
       const list = await fetch(method, field)
@@ -87,15 +87,17 @@ export async function fetchLists(
         if (method !== 'resources/templates/list') onBadEntry(`${method}: ${messageOf(error)}`)
         return []
       }
-      failed.push({ method, error })
-      return before
+      if (method === 'tools/list' && before === undefined) throw error
+      // nor do all of those say so by the code for it
+      if (method !== 'resources/templates/list') failed.push({ method, error })
+      return before ?? []
     }
   }
   const [some, others, templates, last] = await Promise.all([
-    tools === undefined ? [] : listOr('tools/list', 'tools', former.tools),
-    resources === undefined ? [] : listOr('resources/list', 'resources', former.resources),
-    resources === undefined ? [] : listOr('resources/templates/list', 'resourceTemplates', former.templates),
-    prompts === undefined ? [] : listOr('prompts/list', 'prompts', former.prompts),
+    tools === undefined ? [] : listOr('tools/list', 'tools', former?.tools),
+    resources === undefined ? [] : listOr('resources/list', 'resources', former?.resources),
+    resources === undefined ? [] : listOr('resources/templates/list', 'resourceTemplates', former?.templates),
+    prompts === undefined ? [] : listOr('prompts/list', 'prompts', former?.prompts),
   ])
   if (given === 0 && refused !== undefined) throw refused
   const more = leftCount > left.length ? [`${leftCount - left.length} more`] : []

@@ -280,6 +280,32 @@ test('lists that cannot be had are asked for again, up to once a minute', async 
   await until(async () => (await client.listTools({ fresh: true })).tools.length === 1)
 })
 
+test('a list that fails leaves the others in use, and comes once it can be had', async (t) => {
+  const clock = fakeClock()
+  const failures = record('server.gateway')
+  let isBroken = true
+  const up = byHand({
+    capabilities: { tools: {}, prompts: {} },
+    answers: {
+      'tools/list': () => ({ tools: [{ name: 'one', inputSchema: { type: 'object' } }] }),
+      'prompts/list': () => {
+        if (isBroken) throw new Error('no')
+        return { prompts: [{ name: 'two' }] }
+      },
+    },
+  })
+  const { client } = await through(t, { up: up.client }, { clock })
+  assert.is((await failures.next()).problem, 'prompts/list: no: they are asked for again in 5000 ms')
+  assert.equal(
+    (await client.listTools()).tools.map(({ name }) => name),
+    ['up__one'],
+  )
+  isBroken = false
+  await clock.advance(5_000)
+  await clock.advance(10)
+  await until(async () => (await client.listPrompts({ fresh: true })).prompts.length === 1)
+})
+
 test('a server that a person has to sign in to is told as such, not retryable', async (t) => {
   const cause = new ClientError('SIGN_IN_NEEDED', 'sign in at https://secret.example')
   const reason = new ClientError('CONNECT_FAILED', 'of no use', { cause })

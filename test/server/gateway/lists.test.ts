@@ -86,6 +86,37 @@ test('a list that fails is as it was, and is said to be asked for again', async 
   })
 })
 
+test('tools that fail are not taken for none, and stay as they were', async () => {
+  const fail = (): never => {
+    throw new McpError(-32603, 'oops')
+  }
+  const { client, whole } = clientOf(
+    { 'tools/list': fail, 'prompts/list': () => ({ prompts: [{ name: 'p' }] }) },
+    { tools: {}, prompts: {} },
+  )
+  const error = await whole().catch((error: unknown) => error)
+  assert.ok(error instanceof McpError)
+  const former = { tools: [{ name: 'a' }], resources: [], templates: [], prompts: [] }
+  const { lists, problem } = await fetchLists(client, new AbortController().signal, former)
+  assert.equal(lists, { ...former, prompts: [{ name: 'p' }] })
+  assert.is(problem, 'tools/list: oops')
+})
+
+test('templates that fail stay as they were, and nobody is told', async () => {
+  const { client } = clientOf(
+    {
+      'resources/list': () => ({ resources: [] }),
+      'resources/templates/list': () => {
+        throw new McpError(-32603, 'oops')
+      },
+    },
+    { resources: {} },
+  )
+  const former = { tools: [], resources: [], templates: [{ uriTemplate: 'a:{b}' }], prompts: [] }
+  const fetched = await fetchLists(client, new AbortController().signal, former)
+  assert.equal(fetched, { lists: former, leftOut: '', problem: '' })
+})
+
 test('a list is cut at ten thousand entries, and no page is asked for beyond', async () => {
   const { asked, fetch } = clientOf({
     'tools/list': (cursor = '0') => ({
