@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { buildNotification, buildRequest } from 'caduceus/protocol'
+import type { Clock } from 'caduceus/runtime'
 import { http, type HttpOptions } from 'caduceus/transports'
 import { type Heard, heard } from '../support/heard.js'
 import type { TestContext } from '../support/suite.js'
@@ -93,9 +94,14 @@ export function greet(seen: Seen, sessionId = 'session-1', revision = '2025-11-2
 export const initialized = buildNotification('notifications/initialized')
 
 /** Starts a server and a transport, and opens a connection. */
-export async function connect(t: TestContext, handle: (seen: Seen) => unknown, options: HttpOptions = {}) {
+export async function connect(
+  t: TestContext,
+  handle: (seen: Seen) => unknown,
+  options: HttpOptions = {},
+  clock?: Clock,
+) {
   const server = await listen(t, handle)
-  const link = await startLink(t, http(server.url, options))
+  const link = await startLink(t, http(server.url, options), clock)
   link.open(1)
   await link.news.next(({ type }) => type === 'opened')
   return { server, link }

@@ -328,9 +328,14 @@ test('errors of a connection name variables where their values stand', async (t)
     away: { url: 'http://127.0.0.1:${PORT}/${KEY}/${HOME}/mcp' },
   }
   const clients = await start(t, servers, { variables })
+  const states = heard<readonly [string, ClientState]>()
+  clients.onState((name, state) => states.add([name, state]))
   const errors: Record<string, unknown> = {}
-  for (const name of clients.names)
-    errors[name] = await rejection(clients.get(name).ready({ timeout: 3_000 }))
+  for (const name of ['absent', 'nowhere']) errors[name] = await rejection(clients.get(name).ready())
+  for (const name of ['talks', 'away']) {
+    await states.next(([of, { attempt }]) => of === name && attempt > 0)
+    errors[name] = await rejection(clients.get(name).ready({ timeout: 1 }))
+  }
   const shown = inspect(errors, { depth: 20 }) + JSON.stringify(errors)
   assert.not.match(shown, /Ada|hush/)
   assert.match(String(errors.absent), '${HOME}/no-such-server')

@@ -1,6 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import * as assert from 'uvu/assert'
 import { buildNotification, buildRequest, buildResult } from 'caduceus/protocol'
+import { createFakeClock } from 'caduceus/runtime'
 import { http, type TransportError } from 'caduceus/transports'
 import { suite } from '../../../support/suite.js'
 import {
@@ -190,12 +191,18 @@ test('initialized, and an answer, are sent again to a server that is busy', asyn
 })
 
 test('a session whose initialized is never taken ends, to be retried', async (t) => {
-  const both = await connect(t, (seen) =>
-    seen.message.method === initialized.method ? status(seen, 503) : polite()(seen),
-  )
+  const clock = createFakeClock()
+  const refuse = (seen: Seen) =>
+    seen.message.method === initialized.method ? status(seen, 503) : polite()(seen)
+  const both = await connect(t, refuse, {}, clock)
   await greetings(both)
+  for (const delay of [250, 500, 1_000, 2_000, 4_000]) {
+    await both.link.news.next(({ type }) => type === 'trouble')
+    await clock.advance(delay)
+  }
   const { error } = await both.link.closed()
   assert.equal([error?.code, error?.retryable], ['HTTP_STATUS', true])
+  assert.is(both.server.seen.all.filter(({ message }) => message.method === initialized.method).length, 6)
 })
 
 test('messages up to the limit arrive, longer ones lose the request', async (t) => {
