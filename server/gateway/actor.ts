@@ -59,15 +59,20 @@ interface UpstreamState {
   /** Starts that failed since it was ready. */
   failures: number
   again: TimerRef | undefined
-  /** Whether its lists are asked for now. */
-  isAsking: boolean
+  /** Its lists are asked for now, until this is aborted. */
+  asking: AbortController | undefined
+  /** Whether some of its lists have come, and others are waited for, or have failed. */
+  isPartial: boolean
   /** Until then they are not asked for again. */
   pause: TimerRef | undefined
   /** Pauses in a row in which they have changed. */
   turns: number
   /** Whether they have changed since they were asked for, or could not be had. */
   isStale: boolean
+  /** Whether they could not be had: that is why they are asked for again. */
   hasFailed: boolean
+  /** What was told of that. */
+  problem: string
   /** Why it was last not ready; undefined once it is. */
   reason: unknown
   /** What was told of entries that are left out. */
@@ -131,21 +136,21 @@ export const gatewayActor = defineActor({
       }: { readonly name: string; readonly state: Upstream['state']; readonly client: Upstream },
     ) => gateway.note(name, state, client),
     changed: (gateway, { name, client }: { readonly name: string; readonly client: Upstream }) =>
-      gateway.ask(name, client),
+      gateway.changed(name, client),
     listed: (
       gateway,
       {
         name,
-        client,
+        asking,
         fetched,
         problem,
       }: {
         readonly name: string
-        readonly client: Upstream
+        readonly asking: AbortController
         readonly fetched: Fetched | undefined
         readonly problem: string
       },
-    ) => gateway.listed(name, client, fetched, problem),
+    ) => gateway.listed(name, asking, fetched, problem),
   },
   info: {
     timer(gateway, what, ctx) {
@@ -265,7 +270,7 @@ class Gateway {
   }
 
   sweep(): void {
-    for (const { link, isAsking } of this.#places.values()) if (!isAsking) link.sweep()
+    for (const { link, asking } of this.#places.values()) if (asking === undefined) link.sweep()
   }
 
   /** A set of clients, in which they come and go. */
@@ -301,10 +306,12 @@ class Gateway {
     const place = this.#places.get(name)
     if (place === undefined) return
     // what is known already is reported once
-    const changed = (): void => void (place.isStale || this.#cast('changed', { name, client }))
+    const changed = (): void =>
+      void ((place.isStale && !place.isPartial) || this.#cast('changed', { name, client }))
     const state = (): void => void this.#cast('state', { name, state: client.state, client })
     for (const undo of place.undo.splice(0)) undo()
-    Object.assign(place, { client, isReady: false, isAsking: false, isStale: false })
+    stopAsking(place)
+    Object.assign(place, { client, isReady: false, isStale: false })
     place.undo = [
       client.onState(state),
       client.onNotification('notifications/tools/list_changed', changed),
@@ -364,20 +371,37 @@ class Gateway {
     this.#settle()
   }
 
+  /** Some list of a server is another now: one that fails, or does not come, must not hold up the news of it. */
+  changed(name: string, client: Upstream): void {
+    const place = this.#places.get(name)
+    if (place?.client !== client) return
+    if (place.isPartial && place.pause !== undefined) {
+      rest(place)
+      Object.assign(place, { isPartial: false, isStale: true, hasFailed: false })
+      place.pause = this.#ctx.sendAfter(pauseAfter(this.#size, place.turns), { list: name })
+      return
+    }
+    if (place.isPartial) stopAsking(place)
+    this.ask(name, client)
+  }
+
   /** Asks a server for its lists; again, after a pause, if they change meanwhile. */
   ask(name: string, client: Upstream): void {
     const place = this.#places.get(name)
     if (place?.client !== client || !place.isReady) return
-    if (place.isAsking || place.pause !== undefined) {
+    if (place.asking !== undefined || place.pause !== undefined) {
       place.isStale = true
       return
     }
-    Object.assign(place, { isAsking: true, isStale: false, hasFailed: false })
-    const { signal } = this.#ctx
+    const asking = new AbortController()
+    Object.assign(place, { asking, isPartial: false, isStale: false, hasFailed: false })
+    const { signal } = asking
     const tell = (fetched: Fetched | undefined, problem = ''): void =>
-      void this.#cast('listed', { name, client, fetched, problem })
-    fetchLists(client, signal, place.record.lists).then(tell, (error: unknown) =>
-      tell(undefined, whyNot(error)),
+      void (signal.aborted || this.#cast('listed', { name, asking, fetched, problem }))
+    const { lists: former } = place.record
+    fetchLists(client, { signal, former, clock: this.#ctx.clock, onSome: tell }).then(
+      tell,
+      (error: unknown) => tell(undefined, whyNot(error)),
     )
   }
 
@@ -387,15 +411,15 @@ class Gateway {
     if (place === undefined) return
     place.pause = undefined
     place.turns = place.isStale ? place.turns + 1 : 0
+    // what fails again because of a change is not told again
+    if (place.hasFailed) place.problem = ''
     if (place.isStale && place.client !== undefined) this.ask(name, place.client)
   }
 
-  listed(name: string, client: Upstream, fetched: Fetched | undefined, problem: string): void {
+  listed(name: string, asking: AbortController, fetched: Fetched | undefined, problem: string): void {
     const place = this.#places.get(name)
-    if (place?.client !== client) return
-    place.isAsking = false
+    if (place?.asking !== asking) return
     place.isSettled = true
-    let wait = pauseAfter(this.#size, place.turns)
     if (fetched !== undefined) {
       const { lists, leftOut } = fetched
       place.record.lists = lists
@@ -404,15 +428,28 @@ class Gateway {
       if (leftOut !== '' && leftOut !== place.leftOut) this.#tell('not_listed', name, `left out: ${leftOut}`)
       place.leftOut = leftOut
     }
+    if (fetched?.isWhole === false) {
+      place.isPartial = true
+      this.#tellOf(place, fetched.problem, '')
+      return this.#settle()
+    }
+    place.asking = undefined
+    let wait = pauseAfter(this.#size, place.turns)
     const missing = fetched === undefined ? problem : fetched.problem
     if (missing !== '' && place.isReady) {
       // a server whose lists cost much to refuse costs less and less
       wait = Math.max(backoff(startAgain, place.turns), wait)
-      Object.assign(place, { isStale: true, hasFailed: true })
-      this.#tell('not_listed', name, `${missing}: they are asked for again in ${wait} ms`)
-    }
+      Object.assign(place, { isStale: true, hasFailed: true, isPartial: fetched !== undefined })
+      this.#tellOf(place, missing, `: they are asked for again in ${wait} ms`)
+    } else if (missing === '') place.problem = ''
     place.pause = this.#ctx.sendAfter(wait, { list: name })
     this.#settle()
+  }
+
+  /** Of lists that could not be had: the same only once, unless they were asked for again for that reason. */
+  #tellOf(place: UpstreamState, problem: string, end: string): void {
+    if (problem !== place.problem) this.#tell('not_listed', place.link.name, `${problem}${end}`)
+    place.problem = problem
   }
 
   #add(name: string, entry: Upstream | StartUpstream | StartedUpstream, former?: UpstreamState): void {
@@ -440,11 +477,13 @@ class Gateway {
       isAway: false,
       failures: 0,
       again: undefined,
-      isAsking: false,
+      asking: undefined,
+      isPartial: false,
       pause: undefined,
       turns: 0,
       isStale: false,
       hasFailed: false,
+      problem: '',
       reason: undefined,
       leftOut: '',
       undo: [],
@@ -490,7 +529,8 @@ class Gateway {
     if (hasFailed) this.#later(place)
     if (isUpstream(entry)) return
     for (const undo of place.undo.splice(0)) undo()
-    Object.assign(place, { client: undefined, isAsking: false, isStale: false })
+    stopAsking(place)
+    Object.assign(place, { client: undefined, isStale: false })
   }
 
   /** Starts its client again, and answers in how many ms; undefined: the next call does. */
@@ -591,6 +631,7 @@ class Gateway {
         const isSame = known?.text === text && known.link === link && known.isHidden === isHidden
         held.set(keyOf(component), isSame ? known : { component, text, link, isHidden })
       }
+      for (const component of components) owners.add(keyOf(component), ownerOf(component, link.name))
       const templates = routedTemplates(link, lists, components)
       claims.add(link.name, templates, components)
       if (place.checked !== lists)
@@ -609,7 +650,7 @@ class Gateway {
     this.#claims = claims
     this.#table = claims.table(owners.entries.keys())
     // as long as servers are waited for, the order of the configuration decides
-    if (this.#isSettled) this.#holdings.owners = ownersOf(held, owners)
+    if (this.#isSettled) this.#holdings.owners = new Map([...owners.entries].filter(([key]) => held.has(key)))
     const isWhole = [...this.#places.values()].every(({ record }) => record.lists !== undefined)
     const tools = [...held.values()].flatMap(({ component: { kind, name } }) =>
       kind === 'tool' ? [name] : [],
@@ -724,8 +765,14 @@ function isAsleep({ link, record }: UpstreamState): boolean {
 function leave(place: UpstreamState): void {
   for (const each of place.undo) each()
   place.again?.cancel()
+  stopAsking(place)
   rest(place)
   place.link.end()
+}
+
+function stopAsking(place: UpstreamState): void {
+  place.asking?.abort()
+  Object.assign(place, { asking: undefined, isPartial: false })
 }
 
 function rest(place: UpstreamState): void {
@@ -742,14 +789,8 @@ function keyOf(component: Component): string {
   return `${component.kind} ${nameIn(component)}`
 }
 
-/** Whose all that is: who has it already comes first. */
-function ownersOf(held: ReadonlyMap<string, Held>, { entries }: Owners): ReadonlyMap<string, Owner> {
-  const owners = new Map([...entries].filter(([key]) => held.has(key)))
-  for (const [key, { component, link }] of held) {
-    const { kind, relayed } = component
-    if (link === undefined || owners.has(key)) continue
-    const matcher = kind === 'resourceTemplate' ? component.matcher : undefined
-    owners.set(key, { server: link.name, kind, own: relayed?.own ?? nameIn(component), matcher })
-  }
-  return owners
+function ownerOf(component: Component, server: string): Owner {
+  const { kind, relayed } = component
+  const matcher = kind === 'resourceTemplate' ? component.matcher : undefined
+  return { server, kind, own: relayed?.own ?? nameIn(component), matcher }
 }

@@ -2,6 +2,7 @@ import { cut } from '../../runtime/base/cut.js'
 import { messageOf } from '../../runtime/base/errors.js'
 import { errorCodes, McpError } from '../../protocol/wire/errors.js'
 import { isObject, type JsonObject } from '../../protocol/wire/json.js'
+import type { Clock } from '../../runtime/time/clock.js'
 import type { Upstream, UpstreamLists } from '../definitions/upstreams.js'
 
 /** Entries of one list of one server; what is beyond is left out. */
@@ -12,6 +13,19 @@ const maxTold = 5
 const maxCharacters = 300
 /** Of all lists of one server, as JSON: a message has a limit, and a list may have any number of them. */
 const maxBytes = 16 * 1024 * 1024
+
+/** Milliseconds that the lists of a server are waited for together; then those that are here are used. */
+const patience = 5_000
+
+type ListName = keyof UpstreamLists
+
+/** What a server says it has, the request for it, and where it stands in the answer. */
+const requests = {
+  tools: ['tools', 'tools/list', 'tools'],
+  resources: ['resources', 'resources/list', 'resources'],
+  templates: ['resources', 'resources/templates/list', 'resourceTemplates'],
+  prompts: ['prompts', 'prompts/list', 'prompts'],
+} as const satisfies Readonly<Record<ListName, readonly [string, string, string]>>
 
 /** Lists that are not taken: what a server had before stays. */
 export class ListsTooLong extends Error {
@@ -27,16 +41,26 @@ export interface Fetched {
   readonly leftOut: string
   /** Which lists could not be had, and are as they were; empty: all are here. */
   readonly problem: string
+  /** Whether none of them is waited for. */
+  readonly isWhole: boolean
+}
+
+export interface FetchOptions {
+  readonly signal: AbortSignal
+  readonly clock: Clock
+  /** What is known of them already. */
+  readonly former?: UpstreamLists | undefined
+  /** Hears, once, of those that are here when others let themselves be waited for. */
+  readonly onSome: (fetched: Fetched) => void
 }
 
 /**
- * One list that a server cannot give costs none of the others. Rejects where it gives none, with ListsTooLong,
- * and where its tools have failed and were never known: they are not to be called unknown.
+ * One list that a server cannot give, or is slow to give, costs none of the others. Rejects where it gives none,
+ * with ListsTooLong, and where its tools have failed and were never known: they are not to be called unknown.
  */
 export async function fetchLists(
   client: Upstream,
-  signal: AbortSignal,
-  former?: UpstreamLists,
+  { signal, clock, former, onSome }: FetchOptions,
 ): Promise<Fetched> {
   const left: string[] = []
   let leftCount = 0
@@ -44,12 +68,14 @@ export async function fetchLists(
     leftCount += 1
     if (left.length < maxTold) left.push(toldOf(problem))
   }
-  const { tools, resources, prompts } = client.server?.capabilities ?? {}
+  const cuts: string[] = []
   let bytes = 0
-  const fetch = async (method: string, field: string): Promise<JsonObject[]> => {
+  const fetch = async (name: ListName): Promise<JsonObject[]> => {
+    const [, method, field] = requests[name]
     const all: JsonObject[] = []
     const seen = new Set<unknown>()
     let cursor: unknown
+    let isMore = false
     do {
       seen.add(cursor)
       const page = (await client.request(method, cursor === undefined ? {} : { cursor }, {
@@ -59,51 +85,70 @@ export async function fetchLists(
       })) as JsonObject
       bytes += Buffer.byteLength(JSON.stringify(page))
       if (bytes > maxBytes) throw new ListsTooLong()
-      const entries = page[field]
-      if (Array.isArray(entries))
-        for (const entry of entries.slice(0, maxEntries - all.length)) if (isObject(entry)) all.push(entry)
+      const entries = Array.isArray(page[field]) ? page[field] : []
+      const room = maxEntries - all.length
+      for (const entry of entries.slice(0, room)) if (isObject(entry)) all.push(entry)
       cursor = page.nextCursor
+      isMore = entries.length > room || (cursor !== undefined && !seen.has(cursor))
       // a list may have no end
-    } while (cursor !== undefined && !seen.has(cursor) && seen.size < maxPages && all.length < maxEntries)
+    } while (isMore && seen.size < maxPages && all.length < maxEntries)
+    if (isMore) cuts.push(`${method}: all after ${all.length} entries in ${seen.size} pages`)
     return all
   }
-  const failed: { readonly method: string; readonly error: unknown }[] = []
+  const { capabilities = {} } = client.server ?? {}
+  const asked = (Object.keys(requests) as ListName[]).filter(
+    (name) => capabilities[requests[name][0]] !== undefined,
+  )
+  const came = new Map<ListName, readonly JsonObject[]>()
+  const failed: string[] = []
   let refused: unknown
   let given = 0
-  const listOr = async (
-    method: string,
-    field: string,
-    before: readonly JsonObject[] | undefined,
-  ): Promise<readonly JsonObject[]> => {
+  const take = async (name: ListName): Promise<void> => {
+    const before = former?.[name]
+    const method = requests[name][1]
     try {
-      const list = await fetch(method, field)
+      came.set(name, await fetch(name))
       given += 1
-      return list
     } catch (error) {
       if (error instanceof ListsTooLong) throw error
       refused ??= error
       if (isUnknownMethod(error)) {
         // older servers have resources, and do not know templates
-        if (method !== 'resources/templates/list') onBadEntry(`${method}: ${messageOf(error)}`)
-        return []
+        if (name !== 'templates') onBadEntry(`${method}: ${messageOf(error)}`)
+        came.set(name, [])
+        return
       }
-      if (method === 'tools/list' && before === undefined) throw error
+      if (name === 'tools' && before === undefined) throw error
       // nor do all of those say so by the code for it
-      if (method !== 'resources/templates/list') failed.push({ method, error })
-      return before ?? []
+      if (name !== 'templates') failed.push(`${method}: ${toldOf(messageOf(error))}`)
+      came.set(name, before ?? [])
     }
   }
-  const [some, others, templates, last] = await Promise.all([
-    tools === undefined ? [] : listOr('tools/list', 'tools', former?.tools),
-    resources === undefined ? [] : listOr('resources/list', 'resources', former?.resources),
-    resources === undefined ? [] : listOr('resources/templates/list', 'resourceTemplates', former?.templates),
-    prompts === undefined ? [] : listOr('prompts/list', 'prompts', former?.prompts),
-  ])
+  const fetched = (): Fetched => {
+    const listOf = (name: ListName): readonly JsonObject[] =>
+      came.get(name) ?? (asked.includes(name) ? former?.[name] : undefined) ?? []
+    const late = asked.filter((name) => !came.has(name))
+    const waits = late.map((name) => `${requests[name][1]}: no answer in ${patience} ms, it is waited for`)
+    const more = leftCount > left.length ? [`${leftCount - left.length} more`] : []
+    const [tools, resources] = [listOf('tools'), listOf('resources')]
+    return {
+      lists: { tools, resources, templates: listOf('templates'), prompts: listOf('prompts') },
+      leftOut: [...cuts, ...left, ...more].join('; '),
+      problem: [...failed, ...waits].join('; '),
+      isWhole: late.length === 0,
+    }
+  }
+  const timer = clock.setTimeout(() => {
+    const isKnown = former !== undefined || came.has('tools') || !asked.includes('tools')
+    if (given > 0 && isKnown) onSome(fetched())
+  }, patience)
+  try {
+    await Promise.all(asked.map(take))
+  } finally {
+    clock.clearTimeout(timer)
+  }
   if (given === 0 && refused !== undefined) throw refused
-  const more = leftCount > left.length ? [`${leftCount - left.length} more`] : []
-  const lists = { tools: some, resources: others, templates, prompts: last }
-  const problem = failed.map(({ method, error }) => `${method}: ${toldOf(messageOf(error))}`).join('; ')
-  return { lists, leftOut: [...left, ...more].join('; '), problem }
+  return fetched()
 }
 
 function isUnknownMethod(error: unknown): boolean {

@@ -10,22 +10,27 @@ export class Owners {
   readonly #owners = new Map<string, Owner>()
   /** Those that say which addresses are theirs, by scheme. */
   readonly #templates = new Map<string, Owner[]>()
+  /** How many templates of a server are among those. */
+  readonly #kept = new Map<string, number>()
 
   constructor(known: Iterable<readonly [string, Owner]>, lists: ReadonlyMap<string, UpstreamLists>) {
     const listed = new Map([...lists].map(([server, each]) => [server, ownKeys(each)]))
-    const kept = new Map<string, number>()
-    for (const [key, owner] of known) {
-      const { server, kind, own, matcher } = owner
-      if (!listed.get(server)?.has(`${kind} ${own}`)) continue
-      this.#owners.set(key, owner)
-      const scheme = schemeOf(own)
-      const count = kept.get(server) ?? 0
-      if (matcher === undefined || scheme === undefined || count === maxKeeping) continue
-      kept.set(server, count + 1)
-      const others = this.#templates.get(scheme)
-      if (others === undefined) this.#templates.set(scheme, [owner])
-      else others.push(owner)
-    }
+    for (const [key, owner] of known)
+      if (listed.get(owner.server)?.has(`${owner.kind} ${owner.own}`)) this.add(key, owner)
+  }
+
+  /** What a server has from now on, unless another one has it: servers that come together, in their order. */
+  add(key: string, owner: Owner): void {
+    if (this.#owners.has(key)) return
+    this.#owners.set(key, owner)
+    const { server, own, matcher } = owner
+    const scheme = schemeOf(own)
+    const count = this.#kept.get(server) ?? 0
+    if (matcher === undefined || scheme === undefined || count === maxKeeping) return
+    this.#kept.set(server, count + 1)
+    const others = this.#templates.get(scheme)
+    if (others === undefined) this.#templates.set(scheme, [owner])
+    else others.push(owner)
   }
 
   /** By kind and name as they are listed here, the oldest first. */

@@ -69,12 +69,24 @@ test('of servers that start together, the first has an address that both list', 
   assert.is(await read(client, 'note://1'), 'evil')
 })
 
+test('of servers that start together, the template of the first comes first', async (t) => {
+  const { client } = await start(t, {}, ['note://t/5'], ['good', 'evil'])
+  assert.equal(await uris(client), ['evil+note://t/5', 'note://1'])
+  assert.is(await read(client, 'note://t/5'), 'good')
+  assert.is(await read(client, 'evil+note://t/5'), 'evil')
+})
+
 test.run()
 
 type Client = Awaited<ReturnType<typeof start>>['client']
 
 /** Behind a gateway: first one that has nothing, or these addresses; then one that has one of each. */
-async function start(t: TestContext, options: GatewayOptions = {}, resources: string[] = []) {
+async function start(
+  t: TestContext,
+  options: GatewayOptions = {},
+  resources: string[] = [],
+  order: readonly ('evil' | 'good')[] = ['evil', 'good'],
+) {
   const evil = puppet('evil', { resources, templates: [], tools: [], prompts: [] })
   const good = puppet('good', {
     resources: ['note://1'],
@@ -82,11 +94,13 @@ async function start(t: TestContext, options: GatewayOptions = {}, resources: st
     tools: ['save'],
     prompts: ['ask'],
   })
+  const servers = { evil, good }
   const clients = new Map(
-    Object.entries({ evil, good }).map(([name, { server }]) => {
-      const client = startClient({ name, transport: server.transport, logger: false, backoff: { base: 1 } })
+    order.map((name) => {
+      const { transport } = servers[name].server
+      const client = startClient({ name, transport, logger: false, backoff: { base: 1 } })
       t.after(() => client.close())
-      return [name, client]
+      return [name as string, client]
     }),
   )
   let tell: (name: string) => void = () => {}

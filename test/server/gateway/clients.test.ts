@@ -306,6 +306,44 @@ test('a list that fails leaves the others in use, and comes once it can be had',
   await until(async () => (await client.listPrompts({ fresh: true })).prompts.length === 1)
 })
 
+for (const how of ['fails', 'hangs'] as const)
+  test(`a list that ${how} does not hold up what changes in another one`, async (t) => {
+    const clock = fakeClock()
+    const failures = record('server.gateway')
+    const tools = ['one']
+    const up = byHand({
+      tools,
+      capabilities: { tools: {}, prompts: {} },
+      answers: {
+        'prompts/list': () => {
+          if (how === 'hangs') return new Promise(() => {})
+          throw new Error('no')
+        },
+      },
+    })
+    const starting = through(t, { up: up.client }, { clock, options: { startTimeout: 1 } })
+    if (how === 'hangs') await clock.advance(5_000)
+    const { client } = await starting
+    const count = async (): Promise<number> => (await client.listTools({ fresh: true })).tools.length
+    if (how === 'hangs') await clock.advance(5_000)
+    assert.match(
+      (await failures.next()).problem,
+      how === 'hangs' ? 'prompts/list: no answer' : 'prompts/list: no:',
+    )
+    await clock.advance(10)
+    assert.is(await count(), 1)
+    const asked = (): number => up.of('prompts/list').length
+    for (let more = 1; more <= 3; more += 1) {
+      tools.push(`more${more}`)
+      for (let n = 0; n < 10; n += 1) up.tell('notifications/tools/list_changed')
+      await clock.advance(how === 'hangs' ? 5_010 : 200)
+      await until(async () => (await count()) === 1 + more)
+      assert.is(asked(), 1 + more)
+    }
+    // told once, not with each change
+    assert.is(failures.all.length, 1)
+  })
+
 test('a server that a person has to sign in to is told as such, not retryable', async (t) => {
   const cause = new ClientError('SIGN_IN_NEEDED', 'sign in at https://secret.example')
   const reason = new ClientError('CONNECT_FAILED', 'of no use', { cause })

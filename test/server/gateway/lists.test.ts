@@ -1,7 +1,16 @@
 import * as assert from 'uvu/assert'
 import { McpError } from 'caduceus/protocol'
 import type { Upstream } from 'caduceus/server'
-import { fetchLists, ListsTooLong, whyNot } from '../../../server/gateway/lists.js'
+import { createFakeClock } from 'caduceus/runtime'
+import {
+  fetchLists,
+  type Fetched,
+  type FetchOptions,
+  ListsTooLong,
+  whyNot,
+} from '../../../server/gateway/lists.js'
+import type { UpstreamLists } from '../../../server/definitions/upstreams.js'
+import { heard } from '../../support/heard.js'
 import { suite } from '../../support/suite.js'
 
 const test = suite('gateway: lists')
@@ -21,8 +30,12 @@ function clientOf(answers: Readonly<Record<string, Answer>>, capabilities: Page 
       return answer(params.cursor)
     },
   } as unknown as Upstream
-  const whole = () => fetchLists(client, new AbortController().signal)
+  const whole = () => fetchLists(client, options())
   return { asked, client, whole, fetch: async () => (await whole()).lists }
+}
+
+function options(former?: UpstreamLists): FetchOptions {
+  return { signal: new AbortController().signal, clock: createFakeClock(), former, onSome: () => {} }
 }
 
 const toolsFrom = (start: number, count: number) =>
@@ -77,7 +90,7 @@ test('a list that fails is as it was, and is said to be asked for again', async 
   assert.equal([lists.tools, lists.prompts], [[{ name: 'a' }], []])
   assert.is(problem, 'prompts/list: oops')
   const former = { tools: [], resources: [], templates: [], prompts: [{ name: 'p' }] }
-  const later = await fetchLists(client, new AbortController().signal, former)
+  const later = await fetchLists(client, options(former))
   assert.equal(later.lists, {
     tools: [{ name: 'a' }],
     resources: [],
@@ -97,7 +110,7 @@ test('tools that fail are not taken for none, and stay as they were', async () =
   const error = await whole().catch((error: unknown) => error)
   assert.ok(error instanceof McpError)
   const former = { tools: [{ name: 'a' }], resources: [], templates: [], prompts: [] }
-  const { lists, problem } = await fetchLists(client, new AbortController().signal, former)
+  const { lists, problem } = await fetchLists(client, options(former))
   assert.equal(lists, { ...former, prompts: [{ name: 'p' }] })
   assert.is(problem, 'tools/list: oops')
 })
@@ -113,20 +126,71 @@ test('templates that fail stay as they were, and nobody is told', async () => {
     { resources: {} },
   )
   const former = { tools: [], resources: [], templates: [{ uriTemplate: 'a:{b}' }], prompts: [] }
-  const fetched = await fetchLists(client, new AbortController().signal, former)
-  assert.equal(fetched, { lists: former, leftOut: '', problem: '' })
+  const fetched = await fetchLists(client, options(former))
+  assert.equal(fetched, { lists: former, leftOut: '', problem: '', isWhole: true })
 })
 
 test('a list is cut at ten thousand entries, and no page is asked for beyond', async () => {
-  const { asked, fetch } = clientOf({
+  const { asked, whole } = clientOf({
     'tools/list': (cursor = '0') => ({
       tools: toolsFrom(Number(cursor), 3_000),
       nextCursor: `${+cursor + 3_000}`,
     }),
   })
-  const { tools } = await fetch()
+  const {
+    lists: { tools },
+    leftOut,
+  } = await whole()
   assert.equal([tools.length, tools.at(-1)], [10_000, { name: 't9999' }])
+  assert.is(leftOut, 'tools/list: all after 10000 entries in 4 pages')
   assert.is(asked.length, 4)
+})
+
+test('a list of just ten thousand entries is whole, and one page may be too long', async () => {
+  const just = clientOf({ 'tools/list': () => ({ tools: toolsFrom(0, 10_000) }) })
+  assert.is((await just.whole()).leftOut, '')
+  const more = clientOf({ 'tools/list': () => ({ tools: toolsFrom(0, 10_001) }) })
+  assert.is((await more.whole()).leftOut, 'tools/list: all after 10000 entries in 1 pages')
+})
+
+test('a list that does not come holds up the others for five seconds, once', async () => {
+  let come = (_page: Page): void => {}
+  const coming = new Promise<Page>((resolve) => {
+    come = resolve
+  })
+  const clock = createFakeClock()
+  const some = heard<Fetched>()
+  const { client } = clientOf(
+    { 'tools/list': () => ({ tools: [{ name: 'a' }] }), 'prompts/list': () => coming },
+    { tools: {}, prompts: {} },
+  )
+  const all = fetchLists(client, { ...options(), clock, onSome: (fetched) => some.add(fetched) })
+  await clock.advance(4_999)
+  assert.equal(some.all, [])
+  await clock.advance(1)
+  const { lists, problem, isWhole } = await some.next()
+  assert.equal([lists.tools, lists.prompts, isWhole], [[{ name: 'a' }], [], false])
+  assert.is(problem, 'prompts/list: no answer in 5000 ms, it is waited for')
+  come({ prompts: [{ name: 'p' }] })
+  assert.equal((await all).lists.prompts, [{ name: 'p' }])
+  assert.equal([some.all.length, clock.pending], [1, 0])
+})
+
+test('without its tools a server is not known, but for those it had', async () => {
+  const clock = createFakeClock()
+  const some = heard<Fetched>()
+  const { client } = clientOf(
+    { 'tools/list': () => new Promise<Page>(() => {}), 'prompts/list': () => ({ prompts: [{ name: 'p' }] }) },
+    { tools: {}, prompts: {} },
+  )
+  const onSome = (fetched: Fetched): void => void some.add(fetched)
+  void fetchLists(client, { ...options(), clock, onSome })
+  await clock.advance(60_000)
+  assert.equal(some.all, [])
+  const former = { tools: [{ name: 'a' }], resources: [], templates: [], prompts: [] }
+  void fetchLists(client, { ...options(former), clock, onSome })
+  await clock.advance(5_000)
+  assert.equal((await some.next()).lists, { ...former, prompts: [{ name: 'p' }] })
 })
 
 test('a list of empty pages ends after a thousand of them', async () => {
@@ -183,7 +247,7 @@ test('of entries left out five are told of, short and on one line', async () => 
       return { tools: [] }
     },
   } as unknown as Upstream
-  const { leftOut } = await fetchLists(client, new AbortController().signal)
+  const { leftOut } = await fetchLists(client, options())
   const parts = leftOut.split('; ')
   assert.is(parts.length, 6)
   assert.is(parts[0], `0?[31m??${'x'.repeat(292)}...`)
