@@ -209,6 +209,7 @@ const events: Readonly<Record<keyof TestingEvents, true>> = Object.freeze({
   'transport.listener': true,
   'transport.connection': true,
   'transport.stream': true,
+  'transport.notice': true,
   'server.session': true,
   'server.request': true,
   'server.work': true,

@@ -37,6 +37,7 @@ export type {
 export { TransportError, type TransportErrorCode } from './base/errors.js'
 export {
   type ConnectionEvent,
+  type ListenerNoticeEvent,
   type ListenerEvent,
   type ListenerOrigin,
   type StreamEvent,

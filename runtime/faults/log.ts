@@ -60,6 +60,7 @@ const highest: { readonly [category: string]: Level } = {
   'server.node': 'warn',
   'server.gateway': 'warn',
   'server.notice': 'info',
+  'transport.notice': 'warn',
 }
 type Write = (level: Level, facts: object, message: string) => void
 

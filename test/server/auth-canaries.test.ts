@@ -13,7 +13,7 @@ const test = suite('secrets of an authorization', { timeout: 15_000 })
 
 const channels = [
   ...['crash', 'supervisor', 'progress', 'stray', 'notice'],
-  ...['transport.listener', 'transport.connection', 'transport.stream'],
+  ...['transport.listener', 'transport.connection', 'transport.stream', 'transport.notice'],
   ...['server.session', 'server.request', 'server.notification'],
 ].map((name) => channel(`caduceus.${name}`))
 

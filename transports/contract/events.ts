@@ -1,5 +1,7 @@
 import { currentOwner } from '../../runtime/faults/containment.js'
 import { type EventChannels, eventChannels } from '../../runtime/faults/events.js'
+import { throttle } from '../../runtime/base/throttle.js'
+import type { Clock } from '../../runtime/time/clock.js'
 import { optionError } from '../base/errors.js'
 import { isAddress } from './address.js'
 
@@ -43,6 +45,16 @@ export interface StreamEvent extends ListenerOrigin {
   readonly kind: 'call' | 'listen'
 }
 
+/** What those who run a listener have to mend: whoever says who a caller is cannot be asked, and all wait. */
+export interface ListenerNoticeEvent extends ListenerOrigin {
+  readonly type: 'not_identified'
+  readonly level: 'warn'
+  /** Why; nothing that was sent. */
+  readonly problem: string
+  /** Requests that were refused for it since the last notice, this one included: there is one a minute. */
+  readonly refused: number
+}
+
 /**
  * The events of listeners, on `node:diagnostics_channel` as `caduceus.transport.NAME`. None has headers,
  * queries, bodies, principals, or ids of sessions, streams or events in it.
@@ -51,11 +63,12 @@ export interface TransportEvents {
   listener: ListenerEvent
   connection: ConnectionEvent
   stream: StreamEvent
+  notice: ListenerNoticeEvent
 }
 
 const channels = eventChannels<TransportEvents>(
   'caduceus.transport',
-  ['listener', 'connection', 'stream'],
+  ['listener', 'connection', 'stream', 'notice'],
   optionError,
 )
 
@@ -82,6 +95,20 @@ export function noteRefused(
     remoteAddress: addressOf(address),
     ...why,
   }))
+}
+
+/** Tells, once a minute, that a request was refused since nobody could say who it is from. */
+export function unidentifiedNotes(
+  origin: ListenerOrigin,
+  clock: Pick<Clock, 'now'>,
+): (problem: string) => void {
+  const mayTell = throttle(clock.now, 1, 60_000)
+  return (problem) => {
+    const held = mayTell()
+    if (held === undefined) return
+    const told = { type: 'not_identified', level: 'warn', problem, refused: held + 1 } as const
+    emitTransport('notice', () => ({ ...origin, ...told }))
+  }
 }
 
 /** Whether a status is a refusal: by the guard, for lack of authorization, for its size, or at a limit. */

@@ -2,9 +2,10 @@ import * as assert from 'uvu/assert'
 import { connect } from 'node:net'
 import { PassThrough } from 'node:stream'
 import { startClient } from 'caduceus/client'
+import { createFakeClock } from 'caduceus/runtime'
 import { defineTool } from 'caduceus/server'
 import { record, type Recording, type TestingEvents } from 'caduceus/testing'
-import { memory, serveSse, serveStdio, serveWebSocket } from 'caduceus/transports'
+import { memory, serveSse, serveStdio, serveWebSocket, TransportError } from 'caduceus/transports'
 import { heard } from '../../support/heard.js'
 import { suite, type TestContext } from '../../support/suite.js'
 import { greet, open, upgrade } from '../websocket/_websocket.js'
@@ -44,6 +45,34 @@ test('a listener emits its port, its connections and whom it refuses', async (t)
   assert.ok(seen.every((event) => event.remoteAddress === '127.0.0.1' && event.tree === tree))
   await server.stop()
   assert.is((await listeners.next()).type, 'stopped')
+})
+
+test('that nobody can say who callers are is told, and logged, once a minute', async (t) => {
+  const notices = listen(t, 'transport.notice')
+  const clock = createFakeClock()
+  const lines: string[] = []
+  const write = (level: string) => (facts: object, message: string) =>
+    lines.push(`${level} ${message}: ${(facts as { problem?: string }).problem}`)
+  const logger = { debug() {}, info() {}, warn: write('warn'), error: write('error') }
+  const authenticate = (): never => {
+    throw new TransportError('AUTHORIZATION_UNAVAILABLE', 'the directory: status 401')
+  }
+  const { url } = await startTestServer(t, [count], { http: { authenticate }, clock, logger })
+  const refused = async (): Promise<void> => {
+    const { status } = await fetch(String(url), { method: 'POST', headers: { connection: 'close' } })
+    assert.is(status, 503)
+  }
+  for (let i = 0; i < 3; i++) await refused()
+  await clock.advance(60_000)
+  await refused()
+  const told = { type: 'not_identified', level: 'warn', problem: 'the directory: status 401' }
+  for (const { tree: _tree, ...notice } of [await notices.next(), await notices.next()])
+    assert.equal(notice, { transport: 'http', ...told, refused: notice.refused })
+  assert.equal(
+    notices.all.map(({ refused }) => refused),
+    [1, 3],
+  )
+  assert.equal(lines, Array(2).fill('warn transport.notice not_identified: the directory: status 401'))
 })
 
 test('an event stream emits its begin, release, resume and end', async (t) => {

@@ -6,7 +6,7 @@ import { TokenWatch } from '../../auth/token-watch.js'
 import { contained } from '../../base/contained.js'
 import { ClientCounts } from '../../connections/client-counts.js'
 import type { LinkScope, Peer } from '../../contract/contract.js'
-import { isKeptOut, noteRefused, originHere } from '../../contract/events.js'
+import { isKeptOut, noteRefused, originHere, unidentifiedNotes } from '../../contract/events.js'
 import { keyOfPrincipal } from '../../contract/principal.js'
 import type { SharedConnections } from '../../contract/sharing.js'
 import type { StandingToken } from '../../contract/standing.js'
@@ -82,6 +82,7 @@ export async function openGate(
     const remoteAddress = forwarded(request, 'x-forwarded-for', trustProxy) ?? request.socket.remoteAddress
     return Object.freeze({ transport, headers: request.headers, remoteAddress })
   }
+  const unidentified = unidentifiedNotes(origin, world)
   return {
     server,
     check: (request) => guard(guardedHeaders(request)),
@@ -99,6 +100,8 @@ export async function openGate(
           return { denial: { status: 500, message: 'Internal error', headers: {} } }
         }
         const { status, problem } = denial
+        // nobody waits for what was given up
+        if (status === 503 && !request.socket.destroyed) unidentified(problem)
         if (isKeptOut(status)) noteRefused(origin, peer.remoteAddress, { status, problem })
         return { denial }
       }

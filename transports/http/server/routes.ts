@@ -12,7 +12,7 @@ import type { Outcome, ServerPort } from '../../contract/contract.js'
 import { sessionIn } from '../../contract/session-header.js'
 import { notNow, TransportError } from '../../base/errors.js'
 import type { EventLog } from '../streams/event-log.js'
-import { isKeptOut, type ListenerOrigin, noteRefused } from '../../contract/events.js'
+import { isKeptOut, type ListenerOrigin, noteRefused, unidentifiedNotes } from '../../contract/events.js'
 import { checkContent, readText } from '../listen/body.js'
 import { corsHeaders, isPreflight, preflightHeaders } from '../listen/cors.js'
 import { createGuard, framingProblem, type Guard, guardedHeaders } from '../listen/guard.js'
@@ -35,6 +35,8 @@ interface Surroundings {
   readonly clients: ClientCounts<Exchange>
   readonly origin: ListenerOrigin
   readonly limits: Pick<ExchangeLimits, 'closing' | 'world'>
+  /** Tells why it cannot be known who sends requests. */
+  readonly unidentified: (problem: string) => void
 }
 
 /** What is done about each method of the one path (specification: transports, Streamable HTTP). */
@@ -50,7 +52,8 @@ export function createRoute(
   settings: HttpSettings,
   kept: Pick<Surroundings, 'clients' | 'log' | 'origin' | 'limits'>,
 ): Route {
-  const around = { server, settings, guard: createGuard(settings), ...kept }
+  const unidentified = unidentifiedNotes(kept.origin, kept.limits.world)
+  const around = { server, settings, guard: createGuard(settings), unidentified, ...kept }
   return async (exchange) => {
     try {
       const answer = pick(exchange, around)
@@ -93,7 +96,10 @@ function pick(exchange: Exchange, { settings, guard, clients, server }: Surround
 }
 
 /** Before anything of the request is used. Who was handed over by the framework is known already. */
-async function admit(exchange: Exchange, { settings, clients, limits }: Surroundings): Promise<void> {
+async function admit(
+  exchange: Exchange,
+  { settings, clients, limits, unidentified }: Surroundings,
+): Promise<void> {
   const { peer, request } = exchange
   const assigned: AssignedRequest = request
   const { [principalKey]: known = 'nobody' } = assigned
@@ -105,7 +111,10 @@ async function admit(exchange: Exchange, { settings, clients, limits }: Surround
       assigned[principalKey] = principal ?? 'anonymous'
       if (principal !== undefined) watchLater(exchange, principal, { settings, limits })
     } catch (error) {
-      if (denialOf(error) !== undefined) throw error
+      const denial = denialOf(error)
+      // nobody waits for what was given up
+      if (denial?.status === 503 && !request.socket.destroyed) unidentified(denial.problem)
+      if (denial !== undefined) throw error
       // also a TransportError, which would mean something else of ours
       return exchange.fail(error, 'throw')
     }
