@@ -9,7 +9,10 @@ import { ClientError } from '../base/errors.js'
 
 /** How a person signs in with the browser of this machine. */
 export interface LoopbackOptions {
-  /** The port of the redirect, on 127.0.0.1. Default 0: the one that is registered already, or a free one. */
+  /**
+   * The port of the redirect, on 127.0.0.1; sign-ins by this way that are open at once share it. Default 0: the
+   * one that is registered already, or a free one.
+   */
   readonly port?: number
   /** The path of the redirect. Default `/callback`. */
   readonly path?: string
@@ -24,9 +27,10 @@ export function loopbackSignIn(options: LoopbackOptions = {}): SignIn {
   if (!Number.isSafeInteger(port) || port < 0 || port > 65_535) throw bad('port', 'a port', port)
   if (typeof path !== 'string' || !/^\/[\w/.~-]*$/.test(path)) throw bad('path', 'a path', path)
   readFunction(open, 'open')
+  const fixed = port === 0 ? undefined : new SharedReceiver({ port, path })
   return Object.freeze({
     async begin(preferred: string | undefined) {
-      const receiver = await openPreferred(port, path, preferred)
+      const receiver = await (fixed === undefined ? openPreferred(path, preferred) : fixed.open())
       return {
         redirectUri: receiver.url,
         async authorize(url: URL, signal: AbortSignal) {
@@ -48,18 +52,54 @@ export function loopbackSignIn(options: LoopbackOptions = {}): SignIn {
   })
 }
 
+/** One receiver of a fixed port, for all who wait for a redirect to it: one server must not wait for another. */
+class SharedReceiver {
+  readonly #options: { readonly port: number; readonly path: string }
+  #users = 0
+  #receiver: Promise<LoopbackReceiver> | undefined
+  /** The end of the one before. */
+  #closed: Promise<void> = Promise.resolve()
+
+  constructor(options: { readonly port: number; readonly path: string }) {
+    this.#options = options
+  }
+
+  async open(): Promise<LoopbackReceiver> {
+    this.#users += 1
+    let isOpen = true
+    const close = async (): Promise<void> => {
+      if (!isOpen) return
+      isOpen = false
+      this.#users -= 1
+      if (this.#users === 0) this.#close()
+      await this.#closed
+    }
+    try {
+      this.#receiver ??= this.#closed.then(() => openReceiver(this.#options))
+      const { url, next } = await this.#receiver
+      return { url, next, close }
+    } catch (error) {
+      await close()
+      throw error
+    }
+  }
+
+  #close(): void {
+    const last = this.#receiver
+    this.#receiver = undefined
+    // one that could not be opened is told to whoever wanted it
+    this.#closed = Promise.resolve(last?.then((receiver) => receiver.close())).catch(() => {})
+  }
+}
+
 /** Some servers want the very port that was registered. */
-async function openPreferred(
-  port: number,
-  path: string,
-  preferred: string | undefined,
-): Promise<LoopbackReceiver> {
+async function openPreferred(path: string, preferred: string | undefined): Promise<LoopbackReceiver> {
   const known = preferred !== undefined && URL.canParse(preferred) ? new URL(preferred) : undefined
-  if (port === 0 && known?.hostname === '127.0.0.1' && known.pathname === path) {
+  if (known?.hostname === '127.0.0.1' && known.pathname === path) {
     const receiver = await openReceiver({ port: Number(known.port), path }).catch(() => undefined)
     if (receiver !== undefined) return receiver
   }
-  return openReceiver({ port, path })
+  return openReceiver({ port: 0, path })
 }
 
 async function show(url: URL, open: (url: URL) => unknown): Promise<void> {

@@ -22,7 +22,7 @@ interface Expected {
   readonly signal: AbortSignal
 }
 
-/** A listening socket on this machine for one redirect of a browser (RFC 8252, section 7.3). */
+/** A listening socket on this machine for redirects of a browser (RFC 8252, section 7.3). */
 export interface LoopbackReceiver {
   /** The address to be redirected to. */
   readonly url: string
@@ -52,15 +52,16 @@ export function openReceiver({
 }: ReceiverOptions): Promise<LoopbackReceiver> {
   return outside(async () => {
     const { createServer } = await import('node:http')
-    let awaited: Awaited | undefined
+    const awaited: Awaited = new Map()
     const server = createServer(
       { requestTimeout: 10_000, requireHostHeader: false },
       contained((request, response) => {
         const given = parametersOf(request, { port: portOf(server), path })
-        const status = typeof given === 'number' ? given : statusOf(given, awaited)
-        const isRefusal = typeof given === 'object' && given.has('error')
-        answer(response, status, status === 200 && isRefusal ? refusedPage : pages[status])
-        if (status === 200 && typeof given === 'object') awaited?.take(given)
+        if (typeof given === 'number') return answer(response, given)
+        const take = takerOf(given, awaited)
+        if (take === undefined) return answer(response, 400, pages[400])
+        answer(response, 200, given.has('error') ? refusedPage : pages[200])
+        take(given)
       }, warn),
     )
     await listen(server, port)
@@ -69,10 +70,8 @@ export function openReceiver({
       next({ state, signal }: Expected) {
         const limits = { clock, ms: Number.POSITIVE_INFINITY, late: () => new URLSearchParams(), signal }
         return waitWithin<URLSearchParams>(limits, (take) => {
-          awaited = { state, take }
-          return () => {
-            awaited = undefined
-          }
+          awaited.set(state, take)
+          return () => void awaited.delete(state)
         })
       },
       close() {
@@ -83,11 +82,8 @@ export function openReceiver({
   })
 }
 
-/** The one redirect that is waited for. */
-interface Awaited {
-  readonly state: string
-  take(parameters: URLSearchParams): void
-}
+/** The redirects that are waited for, by their `state`. */
+type Awaited = Map<string, (parameters: URLSearchParams) => void>
 
 /** What a request to our path says; the status of any other. */
 function parametersOf(
@@ -100,9 +96,9 @@ function parametersOf(
   return method === 'GET' ? new URLSearchParams(queryOf(url)) : 405
 }
 
-function statusOf(given: URLSearchParams, awaited: Awaited | undefined): number {
+function takerOf(given: URLSearchParams, awaited: Awaited): ReturnType<Awaited['get']> {
   const [state, ...more] = given.getAll('state')
-  return state !== undefined && state === awaited?.state && more.length === 0 ? 200 : 400
+  return state === undefined || more.length > 0 ? undefined : awaited.get(state)
 }
 
 function answer(response: ServerResponse, status: number, text = ''): void {

@@ -31,11 +31,15 @@ async function look(path: string, sight: Sight, signal: AbortSignal | undefined)
       retryable: true,
     })
   }
-  let rest = ''
+  // joined once its end is there: a picture comes in thousands of chunks
+  let parts: string[] = []
   try {
     for await (const chunk of response.setEncoding('utf8')) {
-      const events = `${rest}${chunk}`.split('\n\n')
-      rest = events.pop() ?? ''
+      const isEnd = chunk.includes('\n\n') || (chunk.startsWith('\n') && parts.at(-1)?.endsWith('\n'))
+      parts.push(chunk)
+      if (!isEnd) continue
+      const events = parts.join('').split('\n\n')
+      parts = [events.pop() ?? '']
       for (const event of events) take(event, sight)
     }
   } catch (error) {

@@ -94,6 +94,31 @@ test('a registered callback port is reused if free, else another one is taken', 
   assert.is(again.redirectUri, first.redirectUri)
 })
 
+test('sign-ins that are open at once share a fixed port, which is free after them', async (t) => {
+  const free = await loopbackSignIn().begin(undefined)
+  const port = Number(new URL(free.redirectUri).port)
+  await free.close?.()
+  const signIn = loopbackSignIn({ port, open: () => {} })
+  const states = ['one', 'two', 'three']
+  const sessions = await Promise.all(states.map(() => signIn.begin(undefined)))
+  t.after(() => Promise.all(sessions.map((session) => session.close?.())))
+  const answers = sessions.map((session, index) =>
+    session.authorize(new URL(`https://as.example/authorize?state=${states[index]}`), t.signal),
+  )
+  await sessions[2]?.close?.()
+  await sessions[2]?.close?.()
+  for (const state of ['two', 'one'])
+    assert.is((await fetch(`http://127.0.0.1:${port}/callback?code=${state}&state=${state}`)).status, 200)
+  for (const [index, state] of ['one', 'two'].entries()) assert.is((await answers[index])?.get('code'), state)
+  const ends = sessions.map((session) => session.close?.())
+  const next = await signIn.begin(undefined)
+  await Promise.all(ends)
+  const taken = await rejection(loopbackSignIn({ port }).begin(undefined))
+  assert.match(taken.message, `127.0.0.1:${port} cannot be listened on`)
+  await next.close?.()
+  await (await loopbackSignIn({ port }).begin(undefined)).close?.()
+})
+
 test('waiting can be aborted, and a failed display says what to do', async (t) => {
   const controller = new AbortController()
   const session = await loopbackSignIn({ open: () => {} }).begin(undefined)

@@ -62,6 +62,15 @@ test('events are told one by one, however they are cut, and others are left out'
   ])
 })
 
+test('a picture of 40 MB takes no longer than its bytes', async (t) => {
+  const name = 'x'.repeat(40_000_000)
+  const { told, ended } = await look(t, (response) => {
+    response.end(`event: picture\ndata: ${JSON.stringify({ name })}\n\n`)
+  })
+  await ended
+  assert.is((told.all as [string, { name: string }][])[0]?.[1].name.length, name.length)
+})
+
 test('a program that as many look at as may says so, and may be tried again', async (t) => {
   const { ended, path } = await look(t, (response) => response.writeHead(503).end('4 look at it already\n'))
   const error = await failure(ended)
