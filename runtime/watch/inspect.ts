@@ -1,5 +1,7 @@
 import type { Actor } from '../process/actor.js'
 import type { Child } from '../supervision/child.js'
+import { cut } from '../base/cut.js'
+import { handled } from '../base/promise.js'
 import { RuntimeError, show } from '../base/errors.js'
 import { formatReason } from '../base/exit.js'
 import type { Process } from '../process/process.js'
@@ -37,7 +39,10 @@ export interface TreeNode {
   readonly children: readonly TreeNode[]
 }
 
-/** The key of a method on an actor's state that describes it in a few words for `inspect`. */
+/**
+ * The key of a method on an actor's state that describes it in a few words for `inspect`, at once: what is no text
+ * is made one, of a long text 500 characters are kept.
+ */
 export const describe: unique symbol = Symbol.for('caduceus.describe')
 
 /** A handle with a process tree: a process, a supervisor, a server, a client, clients or a pool. */
@@ -114,12 +119,22 @@ export function factsOf(process: Process, record: Child | undefined): NodeFacts 
   }
 }
 
+/** Characters of what an actor says of itself. */
+const longest = 500
+
 /** Calls `[describe]` of the user's state, which may throw. */
 function tellAbout(state: unknown): string | undefined {
   try {
     const own = state as { [describe]?: () => unknown } | null | undefined
     const about = own?.[describe]?.()
-    return about === undefined ? undefined : String(about)
+    if (about === undefined) return undefined
+    if (about instanceof Promise) {
+      // whoever looks is not to blame for what comes of it
+      void handled(about)
+      return '(its describe is async)'
+    }
+    const text = String(about)
+    return text.length > longest ? `${cut(text, longest)}…` : text
   } catch {
     return '(its describe failed)'
   }
@@ -202,6 +217,9 @@ function write({ node, lead, below }: Line, lines: string[], open: Line[]): void
   }
 }
 
+/** A name or a description must not look like the line of another process. */
+const lineEnds = /\s*[\n\v\f\r\u0085\u2028\u2029]\s*/g
+
 function summary(node: TreeNode): string {
   const facts = [
     node.degraded === undefined ? undefined : `degraded: ${node.degraded} stray errors of nobody`,
@@ -213,5 +231,6 @@ function summary(node: TreeNode): string {
     node.reason,
   ].filter((fact) => fact !== undefined)
   const title = node.id === node.name ? node.id : `${node.id} (${node.name})`
-  return facts.length === 0 ? title : `${title}  ${facts.join(', ')}`
+  const line = facts.length === 0 ? title : `${title}  ${facts.join(', ')}`
+  return line.replace(lineEnds, ' ')
 }

@@ -1,4 +1,5 @@
 import { livingTrees } from '../faults/containment.js'
+import { cut } from '../base/cut.js'
 import type { Process } from '../process/process.js'
 import { Tree } from '../process/tree.js'
 import { type Elsewhere, elsewheresOf } from './elsewhere.js'
@@ -133,8 +134,16 @@ const nodeRow = {
 
 function rowOf(below: Below, place: Pick<Row, 'key' | 'parent' | 'tree' | 'since'>): Row {
   const facts = below.process === undefined ? vacancyOf(below.record) : factsOf(below.process, below.record)
-  const { uptime: _counted, names: _secret, ...rest } = facts
-  return { ...rest, ...place }
+  const { uptime: _counted, names: _secret, reason, ...rest } = facts
+  const short = { id: shorten(rest.id), name: shorten(rest.name) }
+  return { ...rest, ...short, ...(reason !== undefined && { reason: shorten(reason) }), ...place }
+}
+
+/** Rows are compared and sent four times a second, and their texts are whatever a program calls things. */
+const longest = 300
+
+function shorten(text: string): string {
+  return text.length > longest ? `${cut(text, longest)}…` : text
 }
 
 function* roots(): Generator<{ readonly id: number; readonly root: Process }> {

@@ -144,6 +144,9 @@ test('a user describe that throws or is invalid does not break inspection', asyn
         },
       }),
     },
+    late: { [describe]: async () => Promise.reject(new Error('boom')) },
+    long: { [describe]: () => 'x'.repeat(1_000_000) },
+    lines: { [describe]: () => 'all\n   └─ bank  well\r\u2028' },
     none: null,
     text: 'text',
   }
@@ -154,8 +157,15 @@ test('a user describe that throws or is invalid does not break inspection', asyn
   const about = Object.fromEntries(inspect(tree.ref).children.map(({ id, about }) => [id, about]))
   const failed = '(its describe failed)'
   const expected = { throwing: failed, odd: failed, number: '7', hostile: failed }
-  assert.equal(about, { ...expected, none: undefined, text: undefined })
-  assert.is(formatTree(inspect(tree.ref)).split('\n').length, 7)
+  const bad = {
+    late: '(its describe is async)',
+    long: `${'x'.repeat(500)}…`,
+    lines: 'all\n   └─ bank  well\r\u2028',
+  }
+  assert.equal(about, { ...expected, ...bad, none: undefined, text: undefined })
+  const lines = formatTree(inspect(tree.ref)).split('\n')
+  assert.is(lines.length, 10)
+  assert.ok(lines.includes('├─ lines  all └─ bank  well '))
 })
 
 test('ended processes show their reason, and starting ones their phase', async (t) => {

@@ -56,6 +56,19 @@ test('rows leave out registry names, which may be secret', async (t) => {
   assert.not.ok(JSON.stringify([...rows.values()]).includes('a secret'))
 })
 
+test('rows keep the begin of a name, an id and a reason, however long they are', async (t) => {
+  const long = 'x'.repeat(100_000)
+  const actor = defineActor({ name: long, init: () => ({}) })
+  const tree = await startTree(t, {
+    strategy: 'one_for_one',
+    children: [childSpec(actor, undefined, { id: long })],
+  })
+  const rows = [...readRows(new Places(), { most: 10, leaveOut: new Set() }).values()]
+  const row = rows.find(({ id }) => id.startsWith('xx'))
+  assert.equal([row?.id, row?.name], Array(2).fill(`${'x'.repeat(300)}…`))
+  await tree.stop()
+})
+
 test('excess rows are counted, and a tree can be left out', async (t) => {
   const tree = await startTree(t, { name: 'top', strategy: 'one_for_one', children: many(50) })
   const rows = readRows(new Places(), { most: 11, leaveOut: none })

@@ -62,13 +62,20 @@ test('events are told one by one, however they are cut, and others are left out'
   ])
 })
 
-test('a picture of 40 MB takes no longer than its bytes', async (t) => {
-  const name = 'x'.repeat(40_000_000)
-  const { told, ended } = await look(t, (response) => {
-    response.end(`event: picture\ndata: ${JSON.stringify({ name })}\n\n`)
-  })
-  await ended
-  assert.is((told.all as [string, { name: string }][])[0]?.[1].name.length, name.length)
+test('the time for a picture grows with its length, not faster', async (t) => {
+  const time = async (length: number): Promise<number> => {
+    const { told, ended } = await look(t, (response) => {
+      response.end(`event: picture\ndata: ${JSON.stringify({ name: 'x'.repeat(length) })}\n\n`)
+    })
+    const before = process.cpuUsage()
+    await ended
+    const { user, system } = process.cpuUsage(before)
+    assert.is((told.all as [string, { name: string }][])[0]?.[1].name.length, length)
+    return user + system
+  }
+  await time(1_000_000)
+  const [short, long] = [await time(8_000_000), await time(40_000_000)]
+  assert.ok(long < 15 * short, `${short} µs, and ${long} µs for five times as much`)
 })
 
 test('a program that as many look at as may says so, and may be tried again', async (t) => {
