@@ -35,7 +35,7 @@ export async function createAsker(options: AskerOptions) {
 }
 
 /** Throws AUTHORIZATION_FAILED, without a word of the answer; retryable if it should have been JSON. */
-export function objectOf({ text, headers }: SafeAnswer, what: string): JsonObject {
+export function objectOf({ status, text, headers }: SafeAnswer, what: string): JsonObject {
   try {
     const value: unknown = JSON.parse(text)
     if (isObject(value)) return value
@@ -44,6 +44,6 @@ export function objectOf({ text, headers }: SafeAnswer, what: string): JsonObjec
   }
   // a page that is answered to everybody stays what it is, and torn JSON does not
   const retryable = /^application\/(?:[\w.-]+\+)?json\b/i.test(String(headers['content-type'] ?? ''))
-  const details = { retryable, data: { sent: false } }
+  const details = { retryable, data: { status, sent: false } }
   throw new ClientError('AUTHORIZATION_FAILED', `${what}: expected a JSON object`, details)
 }

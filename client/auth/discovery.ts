@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../protocol/wire/json.js'
 import { isSecureUrl } from '../../transports/base/secure-url.js'
 import { urlAt } from '../../transports/base/target.js'
+import { isPassing } from '../../transports/http/client/errors.js'
 import type { SafeAnswer } from '../../transports/http/outgoing/fetch.js'
 import { type Asker, objectOf } from './ask.js'
 import { authFailed, quotable } from './failure.js'
@@ -44,7 +45,7 @@ export async function discover(ask: Asker, server: URL, hint: string | undefined
     throw authFailed(`${place}: authorization_servers: expected https addresses`)
   const metadata = await findServer(ask, issuer)
   if (metadata === undefined)
-    throw authFailed(`${quotable(issuer)} has no metadata of an authorization server`)
+    throw authFailed(`${quotable(issuer)} has no metadata of an authorization server`, { status: 404 })
   const { scopes_supported: scopes, dpop_bound_access_tokens_required: required } = document
   const binding = { required: required === true, algorithms: document.dpop_signing_alg_values_supported }
   return { metadata, resource, scopes: listOf(scopes), resourceMetadata: place, binding }
@@ -102,7 +103,7 @@ function checked(document: JsonObject, issuer: string, place: string): ServerMet
 /** A server that is out of order does not say that there is none. */
 function isThere({ status }: SafeAnswer, place: string): boolean {
   if (status === 200) return true
-  if (status < 500 && status !== 429) return false
+  if (!isPassing(status)) return false
   throw new ClientError('AUTHORIZATION_FAILED', `${place} answers with status ${status}`, {
     retryable: true,
     data: { status, sent: false },

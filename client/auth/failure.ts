@@ -1,5 +1,6 @@
 import { cut } from '../../runtime/base/cut.js'
 import { CaduceusError, messageOf } from '../../runtime/base/errors.js'
+import { TransportError } from '../../transports/base/errors.js'
 import { ClientError } from '../base/errors.js'
 
 /** Trying again does not mend it. */
@@ -13,6 +14,28 @@ export function asAuthFailure(cause: unknown): ClientError {
   const retryable = cause instanceof CaduceusError && cause.retryable
   const message = `the authorization failed: ${messageOf(cause)}`
   return new ClientError('AUTHORIZATION_FAILED', message, { cause, retryable, data: { sent: false } })
+}
+
+/** Codes of a token endpoint that has understood what was asked (RFC 6749, section 5.2; RFC 8707, section 2). */
+const verdicts: ReadonlySet<unknown> = new Set([
+  ...['invalid_request', 'invalid_client', 'invalid_grant', 'unauthorized_client'],
+  ...['unsupported_grant_type', 'invalid_scope', 'invalid_target'],
+])
+
+/** Whether the authorization server itself has refused: the same would be refused again. */
+export function isVerdict({ retryable, data }: ClientError): boolean {
+  return !retryable && verdicts.has((data as { readonly error?: unknown }).error)
+}
+
+/**
+ * Whether a refusal may be that of a proxy, a firewall or a portal on the way, or of a server that is not whole: a
+ * status, and no word of OAuth.
+ */
+export function isDoubtful({ code, retryable, data, cause }: ClientError): boolean {
+  const { status, error } = data as { readonly status?: unknown; readonly error?: unknown }
+  if (code !== 'AUTHORIZATION_FAILED' || retryable || verdicts.has(error)) return false
+  if (cause instanceof TransportError) return cause.code === 'AUTHORIZATION_UNAVAILABLE'
+  return status !== undefined && (error === undefined || (status !== 400 && status !== 401))
 }
 
 /** Far side's text: at most 200 characters, visible ASCII. */

@@ -7,7 +7,7 @@ import { waitWithin } from '../../runtime/time/wait.js'
 import { systemWorld } from '../../runtime/time/world.js'
 import { authFailed } from './failure.js'
 import type { AuthStorage } from './storage.js'
-import { readText } from '../base/read-options.js'
+import { bad, readText } from '../base/read-options.js'
 
 /** Ms between attempts to take a lock. */
 const lookEvery = 50
@@ -23,7 +23,7 @@ const deadAfter = 30_000
  * AUTHORIZATION_FAILED at its first use. Throws BAD_OPTION.
  */
 export function fileAuthStorage(folder: string): AuthStorage {
-  readText(folder, 'folder')
+  if (readText(folder, 'folder').includes('\0')) throw bad('folder', 'a path', folder)
   const nameOf = (key: string): string => createHash('sha256').update(key).digest('hex')
   return Object.freeze({
     async read(key: string) {

@@ -4,7 +4,7 @@ import { ClientError } from '../base/errors.js'
 import { AskedTimes } from './asked.js'
 import { createAsker, type Asker } from './ask.js'
 import { discover, type Discovered, resourceOf } from './discovery.js'
-import { authFailed, quotable } from './failure.js'
+import { asAuthFailure, authFailed, isDoubtful, isVerdict, quotable } from './failure.js'
 import { getToken, inVain } from './grants.js'
 import { type Binding, loadLibrary, type OAuthLibrary } from './library.js'
 import type { OAuthSettings } from './options.js'
@@ -23,6 +23,12 @@ import {
   tokensOf,
 } from './tokens.js'
 
+/**
+ * Milliseconds that refusals without a word of OAuth are tried again, where there was a sign-in before: a firewall or
+ * a portal on the way must not cost a stored sign-in.
+ */
+const doubtTime = 300_000
+
 export class AuthFlow {
   readonly #settings: OAuthSettings
   readonly #server: URL
@@ -30,6 +36,9 @@ export class AuthFlow {
   readonly #shelf: Shelf
   readonly #proofs: Proofs
   readonly #asked = new AskedTimes()
+  /** Whether the server has led to a sign-in before. */
+  #isKnown = false
+  #doubtsSince: number | undefined
 
   constructor(
     settings: OAuthSettings,
@@ -63,7 +72,10 @@ export class AuthFlow {
   async forget(): Promise<void> {
     this.#asked.clear()
     const place = await this.#shelf.place()
-    if (place !== undefined) await this.#shelf.dropTokens(place.issuer)
+    if (place === undefined) return
+    await this.#shelf.dropTokens(place.issuer)
+    // an issuer that has forgotten its client may say so to the person only
+    await forgetClient({ metadata: place, settings: this.#settings }, undefined)
   }
 
   /** Resolves with new tokens: those that another program stored, or by a refresh, or by a sign-in. */
@@ -75,15 +87,34 @@ export class AuthFlow {
       const ask = await createAsker({ server, privateNetwork, timeout, signal, clock, lookup })
       return this.#renew(ask, renewal, signal)
     }
-    return storage.exclusive(this.#shelf.lockKey, work, signal)
+    try {
+      const tokens = await storage.exclusive(this.#shelf.lockKey, work, signal)
+      this.#doubtsSince = undefined
+      return tokens
+    } catch (cause) {
+      const error = asAuthFailure(cause)
+      if (!isDoubtful(error) || !this.#mayDoubt()) throw cause
+      const details = { cause, retryable: true, data: error.data }
+      throw new ClientError('AUTHORIZATION_FAILED', `${error.message}; it was in order before`, details)
+    }
+  }
+
+  #mayDoubt(): boolean {
+    const now = this.#world.now()
+    this.#doubtsSince ??= now
+    return this.#isKnown && now - this.#doubtsSince < doubtTime
   }
 
   async #renew(ask: Asker, renewal: Renewal, signal: AbortSignal): Promise<TokenSet> {
     const settings = this.#settings
     const place = await this.#shelf.place()
     const { challenge, stepUp } = renewal
+    this.#isKnown = place !== undefined
     const hint = challenge?.resourceMetadata ?? place?.resourceMetadata
     const found = await discover(ask, this.#server, hint)
+    // without it others would be asked
+    if (place?.resourceMetadata !== undefined && found.resourceMetadata === undefined && this.#mayDoubt())
+      throw authFailed(`${place.resourceMetadata} has no metadata any more`, { status: 404 })
     const { metadata } = found
     const { issuer } = metadata
     this.#checkBinding(issuer, place?.issuer)
@@ -169,7 +200,8 @@ export class AuthFlow {
       return { ...tokensOf(answer, { scope, issuer: metadata.issuer, key, before, now }), scope }
     } catch (error) {
       if (!(error instanceof ClientError) || error.retryable) throw error
-      await this.#shelf.dropTokens(metadata.issuer)
+      if (isDoubtful(error) && this.#mayDoubt()) throw error
+      if (isVerdict(error)) await this.#shelf.dropTokens(metadata.issuer)
       await this.#forgetIfUnknown(error, found, given)
       return undefined
     }

@@ -1,11 +1,12 @@
+import { stackOf } from '../../runtime/base/errors.js'
 import type { Clock } from '../../runtime/time/clock.js'
-import { pause } from '../../runtime/time/wait.js'
+import { pause, waitWithin } from '../../runtime/time/wait.js'
 import { isSecureUrl } from '../../transports/base/secure-url.js'
 import { ClientError } from '../base/errors.js'
 import type { Discovered, ServerMetadata } from './discovery.js'
 import { asAuthFailure, authFailed, quotable } from './failure.js'
 import type { Binding, CodeRequest, OAuthLibrary, TokenAnswer } from './library.js'
-import type { EnterpriseOptions, WorkloadOptions } from './options.js'
+import type { EnterpriseOptions, SignInSession, WorkloadOptions } from './options.js'
 import { clientAt, type Registration, registeredRedirect } from './registration.js'
 import { orAborted } from './storage.js'
 import type { GivenTokens } from './tokens.js'
@@ -44,7 +45,7 @@ export async function getToken(request: GrantRequest): Promise<GivenTokens> {
 
 /** Trades a person's code for tokens (OAuth 2.1, section 4.1), always with PKCE by S256. */
 async function signInWithCode(request: GrantRequest): Promise<GivenTokens> {
-  const { registration, library, found, scope, signal, binding } = request
+  const { registration, library, found, scope, signal, binding, clock } = request
   const { metadata, settings } = registration
   const { resource } = found
   const endpoint = checkedEndpoint(metadata)
@@ -72,8 +73,24 @@ async function signInWithCode(request: GrantRequest): Promise<GivenTokens> {
     const trade = () => library.finishCode({ metadata, client, binding }, code, callback)
     return { ...(await persist(request, trade)), client: client.registered }
   } finally {
-    await session.close?.()
+    await end(session, clock)
   }
+}
+
+/** Milliseconds that the end of a sign-in is waited for: the tokens are here. */
+const endTime = 1_000
+
+/** What cannot be closed costs no sign-in. */
+function end(session: SignInSession, clock: Clock): Promise<void> {
+  return waitWithin<void>({ clock, ms: endTime, late: () => {} }, (resolve) => {
+    const closed = (async () => session.close?.())()
+    closed.catch(warn).then(resolve, resolve)
+    return undefined
+  })
+}
+
+function warn(error: unknown): void {
+  process.emitWarning(`the end of a sign-in failed: ${stackOf(error)}`, { code: 'CADUCEUS_STRAY' })
 }
 
 /** Trades the code again while that may help; then nobody is asked for another one. */

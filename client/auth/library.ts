@@ -2,10 +2,12 @@ import type { webcrypto } from 'node:crypto'
 import type { AuthorizationServer, Client, ClientAuth, TokenEndpointResponse } from 'oauth4webapi'
 import type { JsonObject } from '../../protocol/wire/json.js'
 import { lazy } from '../../runtime/faults/load.js'
+import { isPassing } from '../../transports/http/client/errors.js'
 import type { SafeAnswer } from '../../transports/http/outgoing/fetch.js'
 import type { Asker } from './ask.js'
 import type { ServerMetadata } from './discovery.js'
 import { authFailed, quotable } from './failure.js'
+import { withoutSecrets } from './secrets.js'
 import type { KeyAlgorithm } from './options.js'
 import { ClientError } from '../base/errors.js'
 
@@ -227,29 +229,33 @@ function secretsIn({ headers, body }: PostInit): string[] {
 function explain(cause: unknown, sent: readonly string[]): unknown {
   if (cause instanceof ClientError) return cause
   const facts = cause as { readonly [field: string]: unknown }
-  const { code, error, error_description: why, status, message, cause: inner } = facts
+  const { code, error, error_description: why, status: told, message, cause: inner } = facts
   if (typeof code !== 'string' || !code.startsWith('OAUTH_')) return cause
-  // a short one may be a part of a long one, which would not be found any more
-  const secrets = [...sent].sort((one, other) => other.length - one.length)
   const quoted = (text: unknown): string =>
-    typeof text === 'string' ? quotable(secrets.reduce((rest, one) => rest.replaceAll(one, '...'), text)) : ''
+    typeof text === 'string' ? quotable(withoutSecrets(text, sent)) : ''
+  const response = inner instanceof Response ? inner : undefined
+  const status = typeof told === 'number' ? told : response?.status
+  const data = { ...(status !== undefined && { status }), sent: false }
+  const isBusy = status !== undefined && isPassing(status)
   if (typeof error === 'string') {
     const said = [error, why].map(quoted).filter((text) => text !== '')
-    const data = { error: quoted(error), ...(typeof status === 'number' && { status }), sent: false }
-    return authFailed(`the authorization server says ${said.join(': ')}`, data)
+    return new ClientError('AUTHORIZATION_FAILED', `the authorization server says ${said.join(': ')}`, {
+      retryable: isBusy || passingCodes.has(error),
+      data: { error: quoted(error), ...data },
+    })
   }
-  const response = inner instanceof Response ? inner : undefined
-  const isTorn = code === 'OAUTH_PARSE_ERROR'
-  const passing = isTorn || (response !== undefined && (response.status >= 500 || response.status === 429))
   const text =
     response === undefined
       ? quoted(message)
       : `the authorization server answered with status ${response.status}`
   return new ClientError('AUTHORIZATION_FAILED', text, {
-    retryable: passing,
-    data: { sent: false, ...(code === 'OAUTH_WWW_AUTHENTICATE_CHALLENGE' && { error: 'invalid_client' }) },
+    retryable: isBusy || code === 'OAUTH_PARSE_ERROR',
+    data: { ...data, ...(code === 'OAUTH_WWW_AUTHENTICATE_CHALLENGE' && { error: 'invalid_client' }) },
   })
 }
+
+/** A server that says so is out of order for now (RFC 6749, section 4.1.2.1; RFC 8628, section 3.5). */
+const passingCodes: ReadonlySet<string> = new Set(['server_error', 'temporarily_unavailable', 'slow_down'])
 
 const keyKinds: Readonly<
   Record<KeyAlgorithm, webcrypto.EcKeyImportParams | webcrypto.RsaHashedImportParams | { name: string }>

@@ -159,7 +159,7 @@ export function readOAuthOptions(options: OAuthOptions): OAuthSettings {
     client,
     clientMetadataUrl: optional(given.clientMetadataUrl, readDocument),
     clientName: optional(given.clientName, (name) => readText(name, 'clientName')) ?? 'Caduceus',
-    scope: optional(given.scope, (scope) => readText(scope, 'scope')),
+    scope: optional(given.scope, readScope),
     grant,
     enterprise,
     workload,
@@ -229,8 +229,17 @@ function readSecret(value: unknown, field: string): void {
 
 function readDocument(value: unknown): string {
   const url = typeof value === 'string' && URL.canParse(value) ? new URL(value) : undefined
-  if (url?.protocol === 'https:' && url.pathname !== '/') return value as string
-  throw bad('clientMetadataUrl', 'an https address with a path', value)
+  const more = url === undefined ? '' : url.username + url.password + url.hash
+  if (url?.protocol === 'https:' && url.pathname !== '/' && more === '') return value as string
+  const shown = more === '' ? value : 'one with a password, or a fragment'
+  throw bad('clientMetadataUrl', 'an https address with a path, and no more than a query', shown)
+}
+
+/** Scope tokens (RFC 6749, section 3.3). */
+function readScope(value: unknown): string {
+  const scope = readText(value, 'scope')
+  if (/^[\x20\x21\x23-\x5b\x5d-\x7e]+$/.test(scope)) return scope
+  throw bad('scope', 'words of visible ASCII, without quotes and backslashes', value)
 }
 
 function readStorage(value: AuthStorage): AuthStorage {

@@ -31,7 +31,7 @@ const beatEvery = 2_500
 /** Ms between attempts to write what was renewed. */
 const retryEvery = 250
 /** Ms that the connection stays once nobody uses it. */
-const linger = 1_000
+const linger = 250
 
 /** The holder of the lock, for writes made under it. */
 interface Held {

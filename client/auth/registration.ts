@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../protocol/wire/json.js'
+import { isPassing } from '../../transports/http/client/errors.js'
 import { type Asker, objectOf } from './ask.js'
 import type { ServerMetadata } from './discovery.js'
 import { authFailed, quotable } from './failure.js'
@@ -63,7 +64,10 @@ export async function registeredRedirect({ metadata, settings }: Registration): 
 
 /** Its issuer does not know it any more; another one, which was registered since, stays. */
 export async function forgetClient(
-  { metadata, settings: { storage } }: Pick<Registration, 'metadata' | 'settings'>,
+  {
+    metadata,
+    settings: { storage },
+  }: { readonly metadata: Pick<ServerMetadata, 'issuer'>; readonly settings: OAuthSettings },
   client: JsonObject | undefined,
 ): Promise<void> {
   const value = await storage.read(keyOf(metadata))
@@ -72,7 +76,7 @@ export async function forgetClient(
 }
 
 /** A client belongs to its issuer alone (2026-07-28, SEP-2352). */
-function keyOf({ issuer }: ServerMetadata): string {
+function keyOf({ issuer }: Pick<ServerMetadata, 'issuer'>): string {
   return `client ${issuer}`
 }
 
@@ -100,7 +104,7 @@ async function register({ ask, metadata, settings }: Registration, redirectUri: 
       'AUTHORIZATION_FAILED',
       `${quotable(issuer)} does not register this client (${why})`,
       {
-        retryable: answer.status >= 500 || answer.status === 429,
+        retryable: isPassing(answer.status),
         data: { status: answer.status, sent: false },
       },
     )

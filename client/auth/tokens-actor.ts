@@ -157,7 +157,9 @@ function begin(state: State, ctx: ActorContext, renewal: Renewal | undefined): v
 }
 
 function tooLate({ timeout }: State): ClientError {
-  return authFailed(`nobody has signed in within ${timeout} ms (signInTimeout)`)
+  return authFailed(
+    `no tokens came within ${timeout} ms (signInTimeout): nobody has signed in, or who was asked for them does not answer`,
+  )
 }
 
 /** Callers that still lack scopes wait again, `maxRenewals` at most. */

@@ -124,6 +124,8 @@ export const observer = defineActor({
       const ref = watcher.find(key)
       if (ref === undefined) return `no process of this thread runs there: ${what} it where it is`
       if (what === 'reconnect') return reconnect(ref)
+      if (!ref.alive) return 'it does not run any more'
+      if (processOf(ref).kind === 'task') return `${ref.name} is a task: it gets no messages`
       startTrace(state, ref, key, ctx)
       return `${ref.name}: trace`
     },

@@ -27,6 +27,8 @@ export type OAuthServer = {
   instead: ((form: Record<string, string>) => Answer | undefined) | undefined
   /** Answers half of its JSON at these places, once each, as if it were whole. */
   readonly tears: Set<string>
+  /** Somebody on the way answers with a page at these places, once each, with this status. */
+  readonly pages: Map<string, number>
   /** Never answers at these places. */
   readonly silent: Set<string>
   /** Milliseconds, in seconds, that access tokens live. */
@@ -50,6 +52,9 @@ export async function startOAuthServer(t: Pick<TestContext, 'after'>, path = '')
     const form = request.method === 'POST' ? await formOf(request) : Object.fromEntries(url.searchParams)
     self.asked.push({ path: url.pathname, form, authorization: request.headers.authorization })
     if (self.silent.has(url.pathname)) return
+    const page = self.pages.get(url.pathname)
+    if (page !== undefined && self.pages.delete(url.pathname))
+      return response.writeHead(page, { 'content-type': 'text/html' }).end('<h1>Not here</h1>')
     const key = url.pathname === '/token' ? await keyOf(request) : undefined
     const answer = key instanceof Error ? refusalOf(key) : answerTo(url.pathname, form, key)
     const headers = { 'content-type': 'application/json', ...answer.headers }
@@ -146,6 +151,7 @@ export async function startOAuthServer(t: Pick<TestContext, 'after'>, path = '')
     redirect: (parameters) => parameters,
     instead: undefined,
     tears: new Set(),
+    pages: new Map(),
     silent: new Set(),
     expiresIn: 3600,
     bound: new Map(),

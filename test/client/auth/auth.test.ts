@@ -1,6 +1,7 @@
 // second tier: time
+import { once } from 'node:events'
 import * as assert from 'uvu/assert'
-import { memoryAuthStorage, oauth, type OAuthOptions } from 'caduceus/client'
+import { type Client, memoryAuthStorage, oauth, type OAuthOptions } from 'caduceus/client'
 import { systemWorld } from 'caduceus/runtime'
 import { type ClientAuth, http } from 'caduceus/transports'
 import { suite, type TestContext } from '../../support/suite.js'
@@ -100,6 +101,30 @@ test('a failed sign-in rejects all waiting calls with the reason', async (t) => 
   assert.is(signIn.opened.length, 1)
 })
 
+for (const how of ['throws', 'hangs'] as const)
+  test(`a sign-in whose end ${how} gives its tokens all the same`, async (t) => {
+    const { server } = await setup(t)
+    const quick = quickSignIn()
+    const close = (): Promise<void> =>
+      how === 'throws' ? Promise.reject(new Error('not closed')) : new Promise(() => {})
+    const signIn = { begin: async () => ({ ...(await quick.begin(undefined)), close }) }
+    const warned = once(process, 'warning')
+    const { client } = connect(t, server, { signIn })
+    assert.is((await client.callTool('x')).text, 'in')
+    if (how === 'throws')
+      assert.match(String((await warned)[0]), 'the end of a sign-in failed: Error: not closed')
+  })
+
+test('after signOut the client is registered anew', async (t) => {
+  const { issuer, server } = await setup(t)
+  const { client, auth } = connect(t, server)
+  await client.callTool('x')
+  issuer.good.clear()
+  await auth.signOut(server.url)
+  await soon(client)
+  assert.is(issuer.of('/register').length, 2)
+})
+
 test('a rejected refresh token leads to a new sign-in', async (t) => {
   const { issuer, server } = await setup(t)
   const { client } = connect(t, server)
@@ -111,10 +136,77 @@ test('a rejected refresh token leads to a new sign-in', async (t) => {
   assert.equal(grants(issuer), ['authorization_code', 'refresh_token', 'authorization_code'])
 })
 
+/** Answers of a token endpoint that are no word of OAuth on the refresh token. */
+const passing = {
+  'a limit': { status: 429, body: { error: 'invalid_request' } },
+  'a server that is away for now': { status: 400, body: { error: 'temporarily_unavailable' } },
+  'a gateway that speaks JSON': { status: 403, body: { error: 'Forbidden' } },
+} as const
+
+for (const [what, answer] of Object.entries(passing))
+  test(`a refresh that ${what} refuses is made again, and nobody signs in`, async (t) => {
+    const { issuer, server } = await setup(t)
+    const { client } = connect(t, server)
+    await client.callTool('x')
+    issuer.good.clear()
+    let refused = 0
+    issuer.instead = ({ grant_type }) => {
+      refused += 1
+      return grant_type === 'refresh_token' && refused === 1 ? answer : undefined
+    }
+    await soon(client)
+    assert.equal(grants(issuer), ['authorization_code', 'refresh_token', 'refresh_token'])
+  })
+
+for (const status of [200, 403] as const)
+  test(`a refresh that a page with status ${status} answers is made again, and nobody signs in`, async (t) => {
+    const { issuer, server } = await setup(t)
+    const { client } = connect(t, server)
+    await client.callTool('x')
+    issuer.good.clear()
+    issuer.pages.set('/token', status)
+    await soon(client)
+    assert.equal(grants(issuer), ['authorization_code', 'refresh_token', 'refresh_token'])
+  })
+
+for (const status of [200, 404] as const)
+  test(`metadata that are a page with status ${status} for once cost no sign-in`, async (t) => {
+    const { issuer, server } = await setup(t)
+    const { client } = connect(t, server)
+    await client.callTool('x')
+    issuer.good.clear()
+    issuer.pages.set('/.well-known/oauth-authorization-server', status)
+    await soon(client)
+    assert.is(issuer.pages.size, 0)
+    assert.equal(grants(issuer), ['authorization_code', 'refresh_token'])
+  })
+
+test('what refuses a refresh without a word of OAuth for five minutes is believed', async (t) => {
+  const { issuer, server } = await setup(t)
+  issuer.expiresIn = 100
+  const { client, pass } = connectLater(t, server)
+  await client.callTool('x')
+  const page = { status: 403, body: {}, headers: { 'content-type': 'text/html' } }
+  issuer.instead = ({ grant_type }) => (grant_type === 'refresh_token' ? page : undefined)
+  issuer.good.clear()
+  pass(101_000)
+  const error = await rejection(client.callTool('x', {}, { retry: 'never' }))
+  assert.match(String(error.cause ?? error), 'status 403; it was in order before')
+  pass(301_000)
+  await soon(client)
+  assert.equal(grants(issuer).filter((grant) => grant === 'authorization_code').length, 2)
+})
+
+/** Calls until a call gets through. */
+async function soon(client: Client): Promise<void> {
+  while ((await client.callTool('x').catch(() => undefined))?.text !== 'in')
+    await new Promise((resolve) => setTimeout(resolve, 20))
+}
+
 /** A client whose tokens grow old by the will of the test. */
 function connectLater(t: TestContext, server: GuardedServer) {
   let ahead = 0
-  const world = { ...systemWorld, date: () => Date.now() + ahead }
+  const world = { ...systemWorld, date: () => Date.now() + ahead, now: () => systemWorld.now() + ahead }
   const provider = oauth({ signIn: quickSignIn() })
   t.after(() => provider.close())
   const auth: ClientAuth = {
@@ -337,7 +429,10 @@ test('a sign-in that never ends fails after its time', async (t) => {
     authorize: () => new Promise<never>(() => {}),
   })
   const { client } = connect(t, server, { signIn: { begin }, signInTimeout: 100 })
-  assert.match((await rejection(client.callTool('x'))).message, /nobody has signed in within 100 ms/)
+  assert.match(
+    (await rejection(client.callTool('x'))).message,
+    /no tokens came within 100 ms .*: nobody has signed in/,
+  )
 })
 
 test(

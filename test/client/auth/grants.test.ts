@@ -150,6 +150,13 @@ test('unusable options are refused before any request, without showing secrets',
       /clientMetadataUrl: expected an https address with a path/,
     ],
     [{ clientMetadataUrl: 'https://a.example' }, /clientMetadataUrl: expected an https address with a path/],
+    [
+      { clientMetadataUrl: 'https://u:canary@a.example/client' },
+      /clientMetadataUrl: .*got one with a password/,
+    ],
+    [{ clientMetadataUrl: 'https://a.example/client#x' }, /clientMetadataUrl: .*or a fragment/],
+    [{ scope: 'a "b' }, /scope: expected words of visible ASCII/],
+    [{ scope: 'a\nb' }, /scope: expected words of visible ASCII/],
     [{ clientMetadataUrl: 'nonsense' }, /clientMetadataUrl: expected an https address with a path/],
     [{ clientMetadataUrl: new URL('https://a.example/client') }, /clientMetadataUrl: expected/],
     [

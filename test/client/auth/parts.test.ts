@@ -14,6 +14,7 @@ import {
   resourceOf,
   serverMetadataUrls,
 } from '../../../client/auth/discovery.js'
+import { withoutSecrets } from '../../../client/auth/secrets.js'
 import { chooseScope, hasScopes } from '../../../client/auth/tokens.js'
 import { systemWorld } from 'caduceus/runtime'
 import type { LookupAll } from '../../../transports/base/private-address.js'
@@ -21,6 +22,32 @@ import { suite } from '../../support/suite.js'
 import { rejection } from '../_raw.js'
 
 const test = suite('parts of the OAuth client')
+
+test('what repeats a secret hides it, in whatever letters it does', () => {
+  const secret = 'S3cr3t/+=&: "ü~\'!'
+  const form = new URLSearchParams({ s: secret }).toString().slice(2)
+  const json = JSON.stringify(secret).slice(1, -1)
+  const html = secret.replaceAll('&', '&amp;').replaceAll('"', '&quot;').replaceAll("'", '&#x27;')
+  const letters = [...secret].map((letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  const base64 = Buffer.from(secret).toString('base64')
+  for (const written of [
+    ...[
+      form,
+      form.toLowerCase().replace('s3cr3t', 'S3cr3t'),
+      encodeURIComponent(secret),
+      encodeURIComponent(form),
+    ],
+    ...[json, letters.join(''), html, base64, Buffer.from(secret).toString('base64url'), `x ${base64}`],
+  ]) {
+    const told = withoutSecrets(`invalid: client_secret=${written}&x`, ['other', secret])
+    assert.not.match(told, /S3cr3t|UzNjcjN0/, written)
+  }
+  assert.is(
+    withoutSecrets(`no ${secret}, 100 % sure%zz &c; \\`, ['S3', secret]),
+    'no ..., 100 % sure%zz &c; \\',
+  )
+  assert.is(withoutSecrets('nothing', []), 'nothing')
+})
 
 test('metadata of a resource is looked for with its path, then at the root', () => {
   const places = (url: string) => resourceMetadataUrls(new URL(url)).map(({ href }) => href)

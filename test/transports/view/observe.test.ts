@@ -16,6 +16,8 @@ import {
   inspect,
   type ProcessRef,
   startSupervisor,
+  taskSupervisorSpec,
+  type TaskSupervisor,
   subscribe,
   supervisorAt,
 } from 'caduceus/runtime'
@@ -212,6 +214,23 @@ test('without the option actions are refused; with it kill, restart and trace wo
       [key, 'out', 'cast', 'work'],
     ],
   )
+})
+
+test('a trace of a task is refused in words, and the view goes on', async (t) => {
+  const tree = await family(t)
+  const tasks = (await tree.startChild(taskSupervisorSpec({ name: 'tasks' }))).extra as TaskSupervisor
+  tasks.start(() => new Promise(() => {}), { name: 'endless' })
+  const live = await open(t, { port: 0, actions: true })
+  const { origin, authorization } = secretOf(live)
+  const { pictures, changes } = look(t, live.path ?? '')
+  const key = (await pictures.next()).rows.find(({ kind }) => kind === 'task')?.key
+  const { text } = await ask(`${origin}/act`, {
+    method: 'POST',
+    headers: { authorization, 'x-caduceus': 'act' },
+    body: JSON.stringify({ key, what: 'trace' }),
+  })
+  assert.match(text, 'is a task: it gets no messages')
+  await changes.next()
 })
 
 function secretOf({ url = '' }: Observation): { origin: string; authorization: string } {
