@@ -39,6 +39,8 @@ export class AuthFlow {
   /** Whether the server has led to a sign-in before. */
   #isKnown = false
   #doubtsSince: number | undefined
+  /** What was stored last. */
+  #last: TokenSet | undefined
 
   constructor(
     settings: OAuthSettings,
@@ -71,6 +73,7 @@ export class AuthFlow {
 
   async forget(): Promise<void> {
     this.#asked.clear()
+    this.#last = undefined
     const place = await this.#shelf.place()
     if (place === undefined) return
     await this.#shelf.dropTokens(place.issuer)
@@ -88,9 +91,12 @@ export class AuthFlow {
       return this.#renew(ask, renewal, signal)
     }
     try {
-      const tokens = await storage.exclusive(this.#shelf.lockKey, work, signal)
+      // a person who is asked for more scopes must not hold up refreshes
+      const key = renewal.stepUp ? `${this.#shelf.lockKey} for scopes` : this.#shelf.lockKey
+      const tokens = await storage.exclusive(key, work, signal)
       this.#doubtsSince = undefined
-      return tokens
+      // a refresh may end while more scopes come
+      return renewal.stepUp ? tokens : (this.#last ?? tokens)
     } catch (cause) {
       const error = asAuthFailure(cause)
       if (!isDoubtful(error) || !this.#mayDoubt()) throw cause
@@ -121,7 +127,7 @@ export class AuthFlow {
     const algorithm = this.#algorithmFor(found)
     const before = await this.#stored(issuer)
     if (before !== undefined && satisfies(before, renewal) && !isExpiring(before, this.#world.date()))
-      return this.#keep(before, found)
+      return stepUp ? before : this.#keep(before, found)
     const library = await loadLibrary(ask)
     const refreshed = stepUp || before === undefined ? undefined : await this.#refresh(library, found, before)
     if (refreshed !== undefined) return this.#keep(refreshed, found)
@@ -143,7 +149,9 @@ export class AuthFlow {
     }
     // the scopes that were asked for: to ask again for those that were not given is of no use
     const now = this.#world.date()
-    const kept = this.#keep({ ...tokensOf(answer, { scope, issuer, key, now }), scope }, found)
+    const tokens = { ...tokensOf(answer, { scope, issuer, key, now }), scope }
+    const keep = (): Promise<TokenSet> => this.#keep(tokens, found)
+    const kept = stepUp ? settings.storage.exclusive(this.#shelf.lockKey, keep, signal) : keep()
     return settings.grant === 'authorization_code'
       ? kept.catch((cause) => Promise.reject(inVain(cause)))
       : kept
@@ -232,6 +240,7 @@ export class AuthFlow {
   async #keep(tokens: TokenSet, { metadata, resourceMetadata }: Discovered): Promise<TokenSet> {
     await this.#shelf.setTokens(tokens)
     await this.#shelf.setPlace({ issuer: metadata.issuer, resourceMetadata })
+    this.#last = tokens
     return tokens
   }
 }

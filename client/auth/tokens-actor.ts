@@ -29,19 +29,28 @@ interface Waiting {
   renewals: number
 }
 
+/** `stepUp`: for more scopes. */
+type RenewalKind = 'plain' | 'stepUp'
+
 interface State extends TokensInput {
   loaded: boolean
-  busy: boolean
+  /** What is under way. A person may take minutes to give more scopes, and a refresh must not wait for that. */
+  readonly busy: Set<RenewalKind>
   waiting: readonly Waiting[]
   /** Kept for callers that come shortly after with the same token. */
-  failure:
-    | { readonly refused: string | undefined; readonly error: ClientError; readonly until: number }
-    | undefined
+  readonly failures: Map<RenewalKind, Failure>
 }
 
-type Outcome =
+interface Failure {
+  readonly refused: string | undefined
+  readonly error: ClientError
+  readonly until: number
+}
+
+type Outcome = { readonly kind: RenewalKind } & (
   | { readonly type: 'loaded' | 'renewed'; readonly tokens: TokenSet | undefined }
   | { readonly type: 'failed'; readonly refused: string | undefined; readonly error: ClientError }
+)
 
 /** Ms that a failure is kept for late callers. */
 const failureHolds = { lasting: 5_000, passing: 1_000 } as const
@@ -53,7 +62,7 @@ export const tokensActor = defineActor({
   name: 'tokens',
   stray: 'report',
   init(input: TokensInput, ctx): State {
-    const state: State = { ...input, loaded: false, busy: false, waiting: [], failure: undefined }
+    const state: State = { ...input, loaded: false, busy: new Set(), waiting: [], failures: new Map() }
     begin(state, ctx, undefined)
     return state
   },
@@ -64,11 +73,12 @@ export const tokensActor = defineActor({
       _: undefined,
       ctx: ActorContext,
     ): TokenSet | Refusal | undefined | Deferred<TokenSet | undefined> {
-      const { loaded, busy, desk, world } = state
+      const { loaded, desk, world } = state
+      const busy = state.busy.has('plain')
       const { tokens } = desk
       if (!loaded || tokens === undefined) return loaded ? undefined : wait(state, undefined, ctx)
       if (!wantsRenewal(state)) return tokens
-      const failure = failureOf(state, tokens.accessToken, ctx)
+      const failure = failureOf(state, another(tokens), ctx)
       if (!busy && failure !== undefined) return hasEnded(tokens, world.date()) ? refuse(failure) : tokens
       if (hasEnded(tokens, world.date())) return wait(state, undefined, ctx)
       // callers do not wait for the renewal while the token is valid
@@ -80,26 +90,32 @@ export const tokensActor = defineActor({
       renewal: Renewal,
       ctx: ActorContext,
     ): TokenSet | Refusal | Deferred<TokenSet | undefined> {
-      const { busy, desk } = state
+      const { desk } = state
+      const busy = state.busy.has(kindOf(renewal))
       if (desk.tokens !== undefined && satisfies(desk.tokens, renewal)) return desk.tokens
-      const failure = failureOf(state, renewal.refused, ctx)
+      const failure = failureOf(state, renewal, ctx)
       if (failure !== undefined && !busy) return refuse(failure)
       return wait(state, renewal, ctx)
     },
-    /** Here and in the storage. */
-    async forget(state: State) {
+    /** Here and in the storage, which may never answer: nobody else waits for it. */
+    forget(state: State, _: undefined, ctx: ActorContext): Deferred<void> {
       state.desk.tokens = undefined
-      await state.flow.forget()
+      const reply = ctx.defer<void>()
+      void orAborted(state.flow.forget(), ctx.signal).then(
+        () => reply.resolve(undefined),
+        (cause: unknown) => reply.reject(asAuthFailure(cause)),
+      )
+      return reply
     },
   },
   cast: {
     settled(state: State, outcome: Outcome, ctx: ActorContext) {
-      state.busy = false
+      state.busy.delete(outcome.kind)
       if (outcome.type === 'failed') return fail(state, outcome, ctx)
       state.loaded = true
       state.desk.tokens = outcome.tokens
-      if (outcome.type === 'renewed') state.failure = undefined
-      answer(state)
+      if (outcome.type === 'renewed') state.failures.delete(outcome.kind)
+      answer(state, outcome.kind)
       next(state, ctx)
     },
   },
@@ -112,12 +128,19 @@ function wait(state: State, renewal: Renewal | undefined, ctx: ActorContext): De
   return reply
 }
 
-/** Renews for the first in the queue, one at a time. */
+/** Renews for the first in the queue, one of a kind at a time. */
 function next(state: State, ctx: ActorContext): void {
-  const [first] = state.waiting
-  if (state.busy || first === undefined) return
-  for (const one of state.waiting) one.renewals += 1
-  begin(state, ctx, first.renewal ?? another(state.desk.tokens))
+  for (const kind of ['plain', 'stepUp'] as const) {
+    const those = state.waiting.filter(({ renewal }) => kindOf(renewal) === kind)
+    const [first] = those
+    if (state.busy.has(kind) || first === undefined) continue
+    for (const one of those) one.renewals += 1
+    begin(state, ctx, first.renewal ?? another(state.desk.tokens))
+  }
+}
+
+function kindOf(renewal: Renewal | undefined): RenewalKind {
+  return renewal?.stepUp === true ? 'stepUp' : 'plain'
 }
 
 function another(tokens: TokenSet | undefined): Renewal {
@@ -125,17 +148,16 @@ function another(tokens: TokenSet | undefined): Renewal {
 }
 
 /** Of an attempt shortly before, with the same token. */
-function failureOf(
-  { failure }: State,
-  refused: string | undefined,
-  { clock }: ActorContext,
-): ClientError | undefined {
-  if (failure === undefined || failure.refused !== refused || clock.now() >= failure.until) return undefined
+function failureOf({ failures }: State, renewal: Renewal, { clock }: ActorContext): ClientError | undefined {
+  const failure = failures.get(kindOf(renewal))
+  if (failure === undefined || failure.refused !== renewal.refused || clock.now() >= failure.until)
+    return undefined
   return failure.error
 }
 
 function begin(state: State, ctx: ActorContext, renewal: Renewal | undefined): void {
-  state.busy = true
+  const kind = kindOf(renewal)
+  state.busy.add(kind)
   const self = ctx.self as RefOf<typeof tokensActor>
   const { signal: ended } = ctx
   const tell = (outcome: Outcome): void => {
@@ -151,8 +173,9 @@ function begin(state: State, ctx: ActorContext, renewal: Renewal | undefined): v
     }
   }
   withDeadline(state.timeout, state.world, work).then(
-    (tokens) => tell({ type: renewal === undefined ? 'loaded' : 'renewed', tokens }),
-    (cause: unknown) => tell({ type: 'failed', refused: renewal?.refused, error: asAuthFailure(cause) }),
+    (tokens) => tell({ kind, type: renewal === undefined ? 'loaded' : 'renewed', tokens }),
+    (cause: unknown) =>
+      tell({ kind, type: 'failed', refused: renewal?.refused, error: asAuthFailure(cause) }),
   )
 }
 
@@ -163,7 +186,7 @@ function tooLate({ timeout }: State): ClientError {
 }
 
 /** Callers that still lack scopes wait again, `maxRenewals` at most. */
-function answer(state: State): void {
+function answer(state: State, kind: RenewalKind): void {
   const { tokens } = state.desk
   const left: Waiting[] = []
   for (const one of state.waiting) {
@@ -173,19 +196,21 @@ function answer(state: State): void {
         : tokens !== undefined && satisfies(tokens, one.renewal)
     )
       one.reply.resolve(tokens)
-    else if (one.renewals >= maxRenewals)
+    else if (kindOf(one.renewal) === kind && one.renewals >= maxRenewals)
       one.reply.reject(asAuthFailure(new Error('the tokens that came were not enough')))
     else left.push(one)
   }
   state.waiting = left
 }
 
-function fail(state: State, { refused, error }: Outcome & { type: 'failed' }, ctx: ActorContext): void {
+function fail(state: State, failed: Outcome & { type: 'failed' }, ctx: ActorContext): void {
+  const { kind, refused, error } = failed
   const holds = error.retryable ? failureHolds.passing : failureHolds.lasting
-  state.failure = { refused, error, until: ctx.clock.now() + holds }
-  const { waiting } = state
-  state.waiting = []
-  for (const { reply } of waiting) reply.reject(error)
+  state.failures.set(kind, { refused, error, until: ctx.clock.now() + holds })
+  const isConcerned = ({ renewal }: Waiting): boolean => kindOf(renewal) === kind
+  const concerned = state.waiting.filter(isConcerned)
+  state.waiting = state.waiting.filter((one) => !isConcerned(one))
+  for (const { reply } of concerned) reply.reject(error)
 }
 
 function wantsRenewal({ desk: { tokens }, flow, world }: State): boolean {

@@ -171,13 +171,17 @@ function isSame(before: Row | undefined, row: Row): boolean {
   return fields.every((field) => before[field] === row[field])
 }
 
-/** The processes of these rows, by key. */
-export function findProcess(places: Places, key: number, leaveOut: ReadonlySet<number>): Process | undefined {
+/** The process of a row that runs, and its place below its supervisor. */
+export function findProcess(
+  places: Places,
+  key: number,
+  leaveOut: ReadonlySet<number>,
+): Exclude<Below, { process: undefined }> | undefined {
   const open: Below[] = []
   for (const { id, root } of roots()) if (!leaveOut.has(id)) open.push({ process: root })
   for (const below of open) {
     if (below.process === undefined) continue
-    if (places.keyOf(below) === key) return below.process
+    if (places.keyOf(below) === key) return below
     open.push(...childrenOf(below.process))
   }
   return undefined

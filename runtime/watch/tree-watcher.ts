@@ -1,5 +1,5 @@
 import { kill, shutdown } from '../base/exit.js'
-import type { ProcessRef } from '../process/ref.js'
+import type { ActorRef, ProcessRef } from '../process/ref.js'
 import type { World } from '../time/world.js'
 import type { Elsewhere } from './elsewhere.js'
 import type { Row, Rows } from './row.js'
@@ -59,26 +59,30 @@ export class TreeWatcher {
 
   /** The process of a row of this thread; undefined where none runs. */
   find(key: number): ProcessRef | undefined {
-    return findProcess(this.#places, key, this.#settings.leaveOut)?.ref
+    return findProcess(this.#places, key, this.#settings.leaveOut)?.process.ref
   }
 
   /**
-   * Ends the process of a row, at once or in order, as if nobody in particular had asked. False where none
-   * runs.
+   * Ends the process of a row, at once or in order, as if nobody in particular had asked. `gone`: none runs there;
+   * `final`: nobody would start it again after an end in order, so that it is left alone.
    */
-  end(key: number, how: 'kill' | 'restart'): boolean {
-    const process = findProcess(this.#places, key, this.#settings.leaveOut)
-    if (process !== undefined) {
-      process.signal(null, how === 'kill' ? kill : shutdown)
-      return true
+  end(key: number, how: 'kill' | 'restart'): 'done' | 'gone' | 'final' {
+    const found = findProcess(this.#places, key, this.#settings.leaveOut)
+    if (found !== undefined) {
+      const { process, record } = found
+      if (how === 'kill') process.signal(null, kill)
+      else if (record?.spec.restart !== 'permanent') return 'final'
+      // no signal of an exit: those that trap exits take it for a message
+      else void (process.ref as ActorRef).stop(shutdown, Number.POSITIVE_INFINITY)
+      return 'done'
     }
     for (const there of this.#beyond)
       for (const [theirs, ours] of this.#places.known(there)?.keys ?? [])
         if (ours === key) {
           there.end(theirs, how)
-          return true
+          return 'done'
         }
-    return false
+    return 'gone'
   }
 
   #hear(there: Elsewhere): void {

@@ -22,6 +22,7 @@ const plain = (body: Readable): HttpResponse => ({
   headers: { 'content-type': 'text/event-stream' },
   body,
   complete: false,
+  secrets: [],
   origin: 'http://x',
   text: async () => '',
 })

@@ -31,6 +31,10 @@ const privateNetworks: readonly Network[] = [
   ['224.0.0.0', 3],
   ['::', 127],
   ['64:ff9b::', 96],
+  ['64:ff9b:1::', 48],
+  // tunnels, which stand for any IPv4 address
+  ['2001::', 32],
+  ['2002::', 16],
   ['fc00::', 7],
   ['fe80::', 10],
   ['ff00::', 8],
@@ -39,6 +43,7 @@ const linkLocal: readonly Network[] = [
   ['169.254.0.0', 16],
   ['fe80::', 10],
   ['64:ff9b::a9fe:0', 112],
+  ['2002:a9fe::', 32],
 ]
 
 /** Whether an IP address is not public, or stands for such an IPv4 address. Undefined for a name. */

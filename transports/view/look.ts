@@ -1,9 +1,11 @@
-import { rmSync } from 'node:fs'
+import { lstatSync, rmSync } from 'node:fs'
 import type { ClientRequest, IncomingMessage, RequestOptions } from 'node:http'
+import { isObject } from '../../protocol/wire/json.js'
 import { handled } from '../../runtime/base/promise.js'
 import { systemWorld, type World } from '../../runtime/time/world.js'
 import { waitWithin } from '../../runtime/time/wait.js'
 import { TransportError } from '../base/errors.js'
+import { badOption } from '../base/read-option.js'
 import type { Changes, Picture } from './picture.js'
 
 /** An update for a viewer of a program. */
@@ -16,13 +18,14 @@ export interface Sight {
 /**
  * Looks at a program of this machine, by the path that `observedPrograms` or `observe` tells. Resolves when
  * it ends, or when `signal` is aborted. Rejects with TransportError CONNECT_FAILED when nobody listens there,
- * and CLIENT_LIMIT when as many look as may.
+ * CLIENT_LIMIT when as many look as may, BAD_RESPONSE when something else does, and BAD_OPTION.
  */
 export function lookAt(path: string, sight: Sight, signal?: AbortSignal): Promise<void> {
   return handled(look(path, sight, signal))
 }
 
 async function look(path: string, sight: Sight, signal: AbortSignal | undefined): Promise<void> {
+  if (path === '') throw badOption('path', 'the path of a socket', path)
   const response = await open(path, '/events', signal)
   if (response === undefined) return
   if (response.statusCode !== 200) {
@@ -40,7 +43,7 @@ async function look(path: string, sight: Sight, signal: AbortSignal | undefined)
       if (!isEnd) continue
       const events = parts.join('').split('\n\n')
       parts = [events.pop() ?? '']
-      for (const event of events) take(event, sight)
+      for (const event of events) take(event, path, sight)
     }
   } catch (error) {
     const { code, name } = error as NodeJS.ErrnoException
@@ -49,10 +52,22 @@ async function look(path: string, sight: Sight, signal: AbortSignal | undefined)
   }
 }
 
-function take(event: string, sight: Sight): void {
+function take(event: string, path: string, sight: Sight): void {
   const [, name, data = ''] = /^event: (picture|changes)\ndata: (.*)$/s.exec(event) ?? []
-  if (name === 'picture') sight.picture(JSON.parse(data) as Picture)
-  else if (name === 'changes') sight.changes(JSON.parse(data) as Changes)
+  if (name === undefined) return
+  const value = parsed(data)
+  if (value === undefined) throw new TransportError('BAD_RESPONSE', `${path}: what it tells is no picture`)
+  if (name === 'picture') sight.picture(value as unknown as Picture)
+  else sight.changes(value as unknown as Changes)
+}
+
+function parsed(text: string): object | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return isObject(value) ? value : undefined
+  } catch {
+    return undefined
+  }
 }
 
 /** Undefined once `signal` is aborted. */
@@ -73,16 +88,26 @@ function request(options: RequestOptions): ClientRequest {
   return process.getBuiltinModule('node:http').request(options)
 }
 
-/** Whether a program listens there; removes the socket that a killed one has left. */
+/** Whether a program listens there, if only in a while; removes the socket that a killed one has left. */
 export function isObserved(path: string, world: World = systemWorld): Promise<boolean> {
-  return waitWithin<boolean>({ clock: world, ms: 1_000, late: () => false }, (resolve) => {
+  // one that is blocked is the one to look at
+  return waitWithin<boolean>({ clock: world, ms: 1_000, late: () => true }, (resolve) => {
     const asked = request({ socketPath: path, method: 'HEAD', path: '/' })
     asked.once('response', () => resolve(true))
     asked.once('error', ({ code }: NodeJS.ErrnoException) => {
-      if (code === 'ECONNREFUSED') rmSync(path, { force: true })
+      if (code === 'ECONNREFUSED') removeSocket(path)
       resolve(false)
     })
     asked.end()
     return () => void asked.destroy()
   })
+}
+
+function removeSocket(path: string): void {
+  try {
+    if (lstatSync(path).isSocket()) rmSync(path)
+  } catch (error) {
+    // somebody else has removed it, or it is somebody else's
+    if (!['ENOENT', 'EACCES', 'EPERM'].includes(String((error as NodeJS.ErrnoException).code))) throw error
+  }
 }

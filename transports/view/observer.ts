@@ -120,11 +120,11 @@ export const observer = defineActor({
       const { watcher } = state
       const name = watcher.rows.get(key)?.name
       if (what === 'kill' || what === 'restart')
-        return watcher.end(key, what) ? `${name ?? 'a process'}: ${what}` : 'it does not run any more'
+        return ends[watcher.end(key, what)](name ?? 'a process', what)
       const ref = watcher.find(key)
       if (ref === undefined) return `no process of this thread runs there: ${what} it where it is`
       if (what === 'reconnect') return reconnect(ref)
-      if (!ref.alive) return 'it does not run any more'
+      if (!ref.alive) return ends.gone()
       if (processOf(ref).kind === 'task') return `${ref.name} is a task: it gets no messages`
       startTrace(state, ref, key, ctx)
       return `${ref.name}: trace`
@@ -166,6 +166,13 @@ export const observer = defineActor({
     },
   },
 })
+
+/** What became of a process that was to end, in words. */
+const ends = {
+  done: (name: string, what: string) => `${name}: ${what}`,
+  gone: () => 'it does not run any more',
+  final: (name: string) => `${name} would end for good: nobody starts it again after an end in order`,
+}
 
 function lookIn(state: Observer, ms: number, ctx: ActorContext): void {
   state.due = ctx.clock.now() + ms

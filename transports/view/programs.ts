@@ -2,6 +2,7 @@ import { mkdirSync, readdirSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { strangersIn } from '../../runtime/base/files.js'
+import { messageOf } from '../../runtime/base/errors.js'
 import { handled } from '../../runtime/base/promise.js'
 import type { World } from '../../runtime/time/world.js'
 import { TransportError } from '../base/errors.js'
@@ -54,7 +55,11 @@ async function findPrograms(): Promise<readonly ObservedProgram[]> {
 
 /** Makes the folder if there is none. Throws LISTEN_FAILED if it is not of this user alone. */
 export function prepareFolder(): void {
-  mkdirSync(folder(), { recursive: true, mode: 0o700 })
+  try {
+    mkdirSync(folder(), { recursive: true, mode: 0o700 })
+  } catch (cause) {
+    throw new TransportError('LISTEN_FAILED', `${folder()} cannot be made: ${messageOf(cause)}`, { cause })
+  }
   checkFolder()
 }
 

@@ -16,6 +16,7 @@ import {
 } from '../http/client/auth.js'
 import type { Link, LinkEnd, LinkEvents, LinkScope } from '../contract/contract.js'
 import { TransportError } from '../base/errors.js'
+import { secretsSent, withoutSecrets } from '../base/secrets.js'
 import { connectError, isPassing, judge, shownUrl } from '../http/client/errors.js'
 import { notSent, sendable, tellSkipped } from '../contract/message-sizes.js'
 import { nodeMs } from '../base/node-ms.js'
@@ -109,6 +110,9 @@ export class WebSocketLink implements Link {
       this.#end ??= this.#tell(response)
     })
     socket.on('unexpected-response', (request, response) => {
+      const { 'www-authenticate': challenge } = response.headers
+      if (challenge !== undefined)
+        response.headers['www-authenticate'] = withoutSecrets(challenge, secretsSent({ ...headers, ...own }))
       const end = this.#tell(response)
       if (end !== undefined) this.#closed(end)
       else if (!this.#again(response, own)) this.#refused(response)

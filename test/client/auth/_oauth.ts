@@ -183,6 +183,8 @@ export type GuardedServer = RawHttp & {
   nonce: string | undefined
   /** What was wrong with proofs, or with the tokens that came with them or without. */
   readonly problems: string[]
+  /** Answers calls of tools instead. */
+  instead: ((seen: Seen) => unknown) | undefined
   /** Takes tokens of these servers. */
   readonly servers: OAuthServer[]
 }
@@ -210,6 +212,7 @@ export async function startGuarded(
       return json(seen, document)
     }
     if (path !== '/mcp') return status(seen, 404)
+    if (self.instead !== undefined && seen.message.method === 'tools/call') return self.instead(seen)
     const [scheme = '', token = ''] = seen.headers.authorization?.split(' ') ?? []
     const problem = await problemOf(seen, scheme, token)
     if (self.nonce !== undefined) seen.response.setHeader('dpop-nonce', self.nonce)
@@ -251,6 +254,7 @@ export async function startGuarded(
     wants: new Map(),
     nonce: undefined,
     problems: [],
+    instead: undefined,
     servers: [issuer],
   }
   return self

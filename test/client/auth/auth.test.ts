@@ -1,10 +1,13 @@
 // second tier: time
 import { once } from 'node:events'
+import { inspect } from 'node:util'
 import * as assert from 'uvu/assert'
-import { type Client, memoryAuthStorage, oauth, type OAuthOptions } from 'caduceus/client'
+import { type Client, memoryAuthStorage, oauth, type OAuthOptions, type SignIn } from 'caduceus/client'
 import { systemWorld } from 'caduceus/runtime'
 import { type ClientAuth, http } from 'caduceus/transports'
+import { heard } from '../../support/heard.js'
 import { suite, type TestContext } from '../../support/suite.js'
+import { json, type Seen, status } from '../../transports/_http.js'
 import {
   type GuardedServer,
   type OAuthServer,
@@ -113,6 +116,94 @@ for (const how of ['throws', 'hangs'] as const)
     assert.is((await client.callTool('x')).text, 'in')
     if (how === 'throws')
       assert.match(String((await warned)[0]), 'the end of a sign-in failed: Error: not closed')
+  })
+
+test('a sign-out whose storage fails, or hangs, is told, and costs no other server', async (t) => {
+  const { server } = await setup(t)
+  const storage = memoryAuthStorage()
+  let how: 'works' | 'fails' | 'hangs' = 'works'
+  const read = (key: string): ReturnType<typeof storage.read> => {
+    if (how === 'hangs') return new Promise(() => {})
+    return how === 'fails' ? Promise.reject(new Error('no disk')) : storage.read(key)
+  }
+  const { client, auth } = connect(t, server, { storage: { ...storage, read } })
+  await client.callTool('x')
+  how = 'fails'
+  for (let i = 0; i < 10; i++) {
+    const error = await rejection(auth.signOut(server.url))
+    assert.equal([error.code, /no disk/.test(error.message)], ['AUTHORIZATION_FAILED', true])
+  }
+  how = 'hangs'
+  void auth.signOut(server.url).catch(() => {})
+  how = 'works'
+  await auth.signOut(server.url)
+  assert.is((await client.callTool('x')).text, 'in')
+})
+
+test('a person who is asked for more scopes holds up no refresh', async (t) => {
+  const { issuer, server } = await setup(t)
+  server.wants.set('wide', 'more')
+  const quick = quickSignIn()
+  let answers = (): void => {}
+  const answered = new Promise<void>((resolve) => {
+    answers = resolve
+  })
+  const asked = heard<URL>()
+  const signIn: SignIn = {
+    async begin(preferred) {
+      const session = await quick.begin(preferred)
+      const authorize: typeof session.authorize = async (url, signal) => {
+        asked.add(url)
+        if (asked.all.length > 1) await answered
+        return session.authorize(url, signal)
+      }
+      return { ...session, authorize }
+    },
+  }
+  const { client } = connect(t, server, { signIn })
+  await client.callTool('x')
+  const wide = client.callTool('wide')
+  await asked.next()
+  await asked.next()
+  // the token is not taken any more, while the person thinks
+  issuer.good.clear()
+  assert.is((await client.callTool('x')).text, 'in')
+  assert.equal(grants(issuer), ['authorization_code', 'refresh_token'])
+  answers()
+  assert.is((await wide).text, 'in')
+  assert.is((await client.callTool('wide')).text, 'in')
+  assert.equal(grants(issuer), ['authorization_code', 'refresh_token', 'authorization_code'])
+})
+
+const repeats = {
+  'a challenge': (seen: Seen, token: string) =>
+    status(seen, 401, { 'www-authenticate': `Bearer error_description="no ${token}"` }),
+  'a challenge for scopes': (seen: Seen, token: string) =>
+    status(seen, 403, {
+      'www-authenticate': `Bearer error="insufficient_scope", error_description="${token}"`,
+    }),
+  'a body of JSON': (seen: Seen) =>
+    json(seen, { error: { code: 1, message: `bad ${seen.headers.authorization}` } }, 400),
+  'a line of text': (seen: Seen, token: string) =>
+    void seen.response.writeHead(500, { 'content-type': 'text/plain' }).end(`no ${token}`),
+} as const
+
+for (const [where, repeat] of Object.entries(repeats))
+  test(`an access token that the server repeats in ${where} is in no error`, async (t) => {
+    const { server } = await setup(t)
+    const { client } = connect(t, server)
+    await client.callTool('x')
+    let repeated = 0
+    server.instead = (seen) => {
+      repeated += 1
+      return repeat(seen, String(seen.headers.authorization).replace('Bearer ', ''))
+    }
+    const error = await rejection(client.callTool('x', {}, { retry: 'never' }))
+    const shown = inspect([error, client.state, client.inspect()], { depth: 20, showHidden: true })
+    assert.ok(repeated > 0)
+    assert.not.match(shown, /access-[\da-f]{8}/)
+    // what wants scopes is told by its scopes alone
+    if (where !== 'a challenge for scopes') assert.match(shown, /(?:no|bad) \.\.\./)
   })
 
 test('after signOut the client is registered anew', async (t) => {

@@ -152,7 +152,7 @@ test('unusable options are refused before any request, without showing secrets',
     [{ clientMetadataUrl: 'https://a.example' }, /clientMetadataUrl: expected an https address with a path/],
     [
       { clientMetadataUrl: 'https://u:canary@a.example/client' },
-      /clientMetadataUrl: .*got one with a password/,
+      /clientMetadataUrl: .*got "one with a password/,
     ],
     [{ clientMetadataUrl: 'https://a.example/client#x' }, /clientMetadataUrl: .*or a fragment/],
     [{ scope: 'a "b' }, /scope: expected words of visible ASCII/],

@@ -14,7 +14,7 @@ import {
   resourceOf,
   serverMetadataUrls,
 } from '../../../client/auth/discovery.js'
-import { withoutSecrets } from '../../../client/auth/secrets.js'
+import { withoutSecrets } from '../../../transports/base/secrets.js'
 import { chooseScope, hasScopes } from '../../../client/auth/tokens.js'
 import { systemWorld } from 'caduceus/runtime'
 import type { LookupAll } from '../../../transports/base/private-address.js'

@@ -1,10 +1,18 @@
 import * as assert from 'uvu/assert'
-import { childSpec, defineActor } from 'caduceus/runtime'
+import {
+  childSpec,
+  defineActor,
+  supervisorSpec,
+  systemWorld,
+  taskSupervisorAt,
+  taskSupervisorSpec,
+} from 'caduceus/runtime'
 import { until } from 'caduceus/testing'
 import { crashActor } from '../../../runtime/watch/crash.js'
 import type { Row, Rows } from '../../../runtime/watch/row.js'
 import { compareRows, findProcess, Places, readRows } from '../../../runtime/watch/rows.js'
 import { type Happening, Timeline } from '../../../runtime/watch/timeline.js'
+import { TreeWatcher } from '../../../runtime/watch/tree-watcher.js'
 import { suite } from '../../support/suite.js'
 import { startTree } from '../_family.js'
 
@@ -28,7 +36,7 @@ test('a child keeps its row through a restart, and changes only are sent', async
   assert.equal(compareRows(before, look()), { rows: [], gone: [] })
   const row = named(before, 'child 1')
   assert.is(row.parent, named(before, 'top').key)
-  const process = findProcess(places, row.key, none)
+  const process = findProcess(places, row.key, none)?.process
   assert.is(process?.name, 'plain')
   if (process === undefined) return
   await crashActor(process.ref, new Error('on purpose'))
@@ -69,6 +77,46 @@ test('rows keep the begin of a name, an id and a reason, however long they are',
   await tree.stop()
 })
 
+test('a restart in order is for all whom somebody starts again, and for nobody else', async (t) => {
+  const traps = defineActor({ name: 'traps', trapExit: true, init: () => ({}), info: { exit() {} } })
+  const tree = await startTree(t, {
+    name: 'top',
+    strategy: 'one_for_one',
+    intensity: 10,
+    children: [
+      childSpec(traps),
+      childSpec(plain),
+      childSpec(plain, undefined, { id: 'transient', restart: 'transient' }),
+      childSpec(plain, undefined, { id: 'temporary', restart: 'temporary' }),
+      taskSupervisorSpec({ name: 'tasks' }),
+      supervisorSpec({ name: 'below', strategy: 'one_for_one', children: [] }),
+    ],
+  })
+  const tasks = (await tree.children()).find(({ id }) => id === 'tasks')?.ref
+  taskSupervisorAt(tasks).start(() => new Promise(() => {}), { name: 'task' })
+  const timeline = new Timeline(systemWorld.date, none)
+  const watcher = new TreeWatcher({ world: systemWorld, timeline, leaveOut: none, most: 100, nodes: false })
+  t.after(() => {
+    watcher.leave()
+    timeline[Symbol.dispose]()
+  })
+  watcher.look()
+  const before = watcher.rows
+  const end = (id: string) => watcher.end(named(before, id).key, 'restart')
+  const restarted = ['traps', 'plain', 'tasks', 'below']
+  // a task ends with its supervisor: it is asked first
+  for (const id of ['top', 'transient', 'temporary', 'task']) assert.is(end(id), 'final', id)
+  for (const id of restarted) assert.is(end(id), 'done', id)
+  await until(() => {
+    watcher.look()
+    return restarted.every((id) => named(watcher.rows, id).restarts === 1)
+  })
+  for (const id of restarted) assert.is.not(named(watcher.rows, id).process, named(before, id).process)
+  for (const id of ['transient', 'temporary'])
+    assert.is(named(watcher.rows, id).process, named(before, id).process)
+  assert.is(watcher.end(99_999, 'restart'), 'gone')
+})
+
 test('excess rows are counted, and a tree can be left out', async (t) => {
   const tree = await startTree(t, { name: 'top', strategy: 'one_for_one', children: many(50) })
   const rows = readRows(new Places(), { most: 11, leaveOut: none })
@@ -92,7 +140,7 @@ test('the timeline tells what died and what came back, with the frames of its st
   await startTree(t, { name: 'top', strategy: 'one_for_one', children: many(1) })
   const places = new Places()
   const row = named(readRows(places, { most: 10, leaveOut: none }), 'child 0')
-  const process = findProcess(places, row.key, none)
+  const process = findProcess(places, row.key, none)?.process
   if (process === undefined) throw new Error('it does not run')
   await crashActor(process.ref, new Error('on purpose'))
   await until(() => told.some(({ what }) => what === 'restart'))

@@ -44,6 +44,9 @@ test('loopback, network and cloud addresses are private, others and names are no
     '::ffff:127.0.0.1',
     '[::ffff:7f00:1]',
     '64:ff9b::7f00:1',
+    '64:ff9b:1::1',
+    '2002:7f00:1::',
+    '2001:0:4136:e378:8000:63bf:3fff:fdd2',
     'ff02::1',
   ])
     assert.is(isPrivateAddress(address), true, address)

@@ -77,20 +77,34 @@ export const readClientAuth: Read<ClientAuth> = (value, field) => {
   throw badOption(field, 'a token, a function, or an object with authorize', typeof value)
 }
 
+/** Tokens that were refused and replaced, of one function. */
+const maxReplaced = 10
+
 function fromFunction(ask: (request: TokenRequest) => unknown): ClientAuth {
+  /** What the function gave for a token that was refused; it may not have kept it. */
+  const replaced = new Map<string, string>()
   async function tokenFor(request: TokenRequest): Promise<string> {
     const token = await ask(request)
     if (typeof token === 'string' && isToken(token)) return token
     throw new TransportError('UNAUTHORIZED', 'auth: expected a token of visible ASCII characters')
   }
   return {
-    authorize: async (request) => bearer(await tokenFor(request)),
+    async authorize(request) {
+      let token = await tokenFor(request)
+      for (let next = replaced.get(token); next !== undefined; next = replaced.get(token)) token = next
+      return bearer(token)
+    },
     async refused({ status, sent, challenge, url, signal }) {
       const old = sent.authorization?.slice('Bearer '.length)
-      // the function keeps the new token, and returns it again for the request itself
-      const fresh =
-        status === 401 && old !== undefined && (await tokenFor({ url, signal, refused: old })) !== old
-      if (!fresh) throw unauthorized(status, challenge)
+      if (status !== 401 || old === undefined) throw unauthorized(status, challenge)
+      const fresh = await tokenFor({ url, signal, refused: old })
+      if (fresh === old) throw unauthorized(status, challenge)
+      // no circles: it is good again
+      replaced.delete(fresh)
+      replaced.delete(old)
+      replaced.set(old, fresh)
+      const [oldest] = replaced.keys()
+      if (replaced.size > maxReplaced && oldest !== undefined) replaced.delete(oldest)
     },
   }
 }

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream'
 import type { Clock } from '../../../runtime/time/clock.js'
 import type { HttpRequest, UndiciDispatcher } from './dispatcher.js'
+import { secretsSent, withoutSecrets } from '../../base/secrets.js'
 import { longAnswer } from '../../contract/message-sizes.js'
 
 type Controller = UndiciDispatcher.DispatchController
@@ -22,6 +23,8 @@ export interface HttpResponse {
   readonly complete: boolean
   /** The origin that answered: another one than was asked, after a redirect. */
   readonly origin: string
+  /** What was sent that errors must not repeat. */
+  readonly secrets: readonly string[]
   /**
    * The whole body as text, without a stream. Rejects with MESSAGE_TOO_LONG, when it breaks off, and with what
    * `came` throws, which is called with the bytes so far.
@@ -47,8 +50,11 @@ export async function readText(body: Readable, maxBytes: number, came?: Came): P
   return decoder.decode(Buffer.concat(chunks))
 }
 
-/** The first 64 KiB of a body as text, as far as they come in 2 s, for an error message. Never rejects. */
-export async function readStart({ body }: HttpResponse, clock: Clock): Promise<string> {
+/**
+ * The first 64 KiB of a body as text, as far as they come in 2 s, for an error message: without what it repeats of our
+ * credentials. Never rejects.
+ */
+export async function readStart({ body, secrets }: HttpResponse, clock: Clock): Promise<string> {
   const chunks: Uint8Array[] = []
   let size = 0
   const timer = clock.setTimeout(() => body.destroy(), drainTimeout)
@@ -63,7 +69,7 @@ export async function readStart({ body }: HttpResponse, clock: Clock): Promise<s
   } finally {
     clock.clearTimeout(timer)
   }
-  return decoder.decode(Buffer.concat(chunks).subarray(0, room))
+  return withoutSecrets(decoder.decode(Buffer.concat(chunks).subarray(0, room)), secrets)
 }
 
 /** Throws a body away to reuse its connection; cuts it off after 128 KiB or, with a clock, 2 s. */
@@ -95,12 +101,12 @@ export function exchange(
 ): Promise<HttpResponse> {
   if (departure !== undefined) departure.begun = false
   return new Promise((resolve, reject) => {
-    const asker = { signal, departure, origin, resolve, reject }
+    const asker = { signal, departure, origin, headers, resolve, reject }
     dispatcher.dispatch({ method, path, headers, origin, body: body ?? null }, new ClientExchange(asker))
   })
 }
 
-interface Asker extends Pick<HttpRequest, 'signal' | 'departure'> {
+interface Asker extends Pick<HttpRequest, 'signal' | 'departure' | 'headers'> {
   readonly origin: string
   resolve(response: HttpResponse): void
   reject(error: unknown): void
@@ -136,6 +142,10 @@ class ClientExchange implements UndiciDispatcher.DispatchHandler, HttpResponse {
     else asker.signal.addEventListener('abort', this.#onAbort, { once: true })
   }
 
+  get secrets(): readonly string[] {
+    return secretsSent(this.#asker.headers)
+  }
+
   get complete(): boolean {
     return this.#over
   }
@@ -167,7 +177,7 @@ class ClientExchange implements UndiciDispatcher.DispatchHandler, HttpResponse {
   onResponseStart(_controller: Controller, status: number, headers: HeaderFields): void {
     if (status < 200) return
     this.status = status
-    this.headers = headers
+    this.headers = status < 400 ? headers : withChallengeCut(headers, this.secrets)
     this.#asker.resolve(this)
   }
 
@@ -247,6 +257,14 @@ class ClientExchange implements UndiciDispatcher.DispatchHandler, HttpResponse {
     else if (this.#over) stream.push(null)
     return stream
   }
+}
+
+/** The challenge of a refusal goes into errors. */
+function withChallengeCut(headers: HeaderFields, secrets: readonly string[]): HeaderFields {
+  const { 'www-authenticate': challenge } = headers
+  if (challenge === undefined) return headers
+  const text = typeof challenge === 'string' ? challenge : challenge.join(', ')
+  return { ...headers, 'www-authenticate': withoutSecrets(text, secrets) }
 }
 
 function asError(reason: unknown): Error {

@@ -171,14 +171,18 @@ function main(): void {
       if (name === 'picture') take(JSON.parse(data) as Picture)
       else if (name === 'changes') change(JSON.parse(data) as Changes)
     },
-    trouble(isRefused) {
+    trouble(why) {
       page.banner.hidden = false
-      page.banner.textContent = isRefused
-        ? 'The program does not let this page look any more. Open the address that it tells when it starts.'
-        : 'The program is away. This page goes on once it is back.'
+      page.banner.textContent = troubles[why]
     },
   })
   page.tree.focus()
+}
+
+const troubles = {
+  refused: 'The program does not let this page look any more. Open the address that it tells when it starts.',
+  full: 'As many look at the program as may. This page goes on once one of them has left.',
+  away: 'The program is away. This page goes on once it is back.',
 }
 
 function happeningLine({ at, what, tree, process, name, text, stack = [] }: Happening): HTMLElement {

@@ -3,7 +3,7 @@ export interface Heard {
   /** One event of the program. */
   event(name: string, data: string): void
   /** There is no stream: the program is away, or this page may not look. */
-  trouble(isRefused: boolean): void
+  trouble(why: 'refused' | 'full' | 'away'): void
 }
 
 /** Milliseconds before the page asks again. */
@@ -35,11 +35,11 @@ export async function follow(secret: string, heard: Heard): Promise<void> {
       () => undefined,
     )
     const { status = 0, body = null } = response ?? {}
-    if (status >= 400 && status !== 503) return heard.trouble(true)
+    if (status >= 400 && status !== 503) return heard.trouble('refused')
     // it breaks off when the program ends
     if (status === 200 && body !== null) await read(body, heard).catch(() => {})
     else await body?.cancel().catch(() => {})
-    heard.trouble(false)
+    heard.trouble(status === 503 ? 'full' : 'away')
     await new Promise((resolve) => setTimeout(resolve, pause))
   }
 }

@@ -23,7 +23,15 @@ function scopeOf(clock = createFakeClock()) {
 
 function responseOf(body: Readable, type: string): HttpResponse {
   const headers = { 'content-type': type }
-  return { status: 200, headers, body, complete: false, origin: 'http://x', text: async () => '' }
+  return {
+    status: 200,
+    headers,
+    body,
+    complete: false,
+    secrets: [],
+    origin: 'http://x',
+    text: async () => '',
+  }
 }
 
 const nobody: AnswerPort = {

@@ -75,6 +75,21 @@ for (const kind of Object.keys(kinds) as (keyof typeof kinds)[]) {
     assert.equal([asked, gate.refusals], [['old'], 1])
   })
 
+  test(`${kind}: what a function gives for a refused token is sent, though it forgets it`, async (t) => {
+    const { gate, call } = await start(t, kind)
+    assert.is(await call(({ refused }) => (refused === undefined ? 'old' : 'first')), '1')
+    const before = gate.refusals
+    // two tokens by turns, each good when the other is not
+    let turns = 0
+    const swap = ({ refused }: { readonly refused?: string }): string => {
+      if (refused !== undefined) turns += 1
+      return refused === 'first' ? 'second' : refused === 'second' ? 'first' : 'first'
+    }
+    gate.good = 'second'
+    assert.is(await call(swap), '1')
+    assert.equal([turns, gate.refusals - before], [1, 1])
+  })
+
   test(`${kind}: a custom provider sees a refusal, and its error rejects all`, async (t) => {
     const { call } = await start(t, kind)
     const heard: unknown[] = []

@@ -12,6 +12,18 @@ export function withoutSecrets(text: string, secrets: readonly string[]): string
 
 const hidden = '...'
 
+/** What of the headers of a request nobody else may read: credentials, whole and by themselves. Names in lower case. */
+export function secretsSent(headers: Readonly<Record<string, string>>): readonly string[] {
+  return Object.entries(headers).flatMap(([name, value]) => {
+    if (!/auth|token|secret|key|cookie|dpop/.test(name)) return []
+    const [, bare = ''] = /^[\w-]+ +(.+)$/.exec(value) ?? []
+    return [value, bare].filter((text) => text.length >= shortest)
+  })
+}
+
+/** Characters of what is a secret: shorter ones stand in too many words. */
+const shortest = 6
+
 /** What a reader may make of a text: each way of writing taken back, once and twice. */
 function readingsOf(text: string): readonly string[] {
   const once = ways.map((way) => way(text))
