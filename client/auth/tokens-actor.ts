@@ -35,10 +35,10 @@ type RenewalKind = 'plain' | 'stepUp'
 interface State extends TokensInput {
   loaded: boolean
   /** What is under way. A person may take minutes to give more scopes, and a refresh must not wait for that. */
-  readonly busy: Set<RenewalKind>
+  readonly busy: { [Kind in RenewalKind]: boolean }
   waiting: readonly Waiting[]
   /** Kept for callers that come shortly after with the same token. */
-  readonly failures: Map<RenewalKind, Failure>
+  readonly failures: { [Kind in RenewalKind]?: Failure | undefined }
 }
 
 interface Failure {
@@ -62,7 +62,13 @@ export const tokensActor = defineActor({
   name: 'tokens',
   stray: 'report',
   init(input: TokensInput, ctx): State {
-    const state: State = { ...input, loaded: false, busy: new Set(), waiting: [], failures: new Map() }
+    const state: State = {
+      ...input,
+      loaded: false,
+      busy: { plain: false, stepUp: false },
+      waiting: [],
+      failures: {},
+    }
     begin(state, ctx, undefined)
     return state
   },
@@ -74,7 +80,7 @@ export const tokensActor = defineActor({
       ctx: ActorContext,
     ): TokenSet | Refusal | undefined | Deferred<TokenSet | undefined> {
       const { loaded, desk, world } = state
-      const busy = state.busy.has('plain')
+      const busy = state.busy.plain
       const { tokens } = desk
       if (!loaded || tokens === undefined) return loaded ? undefined : wait(state, undefined, ctx)
       if (!wantsRenewal(state)) return tokens
@@ -91,7 +97,7 @@ export const tokensActor = defineActor({
       ctx: ActorContext,
     ): TokenSet | Refusal | Deferred<TokenSet | undefined> {
       const { desk } = state
-      const busy = state.busy.has(kindOf(renewal))
+      const busy = state.busy[kindOf(renewal)]
       if (desk.tokens !== undefined && satisfies(desk.tokens, renewal)) return desk.tokens
       const failure = failureOf(state, renewal, ctx)
       if (failure !== undefined && !busy) return refuse(failure)
@@ -110,11 +116,11 @@ export const tokensActor = defineActor({
   },
   cast: {
     settled(state: State, outcome: Outcome, ctx: ActorContext) {
-      state.busy.delete(outcome.kind)
+      state.busy[outcome.kind] = false
       if (outcome.type === 'failed') return fail(state, outcome, ctx)
       state.loaded = true
       state.desk.tokens = outcome.tokens
-      if (outcome.type === 'renewed') state.failures.delete(outcome.kind)
+      if (outcome.type === 'renewed') state.failures[outcome.kind] = undefined
       answer(state, outcome.kind)
       next(state, ctx)
     },
@@ -133,7 +139,7 @@ function next(state: State, ctx: ActorContext): void {
   for (const kind of ['plain', 'stepUp'] as const) {
     const those = state.waiting.filter(({ renewal }) => kindOf(renewal) === kind)
     const [first] = those
-    if (state.busy.has(kind) || first === undefined) continue
+    if (state.busy[kind] || first === undefined) continue
     for (const one of those) one.renewals += 1
     begin(state, ctx, first.renewal ?? another(state.desk.tokens))
   }
@@ -149,7 +155,7 @@ function another(tokens: TokenSet | undefined): Renewal {
 
 /** Of an attempt shortly before, with the same token. */
 function failureOf({ failures }: State, renewal: Renewal, { clock }: ActorContext): ClientError | undefined {
-  const failure = failures.get(kindOf(renewal))
+  const failure = failures[kindOf(renewal)]
   if (failure === undefined || failure.refused !== renewal.refused || clock.now() >= failure.until)
     return undefined
   return failure.error
@@ -157,7 +163,7 @@ function failureOf({ failures }: State, renewal: Renewal, { clock }: ActorContex
 
 function begin(state: State, ctx: ActorContext, renewal: Renewal | undefined): void {
   const kind = kindOf(renewal)
-  state.busy.add(kind)
+  state.busy[kind] = true
   const self = ctx.self as RefOf<typeof tokensActor>
   const { signal: ended } = ctx
   const tell = (outcome: Outcome): void => {
@@ -206,7 +212,7 @@ function answer(state: State, kind: RenewalKind): void {
 function fail(state: State, failed: Outcome & { type: 'failed' }, ctx: ActorContext): void {
   const { kind, refused, error } = failed
   const holds = error.retryable ? failureHolds.passing : failureHolds.lasting
-  state.failures.set(kind, { refused, error, until: ctx.clock.now() + holds })
+  state.failures[kind] = { refused, error, until: ctx.clock.now() + holds }
   const isConcerned = ({ renewal }: Waiting): boolean => kindOf(renewal) === kind
   const concerned = state.waiting.filter(isConcerned)
   state.waiting = state.waiting.filter((one) => !isConcerned(one))

@@ -1,5 +1,8 @@
 import type { Client } from 'caduceus'
+import { messageOf } from '../../runtime/base/errors.js'
 import { systemWorld, type World } from '../../runtime/time/world.js'
+import { compileCheck } from '../../protocol/schema/check.js'
+import { admitSchema } from '../../protocol/schema/limits.js'
 import { isObject } from '../../protocol/wire/json.js'
 import { withTarget } from '../connection/connect.js'
 import type { Invocation } from '../base/invocation.js'
@@ -21,7 +24,7 @@ export async function run(invocation: Invocation, world: World = systemWorld): P
     const inventory = await takeInventory(client)
     const listMs = world.now() - begin
     const pingMs = await latency(client, signal, world)
-    const findings = judge(inventory)
+    const findings = [...listFindings(inventory), ...judge(inventory), ...(await schemaFindings(inventory))]
     const { server, tools, resources, resourceTemplates, prompts } = inventory
     const counts = {
       tools: tools.length,
@@ -58,6 +61,35 @@ async function latency(client: Client, signal: AbortSignal, world: World): Promi
 
 function round(ms: number): number {
   return Math.round(ms * 10) / 10
+}
+
+function listFindings({ failed }: { readonly failed: readonly string[] }): readonly Finding[] {
+  return failed.map((text) => ({
+    level: 'problem',
+    text: `${text}, though the server says that it has this list`,
+  }))
+}
+
+/** Compiles schemas, as a host does that checks arguments and results. */
+async function schemaFindings({ tools }: Pick<Inventory, 'tools'>): Promise<readonly Finding[]> {
+  const findings: Finding[] = []
+  for (const { name, inputSchema, outputSchema } of tools)
+    for (const [field, schema] of Object.entries({ inputSchema, outputSchema })) {
+      if (!isObject(schema)) continue
+      try {
+        await compileCheck(admitSchema(schema))
+      } catch (error) {
+        findings.push({ level: 'problem', text: `tool ${name}: ${field}: ${messageOf(error)}` })
+      }
+      const { properties = {}, required } = schema
+      for (const own of Array.isArray(required) && isObject(properties) ? required : [])
+        if (!Object.hasOwn(properties as object, String(own)))
+          findings.push({
+            level: 'note',
+            text: `tool ${name}: ${field} requires ${String(own)}, and does not say what it is`,
+          })
+    }
+  return findings
 }
 
 /** Finds the mistakes that hosts have problems with. */

@@ -1,4 +1,4 @@
-import type { Client } from 'caduceus'
+import { type Client, McpError } from 'caduceus'
 import { withTarget } from '../connection/connect.js'
 import { findServers } from '../hosts/host-files.js'
 import { type Invocation, textOf } from '../base/invocation.js'
@@ -11,9 +11,10 @@ import { exitCodes } from '../base/usage-error.js'
 export async function run(invocation: Invocation): Promise<number> {
   if (invocation.started === undefined && invocation.positionals.length === 0) return listHosts(invocation)
   return await withTarget(invocation, async ({ client }) => {
-    const inventory = await takeInventory(client)
+    const { failed, ...inventory } = await takeInventory(client)
     printAs(invocation, inventory, () => inventoryText(inventory))
-    return exitCodes.ok
+    for (const problem of failed) tell(`caduceus: ${problem}`)
+    return failed.length === 0 ? exitCodes.ok : exitCodes.failed
   })
 }
 
@@ -31,24 +32,31 @@ function listHosts(invocation: Invocation): number {
 }
 
 /** All that a server lists. */
-export type Inventory = Awaited<ReturnType<typeof takeInventory>>
+export type Inventory = Omit<Awaited<ReturnType<typeof takeInventory>>, 'failed'>
 
-/** Asks for all lists that the server has. */
+/** Asks for all lists that the server says it has; `failed` names those that it does not give, and why. */
 export async function takeInventory(client: Client) {
+  const failed: string[] = []
   const all = async <T>(method: string, items: AsyncIterable<T>): Promise<T[]> => {
     const found: T[] = []
-    if (client.supports(method)) for await (const item of items) found.push(item)
+    try {
+      if (client.supports(method)) for await (const item of items) found.push(item)
+    } catch (error) {
+      // the connection, or the time, is over for all of them
+      if (!(error instanceof McpError)) throw error
+      // some servers have resources, and know no templates
+      if (method !== 'resources/templates/list') failed.push(`${method}: ${error.message}`)
+    }
     return found
   }
   const [tools, resources, resourceTemplates, prompts] = await Promise.all([
     all('tools/list', client.tools()),
     all('resources/list', client.resources()),
-    // some servers have resources, and know no templates
-    all('resources/templates/list', client.templates()).catch(() => []),
+    all('resources/templates/list', client.templates()),
     all('prompts/list', client.prompts()),
   ])
   const { info, revision, instructions } = client.server ?? {}
-  return { server: { ...info, revision, instructions }, tools, resources, resourceTemplates, prompts }
+  return { server: { ...info, revision, instructions }, tools, resources, resourceTemplates, prompts, failed }
 }
 
 /** An inventory as people read it. */

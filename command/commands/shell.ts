@@ -114,7 +114,8 @@ async function act(line: string, client: Client, acting: Acting): Promise<void> 
       for (const [command, about] of Object.entries(words)) print(`  ${command.padEnd(8)}${about}\n`)
       return
     case 'list': {
-      const inventory = await takeInventory(client)
+      const { failed, ...inventory } = await takeInventory(client)
+      for (const problem of failed) tell(problem)
       return printAs(invocation, inventory, () => inventoryText(inventory))
     }
     case 'read': {

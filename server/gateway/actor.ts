@@ -41,6 +41,8 @@ const sweepSoonest = 100
 const sweepLatest = 30_000
 /** Milliseconds until a client that did not start is started again, doubled each time, and at most. */
 const startAgain = { first: 5_000, longest: 60_000 }
+/** Names that are reported: servers make up any number. */
+const maxWarned = 1_000
 /** Changes within this many ms are one. */
 const coalesce = 5
 
@@ -187,7 +189,7 @@ class Gateway {
   #late: TimerRef | undefined
   /** Whether nobody waits any more for the set of servers, and for one that comes into it. */
   #isLate = false
-  /** Names in the options that were reported: each once. */
+  /** Names that were reported: each once. */
   readonly #warned = new Set<string>()
   #undo: (() => void)[] = []
 
@@ -622,7 +624,15 @@ class Gateway {
       }
       const hasTasks = settings.tasks !== undefined
       const qualifier = claims.qualifierOf(link.name)
-      const components = componentsOf(link, lists, { separator, prefix, hasTasks, qualifier, isTaken })
+      const unnamed = (kind: 'tool' | 'prompt', own: string): void =>
+        this.#tellOnce(
+          `${kind} ${own} of ${link.name}`,
+          'not_listed',
+          link.name,
+          `left out: ${kind} ${show(own)}: its names here begin like those of another server: give it one with rename`,
+        )
+      const setting = { separator, prefix, hasTasks, qualifier, isTaken, unnamed }
+      const components = componentsOf(link, lists, setting)
       for (const component of components) {
         const { relayed, scopes } = component
         const text = JSON.stringify([link.name, relayed?.own, relayed?.entry, scopes])
@@ -722,9 +732,13 @@ class Gateway {
   #warn(upstream: string, problem: string): void {
     const whole = upstream === '' ? problem : `servers.${upstream}.${problem}`
     const name = whole.split(' fits ', 1)[0] ?? whole
-    if (this.#warned.has(name)) return
-    this.#warned.add(name)
-    this.#tell('unknown_name', upstream, whole)
+    this.#tellOnce(name, 'unknown_name', upstream, whole)
+  }
+
+  #tellOnce(about: string, type: GatewayEvent['type'], upstream: string, problem: string): void {
+    if (this.#warned.has(about) || this.#warned.size >= maxWarned) return
+    this.#warned.add(about)
+    this.#tell(type, upstream, problem)
   }
 
   #tell(type: GatewayEvent['type'], upstream: string, problem: string): void {

@@ -12,8 +12,8 @@ import type { ResourceDefinition, ResourceTemplateDefinition } from '../definiti
 import { isToolName, type TaskSupport, type ToolDefinition } from '../definitions/define-tool.js'
 import type { UpstreamOptions } from '../definitions/gateway-options.js'
 import type { Relayed } from '../definitions/relayed.js'
-import { listedName } from './names.js'
-import { readingsOf } from './readings.js'
+import { isLike, listedName } from './names.js'
+import { folded, readingsOf } from './readings.js'
 import type { Aim, RoutedTemplate } from './routes.js'
 import type { UpstreamLists } from '../definitions/upstreams.js'
 import { notKnown, type UpstreamLink } from './link.js'
@@ -27,6 +27,8 @@ interface Setting {
   readonly qualifier: string
   /** Whether that name or address is another one's, or is to be: `own` is what the server calls it. */
   isTaken(kind: Component['kind'], key: string, own: string): boolean
+  /** Hears of one that cannot be offered: all names for it are another one's. */
+  unnamed(kind: 'tool' | 'prompt', own: string): void
 }
 
 type NamedComponent = JsonObject & { readonly name: string }
@@ -44,7 +46,10 @@ export function componentsOf(link: UpstreamLink, lists: UpstreamLists, setting: 
       const renamed = Object.hasOwn(rename, name) ? rename[name] : undefined
       const server = setting.prefix && renamed === undefined ? link.name : undefined
       const listed = listedName(server, setting.separator, renamed ?? name, isTaken)
-      if (listed === undefined) return []
+      if (listed === undefined) {
+        setting.unnamed(kind, name)
+        return []
+      }
       taken.add(listed)
       return [[entry as NamedComponent, listed]]
     })
@@ -172,8 +177,12 @@ function isOfferedAt({ link: { filter }, uri, templates, all, isListed }: LinkAi
   if (isListed || filter.isOpen) return filter.offers(uri)
   const readings = readingsOf(uri)
   if (readings === undefined) return false
-  if (filter.denies([...readings, ...templatesFor(readings, all).map(({ own }) => own)])) return false
-  return templates.some(({ own }) => filter.allowsAll(own)) || filter.allows(uri, readings)
+  if (filter.denies([...readings, ...templatesLike(readings, all).map(({ own }) => own)])) return false
+  return filter.allows(
+    uri,
+    readings,
+    templates.map(({ own }) => own),
+  )
 }
 
 /**
@@ -184,16 +193,24 @@ function isPermitted({ link, uri, all, isListed }: LinkAim, principal: Principal
   if (isListed || link.options.permits === undefined) return permitsOf(link.options, principal, uri)
   const listed = all.filter((template) => template.listed !== undefined)
   const readings = readingsOf(uri) ?? []
-  const means = readings.flatMap((reading) => templatesFor([reading], listed).slice(0, 1))
+  const means = readings.flatMap((reading) => {
+    const [exact] = listed.filter(({ matcher }) => matcher.match(reading) !== undefined)
+    return exact === undefined ? templatesLike([reading], listed) : [exact]
+  })
   const names = new Set([...means.map(({ own }) => own), ...readings])
   return names.size > 0 && [...names].every((name) => permitsOf(link.options, principal, name))
 }
 
-function templatesFor(
+/** In either case, as some servers take addresses. */
+function templatesLike(
   readings: readonly string[],
   templates: readonly RoutedTemplate[],
 ): readonly RoutedTemplate[] {
-  return templates.filter(({ matcher }) => readings.some((reading) => matcher.match(reading) !== undefined))
+  const uris = readings.map(folded)
+  return templates.filter(({ own }) => {
+    const template = folded(own)
+    return uris.some((uri) => isLike(uri, template))
+  })
 }
 
 /** Whether a server has said that it has no such resource (specification: resources, errors). */

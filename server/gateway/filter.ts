@@ -1,5 +1,5 @@
 import type { UpstreamOptions } from '../definitions/gateway-options.js'
-import { fits } from './names.js'
+import { fits, patternOf } from './names.js'
 import { folded, readingsOf, readingsOfPattern, sameAs, unqualified } from './readings.js'
 
 /** What `allow` and `deny` of a server say. */
@@ -10,10 +10,11 @@ export interface Filter {
   offers(own: string): boolean
   /** Whether one of these is denied: addresses as a caller has written them, in each reading. */
   denies(names: readonly string[]): boolean
-  /** Whether what a caller has written is allowed: as it is, and in each reading. */
-  allows(uri: string, readings: readonly string[]): boolean
-  /** Whether a template is allowed, and with it all that fits it. */
-  allowsAll(template: string): boolean
+  /**
+   * Whether what a caller has written is allowed: as it is, and in each reading. What `fitting` templates offer that
+   * are allowed is, too, if no reading leads out of them.
+   */
+  allows(uri: string, readings: readonly string[], fitting: readonly string[]): boolean
 }
 
 /**
@@ -38,10 +39,12 @@ export function filterOf({ allow, deny = [] }: UpstreamOptions): Filter {
     isOpen: allow === undefined && deny.length === 0,
     offers,
     denies: (names) => denies([...names, ...names.filter((name) => name.includes(':')).flatMap(unqualified)]),
-    allows(uri, readings) {
+    allows(uri, readings, fitting) {
       if (allow === undefined) return true
-      return fits(uri, allow) && readings.every((reading) => fits(reading, allowed))
+      const templates = fitting.filter((template) => fits(template, allow))
+      if (templates.length === 0 && !fits(uri, allow)) return false
+      const inside = [...allowed, ...templates.map(patternOf).flatMap(readingsOfPattern)]
+      return readings.every((reading) => fits(reading, inside))
     },
-    allowsAll: (template) => allow !== undefined && fits(template, allow),
   }
 }

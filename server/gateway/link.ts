@@ -9,7 +9,7 @@ import { waitWithin } from '../../runtime/time/wait.js'
 import type { World } from '../../runtime/time/world.js'
 import { anybody, shareOf } from '../../transports/base/network.js'
 import type { Peer } from '../../transports/contract/contract.js'
-import { keyOfPrincipal } from '../../transports/contract/principal.js'
+import { keyOfPrincipal, type Principal } from '../../transports/contract/principal.js'
 import { ToolContext } from '../context/context.js'
 import type { AskMethod } from '../context/ask.js'
 import type { UpstreamOptions } from '../definitions/gateway-options.js'
@@ -412,8 +412,9 @@ export class UpstreamLink {
     const { per = 'gateway', max = 1 } = entry
     if (per === 'gateway') return this.#leastBusy(max)
     const id = per === 'session' ? ctx.session.id : undefined
-    if (id !== undefined) return `session ${id}`
-    if (ctx.principal !== undefined) return `principal ${keyOfPrincipal(ctx.principal)}`
+    if (id !== undefined) return `session ${id}${rightsOf(ctx.principal)}`
+    if (ctx.principal !== undefined)
+      return `principal ${keyOfPrincipal(ctx.principal)}${rightsOf(ctx.principal)}`
     const what = per === 'session' ? 'a session, or a principal' : 'a principal'
     throw McpError.invalidRequest(`${this.name} has a client for each ${per}: the call needs ${what}`)
   }
@@ -586,6 +587,13 @@ function giveUp(instance: Instance, asker: unknown, now: number, limit: number):
     asker: isAlone ? asker : undefined,
     until: Math.max(until, isAlone ? until : givenUp.until),
   }
+}
+
+/** A client that was started with what one token may do serves no token of the same person that may do less, or else. */
+function rightsOf(principal: Principal | undefined): string {
+  if (principal === undefined) return ''
+  const { clientId, scopes = [] } = principal
+  return ` ${JSON.stringify([clientId, ...scopes.toSorted()])}`
 }
 
 /**

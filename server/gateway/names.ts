@@ -44,6 +44,23 @@ export function schemeOf(text: string): string | undefined {
   return /^[a-z][a-z\d+.-]*(?=:)/i.exec(text)?.[0].toLowerCase()
 }
 
+/** A template as a pattern: its variables stand for anything. */
+export function patternOf(template: string): string {
+  return template.replaceAll(/\{[^{}]*\}/g, '*')
+}
+
+/**
+ * Whether an address is like a template, whatever its variables are: most servers take more than RFC 6570 writes, such
+ * as spaces and quotes. Of a template without `{+x}`, `{/x}` and the like no variable has a slash.
+ */
+export function isLike(uri: string, template: string): boolean {
+  const pattern = patternOf(template)
+  if (!fits(uri, [pattern])) return false
+  if (/\{[+#/?&]/.test(template)) return true
+  const [parts, given] = [pattern.split('/'), uri.split('/')]
+  return parts.length === given.length && parts.every((part, at) => fits(given[at] ?? '', [part]))
+}
+
 /** Whether it stands for more than itself. */
 export function isPattern(name: string): boolean {
   return name.includes('*')

@@ -67,7 +67,14 @@ const same: readonly AddressReader[] = [
   (uri) => uri.replaceAll(/(?:%[\da-f]{2})+/gi, decoded),
   // some decode octet by octet: those that are no UTF-8 hide none beside them
   (uri) => uri.replaceAll(/%[0-7][\da-f]/gi, decoded),
-  (uri) => uri.replaceAll('\\', '/'),
+  // neither is UTF-8, and some decode both all the same
+  (uri) =>
+    uri.replaceAll(/%u([\da-f]{4})/gi, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16))),
+  (uri) =>
+    uri.replaceAll(/%c([01])%([89ab][\da-f])/gi, (_, high: string, low: string) =>
+      String.fromCharCode((Number(high) << 6) | (Number.parseInt(low, 16) & 0x3f)),
+    ),
+  (uri) => uri.replaceAll(/[\\\u2044\u2215]/g, '/'),
   (uri) => uri.normalize('NFKC'),
   (uri) => uri.normalize('NFC'),
   (uri) => uri.replace(/^[a-z*][a-z\d+.*-]*:/i, (scheme) => scheme.toLowerCase()),

@@ -57,6 +57,40 @@ test('read, prompt, complete and check print their results', async (t) => {
   ])
 })
 
+/** A server that lists a tool with schemas that are none, and has no prompts though it says so. */
+const careless = `
+const tool = (name, inputSchema) => ({ name, description: name, inputSchema: { type: 'object', ...inputSchema } })
+const tools = [tool('nope', { properties: { x: { type: 'nope' } } }), tool('zz', { required: ['zz'] })]
+require('node:readline').createInterface(process.stdin).on('line', (line) => {
+  const { id, method, params } = JSON.parse(line)
+  const results = {
+    initialize: { protocolVersion: params?.protocolVersion, capabilities: { tools: {}, prompts: {} }, serverInfo: { name: 'careless', version: '1' } },
+    'tools/list': { tools },
+    ping: {},
+  }
+  if (id === undefined) return
+  const answer = Object.hasOwn(results, method) ? { result: results[method] } : { error: { code: -32601, message: 'Method not found' } }
+  console.log(JSON.stringify({ jsonrpc: '2.0', id, ...answer }))
+})`
+
+test('list and check name a list that is not there, and check a wrong schema', async (t) => {
+  const target = ['--', process.execPath, '-e', careless]
+  const { code, out, err } = await caduceus(t, ['list', ...target])
+  assert.equal([code, err], [1, 'caduceus: prompts/list: Method not found\n'])
+  assert.match(out, 'nope(x?)')
+  const checked = await caduceus(t, ['check', '--json', ...target])
+  assert.is(checked.code, 1)
+  const { findings } = JSON.parse(checked.out)
+  assert.equal(
+    findings.map(({ level, text }: Record<string, string>) => `${level} ${text?.slice(0, 60)}`),
+    [
+      'problem prompts/list: Method not found, though the server says that ',
+      'problem tool nope: inputSchema: JSON Schema: type must be JSONType o',
+      'note tool zz: inputSchema requires zz, and does not say what it i',
+    ],
+  )
+})
+
 test('read --output writes the content to a file', async (t) => {
   const home = newHome(t)
   await caduceus(t, ['read', 'note://first', '--output', 'copy.txt', ...overStdio], { home })

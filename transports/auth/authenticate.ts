@@ -72,12 +72,12 @@ export interface Denial {
 interface Sender {
   readonly peer: Peer
   /** With the end of its socket nobody waits for the answer any more. */
-  readonly request: Pick<IncomingMessage, 'method' | 'url' | 'socket'>
+  readonly request: Pick<IncomingMessage, 'method' | 'url' | 'socket' | 'rawHeaders'>
 }
 
 /**
  * Asks `authenticate` who sends a request; undefined for an anonymous caller. Rejects with TransportError
- * UNAUTHORIZED or AUTHENTICATE_TIMEOUT, with BAD_OPTION when the answer is no principal, and with whatever it
+ * UNAUTHORIZED, BAD_AUTHORIZATION or AUTHENTICATE_TIMEOUT, with BAD_OPTION when the answer is no principal, and with whatever it
  * throws.
  */
 export async function identify(
@@ -86,7 +86,9 @@ export async function identify(
   world: World,
 ): Promise<Principal | undefined> {
   if (authenticate === undefined) return peer.principal
-  const { socket, method = 'GET', url } = request
+  const { socket, method = 'GET', url, rawHeaders } = request
+  if (hasSeveral(rawHeaders))
+    throw new TransportError('BAD_AUTHORIZATION', 'expected one Authorization header, got several')
   const controller = new AbortController()
   const giveUp = (problem: string): TransportError => {
     const error = new TransportError('AUTHENTICATE_TIMEOUT', `authenticate: ${problem}`, { retryable: true })
@@ -112,6 +114,16 @@ export async function identify(
   if (!hasExpired(principal, world)) return principal
   const data = { challenge: 'Bearer error="invalid_token"' }
   throw new TransportError('UNAUTHORIZED', 'authenticate: the principal has expired', { data })
+}
+
+/** Node keeps the first one; who stands before us may have judged another. */
+function hasSeveral(rawHeaders: readonly string[]): boolean {
+  let count = 0
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i] ?? ''
+    if (name.length === 13 && name.toLowerCase() === 'authorization') count += 1
+  }
+  return count > 1
 }
 
 function isNobody(found: unknown): found is undefined | null {

@@ -1,5 +1,6 @@
+import { createPublicKey, type JsonWebKey } from 'node:crypto'
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose'
-import type { JsonObject } from '../../protocol/wire/json.js'
+import { isObject, type JsonObject } from '../../protocol/wire/json.js'
 import type { Clock } from '../../runtime/time/clock.js'
 import { TransportError } from '../base/errors.js'
 import { isSecureUrl } from '../base/secure-url.js'
@@ -8,7 +9,7 @@ import type { JwtSettings } from './jwt.js'
 
 /** How keys are loaded and kept. */
 interface KeyOptions {
-  load(clock: Clock): Promise<unknown>
+  load(clock: Clock): Promise<JsonObject>
   /** Milliseconds after a fetch, good or bad, before the next one; less while there are no keys at all. */
   readonly cooldown: number
   /** Milliseconds after which keys are fetched anew. */
@@ -23,6 +24,10 @@ const firstPause = 1_000
 
 /** Milliseconds from the beginning of a fetch in which those wait for it that can do with older keys. */
 const patience = 1_000
+/** Keys of an issuer that are looked at. */
+const mostKeys = 1_000
+/** Bits of a key (RFC 7518, section 3.3). */
+const shortestRsa = 2_048
 
 /** The keys of an issuer, fetched when needed, old or unknown: made-up ones cost one fetch a cool-down. */
 export class IssuerKeys {
@@ -93,7 +98,7 @@ export class IssuerKeys {
   async #load(clock: Clock): Promise<void> {
     this.#triedAt = clock.now()
     try {
-      this.#find = createLocalJWKSet((await this.#options.load(clock)) as JSONWebKeySet)
+      this.#find = createLocalJWKSet(usableKeys(await this.#options.load(clock)))
       this.#fetchedAt = this.#triedAt
       this.#failure = undefined
       this.#failures = 0
@@ -109,6 +114,28 @@ export class IssuerKeys {
     if (this.#failure instanceof TransportError) return this.#failure
     const details = { cause: this.#failure, retryable: true }
     return new TransportError('AUTHORIZATION_UNAVAILABLE', 'the keys of the issuer cannot be read', details)
+  }
+}
+
+/** Others are ignored (RFC 7517, section 5). Throws AUTHORIZATION_UNAVAILABLE where there is none. */
+function usableKeys({ keys }: JsonObject): JSONWebKeySet {
+  const usable = Array.isArray(keys) ? keys.slice(0, mostKeys).filter(isUsable) : []
+  if (usable.length === 0) throw unusable('the issuer has no keys that can be used')
+  return { keys: usable }
+}
+
+/** The public key of an algorithm that is taken, whole, and of a size that is taken. */
+function isUsable(key: unknown): key is JSONWebKeySet['keys'][number] {
+  if (!isObject(key) || (key.use !== undefined && key.use !== 'sig')) return false
+  try {
+    const { asymmetricKeyType: type, asymmetricKeyDetails } = createPublicKey({
+      key: key as JsonWebKey,
+      format: 'jwk',
+    })
+    return type !== 'rsa' || (asymmetricKeyDetails?.modulusLength ?? 0) >= shortestRsa
+  } catch {
+    // whatever is wrong with it, it is no key
+    return false
   }
 }
 

@@ -315,8 +315,11 @@ export class Network {
 
   closed(socket: SimulatedSocket): void {
     this.#open.delete(socket)
-    // what Node keeps at a closed one is garbage there, and not kept by the end that was lost
-    if (socket.peer !== undefined && this.#lost.has(socket.peer)) socket.peer.peer = undefined
+    const { peer } = socket
+    // what Node keeps at a closed one is garbage there, and not kept by the end that was lost, or is closed, too
+    if (peer === undefined || !(peer.destroyed || this.#lost.has(peer))) return
+    peer.peer = undefined
+    if (peer.destroyed) socket.peer = undefined
   }
 
   /** Its program is gone, and knows nothing of its end. */

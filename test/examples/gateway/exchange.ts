@@ -27,32 +27,35 @@ const mail = defineServer({
 })
 await using _mail = await startServer(mail, { transport: listen(mailAt), logger: false })
 
+/** A token of the same person may be for less. */
+const keyOf = ({ subject, scopes = [] }: Principal): string => JSON.stringify([subject, ...scopes])
 /** The token that each principal came with last. */
 const came = new Map<string, string>()
 /** What it has been exchanged for, and when that ends, in ms since 1970. */
 const exchanged = new Map<string, { readonly token: string; readonly until: number }>()
 
 /** A token of the principal for the server behind the gateway (RFC 8693). */
-async function tokenFor({ subject }: Principal): Promise<string> {
-  const known = exchanged.get(subject)
+async function tokenFor(principal: Principal): Promise<string> {
+  const key = keyOf(principal)
+  const known = exchanged.get(key)
   if (known !== undefined && known.until > Date.now() + 10_000) return known.token
   const response = await fetch(`${login.issuer}/token`, {
     method: 'POST',
     headers: { authorization: `Basic ${btoa('gateway:s')}` },
     body: new URLSearchParams({
       grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
-      subject_token: came.get(subject) ?? '',
+      subject_token: came.get(key) ?? '',
       subject_token_type: 'urn:ietf:params:oauth:token-type:access_token',
       resource: String(mailAt),
     }),
     signal: AbortSignal.timeout(5_000),
   })
-  if (!response.ok) throw new Error(`no token for ${subject}: ${response.status}`)
+  if (!response.ok) throw new Error(`no token for ${principal.subject}: ${response.status}`)
   const { access_token: token, expires_in: seconds } = (await response.json()) as {
     access_token: string
     expires_in: number
   }
-  exchanged.set(subject, { token, until: Date.now() + seconds * 1_000 })
+  exchanged.set(key, { token, until: Date.now() + seconds * 1_000 })
   return token
 }
 
@@ -64,7 +67,7 @@ const team = gateway({
   mail: {
     per: 'principal',
     start({ answers, principal, signal }) {
-      signal.addEventListener('abort', () => exchanged.delete(principal?.subject ?? ''))
+      if (principal !== undefined) signal.addEventListener('abort', () => exchanged.delete(keyOf(principal)))
       // for nobody, to tell what there is: the gateway as itself
       const auth = principal === undefined ? own : () => tokenFor(principal)
       return startClient({ ...answers(), transport: http(String(mailAt), { auth }) })
@@ -90,7 +93,7 @@ function listen(resource = '', tokens?: Map<string, string>) {
       authorizationServers: [login.issuer],
       async verify(token, use) {
         const principal = await check(token, use)
-        if (principal !== undefined) tokens?.set(principal.subject, token)
+        if (principal !== undefined) tokens?.set(keyOf(principal), token)
         return principal
       },
     },

@@ -20,6 +20,10 @@ const denied: Readonly<Record<string, readonly string[]>> = {
     'FILE:///tmp/x/secret/key',
     'file:///TMP/x/Secret/key',
     'file:///tmp/x/\\secret/key',
+    'file:///tmp/x\u2215secret/key',
+    'file:///tmp/x/open/%c0%ae%c0%ae/secret/key',
+    'file:///tmp/x/open/..%C0%AFsecret/key',
+    'file:///tmp/x/open/%u002e%u002E/secret/key',
     'file:///tmp/x\\secret\\key',
     'file:\\\\\\tmp\\x\\secret\\key',
     'file:///tmp/x/%5csecret/key',
@@ -190,6 +194,27 @@ test('allow takes no address that some server reads as another one', () => {
     for (const address of addresses) assert.not(isAllowed(pattern, address), `${pattern} ${address}`)
 })
 
+test('an allowed template takes what it offers, in each reading, and nothing beyond', () => {
+  const files = 'file:///pub/{+path}'
+  for (const pattern of ['file:///pub/*', files]) {
+    for (const address of [
+      'file:///pub/a',
+      'file:///pub/a/b%20c?x=1',
+      'file:///pub/x/../y',
+      'file:///pub/a%2Fb',
+    ])
+      assert.ok(isAllowed(pattern, address, [files]), address)
+    for (const address of [
+      'file:///pub/../secret',
+      'file:///pub/%2e%2e/secret',
+      'file:///pub/x\\..\\..\\secret',
+    ])
+      assert.not(isAllowed(pattern, address, [files]), address)
+  }
+  assert.ok(isAllowed('https://h:8443/{id}', 'https://h:8443/5', ['https://h:8443/{id}']))
+  assert.not(isAllowed('other://{id}', 'note://5', ['note://{id}']))
+})
+
 test('an address with too many readings has none, and soon', () => {
   const odd = `A%2541b://U%253A@H.:8443/${'.%252f;x/'.repeat(20)}?%253F#%2523\0%2500\\ ｓ\u200b .`
   assert.is(readingsOf(`db://${'x%2525'.repeat(1 << 18)}`), undefined)
@@ -211,9 +236,9 @@ function isDenied(denies: (names: readonly string[]) => boolean, address: string
   return readings === undefined || denies(readings)
 }
 
-function isAllowed(pattern: string, address: string): boolean {
+function isAllowed(pattern: string, address: string, fitting: readonly string[] = []): boolean {
   const readings = readingsOf(address)
-  return readings !== undefined && filterOf({ allow: [pattern] }).allows(address, readings)
+  return readings !== undefined && filterOf({ allow: [pattern] }).allows(address, readings, fitting)
 }
 
 test.run()

@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { fits, listedName, schemeOf } from '../../../server/gateway/names.js'
+import { fits, isLike, listedName, schemeOf } from '../../../server/gateway/names.js'
 import { suite } from '../../support/suite.js'
 
 const test = suite('gateway: names')
@@ -63,6 +63,15 @@ test('a scheme is what comes before the first colon, in lower case', () => {
   assert.is(schemeOf('Git+SSH://h'), 'git+ssh')
   assert.is(schemeOf('{+x}'), undefined)
   assert.is(schemeOf('1x:y'), undefined)
+})
+
+test('an address is like a template whatever its variables are, up to the next slash', () => {
+  for (const value of ['ada', 'ada lovelace', "o'brien", 'a,b;c&d=e', '%', '%ff', '', 'a?b#c', 'é', 'a\nb'])
+    assert.ok(isLike(`user://${value}/notes`, 'user://{id}/notes'), value)
+  for (const uri of ['user://a/b/notes', 'user://a', 'user://a/notes/x', 'users://a/notes'])
+    assert.not(isLike(uri, 'user://{id}/notes'), uri)
+  for (const uri of ['file:///a/b', 'file:///a b', 'file:///']) assert.ok(isLike(uri, 'file:///{+path}'), uri)
+  assert.ok(isLike('db://x/y?q=1&z', 'db://{host}/{id}{?q}'))
 })
 
 test.run()

@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto'
 import { createServer } from 'node:http'
 import * as assert from 'uvu/assert'
 import { createFakeClock, systemClock } from 'caduceus/runtime'
@@ -79,12 +80,40 @@ test('a revoked key is valid until the key set is old', async (t) => {
   assert.equal([await find(old), fetches()], [unknown, 2])
 })
 
+test('keys that cannot be used are ignored, and an issuer without others has none', async (t) => {
+  const { issuer } = await start(t)
+  const good = issuer.publicKey()
+  const { publicKey } = generateKeyPairSync('rsa', { modulusLength: 1_024 })
+  const odd = [
+    ...[null, 7, 'key', {}, { kty: 'oct', k: 'AAAA' }, { ...good, x: 'AA' }, { ...good, use: 'enc' }],
+    { kty: 'RSA', n: '!!!', e: 'AQAB' },
+    { ...publicKey.export({ format: 'jwk' }), kid: 'short' },
+  ]
+  const keysOfIssuer = (all: readonly unknown[]) =>
+    new IssuerKeys({ load: async () => ({ keys: [...all] }), cooldown, maxAge })
+  const find = async (keys: IssuerKeys, kid: unknown): Promise<string> => {
+    try {
+      await keys.findBy(systemClock)({ alg: 'ES256', kid: String(kid) }, { payload: '', signature: '' })
+      return 'found'
+    } catch (error) {
+      return (error as { code: string }).code
+    }
+  }
+  assert.is(await find(keysOfIssuer([...odd, good]), good.kid), 'found')
+  assert.is(await find(keysOfIssuer([...odd, good]), 'short'), unknown)
+  for (const all of [odd, []]) assert.is(await find(keysOfIssuer(all), good.kid), away)
+})
+
 test('an issuer that hangs holds nobody whose key is known for more than a moment', async (t) => {
   const { issuer } = await start(t)
   const key = issuer.publicKey()
   const answers = [Promise.resolve({ keys: [key] }), new Promise<never>(() => {})]
   let loads = 0
-  const keys = new IssuerKeys({ load: () => Promise.resolve(answers[loads++]), cooldown, maxAge })
+  const keys = new IssuerKeys({
+    load: () => answers[loads++] ?? Promise.reject(new Error('asked too often')),
+    cooldown,
+    maxAge,
+  })
   const clock = createFakeClock()
   const found: string[] = []
   const find = async (name: string) => {

@@ -71,6 +71,26 @@ test('a malformed Authorization header is 400', async (t) => {
   }
 })
 
+test('several Authorization headers are 400, whatever is in them', async (t) => {
+  const { server, issuer } = await startAuth(t)
+  const good = `Bearer ${await issuer.issue()}`
+  for (const all of [
+    [good, good],
+    [good, 'Bearer eve'],
+    ['Bearer eve', good],
+  ]) {
+    const status = await new Promise((resolve, reject) => {
+      const headers = ['host', '127.0.0.1', ...all.flatMap((one) => ['authorization', one])]
+      httpRequest(String(server.url), { method: 'POST', headers, agent: false }, (response) => {
+        resolve(response.resume().statusCode)
+      })
+        .on('error', reject)
+        .end()
+    })
+    assert.is(status, 400)
+  }
+})
+
 test('the token scheme is case-insensitive, and any of several keys may sign', async (t) => {
   const { client, issuer } = await startAuth(t, {})
   await issuer.addKey()

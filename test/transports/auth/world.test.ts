@@ -64,7 +64,11 @@ test('authenticate gets the world of the listener and must settle in its time', 
     auth: undefined,
     timeouts: { authenticate: 5_000 },
   }
-  const outcome = identify({ peer, request: { socket: new Socket() } }, settings, world).catch(codeOf)
+  const outcome = identify(
+    { peer, request: { rawHeaders: [], socket: new Socket() } },
+    settings,
+    world,
+  ).catch(codeOf)
   await clock.advance(5_000)
   assert.is(await outcome, 'AUTHENTICATE_TIMEOUT')
   assert.equal([seen.length, seen[0] === world, clock.pending], [1, true, 0])
