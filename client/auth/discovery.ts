@@ -101,12 +101,12 @@ function checked(document: JsonObject, issuer: string, place: string): ServerMet
 }
 
 /** A server that is out of order does not say that there is none. */
-function isThere({ status }: SafeAnswer, place: string): boolean {
+function isThere({ status, headers }: SafeAnswer, place: string): boolean {
   if (status === 200) return true
   if (!isPassing(status)) return false
   throw new ClientError('AUTHORIZATION_FAILED', `${place} answers with status ${status}`, {
     retryable: true,
-    data: { status, sent: false },
+    data: { status, retryAfter: headers['retry-after'], sent: false },
   })
 }
 

@@ -6,9 +6,10 @@ import { createAsker, type Asker } from './ask.js'
 import { discover, type Discovered, resourceOf } from './discovery.js'
 import { asAuthFailure, authFailed, isDoubtful, isVerdict, quotable } from './failure.js'
 import { getToken, inVain } from './grants.js'
-import { type Binding, loadLibrary, type OAuthLibrary } from './library.js'
+import { type Binding, type KnownClient, loadLibrary } from './library.js'
 import type { OAuthSettings } from './options.js'
 import { chooseAlgorithm, makeProofKey, type ProofKey, type Proofs } from './proofs.js'
+import type { TokenDesk } from './tokens-actor.js'
 import { forgetClient, knownClient } from './registration.js'
 import {
   chooseScope,
@@ -36,6 +37,7 @@ export class AuthFlow {
   readonly #shelf: Shelf
   readonly #proofs: Proofs
   readonly #asked = new AskedTimes()
+  readonly #desk: TokenDesk
   /** Whether the server has led to a sign-in before. */
   #isKnown = false
   #doubtsSince: number | undefined
@@ -45,8 +47,9 @@ export class AuthFlow {
   constructor(
     settings: OAuthSettings,
     server: URL,
-    { world, proofs }: { readonly world: World; readonly proofs: Proofs },
+    { world, proofs, desk }: { readonly world: World; readonly proofs: Proofs; readonly desk: TokenDesk },
   ) {
+    this.#desk = desk
     this.#settings = settings
     this.#world = world
     this.#proofs = proofs
@@ -83,26 +86,26 @@ export class AuthFlow {
 
   /** Resolves with new tokens: those that another program stored, or by a refresh, or by a sign-in. */
   async renew(renewal: Renewal, signal: AbortSignal): Promise<TokenSet> {
-    const { storage, privateNetwork, requestTimeout: timeout, lookup } = this.#settings
-    const server = this.#server
-    const clock = this.#world
-    const work = async (): Promise<TokenSet> => {
-      const ask = await createAsker({ server, privateNetwork, timeout, signal, clock, lookup })
-      return this.#renew(ask, renewal, signal)
-    }
+    const { storage } = this.#settings
+    const work = async (): Promise<TokenSet> => this.#renew(await this.#asker(signal), renewal, signal)
     try {
       // a person who is asked for more scopes must not hold up refreshes
       const key = renewal.stepUp ? `${this.#shelf.lockKey} for scopes` : this.#shelf.lockKey
       const tokens = await storage.exclusive(key, work, signal)
       this.#doubtsSince = undefined
       // a refresh may end while more scopes come
-      return renewal.stepUp ? tokens : (this.#last ?? tokens)
+      return renewal.stepUp || tokens.isTaken === true ? tokens : (this.#last ?? tokens)
     } catch (cause) {
       const error = asAuthFailure(cause)
       if (!isDoubtful(error) || !this.#mayDoubt()) throw cause
       const details = { cause, retryable: true, data: error.data }
       throw new ClientError('AUTHORIZATION_FAILED', `${error.message}; it was in order before`, details)
     }
+  }
+
+  #asker(signal: AbortSignal): Promise<Asker> {
+    const { privateNetwork, requestTimeout: timeout, lookup } = this.#settings
+    return createAsker({ server: this.#server, privateNetwork, timeout, signal, clock: this.#world, lookup })
   }
 
   #mayDoubt(): boolean {
@@ -127,10 +130,10 @@ export class AuthFlow {
     const algorithm = this.#algorithmFor(found)
     const before = await this.#stored(issuer)
     if (before !== undefined && satisfies(before, renewal) && !isExpiring(before, this.#world.date()))
-      return stepUp ? before : this.#keep(before, found)
+      return { ...(stepUp ? before : await this.#keep(before, found)), isTaken: true }
+    const refreshed = stepUp || before === undefined ? undefined : await this.#refresh(found, before, signal)
+    if (refreshed !== undefined) return refreshed
     const library = await loadLibrary(ask)
-    const refreshed = stepUp || before === undefined ? undefined : await this.#refresh(library, found, before)
-    if (refreshed !== undefined) return this.#keep(refreshed, found)
     const scope = this.#scope(found, renewal, before)
     if (stepUp && before !== undefined && hasScopes(before.scope, scope))
       throw authFailed(`the server wants scopes that were asked for already: ${quotable(scope)}`)
@@ -191,21 +194,19 @@ export class AuthFlow {
   }
 
   /** Undefined where only another sign-in helps. */
-  async #refresh(library: OAuthLibrary, found: Discovered, before: TokenSet): Promise<TokenSet | undefined> {
-    const { metadata, resource } = found
-    const { refreshToken: token, scope, key, client: given } = before
+  async #refresh(found: Discovered, before: TokenSet, signal: AbortSignal): Promise<TokenSet | undefined> {
+    const { metadata } = found
+    const { refreshToken: token, client: given } = before
     if (token === undefined) return undefined
     const registration = { metadata, settings: this.#settings, world: this.#world }
     const client = await knownClient(registration, undefined, given)
     if (client === undefined) return undefined
+    signal.throwIfAborted()
+    // from here on it goes on without us: the token counts once, and its answer exists nowhere else
+    const refreshing = this.#trade(found, before, client)
+    this.#desk.refreshing = refreshing.catch(() => {})
     try {
-      const binding = this.#bindingTo(key)
-      const answer = await library.grant({ metadata, client, binding }, 'refresh_token', {
-        refresh_token: token,
-        resource,
-      })
-      const now = this.#world.date()
-      return { ...tokensOf(answer, { scope, issuer: metadata.issuer, key, before, now }), scope }
+      return await refreshing
     } catch (error) {
       if (!(error instanceof ClientError) || error.retryable) throw error
       if (isDoubtful(error) && this.#mayDoubt()) throw error
@@ -213,6 +214,21 @@ export class AuthFlow {
       await this.#forgetIfUnknown(error, found, given)
       return undefined
     }
+  }
+
+  async #trade(found: Discovered, before: TokenSet, client: KnownClient): Promise<TokenSet> {
+    const { metadata, resource } = found
+    const { refreshToken, scope, key } = before
+    const { signal } = new AbortController()
+    const library = await loadLibrary(await this.#asker(signal))
+    const binding = this.#bindingTo(key)
+    const answer = await library.grant({ metadata, client, binding }, 'refresh_token', {
+      refresh_token: refreshToken,
+      resource,
+    })
+    const now = this.#world.date()
+    const tokens = { ...tokensOf(answer, { scope, issuer: metadata.issuer, key, before, now }), scope }
+    return this.#keep(tokens, found)
   }
 
   #scope(found: Discovered, { challenge, stepUp }: Renewal, before: TokenSet | undefined) {

@@ -229,13 +229,19 @@ function secretsIn({ headers, body }: PostInit): string[] {
 function explain(cause: unknown, sent: readonly string[]): unknown {
   if (cause instanceof ClientError) return cause
   const facts = cause as { readonly [field: string]: unknown }
-  const { code, error, error_description: why, status: told, message, cause: inner } = facts
+  const { code, error, error_description: why, status: told, message, cause: inner, response: given } = facts
   if (typeof code !== 'string' || !code.startsWith('OAUTH_')) return cause
   const quoted = (text: unknown): string =>
     typeof text === 'string' ? quotable(withoutSecrets(text, sent)) : ''
   const response = inner instanceof Response ? inner : undefined
   const status = typeof told === 'number' ? told : response?.status
-  const data = { ...(status !== undefined && { status }), sent: false }
+  const answer = response ?? (given instanceof Response ? given : undefined)
+  const retryAfter = answer?.headers.get('retry-after') ?? undefined
+  const data = {
+    ...(status !== undefined && { status }),
+    ...(retryAfter !== undefined && { retryAfter }),
+    sent: false,
+  }
   const isBusy = status !== undefined && isPassing(status)
   if (typeof error === 'string') {
     const said = [error, why].map(quoted).filter((text) => text !== '')

@@ -67,9 +67,9 @@ export class OAuth implements ClientAuth, AsyncDisposable {
   }
 
   /** Renews refused tokens; rejects with AUTHORIZATION_FAILED or SIGN_IN_NEEDED when that fails. */
-  async refused({ url, status, challenge, sent, signal }: AuthRefusal): Promise<void> {
+  async refused({ url, status, challenge, sent, signal }: AuthRefusal): Promise<void | 'taken'> {
     const told = readChallenge(challenge)
-    if (told?.error === 'use_dpop_nonce') return // `answered` has it
+    if (told?.error === 'use_dpop_nonce') return undefined // `answered` has it
     // another token would be refused alike, and a person might be asked for it
     if (told?.error === 'invalid_dpop_proof')
       throw authFailed(
@@ -77,7 +77,8 @@ export class OAuth implements ClientAuth, AsyncDisposable {
       )
     const refused = sent.authorization?.replace(/^\w+ /, '')
     const renewal = { refused, challenge: told, stepUp: status === 403 }
-    await this.#ask(url, signal, (actor) => actor.call('renew', renewal, forever))
+    const tokens = await this.#ask(url, signal, (actor) => actor.call('renew', renewal, forever))
+    return tokens?.isTaken === true ? 'taken' : undefined
   }
 
   /** Keeps the nonce that a server wants in proofs. */
@@ -103,11 +104,16 @@ export class OAuth implements ClientAuth, AsyncDisposable {
     await this.#ask(new URL(server), new AbortController().signal, (actor) => actor.call('forget'))
   }
 
-  /** Ends its actors; requests that wait for tokens are refused. Never rejects, and may be called again. */
+  /**
+   * Ends its actors; requests that wait for tokens are refused. A refresh that was sent is stored first, for up to
+   * `requestTimeout`. Never rejects, and may be called again.
+   */
   async close(): Promise<void> {
     this.#closed = true
     const tree = await this.#tree?.catch(() => undefined)
     await tree?.stop().catch(() => {})
+    // what was refreshed exists nowhere else
+    await Promise.all([...this.#places.values()].map(({ desk }) => desk.refreshing))
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -167,7 +173,7 @@ export class OAuth implements ClientAuth, AsyncDisposable {
     const [{ AuthFlow }, { tokensActor }] = await Promise.all([loadFlow(), loadActor()])
     const name = `tokens for ${key}`
     const world = this.#world
-    const flow = new AuthFlow(this.#settings, new URL(key), { world, proofs: this.#proofs })
+    const flow = new AuthFlow(this.#settings, new URL(key), { world, proofs: this.#proofs, desk })
     const input = { flow, desk, timeout: this.#settings.signInTimeout, world }
     await outside(() => tree.startChild(childSpec(tokensActor, input, { id: name, name })))
     return name

@@ -12,6 +12,8 @@ import type { ClientError } from '../base/errors.js'
 /** State that outlives the actor, and is read without a call. */
 export interface TokenDesk {
   tokens: TokenSet | undefined
+  /** A refresh that was sent; settles once its answer is stored, and never rejects. */
+  refreshing?: Promise<unknown> | undefined
 }
 
 interface TokensInput {
@@ -45,6 +47,8 @@ interface Failure {
   readonly refused: string | undefined
   readonly error: ClientError
   readonly until: number
+  /** How many there are in a row. */
+  readonly count: number
 }
 
 type Outcome = { readonly kind: RenewalKind } & (
@@ -52,8 +56,8 @@ type Outcome = { readonly kind: RenewalKind } & (
   | { readonly type: 'failed'; readonly refused: string | undefined; readonly error: ClientError }
 )
 
-/** Ms that a failure is kept for late callers. */
-const failureHolds = { lasting: 5_000, passing: 1_000 } as const
+/** Ms that a failure is kept for late callers; a passing one the longer, the more of them there are in a row. */
+const failureHolds = { lasting: 5_000, passing: 1_000, longestPassing: 5_000, longestWished: 30_000 } as const
 /** Renewals per caller: the first may lack scopes. */
 const maxRenewals = 2
 
@@ -211,12 +215,21 @@ function answer(state: State, kind: RenewalKind): void {
 
 function fail(state: State, failed: Outcome & { type: 'failed' }, ctx: ActorContext): void {
   const { kind, refused, error } = failed
-  const holds = error.retryable ? failureHolds.passing : failureHolds.lasting
-  state.failures[kind] = { refused, error, until: ctx.clock.now() + holds }
+  const count = (state.failures[kind]?.count ?? 0) + 1
+  state.failures[kind] = { refused, error, count, until: ctx.clock.now() + holdOf(error, count) }
   const isConcerned = ({ renewal }: Waiting): boolean => kindOf(renewal) === kind
   const concerned = state.waiting.filter(isConcerned)
   state.waiting = state.waiting.filter((one) => !isConcerned(one))
   for (const { reply } of concerned) reply.reject(error)
+}
+
+/** A server that says when to come again is asked again then. */
+function holdOf({ retryable, data }: ClientError, count: number): number {
+  const { lasting, passing, longestPassing, longestWished } = failureHolds
+  if (!retryable) return lasting
+  const wished = Number((data as { readonly retryAfter?: unknown } | undefined)?.retryAfter)
+  const own = Math.min(passing * 2 ** (count - 1), longestPassing)
+  return Number.isFinite(wished) ? Math.max(own, Math.min(wished * 1_000, longestWished)) : own
 }
 
 function wantsRenewal({ desk: { tokens }, flow, world }: State): boolean {

@@ -18,6 +18,8 @@ export interface TokenSet {
   readonly key?: ProofKey | undefined
   /** The client that they were given to, where the issuer had registered it: it may register another. */
   readonly client?: JsonObject | undefined
+  /** Whether another program had stored them, and nobody has tried them here; never stored. */
+  readonly isTaken?: boolean
 }
 
 export interface Renewal {

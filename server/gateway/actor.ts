@@ -43,6 +43,8 @@ const sweepLatest = 30_000
 const startAgain = { first: 5_000, longest: 60_000 }
 /** Names that are reported: servers make up any number. */
 const maxWarned = 1_000
+/** Servers that are no more, and whose addresses are kept from others. */
+const maxRemoved = 10_000
 /** Changes within this many ms are one. */
 const coalesce = 5
 
@@ -513,6 +515,8 @@ class Gateway {
   #remove(name: string): void {
     const place = this.#places.get(name)
     if (place === undefined) return
+    const { removed } = this.#holdings
+    if (removed.size < maxRemoved) removed.add(this.#claims.qualifierOf(name))
     this.#places.delete(name)
     leave(place)
     const { record } = place
@@ -605,7 +609,10 @@ class Gateway {
     // what an earlier incarnation has left stays until it is known which servers there are
     if (this.#isPending) return
     const held = new Map<string, Held>()
-    const claims = new NameClaims([...this.#places.keys()], this.#plan)
+    const { removed } = this.#holdings
+    const claims = new NameClaims([...this.#places.keys()], this.#plan, removed)
+    // those that are back speak for themselves
+    for (const name of this.#places.keys()) removed.delete(claims.qualifierOf(name))
     const lists = [...this.#places].flatMap(([name, { record }]) =>
       record.lists === undefined ? [] : [[name, record.lists] as const],
     )

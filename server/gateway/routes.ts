@@ -31,6 +31,8 @@ export interface RouteTable {
   readonly qualified: ReadonlyMap<string, RoutedServer>
   /** By the addresses that are listed here: the server, and the address as that knows it. */
   readonly listed: ReadonlyMap<string, Pick<Aim, 'server' | 'uri'>>
+  /** What was before the first `+` of addresses of servers that are no more. */
+  readonly removed: ReadonlySet<string>
   /** Those that are offered and name a scheme, the oldest first. */
   readonly templates: readonly (RoutedTemplate & { readonly server: RoutedServer })[]
 }
@@ -82,6 +84,8 @@ const steps = {
     const named = namedIn(table, uri)
     return named && [aimAt(named.server, named.uri), aimAt(named.server, uri)]
   },
+  /** `NAME+URI` of a server that is no more: no other one speaks for it. */
+  removed: ({ removed }: RouteTable, uri: string) => (removed.has(qualifierIn(uri) ?? '') ? [] : undefined),
   /** The oldest template for addresses of that scheme. */
   scheme: ({ templates }: RouteTable, uri: string) => {
     const found = templates.find(({ matcher }) => matcher.match(uri) !== undefined)
@@ -117,13 +121,16 @@ export class NameClaims {
   readonly #prefixes: ReadonlyMap<string, string>
   /** Whose a name is that the configuration gives: the server, and its name for it. */
   readonly #renamed = new Map<string, Claimant>()
+  readonly #removed: ReadonlySet<string>
   readonly #servers: RoutedServer[] = []
   readonly #listed = new Map<string, Pick<Aim, 'server' | 'uri'>>()
 
   constructor(
     names: readonly string[],
     { separator, prefix, servers }: Pick<GatewayPlan, 'separator' | 'prefix' | 'servers'>,
+    removed: ReadonlySet<string> = new Set(),
   ) {
+    this.#removed = removed
     this.#qualifiers = qualifiersOf(names)
     this.#prefixes = new Map(prefix ? names.map((name) => [name, prefixOf(name, separator)]) : [])
     for (const server of names)
@@ -140,7 +147,8 @@ export class NameClaims {
   isOfAnother(kind: Component['kind'], key: string, { server, own }: Claimant): boolean {
     if (kind === 'resource' || kind === 'resourceTemplate') {
       const qualifier = qualifierIn(key)
-      const isNamed = [...this.#qualifiers.values()].includes(qualifier ?? '')
+      const isNamed =
+        this.#removed.has(qualifier ?? '') || [...this.#qualifiers.values()].includes(qualifier ?? '')
       return isNamed && qualifier !== this.qualifierOf(server)
     }
     const renamed = this.#renamed.get(key)
@@ -185,7 +193,7 @@ export class NameClaims {
       .flatMap((server) => server.templates.map((template) => ({ ...template, server })))
       .filter(({ own, listed }) => listed !== undefined && schemeOf(own) !== undefined)
       .sort((one, other) => ageOf(one) - ageOf(other))
-    return { servers, qualified, listed: this.#listed, templates }
+    return { servers, qualified, listed: this.#listed, removed: this.#removed, templates }
   }
 }
 

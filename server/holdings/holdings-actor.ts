@@ -48,6 +48,8 @@ export interface Holdings {
   readonly upstreams: Map<string, UpstreamRecord>
   /** Whose names and addresses of a gateway are, by kind and name as they are listed, the oldest first. */
   owners: ReadonlyMap<string, Owner>
+  /** What stands before the `+` of addresses of servers that are no more: it is nobody else's. */
+  readonly removed: Set<string>
   /**
    * The module of the machine of sessions; undefined until a server on pipes has a session that is confirmed.
    */
@@ -128,6 +130,7 @@ export const holdingsActor = defineActor({
       changes,
       upstreams: new Map(),
       owners: new Map(),
+      removed: new Set(),
       machine: isAwaited ? undefined : await loadSessionMachine(),
       isolation:
         settings.isolation === undefined

@@ -38,6 +38,8 @@ export class WebSocketLink implements Link {
   /** The request that was longest of those sent. */
   #longest: { readonly id: RequestId | undefined; readonly length: number } = { id: undefined, length: 0 }
   /** Refusals that were answered with another try. */
+  /** Whether other credentials were tried that were here already. */
+  #hasTaken = false
   readonly #tried = new Set<'nonce' | 'credentials'>()
   #alive = true
   #opened = false
@@ -91,7 +93,14 @@ export class WebSocketLink implements Link {
   async #connect(refusal: AuthRefusal | undefined): Promise<void> {
     const { url, auth, headers, connectTimeout, limits, tls } = this.#settings
     const { WebSocket: Socket } = await loadWs()
-    if (refusal !== undefined) await asAuthError(() => auth?.refused?.(refusal), refusal.status)
+    if (refusal !== undefined) {
+      const how = await asAuthError(() => auth?.refused?.(refusal), refusal.status)
+      // other credentials that were here already: they may have ended together
+      if (how === 'taken' && !this.#hasTaken) {
+        this.#hasTaken = true
+        this.#tried.delete('credentials')
+      }
+    }
     const own = await asAuthError(() => auth?.authorize(this.#asked) ?? {})
     if (this.#over) return
     const socket = new Socket(url, ['mcp'], {

@@ -25,6 +25,9 @@ export type OAuthServer = {
   redirect: (parameters: Record<string, string | undefined>) => Record<string, string | undefined>
   /** Answers instead of the token endpoint, if it likes to. */
   instead: ((form: Record<string, string>) => Answer | undefined) | undefined
+  /** Answers of the token endpoint wait for this; `onToken` hears of a request to it first. */
+  delay: Promise<void> | undefined
+  onToken: (() => void) | undefined
   /** Answers half of its JSON at these places, once each, as if it were whole. */
   readonly tears: Set<string>
   /** Somebody on the way answers with a page at these places, once each, with this status. */
@@ -56,6 +59,10 @@ export async function startOAuthServer(t: Pick<TestContext, 'after'>, path = '')
     if (page !== undefined && self.pages.delete(url.pathname))
       return response.writeHead(page, { 'content-type': 'text/html' }).end('<h1>Not here</h1>')
     const key = url.pathname === '/token' ? await keyOf(request) : undefined
+    if (url.pathname === '/token') {
+      self.onToken?.()
+      await self.delay
+    }
     const answer = key instanceof Error ? refusalOf(key) : answerTo(url.pathname, form, key)
     const headers = { 'content-type': 'application/json', ...answer.headers }
     const text = JSON.stringify(answer.body ?? {})
@@ -151,6 +158,8 @@ export async function startOAuthServer(t: Pick<TestContext, 'after'>, path = '')
     redirect: (parameters) => parameters,
     instead: undefined,
     tears: new Set(),
+    delay: undefined,
+    onToken: undefined,
     pages: new Map(),
     silent: new Set(),
     expiresIn: 3600,

@@ -206,6 +206,44 @@ for (const [where, repeat] of Object.entries(repeats))
     if (where !== 'a challenge for scopes') assert.match(shown, /(?:no|bad) \.\.\./)
   })
 
+test('tokens of another program that have ended, too, are refreshed', async (t) => {
+  const { issuer, server } = await setup(t)
+  const storage = memoryAuthStorage()
+  const [one, two] = [connect(t, server, { storage }), connect(t, server, { storage })]
+  await one.client.callTool('x')
+  await two.client.callTool('x')
+  issuer.good.clear()
+  await one.client.callTool('x')
+  // the second has the first token, and finds another in the storage, which is not taken, either
+  issuer.good.clear()
+  assert.is((await two.client.callTool('x')).text, 'in')
+  assert.equal(grants(issuer), ['authorization_code', 'refresh_token', 'refresh_token'])
+})
+
+test('a provider that is closed keeps the answer of a refresh that it has sent', async (t) => {
+  const { issuer, server } = await setup(t)
+  const storage = memoryAuthStorage()
+  const first = connect(t, server, { storage })
+  await first.client.callTool('x')
+  issuer.good.clear()
+  const begun = heard<undefined>()
+  let answer = (): void => {}
+  issuer.delay = new Promise<void>((resolve) => {
+    answer = resolve
+  })
+  issuer.onToken = () => begun.add(undefined)
+  const call = first.client.callTool('x').catch(() => {})
+  await begun.next()
+  const closed = first.auth.close()
+  answer()
+  await closed
+  await call
+  issuer.delay = undefined
+  const next = connect(t, server, { storage })
+  assert.is((await next.client.callTool('x')).text, 'in')
+  assert.equal([next.signIn.opened.length, issuer.reuses], [0, 0])
+})
+
 test('after signOut the client is registered anew', async (t) => {
   const { issuer, server } = await setup(t)
   const { client, auth } = connect(t, server)

@@ -37,7 +37,7 @@ test('a server that lists the addresses of another one later does not answer for
   assert.is(await read(client, 'note://1'), 'evil')
 })
 
-test('the addresses of a server that has been removed are free', async (t) => {
+test('addresses of a server that has been removed are free, but those with its name', async (t) => {
   const { client, evil, remove } = await start(t)
   evil.lists.resources = ['note://1']
   evil.change('resources')
@@ -45,6 +45,12 @@ test('the addresses of a server that has been removed are free', async (t) => {
   remove('good')
   await eventually(async () => (await uris(client)).join(' ') === 'note://1')
   assert.is(await read(client, 'note://1'), 'evil')
+  evil.lists.resources = ['note://1', 'good+note://1']
+  evil.lists.templates = ['good+{+x}']
+  evil.change('resources')
+  await eventually(async () => (await uris(client)).includes('evil+good+note://1'))
+  for (const uri of ['good+note://1', 'good+note://7'])
+    assert.match(await read(client, uri).catch((error: Error) => error.message), 'Resource not found')
 })
 
 test('names without those of servers stay with the server that has had them, too', async (t) => {

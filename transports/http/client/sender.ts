@@ -27,6 +27,9 @@ const oldAfter = 1_000
 /** Refusals of such tokens that are answered with another try. */
 const maxOutdated = 3
 
+/** Other credentials that were here already, tried one after the other. */
+const maxTaken = 2
+
 /** How a request gets a connection: see HttpDispatchers. */
 type Way = 'send' | 'sendApart'
 
@@ -91,6 +94,7 @@ export class HttpSender {
     const world = lastingWorld(this.#scope.world)
     const seen = new Set<number>()
     let outdated = 0
+    let taken = 0
     let hasNonce = false
     try {
       while (true) {
@@ -110,7 +114,12 @@ export class HttpSender {
         else if (seen.has(status) || seen.size >= maxRefusals) throw unauthorized(status, challenge)
         else seen.add(status)
         const refusal = { url, target, method, signal, world, status, challenge, sent }
-        await asAuthError(() => auth.refused?.(refusal), status)
+        const how = await asAuthError(() => auth.refused?.(refusal), status)
+        // they may have ended together
+        if (how === 'taken' && taken < maxTaken) {
+          taken += 1
+          seen.delete(status)
+        }
       }
     } catch (cause) {
       // a caller that gives up while a token is had says nothing of the token
