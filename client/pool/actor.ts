@@ -182,7 +182,20 @@ function ended(state: PoolState, member: PoolMember, ctx: ActorContext): void {
 
 function startLater(state: PoolState, member: PoolMember, ctx: ActorContext): void {
   const { world, demand } = state.desk
-  startAfter(member.setbacks.next(world, demand.any), state, member, ctx)
+  const pause = member.setbacks.next(world, demand.any)
+  // a person who has refused is asked again by a call, and not by a pool at rest
+  startAfter(wantsPerson(member.reason) ? Math.max(pause, personPause) : pause, state, member, ctx)
+  if (demand.any) startSooner(state, ctx)
+}
+
+/** Milliseconds until a member whose sign-in has failed is started again, if nobody calls. */
+const personPause = 600_000
+
+function wantsPerson(reason: unknown): boolean {
+  for (let at = reason; at instanceof Error; at = at.cause)
+    if (at instanceof ClientError && (at.code === 'SIGN_IN_NEEDED' || at.code === 'AUTHORIZATION_FAILED'))
+      return !at.retryable
+  return false
 }
 
 /** A caller waits: shortens pauses. */

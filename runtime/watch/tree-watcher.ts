@@ -64,9 +64,10 @@ export class TreeWatcher {
 
   /**
    * Ends the process of a row, at once or in order, as if nobody in particular had asked. `gone`: none runs there;
-   * `final`: nobody would start it again after an end in order, so that it is left alone.
+   * `final`: nobody would start it again after an end in order, so that it is left alone; `beyond`: it is another
+   * node's.
    */
-  end(key: number, how: 'kill' | 'restart'): 'done' | 'gone' | 'final' {
+  end(key: number, how: 'kill' | 'restart'): 'done' | 'gone' | 'final' | 'beyond' {
     const found = findProcess(this.#places, key, this.#settings.leaveOut)
     if (found !== undefined) {
       const { process, record } = found
@@ -79,6 +80,7 @@ export class TreeWatcher {
     for (const there of this.#beyond)
       for (const [theirs, ours] of this.#places.known(there)?.keys ?? [])
         if (ours === key) {
+          if (there.node !== undefined) return 'beyond'
           there.end(theirs, how)
           return 'done'
         }

@@ -19,7 +19,10 @@ export interface BreakerOptions {
 
 /** What one server behind a gateway is spared. */
 export interface UpstreamLimits {
-  /** Calls that it works on at once. Default: as many as its client takes. */
+  /**
+   * Calls that it works on at once; one that its caller has cancelled, or that is over its time, counts no more.
+   * Default: as many as its client takes.
+   */
   readonly maxCalls?: number
   /**
    * Calls of one caller that it works on at once: a principal, or else an address (IPv6: a /64; on this

@@ -38,7 +38,11 @@ export function filterOf({ allow, deny = [] }: UpstreamOptions): Filter {
   return {
     isOpen: allow === undefined && deny.length === 0,
     offers,
-    denies: (names) => denies([...names, ...names.filter((name) => name.includes(':')).flatMap(unqualified)]),
+    denies(names) {
+      if (deny.length === 0) return false
+      const others = names.filter((name) => name.includes(':')).map(unqualified)
+      return others.includes(undefined) || denies([...names, ...others.flatMap((each) => each ?? [])])
+    },
     allows(uri, readings, fitting) {
       if (allow === undefined) return true
       const templates = fitting.filter((template) => fits(template, allow))

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { isModernRevision } from '../../protocol/dialects/versions.js'
 import { errorCodes, isResourceNotFound, McpError, toJsonRpcError } from '../../protocol/wire/errors.js'
 import { isObject, type JsonObject } from '../../protocol/wire/json.js'
-import { CaduceusError, messageOf } from '../../runtime/base/errors.js'
+import { CaduceusError, messageOf, show } from '../../runtime/base/errors.js'
 import { outside } from '../../runtime/faults/containment.js'
 import { waitWithin } from '../../runtime/time/wait.js'
 import type { World } from '../../runtime/time/world.js'
@@ -12,7 +12,7 @@ import type { Peer } from '../../transports/contract/contract.js'
 import { keyOfPrincipal, type Principal } from '../../transports/contract/principal.js'
 import { ToolContext } from '../context/context.js'
 import type { AskMethod } from '../context/ask.js'
-import type { UpstreamOptions } from '../definitions/gateway-options.js'
+import { isUpstream, type UpstreamOptions } from '../definitions/gateway-options.js'
 import type {
   Seat,
   SeatAnswers,
@@ -95,7 +95,7 @@ const usualMax = 100
 /** Milliseconds after its time that a call is ended here: its client gives it up before, and says why. */
 const grace = 1_000
 /** Milliseconds at most for which a server is taken to work on a call that was given up. */
-const longestWork = 600_000
+const longestWork = 30_000
 /** Milliseconds that the time of a request may have begun before that of its call. */
 const slack = 100
 const usualIdle = 600_000
@@ -295,17 +295,41 @@ export class UpstreamLink {
             const isAsked = call.open > 0 || (call.asked.size > 0 && now - call.answeredAt < limit / 2)
             verdict = isAsked && (isLate || isTimeout(error)) ? 'unsaid' : isLate ? 'fails' : verdictOn(error)
             if (isNoMethod(error, method)) return { completion: { values: [] } }
-            throw told(this.name, method, error)
+            throw told(this.name, method, error, this.#isEnded)
           },
         )
         if (verdict === 'unsaid') verdict = 'serves'
-        return isModernRevision(ctx.session.revision) ? result : plain(result)
+        return this.#passedBack(result, client, ctx)
       } finally {
         instance.calls.delete(call)
         instance.usedAt = this.#input.world.now()
       }
     } finally {
       leave(verdict)
+    }
+  }
+
+  /** The result without what is not for this caller: of another revision, or of the way between client and server. */
+  #passedBack(result: JsonObject, { server }: Upstream, ctx: ToolContext): JsonObject {
+    const {
+      resultType: _type,
+      inputRequests: _asked,
+      requestState: _state,
+      ttlMs,
+      cacheScope,
+      ...rest
+    } = result
+    const isKept = isModernRevision(ctx.session.revision) && isModernRevision(server?.revision ?? '')
+    if (!isKept || (ttlMs === undefined && cacheScope === undefined)) return rest
+    // what one caller may see, another one may not
+    const { per = 'gateway' } = isStarted(this.#input.entry) ? this.#input.entry : {}
+    const isForOne =
+      per !== 'gateway' || this.options.scopes !== undefined || this.options.permits !== undefined
+    const scope = isForOne ? 'private' : cacheScope
+    return {
+      ...rest,
+      ...(ttlMs !== undefined && { ttlMs }),
+      ...(scope !== undefined && { cacheScope: scope }),
     }
   }
 
@@ -471,7 +495,11 @@ export class UpstreamLink {
       signal: controller.signal,
     }
     // not in the scope of the caller, which ends before
-    const starting = outside(async () => entry.start(seat))
+    const starting = outside(async (): Promise<Upstream> => {
+      const client: unknown = await entry.start(seat)
+      if (isUpstream(client)) return client
+      throw new TypeError(`start: expected a client, got ${show(client)}`)
+    })
     const instance = { ...this.#instance(starting, undefined), caller, controller }
     this.#instances.set(key, instance)
     const holder =
@@ -571,10 +599,13 @@ export function isStarted(entry: Upstream | StartedUpstream): entry is StartedUp
 }
 
 /** The calls under way, newest first, if they and those that were given up are all of one caller. */
-function callsOfOne({ calls, givenUp }: Instance, now: number): Underway[] {
+function callsOfOne({ calls, givenUp, running }: Instance, now: number): Underway[] {
   const all = [...calls].reverse()
   const asker = all[0]?.asker
-  if (givenUp !== undefined && now < givenUp.until && givenUp.asker !== asker) return []
+  // a server of 2026-07-28 asks by its answer to a call that is under way
+  const isOver =
+    givenUp === undefined || now >= givenUp.until || isModernRevision(running?.server?.revision ?? '')
+  if (!isOver && givenUp.asker !== asker) return []
   return all.every((each) => each.asker === asker) ? all : []
 }
 
@@ -668,8 +699,9 @@ function isNoMethod(error: unknown, method: Relay['method']): boolean {
 }
 
 /** The error that the caller gets for a failure. */
-function told(name: string, method: Relay['method'], error: unknown): unknown {
-  if (error instanceof CaduceusError && !(error instanceof McpError)) return refusalOf(name, method, error)
+function told(name: string, method: Relay['method'], error: unknown, isEnded: boolean): unknown {
+  if (error instanceof CaduceusError && !(error instanceof McpError))
+    return refusalOf(name, method, error, isEnded)
   const isMissing =
     error instanceof McpError && method === 'resources/read' && isResourceNotFound(toJsonRpcError(error))
   return isMissing ? McpError.notFound(error.message, error.data as { readonly uri: string }) : error
@@ -694,20 +726,15 @@ function passedOn(params: JsonObject): JsonObject {
   return Object.fromEntries(entries)
 }
 
-/** Without fields that only 2026-07-28 has. */
-function plain(result: JsonObject): JsonObject {
-  if (!('resultType' in result || 'ttlMs' in result || 'cacheScope' in result)) return result
-  const { resultType: _type, ttlMs: _ttl, cacheScope: _scope, ...rest } = result
-  return rest
-}
-
 /** What became of the call; the words of the client may be for whoever runs the gateway alone. */
-function refusalOf(name: string, method: string, error: CaduceusError): McpError {
+function refusalOf(name: string, method: string, error: CaduceusError, isEnded: boolean): McpError {
   const sent = isObject(error.data) && typeof error.data.sent === 'boolean' ? error.data.sent : true
   const isTold = error.code === 'INVALID_RESPONSE' || isTooLong(error.cause)
   const said = isTold ? `: ${messageOf(error)}` : ''
   const text = `${name}: ${method}: ${words[String(error.code)] ?? `failed (${error.code})`}${said}`
-  const data = { code: error.code, retryable: error.retryable, sent }
+  // a gateway that is started again has the same servers
+  const retryable = error.retryable || (isEnded && error.code === 'CLOSED')
+  const data = { code: error.code, retryable, sent }
   return new McpError(errorCodes.internalError, text, { data, cause: error })
 }
 

@@ -47,10 +47,21 @@ export function folded(text: string): string {
   return text.normalize('NFKC').toLowerCase()
 }
 
-/** Of an address behind names of servers, `a+b+note://1`, what a gateway may read as the address. */
-export function unqualified(uri: string): string[] {
-  const parts = uri.split('+')
-  return parts.slice(1).map((_, at) => parts.slice(at + 1).join('+'))
+/** Names of servers before an address: a gateway behind a gateway behind a gateway ... */
+const mostNames = 8
+
+/**
+ * Of an address behind names of servers, `a+b+note://1`, what a gateway may read as the address. Undefined for one
+ * behind more names than there are gateways.
+ */
+export function unqualified(uri: string): readonly string[] | undefined {
+  const found: string[] = []
+  const colon = uri.indexOf(':')
+  for (let at = uri.indexOf('+'); at !== -1 && at < colon; at = uri.indexOf('+', at + 1)) {
+    if (found.length === mostNames) return undefined
+    found.push(uri.slice(at + 1))
+  }
+  return found
 }
 
 /** Whatever may have a scheme; names of tools mostly have no colon. */

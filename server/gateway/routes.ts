@@ -187,6 +187,9 @@ export class NameClaims {
       (name): RoutedServer => known.get(name) ?? { name, uris: new Set(), schemes: new Set(), templates: [] },
     )
     const qualified = new Map(servers.map((server) => [this.qualifierOf(server.name), server]))
+    // what parses addresses writes schemes in lower case (RFC 3986, section 3.1), and takes a name for one
+    for (const [name, server] of [...qualified])
+      if (!qualified.has(name.toLowerCase())) qualified.set(name.toLowerCase(), server)
     const ages = new Map([...oldest].map((key, age) => [key, age]))
     const ageOf = ({ listed }: RoutedTemplate): number => ages.get(`resourceTemplate ${listed}`) ?? ages.size
     const templates = servers

@@ -24,8 +24,11 @@ export async function loadSearchEngine(): Promise<SearchEngine> {
 const fields = ['name', 'title', 'description', 'parameters']
 /** Characters of a text that are searched. */
 const maxText = 4_000
-/** Characters of a query that are looked at. */
+/** Characters and words of a query that are looked at: each different word costs a search of all that is like it. */
 const maxQuery = 1_000
+const maxWords = 20
+/** Letters of a word that longer words may begin with: fewer begin too many. */
+const shortestPrefix = 3
 
 /** The words of tools. Made anew when the tools change. */
 export class ToolIndex {
@@ -36,7 +39,11 @@ export class ToolIndex {
       idField: 'name',
       fields,
       tokenize: wordsOf,
-      searchOptions: { boost: { name: 4, title: 2 }, prefix: true, fuzzy: 0.2 },
+      searchOptions: {
+        boost: { name: 4, title: 2 },
+        prefix: (word) => word.length >= shortestPrefix,
+        fuzzy: 0.2,
+      },
     })
     for (const { name, title = '', description = '', inputSchema } of tools)
       if (!this.#engine.has(name))
@@ -50,7 +57,7 @@ export class ToolIndex {
 
   /** The names of the tools that fit, best first: those with all words before those with some. */
   search(query: string, limit: number): string[] {
-    const words = query.slice(0, maxQuery)
+    const words = [...new Set(wordsOf(query.slice(0, maxQuery)))].slice(0, maxWords).join(' ')
     const whole = this.#engine.search(words, { combineWith: 'AND' })
     const partly = this.#engine.search(words)
     return [...new Set([...whole, ...partly].map(({ id }) => String(id)))].slice(0, limit)

@@ -171,6 +171,7 @@ export const observer = defineActor({
 const ends = {
   done: (name: string, what: string) => `${name}: ${what}`,
   gone: () => 'it does not run any more',
+  beyond: (name: string) => `${name} runs in another node: look at that one`,
   final: (name: string) => `${name} would end for good: nobody starts it again after an end in order`,
 }
 

@@ -1,8 +1,8 @@
 import { getEventListeners } from 'node:events'
 import * as assert from 'uvu/assert'
-import { type ClientPool, findClient, startClientPool } from 'caduceus/client'
+import { ClientError, type ClientPool, findClient, startClientPool } from 'caduceus/client'
 import { isRequest } from 'caduceus/protocol'
-import { Registry } from 'caduceus/runtime'
+import { createFakeClock, Registry } from 'caduceus/runtime'
 import { type ClientTransport, http, stdio, TransportError } from 'caduceus/transports'
 import { stillThere } from '../../support/collected.js'
 import { heard } from '../../support/heard.js'
@@ -139,6 +139,26 @@ test('a member in a crash loop restarts with pauses and affects no other', async
     [5, 0],
   )
   assert.is((await (await findClient(registry, 'pool-2')).callTool('pid')).text, other)
+})
+
+test('members whose person refuses to sign in ask again by a call only', async (t) => {
+  const clock = createFakeClock()
+  let asked = 0
+  const transport: ClientTransport = {
+    name: 'refused',
+    connect() {
+      asked += 1
+      throw new ClientError('AUTHORIZATION_FAILED', 'access_denied')
+    },
+  }
+  const { pool } = await startPool(t, { transport, size: 2, min: 0, clock, client: {} })
+  while (asked < 2) await clock.advance(1)
+  for (let second = 0; second < 590; second++) await clock.advance(1_000)
+  assert.is(asked, 2)
+  const call = rejection(pool.callTool('x', {}, { timeout: 60_000 }))
+  await clock.advance(60_000)
+  assert.is((await call).code, 'TIMEOUT')
+  assert.ok(asked > 2)
 })
 
 test('a member that cannot start is retried with pauses and serves once it can', async (t) => {

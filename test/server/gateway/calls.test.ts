@@ -42,6 +42,31 @@ test('a call goes on by the name of the server, without what belongs to the way'
   assert.equal(second?.params, { name: 'one', arguments: { a: 1 } })
 })
 
+for (const revision of ['2025-06-18', '2026-07-28'] as const)
+  test(`a result of ${revision} asks no caller for input, and is not for others to keep`, async (t) => {
+    const own = { resultType: 'input_required', inputRequests: { a: {} }, requestState: 's' }
+    const up = byHand({
+      revision,
+      capabilities: { tools: {}, resources: {} },
+      answers: {
+        'tools/call': () => ({ content: [], ...own }),
+        'resources/list': () => ({ resources: [{ uri: 'note://1', name: 'n' }] }),
+        'resources/templates/list': () => ({ resourceTemplates: [] }),
+        'resources/read': () => ({ contents: [], ttlMs: 60_000, cacheScope: 'public', ...own }),
+      },
+    })
+    const { client } = await through(t, { up: up.client }, { servers: { up: { permits: () => true } } })
+    for (const [method, params] of [
+      ['tools/call', { name: 'up__one' }],
+      ['resources/read', { uri: 'note://1' }],
+    ] as const) {
+      const result = (await client.request(method, params, { fresh: true })) as Record<string, unknown>
+      assert.equal([result.inputRequests, result.requestState], [undefined, undefined], method)
+      assert.is.not(result.cacheScope, 'public', method)
+    }
+    assert.is(up.of('tools/call').length, 1)
+  })
+
 test('only who wants progress has the server asked for it', async (t) => {
   const up = byHand({
     answers: {

@@ -240,6 +240,17 @@ test('a client that does not start is started again, up to once a minute', async
   assert.equal(error.data, { code: 'NOT_STARTED', retryable: true, sent: false })
 })
 
+test('a start that gives no client is told as one that fails, and costs nobody else', async (t) => {
+  const failures = record('server.gateway')
+  const other = byHand()
+  const start = (() => ({ name: 'none' })) as never
+  const { client } = await through(t, { up: { start, lazy: true }, other: other.client })
+  const error = await failure(client.callTool('up__one', {}, { retry: 'never' }))
+  assert.equal(error.data, { code: 'NOT_STARTED', retryable: true, sent: false })
+  assert.match((await failures.next()).problem, /^start: expected a client, got an object/)
+  assert.is((await client.callTool('other__one')).text, 'done')
+})
+
 test('a lazy client that does not start is started by the next call', async (t) => {
   const failures = record('server.gateway')
   const start = (): never => {

@@ -20,6 +20,8 @@ for (const { what, lazy, after } of [
       name: 'up',
       state: { phase: 'ready', reason: undefined },
       close: async () => void closed.push('up'),
+      request: () => {},
+      onState: () => {},
     } as unknown as Upstream
     let began: () => void = () => {}
     const started = new Promise<void>((resolve) => {

@@ -33,6 +33,14 @@ test('the tool index bounds results and query length', async () => {
   assert.is(index.search('things', 10).length, 10)
   assert.is(index.search('things', 5_000).length, 1_000)
   assert.ok(index.search('things '.repeat(100_000), 5).length === 5)
+  // of many words twenty count, each once, and one letter begins nothing
+  const before = performance.now()
+  index.search('t l f m n d w a '.repeat(600), 5)
+  index.search(Array.from({ length: 300 }, (_, n) => `th${n}`).join(' '), 5)
+  assert.ok(performance.now() - before < 1_000)
+  assert.equal(index.search('t', 5), [])
+  const last = `${Array.from({ length: 20 }, (_, n) => `none${n}x`).join(' ')} things`
+  assert.equal(index.search(last, 5), [])
 })
 
 test('a name counts more than a title, and a title more than what is described', async () => {
