@@ -29,12 +29,13 @@ export function isVerdict({ retryable, data }: ClientError): boolean {
 
 /**
  * Whether a refusal may be that of a proxy, a firewall or a portal on the way, or of a server that is not whole: a
- * status, and no word of OAuth.
+ * status, and no word of OAuth. Also that a platform has no token for us now.
  */
 export function isDoubtful({ code, retryable, data, cause }: ClientError): boolean {
-  const { status, error } = data as { readonly status?: unknown; readonly error?: unknown }
+  const { status, error, workload } = data as Readonly<Record<'status' | 'error' | 'workload', unknown>>
   if (code !== 'AUTHORIZATION_FAILED' || retryable || verdicts.has(error)) return false
   if (cause instanceof TransportError) return cause.code === 'AUTHORIZATION_UNAVAILABLE'
+  if (workload !== undefined) return true
   return status !== undefined && (error === undefined || (status !== 400 && status !== 401))
 }
 

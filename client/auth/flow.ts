@@ -1,4 +1,6 @@
 import type { JsonObject } from '../../protocol/wire/json.js'
+import { stackOf } from '../../runtime/base/errors.js'
+import { pause, withDeadline } from '../../runtime/time/wait.js'
 import type { World } from '../../runtime/time/world.js'
 import { ClientError } from '../base/errors.js'
 import { AskedTimes } from './asked.js'
@@ -8,6 +10,7 @@ import { asAuthFailure, authFailed, isDoubtful, isVerdict, quotable } from './fa
 import { getToken, inVain } from './grants.js'
 import { type Binding, type KnownClient, loadLibrary } from './library.js'
 import type { OAuthSettings } from './options.js'
+import { orAborted } from './storage.js'
 import { chooseAlgorithm, makeProofKey, type ProofKey, type Proofs } from './proofs.js'
 import type { TokenDesk } from './tokens-actor.js'
 import { forgetClient, knownClient } from './registration.js'
@@ -24,9 +27,23 @@ import {
   tokensOf,
 } from './tokens.js'
 
+/** Whose tokens are: another client on the same storage has others. Undefined for one that the issuer registers. */
+function identityOf({
+  client,
+  clientMetadataUrl,
+  enterprise,
+  workload,
+  grant,
+}: OAuthSettings): string | undefined {
+  const id = client?.id ?? clientMetadataUrl
+  const how = enterprise === undefined ? (workload === undefined ? grant : 'workload') : 'enterprise'
+  return id === undefined && how === 'authorization_code' ? undefined : `${how} ${id ?? ''}`.trim()
+}
+
 /**
  * Milliseconds that refusals without a word of OAuth are tried again, where there was a sign-in before: a firewall or
- * a portal on the way must not cost a stored sign-in.
+ * a portal on the way must not cost a stored sign-in. Without a person they are tried again for ever: nobody else
+ * helps.
  */
 const doubtTime = 300_000
 
@@ -43,6 +60,10 @@ export class AuthFlow {
   #doubtsSince: number | undefined
   /** What was stored last. */
   #last: TokenSet | undefined
+  /** What could not be stored: the tokens before it are used up. */
+  #unsaved: TokenSet | undefined
+  /** How often somebody has signed out here: what was asked for before that is not kept. */
+  #signedOut = 0
 
   constructor(
     settings: OAuthSettings,
@@ -54,7 +75,7 @@ export class AuthFlow {
     this.#world = world
     this.#proofs = proofs
     this.#server = server
-    this.#shelf = createShelf(settings.storage, resourceOf(server))
+    this.#shelf = createShelf(settings.storage, resourceOf(server), identityOf(settings))
   }
 
   async load(): Promise<TokenSet | undefined> {
@@ -74,20 +95,37 @@ export class AuthFlow {
     return tokens.refreshToken !== undefined || this.#settings.grant !== 'authorization_code'
   }
 
-  async forget(): Promise<void> {
+  /** Also what is on its way: a refresh that has begun ends first, and a person may still be asked in vain. */
+  async forget(signal: AbortSignal): Promise<void> {
     this.#asked.clear()
-    this.#last = undefined
-    const place = await this.#shelf.place()
-    if (place === undefined) return
-    await this.#shelf.dropTokens(place.issuer)
-    // an issuer that has forgotten its client may say so to the person only
-    await forgetClient({ metadata: place, settings: this.#settings }, undefined)
+    this.#signedOut += 1
+    const drop = async (): Promise<void> => {
+      this.#last = undefined
+      this.#unsaved = undefined
+      const place = await this.#shelf.place()
+      if (place === undefined) return
+      await this.#shelf.dropTokens(place.issuer)
+      // an issuer that has forgotten its client may say so to the person only
+      await forgetClient({ metadata: place, settings: this.#settings }, undefined)
+    }
+    const { storage, requestTimeout } = this.#settings
+    // a storage that never answers must not keep the lock
+    const bounded = (): Promise<void> =>
+      withDeadline(requestTimeout, this.#world, (late) => orAborted(drop(), late))
+    await storage.exclusive(this.#shelf.lockKey, bounded, signal)
   }
 
   /** Resolves with new tokens: those that another program stored, or by a refresh, or by a sign-in. */
   async renew(renewal: Renewal, signal: AbortSignal): Promise<TokenSet> {
     const { storage } = this.#settings
-    const work = async (): Promise<TokenSet> => this.#renew(await this.#asker(signal), renewal, signal)
+    const signedOut = this.#signedOut
+    const work = async (): Promise<TokenSet> => {
+      const tokens = await this.#renew(await this.#asker(signal), renewal, signal)
+      if (this.#signedOut === signedOut) return tokens
+      await this.#shelf.dropTokens(tokens.issuer)
+      const details = { retryable: true, data: { sent: false } }
+      throw new ClientError('AUTHORIZATION_FAILED', 'somebody has signed out meanwhile', details)
+    }
     try {
       // a person who is asked for more scopes must not hold up refreshes
       const key = renewal.stepUp ? `${this.#shelf.lockKey} for scopes` : this.#shelf.lockKey
@@ -111,7 +149,8 @@ export class AuthFlow {
   #mayDoubt(): boolean {
     const now = this.#world.now()
     this.#doubtsSince ??= now
-    return this.#isKnown && now - this.#doubtsSince < doubtTime
+    if (!this.#isKnown) return false
+    return this.#settings.signIn === undefined || now - this.#doubtsSince < doubtTime
   }
 
   async #renew(ask: Asker, renewal: Renewal, signal: AbortSignal): Promise<TokenSet> {
@@ -128,7 +167,7 @@ export class AuthFlow {
     const { issuer } = metadata
     this.#checkBinding(issuer, place?.issuer)
     const algorithm = this.#algorithmFor(found)
-    const before = await this.#stored(issuer)
+    const before = this.#unsaved ?? (await this.#stored(issuer))
     if (before !== undefined && satisfies(before, renewal) && !isExpiring(before, this.#world.date()))
       return { ...(stepUp ? before : await this.#keep(before, found)), isTaken: true }
     const refreshed = stepUp || before === undefined ? undefined : await this.#refresh(found, before, signal)
@@ -209,7 +248,8 @@ export class AuthFlow {
       return await refreshing
     } catch (error) {
       if (!(error instanceof ClientError) || error.retryable) throw error
-      if (isDoubtful(error) && this.#mayDoubt()) throw error
+      // a person who is there is asked, and may help; the token stays until then
+      if (isDoubtful(error) && this.#settings.signIn === undefined && this.#mayDoubt()) throw error
       if (isVerdict(error)) await this.#shelf.dropTokens(metadata.issuer)
       await this.#forgetIfUnknown(error, found, given)
       return undefined
@@ -253,10 +293,29 @@ export class AuthFlow {
       await forgetClient({ metadata, settings: this.#settings }, client)
   }
 
+  /** What cannot be stored is kept here, and stored by the next renewal: it exists nowhere else. */
   async #keep(tokens: TokenSet, { metadata, resourceMetadata }: Discovered): Promise<TokenSet> {
-    await this.#shelf.setTokens(tokens)
-    await this.#shelf.setPlace({ issuer: metadata.issuer, resourceMetadata })
     this.#last = tokens
+    for (const ms of [...writePauses, undefined])
+      try {
+        await this.#shelf.setTokens(tokens)
+        await this.#shelf.setPlace({ issuer: metadata.issuer, resourceMetadata })
+        this.#unsaved = undefined
+        return tokens
+      } catch (error) {
+        this.#unsaved = tokens
+        if (ms === undefined) warn(error)
+        else await pause(ms, this.#world)
+      }
     return tokens
   }
+}
+
+/** Ms before tokens that could not be stored are stored again. */
+const writePauses = [100, 400, 1_500]
+
+function warn(error: unknown): void {
+  process.emitWarning(`new tokens cannot be stored, other programs have the old ones: ${stackOf(error)}`, {
+    code: 'CADUCEUS_STRAY',
+  })
 }

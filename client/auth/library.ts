@@ -102,9 +102,15 @@ export async function loadLibrary(ask: Asker) {
     // the assertion of the grant says who it is
     if (method === 'unnamed') return () => {}
     if (method === 'none' || key === undefined) return oauth.None()
-    const sign = oauth.PrivateKeyJwt({
+    const own = {
       key: await importKey(key.pem, key.algorithm),
       ...(key.id !== undefined && { kid: key.id }),
+    }
+    const sign = oauth.PrivateKeyJwt(own, {
+      // more servers know that name than the newer one of the curve (RFC 9864)
+      [oauth.modifyAssertion]: (header) => {
+        if (key.algorithm === 'EdDSA') header.alg = 'EdDSA'
+      },
     })
     return async (server, client, body, headers) => {
       await sign(server, client, body, headers)

@@ -101,7 +101,9 @@ export class OAuth implements ClientAuth, AsyncDisposable {
    * next refusal leads to a registration and a sign-in.
    */
   async signOut(server: string | URL): Promise<void> {
-    await this.#ask(new URL(server), new AbortController().signal, (actor) => actor.call('forget'))
+    await this.#ask(new URL(server), new AbortController().signal, (actor) =>
+      actor.call('forget', undefined, { timeout: this.#settings.requestTimeout + 5_000 }),
+    )
   }
 
   /**

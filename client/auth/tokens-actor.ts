@@ -111,8 +111,12 @@ export const tokensActor = defineActor({
     forget(state: State, _: undefined, ctx: ActorContext): Deferred<void> {
       state.desk.tokens = undefined
       const reply = ctx.defer<void>()
-      void orAborted(state.flow.forget(), ctx.signal).then(
-        () => reply.resolve(undefined),
+      void orAborted(state.flow.forget(ctx.signal), ctx.signal).then(
+        () => {
+          // a renewal that was under way may have ended in between
+          state.desk.tokens = undefined
+          reply.resolve(undefined)
+        },
         (cause: unknown) => reply.reject(asAuthFailure(cause)),
       )
       return reply

@@ -85,8 +85,9 @@ export function satisfies(tokens: TokenSet, { refused, challenge, stepUp }: Rene
 }
 
 /** Values of one server, by issuer: none goes to another issuer (2026-07-28, SEP-2352). */
-export function createShelf(storage: AuthStorage, server: string) {
-  const tokensKey = (issuer: string): string => `tokens ${issuer} ${server}`
+export function createShelf(storage: AuthStorage, server: string, identity: string | undefined) {
+  const whose = identity === undefined ? '' : ` as ${identity}`
+  const tokensKey = (issuer: string): string => `tokens ${issuer} ${server}${whose}`
   return {
     lockKey: `server ${server}`,
     async place(): Promise<ServerPlace | undefined> {

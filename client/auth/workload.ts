@@ -3,6 +3,7 @@ import { isObject, type JsonObject } from '../../protocol/wire/json.js'
 import { messageOf } from '../../runtime/base/errors.js'
 import type { Discovered } from './discovery.js'
 import { authFailed, quotable } from './failure.js'
+import type { ClientError } from '../base/errors.js'
 import type { WorkloadOptions } from './options.js'
 import { orAborted } from './storage.js'
 
@@ -25,7 +26,8 @@ export async function workloadToken(
   const given = options.file === undefined ? ask(options, request) : read(options.file)
   const token = await orAborted(given, signal)
   const claims = claimsOf(token)
-  if (claims === undefined) throw authFailed('workload: expected a JWT')
+  // a file that is written anew may be empty for a moment
+  if (claims === undefined) throw notYet('workload: expected a JWT')
   const named = [claims.aud].flat()
   if (options.issuer === undefined && !named.includes(audience) && !named.includes(issuer))
     throw authFailed(
@@ -45,8 +47,13 @@ async function read(file: string): Promise<string> {
   try {
     return (await readFile(file, 'utf8')).trim()
   } catch (cause) {
-    throw authFailed(`workload.file cannot be read: ${messageOf(cause)}`)
+    throw notYet(`workload.file cannot be read: ${messageOf(cause)}`)
   }
+}
+
+/** Where there was one before, the platform gives another one in a while. */
+function notYet(message: string): ClientError {
+  return authFailed(message, { workload: 'none' })
 }
 
 /** Unverified claims; the authorization server checks them. */

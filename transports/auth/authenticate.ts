@@ -116,6 +116,28 @@ export async function identify(
   throw new TransportError('UNAUTHORIZED', 'authenticate: the principal has expired', { data })
 }
 
+/**
+ * A principal that somebody else has found, such as middleware: it is held to what tokens are. Throws TransportError
+ * UNAUTHORIZED for one that has expired, and INSUFFICIENT_SCOPE.
+ */
+export function admitKnown(
+  principal: Principal,
+  auth: AuthSettings | undefined,
+  world: Pick<World, 'date'>,
+): Principal {
+  if (hasExpired(principal, world)) {
+    const challenge = challengeOf({ error: 'invalid_token', scopes: auth?.scopes ?? [] }, auth)
+    throw new TransportError('UNAUTHORIZED', 'principal: it has expired', { data: { challenge } })
+  }
+  if (auth === undefined) return principal
+  const scopes = withImplied(principal.scopes ?? [], auth.impliedScopes)
+  if (auth.scopes.every((scope) => scopes.includes(scope))) return { ...principal, scopes }
+  const told = { error: 'insufficient_scope', description: lacking, scopes: auth.scopes } as const
+  throw new TransportError('INSUFFICIENT_SCOPE', lacking, { data: { challenge: challengeOf(told, auth) } })
+}
+
+const lacking = 'the token lacks a scope that every request takes'
+
 /** Node keeps the first one; who stands before us may have judged another. */
 function hasSeveral(rawHeaders: readonly string[]): boolean {
   let count = 0
@@ -200,8 +222,7 @@ function holder(auth: AuthSettings): Authenticate {
     } catch (error) {
       throw asRefusal(error, refuse)
     }
-    const description = 'the token lacks a scope that every request takes'
-    throw refuse('INSUFFICIENT_SCOPE', { error: 'insufficient_scope', description })
+    throw refuse('INSUFFICIENT_SCOPE', { error: 'insufficient_scope', description: lacking })
   }
 }
 

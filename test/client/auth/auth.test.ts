@@ -126,7 +126,7 @@ test('a sign-out whose storage fails, or hangs, is told, and costs no other serv
     if (how === 'hangs') return new Promise(() => {})
     return how === 'fails' ? Promise.reject(new Error('no disk')) : storage.read(key)
   }
-  const { client, auth } = connect(t, server, { storage: { ...storage, read } })
+  const { client, auth } = connect(t, server, { storage: { ...storage, read }, requestTimeout: 500 })
   await client.callTool('x')
   how = 'fails'
   for (let i = 0; i < 10; i++) {
@@ -134,7 +134,7 @@ test('a sign-out whose storage fails, or hangs, is told, and costs no other serv
     assert.equal([error.code, /no disk/.test(error.message)], ['AUTHORIZATION_FAILED', true])
   }
   how = 'hangs'
-  void auth.signOut(server.url).catch(() => {})
+  assert.is((await rejection(auth.signOut(server.url))).code, 'AUTHORIZATION_FAILED')
   how = 'works'
   await auth.signOut(server.url)
   assert.is((await client.callTool('x')).text, 'in')
@@ -244,6 +244,65 @@ test('a provider that is closed keeps the answer of a refresh that it has sent',
   assert.equal([next.signIn.opened.length, issuer.reuses], [0, 0])
 })
 
+test('a signOut in the middle of a refresh is not undone by it', async (t) => {
+  const { issuer, server } = await setup(t)
+  const storage = memoryAuthStorage()
+  const { client, auth, signIn } = connect(t, server, { storage })
+  await client.callTool('x')
+  issuer.good.clear()
+  const begun = heard<undefined>()
+  let answer = (): void => {}
+  issuer.delay = new Promise<void>((resolve) => {
+    answer = resolve
+  })
+  issuer.onToken = () => begun.add(undefined)
+  const call = client.callTool('x').catch(() => {})
+  await begun.next()
+  const out = auth.signOut(server.url)
+  answer()
+  issuer.delay = undefined
+  await Promise.all([out, call])
+  assert.is(signIn.opened.length, 1)
+  await soon(client)
+  assert.is(signIn.opened.length, 2)
+})
+
+test('tokens that cannot be stored are used all the same, and stored later', async (t) => {
+  const { issuer, server } = await setup(t)
+  const storage = memoryAuthStorage()
+  let isFull = false
+  const write: typeof storage.write = (key, value) =>
+    isFull ? Promise.reject(new Error('no space')) : storage.write(key, value)
+  const { client } = connect(t, server, { storage: { ...storage, write } })
+  await client.callTool('x')
+  isFull = true
+  const warned = once(process, 'warning')
+  issuer.good.clear()
+  await soon(client)
+  assert.match(String((await warned)[0]), 'new tokens cannot be stored, other programs have the old ones')
+  issuer.good.clear()
+  isFull = false
+  await soon(client)
+  assert.equal([grants(issuer).at(-1), issuer.reuses], ['refresh_token', 0])
+  const other = connect(t, server, { storage })
+  assert.is((await other.client.callTool('x')).text, 'in')
+  assert.is(other.signIn.opened.length, 0)
+})
+
+test('clients of their own on one storage have tokens of their own', async (t) => {
+  const { issuer, server } = await setup(t)
+  const storage = memoryAuthStorage()
+  const ids = ['one', 'two']
+  for (const id of ids) {
+    const own = { id, secret: 'a-secret', issuer: issuer.issuer }
+    const { client } = connect(t, server, { storage, client: own, grant: 'client_credentials' })
+    await client.callTool('x')
+  }
+  const person = connect(t, server, { storage })
+  await person.client.callTool('x')
+  assert.equal(grants(issuer), ['client_credentials', 'client_credentials', 'authorization_code'])
+})
+
 test('after signOut the client is registered anew', async (t) => {
   const { issuer, server } = await setup(t)
   const { client, auth } = connect(t, server)
@@ -275,8 +334,7 @@ const passing = {
 for (const [what, answer] of Object.entries(passing))
   test(`a refresh that ${what} refuses is made again, and nobody signs in`, async (t) => {
     const { issuer, server } = await setup(t)
-    const { client } = connect(t, server)
-    await client.callTool('x')
+    const client = await machine(t, server)
     issuer.good.clear()
     let refused = 0
     issuer.instead = ({ grant_type }) => {
@@ -290,8 +348,7 @@ for (const [what, answer] of Object.entries(passing))
 for (const status of [200, 403] as const)
   test(`a refresh that a page with status ${status} answers is made again, and nobody signs in`, async (t) => {
     const { issuer, server } = await setup(t)
-    const { client } = connect(t, server)
-    await client.callTool('x')
+    const client = await machine(t, server)
     issuer.good.clear()
     issuer.pages.set('/token', status)
     await soon(client)
@@ -310,21 +367,44 @@ for (const status of [200, 404] as const)
     assert.equal(grants(issuer), ['authorization_code', 'refresh_token'])
   })
 
-test('what refuses a refresh without a word of OAuth for five minutes is believed', async (t) => {
+test('a person who is there is asked where a page refuses a refresh', async (t) => {
   const { issuer, server } = await setup(t)
-  issuer.expiresIn = 100
+  const storage = memoryAuthStorage()
+  const { client } = connect(t, server, { storage })
+  await client.callTool('x')
+  issuer.good.clear()
+  issuer.pages.set('/token', 403)
+  assert.is((await client.callTool('x')).text, 'in')
+  assert.equal(grants(issuer), ['authorization_code', 'refresh_token', 'authorization_code'])
+})
+
+test('with a person, metadata that are a page are believed after five minutes', async (t) => {
+  const { issuer, server } = await setup(t)
   const { client, pass } = connectLater(t, server)
   await client.callTool('x')
-  const page = { status: 403, body: {}, headers: { 'content-type': 'text/html' } }
-  issuer.instead = ({ grant_type }) => (grant_type === 'refresh_token' ? page : undefined)
   issuer.good.clear()
-  pass(101_000)
+  const place = '/.well-known/oauth-authorization-server'
+  issuer.pages.set(place, 404)
   const error = await rejection(client.callTool('x', {}, { retry: 'never' }))
-  assert.match(String(error.cause ?? error), 'status 403; it was in order before')
+  assert.match(String(error.cause ?? error), 'it was in order before')
+  issuer.pages.set(place, 404)
   pass(301_000)
-  await soon(client)
-  assert.equal(grants(issuer).filter((grant) => grant === 'authorization_code').length, 2)
+  const last = await rejection(client.callTool('x', {}, { retry: 'never' }))
+  assert.not.match(String(last.cause ?? last), 'it was in order before')
 })
+
+/** A client without a person, whose tokens somebody else has signed in for. */
+async function machine(t: TestContext, server: GuardedServer): Promise<Client> {
+  const storage = memoryAuthStorage()
+  const person = connect(t, server, { storage })
+  await person.client.callTool('x')
+  await person.client.close()
+  const auth = oauth({ storage })
+  t.after(() => auth.close())
+  const { client } = watch(t, { transport: http(server.url, { auth, stream: false }) })
+  await client.callTool('x')
+  return client
+}
 
 /** Calls until a call gets through. */
 async function soon(client: Client): Promise<void> {

@@ -80,7 +80,7 @@ test('a step-up is done with another token that has the scopes of the challenge'
 test('stored values that are not what was stored are read as nothing', async () => {
   const storage = memoryAuthStorage()
   const server = 'https://h/mcp'
-  const shelf = createShelf(storage, server)
+  const shelf = createShelf(storage, server, undefined)
   assert.is(await shelf.place(), undefined)
   await storage.write(`server ${server}`, { issuer: 5 })
   assert.is(await shelf.place(), undefined)
@@ -93,7 +93,7 @@ test('stored values that are not what was stored are read as nothing', async () 
   await shelf.setTokens(tokens)
   assert.equal(await shelf.tokens(issuer), tokens)
   assert.is(await shelf.tokens('https://other.example'), undefined)
-  assert.is(await createShelf(storage, 'https://h/other').tokens(issuer), undefined)
+  assert.is(await createShelf(storage, 'https://h/other', undefined).tokens(issuer), undefined)
   const key = `tokens ${issuer} ${server}`
   for (const broken of [
     { ...tokens, accessToken: 5 },

@@ -60,7 +60,10 @@ for (const revision of ['2025-06-18', '2026-07-28'] as const)
       ['tools/call', { name: 'up__one' }],
       ['resources/read', { uri: 'note://1' }],
     ] as const) {
-      const result = (await client.request(method, params, { fresh: true })) as Record<string, unknown>
+      const result = (await client.request(method, params, { fresh: true })) as unknown as Record<
+        string,
+        unknown
+      >
       assert.equal([result.inputRequests, result.requestState], [undefined, undefined], method)
       assert.is.not(result.cacheScope, 'public', method)
     }

@@ -180,7 +180,7 @@ test('the answer about a token is never older than the verifier keeps it', async
   const { auth, authenticate } = readAuthenticate({ auth: options })
   if (auth === undefined) throw new Error('there is auth')
   const settings = { auth, authenticate, timeouts: { authenticate: 5_000 } }
-  const request = { headers, socket: new Socket() } as never
+  const request = { headers, rawHeaders: [], socket: new Socket() } as never
   const peer = { transport: 'http', headers, remoteAddress: undefined }
   await identify({ peer, request }, settings, world)
   time.passed = 9_000

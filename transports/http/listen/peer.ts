@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import { TransportError } from '../../base/errors.js'
 import { queryOf } from '../../base/target.js'
 import type { Peer } from '../../contract/contract.js'
 import type { Principal } from '../../contract/principal.js'
@@ -15,8 +16,11 @@ export const headersKey: unique symbol = Symbol('headers')
 export type AssignedRequest = IncomingMessage & {
   [headersKey]?: Peer['headers']
   [assignsKey]?: Peer['assigns']
-  /** `nobody` is who the framework does not know: refused, unless `authenticate` says who it is. */
-  [principalKey]?: Principal | 'anonymous' | 'nobody'
+  /**
+   * `nobody` is who the framework does not know: refused, unless `authenticate` says who it is. An error is of a
+   * framework that does not say who it is.
+   */
+  [principalKey]?: Principal | 'anonymous' | 'nobody' | TransportError
 }
 
 /** What is known of the peer behind an HTTP request; read when it is asked for. */
@@ -55,7 +59,7 @@ export class HttpPeer implements Peer {
 
   get principal(): Principal | undefined {
     const known = (this.#request as AssignedRequest)[principalKey]
-    return typeof known === 'object' ? known : undefined
+    return typeof known === 'object' && !(known instanceof TransportError) ? known : undefined
   }
 }
 

@@ -32,8 +32,37 @@ export function writeAnswer(
 ): void {
   const { status, headers, text } = answer
   if (response.destroyed) return
-  if (early.has(status) && !request.complete) refuseBody(request, response, answer, clock)
-  else response.writeHead(status, headers).end(text)
+  if (early.has(status) && !request.complete) return refuseBody(request, response, answer, clock)
+  response.writeHead(status, headers).end(text)
+  if (status >= 400) boundBody(request, response, clock)
+}
+
+/**
+ * The body of a request that is answered already: Node would read it to its end, however long that is. The
+ * connection is kept for the next request if it ends soon.
+ */
+export function boundBody(request: IncomingMessage, response: ServerResponse, clock: Clock): void {
+  // a response without a socket of its own is somebody else's to end
+  if (request.complete || request.destroyed || response.socket === null) return
+  const timer = clock.setTimeout(() => request.destroy(), unwantedBodyTimeout)
+  countDown(request, () => request.destroy())
+  const { socket } = request
+  const over = (): void => {
+    clock.clearTimeout(timer)
+    socket.off('close', over)
+  }
+  request.once('end', over).once('close', over)
+  // of a request that is answered Node tells nothing more when the connection ends
+  socket.once('close', over)
+  request.resume()
+}
+
+function countDown(request: IncomingMessage, cut: () => void): void {
+  let left = mostUnwantedBytes
+  request.on('data', (chunk: Buffer | string) => {
+    left -= chunk.length
+    if (left < 0) cut()
+  })
 }
 
 /**
@@ -52,12 +81,8 @@ export function refuseBody(
   // a response without a socket of its own is somebody else's to end
   if (request.complete || response.socket === null) return void response.end(text)
   response.write(text)
-  let left = mostUnwantedBytes
   const timer = clock.setTimeout(() => response.end(), unwantedBodyTimeout)
-  request.on('data', (chunk: Buffer | string) => {
-    left -= chunk.length
-    if (left < 0) request.destroy()
-  })
+  countDown(request, () => request.destroy())
   request.once('end', () => response.end())
   response.once('close', () => clock.clearTimeout(timer))
   request.resume()

@@ -20,7 +20,7 @@ import type { ExpectedAnswer, MessageSink, Outcome, Peer, Response } from '../..
 import { TransportError } from '../../base/errors.js'
 import { textOf } from '../../base/encoded.js'
 import type { EventStream, LoggedEvent, LoggedStream, StreamReader } from '../streams/event-log.js'
-import { expectReader, whenClosed, writeAnswer } from '../listen/response.js'
+import { boundBody, expectReader, whenClosed, writeAnswer } from '../listen/response.js'
 import { HttpPeer } from '../listen/peer.js'
 import { type HttpRefusal, internalError, unavailable } from '../listen/refusal.js'
 import { bytesOf, textWithin } from '../../contract/message-sizes.js'
@@ -194,6 +194,7 @@ export class Exchange implements Owner, MessageSink, StreamReader {
     this.#over = true
     if (this.#streaming) return void this.#response.end()
     this.#response.writeHead(status, this.#headers(headers)).end()
+    if (status >= 400) boundBody(this.request, this.#response, this.#limits.world)
   }
 
   refuse({ status, body, headers }: HttpRefusal): void {

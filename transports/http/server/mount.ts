@@ -52,8 +52,8 @@ export interface MountedRequest {
   /**
    * Who sends it, as middleware has found out: `authenticate` is not asked then. `'anonymous'` lets in
    * somebody of whom nothing is known. Undefined or null is nobody: `authenticate` or `auth` is asked, and
-   * without either it is refused with 401. Left out: the same, but let in without either. A wrong one throws
-   * BAD_OPTION.
+   * without either it is refused with 401. Left out: the same, but let in without either. One that has expired is
+   * 401, one without `auth.scopes` 403; what is no principal is answered 500, and reported.
    */
   readonly principal?: Principal | 'anonymous' | undefined | null
 }
@@ -65,8 +65,7 @@ export interface Mount extends ServerTransport {
   /** The same, told what the framework knows. */
   handle(request: IncomingMessage, response: ServerResponse, known?: MountedRequest): void
   /**
-   * A handler for `Request` and `Response`, as in Hono; it needs no `node:http` and no threads. Rejects only for
-   * a wrong principal.
+   * A handler for `Request` and `Response`, as in Hono; it needs no `node:http` and no threads. Never rejects.
    */
   fetch(request: Request, known?: Omit<MountedRequest, 'body'>): Promise<Response>
   /** What `auth` publishes at `/.well-known/oauth-protected-resource` (RFC 9728); undefined without. */

@@ -2,7 +2,8 @@ import { EventEmitter } from 'node:events'
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import type { World } from '../../../runtime/time/world.js'
-import { type Principal, readPrincipal } from '../../contract/principal.js'
+import { TransportError } from '../../base/errors.js'
+import { readPrincipal } from '../../contract/principal.js'
 import { readAlready } from '../listen/body.js'
 import { type AssignedRequest, assignsKey, principalKey } from '../listen/peer.js'
 import type { MountedRequest } from './mount.js'
@@ -24,9 +25,18 @@ export function withKnown(
 }
 
 /** Middleware that has found nobody often says so with undefined: that lets nobody in. */
-function readKnown(principal: MountedRequest['principal']): Principal | 'anonymous' | 'nobody' {
+function readKnown(
+  principal: MountedRequest['principal'],
+): NonNullable<AssignedRequest[typeof principalKey]> {
   if (principal === 'anonymous') return principal
-  return principal === undefined || principal === null ? 'nobody' : readPrincipal(principal)
+  if (principal === undefined || principal === null) return 'nobody'
+  try {
+    return readPrincipal(principal)
+  } catch (error) {
+    // it is reported, and answered, where the request is
+    if (error instanceof TransportError) return error
+    throw error
+  }
 }
 
 /** The same request once more, with this body. */

@@ -3,7 +3,7 @@ import { modernStatusOf } from '../../../protocol/stateless/era.js'
 import { ProtocolError } from '../../../protocol/wire/errors.js'
 import { haveHandshake, isModernRevision } from '../../../protocol/dialects/versions.js'
 import { messageOf } from '../../../runtime/base/errors.js'
-import { denialOf, identify } from '../../auth/authenticate.js'
+import { admitKnown, denialOf, identify } from '../../auth/authenticate.js'
 import type { AuthSettings } from '../../auth/options.js'
 import { TokenWatch } from '../../auth/token-watch.js'
 import { challengeOf, lackingIn } from '../../auth/scopes.js'
@@ -103,6 +103,8 @@ async function admit(
   const { peer, request } = exchange
   const assigned: AssignedRequest = request
   const { [principalKey]: known = 'nobody' } = assigned
+  if (known instanceof TransportError) return exchange.fail(known, 'throw')
+  if (typeof known === 'object') assigned[principalKey] = admitKnown(known, settings.auth, limits.world)
   if (known === 'nobody') {
     if (settings.authenticate === undefined)
       throw new TransportError('UNAUTHORIZED', 'principal: nobody was handed over with the request')

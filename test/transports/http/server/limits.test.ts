@@ -1,6 +1,7 @@
 import { connect, type Socket } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import * as assert from 'uvu/assert'
+import { createFakeClock } from 'caduceus/runtime'
 import { TransportError } from 'caduceus/transports'
 import { heard } from '../../../support/heard.js'
 import { suite, type TestContext } from '../../../support/suite.js'
@@ -34,6 +35,58 @@ test(
   },
   { timeout: 20_000 },
 )
+
+for (const [what, more] of [
+  ['declared', 'Content-Length: 1000000000\r\n\r\n'],
+  ['chunked', 'Transfer-Encoding: chunked\r\n\r\n'],
+] as const)
+  test(`the body of a request that is refused is cut after 16 MiB: ${what}`, async (t) => {
+    const authenticate = () => undefined
+    const { port } = await startListener(t, {}, { authenticate })
+    const socket = await open(t, port)
+    socket.on('error', () => {})
+    const answer = heard<string>()
+    socket.on('data', (data) => answer.add(String(data)))
+    socket.write(head + more)
+    assert.match(await answer.next(), /^HTTP\/1\.1 401 /)
+    const megabyte = `100000\r\n${'x'.repeat(1 << 20)}\r\n`
+    let sent = 0
+    const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()))
+    while (!socket.destroyed) {
+      sent += 1
+      await new Promise<void>((resolve) => socket.write(megabyte, () => resolve()))
+    }
+    await closed
+    assert.ok(sent > 15 && sent < 60, `${sent} MiB`)
+  })
+
+test('the body of a request that is refused has two seconds', async (t) => {
+  const clock = createFakeClock()
+  const { port } = await startListener(t, {}, { authenticate: () => undefined }, { clock })
+  const socket = await open(t, port)
+  socket.on('error', () => {})
+  const answer = heard<string>()
+  socket.on('data', (data) => answer.add(String(data)))
+  socket.write(`${head}Content-Length: 10\r\n\r\n`)
+  assert.match(await answer.next(), /^HTTP\/1\.1 401 /)
+  await clock.advance(1_999)
+  assert.is(socket.destroyed, false)
+  const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()))
+  await clock.advance(1)
+  await closed
+})
+
+test('a refused body that ends keeps its connection', async (t) => {
+  const { port } = await startListener(t, {}, { authenticate: () => undefined })
+  const socket = await open(t, port)
+  const answer = heard<string>()
+  socket.on('data', (data) => answer.add(String(data)))
+  for (let i = 0; i < 3; i++) {
+    socket.write(`${head}Content-Length: 4\r\n\r\n`)
+    assert.match(await answer.next(), /^HTTP\/1\.1 401 /)
+    socket.write('abcd')
+  }
+})
 
 test('a silent connection is closed as well', async (t) => {
   const { port } = await startListener(t, {}, { timeouts: { headers: 100, body: 100 } })

@@ -6,6 +6,7 @@ import express from 'express'
 import fastify from 'fastify'
 import { Hono } from 'hono'
 import { defineServer, defineTool, startServer } from 'caduceus/server'
+import { record } from 'caduceus/testing'
 import { http, type Mount, mount, type MountOptions, TransportError } from 'caduceus/transports'
 import { initialize, RawClient } from '../../../server/_client.js'
 import { suite, type TestContext } from '../../../support/suite.js'
@@ -216,6 +217,41 @@ test('a host beyond loopback is let in when it is allowed', async (t) => {
       .status
   }
   assert.equal([await ask('mcp.example.com'), await ask('other.example.com')], [200, 403])
+})
+
+test('what middleware hands over is held to what tokens are', async (t) => {
+  const whoami = defineTool({ name: 'whoami', run: (_args, ctx) => ctx.principal?.scopes?.join() ?? 'none' })
+  const auth = {
+    resource: 'http://127.0.0.1/mcp',
+    authorizationServers: ['https://as.example'],
+    verify: () => undefined,
+    scopes: ['read'],
+  }
+  const mcp = mount({ auth })
+  const reports = record('stray')
+  const server = await startServer(defineServer({ name: 's', version: '1', tools: [whoami] }), {
+    transport: mcp,
+    logger: false,
+  })
+  t.after(() => server.stop())
+  const ada = { issuer: 'i', subject: 'ada', scopes: ['read'] }
+  const ask = async (principal: unknown) => {
+    const headers = { accept: 'application/json, text/event-stream', 'content-type': 'application/json' }
+    const request = new Request('http://127.0.0.1/mcp', {
+      method: 'POST',
+      headers,
+      body: JSON.stringify(initialize()),
+    })
+    const response = await mcp.fetch(request, { principal: principal as never })
+    return [response.status, response.headers.get('www-authenticate')?.split(',')[0]]
+  }
+  assert.equal(await ask(ada), [200, undefined])
+  assert.equal(await ask({ ...ada, expiresAt: 1 }), [401, 'Bearer error="invalid_token"'])
+  assert.equal(await ask({ ...ada, scopes: ['other'] }), [403, 'Bearer error="insufficient_scope"'])
+  assert.equal(await ask({ ...ada, scopes: undefined }), [403, 'Bearer error="insufficient_scope"'])
+  for (const wrong of [{}, { issuer: 'i', subject: '' }, { ...ada, expiresAt: Number.NaN }, 7])
+    assert.equal(await ask(wrong), [500, undefined])
+  assert.match(String((await reports.next()).error), 'expected')
 })
 
 test('a client uses a mount beside the other pages of its web server', async (t) => {
