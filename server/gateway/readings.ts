@@ -1,6 +1,6 @@
 /** Readings of one address, and characters of all of them: an address with more is refused as misleading. */
 const most = 512
-const mostText = 1 << 20
+const mostText = 1 << 18
 
 /**
  * What a server may read an address as, itself first: encoded or not, its path with or without `..`, its host
