@@ -30,7 +30,8 @@ export function loopbackSignIn(options: LoopbackOptions = {}): SignIn {
   const fixed = port === 0 ? undefined : new SharedReceiver({ port, path })
   return Object.freeze({
     async begin(preferred: string | undefined) {
-      const receiver = await (fixed === undefined ? openPreferred(path, preferred) : fixed.open())
+      const opening = fixed === undefined ? openPreferred(path, preferred) : fixed.open()
+      const receiver = await opening.catch((cause: unknown) => Promise.reject(notOpened(cause)))
       return {
         redirectUri: receiver.url,
         async authorize(url: URL, signal: AbortSignal) {
@@ -50,6 +51,13 @@ export function loopbackSignIn(options: LoopbackOptions = {}): SignIn {
       }
     },
   })
+}
+
+/** Another sign-in that waits at the port ends some time. */
+function notOpened(cause: unknown): ClientError {
+  const { code } = ((cause as Error).cause ?? {}) as { readonly code?: unknown }
+  const details = { cause, retryable: code === 'EADDRINUSE', data: { sent: false } }
+  return new ClientError('AUTHORIZATION_FAILED', messageOf(cause), details)
 }
 
 /** One receiver of a fixed port, for all who wait for a redirect to it: one server must not wait for another. */

@@ -125,9 +125,7 @@ function listen(server: Server, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', (cause) => {
       const message = `127.0.0.1:${port} cannot be listened on for the sign-in: ${cause.message}`
-      // another sign-in that waits there ends
-      const retryable = (cause as NodeJS.ErrnoException).code === 'EADDRINUSE'
-      reject(new TransportError('LISTEN_FAILED', message, { cause, retryable }))
+      reject(new TransportError('LISTEN_FAILED', message, { cause }))
     })
     server.listen(port, '127.0.0.1', () => {
       // a connection that cannot be accepted is the browser's to make again
