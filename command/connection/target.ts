@@ -10,6 +10,8 @@ import {
   stdio,
   websocket,
 } from 'caduceus'
+import { isObject } from '../../protocol/wire/json.js'
+import { show } from '../../runtime/base/errors.js'
 import { didYouMean } from '../../runtime/base/near.js'
 import { fill } from '../hosts/fill.js'
 import { dataFolder } from '../hosts/folders.js'
@@ -57,7 +59,39 @@ export async function readTarget(invocation: Invocation): Promise<Target> {
     return { ...connectionOf({ url: word }, invocation), name: withoutQuery(word), others }
   const found = findNamed(word, textOf(invocation, 'config'))
   const entry = await filled(found, invocation)
-  return { ...connectionOf(entry, invocation, stopTimeout), name: word, others }
+  try {
+    return { ...connectionOf(checked(entry), invocation, stopTimeout), name: word, others }
+  } catch (error) {
+    throw error instanceof UsageError ? new UsageError(`${found.file}: ${word}: ${error.message}`) : error
+  }
+}
+
+/** What hosts write as the way to a server. */
+const kinds = ['stdio', 'http', 'streamable-http', 'streamableHttp', 'sse', 'ws', 'websocket'] as const
+
+/** The entry of a file, if it says one way to its server. Throws UsageError. */
+export function checked(entry: FoundServer['entry']): FoundServer['entry'] {
+  const { command, url, args, env, headers } = entry
+  const field = entry.type === undefined ? 'transport' : 'type'
+  const { [field]: kind } = entry
+  if (typeof command !== 'string' && typeof url !== 'string') {
+    const meant = Object.keys(entry).map((name) => didYouMean(name, ['command', 'url']))
+    throw new UsageError(`expected a command or a url${meant.find((hint) => hint !== '') ?? ''}`)
+  }
+  if (command !== undefined && url !== undefined)
+    throw new UsageError('expected a command or a url, not both')
+  if (kind !== undefined && !kinds.includes(kind as (typeof kinds)[number]))
+    throw new UsageError(`${field}: expected one of ${kinds.join(', ')}, got ${show(kind)}`)
+  if (kind !== undefined && (kind === 'stdio') !== (command !== undefined))
+    throw new UsageError(
+      `${field}: ${show(kind)} does not go with ${command === undefined ? 'url' : 'command'}`,
+    )
+  if (args !== undefined && !Array.isArray(args))
+    throw new UsageError(`args: expected an array, got ${show(args)}`)
+  for (const [name, value] of Object.entries({ env, headers }))
+    if (value !== undefined && !isObject(value))
+      throw new UsageError(`${name}: expected an object of texts by name, got ${show(value)}`)
+  return entry
 }
 
 /** An address for errors: many servers want a key in its query. */

@@ -7,7 +7,7 @@ import { aboutServer } from '../base/failure.js'
 import { type FoundServer, serversIn } from '../hosts/host-files.js'
 import type { Invocation } from '../base/invocation.js'
 import { oneLine, tell } from '../terminal/screen.js'
-import { connectionOf, filled } from '../connection/target.js'
+import { checked, connectionOf, filled } from '../connection/target.js'
 import { UsageError } from '../base/usage-error.js'
 
 /** A server of the file, and how it is reached. */
@@ -90,9 +90,7 @@ export class Roster implements Upstreams {
       const entry = await filled(found, this.#invocation)
       const text = JSON.stringify(entry)
       if (text === before?.text) return before
-      if (typeof entry.command !== 'string' && typeof entry.url !== 'string')
-        throw new UsageError('expected a command or a url')
-      const { transport } = connectionOf(entry, this.#invocation)
+      const { transport } = connectionOf(checked(entry), this.#invocation)
       return { text, upstream: this.#upstream(name, transport) }
     } catch (error) {
       const outcome = before === undefined ? 'it is left out' : 'it stays as it was'

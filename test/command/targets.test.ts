@@ -102,6 +102,26 @@ test(
   { timeout: 40_000 },
 )
 
+test('a wrong entry of a file is told with its file, its name and what to do', async (t) => {
+  const home = newHome(t)
+  const url = 'http://127.0.0.1:9/mcp'
+  const wrong: Readonly<Record<string, readonly [unknown, string]>> = {
+    nothing: [null, 'expected a command or a url'],
+    misspelled: [{ comand: 'node' }, 'expected a command or a url (did you mean "command"?)'],
+    both: [{ command: 'node', url }, 'expected a command or a url, not both'],
+    odd: [{ url, type: 'carrier pigeon' }, 'type: expected one of stdio, http,'],
+    crossed: [{ url, type: 'stdio' }, 'type: "stdio" does not go with url'],
+    listed: [{ command: 'node', env: [] }, 'env: expected an object of texts by name, got an array'],
+  }
+  const mcpServers = Object.fromEntries(Object.entries(wrong).map(([name, [entry]]) => [name, entry]))
+  writeFileSync(join(home, '.mcp.json'), JSON.stringify({ mcpServers }))
+  for (const [name, [, problem]] of Object.entries(wrong)) {
+    const { code, err } = await caduceus(t, ['list', name], { home })
+    assert.is(code, 2, name)
+    assert.match(err, `.mcp.json: ${name}: ${problem}`)
+  }
+})
+
 test('the file of a host that is a pipe is told and waited for by nobody', async (t) => {
   const home = newHome(t)
   const path = join(home, '.mcp.json')
