@@ -1,6 +1,8 @@
 import type { UriTemplate } from '../../protocol/uri-template/uri-template.js'
 import { parseUriTemplate } from '../../protocol/uri-template/uri-template.js'
 import { errorCodes, McpError, ProtocolError } from '../../protocol/wire/errors.js'
+import { handled } from '../../runtime/base/promise.js'
+import { waitWithin } from '../../runtime/time/wait.js'
 import { isObject, type JsonObject } from '../../protocol/wire/json.js'
 import type { Component, ResourceMatch } from '../catalog/catalog.js'
 import type { Peer } from '../../transports/contract/contract.js'
@@ -140,29 +142,47 @@ export function foundAt(
   return { template: Object.freeze({ ...template, ...at, relayed }), variables: {} }
 }
 
+/** Milliseconds that one server is waited for before the next one is asked, too: it may have the resource. */
+const head = 1_000
+
 async function readFirst(
   uri: string,
   aims: readonly LinkAim[],
   params: object,
   ctx: ToolContext,
 ): Promise<JsonObject> {
+  const [first, ...others] = aims
+  const read = (aim: LinkAim): Promise<JsonObject> =>
+    aim.link.relay(ctx, { method: 'resources/read', params: { ...params, uri: aim.uri } })
+  if (first !== undefined && others.length === 0) return read(first)
   let failed: unknown = McpError.notFound('Resource not found', { uri })
+  const answers: Promise<JsonObject>[] = []
   for (const aim of aims) {
     // others need not wait for one that may not come, and may have it
-    if (aims.length > 1 && aim.link.server === undefined && !aim.link.isLazy) {
+    if (aim.link.server === undefined && !aim.link.isLazy) {
       failed = notKnown(aim.link.name)
       continue
     }
-    try {
-      const whole = { ...params, uri: aim.uri }
-      return await aim.link.relay(ctx, { method: 'resources/read', params: whole })
-    } catch (error) {
-      if (aims.length === 1 || !(error instanceof McpError)) throw error
-      // that one server cannot be asked says more than that another one does not know it
-      if (!isUnknown(error)) failed = error
-    }
+    const answer = handled(read(aim))
+    answers.push(answer)
+    const found = await waitWithin<JsonObject | undefined>(
+      { clock: aim.link.clock, ms: head, late: () => undefined, signal: ctx.signal },
+      (resolve, reject) => {
+        answer.then(resolve, (error: unknown) => {
+          if (!(error instanceof McpError)) return reject(error)
+          // that one server cannot be asked says more than that another one does not know it
+          if (!isUnknown(error)) failed = error
+          resolve(undefined)
+        })
+        return undefined
+      },
+    )
+    if (found !== undefined) return found
   }
-  throw failed
+  // those that have not answered yet
+  return Promise.any(answers).catch(() => {
+    throw failed
+  })
 }
 
 function allowed(aims: readonly LinkAim[], peer: Peer): readonly LinkAim[] {

@@ -6,6 +6,7 @@ import { isObject, type JsonObject } from '../../protocol/wire/json.js'
 import { CaduceusError, messageOf, show } from '../../runtime/base/errors.js'
 import { outside } from '../../runtime/faults/containment.js'
 import { waitWithin } from '../../runtime/time/wait.js'
+import type { Clock } from '../../runtime/time/clock.js'
 import type { World } from '../../runtime/time/world.js'
 import { anybody, shareOf } from '../../transports/base/network.js'
 import type { Peer } from '../../transports/contract/contract.js'
@@ -157,6 +158,10 @@ export class UpstreamLink {
   get lastTimeout(): number | undefined {
     const { timeout } = this.options
     return timeout === undefined ? undefined : timeout + grace
+  }
+
+  get clock(): Clock {
+    return this.#input.world
   }
 
   get completes(): boolean {

@@ -238,9 +238,9 @@ function namedIn(
   uri: string,
 ): { readonly server: RoutedServer; readonly uri: string } | undefined {
   const qualifier = qualifierIn(uri)
-  const server = qualifier === undefined ? undefined : qualified.get(qualifier)
+  const server = qualifier && (qualified.get(qualifier) ?? qualified.get(qualifier.toLowerCase()))
   const own = uri.slice((qualifier?.length ?? 0) + 1)
-  return server === undefined || own === '' ? undefined : { server, uri: own }
+  return !server || own === '' ? undefined : { server, uri: own }
 }
 
 function aimListed(found: Pick<Aim, 'server' | 'uri'> | undefined): Aim | undefined {

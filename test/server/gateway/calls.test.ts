@@ -70,6 +70,33 @@ for (const revision of ['2025-06-18', '2026-07-28'] as const)
     assert.is(up.of('tools/call').length, 1)
   })
 
+test('a server that never answers holds up a read of what is in no list for a second', async (t) => {
+  const clock = fakeClock()
+  const lists = {
+    'resources/list': () => ({ resources: [] }),
+    'resources/templates/list': () => ({ resourceTemplates: [] }),
+  }
+  const reads = (read: () => unknown) =>
+    byHand({ capabilities: { resources: {} }, answers: { ...lists, 'resources/read': read } })
+  const mute = reads(() => new Promise(() => {}))
+  const rude = reads(() => {
+    throw new McpError(-32603, 'broken')
+  })
+  const quick = reads(() => ({ contents: [{ uri: 'odd:x', text: 'here' }] }))
+  const { client } = await through(
+    t,
+    { mute: mute.client, rude: rude.client, quick: quick.client },
+    {},
+    { clock },
+  )
+  const read = client.readResource('odd:x')
+  while (mute.of('resources/read').length === 0) await clock.advance(1)
+  await clock.advance(900)
+  assert.is(quick.of('resources/read').length, 0)
+  await clock.advance(100)
+  assert.is((await read).text, 'here')
+})
+
 test('only who wants progress has the server asked for it', async (t) => {
   const up = byHand({
     answers: {

@@ -114,7 +114,7 @@ test('no two servers have the same word before the + of their addresses', () => 
 test('the name of a server before an address may be in lower case, if it is free', () => {
   const cases = tableOf({ Notes: { uris: ['note://1'] }, Mail: { uris: ['m:1'] }, mail: { uris: ['m:2'] } })
   const asked = (uri: string) => routeOf(cases, uri).aims.map(({ server }) => server)
-  assert.equal(asked('notes+note://1'), ['Notes'])
+  for (const name of ['notes', 'NOTES']) assert.equal(asked(`${name}+note://1`), ['Notes'])
   assert.equal(asked('mail+m:2'), ['mail'])
   assert.equal(asked('Mail+m:1'), ['Mail'])
 })
