@@ -27,17 +27,20 @@ import {
   tokensOf,
 } from './tokens.js'
 
-/** Whose tokens are: another client on the same storage has others. Undefined for one that the issuer registers. */
+/**
+ * Whose tokens are: another client on the same storage has others. Undefined for one that the issuer registers; null
+ * where another identity may ask next, so that nothing is shared.
+ */
 function identityOf({
   client,
   clientMetadataUrl,
   enterprise,
   workload,
   grant,
-}: OAuthSettings): string | undefined {
+}: OAuthSettings): string | undefined | null {
+  if (enterprise !== undefined || workload !== undefined) return null
   const id = client?.id ?? clientMetadataUrl
-  const how = enterprise === undefined ? (workload === undefined ? grant : 'workload') : 'enterprise'
-  return id === undefined && how === 'authorization_code' ? undefined : `${how} ${id ?? ''}`.trim()
+  return id === undefined && grant === 'authorization_code' ? undefined : `${grant} ${id ?? ''}`.trim()
 }
 
 /**
@@ -60,8 +63,7 @@ export class AuthFlow {
   #doubtsSince: number | undefined
   /** What was stored last. */
   #last: TokenSet | undefined
-  /** What could not be stored: the tokens before it are used up. */
-  #unsaved: TokenSet | undefined
+  #unsaved: Unsaved | undefined
   /** How often somebody has signed out here: what was asked for before that is not kept. */
   #signedOut = 0
 
@@ -167,7 +169,7 @@ export class AuthFlow {
     const { issuer } = metadata
     this.#checkBinding(issuer, place?.issuer)
     const algorithm = this.#algorithmFor(found)
-    const before = this.#unsaved ?? (await this.#stored(issuer))
+    const before = await this.#current(issuer)
     if (before !== undefined && satisfies(before, renewal) && !isExpiring(before, this.#world.date()))
       return { ...(stepUp ? before : await this.#keep(before, found)), isTaken: true }
     const refreshed = stepUp || before === undefined ? undefined : await this.#refresh(found, before, signal)
@@ -268,7 +270,7 @@ export class AuthFlow {
     })
     const now = this.#world.date()
     const tokens = { ...tokensOf(answer, { scope, issuer: metadata.issuer, key, before, now }), scope }
-    return this.#keep(tokens, found)
+    return this.#keep(tokens, found, refreshToken)
   }
 
   #scope(found: Discovered, { challenge, stepUp }: Renewal, before: TokenSet | undefined) {
@@ -293,9 +295,19 @@ export class AuthFlow {
       await forgetClient({ metadata, settings: this.#settings }, client)
   }
 
-  /** What cannot be stored is kept here, and stored by the next renewal: it exists nowhere else. */
-  async #keep(tokens: TokenSet, { metadata, resourceMetadata }: Discovered): Promise<TokenSet> {
+  /** Those that are stored, or those that could not be, unless another program has stored others meanwhile. */
+  async #current(issuer: string): Promise<TokenSet | undefined> {
+    const stored = await this.#stored(issuer)
+    const { tokens, usedUp } = this.#unsaved ?? {}
+    if (tokens?.issuer === issuer && (stored === undefined || stored.refreshToken === usedUp)) return tokens
+    this.#unsaved = undefined
+    return stored
+  }
+
+  /** What cannot be stored is kept here, and stored as soon as it can be: it exists nowhere else. */
+  async #keep(tokens: TokenSet, found: Discovered, usedUp?: string): Promise<TokenSet> {
     this.#last = tokens
+    const { metadata, resourceMetadata } = found
     for (const ms of [...writePauses, undefined])
       try {
         await this.#shelf.setTokens(tokens)
@@ -303,13 +315,56 @@ export class AuthFlow {
         this.#unsaved = undefined
         return tokens
       } catch (error) {
-        this.#unsaved = tokens
-        if (ms === undefined) warn(error)
-        else await pause(ms, this.#world)
+        const unsaved = { tokens, found, usedUp: usedUp ?? this.#unsaved?.usedUp }
+        this.#unsaved = unsaved
+        this.#desk.flush = () => this.#flush(unsaved)
+        if (ms !== undefined) await pause(ms, this.#world)
+        else {
+          warn(error)
+          this.#storeLater(unsaved)
+        }
       }
     return tokens
   }
+
+  /** Keeps no program alive. */
+  #storeLater(unsaved: Unsaved): void {
+    const timer = this.#world.setTimeout(() => {
+      void this.#flush(unsaved).then((isOver) => isOver || this.#storeLater(unsaved))
+    }, storeAgain)
+    ;(timer as Partial<NodeJS.Timeout> | undefined)?.unref?.()
+  }
+
+  /** Stores it, unless others came instead; whether that is over. Never rejects. */
+  async #flush(unsaved: Unsaved): Promise<boolean> {
+    if (this.#unsaved !== unsaved) return true
+    const { tokens, found } = unsaved
+    const store = async (): Promise<void> => {
+      if ((await this.#current(tokens.issuer)) !== tokens) return
+      await this.#shelf.setTokens(tokens)
+      const { metadata, resourceMetadata } = found
+      await this.#shelf.setPlace({ issuer: metadata.issuer, resourceMetadata })
+      this.#unsaved = undefined
+    }
+    const { storage, requestTimeout } = this.#settings
+    return withDeadline(requestTimeout, this.#world, (late) =>
+      orAborted(storage.exclusive(this.#shelf.lockKey, store, late), late),
+    ).then(
+      () => true,
+      () => false,
+    )
+  }
 }
+
+/** What could not be stored, and the refresh token that was given for it: a storage that has it is behind. */
+interface Unsaved {
+  readonly tokens: TokenSet
+  readonly found: Discovered
+  readonly usedUp: string | undefined
+}
+
+/** Ms between two attempts to store them, later. */
+const storeAgain = 5_000
 
 /** Ms before tokens that could not be stored are stored again. */
 const writePauses = [100, 400, 1_500]

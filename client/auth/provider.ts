@@ -115,7 +115,12 @@ export class OAuth implements ClientAuth, AsyncDisposable {
     const tree = await this.#tree?.catch(() => undefined)
     await tree?.stop().catch(() => {})
     // what was refreshed exists nowhere else
-    await Promise.all([...this.#places.values()].map(({ desk }) => desk.refreshing))
+    await Promise.all(
+      [...this.#places.values()].map(async ({ desk }) => {
+        await desk.refreshing
+        await desk.flush?.()
+      }),
+    )
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -14,6 +14,8 @@ export interface TokenDesk {
   tokens: TokenSet | undefined
   /** A refresh that was sent; settles once its answer is stored, and never rejects. */
   refreshing?: Promise<unknown> | undefined
+  /** Stores what could not be stored; never rejects. */
+  flush?: (() => Promise<unknown>) | undefined
 }
 
 interface TokensInput {

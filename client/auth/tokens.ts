@@ -85,9 +85,21 @@ export function satisfies(tokens: TokenSet, { refused, challenge, stepUp }: Rene
 }
 
 /** Values of one server, by issuer: none goes to another issuer (2026-07-28, SEP-2352). */
-export function createShelf(storage: AuthStorage, server: string, identity: string | undefined) {
+export function createShelf(given: AuthStorage, server: string, identity: string | undefined | null) {
   const whose = identity === undefined ? '' : ` as ${identity}`
   const tokensKey = (issuer: string): string => `tokens ${issuer} ${server}${whose}`
+  const own = new Map<string, JsonObject>()
+  const storage: Pick<AuthStorage, 'read' | 'write'> =
+    identity !== null
+      ? given
+      : {
+          read: async (key) => (key.startsWith('tokens ') ? own.get(key) : given.read(key)),
+          async write(key, value) {
+            if (!key.startsWith('tokens ')) return given.write(key, value)
+            if (value === undefined) own.delete(key)
+            else own.set(key, value)
+          },
+        }
   return {
     lockKey: `server ${server}`,
     async place(): Promise<ServerPlace | undefined> {

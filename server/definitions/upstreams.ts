@@ -128,6 +128,8 @@ export interface UpstreamLists {
   readonly resources: readonly JsonObject[]
   readonly templates: readonly JsonObject[]
   readonly prompts: readonly JsonObject[]
+  /** Whether its templates were ever told, or it has none. */
+  readonly templatesKnown?: boolean
 }
 
 /** Whose a name or an address is that is listed here. */

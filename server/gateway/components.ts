@@ -193,8 +193,17 @@ function allowed(aims: readonly LinkAim[], peer: Peer): readonly LinkAim[] {
 }
 
 /** Callers choose how they write an address: each reading counts, and every template that has one of them. */
-function isOfferedAt({ link: { filter }, uri, templates, all, isListed }: LinkAim): boolean {
-  if (isListed || filter.isOpen) return filter.offers(uri)
+function isOfferedAt({
+  link: { filter, options, templatesKnown },
+  uri,
+  templates,
+  all,
+  isListed,
+}: LinkAim): boolean {
+  if (isListed) return filter.offers(uri)
+  // which template it is of, nobody knows yet
+  if (!templatesKnown && (options.permits !== undefined || !filter.isOpen)) return false
+  if (filter.isOpen) return filter.offers(uri)
   const readings = readingsOf(uri)
   if (readings === undefined) return false
   if (filter.denies([...readings, ...templatesLike(readings, all).map(({ own }) => own)])) return false

@@ -1,5 +1,5 @@
 import type { UpstreamOptions } from '../definitions/gateway-options.js'
-import { fits, patternOf } from './names.js'
+import { fits, isLike, isTemplate, patternOf } from './names.js'
 import { folded, readingsOf, readingsOfPattern, sameAs, unqualified } from './readings.js'
 
 /** What `allow` and `deny` of a server say. */
@@ -24,10 +24,17 @@ export interface Filter {
 export function filterOf({ allow, deny = [] }: UpstreamOptions): Filter {
   // whoever denies `db://ada@users/*` does not deny `db://users/*`
   const denied = [...new Set(deny.flatMap(sameAs).map(folded))]
+  // with all that fits them, whether or not the server lists them now
+  const templates = deny.filter((pattern) => isTemplate(pattern)).map(folded)
   const allowed = [...new Set(allow?.flatMap(readingsOfPattern))]
   const denies = (names: readonly string[]): boolean => {
     if (deny.length === 0) return false
-    return names.some((name) => fits(name, deny) || (name.includes(':') && fits(folded(name), denied)))
+    return names.some((name) => {
+      if (fits(name, deny)) return true
+      if (!name.includes(':')) return false
+      const text = folded(name)
+      return fits(text, denied) || templates.some((template) => isLike(text, template))
+    })
   }
   const offers = (own: string): boolean => {
     if (allow !== undefined && !fits(own, allow)) return false

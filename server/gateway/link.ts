@@ -160,6 +160,11 @@ export class UpstreamLink {
     return timeout === undefined ? undefined : timeout + grace
   }
 
+  /** Whether it is known which templates it has. */
+  get templatesKnown(): boolean {
+    return this.#input.record.lists?.templatesKnown === true
+  }
+
   get clock(): Clock {
     return this.#input.world
   }

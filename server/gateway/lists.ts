@@ -17,7 +17,7 @@ const maxBytes = 16 * 1024 * 1024
 /** Milliseconds that the lists of a server are waited for together; then those that are here are used. */
 const patience = 5_000
 
-type ListName = keyof UpstreamLists
+type ListName = Exclude<keyof UpstreamLists, 'templatesKnown'>
 
 /** What a server says it has, the request for it, and where it stands in the answer. */
 const requests = {
@@ -103,18 +103,22 @@ export async function fetchLists(
   const failed: string[] = []
   let refused: unknown
   let given = 0
+  /** Whether the server has told its templates, or that it knows none. */
+  let told = false
   const take = async (name: ListName): Promise<void> => {
     const before = former?.[name]
     const method = requests[name][1]
     try {
       came.set(name, await fetch(name))
       given += 1
+      if (name === 'templates') told = true
     } catch (error) {
       if (error instanceof ListsTooLong) throw error
       refused ??= error
       if (isUnknownMethod(error)) {
         // older servers have resources, and do not know templates
-        if (name !== 'templates') onBadEntry(`${method}: ${messageOf(error)}`)
+        if (name === 'templates') told = true
+        else onBadEntry(`${method}: ${messageOf(error)}`)
         came.set(name, [])
         return
       }
@@ -131,8 +135,9 @@ export async function fetchLists(
     const waits = late.map((name) => `${requests[name][1]}: no answer in ${patience} ms, it is waited for`)
     const more = leftCount > left.length ? [`${leftCount - left.length} more`] : []
     const [tools, resources] = [listOf('tools'), listOf('resources')]
+    const templatesKnown = told || !asked.includes('templates') || former?.templatesKnown === true
     return {
-      lists: { tools, resources, templates: listOf('templates'), prompts: listOf('prompts') },
+      lists: { tools, resources, templates: listOf('templates'), prompts: listOf('prompts'), templatesKnown },
       leftOut: [...cuts, ...left, ...more].join('; '),
       problem: [...failed, ...waits].join('; '),
       isWhole: late.length === 0,

@@ -44,6 +44,11 @@ export function schemeOf(text: string): string | undefined {
   return /^[a-z][a-z\d+.-]*(?=:)/i.exec(text)?.[0].toLowerCase()
 }
 
+/** Whether a pattern is a template of addresses of one scheme. */
+export function isTemplate(pattern: string): boolean {
+  return /\{[^{}]+\}/.test(pattern) && schemeOf(pattern) !== undefined
+}
+
 /** A template as a pattern: its variables stand for anything. */
 export function patternOf(template: string): string {
   return template.replaceAll(/\{[^{}]*\}/g, '*')

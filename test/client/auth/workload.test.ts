@@ -1,9 +1,15 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { SignJWT } from 'jose'
+import { decodeJwt, SignJWT } from 'jose'
 import * as assert from 'uvu/assert'
-import { oauth, type OAuthOptions, type WorkloadOptions, type WorkloadRequest } from 'caduceus/client'
+import {
+  memoryAuthStorage,
+  oauth,
+  type OAuthOptions,
+  type WorkloadOptions,
+  type WorkloadRequest,
+} from 'caduceus/client'
 import { http } from 'caduceus/transports'
 import { suite, type TestContext } from '../../support/suite.js'
 import { rejection, watch } from '../_raw.js'
@@ -72,6 +78,18 @@ test('the file of the platform is read anew for each token', async (t) => {
     sent.push(issuer.of('/token').at(-1)?.form.assertion)
   }
   assert.is(new Set(sent).size, 2)
+})
+
+test('two workloads on one storage are not taken for each other', async (t) => {
+  const { issuer, server } = await setup(t)
+  const storage = memoryAuthStorage()
+  for (const subject of ['one', 'two']) {
+    const client = connect(t, server, { token: ({ audience }) => identity(audience, subject) }, { storage })
+    assert.is((await client.callTool('x')).text, 'in')
+    await client.callTool('x')
+  }
+  const subjects = issuer.of('/token').map(({ form }) => decodeJwt(form.assertion ?? '').sub)
+  assert.equal(subjects, ['one', 'two'])
 })
 
 test('a refused token is replaced by one from a new JWT', async (t) => {

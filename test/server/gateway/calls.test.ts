@@ -70,6 +70,43 @@ for (const revision of ['2025-06-18', '2026-07-28'] as const)
     assert.is(up.of('tools/call').length, 1)
   })
 
+for (const templates of ['late', 'failing'] as const)
+  test(`until templates are known (${templates}), no address is taken for one without`, async (t) => {
+    const clock = fakeClock()
+    let answer = (): void => {}
+    const list = { resourceTemplates: [{ uriTemplate: 'user://{id}', name: 'u' }] }
+    const up = byHand({
+      capabilities: { resources: {} },
+      answers: {
+        'resources/list': () => ({
+          resources: [
+            { uri: 'user://listed', name: 'l' },
+            { uri: 'note://1', name: 'n' },
+          ],
+        }),
+        'resources/templates/list': () => {
+          if (templates === 'failing') throw new McpError(-32603, 'oops')
+          return new Promise((resolve) => {
+            answer = () => resolve(list)
+          })
+        },
+        'resources/read': ({ uri }) => ({ contents: [{ uri, text: 'secret' }] }),
+      },
+    })
+    const permits = (_who: unknown, name: string): boolean => name !== 'user://{id}'
+    for (const own of [{ permits }, { deny: ['user://{id}'] }]) {
+      const starting = through(t, { up: up.client }, { servers: { up: own } }, { clock })
+      await clock.advance(10_000)
+      const { client } = await starting
+      for (const uri of ['user://eve', 'up+user://eve', ...('deny' in own ? ['user://listed'] : [])])
+        assert.is((await failure(client.readResource(uri))).code, -32002, uri)
+      assert.is((await client.readResource('note://1')).text, 'secret')
+      answer()
+      await clock.advance(100)
+      assert.is((await failure(client.readResource('user://eve'))).code, -32002)
+    }
+  })
+
 test('a server that never answers holds up a read of what is in no list for a second', async (t) => {
   const clock = fakeClock()
   const lists = {

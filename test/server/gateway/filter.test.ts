@@ -142,6 +142,24 @@ test('deny holds for an address in whatever way it is written', () => {
   }
 })
 
+test('a denied template holds for all that is like it, listed or not', () => {
+  const { denies, offers } = filterOf({ deny: ['user://{id}', 'file:///secret/{+path}'] })
+  for (const address of [
+    'user://ada',
+    'user://ada lovelace',
+    "USER://o'brien",
+    'file:///secret/a/b',
+    'up+user://ada',
+  ]) {
+    assert.ok(isDenied(denies, address), address)
+    if (!address.startsWith('up+')) assert.not(offers(address), address)
+  }
+  for (const address of ['user://ada/notes', 'users://ada', 'file:///open/a']) {
+    assert.not(isDenied(denies, address), address)
+    assert.ok(offers(address), address)
+  }
+})
+
 test('deny holds for nothing else', () => {
   const others: Readonly<Record<string, readonly string[]>> = {
     'file:///tmp/x/secret/*': ['file:///tmp/x/secret', 'file:///tmp/x/secrets/1', 'file:///tmp/x/open'],

@@ -31,11 +31,16 @@ function clientOf(answers: Readonly<Record<string, Answer>>, capabilities: Page 
     },
   } as unknown as Upstream
   const whole = () => fetchLists(client, options())
-  return { asked, client, whole, fetch: async () => (await whole()).lists }
+  return { asked, client, whole, fetch: async () => plain((await whole()).lists) }
 }
 
 function options(former?: UpstreamLists): FetchOptions {
   return { signal: new AbortController().signal, clock: createFakeClock(), former, onSome: () => {} }
+}
+
+/** The lists alone. */
+function plain({ templatesKnown: _known, ...lists }: UpstreamLists): UpstreamLists {
+  return lists
 }
 
 const toolsFrom = (start: number, count: number) =>
@@ -73,7 +78,7 @@ test('a list that a server does not know costs none of its others', async () => 
     { tools: {}, prompts: {}, resources: {} },
   )
   const { lists, leftOut, problem } = await whole()
-  assert.equal(lists, { tools: [{ name: 'a' }], resources: [], templates: [], prompts: [] })
+  assert.equal(plain(lists), { tools: [{ name: 'a' }], resources: [], templates: [], prompts: [] })
   assert.match(leftOut, /^resources\/list: .*; prompts\/list: /)
   assert.is(problem, '')
 })
@@ -91,7 +96,7 @@ test('a list that fails is as it was, and is said to be asked for again', async 
   assert.is(problem, 'prompts/list: oops')
   const former = { tools: [], resources: [], templates: [], prompts: [{ name: 'p' }] }
   const later = await fetchLists(client, options(former))
-  assert.equal(later.lists, {
+  assert.equal(plain(later.lists), {
     tools: [{ name: 'a' }],
     resources: [],
     templates: [],
@@ -111,7 +116,7 @@ test('tools that fail are not taken for none, and stay as they were', async () =
   assert.ok(error instanceof McpError)
   const former = { tools: [{ name: 'a' }], resources: [], templates: [], prompts: [] }
   const { lists, problem } = await fetchLists(client, options(former))
-  assert.equal(lists, { ...former, prompts: [{ name: 'p' }] })
+  assert.equal(plain(lists), { ...former, prompts: [{ name: 'p' }] })
   assert.is(problem, 'tools/list: oops')
 })
 
@@ -127,7 +132,10 @@ test('templates that fail stay as they were, and nobody is told', async () => {
   )
   const former = { tools: [], resources: [], templates: [{ uriTemplate: 'a:{b}' }], prompts: [] }
   const fetched = await fetchLists(client, options(former))
-  assert.equal(fetched, { lists: former, leftOut: '', problem: '', isWhole: true })
+  const lists = { ...former, templatesKnown: false }
+  assert.equal(fetched, { lists, leftOut: '', problem: '', isWhole: true })
+  const known = await fetchLists(client, options({ ...former, templatesKnown: true }))
+  assert.is(known.lists.templatesKnown, true)
 })
 
 test('a list is cut at ten thousand entries, and no page is asked for beyond', async () => {
@@ -190,7 +198,7 @@ test('without its tools a server is not known, but for those it had', async () =
   const former = { tools: [{ name: 'a' }], resources: [], templates: [], prompts: [] }
   void fetchLists(client, { ...options(former), clock, onSome })
   await clock.advance(5_000)
-  assert.equal((await some.next()).lists, { ...former, prompts: [{ name: 'p' }] })
+  assert.equal(plain((await some.next()).lists), { ...former, prompts: [{ name: 'p' }] })
 })
 
 test('a list of empty pages ends after a thousand of them', async () => {
