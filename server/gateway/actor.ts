@@ -184,8 +184,9 @@ class Gateway {
   #claims: NameClaims
   #table: RouteTable
   #changing: TimerRef | undefined
-  /** Characters of all that they have. */
+  /** Characters of all that they have, and ms that it took to offer it last. */
   #size = 0
+  #took = 0
   #upstreams: Upstreams | undefined
   #waiting: Deferred<void>[] = []
   #late: TimerRef | undefined
@@ -382,7 +383,7 @@ class Gateway {
     if (place.isPartial && place.pause !== undefined) {
       rest(place)
       Object.assign(place, { isPartial: false, isStale: true, hasFailed: false })
-      place.pause = this.#ctx.sendAfter(pauseAfter(this.#size, place.turns), { list: name })
+      place.pause = this.#ctx.sendAfter(this.#pauseFor(place), { list: name })
       return
     }
     if (place.isPartial) stopAsking(place)
@@ -438,7 +439,7 @@ class Gateway {
       return this.#settle()
     }
     place.asking = undefined
-    let wait = pauseAfter(this.#size, place.turns)
+    let wait = this.#pauseFor(place)
     const missing = fetched === undefined ? problem : fetched.problem
     if (missing !== '' && place.isReady) {
       // a server whose lists cost much to refuse costs less and less
@@ -454,6 +455,11 @@ class Gateway {
   #tellOf(place: UpstreamState, problem: string, end: string): void {
     if (problem !== place.problem) this.#tell('not_listed', place.link.name, `${problem}${end}`)
     place.problem = problem
+  }
+
+  /** A server whose lists cost much is asked for them seldom: a twentieth of the time goes into them. */
+  #pauseFor({ turns }: UpstreamState): number {
+    return Math.max(pauseAfter(this.#size, turns), 20 * this.#took)
   }
 
   #add(name: string, entry: Upstream | StartUpstream | StartedUpstream, former?: UpstreamState): void {
@@ -603,6 +609,13 @@ class Gateway {
 
   /** Offers what the servers have. Names stay with who has them; new ones go to the first in the configuration. */
   put(): void {
+    const { world } = this.#ctx
+    const began = world.now()
+    this.#offer()
+    this.#took = world.now() - began
+  }
+
+  #offer(): void {
     this.#changing = undefined
     const { separator, prefix, pinned } = this.#plan
     const { catalog, settings } = this.#holdings

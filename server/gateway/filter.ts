@@ -17,6 +17,9 @@ export interface Filter {
   allows(uri: string, readings: readonly string[], fitting: readonly string[]): boolean
 }
 
+/** Entries whose verdict is kept: all of the longest lists. */
+const maxJudged = 50_000
+
 /**
  * Reads the patterns once. A reading is denied by a pattern however that is written; a pattern is never
  * widened.
@@ -36,11 +39,22 @@ export function filterOf({ allow, deny = [] }: UpstreamOptions): Filter {
       return fits(text, denied) || templates.some((template) => isLike(text, template))
     })
   }
+  const judged = new Map<string, boolean>()
+  const judge = (own: string): boolean => {
+    const readings = readingsOf(own)
+    return readings !== undefined && !denies(readings)
+  }
   const offers = (own: string): boolean => {
     if (allow !== undefined && !fits(own, allow)) return false
     if (deny.length === 0) return true
-    const readings = readingsOf(own)
-    return readings !== undefined && !denies(readings)
+    let isOffered = judged.get(own)
+    if (isOffered === undefined) {
+      isOffered = judge(own)
+      // the entries of a list are asked about each time that the lists change
+      if (judged.size >= maxJudged) judged.clear()
+      judged.set(own, isOffered)
+    }
+    return isOffered
   }
   return {
     isOpen: allow === undefined && deny.length === 0,
