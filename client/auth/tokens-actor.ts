@@ -7,7 +7,7 @@ import { asAuthFailure, authFailed } from './failure.js'
 import type { AuthFlow } from './flow.js'
 import { orAborted } from './storage.js'
 import { hasEnded, isExpiring, type Renewal, satisfies, type TokenSet } from './tokens.js'
-import type { ClientError } from '../base/errors.js'
+import { ClientError } from '../base/errors.js'
 
 /** State that outlives the actor, and is read without a call. */
 export interface TokenDesk {
@@ -119,7 +119,8 @@ export const tokensActor = defineActor({
           state.desk.tokens = undefined
           reply.resolve(undefined)
         },
-        (cause: unknown) => reply.reject(asAuthFailure(cause)),
+        (cause: unknown) =>
+          reply.reject(cause instanceof DOMException ? notForgotten() : asAuthFailure(cause)),
       )
       return reply
     },
@@ -193,6 +194,11 @@ function begin(state: State, ctx: ActorContext, renewal: Renewal | undefined): v
     (cause: unknown) =>
       tell({ kind, type: 'failed', refused: renewal?.refused, error: asAuthFailure(cause) }),
   )
+}
+
+function notForgotten(): ClientError {
+  const message = 'signOut: the storage did not answer in time (requestTimeout)'
+  return new ClientError('AUTHORIZATION_FAILED', message, { retryable: true, data: { sent: false } })
 }
 
 function tooLate({ timeout }: State): ClientError {
