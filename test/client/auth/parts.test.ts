@@ -197,6 +197,19 @@ test('an address is one argument to a program, never text for a shell', async (t
   assert.is(spawnSync('ls', [folder], { encoding: 'utf8' }).stdout, 'got\nxdg-open\n')
 })
 
+test('a machine without a browser is told as such, at once', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'caduceus-open-'))
+  t.after(() => rm(folder, { recursive: true, force: true }))
+  await writeFile(join(folder, 'xdg-open'), '#!/bin/sh\nexit 3\n', { mode: 0o755 })
+  const before = process.env.PATH
+  process.env.PATH = `${folder}:${before}`
+  t.after(() => {
+    process.env.PATH = before
+  })
+  const error = await rejection(openUrl(new URL('https://as.example/authorize'), 'linux'))
+  assert.equal([error.code, error.message], ['SPAWN_FAILED', 'xdg-open knows no browser on this machine'])
+})
+
 test('scripts and files are never opened', async () => {
   for (const bad of ['javascript:alert(1)', 'file:///etc/passwd', 'data:text/html,x'])
     assert.is((await rejection(openUrl(new URL(bad)))).code, 'BAD_OPTION')
