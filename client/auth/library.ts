@@ -190,7 +190,18 @@ function responseOf({ status, headers, text }: SafeAnswer): Response {
       ? []
       : [[name, typeof value === 'string' ? value : value.join(', ')] as [string, string]],
   )
-  return new Response(text === '' ? null : text, { status, headers: given })
+  return new Response(text === '' ? null : withoutNulls(text), { status, headers: given })
+}
+
+/** Some write null for what they leave out, as the end of tokens that have none. */
+function withoutNulls(text: string): string {
+  if (!text.includes('null')) return text
+  try {
+    return JSON.stringify(JSON.parse(text, (_name, value: unknown) => (value === null ? undefined : value)))
+  } catch {
+    // whoever reads it says what is wrong
+    return text
+  }
 }
 
 /** A bound token where one was asked for, and a bearer token elsewhere: never one for the other. */

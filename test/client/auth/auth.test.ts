@@ -430,6 +430,14 @@ function connectLater(t: TestContext, server: GuardedServer) {
   return { client, pass }
 }
 
+test('a server that writes null for an end that its tokens have not is understood', async (t) => {
+  const { issuer, server } = await setup(t)
+  issuer.expiresIn = null as never
+  const { client } = connect(t, server)
+  assert.is((await client.callTool('x')).text, 'in')
+  assert.equal(grants(issuer), ['authorization_code'])
+})
+
 test('a token that lives for seconds is not renewed for each request', async (t) => {
   const { issuer, server } = await setup(t)
   issuer.expiresIn = 20
