@@ -8,10 +8,22 @@ export function authFailed(message: string, data: Readonly<Record<string, unknow
   return new ClientError('AUTHORIZATION_FAILED', message, { data: { ...data, sent: false } })
 }
 
+/** Of a storage that has no room, or no hands, for now. */
+const shortages: ReadonlySet<unknown> = new Set([
+  'ENOSPC',
+  'EDQUOT',
+  'EIO',
+  'EMFILE',
+  'ENFILE',
+  'EAGAIN',
+  'EBUSY',
+])
+
 /** Retryable if the cause is. */
 export function asAuthFailure(cause: unknown): ClientError {
   if (cause instanceof ClientError) return cause
-  const retryable = cause instanceof CaduceusError && cause.retryable
+  const { code } = (cause ?? {}) as { readonly code?: unknown }
+  const retryable = cause instanceof CaduceusError ? cause.retryable : shortages.has(code)
   const message = `the authorization failed: ${messageOf(cause)}`
   return new ClientError('AUTHORIZATION_FAILED', message, { cause, retryable, data: { sent: false } })
 }

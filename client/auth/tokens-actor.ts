@@ -41,6 +41,8 @@ interface State extends TokensInput {
   /** What is under way. A person may take minutes to give more scopes, and a refresh must not wait for that. */
   readonly busy: { [Kind in RenewalKind]: boolean }
   waiting: readonly Waiting[]
+  /** Ends what is under way: somebody has signed out. */
+  signOut: AbortController
   /** Kept for callers that come shortly after with the same token. */
   readonly failures: { [Kind in RenewalKind]?: Failure | undefined }
 }
@@ -73,6 +75,7 @@ export const tokensActor = defineActor({
       loaded: false,
       busy: { plain: false, stepUp: false },
       waiting: [],
+      signOut: new AbortController(),
       failures: {},
     }
     begin(state, ctx, undefined)
@@ -112,6 +115,9 @@ export const tokensActor = defineActor({
     /** Here and in the storage, which may never answer: nobody else waits for it. */
     forget(state: State, _: undefined, ctx: ActorContext): Deferred<void> {
       state.desk.tokens = undefined
+      // a person who is asked holds the lock
+      state.signOut.abort(signedOut())
+      state.signOut = new AbortController()
       const reply = ctx.defer<void>()
       void orAborted(state.flow.forget(ctx.signal), ctx.signal).then(
         () => {
@@ -177,11 +183,12 @@ function begin(state: State, ctx: ActorContext, renewal: Renewal | undefined): v
   state.busy[kind] = true
   const self = ctx.self as RefOf<typeof tokensActor>
   const { signal: ended } = ctx
+  const { signal: out } = state.signOut
   const tell = (outcome: Outcome): void => {
     if (self.alive) self.cast('settled', outcome)
   }
   const work = async (late: AbortSignal): Promise<TokenSet | undefined> => {
-    const signal = AbortSignal.any([ended, late])
+    const signal = AbortSignal.any([ended, late, out])
     try {
       const { flow } = state
       return await orAborted(renewal === undefined ? flow.load() : flow.renew(renewal, signal), signal)
@@ -194,6 +201,11 @@ function begin(state: State, ctx: ActorContext, renewal: Renewal | undefined): v
     (cause: unknown) =>
       tell({ kind, type: 'failed', refused: renewal?.refused, error: asAuthFailure(cause) }),
   )
+}
+
+function signedOut(): ClientError {
+  const details = { retryable: true, data: { sent: false } }
+  return new ClientError('AUTHORIZATION_FAILED', 'somebody has signed out meanwhile', details)
 }
 
 function notForgotten(): ClientError {

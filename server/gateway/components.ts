@@ -14,8 +14,8 @@ import type { ResourceDefinition, ResourceTemplateDefinition } from '../definiti
 import { isToolName, type TaskSupport, type ToolDefinition } from '../definitions/define-tool.js'
 import type { UpstreamOptions } from '../definitions/gateway-options.js'
 import type { Relayed } from '../definitions/relayed.js'
-import { isLike, listedName } from './names.js'
-import { folded, readingsOf } from './readings.js'
+import { likeTemplate, listedName } from './names.js'
+import { folded, readingsOf, unqualified } from './readings.js'
 import type { Aim, RoutedTemplate } from './routes.js'
 import type { UpstreamLists } from '../definitions/upstreams.js'
 import { notKnown, type UpstreamLink } from './link.js'
@@ -77,17 +77,27 @@ export function routedTemplates(
   offered: readonly Component[],
 ): RoutedTemplate[] {
   const listed = offered.filter((component) => component.kind === 'resourceTemplate')
-  const known = listed.map(({ relayed, uriTemplate, matcher }) => ({
-    own: relayed?.own ?? uriTemplate,
-    listed: uriTemplate,
-    matcher,
-  }))
-  const others = lists.templates.flatMap(({ uriTemplate }): RoutedTemplate[] => {
+  const known = new Map(
+    listed.map(({ relayed, uriTemplate, matcher }) => [
+      relayed?.own ?? uriTemplate,
+      { listed: uriTemplate, matcher },
+    ]),
+  )
+  const routed = lists.templates.map(({ uriTemplate }): RoutedTemplate => {
     const own = String(uriTemplate)
-    const matcher = filter.offers(own) ? undefined : parsed(own)
-    return matcher === undefined ? [] : [{ own, listed: undefined, matcher }]
+    const { listed, matcher = parsed(own) } = known.get(own) ?? {}
+    let like: ((uri: string) => boolean) | undefined
+    const isLike = (uri: string): boolean => {
+      like ??= likeTemplate(folded(own))
+      return like(uri)
+    }
+    return { own, listed, matcher, isLike }
   })
-  return [...known, ...others]
+  // those that are offered come first
+  return [
+    ...routed.filter((each) => each.listed !== undefined),
+    ...routed.filter((each) => each.listed === undefined),
+  ]
 }
 
 /** A server that is asked for an address, as the table of routes has found it. */
@@ -221,10 +231,14 @@ function isOfferedAt({
 function isPermitted({ link, uri, all, isListed }: LinkAim, principal: Principal | undefined): boolean {
   if (isListed || link.options.permits === undefined) return permitsOf(link.options, principal, uri)
   const listed = all.filter((template) => template.listed !== undefined)
-  const readings = readingsOf(uri) ?? []
+  const readings = (readingsOf(uri) ?? []).flatMap((reading) => {
+    // a gateway behind this one takes the names of its servers off
+    const inner = reading.includes(':') ? unqualified(reading) : []
+    return inner === undefined ? [] : [reading, ...inner]
+  })
   const means = readings.flatMap((reading) => {
-    const [exact] = listed.filter(({ matcher }) => matcher.match(reading) !== undefined)
-    return exact === undefined ? templatesLike([reading], listed) : [exact]
+    const exact = listed.find(({ matcher }) => matcher?.match(reading) !== undefined)
+    return exact === undefined ? templatesLike([reading], all) : [exact]
   })
   const names = new Set([...means.map(({ own }) => own), ...readings])
   return names.size > 0 && [...names].every((name) => permitsOf(link.options, principal, name))
@@ -235,11 +249,8 @@ function templatesLike(
   readings: readonly string[],
   templates: readonly RoutedTemplate[],
 ): readonly RoutedTemplate[] {
-  const uris = readings.map(folded)
-  return templates.filter(({ own }) => {
-    const template = folded(own)
-    return uris.some((uri) => isLike(uri, template))
-  })
+  const uris = [...new Set(readings.map(folded))]
+  return templates.filter((template) => uris.some((uri) => template.isLike(uri)))
 }
 
 /** Whether a server has said that it has no such resource (specification: resources, errors). */

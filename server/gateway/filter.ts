@@ -1,5 +1,5 @@
 import type { UpstreamOptions } from '../definitions/gateway-options.js'
-import { fits, isLike, isTemplate, patternOf } from './names.js'
+import { fits, isTemplate, likeTemplate, patternOf } from './names.js'
 import { folded, readingsOf, readingsOfPattern, sameAs, unqualified } from './readings.js'
 
 /** What `allow` and `deny` of a server say. */
@@ -28,7 +28,7 @@ export function filterOf({ allow, deny = [] }: UpstreamOptions): Filter {
   // whoever denies `db://ada@users/*` does not deny `db://users/*`
   const denied = [...new Set(deny.flatMap(sameAs).map(folded))]
   // with all that fits them, whether or not the server lists them now
-  const templates = deny.filter((pattern) => isTemplate(pattern)).map(folded)
+  const templates = deny.filter((pattern) => isTemplate(pattern)).map((each) => likeTemplate(folded(each)))
   const allowed = [...new Set(allow?.flatMap(readingsOfPattern))]
   const denies = (names: readonly string[]): boolean => {
     if (deny.length === 0) return false
@@ -36,7 +36,7 @@ export function filterOf({ allow, deny = [] }: UpstreamOptions): Filter {
       if (fits(name, deny)) return true
       if (!name.includes(':')) return false
       const text = folded(name)
-      return fits(text, denied) || templates.some((template) => isLike(text, template))
+      return fits(text, denied) || templates.some((isLike) => isLike(text))
     })
   }
   const judged = new Map<string, boolean>()

@@ -638,12 +638,11 @@ function rightsOf(principal: Principal | undefined): string {
 }
 
 /**
- * Who calls. Undefined for a request without session and principal: its id and its address may be another
- * client's, too.
+ * Who calls: a session. Undefined for a request without one: of one principal, another program may have sent it, and
+ * an answer to a question is for one call.
  */
-function askerOf({ principal, session }: ToolContext): string | undefined {
-  if (session.id !== undefined) return `session ${session.id}`
-  return principal === undefined ? undefined : `principal ${keyOfPrincipal(principal)}`
+function askerOf({ session }: ToolContext): string | undefined {
+  return session.id === undefined ? undefined : `session ${session.id}`
 }
 
 /** A server of 2026-07-28 logs nothing unless it is asked; the clients here choose among what it tells. */

@@ -55,15 +55,18 @@ export function patternOf(template: string): string {
 }
 
 /**
- * Whether an address is like a template, whatever its variables are: most servers take more than RFC 6570 writes, such
- * as spaces and quotes. Of a template without `{+x}`, `{/x}` and the like no variable has a slash.
+ * Whether addresses are like a template, whatever its variables are: most servers take more than RFC 6570 writes, such
+ * as spaces and quotes. Of a template without `{+x}`, `{/x}`, `{x*}` and the like no variable has a slash.
  */
-export function isLike(uri: string, template: string): boolean {
-  const pattern = patternOf(template)
-  if (!fits(uri, [pattern])) return false
-  if (/\{[+#/?&]/.test(template)) return true
-  const [parts, given] = [pattern.split('/'), uri.split('/')]
-  return parts.length === given.length && parts.every((part, at) => fits(given[at] ?? '', [part]))
+export function likeTemplate(template: string): (uri: string) => boolean {
+  const whole = partsOf(patternOf(template))
+  if (/\{[+#/?&]|\*\}/.test(template)) return (uri) => hasParts(uri, whole)
+  const segments = patternOf(template).split('/').map(partsOf)
+  return (uri) => {
+    if (!hasParts(uri, whole)) return false
+    const given = uri.split('/')
+    return given.length === segments.length && segments.every((parts, at) => hasParts(given[at] ?? '', parts))
+  }
 }
 
 /** Whether it stands for more than itself. */
@@ -73,19 +76,25 @@ export function isPattern(name: string): boolean {
 
 /** Whether a name fits one of the patterns, in which `*` stands for anything. */
 export function fits(name: string, patterns: readonly string[]): boolean {
-  return patterns.some((pattern) => {
-    const [first = '', ...rest] = pattern.split('*')
-    if (rest.length === 0) return name === pattern
-    if (!name.startsWith(first)) return false
-    const last = rest.pop() ?? ''
-    const end = name.length - last.length
-    // matches each part as early as possible, which leaves the most room for the next ones
-    let at = first.length
-    for (const part of rest) {
-      const found = name.indexOf(part, at)
-      if (found === -1) return false
-      at = found + part.length
-    }
-    return at <= end && name.endsWith(last)
-  })
+  return patterns.some((pattern) => hasParts(name, partsOf(pattern)))
+}
+
+function partsOf(pattern: string): readonly string[] {
+  return pattern.split('*')
+}
+
+/** Whether a text has these parts, in order, with anything between them. */
+function hasParts(text: string, [first = '', ...rest]: readonly string[]): boolean {
+  if (rest.length === 0) return text === first
+  if (!text.startsWith(first)) return false
+  const last = rest.at(-1) ?? ''
+  const end = text.length - last.length
+  // matches each part as early as possible, which leaves the most room for the next ones
+  let at = first.length
+  for (const part of rest.slice(0, -1)) {
+    const found = text.indexOf(part, at)
+    if (found === -1) return false
+    at = found + part.length
+  }
+  return at <= end && text.endsWith(last)
 }

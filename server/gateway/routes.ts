@@ -9,8 +9,10 @@ export interface RoutedTemplate {
   readonly own: string
   /** As it is listed here; undefined for one that is not offered: it says all the same what an address is. */
   readonly listed: string | undefined
-  /** Fits what `own` fits. */
-  readonly matcher: UriTemplate
+  /** Fits what `own` fits; undefined for one that only its server can read. */
+  readonly matcher: UriTemplate | undefined
+  /** Whether an address is like it, in either case: of more than `own` fits, as servers read it. */
+  isLike(folded: string): boolean
 }
 
 /** What one server has at addresses. */
@@ -88,7 +90,7 @@ const steps = {
   removed: ({ removed }: RouteTable, uri: string) => (removed.has(qualifierIn(uri) ?? '') ? [] : undefined),
   /** The oldest template for addresses of that scheme. */
   scheme: ({ templates }: RouteTable, uri: string) => {
-    const found = templates.find(({ matcher }) => matcher.match(uri) !== undefined)
+    const found = templates.find(({ matcher }) => matcher?.match(uri) !== undefined)
     return found && aimAt(found.server, uri)
   },
   /** No server lists it: all are asked, those with addresses of that scheme first. */
@@ -254,7 +256,7 @@ function aimFitting(
   isMeant: (template: RoutedTemplate) => boolean = () => true,
 ): Aim | undefined {
   const isFitting = (template: RoutedTemplate): boolean =>
-    template.listed !== undefined && isMeant(template) && template.matcher.match(uri) !== undefined
+    template.listed !== undefined && isMeant(template) && template.matcher?.match(uri) !== undefined
   return server.templates.some(isFitting) ? aimAt(server, uri) : undefined
 }
 
@@ -262,7 +264,7 @@ function aimAt({ name, templates }: RoutedServer, uri: string): Aim {
   return {
     server: name,
     uri,
-    templates: templates.filter(({ matcher }) => matcher.match(uri) !== undefined),
+    templates: templates.filter(({ matcher }) => matcher?.match(uri) !== undefined),
     all: templates,
   }
 }

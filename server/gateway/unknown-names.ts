@@ -21,7 +21,7 @@ export function unknownNames(
   const isOfTemplate = (name: string): boolean =>
     isPattern(name)
       ? name.includes(':') && templates.length > 0
-      : templates.some(({ matcher }) => matcher.match(name) !== undefined)
+      : templates.some(({ matcher }) => matcher?.match(name) !== undefined)
   const isUnknown = (name: string): boolean =>
     !offered.some((own) => fits(own, [name])) && !isOfTemplate(name)
   return [

@@ -267,6 +267,46 @@ test('a signOut in the middle of a refresh is not undone by it', async (t) => {
   assert.is(signIn.opened.length, 2)
 })
 
+test('a signOut ends a sign-in that nobody answers, and the next one begins', async (t) => {
+  const { server } = await setup(t)
+  const quick = quickSignIn()
+  const opened = heard<URL>()
+  const signIn: SignIn = {
+    async begin(preferred) {
+      const session = await quick.begin(preferred)
+      const authorize: typeof session.authorize = (url, signal) => {
+        opened.add(url)
+        return opened.all.length === 1 ? new Promise(() => {}) : session.authorize(url, signal)
+      }
+      return { ...session, authorize }
+    },
+  }
+  const { client, auth } = connect(t, server, { signIn })
+  const call = client.callTool('x').catch(() => {})
+  await opened.next()
+  await auth.signOut(server.url)
+  await soon(client)
+  await call
+  assert.is(opened.all.length, 2)
+})
+
+test('a storage without room for now is passing', async (t) => {
+  const { issuer, server } = await setup(t)
+  const storage = memoryAuthStorage()
+  let isFull = false
+  const exclusive: typeof storage.exclusive = (key, work, signal) => {
+    if (!isFull) return storage.exclusive(key, work, signal)
+    isFull = false
+    return Promise.reject(Object.assign(new Error('no space'), { code: 'ENOSPC' }))
+  }
+  const { client } = connect(t, server, { storage: { ...storage, exclusive } })
+  await client.callTool('x')
+  issuer.good.clear()
+  isFull = true
+  await soon(client)
+  assert.equal(grants(issuer), ['authorization_code', 'refresh_token'])
+})
+
 test('tokens that cannot be stored are used all the same, and stored later', async (t) => {
   const { issuer, server } = await setup(t)
   const storage = memoryAuthStorage()

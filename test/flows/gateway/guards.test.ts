@@ -62,6 +62,46 @@ test('a question goes to its own client only, even if ids and addresses are equa
   assert.ok(asked <= 1)
 })
 
+test('a question goes to no other call of the same principal', async (t) => {
+  let both: () => void = () => {}
+  const underWay = new Promise<void>((resolve) => {
+    both = resolve
+  })
+  let began = 0
+  const ask = defineTool({
+    name: 'ask',
+    async run(_args, ctx) {
+      began += 1
+      if (began === 2) both()
+      await underWay
+      const requestedSchema = { type: 'object' as const, properties: {} }
+      return (await ctx.elicit('sure', { message: 'Sure?', requestedSchema })).action
+    },
+  })
+  const upstream = await connect(defineServer({ name: 'asking', version: '1.0.0', tools: [ask] }), {
+    server: { revisions: ['2025-11-25'] },
+  })
+  t.after(() => upstream.close())
+  const plan = gateway({
+    up: ({ answers }) => startClient({ ...answers(), transport: upstream.transport, logger: false }),
+  })
+  const server = await startServer(plan, { transport: serveHttp({ authenticate: byName }), logger: false })
+  t.after(() => server.stop())
+  const asked: string[] = []
+  const clients = ['one', 'two'].map((name) => {
+    const onElicit = () => {
+      asked.push(name)
+      return { action: 'accept' as const, content: {} }
+    }
+    const transport = http(String(server.url), { headers: as('ada') })
+    return startClient({ name, transport, era: 'modern', onElicit, logger: false })
+  })
+  t.after(() => Promise.all(clients.map((client) => client.close())))
+  const results = await Promise.all(clients.map((client) => client.callTool('up__ask')))
+  assert.ok(results.some(({ isError }) => isError === true))
+  assert.ok(asked.length <= 1)
+})
+
 test('one principal has one share, whatever number of sessions it opens', async (t) => {
   const begun = heard<() => void>()
   const wait = defineTool({

@@ -70,6 +70,28 @@ for (const revision of ['2025-06-18', '2026-07-28'] as const)
     assert.is(up.of('tools/call').length, 1)
   })
 
+test('permits is asked with templates that only their server can read', async (t) => {
+  const up = byHand({
+    capabilities: { resources: {} },
+    answers: {
+      'resources/list': () => ({ resources: [] }),
+      'resources/templates/list': () => ({
+        resourceTemplates: ['user://{user-id}', 'files://x/{path*}'].map((uriTemplate) => ({
+          uriTemplate,
+          name: 'u',
+        })),
+      }),
+      'resources/read': ({ uri }) => ({ contents: [{ uri, text: 'read' }] }),
+    },
+  })
+  const refused = ['user://{user-id}', 'files://x/{path*}', 'secret://1']
+  const permits = (_who: unknown, name: string): boolean => !refused.includes(name)
+  const { client } = await through(t, { up: up.client }, { servers: { up: { permits } } })
+  for (const uri of ['user://ada', 'files://x/a/b/c', 'f+user://ada', 'in+f+secret://1'])
+    assert.is((await failure(client.readResource(uri))).code, -32002, uri)
+  assert.is((await client.readResource('note://1')).text, 'read')
+})
+
 for (const templates of ['late', 'failing'] as const)
   test(`until templates are known (${templates}), no address is taken for one without`, async (t) => {
     const clock = fakeClock()

@@ -143,7 +143,10 @@ test('deny holds for an address in whatever way it is written', () => {
 })
 
 test('a denied template holds for all that is like it, listed or not', () => {
-  const { denies, offers } = filterOf({ deny: ['user://{id}', 'file:///secret/{+path}'] })
+  const deny = ['user://{id}', 'file:///secret/{+path}', 'wild://{path*}', 'odd://{user-id}']
+  const { denies, offers } = filterOf({ deny })
+  for (const address of ['wild://a/b/c', 'wild://a%2fb', 'odd://ada', 'f+user://ada', 'in+f+user://ada'])
+    assert.ok(isDenied(denies, address), address)
   for (const address of [
     'user://ada',
     'user://ada lovelace',

@@ -25,7 +25,12 @@ function tableOf(servers: Readonly<Record<string, { uris?: string[]; templates?:
       relayed: { own },
     }))
     const routed = templates.map((own): RoutedTemplate => {
-      return { own, listed: listedAs('resourceTemplate', own), matcher: parseUriTemplate(own) }
+      return {
+        own,
+        listed: listedAs('resourceTemplate', own),
+        matcher: parseUriTemplate(own),
+        isLike: () => false,
+      }
     })
     claims.add(server, routed, resources as unknown as Component[])
   }

@@ -11,7 +11,12 @@ const lists = {
   resources: [{ uri: 'note://1' }],
   templates: [{ uriTemplate: 'note://t/{x}' }],
 }
-const template = { own: 'note://t/{x}', listed: 'note://t/{x}', matcher: parseUriTemplate('note://t/{x}') }
+const template = {
+  own: 'note://t/{x}',
+  listed: 'note://t/{x}',
+  matcher: parseUriTemplate('note://t/{x}'),
+  isLike: () => false,
+}
 
 test('names that fit something the server lists are not told of', () => {
   const all = ['read', 'ask', 'note://1', 'note://t/{x}', 're*', 'note://*', 'note://t/5', '*']
