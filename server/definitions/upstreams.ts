@@ -128,7 +128,8 @@ export interface UpstreamLists {
   readonly resources: readonly JsonObject[]
   readonly templates: readonly JsonObject[]
   readonly prompts: readonly JsonObject[]
-  /** Whether its templates were ever told, or it has none. */
+  /** Whether its tools, and templates, were ever told, or it has none: others are not to be called unknown. */
+  readonly toolsKnown?: boolean
   readonly templatesKnown?: boolean
 }
 

@@ -681,7 +681,7 @@ class Gateway {
     this.#table = claims.table(owners.entries.keys())
     // as long as servers are waited for, the order of the configuration decides
     if (this.#isSettled) this.#holdings.owners = new Map([...owners.entries].filter(([key]) => held.has(key)))
-    const isWhole = [...this.#places.values()].every(({ record }) => record.lists !== undefined)
+    const isWhole = [...this.#places.values()].every(({ record }) => record.lists?.toolsKnown === true)
     const tools = [...held.values()].flatMap(({ component: { kind, name } }) =>
       kind === 'tool' ? [name] : [],
     )
@@ -727,7 +727,7 @@ class Gateway {
   #absent(name: string): McpError | undefined {
     if (this.#isPending) return notKnown(this.#holdings.settings.definition.info.name)
     const owner = this.#claims.ownerOf(name)
-    const unknown = [...this.#places].filter(([, { record }]) => record.lists === undefined)
+    const unknown = [...this.#places].filter(([, { record }]) => record.lists?.toolsKnown !== true)
     // without the names of servers in them, names may be of any
     const [found] = unknown.filter(
       ([server]) => server === owner || (owner === undefined && !this.#plan.prefix),

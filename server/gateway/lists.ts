@@ -17,7 +17,7 @@ const maxBytes = 16 * 1024 * 1024
 /** Milliseconds that the lists of a server are waited for together; then those that are here are used. */
 const patience = 5_000
 
-type ListName = Exclude<keyof UpstreamLists, 'templatesKnown'>
+type ListName = Exclude<keyof UpstreamLists, 'toolsKnown' | 'templatesKnown'>
 
 /** What a server says it has, the request for it, and where it stands in the answer. */
 const requests = {
@@ -55,8 +55,8 @@ export interface FetchOptions {
 }
 
 /**
- * One list that a server cannot give, or is slow to give, costs none of the others. Rejects where it gives none,
- * with ListsTooLong, and where its tools have failed and were never known: they are not to be called unknown.
+ * One list that a server cannot give, or is slow to give, costs none of the others. Rejects where it gives none, and
+ * with ListsTooLong.
  */
 export async function fetchLists(
   client: Upstream,
@@ -103,26 +103,25 @@ export async function fetchLists(
   const failed: string[] = []
   let refused: unknown
   let given = 0
-  /** Whether the server has told its templates, or that it knows none. */
-  let told = false
+  /** Lists that the server has told, or has said that it knows none. */
+  const told = new Set<ListName>()
   const take = async (name: ListName): Promise<void> => {
     const before = former?.[name]
     const method = requests[name][1]
     try {
       came.set(name, await fetch(name))
       given += 1
-      if (name === 'templates') told = true
+      told.add(name)
     } catch (error) {
       if (error instanceof ListsTooLong) throw error
       refused ??= error
       if (isUnknownMethod(error)) {
         // older servers have resources, and do not know templates
-        if (name === 'templates') told = true
-        else onBadEntry(`${method}: ${messageOf(error)}`)
+        told.add(name)
+        if (name !== 'templates') onBadEntry(`${method}: ${messageOf(error)}`)
         came.set(name, [])
         return
       }
-      if (name === 'tools' && before === undefined) throw error
       // nor do all of those say so by the code for it
       if (name !== 'templates') failed.push(`${method}: ${toldOf(messageOf(error))}`)
       came.set(name, before ?? [])
@@ -135,17 +134,22 @@ export async function fetchLists(
     const waits = late.map((name) => `${requests[name][1]}: no answer in ${patience} ms, it is waited for`)
     const more = leftCount > left.length ? [`${leftCount - left.length} more`] : []
     const [tools, resources] = [listOf('tools'), listOf('resources')]
-    const templatesKnown = told || !asked.includes('templates') || former?.templatesKnown === true
+    const isKnown = (name: ListName, before: boolean | undefined): boolean =>
+      told.has(name) || !asked.includes(name) || before === true
+    const toolsKnown = isKnown('tools', former?.toolsKnown)
+    const templatesKnown = isKnown('templates', former?.templatesKnown)
     return {
-      lists: { tools, resources, templates: listOf('templates'), prompts: listOf('prompts'), templatesKnown },
+      lists: {
+        ...{ tools, resources, templates: listOf('templates'), prompts: listOf('prompts') },
+        ...{ toolsKnown, templatesKnown },
+      },
       leftOut: [...cuts, ...left, ...more].join('; '),
       problem: [...failed, ...waits].join('; '),
       isWhole: late.length === 0,
     }
   }
   const timer = clock.setTimeout(() => {
-    const isKnown = former !== undefined || came.has('tools') || !asked.includes('tools')
-    if (given > 0 && isKnown) onSome(fetched())
+    if (given > 0) onSome(fetched())
   }, patience)
   try {
     await Promise.all(asked.map(take))

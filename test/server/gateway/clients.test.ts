@@ -355,6 +355,25 @@ for (const how of ['fails', 'hangs'] as const)
     assert.is(failures.all.length, 1)
   })
 
+test('tools that cannot be had keep no other list back, and are not called unknown', async (t) => {
+  const up = byHand({
+    capabilities: { tools: {}, prompts: {} },
+    answers: {
+      'tools/list': () => {
+        throw new McpError(-32603, 'no')
+      },
+      'prompts/list': () => ({ prompts: [{ name: 'two' }] }),
+    },
+  })
+  const { client } = await through(t, { up: up.client })
+  assert.equal(
+    (await client.listPrompts()).prompts.map(({ name }) => name),
+    ['up__two'],
+  )
+  const error = await failure(client.callTool('up__one', {}, { retry: 'never' }))
+  assert.equal(error.data, { code: 'NOT_STARTED', retryable: true, sent: false })
+})
+
 test('a server that a person has to sign in to is told as such, not retryable', async (t) => {
   const cause = new ClientError('SIGN_IN_NEEDED', 'sign in at https://secret.example')
   const reason = new ClientError('CONNECT_FAILED', 'of no use', { cause })

@@ -39,7 +39,7 @@ function options(former?: UpstreamLists): FetchOptions {
 }
 
 /** The lists alone. */
-function plain({ templatesKnown: _known, ...lists }: UpstreamLists): UpstreamLists {
+function plain({ toolsKnown: _tools, templatesKnown: _templates, ...lists }: UpstreamLists): UpstreamLists {
   return lists
 }
 
@@ -112,11 +112,12 @@ test('tools that fail are not taken for none, and stay as they were', async () =
     { 'tools/list': fail, 'prompts/list': () => ({ prompts: [{ name: 'p' }] }) },
     { tools: {}, prompts: {} },
   )
-  const error = await whole().catch((error: unknown) => error)
-  assert.ok(error instanceof McpError)
-  const former = { tools: [{ name: 'a' }], resources: [], templates: [], prompts: [] }
+  const first = await whole()
+  assert.equal([first.lists.toolsKnown, first.lists.prompts.length], [false, 1])
+  const former = { tools: [{ name: 'a' }], resources: [], templates: [], prompts: [], toolsKnown: true }
   const { lists, problem } = await fetchLists(client, options(former))
-  assert.equal(plain(lists), { ...former, prompts: [{ name: 'p' }] })
+  assert.is(lists.toolsKnown, true)
+  assert.equal(plain(lists), { ...plain(former), prompts: [{ name: 'p' }] })
   assert.is(problem, 'tools/list: oops')
 })
 
@@ -132,7 +133,7 @@ test('templates that fail stay as they were, and nobody is told', async () => {
   )
   const former = { tools: [], resources: [], templates: [{ uriTemplate: 'a:{b}' }], prompts: [] }
   const fetched = await fetchLists(client, options(former))
-  const lists = { ...former, templatesKnown: false }
+  const lists = { ...former, toolsKnown: true, templatesKnown: false }
   assert.equal(fetched, { lists, leftOut: '', problem: '', isWhole: true })
   const known = await fetchLists(client, options({ ...former, templatesKnown: true }))
   assert.is(known.lists.templatesKnown, true)
@@ -184,7 +185,7 @@ test('a list that does not come holds up the others for five seconds, once', asy
   assert.equal([some.all.length, clock.pending], [1, 0])
 })
 
-test('without its tools a server is not known, but for those it had', async () => {
+test('tools that do not come are not known, but for those that were', async () => {
   const clock = createFakeClock()
   const some = heard<Fetched>()
   const { client } = clientOf(
@@ -193,12 +194,15 @@ test('without its tools a server is not known, but for those it had', async () =
   )
   const onSome = (fetched: Fetched): void => void some.add(fetched)
   void fetchLists(client, { ...options(), clock, onSome })
-  await clock.advance(60_000)
-  assert.equal(some.all, [])
-  const former = { tools: [{ name: 'a' }], resources: [], templates: [], prompts: [] }
+  await clock.advance(5_000)
+  const { lists } = await some.next()
+  assert.equal([lists.toolsKnown, lists.prompts.length], [false, 1])
+  const former = { tools: [{ name: 'a' }], resources: [], templates: [], prompts: [], toolsKnown: true }
   void fetchLists(client, { ...options(former), clock, onSome })
   await clock.advance(5_000)
-  assert.equal(plain((await some.next()).lists), { ...former, prompts: [{ name: 'p' }] })
+  const later = await some.next()
+  assert.is(later.lists.toolsKnown, true)
+  assert.equal(plain(later.lists), { ...plain(former), prompts: [{ name: 'p' }] })
 })
 
 test('a list of empty pages ends after a thousand of them', async () => {
