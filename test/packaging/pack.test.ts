@@ -45,7 +45,7 @@ await startServer(defineServer({ name: 'small', version: '1', tools }), { transp
     input: `${initialize}\n`,
   },
   httpServer: {
-    most: 1_290,
+    most: 1_310,
     text: `import { defineServer, defineTool, serveHttp, startServer } from 'caduceus'
 const tools = [defineTool({ name: 'hello', run: () => 'hello' })]
 const server = await startServer(defineServer({ name: 'small', version: '1', tools }), { transport: serveHttp({ port: 0 }) })

@@ -172,7 +172,7 @@ test('an unidentified request is 401 with a challenge; a broken check fails alon
   assert.is(await good.text('count'), '1')
   assert.equal(await Promise.all(answers), [
     ['refused', 401, 'Bearer realm="x"'],
-    ['expired', 401, 'Bearer error="invalid_token"'],
+    ['expired', 401, 'Bearer error="invalid_token", error_description="the token has expired"'],
     ['thrower', 500, undefined],
     ['wrong', 500, undefined],
     ['never', 503, '1'],

@@ -82,7 +82,7 @@ interface Sender {
  */
 export async function identify(
   { peer, request }: Sender,
-  { authenticate, timeouts }: TimedAuthenticate,
+  { authenticate, auth, timeouts }: TimedAuthenticate,
   world: World,
 ): Promise<Principal | undefined> {
   if (authenticate === undefined) return peer.principal
@@ -112,8 +112,7 @@ export async function identify(
   if (isNobody(found)) throw new TransportError('UNAUTHORIZED', 'authenticate: it knows no such caller')
   const principal = readPrincipal(found)
   if (!hasExpired(principal, world)) return principal
-  const data = { challenge: 'Bearer error="invalid_token"' }
-  throw new TransportError('UNAUTHORIZED', 'authenticate: the principal has expired', { data })
+  throw expired(auth)
 }
 
 /**
@@ -125,15 +124,23 @@ export function admitKnown(
   auth: AuthSettings | undefined,
   world: Pick<World, 'date'>,
 ): Principal {
-  if (hasExpired(principal, world)) {
-    const challenge = challengeOf({ error: 'invalid_token', scopes: auth?.scopes ?? [] }, auth)
-    throw new TransportError('UNAUTHORIZED', 'principal: it has expired', { data: { challenge } })
-  }
+  if (hasExpired(principal, world)) throw expired(auth)
   if (auth === undefined) return principal
   const scopes = withImplied(principal.scopes ?? [], auth.impliedScopes)
   if (auth.scopes.every((scope) => scopes.includes(scope))) return { ...principal, scopes }
   const told = { error: 'insufficient_scope', description: lacking, scopes: auth.scopes } as const
   throw new TransportError('INSUFFICIENT_SCOPE', lacking, { data: { challenge: challengeOf(told, auth) } })
+}
+
+function expired(auth: AuthSettings | undefined): TransportError {
+  const told = {
+    error: 'invalid_token',
+    description: 'the token has expired',
+    scopes: auth?.scopes ?? [],
+  } as const
+  return new TransportError('UNAUTHORIZED', told.description, {
+    data: { challenge: challengeOf(told, auth) },
+  })
 }
 
 const lacking = 'the token lacks a scope that every request takes'

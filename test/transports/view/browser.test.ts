@@ -97,7 +97,7 @@ inBrowser('with 5,000 processes the page draws the visible part and searches', a
   await page.keyboard.press('/')
   await page.keyboard.type('child 4321')
   await page.locator('.line', { hasText: 'child 4321' }).waitFor()
-  assert.is(await page.locator('.line').count(), 2)
+  await page.waitForFunction('document.querySelectorAll(".line").length === 2')
   await page.keyboard.press('Escape')
   assert.is(await page.locator('#search').inputValue(), '')
   assert.is(await page.title(), `${observation.path === undefined ? 'browser.test' : ''} · caduceus`)
