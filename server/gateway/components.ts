@@ -15,7 +15,7 @@ import { isToolName, type TaskSupport, type ToolDefinition } from '../definition
 import type { UpstreamOptions } from '../definitions/gateway-options.js'
 import type { Relayed } from '../definitions/relayed.js'
 import { likeTemplate, listedName } from './names.js'
-import { folded, readingsOf, unqualified } from './readings.js'
+import { folded, readingsOf, readingsWithin } from './readings.js'
 import type { Aim, RoutedTemplate } from './routes.js'
 import type { UpstreamLists } from '../definitions/upstreams.js'
 import { notKnown, type UpstreamLink } from './link.js'
@@ -214,9 +214,9 @@ function isOfferedAt({
   // which template it is of, nobody knows yet
   if (!templatesKnown && (options.permits !== undefined || !filter.isOpen)) return false
   if (filter.isOpen) return filter.offers(uri)
-  const readings = readingsOf(uri)
-  if (readings === undefined) return false
-  if (filter.denies([...readings, ...templatesLike(readings, all).map(({ own }) => own)])) return false
+  const [readings, within] = [readingsOf(uri), readingsWithin(uri)]
+  if (readings === undefined || within === undefined) return false
+  if (filter.denies([...within, ...templatesLike(within, all).map(({ own }) => own)])) return false
   return filter.allows(
     uri,
     readings,
@@ -231,11 +231,7 @@ function isOfferedAt({
 function isPermitted({ link, uri, all, isListed }: LinkAim, principal: Principal | undefined): boolean {
   if (isListed || link.options.permits === undefined) return permitsOf(link.options, principal, uri)
   const listed = all.filter((template) => template.listed !== undefined)
-  const readings = (readingsOf(uri) ?? []).flatMap((reading) => {
-    // a gateway behind this one takes the names of its servers off
-    const inner = reading.includes(':') ? unqualified(reading) : []
-    return inner === undefined ? [] : [reading, ...inner]
-  })
+  const readings = readingsWithin(uri) ?? []
   const means = readings.flatMap((reading) => {
     const exact = listed.find(({ matcher }) => matcher?.match(reading) !== undefined)
     return exact === undefined ? templatesLike([reading], all) : [exact]

@@ -8,25 +8,31 @@ const mostText = 1 << 18
  * of them a server takes. Undefined where there are too many. What is no address is read as it is.
  */
 export function readingsOf(address: string): readonly string[] | undefined {
-  return closure(address, readers)
+  return closure([address], readers)
+}
+
+/** The same, also of what gateways further in may take it for, which take names of their servers off. */
+export function readingsWithin(address: string): readonly string[] | undefined {
+  const within = unqualified(address)
+  return within && closure([address, ...within], readers)
 }
 
 /** What a pattern of addresses fits that are read so. */
 export function readingsOfPattern(pattern: string): readonly string[] {
-  return closure(pattern, patternReaders) ?? [pattern]
+  return closure([pattern], patternReaders) ?? [pattern]
 }
 
 /** Of a pattern, the other ways to write it: none of them fits more. */
 export function sameAs(pattern: string): readonly string[] {
-  return closure(pattern, same) ?? [pattern]
+  return closure([pattern], same) ?? [pattern]
 }
 
 type AddressReader = (uri: string) => string
 
-function closure(text: string, steps: readonly AddressReader[]): readonly string[] | undefined {
-  if (!isAddress.test(text)) return [text]
-  const found = new Set([text])
-  let size = text.length
+function closure(texts: readonly string[], steps: readonly AddressReader[]): readonly string[] | undefined {
+  if (!texts.some((text) => isAddress.test(text))) return texts
+  const found = new Set(texts)
+  let size = texts.reduce((sum, { length }) => sum + length, 0)
   // a set that grows while it is walked: each reading may be read on
   for (const reading of found)
     for (const read of steps) {

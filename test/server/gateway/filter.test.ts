@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
 import { filterOf } from '../../../server/gateway/filter.js'
-import { readingsOf } from '../../../server/gateway/readings.js'
+import { readingsOf, readingsWithin } from '../../../server/gateway/readings.js'
 import { suite } from '../../support/suite.js'
 
 const test = suite('gateway: filter')
@@ -161,6 +161,16 @@ test('a denied template holds for all that is like it, listed or not', () => {
     assert.not(isDenied(denies, address), address)
     assert.ok(offers(address), address)
   }
+})
+
+test('deny holds behind the name of any server of a gateway further in', () => {
+  const { denies } = filterOf({ deny: ['file:///secret', 'db://users/1'] })
+  for (const name of ['f', 'my_server', '1srv', 'a b', 'x+my_server'])
+    for (const address of ['file:///pub/../secret', 'file:////pub/..\\%73ecret?y', 'db://ada@USERS:80/1']) {
+      const within = readingsWithin(`${name}+${address}`)
+      assert.ok(within === undefined || denies(within), `${name}+${address}`)
+    }
+  assert.not(denies(readingsWithin('my_server+file:///open') ?? []))
 })
 
 test('deny holds for nothing else', () => {
