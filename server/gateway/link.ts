@@ -638,11 +638,16 @@ function rightsOf(principal: Principal | undefined): string {
 }
 
 /**
- * Who calls: a session. Undefined for a request without one: of one principal, another program may have sent it, and
- * an answer to a question is for one call.
+ * Who calls: a session, or, without one, a program of a principal, as it calls itself: that only tells apart those of
+ * one principal. Undefined for a request without both: its id and its address may be another client's, too.
  */
-function askerOf({ session }: ToolContext): string | undefined {
-  return session.id === undefined ? undefined : `session ${session.id}`
+function askerOf({ principal, session, peer }: ToolContext): string | undefined {
+  if (session.id !== undefined) return `session ${session.id}`
+  const { name, version } = session.client
+  const program = JSON.stringify([name, version, peer.remoteAddress])
+  return principal === undefined
+    ? undefined
+    : `principal ${keyOfPrincipal(principal)}${rightsOf(principal)} ${program}`
 }
 
 /** A server of 2026-07-28 logs nothing unless it is asked; the clients here choose among what it tells. */

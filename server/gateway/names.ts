@@ -59,8 +59,13 @@ export function patternOf(template: string): string {
  * as spaces and quotes. Of a template without `{+x}`, `{/x}`, `{x*}` and the like no variable has a slash.
  */
 export function likeTemplate(template: string): (uri: string) => boolean {
+  const path = template.replaceAll(/\{[?&#][^{}]*\}/g, '')
+  if (path !== template) {
+    const isLike = likeTemplate(path)
+    return (uri) => isLike(uri.replace(/[?#].*$/s, ''))
+  }
   const whole = partsOf(patternOf(template))
-  if (/\{[+#/?&]|\*\}/.test(template)) return (uri) => hasParts(uri, whole)
+  if (/\{[+/]|\*\}/.test(template)) return (uri) => hasParts(uri, whole)
   const segments = patternOf(template).split('/').map(partsOf)
   return (uri) => {
     if (!hasParts(uri, whole)) return false

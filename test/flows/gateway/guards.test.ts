@@ -62,7 +62,7 @@ test('a question goes to its own client only, even if ids and addresses are equa
   assert.ok(asked <= 1)
 })
 
-test('a question goes to no other call of the same principal', async (t) => {
+test('a question goes to no other program of its principal; one may have two calls', async (t) => {
   let both: () => void = () => {}
   const underWay = new Promise<void>((resolve) => {
     both = resolve
@@ -94,12 +94,20 @@ test('a question goes to no other call of the same principal', async (t) => {
       return { action: 'accept' as const, content: {} }
     }
     const transport = http(String(server.url), { headers: as('ada') })
-    return startClient({ name, transport, era: 'modern', onElicit, logger: false })
+    const clientInfo = { name, version: '1' }
+    return startClient({ name, clientInfo, transport, era: 'modern', onElicit, logger: false })
   })
   t.after(() => Promise.all(clients.map((client) => client.close())))
   const results = await Promise.all(clients.map((client) => client.callTool('up__ask')))
   assert.ok(results.some(({ isError }) => isError === true))
   assert.ok(asked.length <= 1)
+  began = 0
+  const [one] = clients
+  const both2 = await Promise.all([one?.callTool('up__ask'), one?.callTool('up__ask')])
+  assert.equal(
+    both2.map((result) => result?.text),
+    ['accept', 'accept'],
+  )
 })
 
 test('one principal has one share, whatever number of sessions it opens', async (t) => {

@@ -75,6 +75,10 @@ test('an address is like a template whatever its variables are, up to the next s
     for (const uri of ['file:///a/b', 'file:///a b', 'file:///']) assert.ok(likeTemplate(template)(uri), uri)
   assert.ok(likeTemplate('db://{host}/{id}{?q}')('db://x/y?q=1&z'))
   assert.ok(likeTemplate('user://{user-id}')('user://ada'))
+  const fields = likeTemplate('db://users/{id}{?fields}')
+  for (const uri of ['db://users/1', 'db://users/a b?fields=x', 'db://users/1#x']) assert.ok(fields(uri), uri)
+  for (const uri of ['db://users', 'db://users/1/posts', 'db://groups/1']) assert.not(fields(uri), uri)
+  assert.ok(likeTemplate('db://all{?f}')('db://all?f=1'))
 })
 
 test.run()
