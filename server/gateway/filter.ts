@@ -1,6 +1,6 @@
 import type { UpstreamOptions } from '../definitions/gateway-options.js'
 import { fits, isTemplate, likeTemplate, patternOf } from './names.js'
-import { folded, readingsOf, readingsOfPattern, sameAs, unqualified } from './readings.js'
+import { folded, readingsOfPattern, readingsWithin, sameAs, unqualified } from './readings.js'
 
 /** What `allow` and `deny` of a server say. */
 export interface Filter {
@@ -41,7 +41,8 @@ export function filterOf({ allow, deny = [] }: UpstreamOptions): Filter {
   }
   const judged = new Map<string, boolean>()
   const judge = (own: string): boolean => {
-    const readings = readingsOf(own)
+    // of a gateway further in the second server with an address has it behind its name
+    const readings = readingsWithin(own)
     return readings !== undefined && !denies(readings)
   }
   const offers = (own: string): boolean => {

@@ -155,7 +155,7 @@ test('a denied template holds for all that is like it, listed or not', () => {
     'up+user://ada',
   ]) {
     assert.ok(isDenied(denies, address), address)
-    if (!address.startsWith('up+')) assert.not(offers(address), address)
+    assert.not(offers(address), address)
   }
   for (const address of ['user://ada/notes', 'users://ada', 'file:///open/a']) {
     assert.not(isDenied(denies, address), address)
@@ -164,7 +164,12 @@ test('a denied template holds for all that is like it, listed or not', () => {
 })
 
 test('deny holds behind the name of any server of a gateway further in', () => {
-  const { denies } = filterOf({ deny: ['file:///secret', 'db://users/1'] })
+  const { denies, offers } = filterOf({ deny: ['file:///secret', 'db://users/1'] })
+  assert.equal(['b+file:///secret', 'my_server+db://users/1', 'b+file:///open'].map(offers), [
+    false,
+    false,
+    true,
+  ])
   for (const name of ['f', 'my_server', '1srv', 'a b', 'x+my_server'])
     for (const address of ['file:///pub/../secret', 'file:////pub/..\\%73ecret?y', 'db://ada@USERS:80/1']) {
       const within = readingsWithin(`${name}+${address}`)
