@@ -212,7 +212,7 @@ function isOfferedAt({
 }: LinkAim): boolean {
   if (isListed) return filter.offers(uri)
   // which template it is of, nobody knows yet
-  if (!templatesKnown && (options.permits !== undefined || !filter.isOpen)) return false
+  if (!templatesKnown && (options.permits !== undefined || filter.needsTemplates)) return false
   if (filter.isOpen) return filter.offers(uri)
   const [readings, within] = [readingsOf(uri), readingsWithin(uri)]
   if (readings === undefined || within === undefined) return false

@@ -6,6 +6,8 @@ import { folded, readingsOfPattern, readingsWithin, sameAs, unqualified } from '
 export interface Filter {
   /** Whether they say nothing. */
   readonly isOpen: boolean
+  /** Whether what is denied depends on the templates of the server: with a `*` that may stand for a part of one. */
+  readonly needsTemplates: boolean
   /** Whether an entry of a list is offered, by what the server calls it. */
   offers(own: string): boolean
   /** Whether one of these is denied: addresses as a caller has written them, in each reading. */
@@ -16,6 +18,9 @@ export interface Filter {
    */
   allows(uri: string, readings: readonly string[], fitting: readonly string[]): boolean
 }
+
+/** Fits a template only if it fits each address of it: `delete_*`, `user:1`. */
+const standsAlone = /^(?:[^*{}]*|[\w.-]*\*)$/
 
 /** Entries whose verdict is kept: all of the longest lists. */
 const maxJudged = 50_000
@@ -59,6 +64,7 @@ export function filterOf({ allow, deny = [] }: UpstreamOptions): Filter {
   }
   return {
     isOpen: allow === undefined && deny.length === 0,
+    needsTemplates: !deny.every((pattern) => standsAlone.test(pattern)),
     offers,
     denies(names) {
       if (deny.length === 0) return false

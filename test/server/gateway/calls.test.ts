@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert'
 import { McpError } from 'caduceus/protocol'
 import { CaduceusError } from 'caduceus/runtime'
-import { gateway, type GatewayOptions, type UpstreamSource } from 'caduceus/server'
+import { gateway, type GatewayOptions, type UpstreamOptions, type UpstreamSource } from 'caduceus/server'
 import { connect, type ConnectOptions, fakeClock, Recording } from 'caduceus/testing'
 import { suite, type TestContext } from '../../support/suite.js'
 import { byHand } from './_by-hand.js'
@@ -128,6 +128,34 @@ for (const templates of ['late', 'failing'] as const)
       assert.is((await failure(client.readResource('user://eve'))).code, -32002)
     }
   })
+
+test('templates that cannot be listed close no address for patterns that need none', async (t) => {
+  const up = byHand({
+    capabilities: { resources: {} },
+    answers: {
+      'resources/list': () => ({ resources: [] }),
+      'resources/templates/list': () => {
+        throw new McpError(-32603, 'oops')
+      },
+      'resources/read': ({ uri }) => ({ contents: [{ uri, text: 'read' }] }),
+    },
+  })
+  const taken = async (own: UpstreamOptions): Promise<readonly boolean[]> => {
+    const { client } = await through(t, { up: up.client }, { servers: { up: own } })
+    return await Promise.all(
+      ['user://1', 'up+user://1', 'secret://1', 'SECRET://1'].map((uri) =>
+        client.readResource(uri).then(
+          () => true,
+          () => false,
+        ),
+      ),
+    )
+  }
+  assert.equal(await taken({ deny: ['delete_*', 'secret://1'] }), [true, true, false, false])
+  assert.equal(await taken({ allow: ['user://*'] }), [true, true, false, false])
+  // may be a template of `user://{secret_id}`
+  assert.equal(await taken({ deny: ['*secret*'] }), [false, false, false, false])
+})
 
 test('a server that never answers holds up a read of what is in no list for a second', async (t) => {
   const clock = fakeClock()
