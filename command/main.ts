@@ -53,13 +53,11 @@ async function run([word, ...args]: readonly string[]): Promise<number> {
   }
   if (word === undefined || word === '--help' || word === '-h' || word === 'help') {
     const [about] = args
-    return say(about !== undefined && Object.hasOwn(commands, about) ? helpOf(about) : overview())
+    if (about === undefined || about.startsWith('-')) return say(overview())
+    commandOf(about)
+    return say(helpOf(about))
   }
-  const command = Object.hasOwn(commands, word) ? commands[word] : undefined
-  if (command === undefined)
-    throw new UsageError(
-      `${word} is no command${didYouMean(word, Object.keys(commands))}: run caduceus --help for all`,
-    )
+  const command = commandOf(word)
   const at = args.indexOf('--')
   const own = at < 0 ? args : args.slice(0, at)
   const started = at < 0 ? undefined : args.slice(at + 1)
@@ -69,6 +67,14 @@ async function run([word, ...args]: readonly string[]): Promise<number> {
     throw new UsageError(`caduceus ${word} takes no -- command`)
   const { run: start } = await command.load()
   return await start({ positionals, values: values as Invocation['values'], started })
+}
+
+function commandOf(word: string) {
+  const command = Object.hasOwn(commands, word) ? commands[word] : undefined
+  if (command !== undefined) return command
+  throw new UsageError(
+    `${word} is no command${didYouMean(word, Object.keys(commands))}: run caduceus --help for all`,
+  )
 }
 
 function parse(word: string, args: readonly string[], options: NonNullable<ParseArgsConfig['options']>) {

@@ -103,6 +103,7 @@ test(
     const url = await address(t)
     const mistakes: readonly (readonly [readonly string[], string])[] = [
       [['lst'], 'lst is no command (did you mean "list"?)'],
+      [['help', 'lst'], 'lst is no command (did you mean "list"?)'],
       [['list', url, '--jsn'], '--jsn is no option of caduceus list (did you mean "--json"?)'],
       [['call', url, 'ad'], 'ad is no tool'],
       [['call', url, 'ad'], '(did you mean "add"?)'],
