@@ -39,7 +39,8 @@ async function main(args: readonly string[]): Promise<number> {
   try {
     return await run(args)
   } catch (error) {
-    if (error instanceof UsageError) return complain(error.message, exitCodes.usage, asJson)
+    if (error instanceof UsageError)
+      return complain(error.message, exitCodes.usage, asJson, { code: 'BAD_OPTION', retryable: false })
     const { explain } = await import('./base/failure.js')
     const { line, code, facts } = explain(error)
     return complain(line, code, asJson, facts)

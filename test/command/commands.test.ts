@@ -126,6 +126,12 @@ test(
   { timeout: 40_000 },
 )
 
+test('a usage error has a code and facts for programs', async (t) => {
+  const { code, out } = await caduceus(t, ['lst', '--json'])
+  const { error } = JSON.parse(out)
+  assert.equal([code, error.code, error.retryable], [2, 'BAD_OPTION', false])
+})
+
 test('a tool that fails is exit code 1, and so is an error of the server', async (t) => {
   const url = await address(t)
   const failed = await caduceus(t, ['call', url, 'fail'])
