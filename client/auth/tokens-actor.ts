@@ -3,6 +3,7 @@ import type { ActorContext } from '../../runtime/process/context.js'
 import type { RefOf } from '../../runtime/process/ref.js'
 import { withDeadline } from '../../runtime/time/wait.js'
 import type { World } from '../../runtime/time/world.js'
+import { readRetryAfter } from '../../transports/base/retry-after.js'
 import { asAuthFailure, authFailed } from './failure.js'
 import type { AuthFlow } from './flow.js'
 import { orAborted } from './storage.js'
@@ -240,20 +241,25 @@ function answer(state: State, kind: RenewalKind): void {
 function fail(state: State, failed: Outcome & { type: 'failed' }, ctx: ActorContext): void {
   const { kind, refused, error } = failed
   const count = (state.failures[kind]?.count ?? 0) + 1
-  state.failures[kind] = { refused, error, count, until: ctx.clock.now() + holdOf(error, count) }
+  state.failures[kind] = {
+    refused,
+    error,
+    count,
+    until: ctx.clock.now() + holdOf(error, count, state.world.date()),
+  }
   const isConcerned = ({ renewal }: Waiting): boolean => kindOf(renewal) === kind
   const concerned = state.waiting.filter(isConcerned)
   state.waiting = state.waiting.filter((one) => !isConcerned(one))
   for (const { reply } of concerned) reply.reject(error)
 }
 
-/** A server that says when to come again is asked again then. */
-function holdOf({ retryable, data }: ClientError, count: number): number {
+/** A server that says when to come again is asked again then. In ms; `wallNow` is the time since 1970. */
+export function holdOf({ retryable, data }: ClientError, count: number, wallNow: number): number {
   const { lasting, passing, longestPassing, longestWished } = failureHolds
   if (!retryable) return lasting
-  const wished = Number((data as { readonly retryAfter?: unknown } | undefined)?.retryAfter)
+  const wished = readRetryAfter((data as { readonly retryAfter?: unknown } | undefined)?.retryAfter, wallNow)
   const own = Math.min(passing * 2 ** (count - 1), longestPassing)
-  return Number.isFinite(wished) ? Math.max(own, Math.min(wished * 1_000, longestWished)) : own
+  return Math.max(own, Math.min(wished ?? 0, longestWished))
 }
 
 function wantsRenewal({ desk: { tokens }, flow, world }: State): boolean {

@@ -4,6 +4,7 @@ import { CaduceusError } from 'caduceus/runtime'
 import { readChallenge } from '../../../client/auth/challenge.js'
 import { asAuthFailure, authFailed, quotable } from '../../../client/auth/failure.js'
 import { createShelf, hasEnded, isExpiring, satisfies, tokensOf } from '../../../client/auth/tokens.js'
+import { holdOf } from '../../../client/auth/tokens-actor.js'
 import { suite } from '../../support/suite.js'
 
 const test = suite('tokens of the OAuth client')
@@ -142,6 +143,24 @@ test('a failure is AUTHORIZATION_FAILED, not sent, and retryable as its cause is
     assert.is(failed.message, 'the authorization failed: away')
   }
   assert.is(asAuthFailure(new Error('bug')).retryable, false)
+})
+
+test('a server that says when to come again, in seconds or a date, is asked then', () => {
+  const now = Date.parse('2026-01-01T00:00:00Z')
+  const hold = (retryAfter: unknown, count = 1): number =>
+    holdOf(
+      new ClientError('AUTHORIZATION_FAILED', 'busy', { retryable: true, data: { retryAfter } }),
+      count,
+      now,
+    )
+  assert.equal(
+    ['7', 'Thu, 01 Jan 2026 00:00:07 GMT', '900', 'Thu, 01 Jan 2026 01:00:00 GMT'].map((value) =>
+      hold(value),
+    ),
+    [7_000, 7_000, 30_000, 30_000],
+  )
+  const none = ['0', 'Wed, 31 Dec 2025 00:00:00 GMT', 'soon', '', '-5', undefined]
+  for (const value of none) assert.equal([hold(value), hold(value, 2)], [1_000, 2_000], String(value))
 })
 
 test('of what the far side says, 200 visible characters are quoted', () => {
