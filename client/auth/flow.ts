@@ -28,8 +28,8 @@ import {
 } from './tokens.js'
 
 /**
- * Whose tokens are: another client on the same storage has others. Undefined for one that the issuer registers; null
- * where another identity may ask next, so that nothing is shared.
+ * Whose tokens are: another client on the same storage has others. Undefined for one that the issuer
+ * registers; null where another identity may ask next, so that nothing is shared.
  */
 function identityOf({
   client,
@@ -44,9 +44,9 @@ function identityOf({
 }
 
 /**
- * Milliseconds that refusals without a word of OAuth are tried again, where there was a sign-in before: a firewall or
- * a portal on the way must not cost a stored sign-in. Without a person they are tried again for ever: nobody else
- * helps.
+ * Milliseconds that refusals without a word of OAuth are tried again, where there was a sign-in before: a
+ * firewall or a portal on the way must not cost a stored sign-in. Without a person they are tried again for
+ * ever: nobody else helps.
  */
 const doubtTime = 300_000
 

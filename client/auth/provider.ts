@@ -97,8 +97,8 @@ export class OAuth implements ClientAuth, AsyncDisposable {
   }
 
   /**
-   * Forgets the tokens for a server, here and in the storage, and the client that was registered at its issuer; the
-   * next refusal leads to a registration and a sign-in.
+   * Forgets the tokens for a server, here and in the storage, and the client that was registered at its
+   * issuer; the next refusal leads to a registration and a sign-in.
    */
   async signOut(server: string | URL): Promise<void> {
     await this.#ask(new URL(server), new AbortController().signal, (actor) =>

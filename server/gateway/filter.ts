@@ -6,15 +6,18 @@ import { folded, readingsOfPattern, readingsWithin, sameAs, unqualified } from '
 export interface Filter {
   /** Whether they say nothing. */
   readonly isOpen: boolean
-  /** Whether what is denied depends on the templates of the server: with a `*` that may stand for a part of one. */
+  /**
+   * Whether what is denied depends on the templates of the server: with a `*` that may stand for a part of
+   * one.
+   */
   readonly needsTemplates: boolean
   /** Whether an entry of a list is offered, by what the server calls it. */
   offers(own: string): boolean
   /** Whether one of these is denied: addresses as a caller has written them, in each reading. */
   denies(names: readonly string[]): boolean
   /**
-   * Whether what a caller has written is allowed: as it is, and in each reading. What `fitting` templates offer that
-   * are allowed is, too, if no reading leads out of them.
+   * Whether what a caller has written is allowed: as it is, and in each reading. What `fitting` templates
+   * offer that are allowed is, too, if no reading leads out of them.
    */
   allows(uri: string, readings: readonly string[], fitting: readonly string[]): boolean
 }

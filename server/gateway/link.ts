@@ -319,7 +319,10 @@ export class UpstreamLink {
     }
   }
 
-  /** The result without what is not for this caller: of another revision, or of the way between client and server. */
+  /**
+   * The result without what is not for this caller: of another revision, or of the way between client and
+   * server.
+   */
   #passedBack(result: JsonObject, { server }: Upstream, ctx: ToolContext): JsonObject {
     const {
       resultType: _type,
@@ -630,7 +633,10 @@ function giveUp(instance: Instance, asker: unknown, now: number, limit: number):
   }
 }
 
-/** A client that was started with what one token may do serves no token of the same person that may do less, or else. */
+/**
+ * A client that was started with what one token may do serves no token of the same person that may do less, or
+ * else.
+ */
 function rightsOf(principal: Principal | undefined): string {
   if (principal === undefined) return ''
   const { clientId, scopes = [] } = principal
@@ -638,8 +644,9 @@ function rightsOf(principal: Principal | undefined): string {
 }
 
 /**
- * Who calls: a session, or, without one, a program of a principal, as it calls itself: that only tells apart those of
- * one principal. Undefined for a request without both: its id and its address may be another client's, too.
+ * Who calls: a session, or, without one, a program of a principal, as it calls itself: that only tells apart
+ * those of one principal. Undefined for a request without both: its id and its address may be another
+ * client's, too.
  */
 function askerOf({ principal, session, peer }: ToolContext): string | undefined {
   if (session.id !== undefined) return `session ${session.id}`

@@ -55,8 +55,8 @@ export interface FetchOptions {
 }
 
 /**
- * One list that a server cannot give, or is slow to give, costs none of the others. Rejects where it gives none, and
- * with ListsTooLong.
+ * One list that a server cannot give, or is slow to give, costs none of the others. Rejects where it gives
+ * none, and with ListsTooLong.
  */
 export async function fetchLists(
   client: Upstream,

@@ -55,8 +55,9 @@ export function patternOf(template: string): string {
 }
 
 /**
- * Whether addresses are like a template, whatever its variables are: most servers take more than RFC 6570 writes, such
- * as spaces and quotes. Of a template without `{+x}`, `{/x}`, `{x*}` and the like no variable has a slash.
+ * Whether addresses are like a template, whatever its variables are: most servers take more than RFC 6570
+ * writes, such as spaces and quotes. Of a template without `{+x}`, `{/x}`, `{x*}` and the like no variable has
+ * a slash.
  */
 export function likeTemplate(template: string): (uri: string) => boolean {
   const path = template.replaceAll(/\{[?&#][^{}]*\}/g, '')

@@ -24,7 +24,10 @@ export async function loadSearchEngine(): Promise<SearchEngine> {
 const fields = ['name', 'title', 'description', 'parameters']
 /** Characters of a text that are searched. */
 const maxText = 4_000
-/** Characters and words of a query that are looked at: each different word costs a search of all that is like it. */
+/**
+ * Characters and words of a query that are looked at: each different word costs a search of all that is like
+ * it.
+ */
 const maxQuery = 1_000
 const maxWords = 20
 /** Letters of a word that longer words may begin with: fewer begin too many. */

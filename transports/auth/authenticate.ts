@@ -77,8 +77,8 @@ interface Sender {
 
 /**
  * Asks `authenticate` who sends a request; undefined for an anonymous caller. Rejects with TransportError
- * UNAUTHORIZED, BAD_AUTHORIZATION or AUTHENTICATE_TIMEOUT, with BAD_OPTION when the answer is no principal, and with whatever it
- * throws.
+ * UNAUTHORIZED, BAD_AUTHORIZATION or AUTHENTICATE_TIMEOUT, with BAD_OPTION when the answer is no principal,
+ * and with whatever it throws.
  */
 export async function identify(
   { peer, request }: Sender,
@@ -116,8 +116,8 @@ export async function identify(
 }
 
 /**
- * A principal that somebody else has found, such as middleware: it is held to what tokens are. Throws TransportError
- * UNAUTHORIZED for one that has expired, and INSUFFICIENT_SCOPE.
+ * A principal that somebody else has found, such as middleware: it is held to what tokens are. Throws
+ * TransportError UNAUTHORIZED for one that has expired, and INSUFFICIENT_SCOPE.
  */
 export function admitKnown(
   principal: Principal,

@@ -13,7 +13,10 @@ export function withoutSecrets(text: string, secrets: readonly string[]): string
 
 const hidden = '...'
 
-/** What of the headers of a request nobody else may read: credentials, whole and by themselves. Names in lower case. */
+/**
+ * What of the headers of a request nobody else may read: credentials, whole and by themselves. Names in lower
+ * case.
+ */
 export function secretsSent(headers: Readonly<Record<string, string>>): readonly string[] {
   return Object.entries(headers).flatMap(([name, value]) => {
     if (!/auth|token|secret|key|cookie|dpop/.test(name)) return []

@@ -12,8 +12,8 @@ const noBrowser = 3
 
 /**
  * Shows an http or https address in this user's browser, without a shell. Resolves once the program that opens it
- * has ended, which may be with the browser. Rejects with BAD_OPTION for other addresses, and with SPAWN_FAILED when
- * there is no such program, or it knows no browser.
+ * has ended, which may be with the browser. Rejects with BAD_OPTION for other addresses, and with SPAWN_FAILED
+ * when there is no such program, or it knows no browser.
  */
 export async function openUrl(url: URL, platform: string = process.platform): Promise<void> {
   if (url.protocol !== 'https:' && url.protocol !== 'http:')

@@ -48,8 +48,8 @@ export interface ClientAuth {
   ): Readonly<Record<string, string>> | Promise<Readonly<Record<string, string>>>
   /**
    * Hears of a refusal: resolves to have the request sent again, rejects to fail it. Absent: it fails. One more
-   * refusal of the same kind is final, unless it resolves with `'taken'`: the credentials are others that were here
-   * already, and may have ended with the refused ones.
+   * refusal of the same kind is final, unless it resolves with `'taken'`: the credentials are others that were
+   * here already, and may have ended with the refused ones.
    */
   refused?(refusal: AuthRefusal): Promise<void | 'taken'>
   /** Sees each answer, before `refused` hears of it; what it throws fails the request. */

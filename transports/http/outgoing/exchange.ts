@@ -51,8 +51,8 @@ export async function readText(body: Readable, maxBytes: number, came?: Came): P
 }
 
 /**
- * The first 64 KiB of a body as text, as far as they come in 2 s, for an error message: without what it repeats of our
- * credentials. Never rejects.
+ * The first 64 KiB of a body as text, as far as they come in 2 s, for an error message: without what it
+ * repeats of our credentials. Never rejects.
  */
 export async function readStart({ body, secrets }: HttpResponse, clock: Clock): Promise<string> {
   const chunks: Uint8Array[] = []
