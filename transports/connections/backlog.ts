@@ -19,15 +19,16 @@ interface BacklogLimits {
 const maxMessages = 1_000
 const maxSize = 4 * 1024 * 1024
 /** Messages of one connection in one turn. */
-const perTurn = { most: 100, fewest: 4 }
+const perTurn = { most: 100, fewest: 1 }
 
 /**
  * How many messages of a connection may begin in one turn: all their answers are in memory before the first
- * is written, each as a value and as a text, and together they are to be a quarter of the heap at most.
+ * is written, each as a value and as a text, and together they are to be an eighth of the heap at most: other
+ * connections have their turns.
  */
 export function messagesPerTurn(maxMessageBytes: number | undefined): number {
   if (maxMessageBytes === undefined) return perTurn.most
-  const fit = Math.floor(getHeapStatistics().heap_size_limit / 8 / maxMessageBytes)
+  const fit = Math.floor(getHeapStatistics().heap_size_limit / 16 / maxMessageBytes)
   return Math.max(perTurn.fewest, Math.min(perTurn.most, fit))
 }
 

@@ -28,7 +28,7 @@ async function start(t: TestContext, { transport, heap, length }: Burst) {
   const program = inRoot('.t', 'test', 'server', 'runs', '_burst.js')
   const limits = [`--max-old-space-size=${heap}`]
   const child = spawn(process.execPath, [...limits, program, transport, String(length)], {
-    stdio: ['pipe', 'pipe', 'ignore'],
+    stdio: ['pipe', 'pipe', 'inherit'],
   })
   t.after(() => child.kill('SIGKILL'))
   const [url] = (await once(createInterface({ input: child.stdout }), 'line')) as [string]
