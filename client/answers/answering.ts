@@ -27,6 +27,8 @@ export interface Desk {
   readonly dialect: Dialect
   /** Aborts when nobody waits any more. */
   readonly signal: AbortSignal
+  /** What the caller gave for the call that is known to be asked for. */
+  readonly callSignal: AbortSignal | undefined
   /** Timeout of the handler, in ms. */
   readonly timeout: number
 }
@@ -61,7 +63,8 @@ async function handle({ method, params }: Asked, desk: Desk): Promise<Result<Que
       return checked(method, await run(desk, sample, params as Params<'sampling/createMessage'>))
     case 'roots/list': {
       const known = holdings.wishes.roots ?? roots
-      const list = typeof known === 'function' ? await run(desk, async () => known(), undefined) : known
+      const list =
+        typeof known === 'function' ? await run(desk, async (_, ctx) => known(ctx), undefined) : known
       return checked(method, { roots: list })
     }
     default:
@@ -85,7 +88,7 @@ function checked<Q extends Question>(method: Q, answer: unknown): Result<Q> {
 
 /** Runs a handler outside of any actor, within its time, while somebody waits. */
 function run<P, R>(
-  { settings, holdings, clock, dialect, signal, timeout }: Desk,
+  { settings, holdings, clock, dialect, signal, callSignal, timeout }: Desk,
   fn: ((params: P, ctx: QuestionContext) => R | Promise<R>) | undefined,
   params: P,
 ): Promise<R> {
@@ -97,7 +100,8 @@ function run<P, R>(
     controller.abort(error)
     throw error
   }
-  const ctx = Object.freeze({ signal: controller.signal, client: settings.name, revision: dialect.revision })
+  const { name: client } = settings
+  const ctx = Object.freeze({ signal: controller.signal, client, revision: dialect.revision, callSignal })
   const handler = async (): Promise<R> => {
     await undefined // never in the middle of anything
     controller.signal.throwIfAborted()

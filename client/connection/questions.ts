@@ -78,7 +78,9 @@ export class Questions {
     const { dialect } = speech
     const timeout = settings.questionTimeout
     const work = (signal: AbortSignal): Promise<JsonObject> =>
-      answerQuestion(asked, { settings, holdings, clock: world, dialect, signal, timeout })
+      answerQuestion(asked, {
+        ...{ settings, holdings, clock: world, dialect, signal, callSignal: undefined, timeout },
+      })
     if (!hasTasks || task === undefined || method === 'roots/list')
       return this.#run(id, async (signal) => related(await work(signal), params._meta))
     checkDeclared(asked, { settings, dialect })

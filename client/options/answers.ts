@@ -13,6 +13,11 @@ export interface QuestionContext {
   /** The name of the client. */
   readonly client: string
   readonly revision: Revision
+  /**
+   * The `signal` of the call that the question belongs to. Undefined: the call has none, or no call is known: before
+   * 2026-07-28 only questions of tasks, and pages that a refusal asks for (-32042), belong to one.
+   */
+  readonly callSignal: AbortSignal | undefined
 }
 
 type Awaitable<T> = T | Promise<T>
@@ -36,7 +41,7 @@ export interface AnswerOptions {
   /** Asks a model; `tools` and `context` declare that it takes them. Default neither. */
   readonly onSample?: Sample | { readonly run: Sample; readonly tools?: boolean; readonly context?: boolean }
   /** The folders that the server may work in, or a function that tells them; `setRoots` changes them. */
-  readonly roots?: readonly Root[] | (() => Awaitable<readonly Root[]>)
+  readonly roots?: readonly Root[] | ((ctx: QuestionContext) => Awaitable<readonly Root[]>)
 }
 
 /** Checked handlers, their capabilities, and the owner in whose scope they run. */

@@ -269,7 +269,8 @@ export class Requests {
     const { timeout: left = settings.timeout, signal: given } = rest()
     const signal = this.#caller.stops(given) ?? new AbortController().signal
     const timeout = Math.min(settings.questionTimeout, left)
-    const desk = { settings, holdings, clock: this.#parts.holdings.world, dialect, signal, timeout }
+    const { world: clock } = holdings
+    const desk = { settings, holdings, clock, dialect, signal, callSignal: given, timeout }
     const isDone = await visitPages(method, urlElicitations(error), desk, left)
     // the call says itself that it was given up
     if (!isDone && !signal.aborted) throw error

@@ -311,7 +311,9 @@ export class TaskRun {
   #questionDesk(dialect: Dialect): Desk {
     const { settings, holdings } = this.#desk
     const timeout = Math.min(settings.questionTimeout, this.#left())
-    return { settings, holdings, clock: holdings.world, dialect, signal: this.#over.signal, timeout }
+    const { signal } = this.#over
+    const { signal: callSignal } = this.#terms.call
+    return { settings, holdings, clock: holdings.world, dialect, signal, callSignal, timeout }
   }
 
   /** Tells the server, and waits for nothing. */

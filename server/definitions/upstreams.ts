@@ -84,12 +84,14 @@ export interface SeatAnswers {
     readonly tools: true
     readonly context: true
   }
-  readonly roots: () => Promise<never>
+  readonly roots: (ctx: SeatQuestion) => Promise<never>
 }
 
 /** What is known of a question. */
 export interface SeatQuestion {
   readonly signal: AbortSignal
+  /** That of the call that the question belongs to, if its client knows. */
+  readonly callSignal?: AbortSignal | undefined
 }
 
 /** Starts the client of a server. It may resolve before the client is ready. One that rejects is called again. */

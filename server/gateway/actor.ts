@@ -403,8 +403,10 @@ class Gateway {
     const { signal } = asking
     const tell = (fetched: Fetched | undefined, problem = ''): void =>
       void (signal.aborted || this.#cast('listed', { name, asking, fetched, problem }))
-    const { lists: former } = place.record
-    fetchLists(client, { signal, former, clock: this.#ctx.clock, onSome: tell }).then(
+    const { link, record } = place
+    const { clock } = this.#ctx
+    const { needsTemplates } = link
+    fetchLists(client, { signal, former: record.lists, needsTemplates, clock, onSome: tell }).then(
       tell,
       (error: unknown) => tell(undefined, whyNot(error)),
     )
@@ -598,7 +600,7 @@ class Gateway {
         url: async (params, ctx) => of().onElicit.url(params, ctx),
       },
       onSample: { run: async (params, ctx) => of().onSample.run(params, ctx), tools: true, context: true },
-      roots: async () => (this.#places.has(name) ? of().roots() : ([] as never)),
+      roots: async (ctx) => (this.#places.has(name) ? of().roots(ctx) : ([] as never)),
     }
   }
 

@@ -116,8 +116,10 @@ export function foundAt(
   const isOfOne = aims.every(({ link }) => link === aims[0]?.link)
   const offered = aims.filter(isOfferedAt)
   const [first, ...others] = offered
+  const unsure = aims.find(({ link, isListed }) => !isListed && link.lacksTemplates)?.link
+  if (first === undefined) return unsure && unsureAt(uri, unsure)
   // of one server, the first says what the address means
-  if (first === undefined || (isOfOne && first !== aims[0])) return undefined
+  if (isOfOne && first !== aims[0]) return undefined
   const permits = ({ principal }: Peer): boolean => isPermitted(first, principal)
   const at = {
     // each server has scopes of its own
@@ -127,7 +129,10 @@ export function foundAt(
       server: isOfOne ? first.link.name : undefined,
       own: first.uri,
       entry: { uri },
-      run: (params: object, ctx: ToolContext) => readFirst(uri, allowed(offered, ctx.peer), params, ctx),
+      run: (params: object, ctx: ToolContext) =>
+        readFirst(uri, allowed(offered, ctx.peer), params, ctx).catch((error: unknown) => {
+          throw unsure !== undefined && isUnknown(error) ? notKnown(unsure.name) : error
+        }),
       want(peer: Peer) {
         const wanted: (() => void)[] = []
         const undoAll = (): void => {
@@ -150,6 +155,16 @@ export function foundAt(
     return { resource: Object.freeze({ ...resourceOf(first.link, { uri }, uri), ...at }) }
   const relayed = { ...template.relayed, ...at.relayed }
   return { template: Object.freeze({ ...template, ...at, relayed }), variables: {} }
+}
+
+/** What is refused until the templates of a server are known: whoever asks may ask again. */
+function unsureAt(uri: string, link: UpstreamLink): ResourceMatch {
+  const refuse = (): never => {
+    throw notKnown(link.name)
+  }
+  const resource = resourceOf(link, { uri }, uri)
+  const relayed = { ...resource.relayed, run: async () => refuse(), want: refuse } as Relayed
+  return { resource: Object.freeze({ ...resource, relayed }) }
 }
 
 /** Milliseconds that one server is waited for before the next one is asked, too: it may have the resource. */
@@ -203,16 +218,10 @@ function allowed(aims: readonly LinkAim[], peer: Peer): readonly LinkAim[] {
 }
 
 /** Callers choose how they write an address: each reading counts, and every template that has one of them. */
-function isOfferedAt({
-  link: { filter, options, templatesKnown },
-  uri,
-  templates,
-  all,
-  isListed,
-}: LinkAim): boolean {
+function isOfferedAt({ link: { filter, lacksTemplates }, uri, templates, all, isListed }: LinkAim): boolean {
   if (isListed) return filter.offers(uri)
   // which template it is of, nobody knows yet
-  if (!templatesKnown && (options.permits !== undefined || filter.needsTemplates)) return false
+  if (lacksTemplates) return false
   if (filter.isOpen) return filter.offers(uri)
   const [readings, within] = [readingsOf(uri), readingsWithin(uri)]
   if (readings === undefined || within === undefined) return false

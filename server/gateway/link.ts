@@ -17,6 +17,7 @@ import { isUpstream, type UpstreamOptions } from '../definitions/gateway-options
 import type {
   Seat,
   SeatAnswers,
+  SeatQuestion,
   StartedUpstream,
   Upstream,
   UpstreamCall,
@@ -49,6 +50,13 @@ interface Underway {
   /** Questions that are open, and when the last one was answered. */
   open: number
   answeredAt: number
+}
+
+interface PassedQuestion {
+  readonly method: AskMethod
+  readonly params: object
+  /** That of the call that it belongs to, if known. */
+  readonly callSignal: AbortSignal | undefined
 }
 
 /** Calls that were given up: their server may work on them still, and ask. */
@@ -160,9 +168,14 @@ export class UpstreamLink {
     return timeout === undefined ? undefined : timeout + grace
   }
 
-  /** Whether it is known which templates it has. */
-  get templatesKnown(): boolean {
-    return this.#input.record.lists?.templatesKnown === true
+  /** Whether its templates decide which addresses are offered, and to whom. */
+  get needsTemplates(): boolean {
+    return this.options.permits !== undefined || this.filter.needsTemplates
+  }
+
+  /** Whether they do, and nobody knows yet which it has: then nothing is offered at an address that is unlisted. */
+  get lacksTemplates(): boolean {
+    return this.needsTemplates && this.#input.record.lists?.templatesKnown !== true
   }
 
   get clock(): Clock {
@@ -370,13 +383,13 @@ export class UpstreamLink {
   answersFor(key: string): SeatAnswers {
     const pass =
       (method: AskMethod) =>
-      (params: object): Promise<never> =>
-        this.#pass(key, method, params)
+      (params: object, { callSignal }: SeatQuestion): Promise<never> =>
+        this.#pass(key, { method, params, callSignal })
     return {
       onElicit: { form: pass('elicitation/create'), url: pass('elicitation/create') },
       onSample: { run: pass('sampling/createMessage'), tools: true, context: true },
-      roots: async () => {
-        const { roots } = (await this.#pass(key, 'roots/list', {})) as { roots: never }
+      roots: async (ctx) => {
+        const { roots } = (await pass('roots/list')({}, ctx)) as { roots: never }
         return roots
       },
     }
@@ -406,10 +419,10 @@ export class UpstreamLink {
   }
 
   /** Asks the client whose call is under way. Rejects with McpError if it could be one of several. */
-  async #pass(key: string, method: AskMethod, params: object): Promise<never> {
+  async #pass(key: string, { method, params, callSignal }: PassedQuestion): Promise<never> {
     const instance = this.#instances.get(key)
     const { world } = this.#input
-    const [call] = instance === undefined ? [] : callsOfOne(instance, world.now())
+    const call = instance === undefined ? undefined : callAsked(instance, callSignal, world.now())
     if (call === undefined) {
       const callers = instance?.calls.size ?? 0
       // servers ask for roots when they start: then no call is under way, and there are none
@@ -609,6 +622,12 @@ export class UpstreamLink {
 
 export function isStarted(entry: Upstream | StartedUpstream): entry is StartedUpstream {
   return 'start' in entry && typeof entry.start === 'function'
+}
+
+/** The one that the question belongs to; where that is not known, one of those that it can be of. */
+function callAsked(instance: Instance, callSignal: AbortSignal | undefined, now: number) {
+  const known = callSignal && [...instance.calls].find(({ ctx }) => ctx.signal === callSignal)
+  return known ?? callsOfOne(instance, now)[0]
 }
 
 /** The calls under way, newest first, if they and those that were given up are all of one caller. */

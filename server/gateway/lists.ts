@@ -50,6 +50,8 @@ export interface FetchOptions {
   readonly clock: Clock
   /** What is known of them already. */
   readonly former?: UpstreamLists | undefined
+  /** Whether it matters that its templates are known. */
+  readonly needsTemplates: boolean
   /** Hears, once, of those that are here when others let themselves be waited for. */
   readonly onSome: (fetched: Fetched) => void
 }
@@ -60,7 +62,7 @@ export interface FetchOptions {
  */
 export async function fetchLists(
   client: Upstream,
-  { signal, clock, former, onSome }: FetchOptions,
+  { signal, clock, former, needsTemplates, onSome }: FetchOptions,
 ): Promise<Fetched> {
   const left: string[] = []
   let leftCount = 0
@@ -123,7 +125,7 @@ export async function fetchLists(
         return
       }
       // nor do all of those say so by the code for it
-      if (name !== 'templates') failed.push(`${method}: ${toldOf(messageOf(error))}`)
+      if (name !== 'templates' || needsTemplates) failed.push(`${method}: ${toldOf(messageOf(error))}`)
       came.set(name, before ?? [])
     }
   }

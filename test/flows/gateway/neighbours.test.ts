@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
 import { type Client, startClient } from 'caduceus/client'
-import { field } from 'caduceus/protocol'
+import { field, type Revision } from 'caduceus/protocol'
 import {
   defineServer,
   defineTool,
@@ -113,6 +113,39 @@ test('a server that two clients share is never told the roots of another one', a
   assert.match(his, /^file:\/\/\/bob$|calls of several clients are under way/)
 })
 
+test('a shared server of 2026-07-28 asks whose call it is, whatever others have open', async (t) => {
+  const { plan } = await upstreamOf(t, {}, '2026-07-28')
+  let release: (answer: { action: 'decline' }) => void = () => {}
+  let isAsked: () => void = () => {}
+  const asked = new Promise<void>((resolve) => {
+    isAsked = resolve
+  })
+  const onElicit = () => {
+    isAsked()
+    return new Promise<{ action: 'decline' }>((resolve) => {
+      release = resolve
+    })
+  }
+  const ada = await connect(plan, { client: { onElicit, roots: [{ uri: 'file:///ada' }] } })
+  t.after(() => ada.close())
+  const bob = startClient({
+    ...{ transport: ada.transport, roots: [{ uri: 'file:///bob' }], logger: false },
+    onElicit: () => ({ action: 'accept', content: {} }),
+  })
+  t.after(() => bob.close())
+  const open = ada.client.callTool('up__ask', { kindly: false })
+  await asked
+  assert.is((await bob.callTool('up__roots')).text, 'file:///bob')
+  assert.is((await bob.callTool('up__ask', { kindly: false })).text, 'accept')
+  const both = await Promise.all([ada.client.callTool('up__roots'), bob.callTool('up__roots')])
+  assert.equal(
+    both.map(({ text }) => text),
+    ['file:///ada', 'file:///bob'],
+  )
+  release({ action: 'decline' })
+  assert.is((await open).text, 'decline')
+})
+
 test.run()
 
 /** The program of a server that hears no cancellation, and asks in the course of a call. */
@@ -136,9 +169,9 @@ const deaf = `
   })`
 
 /** A server that asks, and the plan of a gateway with one client of it for all. */
-async function upstreamOf(t: TestContext, options: GatewayOptions = {}) {
+async function upstreamOf(t: TestContext, options: GatewayOptions = {}, revision: Revision = '2025-11-25') {
   const upstream = await connect(defineServer({ name: 'up', version: '1.0.0', tools }), {
-    server: { revisions: ['2025-11-25'] },
+    server: { revisions: [revision] },
   })
   t.after(() => upstream.close())
   const plan = gateway(

@@ -96,6 +96,7 @@ for (const templates of ['late', 'failing'] as const)
   test(`until templates are known (${templates}), no address is taken for one without`, async (t) => {
     const clock = fakeClock()
     let answer = (): void => {}
+    let isKnown = false
     const list = { resourceTemplates: [{ uriTemplate: 'user://{id}', name: 'u' }] }
     const up = byHand({
       capabilities: { resources: {} },
@@ -107,6 +108,7 @@ for (const templates of ['late', 'failing'] as const)
           ],
         }),
         'resources/templates/list': () => {
+          if (isKnown) return list
           if (templates === 'failing') throw new McpError(-32603, 'oops')
           return new Promise((resolve) => {
             answer = () => resolve(list)
@@ -116,15 +118,18 @@ for (const templates of ['late', 'failing'] as const)
       },
     })
     const permits = (_who: unknown, name: string): boolean => name !== 'user://{id}'
+    const notKnown = { code: 'NOT_STARTED', retryable: true, sent: false }
     for (const own of [{ permits }, { deny: ['user://{id}'] }]) {
+      isKnown = false
       const starting = through(t, { up: up.client }, { servers: { up: own } }, { clock })
       await clock.advance(10_000)
       const { client } = await starting
       for (const uri of ['user://eve', 'up+user://eve', ...('deny' in own ? ['user://listed'] : [])])
-        assert.is((await failure(client.readResource(uri))).code, -32002, uri)
+        assert.equal((await failure(client.readResource(uri))).data, notKnown, uri)
       assert.is((await client.readResource('note://1')).text, 'secret')
+      isKnown = true
       answer()
-      await clock.advance(100)
+      await clock.advance(60_000)
       assert.is((await failure(client.readResource('user://eve'))).code, -32002)
     }
   })

@@ -526,9 +526,9 @@ test('a set of clients asks through its seat, for the servers that are known', a
   assert.equal([principal, session], [undefined, undefined])
   const { onSample } = answers('up')
   assert.equal([onSample.tools, onSample.context], [true, true])
-  assert.equal(await answers('up').roots(), [])
-  assert.equal(await answers('other').roots(), [])
   const question = { signal: new AbortController().signal }
+  assert.equal(await answers('up').roots(question), [])
+  assert.equal(await answers('other').roots(question), [])
   const early = await failure(onSample.run({ messages: [] }, question))
   assert.is(early.message, 'sampling/createMessage: no call is under way, so there is nobody to ask')
   const unknown = await answers('other')

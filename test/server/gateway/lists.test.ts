@@ -35,7 +35,13 @@ function clientOf(answers: Readonly<Record<string, Answer>>, capabilities: Page 
 }
 
 function options(former?: UpstreamLists): FetchOptions {
-  return { signal: new AbortController().signal, clock: createFakeClock(), former, onSome: () => {} }
+  return {
+    signal: new AbortController().signal,
+    clock: createFakeClock(),
+    former,
+    needsTemplates: false,
+    onSome: () => {},
+  }
 }
 
 /** The lists alone. */
@@ -121,7 +127,7 @@ test('tools that fail are not taken for none, and stay as they were', async () =
   assert.is(problem, 'tools/list: oops')
 })
 
-test('templates that fail stay as they were, and nobody is told', async () => {
+test('templates that fail stay as they were, and are told of where they matter', async () => {
   const { client } = clientOf(
     {
       'resources/list': () => ({ resources: [] }),
@@ -137,6 +143,8 @@ test('templates that fail stay as they were, and nobody is told', async () => {
   assert.equal(fetched, { lists, leftOut: '', problem: '', isWhole: true })
   const known = await fetchLists(client, options({ ...former, templatesKnown: true }))
   assert.is(known.lists.templatesKnown, true)
+  const needed = await fetchLists(client, { ...options(former), needsTemplates: true })
+  assert.is(needed.problem, 'resources/templates/list: oops')
 })
 
 test('a list is cut at ten thousand entries, and no page is asked for beyond', async () => {
