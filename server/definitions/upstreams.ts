@@ -130,8 +130,9 @@ export interface UpstreamLists {
   readonly resources: readonly JsonObject[]
   readonly templates: readonly JsonObject[]
   readonly prompts: readonly JsonObject[]
-  /** Whether its tools, and templates, were ever told, or it has none: others are not to be called unknown. */
+  /** Whether its tools were ever told, or it has none: others are not to be called unknown. */
   readonly toolsKnown?: boolean
+  /** The same of its templates, if none of them is left out. */
   readonly templatesKnown?: boolean
 }
 

@@ -5,8 +5,9 @@ import { isObject, type JsonObject } from '../../protocol/wire/json.js'
 import type { Clock } from '../../runtime/time/clock.js'
 import type { Upstream, UpstreamLists } from '../definitions/upstreams.js'
 
-/** Entries of one list of one server; what is beyond is left out. */
+/** Entries of one list of one server; what is beyond is left out. Each template is tried with each address. */
 const maxEntries = 10_000
+const maxTemplates = 1_000
 const maxPages = 1_000
 /** Entries left out that are told of, and characters of what is told of each. */
 const maxTold = 5
@@ -71,10 +72,15 @@ export async function fetchLists(
     if (left.length < maxTold) left.push(toldOf(problem))
   }
   const cuts: string[] = []
+  /** Whether there are templates that are left out: nobody knows what they are of. */
+  let areCut = false
+  /** Lists that the server has told, or has said that it knows none. */
+  const told = new Set<ListName>()
   let bytes = 0
   const fetch = async (name: ListName): Promise<JsonObject[]> => {
     const [, method, field] = requests[name]
     const all: JsonObject[] = []
+    const most = name === 'templates' ? maxTemplates : maxEntries
     const seen = new Set<unknown>()
     let cursor: unknown
     let isMore = false
@@ -88,13 +94,14 @@ export async function fetchLists(
       bytes += Buffer.byteLength(JSON.stringify(page))
       if (bytes > maxBytes) throw new ListsTooLong()
       const entries = Array.isArray(page[field]) ? page[field] : []
-      const room = maxEntries - all.length
+      const room = most - all.length
       for (const entry of entries.slice(0, room)) if (isObject(entry)) all.push(entry)
       cursor = page.nextCursor
       isMore = entries.length > room || (cursor !== undefined && !seen.has(cursor))
       // a list may have no end
-    } while (isMore && seen.size < maxPages && all.length < maxEntries)
+    } while (isMore && seen.size < maxPages && all.length < most)
     if (isMore) cuts.push(`${method}: all after ${all.length} entries in ${seen.size} pages`)
+    if (name === 'templates') areCut = isMore
     return all
   }
   const { capabilities = {} } = client.server ?? {}
@@ -105,8 +112,6 @@ export async function fetchLists(
   const failed: string[] = []
   let refused: unknown
   let given = 0
-  /** Lists that the server has told, or has said that it knows none. */
-  const told = new Set<ListName>()
   const take = async (name: ListName): Promise<void> => {
     const before = former?.[name]
     const method = requests[name][1]
@@ -139,7 +144,7 @@ export async function fetchLists(
     const isKnown = (name: ListName, before: boolean | undefined): boolean =>
       told.has(name) || !asked.includes(name) || before === true
     const toolsKnown = isKnown('tools', former?.toolsKnown)
-    const templatesKnown = isKnown('templates', former?.templatesKnown)
+    const templatesKnown = !areCut && isKnown('templates', former?.templatesKnown)
     return {
       lists: {
         ...{ tools, resources, templates: listOf('templates'), prompts: listOf('prompts') },

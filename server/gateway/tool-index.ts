@@ -33,12 +33,20 @@ const maxWords = 20
 /** Letters of a word that longer words may begin with: fewer begin too many. */
 const shortestPrefix = 3
 
+/** Tools that are read in one turn of the event loop. */
+const perTurn = 200
+
 /** The words of tools. Made anew when the tools change. */
 export class ToolIndex {
   readonly #engine: MiniSearch
 
-  constructor(Engine: SearchEngine, tools: Iterable<Searchable>) {
-    this.#engine = new Engine({
+  constructor(engine: MiniSearch) {
+    this.#engine = engine
+  }
+
+  /** Others have their turns meanwhile. Of tools of one name the first is there. */
+  static async of(Engine: SearchEngine, tools: Iterable<Searchable>): Promise<ToolIndex> {
+    const engine = new Engine({
       idField: 'name',
       fields,
       tokenize: wordsOf,
@@ -48,14 +56,17 @@ export class ToolIndex {
         fuzzy: 0.2,
       },
     })
+    const documents = new Map<string, object>()
     for (const { name, title = '', description = '', inputSchema } of tools)
-      if (!this.#engine.has(name))
-        this.#engine.add({
+      if (!documents.has(name))
+        documents.set(name, {
           name,
           title: title.slice(0, maxText),
           description: description.slice(0, maxText),
           parameters: parametersIn(inputSchema).slice(0, maxText),
         })
+    await engine.addAllAsync([...documents.values()], { chunkSize: perTurn })
+    return new ToolIndex(engine)
   }
 
   /** The names of the tools that fit, best first: those with all words before those with some. */

@@ -20,13 +20,13 @@ export function searchTools(
   tools: () => readonly ToolDefinition[],
   { wake, absent }: Pick<UpstreamComponents, 'wake' | 'absent'>,
 ): readonly ToolDefinition[] {
-  const memory: { of?: readonly ToolDefinition[]; index?: ToolIndex } = {}
+  const memory: { of?: readonly ToolDefinition[]; index?: Promise<ToolIndex> } = {}
   const index = async (): Promise<ToolIndex> => {
     const engine = await loadSearchEngine()
     const now = tools()
     if (memory.index === undefined || memory.of !== now) {
       memory.of = now
-      memory.index = new ToolIndex(engine, now.map(entryOf))
+      memory.index = ToolIndex.of(engine, now.map(entryOf))
     }
     return memory.index
   }
@@ -103,11 +103,10 @@ async function relayTo(
   const { arguments: given } = params as { readonly arguments?: unknown }
   const { name, arguments: args = {} } = isObject(given) ? given : {}
   const tool = typeof name === 'string' ? tools.get(name) : undefined
-  if (tool?.relayed === undefined)
-    throw (
-      absent(String(name)) ??
-      McpError.invalidParams(`Unknown tool: ${show(name)}: find one with search_tools`)
-    )
+  if (tool?.relayed === undefined) {
+    const late = typeof name === 'string' ? absent(name) : undefined
+    throw late ?? McpError.invalidParams(`Unknown tool: ${show(name)}: find one with search_tools`)
+  }
   return tool.relayed.run({ ...params, name, arguments: args }, ctx)
 }
 

@@ -34,7 +34,10 @@ export interface JwtOptions {
    * chosen.
    */
   readonly algorithms?: readonly string[]
-  /** Milliseconds that the clock of the issuer may differ from ours. Default 5,000. */
+  /**
+   * Milliseconds that the clock of the issuer may differ from ours, 600,000 at most: so much longer is each token
+   * taken. Default 5,000.
+   */
   readonly clockTolerance?: number
   /** Milliseconds after a fetch of the keys before there is another, less while there are none. Default 30,000. */
   readonly cooldown?: number
@@ -104,12 +107,21 @@ const readAlgorithms: Read<readonly string[]> = (value, field) => {
   return Object.freeze([...value])
 }
 
+const longestTolerance = 600_000
+
+/** A token that has expired is to be refused at some time (RFC 7519, section 4.1.4: a few minutes). */
+const readTolerance: Read<number> = (value, field) => {
+  const tolerance = readDelay(value, field)
+  if (tolerance > longestTolerance) throw badOption(field, `${longestTolerance} ms at most`, value)
+  return tolerance
+}
+
 const readers = {
   issuer: readSecureUrl,
   audience: orElse(readAudience, undefined),
   jwks: orElse(readJwks, undefined),
   algorithms: orElse(readAlgorithms, publicAlgorithms),
-  clockTolerance: orElse(readDelay, 5_000),
+  clockTolerance: orElse(readTolerance, 5_000),
   cooldown: orElse(readMs, 30_000),
   keyMaxAge: orElse(readMs, 600_000),
   cacheTime: orElse(readDelay, 60_000),

@@ -167,6 +167,11 @@ test('in search mode two tools find and call all others', async (t) => {
   assert.is(called.text, 'content of b')
   const unknown = await client.callTool('call_tool', { name: 'nope' }).catch((error: unknown) => error)
   assert.match((unknown as Error).message, /nope.*search_tools/)
+  // what is no name, and cannot be one
+  for (const name of [{ toString: 'x' }, 7, null]) {
+    const error = (await client.callTool('call_tool', { name }).catch((cause: unknown) => cause)) as McpError
+    assert.is(error.code, -32602, error.message)
+  }
 })
 
 test('what a search tells is bounded, and how many more fit is said', async (t) => {

@@ -170,6 +170,22 @@ test('a list of just ten thousand entries is whole, and one page may be too long
   assert.is((await more.whole()).leftOut, 'tools/list: all after 10000 entries in 1 pages')
 })
 
+test('of templates a thousand are taken, and with more they are not known', async () => {
+  const templates = (count: number) => () => ({
+    resourceTemplates: Array.from({ length: count }, (_, n) => ({ name: `t${n}`, uriTemplate: `t${n}:{x}` })),
+  })
+  const of = (count: number) =>
+    clientOf(
+      { 'resources/list': () => ({ resources: [] }), 'resources/templates/list': templates(count) },
+      { resources: {} },
+    ).client
+  const { lists } = await fetchLists(of(1_000), options())
+  assert.equal([lists.templates.length, lists.templatesKnown], [1_000, true])
+  const more = await fetchLists(of(1_001), options(lists))
+  assert.equal([more.lists.templates.length, more.lists.templatesKnown], [1_000, false])
+  assert.is(more.leftOut, 'resources/templates/list: all after 1000 entries in 1 pages')
+})
+
 test('a list that does not come holds up the others for five seconds, once', async () => {
   let come = (_page: Page): void => {}
   const coming = new Promise<Page>((resolve) => {

@@ -18,7 +18,7 @@ const tools: readonly Searchable[] = [
 ]
 
 test('finds by words of name, description and parameters; the best comes first', async () => {
-  const index = new ToolIndex(await loadSearchEngine(), tools)
+  const index = await ToolIndex.of(await loadSearchEngine(), tools)
   assert.is(index.search('read file', 3)[0], 'files__read_file')
   assert.is(index.search('write_file', 3)[0], 'files__writeFile')
   assert.equal(index.search('forecast for a town', 1), ['weather__forecast'])
@@ -29,7 +29,7 @@ test('finds by words of name, description and parameters; the best comes first',
 
 test('the tool index bounds results and query length', async () => {
   const many = Array.from({ length: 1_000 }, (_, n) => ({ name: `tool_${n}`, description: 'does things' }))
-  const index = new ToolIndex(await loadSearchEngine(), [...many, ...many])
+  const index = await ToolIndex.of(await loadSearchEngine(), [...many, ...many])
   assert.is(index.search('things', 10).length, 10)
   assert.is(index.search('things', 5_000).length, 1_000)
   assert.ok(index.search('things '.repeat(100_000), 5).length === 5)
@@ -45,7 +45,7 @@ test('the tool index bounds results and query length', async () => {
 
 test('a name counts more than a title, and a title more than what is described', async () => {
   const words = ['alpha', 'beta', 'gamma', 'delta']
-  const index = new ToolIndex(await loadSearchEngine(), [
+  const index = await ToolIndex.of(await loadSearchEngine(), [
     { name: 'a', description: 'letter' },
     { name: 'b', title: 'letter' },
     { name: 'letter' },
@@ -55,7 +55,7 @@ test('a name counts more than a title, and a title more than what is described',
 })
 
 test('tools with all words come before those with one of them', async () => {
-  const index = new ToolIndex(await loadSearchEngine(), [
+  const index = await ToolIndex.of(await loadSearchEngine(), [
     { name: 'pay', description: 'pay' },
     { name: 'x', description: 'to pay an invoice of somebody' },
   ])
@@ -68,7 +68,7 @@ test('only the first 4,000 characters of a text are searched, and 1,000 of a que
   const at = (text: string) => ({
     inputSchema: { properties: { p: { description: text.slice(2) } } },
   })
-  const index = new ToolIndex(await loadSearchEngine(), [
+  const index = await ToolIndex.of(await loadSearchEngine(), [
     { name: 'a', description: `${padding}inside` },
     { name: 'b', description: `${padding}pad beyond` },
     { name: 'c', title: `${padding}pad beyond` },
@@ -80,6 +80,20 @@ test('only the first 4,000 characters of a text are searched, and 1,000 of a que
   assert.equal(index.search('here', 5), ['e'])
   assert.equal(index.search(`${'zz '.repeat(334)}here`, 5), [])
   assert.equal(index.search(`${'zz '.repeat(331)}here`, 5), ['e'])
+})
+
+test('the index of very many tools is made in many turns of the event loop', async () => {
+  const many = Array.from({ length: 10_000 }, (_, n) => ({ name: `tool_${n}`, description: 'does things' }))
+  let turns = 0
+  const count = (): void => {
+    turns += 1
+    turning = setImmediate(count)
+  }
+  let turning = setImmediate(count)
+  const index = await ToolIndex.of(await loadSearchEngine(), many)
+  clearImmediate(turning)
+  assert.ok(turns >= 10_000 / 200, `${turns} turns`)
+  assert.equal(index.search('tool 9999', 1), ['tool_9999'])
 })
 
 test('tool names are split into words', () => {

@@ -225,6 +225,11 @@ test('auth options that protect nothing are refused at once', () => {
     () => jwt({ issuer: 'https://a.example', algorithms: ['HS256'] }),
     /jwt\.algorithms: expected/,
   )
+  for (const clockTolerance of [600_001, Number.POSITIVE_INFINITY])
+    assert.throws(
+      () => jwt({ issuer: 'https://a.example', clockTolerance }),
+      /jwt\.clockTolerance: expected 600000 ms at most/,
+    )
   assert.throws(() => jwt({ issuer: 'https://a.example', jwks: 'http://a.example' }), /jwt\.jwks: expected/)
   try {
     serveHttp({ auth: { ...good, resource: 'https://user:canary@a.example/' } })
