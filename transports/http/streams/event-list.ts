@@ -15,10 +15,12 @@ export class EventList<Event> {
   trimmedTo = 0
   bytes = 0
   readonly #entries: Entry<Event>[] = []
+  readonly session: string
   readonly #shelf: EventShelf
 
-  constructor(shelf: EventShelf) {
+  constructor(shelf: EventShelf, session: string) {
     this.#shelf = shelf
+    this.session = session
   }
 
   /** Adds one; the oldest beyond the limits go, never the last one. */
@@ -68,26 +70,54 @@ export class EventList<Event> {
   }
 }
 
-/** What holds the events of many streams: when there are too many bytes, the oldest streams lose theirs. */
+/** A stream, as far as its place counts. */
+type Holding = Pick<EventList<unknown>, 'session' | 'bytes' | 'clear'>
+
+/** What a session holds: its lists with bytes, the oldest first. */
+interface Held {
+  bytes: number
+  readonly lists: Set<Holding>
+}
+
+/** What holds the events of many streams: when there are too many bytes, sessions with more than their share lose. */
 export class EventShelf {
   readonly limits: EventLogLimits
   bytes = 0
-  /** Lists that hold bytes, the oldest first. */
-  readonly #holding = new Set<Pick<EventList<unknown>, 'bytes' | 'clear'>>()
+  readonly #sessions = new Map<string, Held>()
 
   constructor(limits: EventLogLimits) {
     this.limits = limits
   }
 
-  account(list: Pick<EventList<unknown>, 'bytes' | 'clear'>, bytes: number): void {
+  account(list: Holding, bytes: number): void {
+    const held = this.#sessions.get(list.session) ?? { bytes: 0, lists: new Set() }
     this.bytes += bytes
-    if (list.bytes === 0) this.#holding.delete(list)
-    else this.#holding.add(list)
-    for (const oldest of this.#holding) {
-      if (this.bytes <= this.limits.maxTotalBytes) break
-      if (oldest !== list) oldest.clear()
+    held.bytes += bytes
+    if (list.bytes === 0) held.lists.delete(list)
+    else held.lists.add(list)
+    if (held.lists.size === 0) this.#sessions.delete(list.session)
+    else this.#sessions.set(list.session, held)
+    while (this.bytes > this.limits.maxTotalBytes) {
+      const oldest = this.#nextToLose(list, held)
+      if (oldest === undefined) break
+      oldest.clear()
     }
   }
+
+  /** The oldest stream of the session that adds one too many, else of another, if that has more than its share. */
+  #nextToLose(added: Holding, adding: Held): Holding | undefined {
+    const share = this.limits.maxTotalBytes / this.#sessions.size
+    for (const { bytes, lists } of concat(adding, this.#sessions.values())) {
+      if (bytes <= share) continue
+      for (const list of lists) if (list !== added) return list
+    }
+    return undefined
+  }
+}
+
+function* concat<T>(first: T, rest: Iterable<T>): Iterable<T> {
+  yield first
+  yield* rest
 }
 
 function bytesOf(data: string): number {

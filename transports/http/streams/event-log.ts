@@ -220,7 +220,7 @@ export class LoggedStream implements EventStream {
     this.kind = kind
     this.name = name
     this.leftAt = log.now()
-    this.#events = new EventList(log.shelf)
+    this.#events = new EventList(log.shelf, sessionId)
   }
 
   /** The number of the last event that is not kept. */

@@ -169,7 +169,7 @@ export class StreamArchive {
     const { stream: name, sessionId, kind, requestId, after = 0 } = report
     const streams = this.#sessions.get(sessionId) ?? new Map<string, Stream>()
     this.#sessions.set(sessionId, streams)
-    const events = new EventList<StreamedEvent>(this.#shelf)
+    const events = new EventList<StreamedEvent>(this.#shelf, sessionId)
     events.clear(after)
     const state = { log, last: after, isEnded: false, follower: null, leftAt: this.now() }
     const stream: Stream = { name, sessionId, kind, requestId, events, ...state }

@@ -105,6 +105,25 @@ test('at the total limit the oldest streams lose events, and no session is refus
   assert.equal(texts(log, 's999', String(given[999])).length, 1)
 })
 
+test('a session that keeps more than its share costs no other one its events', () => {
+  const { log } = newLog({ maxTotalBytes: 100_000, maxBytes: 50_000 })
+  const fill = (session: string): string => {
+    const stream = log.open(session, 'call')
+    const id = stream.mark(0)
+    connect(stream)
+    stream.finish('x'.repeat(5_000))
+    return id
+  }
+  const before = fill('small')
+  const all = Array.from({ length: 40 }, () => fill('greedy'))
+  const after = fill('late')
+  assert.ok(log.bytes <= 100_000)
+  assert.equal(texts(log, 'small', before).length, 1)
+  assert.equal(texts(log, 'late', after).length, 1)
+  assert.is(log.find('greedy', String(all[0])).type, 'refused')
+  assert.is(log.find('greedy', String(all.at(-1))).type, 'found')
+})
+
 test('streams per session are bounded, and ended ones go first', () => {
   const { log } = newLog({ maxStreams: 2 })
   const listening = log.open('s', 'listen')
