@@ -2,13 +2,19 @@ import { operators, type Part, type TemplateValue, type VariableSpec } from './p
 
 type FoundValues = Record<string, TemplateValue>
 
-/** 1 at each position of the URI from which the rest of the template fits. */
-type Fits = Uint8Array
+/** Where the rest of the template fits. */
+interface Fits {
+  /** 1 at each such position of the URI. */
+  readonly at: Uint8Array
+  /** The first and the last of them. */
+  readonly first: number
+  readonly last: number
+}
 
 /** A step of a template: takes characters, and may note their meaning. */
 interface Step {
-  /** The positions at which this step and the rest fit, given those at which the rest fits. */
-  fits(uri: string, rest: Fits): Fits
+  /** The positions at which this step and the rest fit, given those at which the rest fits; undefined: nowhere. */
+  fits(uri: string, rest: Fits): Fits | undefined
   /**
    * Where the step from `at` ends: it takes the most that lets the rest fit, notes it in `found`, or returns
    * -1.
@@ -18,28 +24,51 @@ interface Step {
 
 /**
  * A matcher for the parts of a template. Where the rest fits is found from the end first, so the way forward
- * never backtracks: each step looks at each character once.
+ * never backtracks: each step looks at each character once at most, and at none where nothing can fit.
  */
 export function compileMatch(parts: readonly Part[]): (uri: string) => Readonly<FoundValues> | undefined {
   const steps = parts.flatMap(toSteps)
+  const backwards = steps.toReversed()
   const [first] = parts
   const last = parts.at(-1)
+  const literals = parts.filter((part) => typeof part === 'string')
   return (uri) => {
     if (typeof first === 'string' && !uri.startsWith(first)) return undefined
     if (typeof last === 'string' && !uri.endsWith(last)) return undefined
-    const end = new Uint8Array(uri.length + 1)
-    end[uri.length] = 1
-    const rests: Fits[] = [end]
-    for (const step of steps.toReversed()) rests.push(step.fits(uri, rests.at(-1) ?? end))
-    if (rests.pop()?.[0] !== 1) return undefined
+    // most templates have a word that is not there, which is found without a look at each character
+    let from = 0
+    for (const each of literals) {
+      const found = uri.indexOf(each, from)
+      if (found < 0) return undefined
+      from = found + each.length
+    }
+    let fits: Fits | undefined = endOf(uri)
+    const rests: Fits[] = []
+    for (const step of backwards) {
+      rests.push(fits)
+      fits = step.fits(uri, fits)
+      if (fits === undefined) return undefined
+    }
+    if (fits.first > 0) return undefined
     const found: FoundValues = {}
     let at = 0
     for (const step of steps) {
-      at = step.take(uri, at, rests.pop() ?? end, found)
+      at = step.take(uri, at, rests.pop() as Fits, found)
       if (at < 0) return undefined
     }
     return Object.freeze(found)
   }
+}
+
+function endOf({ length }: string): Fits {
+  const at = new Uint8Array(length + 1)
+  at[length] = 1
+  return { at, first: length, last: length }
+}
+
+/** Undefined for none; `last` is then -1. */
+function fitting(at: Uint8Array, first: number, last: number): Fits | undefined {
+  return last < 0 ? undefined : { at, first, last }
 }
 
 function toSteps(part: Part): Step[] {
@@ -55,15 +84,18 @@ function toSteps(part: Part): Step[] {
 }
 
 function literal(wanted: string): Step {
-  const first = wanted.charCodeAt(0)
   return {
     fits(uri, rest) {
       const fits = new Uint8Array(uri.length + 1)
-      for (let at = uri.length - wanted.length; at >= 0; at--) {
-        const isThere = rest[at + wanted.length] === 1 && uri.charCodeAt(at) === first
-        if (isThere && (wanted.length === 1 || uri.startsWith(wanted, at))) fits[at] = 1
+      let [lowest, highest] = [-1, -1]
+      const end = Math.max(0, rest.first - wanted.length)
+      for (let at = rest.last - wanted.length; at >= end; at--) {
+        if (rest.at[at + wanted.length] === 0 || !uri.startsWith(wanted, at)) continue
+        fits[at] = 1
+        lowest = at
+        if (highest < 0) highest = at
       }
-      return fits
+      return fitting(fits, lowest, highest)
     },
     take: (_uri, at) => at + wanted.length,
   }
@@ -96,63 +128,75 @@ function span(isTaken: Uint8Array, most: number, note: (value: string, found: Fo
     take(uri, at, rest, found) {
       let end = -1
       let count = 0
-      for (let next = at; next < uri.length && takes(isTaken, uri.charCodeAt(next)); next++) {
+      for (let next = at; next < rest.last && takes(isTaken, uri.charCodeAt(next)); next++) {
         count += countOf(uri, next)
         if (count > most) break
-        if (rest[next + 1] === 1) end = next + 1
+        if (rest.at[next + 1] === 1) end = next + 1
       }
       return end >= 0 && note(uri.slice(at, end), found) ? end : -1
     },
   }
 }
 
-function anyLength(isTaken: Uint8Array, uri: string, rest: Fits): Fits {
+function anyLength(isTaken: Uint8Array, uri: string, rest: Fits): Fits | undefined {
   const fits = new Uint8Array(uri.length + 1)
-  let isReachable = 0
-  for (let at = uri.length - 1; at >= 0; at--) {
-    isReachable = takes(isTaken, uri.charCodeAt(at)) ? isReachable | (rest[at + 1] ?? 0) : 0
-    fits[at] = isReachable
+  let [lowest, highest] = [-1, -1]
+  let isReachable = false
+  for (let at = rest.last - 1; at >= 0 && (isReachable || at + 1 >= rest.first); at--) {
+    isReachable = takes(isTaken, uri.charCodeAt(at)) && (isReachable || rest.at[at + 1] === 1)
+    if (!isReachable) continue
+    fits[at] = 1
+    lowest = at
+    if (highest < 0) highest = at
   }
-  return fits
+  return fitting(fits, lowest, highest)
 }
 
-function upTo(most: number, isTaken: Uint8Array, uri: string, rest: Fits): Fits {
+function upTo(most: number, isTaken: Uint8Array, uri: string, rest: Fits): Fits | undefined {
   const fits = new Uint8Array(uri.length + 1)
+  let [lowest, highest] = [-1, -1]
   let isReachable = false
   let distance = 0 // characters from here to the nearest place where the rest fits
-  for (let at = uri.length - 1; at >= 0; at--) {
-    if (rest[at + 1] === 1) distance = 0
+  for (let at = rest.last - 1; at >= 0 && (isReachable || at + 1 >= rest.first); at--) {
+    if (rest.at[at + 1] === 1) distance = 0
     distance += countOf(uri, at)
-    isReachable = takes(isTaken, uri.charCodeAt(at)) && (isReachable || rest[at + 1] === 1)
-    if (isReachable && distance <= most) fits[at] = 1
+    isReachable = takes(isTaken, uri.charCodeAt(at)) && (isReachable || rest.at[at + 1] === 1)
+    if (!isReachable || distance > most) continue
+    fits[at] = 1
+    lowest = at
+    if (highest < 0) highest = at
   }
-  return fits
+  return fitting(fits, lowest, highest)
 }
 
 /** Named values in any order, each optional: `{?a,b}`, `{&a}` and `{;a}`. */
 function params(first: string, separator: string, variables: readonly VariableSpec[]): Step {
-  const ends = first === ';' ? '/?#' : '#'
+  const begin = first.charCodeAt(0)
+  const ends = [...(first === ';' ? '/?#' : '#')].map((end) => end.charCodeAt(0))
+  const isEnd = (code: number): boolean => ends.includes(code)
   const names = new Map(variables.map((variable) => [variable.name, variable]))
   const open = variables.find(({ explode }) => explode)
   return {
     fits(uri, rest) {
-      const fits = new Uint8Array(rest)
+      // all are optional
+      if (!uri.includes(first)) return rest
+      const fits = new Uint8Array(rest.at)
+      let lowest = rest.first
       let isReachable = false
-      for (let at = uri.length - 1; at >= 0; at--) {
-        const character = uri.charAt(at)
-        if (ends.includes(character)) isReachable = false
-        else {
-          if (rest[at + 1] === 1) isReachable = true
-          if (isReachable && character === first) fits[at] = 1
-        }
+      for (let at = rest.last - 1; at >= 0 && (isReachable || at + 1 >= rest.first); at--) {
+        const code = uri.charCodeAt(at)
+        isReachable = !isEnd(code) && (isReachable || rest.at[at + 1] === 1)
+        if (!isReachable || code !== begin) continue
+        fits[at] = 1
+        lowest = Math.min(lowest, at)
       }
-      return fits
+      return { at: fits, first: lowest, last: rest.last }
     },
     take(uri, at, rest, found) {
-      let end = rest[at] === 1 ? at : -1
-      if (uri.charAt(at) === first)
-        for (let next = at; next < uri.length && (next === at || !ends.includes(uri.charAt(next))); next++)
-          if (rest[next + 1] === 1) end = next + 1
+      let end = rest.at[at] === 1 ? at : -1
+      if (uri.charCodeAt(at) === begin)
+        for (let next = at; next < rest.last && (next === at || !isEnd(uri.charCodeAt(next))); next++)
+          if (rest.at[next + 1] === 1) end = next + 1
       if (end <= at) return end
       return noteParams(uri.slice(at + 1, end).split(separator), names, open, found) ? end : -1
     },

@@ -59,7 +59,7 @@ export class Scheduler {
   /** A task has begun, and may have ended: then only its time counts. */
   began(hasEnded: boolean): void {
     this.#arm()
-    if (hasEnded) return void this.late()
+    if (this.late() || hasEnded) return
     this.#tasksLeft -= 1
     if (this.#tasksLeft <= 0) this.#left = 0
   }

@@ -1,12 +1,7 @@
-import type { SubscriptionFilter } from '../../protocol/messages/subscriptions.js'
 import type { Peer } from '../../transports/contract/contract.js'
 import type { Catalog, ResourceMatch } from './catalog.js'
 import { type Guarded, isAllowed } from '../context/scopes.js'
 import type { ServerDefinition } from '../definitions/define-server.js'
-
-/** Uris in a filter, and characters of a uri. A filter beyond that is refused as a whole. */
-const maxUris = 1_000
-const maxUriLength = 8_192
 
 /** Warns of components with scopes on standard input, where the caller is trusted without any. */
 export function warnOfScopes(definition: ServerDefinition): void {
@@ -26,13 +21,9 @@ export function guardedIn(found: ResourceMatch): Guarded {
   return 'resource' in found ? found.resource : found.template
 }
 
-/** A filter without the resources that the peer may not see: it hears of none of their changes. */
-export function allowedOf(filter: SubscriptionFilter, peer: Peer, catalog: Catalog): SubscriptionFilter {
-  const { resourceSubscriptions: uris } = filter
-  if (uris === undefined || uris.length > maxUris || !catalog.guardsResources) return filter
-  const allowed = uris.filter((uri) => {
-    const found = uri.length > maxUriLength ? undefined : catalog.find(uri)
-    return found === undefined || isAllowed(peer, guardedIn(found))
-  })
-  return { ...filter, resourceSubscriptions: allowed }
+/** Whether a peer may hear of changes of a resource: of one that there is not, too. */
+export function mayHearOf(uri: string, peer: Peer, catalog: Catalog): boolean {
+  if (!catalog.guardsResources) return true
+  const found = catalog.find(uri)
+  return found === undefined || isAllowed(peer, guardedIn(found))
 }

@@ -68,7 +68,7 @@ export type ResourceMatch =
     }
 
 /** Characters of a uri: matching takes time and memory with each of them. */
-const maxMatched = 65_536
+export const maxUriLength = 8_192
 
 const listOf = Object.freeze({
   tool: 'tools',
@@ -197,13 +197,13 @@ export class Catalog {
   }
 
   /**
-   * The resource of this uri, or the first template that matches it, if it has at most 65,536 characters;
+   * The resource of this uri, or the first template that matches it, if it has at most 8,192 characters;
    * then what servers behind this one have there.
    */
   find(uri: string): ResourceMatch | undefined {
     const resource = this.#definition.skills?.files.get(uri) ?? this.resources.get(uri)
     if (resource !== undefined) return { resource }
-    if (uri.length > maxMatched) return undefined
+    if (uri.length > maxUriLength) return undefined
     for (const template of this.templates.all()) {
       if (template.relayed !== undefined) continue
       const variables = template.matcher.match(uri)

@@ -5,6 +5,7 @@ import { type Guarded, isAllowed } from '../context/scopes.js'
 import type { Catalog } from './catalog.js'
 import { badCursor, type Cursors } from './cursors.js'
 import { type Immediate, immediate } from './immediate.js'
+import type { Relayed } from '../definitions/relayed.js'
 import { isUsable, type MayNeedSession } from '../definitions/session-needs.js'
 
 type ListMethod =
@@ -40,6 +41,12 @@ interface View<Component, M extends ListMethod> {
   readonly pages: Map<Dialect, Map<number, Immediate<Result<M>>>>
 }
 
+interface MayBeRelayed {
+  readonly relayed?: Pick<Relayed, 'entry'> | undefined
+}
+
+/** Characters of one page, as JSON, as far as it is of servers behind a gateway. */
+const maxPageText = 2 * 1024 * 1024
 /** Views that are kept: one for each set of scopes in use. */
 const maxViews = 64
 
@@ -47,7 +54,7 @@ const maxViews = 64
  * The components of one kind. Pages of their list are written once for each revision and view, until a
  * change.
  */
-export class Shelf<Component extends Guarded & MayNeedSession, M extends ListMethod> {
+export class Shelf<Component extends Guarded & MayNeedSession & MayBeRelayed, M extends ListMethod> {
   readonly #plan: ShelfPlan<Component, M>
   readonly #settings: ShelfSettings
   #components: ReadonlyMap<string, Component>
@@ -179,7 +186,7 @@ export class Shelf<Component extends Guarded & MayNeedSession, M extends ListMet
     const rest = components.filter(
       (component) => this.#placeOf(component) > after && isUsable(dialect, component),
     )
-    const items = rest.slice(0, pageSize)
+    const items = pageOf(rest, pageSize)
     const last = rest.length > items.length ? items.at(-1) : undefined
     const nextCursor =
       last && cursors.write(this.#list, { place: this.#placeOf(last), key: this.#plan.key(last) })
@@ -194,6 +201,20 @@ export class Shelf<Component extends Guarded & MayNeedSession, M extends ListMet
     this.#guards = guardsOf([...components.values()])
     this.#views = new Map()
   }
+}
+
+/**
+ * The first ones that go into one page. What servers behind a gateway list may be long, and a page that is longer
+ * than a message may be would be no page, for everybody.
+ */
+function pageOf<C extends MayBeRelayed>(rest: readonly C[], pageSize: number): readonly C[] {
+  const items = rest.slice(0, pageSize)
+  let text = 0
+  const end = items.findIndex(({ relayed }) => {
+    if (relayed !== undefined) text += JSON.stringify(relayed.entry).length
+    return text > maxPageText
+  })
+  return end < 0 ? items : items.slice(0, Math.max(1, end))
 }
 
 function guardsOf(components: readonly Guarded[]): readonly Guarded[] {

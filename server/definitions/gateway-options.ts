@@ -32,7 +32,10 @@ export interface UpstreamLimits {
   readonly maxCallsPerCaller?: number
   /** Calls of one tool that it works on at once, by the name that the server gives it. */
   readonly maxCallsPerTool?: Readonly<Record<string, number>>
-  /** Whether, and when, it is left alone after failures: each tool by itself, too. Default `{}`. */
+  /**
+   * Whether, and when, it is left alone after failures: each tool, prompt, resource and template by itself, by callers
+   * who saw one fail. Default `{}`.
+   */
   readonly breaker?: BreakerOptions | false
 }
 

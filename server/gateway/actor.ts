@@ -25,7 +25,7 @@ import { emitServer, type GatewayEvent } from '../base/events.js'
 import type { Holdings } from '../holdings/holdings-actor.js'
 import type { baseActor } from '../subscriptions/base-actor.js'
 import { componentsOf, foundAt, type LinkAim, routedTemplates } from './components.js'
-import { quotedInstructions } from './instructions.js'
+import { instructionsOf } from './instructions.js'
 import { Places } from '../../transports/base/places.js'
 import { maxWanted, notKnown, UpstreamLink } from './link.js'
 import { type Fetched, fetchLists, whyNot } from './lists.js'
@@ -707,10 +707,14 @@ class Gateway {
     const { catalog, settings } = this.#holdings
     const links = [...this.#places.values()].map(({ link }) => link)
     const own = settings.definition.instructions
-    const told = links.flatMap(({ name, server }) =>
-      server?.instructions === undefined ? [] : [quotedInstructions(name, server.instructions)],
+    const { texts, cuts } = instructionsOf(
+      links.flatMap(({ name, server }) =>
+        server?.instructions === undefined ? [] : [[name, server.instructions] as const],
+      ),
     )
-    const instructions = [...(own === undefined ? [] : [own]), ...told].join('\n\n')
+    for (const name of cuts)
+      this.#tellOnce(`instructions of ${name}`, 'not_listed', name, 'its instructions are too long, and cut')
+    const instructions = [...(own === undefined ? [] : [own]), ...texts].join('\n\n')
     catalog.extend({
       instructions: instructions === '' ? undefined : instructions,
       find: (uri) => this.#find(uri),

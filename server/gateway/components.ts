@@ -18,7 +18,7 @@ import { likeTemplate, listedName } from './names.js'
 import { folded, readingsOf, readingsWithin } from './readings.js'
 import type { Aim, RoutedTemplate } from './routes.js'
 import type { UpstreamLists } from '../definitions/upstreams.js'
-import { notKnown, type UpstreamLink } from './link.js'
+import { notKnown, type Relay, type UpstreamLink } from './link.js'
 
 interface Setting {
   readonly separator: string
@@ -177,17 +177,25 @@ async function readFirst(
   ctx: ToolContext,
 ): Promise<JsonObject> {
   const [first, ...others] = aims
-  const read = (aim: LinkAim): Promise<JsonObject> =>
-    aim.link.relay(ctx, { method: 'resources/read', params: { ...params, uri: aim.uri } })
+  const read = ({ link, uri, templates, isListed }: LinkAim): Promise<JsonObject> =>
+    link.relay(ctx, readOf({ ...params, uri }, isListed ? uri : templates[0]?.own))
   if (first !== undefined && others.length === 0) return read(first)
   let failed: unknown = McpError.notFound('Resource not found', { uri })
   const answers: Promise<JsonObject>[] = []
   for (const aim of aims) {
-    // others need not wait for one that may not come, and may have it
     if (aim.link.server === undefined && !aim.link.isLazy) {
       failed = notKnown(aim.link.name)
+      if (aim.isLikely) throw failed
       continue
     }
+    if (aim.isLikely) {
+      const result = await read(aim).catch((error: unknown) => {
+        if (!isUnknown(error)) throw error
+      })
+      if (result !== undefined) return result
+      continue
+    }
+    // others need not wait for one that may not come, and may have it
     const answer = handled(read(aim))
     answers.push(answer)
     const found = await waitWithin<JsonObject | undefined>(
@@ -320,7 +328,7 @@ function resourceOf(link: UpstreamLink, entry: JsonObject, uri: string): Resourc
     server: link.name,
     own,
     entry: { ...entry, uri },
-    run: (params, ctx) => link.relay(ctx, { method: 'resources/read', params: { ...params, uri: own } }),
+    run: (params, ctx) => link.relay(ctx, readOf({ ...params, uri: own }, own)),
     want: (peer) => link.want(own, uri, peer),
   }
   const name = typeof entry.name === 'string' ? entry.name : uri
@@ -333,6 +341,12 @@ function resourceOf(link: UpstreamLink, entry: JsonObject, uri: string): Resourc
     read: unused,
     relayed,
   })
+}
+
+/** `entry`: what the server lists for it, a resource or a template; each may fail by itself. */
+function readOf(params: JsonObject, entry: string | undefined): Relay {
+  const method = 'resources/read'
+  return { method, params, what: entry === undefined ? method : `${method} ${entry}` }
 }
 
 /** None where the template cannot be read: nobody could say which uris are meant. */
@@ -355,6 +369,7 @@ function templateOf(
         link.relay(ctx, {
           method: 'completion/complete',
           params: { ...params, ref: { ...Reflect.get(params, 'ref'), uri: own } },
+          what: `completion/complete ${own}`,
         }),
     }),
   }
@@ -387,12 +402,18 @@ function promptOf(link: UpstreamLink, entry: JsonObject & { name: string }, name
     server: link.name,
     own: entry.name,
     entry: { ...entry, name },
-    run: (params, ctx) => link.relay(ctx, { method: 'prompts/get', params: { ...params, name: entry.name } }),
+    run: (params, ctx) =>
+      link.relay(ctx, {
+        method: 'prompts/get',
+        params: { ...params, name: entry.name },
+        what: `prompts/get ${entry.name}`,
+      }),
     ...(link.completes && {
       complete: (params: object, ctx) =>
         link.relay(ctx, {
           method: 'completion/complete',
           params: { ...params, ref: { ...Reflect.get(params, 'ref'), name: entry.name } },
+          what: `completion/complete ${entry.name}`,
         }),
     }),
   }

@@ -32,8 +32,10 @@ import { Gate } from './gate.js'
 export interface Relay {
   readonly method: 'tools/call' | 'resources/read' | 'prompts/get' | 'completion/complete'
   readonly params: JsonObject
-  /** What limits and the breaker count; default: the method. */
+  /** What limits count; default: the method. */
   readonly tool?: string
+  /** What the breaker counts; default: the tool. */
+  readonly what?: string
   /** Whether the server runs it as a task only. */
   readonly asTask?: boolean
 }
@@ -291,10 +293,10 @@ export class UpstreamLink {
   /** Makes a request for a caller. Rejects with McpError, or as its signal says. */
   async relay(
     ctx: ToolContext,
-    { method, params, tool = method, asTask = false }: Relay,
+    { method, params, tool = method, what = tool, asTask = false }: Relay,
   ): Promise<JsonObject> {
     const asker = askerOf(ctx)
-    const leave = this.#gate.enter(tool, callerOf(ctx.peer, ctx.session.id))
+    const leave = this.#gate.enter(tool, callerOf(ctx.peer, ctx.session.id), what)
     const { world, requestTimeout } = this.#input
     const { timeout } = this.options
     const limit = timeout ?? requestTimeout

@@ -8,6 +8,8 @@ import type { Upstream, UpstreamLists } from '../definitions/upstreams.js'
 /** Entries of one list of one server; what is beyond is left out. Each template is tried with each address. */
 const maxEntries = 10_000
 const maxTemplates = 1_000
+/** Characters of one entry, as JSON: the others stand in the same message. */
+const maxEntryText = 1024 * 1024
 const maxPages = 1_000
 /** Entries left out that are told of, and characters of what is told of each. */
 const maxTold = 5
@@ -91,9 +93,11 @@ export async function fetchLists(
         fresh: true,
         onBadEntry,
       })) as JsonObject
-      bytes += Buffer.byteLength(JSON.stringify(page))
+      const text = JSON.stringify(page)
+      bytes += Buffer.byteLength(text)
       if (bytes > maxBytes) throw new ListsTooLong()
-      const entries = Array.isArray(page[field]) ? page[field] : []
+      const listed: unknown[] = Array.isArray(page[field]) ? page[field] : []
+      const entries = text.length > maxEntryText ? withoutLong(listed, method, onBadEntry) : listed
       const room = most - all.length
       for (const entry of entries.slice(0, room)) if (isObject(entry)) all.push(entry)
       cursor = page.nextCursor
@@ -165,6 +169,14 @@ export async function fetchLists(
   }
   if (given === 0 && refused !== undefined) throw refused
   return fetched()
+}
+
+function withoutLong(entries: readonly unknown[], method: string, tell: (problem: string) => void): unknown[] {
+  return entries.filter((entry, at) => {
+    const { length } = JSON.stringify(entry)
+    if (length > maxEntryText) tell(`${method}: entry ${at} of a page has ${length} characters`)
+    return length <= maxEntryText
+  })
 }
 
 function isUnknownMethod(error: unknown): boolean {

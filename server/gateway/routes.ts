@@ -50,6 +50,8 @@ export interface Aim {
    * lists.
    */
   readonly all: readonly RoutedTemplate[]
+  /** Whether it has addresses of that scheme: until it says that it has not this one, it is no other server's. */
+  readonly isLikely: boolean
 }
 
 /** The first of `aims` that knows the address answers, and no other server. */
@@ -99,7 +101,10 @@ const steps = {
     const [known, others] = [true, false].map((isKnown) =>
       servers.filter(({ schemes }) => schemes.has(scheme) === isKnown),
     )
-    return [...(known ?? []), ...(others ?? [])].map((server) => aimAt(server, uri))
+    return [
+      ...(known ?? []).map((server) => aimAt(server, uri)),
+      ...(others ?? []).map((server) => ({ ...aimAt(server, uri), isLikely: false })),
+    ]
   },
 } as const satisfies Readonly<
   Record<string, (table: RouteTable, uri: string) => Aim | readonly Aim[] | undefined>
@@ -246,7 +251,7 @@ function namedIn(
 }
 
 function aimListed(found: Pick<Aim, 'server' | 'uri'> | undefined): Aim | undefined {
-  return found && { ...found, templates: [], all: [] }
+  return found && { ...found, templates: [], all: [], isLikely: true }
 }
 
 /** Undefined unless the server offers a template for the address. */
@@ -266,6 +271,7 @@ function aimAt({ name, templates }: RoutedServer, uri: string): Aim {
     uri,
     templates: templates.filter(({ matcher }) => matcher?.match(uri) !== undefined),
     all: templates,
+    isLikely: true,
   }
 }
 

@@ -1,12 +1,12 @@
 import { McpError } from '../../protocol/wire/errors.js'
 import { isWantedLevel, type LoggingLevel } from '../../protocol/messages/logging.js'
 import { tooManyRequests } from '../base/errors.js'
+import { maxUriLength } from '../catalog/catalog.js'
 import { TurnoverMap } from '../../runtime/base/turnover.js'
 import type { WishesRecord } from '../engine/session-store.js'
 
 /** Resources that one session may subscribe to, and characters of one address and of all. */
 const maxSubscriptions = 1_000
-const maxUriLength = 8_192
 const maxCharacters = 256 * 1024
 
 /** Tells whoever has to know that a resource is wanted; what it returns takes that back. */

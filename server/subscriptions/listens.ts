@@ -7,6 +7,7 @@ import type { Sink, Peer } from '../../transports/contract/contract.js'
 import { TransportError } from '../../transports/base/errors.js'
 import type { TaskRecord } from '../engine/task-store.js'
 import type { ListKind } from '../context/changes.js'
+import { maxUriLength } from '../catalog/catalog.js'
 import { honoured, tagOf, Topics, type Topic } from './listen-topics.js'
 
 export interface ListenCall {
@@ -36,8 +37,7 @@ export interface Listen {
 
 const maxPerConnection = 100
 const maxUris = 1_000
-/** Characters of one uri, and of all uris of all filters. */
-const maxUriLength = 8_192
+/** Characters of all uris of all filters. */
 const maxWeight = 16 * 1024 * 1024
 /** Characters of all filters of one client: a principal, or else a network that is not this machine. */
 const maxShare = maxWeight / 16
@@ -92,7 +92,7 @@ export class Listens {
     const { tasks = [] } = call
     const filter = honoured(call.filter, capabilities)
     if (tasks.length > 0) filter.taskIds = tasks.map(({ id }) => id)
-    const weight = weigh(filter)
+    const weight = weighFilter(filter)
     this.#checkRoom(call.peer, weight)
     const listen: Listen = {
       call,
@@ -257,7 +257,8 @@ export class Listens {
   }
 }
 
-function weigh({ resourceSubscriptions: resources = [], taskIds = [] }: SubscriptionFilter): number {
+/** The characters of a filter. Throws McpError -32602 for one with too many resources, or too long ones. */
+export function weighFilter({ resourceSubscriptions: resources = [], taskIds = [] }: SubscriptionFilter): number {
   const uris = [...resources, ...taskIds]
   const long = uris.find((uri) => uri.length > maxUriLength)
   if (uris.length <= maxUris && long === undefined) return uris.reduce((sum, uri) => sum + uri.length, 0)

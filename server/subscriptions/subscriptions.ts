@@ -1,4 +1,5 @@
 import { buildResult } from '../../protocol/wire/jsonrpc.js'
+import type { SubscriptionFilter } from '../../protocol/messages/subscriptions.js'
 import { readParams } from '../../protocol/messages/params.js'
 import { stampResult } from '../../protocol/stateless/stamp.js'
 import type { World } from '../../runtime/time/world.js'
@@ -7,7 +8,7 @@ import { RuntimeError } from '../../runtime/base/errors.js'
 import type { RefOf } from '../../runtime/process/ref.js'
 import type { Peer } from '../../transports/contract/contract.js'
 import type { ExchangeAnswer, ExchangeCall } from '../../transports/inbound/exchange-call.js'
-import { allowedOf } from '../catalog/authorization.js'
+import { mayHearOf } from '../catalog/authorization.js'
 import type { Catalog } from '../catalog/catalog.js'
 import type { baseActor } from './base-actor.js'
 import type { Holdings } from '../holdings/holdings-actor.js'
@@ -15,6 +16,10 @@ import type { TaskRecord } from '../engine/task-store.js'
 import { tasksOf } from '../tasks/load.js'
 import type { McpTasks } from '../tasks/tasks.js'
 import { tagOf } from './listen-topics.js'
+import { weighFilter } from './listens.js'
+
+/** Milliseconds of one turn of the event loop. */
+const slice = 5
 
 /** Opens streams of `subscriptions/listen` at the base actor, for one incarnation of the group. */
 export class Subscriptions {
@@ -40,7 +45,7 @@ export class Subscriptions {
   async open({ request, sink, peer, signal }: ExchangeCall): Promise<ExchangeAnswer> {
     const { id, method, params } = request
     const { notifications } = readParams('subscriptions/listen', params)
-    const filter = allowedOf(notifications, peer, this.#holdings.catalog)
+    weighFilter(notifications)
     const tasks = (await this.#tasks?.listened(request, peer, notifications.taskIds)) ?? []
     const lease = leaseOf(peer, this.#world)
     const over = new AbortController()
@@ -48,8 +53,7 @@ export class Subscriptions {
     this.#tasks?.follow(tasks, tell, over.signal)
     const wanted: ReturnType<Catalog['want']>[] = []
     try {
-      for (const uri of filter.resourceSubscriptions ?? [])
-        wanted.push(this.#holdings.catalog.want(uri, peer))
+      const filter = await this.#wanted(notifications, peer, wanted)
       const until = lease === undefined ? signal : AbortSignal.any([signal, lease.signal])
       const ended = await this.#base.call('listen', { id, filter, sink, peer, tasks, signal: until }, forever)
       if (ended === 'closed' && lease?.signal.aborted !== true) return { response: undefined, refused: false }
@@ -60,6 +64,28 @@ export class Subscriptions {
     }
     const { info: serverInfo } = this.#holdings.settings.definition
     return { response: buildResult(id, stampResult(method, tagOf(id), { serverInfo })), refused: false }
+  }
+
+  /**
+   * The filter without the resources that the peer may not see: it hears of none of their changes. Others have
+   * their turn meanwhile, as each address costs a look at each template.
+   */
+  async #wanted(filter: SubscriptionFilter, peer: Peer, wanted: ReturnType<Catalog['want']>[]) {
+    const { resourceSubscriptions: uris } = filter
+    if (uris === undefined) return filter
+    const { catalog } = this.#holdings
+    const allowed: string[] = []
+    let began = this.#world.now()
+    for (const uri of uris) {
+      if (mayHearOf(uri, peer, catalog)) {
+        allowed.push(uri)
+        wanted.push(catalog.want(uri, peer))
+      }
+      if (this.#world.now() - began < slice) continue
+      await new Promise<void>((resolve) => this.#world.setImmediate(resolve))
+      began = this.#world.now()
+    }
+    return { ...filter, resourceSubscriptions: allowed }
   }
 
   end(): void {

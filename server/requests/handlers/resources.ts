@@ -4,7 +4,7 @@ import type { ReadResourceResult } from '../../../protocol/messages/resources.js
 import { show } from '../../../runtime/base/errors.js'
 import { guardedIn } from '../../catalog/authorization.js'
 import { checkAllowed } from '../../context/scopes.js'
-import type { ResourceMatch } from '../../catalog/catalog.js'
+import { maxUriLength, type ResourceMatch } from '../../catalog/catalog.js'
 import type { ToolContext } from '../../context/context.js'
 import { isOutsideRoots } from '../../base/errors.js'
 import { toReadResult } from '../../results/results.js'
@@ -55,6 +55,10 @@ async function readFound(uri: string, found: ResourceMatch, ctx: ToolContext): P
 
 function find(uri: string, { catalog, peer, dialect }: RouteScope): ResourceMatch {
   const found = catalog.find(uri)
+  if (found === undefined && uri.length > maxUriLength)
+    throw McpError.invalidParams(
+      `params.uri: expected ${maxUriLength} characters at most, got ${uri.length}`,
+    )
   if (found === undefined) throw notFound(uri)
   checkAllowed(peer, guardedIn(found), () => notFound(uri))
   checkUsable(dialect, definitionOf(found), `resource ${show(uri)}`)

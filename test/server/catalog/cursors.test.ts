@@ -3,7 +3,7 @@ import { allRevisions, dialect20251125 } from 'caduceus/protocol'
 import { systemWorld } from 'caduceus/runtime'
 import { definePrompt, defineServer, defineTool } from 'caduceus/server'
 import type { Peer } from 'caduceus/transports'
-import { allowedOf } from '../../../server/catalog/authorization.js'
+import { mayHearOf } from '../../../server/catalog/authorization.js'
 import { Catalog } from '../../../server/catalog/catalog.js'
 import { suite } from '../../support/suite.js'
 import { parts } from './_scoped.js'
@@ -94,14 +94,13 @@ test('pages are kept for so many sets of scopes and no more', () => {
   assert.is(page(65), recent, 'what is in use is kept')
 })
 
-test('a filter is read where only resources take scopes, and where only families do', () => {
+test('changes are kept from others where only resources take scopes, and where only families do', () => {
   const peer: Peer = { transport: 'http', headers: {}, remoteAddress: undefined }
   const { resources = [], resourceTemplates = [] } = parts
-  const filter = { resourceSubscriptions: ['x://kept', 'kept://a'] }
   const allowed = (more: Partial<typeof parts>) => {
     const definition = defineServer({ name: 'test', version: '1', ...more })
     const catalog = new Catalog(definition, { pageSize: 500, revisions: allRevisions }, systemWorld)
-    return allowedOf(filter, peer, catalog).resourceSubscriptions
+    return ['x://kept', 'kept://a'].filter((uri) => mayHearOf(uri, peer, catalog))
   }
   assert.equal(allowed({ resources }), ['kept://a'])
   assert.equal(allowed({ resourceTemplates }), ['x://kept'])

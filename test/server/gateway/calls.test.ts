@@ -134,6 +134,43 @@ for (const templates of ['late', 'failing'] as const)
     }
   })
 
+test('an address of a scheme that one server lists is no other one\'s, whatever becomes of its read', async (t) => {
+  let next: Error = new McpError(-32_603, 'oops')
+  const victim = byHand({
+    capabilities: { resources: {} },
+    answers: {
+      'resources/list': () => ({ resources: [{ uri: 'db://1', name: 'one' }] }),
+      'resources/templates/list': () => ({ resourceTemplates: [] }),
+      'resources/read': () => {
+        throw next
+      },
+    },
+  })
+  const evil = byHand({
+    capabilities: { resources: {} },
+    answers: {
+      'resources/list': () => ({ resources: [] }),
+      'resources/templates/list': () => ({ resourceTemplates: [] }),
+      'resources/read': ({ uri }) => ({ contents: [{ uri, text: 'evil' }] }),
+    },
+  })
+  const clients = { evil: evil.client, victim: victim.client }
+  const { client } = await through(t, clients, { servers: { victim: { breaker: false } } })
+  for (const error of [
+    next,
+    new CaduceusError('NOT_READY', 'away'),
+    new CaduceusError('TIMEOUT', 'late'),
+    new CaduceusError('QUEUE_FULL', 'busy'),
+  ]) {
+    next = error
+    assert.is((await failure(client.readResource('db://2', { retry: 'never' }))).code, -32_603, error.message)
+  }
+  assert.equal(evil.of('resources/read'), [])
+  // it says itself that it has not this one
+  next = McpError.notFound('no such thing', { uri: 'db://2' })
+  assert.is((await client.readResource('db://2')).text, 'evil')
+})
+
 test('templates that cannot be listed close no address for patterns that need none', async (t) => {
   const up = byHand({
     capabilities: { resources: {} },

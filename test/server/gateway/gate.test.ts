@@ -35,11 +35,11 @@ test('open calls are counted in total, per caller and per tool, until they end',
   refused(() => gate.enter('read', 'zoe'))
 })
 
-test('breakers are per tool, and a new connection resets them', async () => {
+test('breakers are per tool and caller, and a new connection resets them', async () => {
   const clock = createFakeClock()
   const gate = new Gate('files', { breaker: { failures: 2, pause: 1_000 } }, clock)
   for (const _ of [1, 2]) gate.enter('read', 'ada')('fails')
-  const rests = refused(() => gate.enter('read', 'bob'))
+  const rests = refused(() => gate.enter('read', 'ada'))
   assert.match(rests.message, /"read" of files has failed 2 times in a row.*1000 ms/)
   assert.is((rests.data as { retryAfter: number }).retryAfter, 1_000)
   gate.enter('write', 'ada')('serves')
@@ -48,9 +48,30 @@ test('breakers are per tool, and a new connection resets them', async () => {
   gate.enter('read', 'ada')('fails')
   await clock.advance(1_000)
   const trial = gate.enter('read', 'ada')
-  refused(() => gate.enter('read', 'bob'))
+  refused(() => gate.enter('read', 'ada'))
   trial('serves')
-  gate.enter('read', 'bob')
+  gate.enter('read', 'ada')
+})
+
+test('what fails for one caller is open to others, until it fails for them', async () => {
+  const gate = new Gate('files', { breaker: { failures: 3, pause: 1_000 } }, createFakeClock())
+  for (const _ of [1, 2, 3]) gate.enter('read', 'ada')('fails')
+  refused(() => gate.enter('read', 'ada'))
+  const bob = [gate.enter('read', 'bob'), gate.enter('read', 'bob')]
+  bob[0]?.('fails')
+  refused(() => gate.enter('read', 'bob'))
+  // a part of it may fail by itself
+  gate.enter('read', 'ada', 'read one')('serves')
+  refused(() => gate.enter('read', 'ada'))
+  bob[1]?.('serves')
+  for (const caller of ['ada', 'bob']) gate.enter('read', caller)
+})
+
+test('of very many callers that have failed, the first may try again', () => {
+  const gate = new Gate('files', { breaker: { failures: 1 } }, createFakeClock())
+  for (let n = 0; n <= 1_000; n++) gate.enter('read', `caller ${n}`)('fails')
+  gate.enter('read', 'caller 0')
+  refused(() => gate.enter('read', 'caller 1'))
 })
 
 test('a name like that of a method of objects is a name', () => {

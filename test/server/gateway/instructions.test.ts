@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { quotedInstructions } from '../../../server/gateway/instructions.js'
+import { instructionsOf, quotedInstructions } from '../../../server/gateway/instructions.js'
 import { suite } from '../../support/suite.js'
 
 const test = suite('gateway: instructions')
@@ -28,6 +28,19 @@ test('no line of one server can be taken for the section of another', () => {
 
 test('instructions stand below the name of their server, quoted', () => {
   assert.is(quotedInstructions('notes', 'One line.\n\nAnother.\n'), '# notes\n\n> One line.\n>\n> Another.')
+})
+
+test('what one server says is cut, and so are all together', () => {
+  const long = 'x\n'.repeat(5_000_000)
+  const { texts, cuts } = instructionsOf([
+    ['long', long],
+    ['short', 'One line.'],
+    ...Array.from({ length: 20 }, (_, n) => [`more ${n}`, 'y'.repeat(16_384)] as const),
+  ])
+  assert.equal([texts[1], cuts[0]], ['# short\n\n> One line.', 'long'])
+  assert.ok(texts[0]?.endsWith('> x\n>  ...') && texts[0].length < 40_000, texts[0]?.slice(-20))
+  assert.ok(texts.join('').length <= 262_144)
+  assert.ok(cuts.includes('more 19') && !cuts.includes('more 0'), cuts.join())
 })
 
 test.run()

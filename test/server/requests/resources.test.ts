@@ -93,10 +93,12 @@ test('a missing resource is refused, and a throwing one fails its request only',
   const slow = defineResource({ uri: 'x:slow', name: 'slow', timeout: 10, read: () => new Promise(() => {}) })
   const { client } = await startParts(t, { resources: [bad, crash, own, slow], resourceTemplates: [file] })
   const failed = async (uri: string) => (await client.ask('resources/read', { uri })).error
-  for (const uri of ['x:none', 'files:///gone', '', `files:///${'a'.repeat(70_000)}`]) {
+  for (const uri of ['x:none', 'files:///gone', '', `none:${'a'.repeat(8_187)}`]) {
     const { code, data } = (await failed(uri)) ?? {}
     assert.equal([code, data], [-32002, { uri }])
   }
+  const long = await failed(`files:///${'a'.repeat(8_184)}`)
+  assert.equal([long?.code, long?.message], [-32602, 'params.uri: expected 8192 characters at most, got 8193'])
   for (const uri of ['x:bad', 'x:crash']) {
     const error = await failed(uri)
     assert.is(error?.code, -32603)

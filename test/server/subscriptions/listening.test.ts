@@ -4,6 +4,7 @@ import { buildRequest, type Envelope, type Message, type RequestId, writeEnvelop
 import { createFakeClock, defineActor } from 'caduceus/runtime'
 import {
   defineResource,
+  defineResourceTemplate,
   defineServer,
   type ServerOptions,
   startServer,
@@ -190,6 +191,27 @@ test('stream requests and their notifications emit events', async (t) => {
 interface Options extends Partial<ServerOptions>, TreeWideOptions {
   readonly fake?: boolean
 }
+
+test('others have their turn while the addresses of a filter are looked at', async (t) => {
+  const template = (n: number) =>
+    defineResourceTemplate({
+      ...{ uriTemplate: `x://{+a}/${n}/{b}/end`, name: `t${n}`, scopes: ['x'], read: () => '' },
+    })
+  const { server, listen } = await start(t)
+  for (let n = 0; n < 50; n++) await server.addResource(template(n))
+  const words = Array.from({ length: 50 }, (_, n) => `/${n}/`).join('')
+  const uris = Array.from({ length: 200 }, (_, n) => `x://${words}${n}/${'a'.repeat(6_000)}/end`)
+  let turns = 0
+  const count = (): void => {
+    turns += 1
+    turning = setImmediate(count)
+  }
+  let turning = setImmediate(count)
+  t.after(() => clearImmediate(turning))
+  const stream = await listen({ resourceSubscriptions: uris })
+  assert.ok(turns > 5, `${turns} turns`)
+  stream.leave()
+})
 
 /** A server whose listener is the test itself. */
 async function start(t: TestContext, { fake = false, ...options }: Options = {}) {
