@@ -46,8 +46,8 @@ export interface UpstreamComponents {
   wake(): Promise<void> | undefined
   /** Whether one of which nothing is known may suggest values for arguments. */
   readonly mayComplete: boolean
-  /** The server's own instructions, and theirs. */
-  readonly instructions: string | undefined
+  /** The server's own instructions, and those of servers of which a peer sees something. */
+  instructionsFor(peer: Peer): string | undefined
 }
 
 interface CatalogSettings {
@@ -96,7 +96,8 @@ export class Catalog {
   readonly #folders = new Map<string, Shelf<SkillFolderChild, 'resources/directory/read'>>()
   readonly #definition: ServerDefinition
   readonly #offered: readonly Revision[]
-  #discoveries = new Map<Dialect, Immediate>()
+  /** With the instructions in it. */
+  #discoveries = new Map<Dialect, readonly [instructions: string | undefined, answer: Immediate]>()
   /** Starts above the versions of an earlier program, whose components may have been others. */
   #version: number
   readonly #changedAt: Record<ListKind, number>
@@ -105,7 +106,6 @@ export class Catalog {
   readonly #silent = new Set<string>()
   #capabilities: ServerCapabilities
   #upstream: UpstreamComponents | undefined
-  #instructions: string | undefined
 
   constructor(
     definition: ServerDefinition,
@@ -119,7 +119,6 @@ export class Catalog {
     this.#version = world.date()
     this.#changedAt = { tools: this.#version, resources: this.#version, prompts: this.#version }
     this.#definition = definition
-    this.#instructions = definition.instructions
     this.#offered = offered(revisions)
     this.#hasTasks = hasTasks
     this.tools = new Shelf(hasTasks ? taskToolPlan : toolPlan, tools, how)
@@ -213,14 +212,13 @@ export class Catalog {
   }
 
   /** How to use the server, for the model. */
-  get instructions(): string | undefined {
-    return this.#instructions
+  instructionsFor(peer: Peer): string | undefined {
+    return this.#upstream === undefined ? this.#definition.instructions : this.#upstream.instructionsFor(peer)
   }
 
   /** Adds the servers behind a gateway: their instructions, and resources that they do not list. */
   extend(upstream: UpstreamComponents): void {
     this.#upstream = upstream
-    this.#instructions = upstream.instructions
     this.#capabilities = this.#readCapabilities()
     this.#discoveries = new Map()
   }
@@ -239,18 +237,21 @@ export class Catalog {
     return this.#upstream?.wake()
   }
 
-  /** The answer to `server/discover`, written once until a change (specification: 2026-07-28, discover). */
-  discover(dialect: Dialect): Immediate {
+  /**
+   * The answer to `server/discover`, written once until a change, unless peers are told different instructions
+   * (specification: 2026-07-28, discover).
+   */
+  discover(dialect: Dialect, peer: Peer): Immediate {
     const known = this.#discoveries.get(dialect)
-    if (known !== undefined) return known
-    const { instructions } = this
+    const instructions = this.instructionsFor(peer)
+    if (known !== undefined && known[0] === instructions) return known[1]
     const result = this.finish(dialect, 'server/discover', {
       supportedVersions: [...this.#offered],
       capabilities: this.#capabilities,
       ...(instructions !== undefined && { instructions }),
     })
     const discovery = immediate(result)
-    this.#discoveries.set(dialect, discovery)
+    this.#discoveries.set(dialect, [instructions, discovery])
     return discovery
   }
 

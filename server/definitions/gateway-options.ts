@@ -26,8 +26,8 @@ export interface UpstreamLimits {
   readonly maxCalls?: number
   /**
    * Calls of one caller that it works on at once: a principal, or else an address (IPv6: a /64; on this
-   * machine a session). Default: three quarters of `maxCalls`; for those of this machine without a principal
-   * all of them.
+   * machine a session). Default: three quarters of `maxCalls`, and without that 48 for a principal; for those of
+   * this machine without a principal all of them.
    */
   readonly maxCallsPerCaller?: number
   /** Calls of one tool that it works on at once, by the name that the server gives it. */
@@ -54,14 +54,17 @@ export interface UpstreamOptions extends UpstreamLimits {
   readonly deny?: readonly string[]
   /** Other names, by the names that the server gives; without its own name before them. */
   readonly rename?: Readonly<Record<string, string>>
-  /** Scopes that the principal of a caller needs, to see or use anything of it. Default none. */
+  /** Scopes that the principal of a caller needs, to see or use anything of it, or to be told its instructions. Default
+   * none.
+   */
   readonly scopes?: readonly string[]
   /**
    * Whether a caller may see and use a tool, a prompt or a resource, by the name, uri or template that the
    * server gives it; the principal is undefined for an anonymous caller. For a uri in no list it is asked
    * with the uri as it is written, in each way that the server may read it (percent-decoded, without `..`,
    * user, port, query ...), and with the templates that fit: all have to be a yes. Asked at each list and
-   * each use, so it has to be quick; one that throws says no. Default: everybody with the `scopes`.
+   * each use, so it has to be quick; one that throws says no. A subscription is a use when it begins, and values that
+   * the server suggests for a template are not judged. Default: everybody with the `scopes`.
    */
   readonly permits?: (principal: Principal | undefined, name: string) => boolean
   /** Milliseconds that a call may take. Default: as for other servers (`timeouts.request`), and its client. */

@@ -10,6 +10,7 @@ import { processOf, type RefOf } from '../../runtime/process/ref.js'
 import type { TimerRef } from '../../runtime/process/timers.js'
 import { describe } from '../../runtime/watch/inspect.js'
 import type { Component, ResourceMatch } from '../catalog/catalog.js'
+import { isAllowed } from '../context/scopes.js'
 import type { ToolDefinition } from '../definitions/define-tool.js'
 import { type GatewayPlan, isUpstream, isUpstreams, unknownServer } from '../definitions/gateway-options.js'
 import type {
@@ -34,6 +35,7 @@ import { Owners } from './owners.js'
 import { pauseAfter } from './pace.js'
 import { NameClaims, routeOf, type RouteTable } from './routes.js'
 import { searchTools } from './tool-search.js'
+import { Turns } from './turns.js'
 import { unknownNames } from './unknown-names.js'
 
 /** Milliseconds between two checks for idle clients, at least and at most. */
@@ -219,10 +221,8 @@ class Gateway {
     const { source, pinned } = this.#plan
     this.#waitUntilLate()
     if (pinned !== undefined) {
-      const tools = searchTools(() => this.#hidden, {
-        wake: () => this.#awake(),
-        absent: (name) => this.#absent(name),
-      })
+      const ready = { wake: () => this.#awake(), absent: (name: string) => this.#absent(name) }
+      const tools = searchTools(() => this.#hidden, ready, new Turns(this.#ctx.world))
       const former = tools.map(({ kind, name }) => [kind, name] as const)
       this.#holdings.catalog.swap(former, tools)
     }
@@ -707,16 +707,29 @@ class Gateway {
     const { catalog, settings } = this.#holdings
     const links = [...this.#places.values()].map(({ link }) => link)
     const own = settings.definition.instructions
-    const { texts, cuts } = instructionsOf(
+    const { sections, cuts } = instructionsOf(
       links.flatMap(({ name, server }) =>
         server?.instructions === undefined ? [] : [[name, server.instructions] as const],
       ),
     )
     for (const name of cuts)
       this.#tellOnce(`instructions of ${name}`, 'not_listed', name, 'its instructions are too long, and cut')
-    const instructions = [...(own === undefined ? [] : [own]), ...texts].join('\n\n')
+    const isRuled = ({ options: { scopes, permits, allow, deny } }: UpstreamLink): boolean =>
+      (scopes ?? permits ?? allow ?? deny) !== undefined
+    const ruled = new Map(links.filter(isRuled).map(({ name }) => [name, [] as Component[]]))
+    for (const { component, link } of this.#held.values()) ruled.get(link?.name ?? '')?.push(component)
+    const instructionsFor = (isTold: (name: string) => boolean): string | undefined => {
+      const told = [...sections].flatMap(([name, text]) => (isTold(name) ? [text] : []))
+      const all = [...(own === undefined ? [] : [own]), ...told].join('\n\n')
+      return all === '' ? undefined : all
+    }
+    const forAll = instructionsFor((name) => !ruled.has(name))
     catalog.extend({
-      instructions: instructions === '' ? undefined : instructions,
+      // of a server of which a caller sees nothing it hears nothing
+      instructionsFor: (peer) =>
+        ruled.size === 0
+          ? forAll
+          : instructionsFor((name) => ruled.get(name)?.some((each) => isAllowed(peer, each)) ?? true),
       find: (uri) => this.#find(uri),
       absent: (name) => this.#absent(name),
       wake: () => this.#awake(),

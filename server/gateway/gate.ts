@@ -1,6 +1,7 @@
 import { errorCodes, McpError } from '../../protocol/wire/errors.js'
 import { show } from '../../runtime/base/errors.js'
 import type { Clock } from '../../runtime/time/clock.js'
+import { isPrincipal } from '../base/caller.js'
 import { isNear, shareOf } from '../../transports/base/network.js'
 import type { BreakerOptions, UpstreamLimits } from '../definitions/gateway-options.js'
 import { admit, type Breaker, closedBreaker, settle, type Verdict } from './breaker.js'
@@ -10,6 +11,8 @@ export type Leave = (verdict: Verdict) => void
 
 const usual: Required<BreakerOptions> = Object.freeze({ failures: 5, pause: 5_000, maxPause: 60_000 })
 
+/** Calls of which a principal has its share where no limit is given: as many as a session works on at once. */
+const usualCalls = 64
 /** Callers of one tool that are refused; the oldest is let through again. */
 const maxResting = 1_000
 
@@ -48,7 +51,8 @@ export class Gate {
    */
   enter(tool: string, caller: string, what = tool): Leave {
     const { maxCalls, maxCallsPerTool = {} } = this.#limits
-    const share = maxCalls === undefined || isNear(caller) ? undefined : shareOf(maxCalls)
+    const most = maxCalls ?? (isPrincipal(caller) ? usualCalls : undefined)
+    const share = most === undefined || isNear(caller) ? undefined : shareOf(most)
     const counted = [
       { key: 'all', most: maxCalls, whose: this.#name },
       {

@@ -5,12 +5,12 @@ const longest = 16_384
 /** Of all servers, as they are told. */
 const mostOfAll = 262_144
 
-/** What servers say of themselves, and whose instructions are cut or left out. */
+/** What servers say of themselves, by their names, and whose instructions are cut or left out. */
 export function instructionsOf(servers: Iterable<readonly [name: string, instructions: string]>): {
-  readonly texts: readonly string[]
+  readonly sections: ReadonlyMap<string, string>
   readonly cuts: readonly string[]
 } {
-  const texts: string[] = []
+  const sections = new Map<string, string>()
   const cuts: string[] = []
   let room = mostOfAll
   for (const [name, instructions] of servers) {
@@ -19,10 +19,10 @@ export function instructionsOf(servers: Iterable<readonly [name: string, instruc
     const fits = text.length <= room
     if (!isWhole || !fits) cuts.push(name)
     if (!fits) continue
-    texts.push(text)
+    sections.set(name, text)
     room -= text.length
   }
-  return { texts, cuts }
+  return { sections, cuts }
 }
 
 /**

@@ -14,8 +14,8 @@ const maxPages = 1_000
 /** Entries left out that are told of, and characters of what is told of each. */
 const maxTold = 5
 const maxCharacters = 300
-/** Of all lists of one server, as JSON: a message has a limit, and a list may have any number of them. */
-const maxBytes = 16 * 1024 * 1024
+/** Of all lists of one server, as JSON: what clients take of a list (ours 16 MiB) is for several servers. */
+const maxBytes = 4 * 1024 * 1024
 
 /** Milliseconds that the lists of a server are waited for together; then those that are here are used. */
 const patience = 5_000
@@ -171,7 +171,11 @@ export async function fetchLists(
   return fetched()
 }
 
-function withoutLong(entries: readonly unknown[], method: string, tell: (problem: string) => void): unknown[] {
+function withoutLong(
+  entries: readonly unknown[],
+  method: string,
+  tell: (problem: string) => void,
+): unknown[] {
   return entries.filter((entry, at) => {
     const { length } = JSON.stringify(entry)
     if (length > maxEntryText) tell(`${method}: entry ${at} of a page has ${length} characters`)

@@ -30,6 +30,7 @@ const maxText = 4_000
  */
 const maxQuery = 1_000
 const maxWords = 20
+const maxWordLength = 32
 /** Letters of a word that longer words may begin with: fewer begin too many. */
 const shortestPrefix = 3
 
@@ -54,6 +55,8 @@ export class ToolIndex {
         boost: { name: 4, title: 2 },
         prefix: (word) => word.length >= shortestPrefix,
         fuzzy: 0.2,
+        // letters that may be wrong: each more costs many times as much
+        maxFuzzy: 2,
       },
     })
     const documents = new Map<string, object>()
@@ -71,10 +74,13 @@ export class ToolIndex {
 
   /** The names of the tools that fit, best first: those with all words before those with some. */
   search(query: string, limit: number): string[] {
-    const words = [...new Set(wordsOf(query.slice(0, maxQuery)))].slice(0, maxWords).join(' ')
-    const whole = this.#engine.search(words, { combineWith: 'AND' })
-    const partly = this.#engine.search(words)
-    return [...new Set([...whole, ...partly].map(({ id }) => String(id)))].slice(0, limit)
+    const given = wordsOf(query.slice(0, maxQuery)).map((word) => word.slice(0, maxWordLength))
+    const words = [...new Set(given)].slice(0, maxWords)
+    const found = this.#engine.search(words.join(' '))
+    const isWhole = ({ queryTerms }: { readonly queryTerms: readonly string[] }): boolean =>
+      queryTerms.length === words.length
+    const sorted = [...found.filter(isWhole), ...found.filter((each) => !isWhole(each))]
+    return sorted.slice(0, limit).map(({ id }) => String(id))
   }
 }
 

@@ -2,9 +2,11 @@ import { McpError } from '../../protocol/wire/errors.js'
 import { isObject, type JsonObject } from '../../protocol/wire/json.js'
 import { show } from '../../runtime/base/errors.js'
 import type { UpstreamComponents } from '../catalog/catalog.js'
+import { callerOf } from '../base/caller.js'
 import { isAllowed } from '../context/scopes.js'
 import type { ToolContext } from '../context/context.js'
 import { defineTool, type ToolDefinition } from '../definitions/define-tool.js'
+import type { Turns } from './turns.js'
 import { loadSearchEngine, type Searchable, ToolIndex } from './tool-index.js'
 
 const most = 50
@@ -19,6 +21,7 @@ const usual = 10
 export function searchTools(
   tools: () => readonly ToolDefinition[],
   { wake, absent }: Pick<UpstreamComponents, 'wake' | 'absent'>,
+  turns: Turns,
 ): readonly ToolDefinition[] {
   const memory: { of?: readonly ToolDefinition[]; index?: Promise<ToolIndex> } = {}
   const index = async (): Promise<ToolIndex> => {
@@ -52,9 +55,12 @@ export function searchTools(
     annotations: { readOnlyHint: true },
     async run({ query, limit = usual }, ctx) {
       await wake()
+      const words = await index()
+      await turns.next(callerOf(ctx.peer, ctx.session.id))
+      ctx.signal.throwIfAborted()
       const visible = seen(ctx)
       // some that fit may be for others
-      const names = (await index()).search(query, tools().length).filter((name) => visible.has(name))
+      const names = words.search(query, tools().length).filter((name) => visible.has(name))
       const entries = names.flatMap((name): JsonObject[] => {
         const { relayed } = visible.get(name) ?? {}
         return relayed === undefined ? [] : [relayed.entry]

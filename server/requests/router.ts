@@ -29,7 +29,7 @@ const pong: Immediate = Object.freeze({ result: Object.freeze({}), text: '{}' })
 type Served = Exclude<RequestTo<'server'>, 'initialize' | 'subscriptions/listen'>
 
 const handlers: { readonly [M in Served]: (params: Params<M>, scope: RouteScope) => Immediate | Work } = {
-  'server/discover': (_params, { catalog, dialect }) => catalog.discover(dialect),
+  'server/discover': (_params, { catalog, dialect, peer }) => catalog.discover(dialect, peer),
   ping: () => pong,
   'tools/list': ({ cursor }, scope) => scope.catalog.tools.page(cursor, scope),
   'tools/call': callTool,

@@ -36,7 +36,7 @@ export function answerOpening(
   holdings: Holdings,
 ): Response {
   const { info } = holdings.settings.definition
-  const { instructions } = holdings.catalog
+  const instructions = holdings.catalog.instructionsFor(peer)
   const result: InitializeResult = {
     protocolVersion: dialect.revision,
     capabilities: holdings.catalog.capabilitiesFor(peer),

@@ -258,7 +258,10 @@ export class Listens {
 }
 
 /** The characters of a filter. Throws McpError -32602 for one with too many resources, or too long ones. */
-export function weighFilter({ resourceSubscriptions: resources = [], taskIds = [] }: SubscriptionFilter): number {
+export function weighFilter({
+  resourceSubscriptions: resources = [],
+  taskIds = [],
+}: SubscriptionFilter): number {
   const uris = [...resources, ...taskIds]
   const long = uris.find((uri) => uri.length > maxUriLength)
   if (uris.length <= maxUris && long === undefined) return uris.reduce((sum, uri) => sum + uri.length, 0)

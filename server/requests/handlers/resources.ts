@@ -56,9 +56,7 @@ async function readFound(uri: string, found: ResourceMatch, ctx: ToolContext): P
 function find(uri: string, { catalog, peer, dialect }: RouteScope): ResourceMatch {
   const found = catalog.find(uri)
   if (found === undefined && uri.length > maxUriLength)
-    throw McpError.invalidParams(
-      `params.uri: expected ${maxUriLength} characters at most, got ${uri.length}`,
-    )
+    throw McpError.invalidParams(`params.uri: expected ${maxUriLength} characters at most, got ${uri.length}`)
   if (found === undefined) throw notFound(uri)
   checkAllowed(peer, guardedIn(found), () => notFound(uri))
   checkUsable(dialect, definitionOf(found), `resource ${show(uri)}`)

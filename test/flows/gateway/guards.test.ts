@@ -183,6 +183,7 @@ test('visibility and use are decided per principal, and a failed decision denies
   const definition = defineServer({
     name: 'tools',
     version: '1.0.0',
+    instructions: 'Ask before you write.',
     tools: {
       read: defineTool({ run: () => 'read' }),
       write: defineTool({ run: () => 'written' }),
@@ -216,6 +217,7 @@ test('visibility and use are decided per principal, and a failed decision denies
     const other = await client.readResource('up+note://one').catch((error: Error) => error)
     return {
       tools,
+      isTold: client.server?.instructions !== undefined,
       resources: resources.length,
       prompts: prompts.length,
       called,
@@ -228,14 +230,17 @@ test('visibility and use are decided per principal, and a failed decision denies
   for (const era of ['modern', 'handshake'] as const) {
     assert.equal(await see(as('ada'), era), {
       tools: ['up__read', 'up__write'],
+      isTold: true,
       ...{ resources: 1, prompts: 1, called: 'written', read: 'first', isRead: true },
     })
     assert.equal(await see(as('bob'), era), {
       tools: ['up__read'],
+      isTold: true,
       ...{ resources: 0, prompts: 0, ...no, isRead: false },
     })
     assert.equal(await see({}, era), {
       tools: [],
+      isTold: false,
       ...{ resources: 0, prompts: 0, ...no, isRead: false },
     })
   }

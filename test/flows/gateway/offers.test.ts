@@ -174,6 +174,29 @@ test('in search mode two tools find and call all others', async (t) => {
   }
 })
 
+test('long lists of some servers go into pages of their own, and cost the others nothing', async (t) => {
+  const long = (name: string) =>
+    defineServer({
+      ...{ name, version: '1.0.0' },
+      tools: Array.from({ length: 4 }, (_, i) =>
+        defineTool({ name: `t${i}`, description: 'x'.repeat(900_000), run: () => '' }),
+      ),
+    })
+  const { client } = await through(t, { one: long('one'), two: long('two'), three: long('three'), files })
+  const sizes: number[] = []
+  const names: string[] = []
+  let cursor: string | undefined
+  do {
+    const page = await client.listTools(cursor === undefined ? {} : { cursor })
+    sizes.push(JSON.stringify(page).length)
+    names.push(...page.tools.map(({ name }) => name))
+    cursor = page.nextCursor
+  } while (cursor !== undefined)
+  assert.is(new Set(names).size, names.length)
+  assert.ok(names.includes('files__read') && names.length > 12, names.join())
+  assert.ok(Math.max(...sizes) < 2_200_000, sizes.join())
+})
+
 test('what a search tells is bounded, and how many more fit is said', async (t) => {
   const long = (i: number, length: number) =>
     defineTool({ name: `note_${i}`, description: 'x'.repeat(length), run: () => '' })

@@ -118,6 +118,15 @@ test('a caller that is known leaves a quarter of all calls to others', () => {
   gate.enter('read', 'principal bob')
 })
 
+test('without limits a principal has its share of what a session works on at once', () => {
+  const gate = new Gate('files', {}, createFakeClock())
+  for (let n = 0; n < 48; n++) gate.enter('read', 'principal ada')
+  assert.match(refused(() => gate.enter('read', 'principal ada')).message, /for one caller has 48 calls/)
+  gate.enter('read', 'principal bob')
+  for (let n = 0; n < 200; n++)
+    for (const caller of ['session 1', 'from 10.0.0.1']) gate.enter('read', caller)
+})
+
 test('a refused call is told how long to wait, and takes no place', async () => {
   const clock = createFakeClock()
   const gate = new Gate('files', { maxCalls: 1, breaker: { failures: 1, pause: 100 } }, clock)

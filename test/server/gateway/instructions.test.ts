@@ -32,11 +32,12 @@ test('instructions stand below the name of their server, quoted', () => {
 
 test('what one server says is cut, and so are all together', () => {
   const long = 'x\n'.repeat(5_000_000)
-  const { texts, cuts } = instructionsOf([
+  const { sections, cuts } = instructionsOf([
     ['long', long],
     ['short', 'One line.'],
     ...Array.from({ length: 20 }, (_, n) => [`more ${n}`, 'y'.repeat(16_384)] as const),
   ])
+  const texts = [...sections.values()]
   assert.equal([texts[1], cuts[0]], ['# short\n\n> One line.', 'long'])
   assert.ok(texts[0]?.endsWith('> x\n>  ...') && texts[0].length < 40_000, texts[0]?.slice(-20))
   assert.ok(texts.join('').length <= 262_144)

@@ -248,27 +248,39 @@ test('a cursor that comes again ends a list', async () => {
   )
 })
 
-test('all lists together have 16 MiB at most, those of templates, too', async () => {
-  const big = 'x'.repeat(6 * 1024 * 1024)
-  const resources = { 'resources/list': () => ({ resources: [{ uri: `a:${big}` }] }) }
-  const templates = { 'resources/templates/list': () => ({ resourceTemplates: [{ uriTemplate: big }] }) }
+test('all lists together have 4 MiB at most, those of templates, too', async () => {
+  const big = 'x'.repeat(768 * 1024)
+  const entries = (field: string) => Array.from({ length: 2 }, (_, n) => ({ [field]: `${n}:${big}` }))
+  const resources = { 'resources/list': () => ({ resources: entries('uri') }) }
+  const templates = { 'resources/templates/list': () => ({ resourceTemplates: entries('uriTemplate') }) }
   const two = clientOf({ ...resources, ...templates }, { resources: {} })
-  assert.is((await two.fetch()).templates.length, 1)
+  assert.is((await two.fetch()).templates.length, 2)
   const three = clientOf(
-    { ...resources, ...templates, 'prompts/list': () => ({ prompts: [{ name: big }] }) },
+    { ...resources, ...templates, 'prompts/list': () => ({ prompts: entries('name') }) },
     { resources: {}, prompts: {} },
   )
   const error = await three.fetch().catch((error: unknown) => error)
   assert.ok(error instanceof ListsTooLong)
-  assert.is((error as Error).message, 'its lists have more than 16777216 bytes')
+  assert.is((error as Error).message, 'its lists have more than 4194304 bytes')
   const late = clientOf(
     {
       'resources/list': () => ({ resources: [] }),
-      'resources/templates/list': () => ({ resourceTemplates: [{ uriTemplate: big + big + big }] }),
+      'resources/templates/list': () => ({
+        resourceTemplates: [...entries('uriTemplate'), ...entries('a'), ...entries('b')],
+      }),
     },
     { resources: {} },
   )
   assert.ok((await late.fetch().catch((error: unknown) => error)) instanceof ListsTooLong)
+})
+
+test('an entry that alone fills a message is left out', async () => {
+  const { whole } = clientOf({
+    'tools/list': () => ({ tools: [{ name: 'x'.repeat(1024 * 1024) }, { name: 'a' }] }),
+  })
+  const { lists, leftOut } = await whole()
+  assert.equal(lists.tools, [{ name: 'a' }])
+  assert.is(leftOut, 'tools/list: entry 0 of a page has 1048587 characters')
 })
 
 test('of entries left out five are told of, short and on one line', async () => {

@@ -98,7 +98,10 @@ test('a missing resource is refused, and a throwing one fails its request only',
     assert.equal([code, data], [-32002, { uri }])
   }
   const long = await failed(`files:///${'a'.repeat(8_184)}`)
-  assert.equal([long?.code, long?.message], [-32602, 'params.uri: expected 8192 characters at most, got 8193'])
+  assert.equal(
+    [long?.code, long?.message],
+    [-32602, 'params.uri: expected 8192 characters at most, got 8193'],
+  )
   for (const uri of ['x:bad', 'x:crash']) {
     const error = await failed(uri)
     assert.is(error?.code, -32603)
