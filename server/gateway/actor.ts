@@ -35,7 +35,7 @@ import { Owners } from './owners.js'
 import { pauseAfter } from './pace.js'
 import { NameClaims, routeOf, type RouteTable } from './routes.js'
 import { searchTools } from './tool-search.js'
-import { Turns } from './turns.js'
+import { Rota } from './rota.js'
 import { unknownNames } from './unknown-names.js'
 
 /** Milliseconds between two checks for idle clients, at least and at most. */
@@ -222,7 +222,7 @@ class Gateway {
     this.#waitUntilLate()
     if (pinned !== undefined) {
       const ready = { wake: () => this.#awake(), absent: (name: string) => this.#absent(name) }
-      const tools = searchTools(() => this.#hidden, ready, new Turns(this.#ctx.world))
+      const tools = searchTools(() => this.#hidden, ready, new Rota(this.#ctx.world))
       const former = tools.map(({ kind, name }) => [kind, name] as const)
       this.#holdings.catalog.swap(former, tools)
     }

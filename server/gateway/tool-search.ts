@@ -6,7 +6,7 @@ import { callerOf } from '../base/caller.js'
 import { isAllowed } from '../context/scopes.js'
 import type { ToolContext } from '../context/context.js'
 import { defineTool, type ToolDefinition } from '../definitions/define-tool.js'
-import type { Turns } from './turns.js'
+import type { Rota } from './rota.js'
 import { loadSearchEngine, type Searchable, ToolIndex } from './tool-index.js'
 
 const most = 50
@@ -21,7 +21,7 @@ const usual = 10
 export function searchTools(
   tools: () => readonly ToolDefinition[],
   { wake, absent }: Pick<UpstreamComponents, 'wake' | 'absent'>,
-  turns: Turns,
+  rota: Rota,
 ): readonly ToolDefinition[] {
   const memory: { of?: readonly ToolDefinition[]; index?: Promise<ToolIndex> } = {}
   const index = async (): Promise<ToolIndex> => {
@@ -56,7 +56,7 @@ export function searchTools(
     async run({ query, limit = usual }, ctx) {
       await wake()
       const words = await index()
-      await turns.next(callerOf(ctx.peer, ctx.session.id))
+      await rota.next(callerOf(ctx.peer, ctx.session.id))
       ctx.signal.throwIfAborted()
       const visible = seen(ctx)
       // some that fit may be for others

@@ -174,7 +174,7 @@ test('in search mode two tools find and call all others', async (t) => {
   }
 })
 
-test('long lists of some servers go into pages of their own, and cost the others nothing', async (t) => {
+test('long lists of some servers go into pages of their own', async (t) => {
   const long = (name: string) =>
     defineServer({
       ...{ name, version: '1.0.0' },

@@ -94,7 +94,7 @@ test('pages are kept for so many sets of scopes and no more', () => {
   assert.is(page(65), recent, 'what is in use is kept')
 })
 
-test('changes are kept from others where only resources take scopes, and where only families do', () => {
+test('changes are kept from those who lack scopes of resources, or of families', () => {
   const peer: Peer = { transport: 'http', headers: {}, remoteAddress: undefined }
   const { resources = [], resourceTemplates = [] } = parts
   const allowed = (more: Partial<typeof parts>) => {

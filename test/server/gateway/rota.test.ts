@@ -1,19 +1,19 @@
 import * as assert from 'uvu/assert'
-import { Turns } from '../../../server/gateway/turns.js'
+import { Rota } from '../../../server/gateway/rota.js'
 import { suite } from '../../support/suite.js'
 
-const test = suite('gateway: turns')
+const test = suite('gateway: rota')
 
 test('callers take turns, and one piece of work is done in a turn of the event loop', async () => {
   const waiting: (() => void)[] = []
-  const turns = new Turns({ setImmediate: (fn: () => void) => waiting.push(fn) })
+  const rota = new Rota({ setImmediate: (fn: () => void) => waiting.push(fn) })
   const done: string[] = []
   for (const [caller, count] of [
     ['ada', 3],
     ['bob', 1],
     ['eve', 2],
   ] as const)
-    for (let n = 1; n <= count; n++) void turns.next(caller).then(() => done.push(`${caller} ${n}`))
+    for (let n = 1; n <= count; n++) void rota.next(caller).then(() => done.push(`${caller} ${n}`))
   let most = 0
   while (waiting.length > 0) {
     const before = done.length
@@ -25,7 +25,7 @@ test('callers take turns, and one piece of work is done in a turn of the event l
   assert.equal(done, ['ada 1', 'bob 1', 'eve 1', 'ada 2', 'eve 2', 'ada 3'])
   assert.is(most, 1)
   // and again, when all have had theirs
-  const next = turns.next('ada')
+  const next = rota.next('ada')
   waiting.shift()?.()
   await next
   assert.is(waiting.length, 0)

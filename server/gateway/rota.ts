@@ -2,7 +2,7 @@ import { outside } from '../../runtime/faults/containment.js'
 import type { World } from '../../runtime/time/world.js'
 
 /** Work that takes its time: one piece in a turn of the event loop, and callers one after the other. */
-export class Turns {
+export class Rota {
   readonly #world: Pick<World, 'setImmediate'>
   /** What waits, by caller: the next one is first. */
   readonly #waiting = new Map<string, (() => void)[]>()
