@@ -134,7 +134,7 @@ for (const templates of ['late', 'failing'] as const)
     }
   })
 
-test("an address of a scheme that one server lists is no other one's, whatever becomes of its read", async (t) => {
+test('an address is not taken from a server of its scheme that cannot be asked', async (t) => {
   let next: Error = new McpError(-32_603, 'oops')
   const victim = byHand({
     capabilities: { resources: {} },
