@@ -8,6 +8,8 @@ interface Command {
   readonly options: NonNullable<ParseArgsConfig['options']>
   /** False: `-- command` means nothing to it. */
   readonly startsServer?: false
+  /** What an option means here, where that is not what it means elsewhere. */
+  readonly meanings?: Readonly<Record<string, string>>
   readonly load: () => Promise<{ readonly run: Run }>
 }
 
@@ -90,6 +92,7 @@ export const commands: Readonly<Record<string, Command>> = {
     usage: 'login <url>',
     summary: 'signs in; later calls to this address use it',
     options: { ...asJson, timeout: { type: 'string' }, 'no-browser': { type: 'boolean' } },
+    meanings: { timeout: 'MS: how long the person has; default 300000' },
     startsServer: false,
     load: () => import('./commands/login.js'),
   },

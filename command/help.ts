@@ -19,8 +19,13 @@ Exit codes: 0 done, 1 failed, 2 wrong use, 3 not reachable, 4 login needed, 130 
 
 /** The help of one command. */
 export function helpOf(word: string): string {
-  const { usage, summary, options } = commands[word] ?? { usage: word, summary: '', options: {} }
-  const rows = Object.keys(options).map((name) => row(`--${name}`, meanings[name] ?? ''))
+  const {
+    usage,
+    summary,
+    options,
+    meanings: own,
+  } = commands[word] ?? { usage: word, summary: '', options: {} }
+  const rows = Object.keys(options).map((name) => row(`--${name}`, own?.[name] ?? meanings[name] ?? ''))
   return [`caduceus ${usage}`, `  ${summary}`, '', ...rows].join('\n')
 }
 

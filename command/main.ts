@@ -7,8 +7,9 @@ import { version } from '../runtime/base/version.js'
 import { commands } from './commands.js'
 import { cacheFolder } from './hosts/folders.js'
 import { helpOf, overview } from './help.js'
+import { complain } from './base/complain.js'
 import type { Invocation } from './base/invocation.js'
-import { guardOutput, jsonText, oneLine, outputFailed, print, tell } from './terminal/screen.js'
+import { guardOutput, outputFailed, print } from './terminal/screen.js'
 import { exitCodes, UsageError } from './base/usage-error.js'
 
 /** Milliseconds that what is still open has after a failure: a module of a user may have started anything. */
@@ -39,11 +40,9 @@ async function main(args: readonly string[]): Promise<number> {
   try {
     return await run(args)
   } catch (error) {
-    if (error instanceof UsageError)
-      return complain(error.message, exitCodes.usage, asJson, { code: 'BAD_OPTION', retryable: false })
-    const { explain } = await import('./base/failure.js')
-    const { line, code, facts } = explain(error)
-    return complain(line, code, asJson, facts)
+    // what is given takes the place of a login
+    const hasToken = args.some((arg) => /^(?:--header=)?authorization\s*:/i.test(arg))
+    return complain(error, asJson, args[0] !== 'login' && !hasToken)
   }
 }
 
@@ -97,11 +96,4 @@ function parse(word: string, args: readonly string[], options: NonNullable<Parse
 function say(text: string): number {
   print(`${text}\n`)
   return exitCodes.ok
-}
-
-function complain(text: string, code: number, asJson: boolean, facts: object = {}): number {
-  const line = oneLine(text)
-  if (asJson) print(`${jsonText({ error: { message: line, ...facts } })}\n`)
-  else tell(`caduceus: ${line}`)
-  return code
 }

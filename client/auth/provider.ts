@@ -16,6 +16,7 @@ import { orAborted } from './storage.js'
 import { isExpiring, type TokenSet } from './tokens.js'
 import type { TokenDesk, tokensActor } from './tokens-actor.js'
 import { ClientError } from '../base/errors.js'
+import { bad } from '../base/read-options.js'
 
 const loadFlow = /* @__PURE__ */ lazy('../../client/auth/flow.js', () => import('./flow.js'))
 const loadActor = /* @__PURE__ */ lazy('../../client/auth/tokens-actor.js', () => import('./tokens-actor.js'))
@@ -98,10 +99,12 @@ export class OAuth implements ClientAuth, AsyncDisposable {
 
   /**
    * Forgets the tokens for a server, here and in the storage, and the client that was registered at its
-   * issuer; the next refusal leads to a registration and a sign-in.
+   * issuer; the next refusal leads to a registration and a sign-in. Rejects with BAD_OPTION for what is no address.
    */
   async signOut(server: string | URL): Promise<void> {
-    await this.#ask(new URL(server), new AbortController().signal, (actor) =>
+    const url = String(server)
+    if (!URL.canParse(url)) throw bad('server', 'the address of a server', server)
+    await this.#ask(new URL(url), new AbortController().signal, (actor) =>
       actor.call('forget', undefined, { timeout: this.#settings.requestTimeout + 5_000 }),
     )
   }

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../protocol/wire/json.js'
+import { isObject, type JsonObject } from '../../protocol/wire/json.js'
 import { isPassing } from '../../transports/http/client/errors.js'
 import { type Asker, objectOf } from './ask.js'
 import type { ServerMetadata } from './discovery.js'
@@ -39,8 +39,8 @@ export async function knownClient(
   if (clientMetadataUrl !== undefined && metadata.client_id_metadata_document_supported === true)
     return { id: clientMetadataUrl, method: 'none' }
   const value = given ?? (await storage.read(keyOf(metadata)))
-  if (value === undefined || (redirectUri !== undefined && value.redirectUri !== redirectUri))
-    return undefined
+  // a storage of somebody else's may have `null` for what is not there
+  if (!isObject(value) || (redirectUri !== undefined && value.redirectUri !== redirectUri)) return undefined
   const { client_secret_expires_at: end } = value
   if (typeof end === 'number' && end > 0 && end * 1_000 <= world.date()) return undefined
   return clientOf(value, metadata)

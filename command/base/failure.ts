@@ -14,8 +14,14 @@ export function aboutServer(name: string, problem: string): string {
   return isNamed || problem.startsWith(`${name} `) ? problem : `${name}: ${problem}`
 }
 
-/** What a failure is told as: one line, the exit code, and facts for programs. */
-export function explain(error: unknown): {
+/**
+ * What a failure is told as: one line, the exit code, and facts for programs. `canLogIn`: whether it may say that a
+ * login helps.
+ */
+export function explain(
+  error: unknown,
+  canLogIn = true,
+): {
   readonly line: string
   readonly code: number
   readonly facts: object
@@ -26,7 +32,7 @@ export function explain(error: unknown): {
   const ours = chain.filter((one) => one instanceof CaduceusError || one instanceof McpError)
   // what a login is wanted for is the reason, however it was come upon
   const told = ours.findLast((one) => forbidden.includes(String(one.code))) ?? ours[0]
-  const hint = code === exitCodes.forbidden ? '; run: caduceus login URL' : ''
+  const hint = code === exitCodes.forbidden && canLogIn ? '; run: caduceus login URL' : ''
   const line = `${chain[0] === undefined ? String(error) : messageOf(chain[0])}${hint}`.replace(
     /\s*\n\s*/g,
     ' ',

@@ -1,4 +1,6 @@
 import { type AuthStorage, fileAuthStorage, http, loopbackSignIn, oauth, startClient } from 'caduceus'
+import { messageOf } from '../../runtime/base/errors.js'
+import { openUrl } from '../../transports/sign-in/open-url.js'
 import { systemWorld, type World } from '../../runtime/time/world.js'
 import { connected, readTimeout } from '../connection/connect.js'
 import type { Invocation } from '../base/invocation.js'
@@ -14,7 +16,12 @@ export async function run(invocation: Invocation): Promise<number> {
   if (url === undefined || !/^https?:\/\//i.test(url))
     throw new UsageError('login: expected the http or https address of a server')
   const printed = (address: URL): void => tell(`Open this address to sign in:\n${address.href}`)
-  const signIn = loopbackSignIn(invocation.values['no-browser'] === true ? { open: printed } : {})
+  const opened = (address: URL): Promise<void> =>
+    openUrl(address).catch((error: unknown) => {
+      tell(`no browser can be opened: ${oneLine(messageOf(error))}`)
+      printed(address)
+    })
+  const signIn = loopbackSignIn({ open: invocation.values['no-browser'] === true ? printed : opened })
   const provider = oauth({ storage: tellingStorage(url), signIn })
   const stop = listenForStop()
   const timeout = invocation.values.timeout === undefined ? 5 * 60_000 : readTimeout(invocation)

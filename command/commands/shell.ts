@@ -5,7 +5,7 @@ import type { Client } from 'caduceus'
 import { didYouMean } from '../../runtime/base/near.js'
 import { callTool } from './call.js'
 import { connected, startTarget } from '../connection/connect.js'
-import { explain } from '../base/failure.js'
+import { complain } from '../base/complain.js'
 import { dataFolder } from '../hosts/folders.js'
 import type { Invocation } from '../base/invocation.js'
 import { type Inventory, inventoryText, takeInventory } from './list.js'
@@ -85,9 +85,9 @@ export async function run(invocation: Invocation): Promise<number> {
       if (line.trim() === '') continue
       history.add(line)
       call = new AbortController()
-      await act(line, client, { invocation, signal: call.signal }).catch((error: unknown) => {
-        tell(`caduceus: ${error instanceof UsageError ? error.message : explain(error).line}`)
-      })
+      await act(line, client, { invocation, signal: call.signal }).catch((error: unknown) =>
+        complain(error, invocation.values.json === true),
+      )
     }
   } catch (error) {
     if (stop.code !== undefined) return stop.code

@@ -11,8 +11,12 @@ const test = suite('caduceus login', { timeout: 30_000 })
 
 /** Begins `login --no-browser`; resolves with the address that it prints, and how it ends. */
 function begin(t: TestContext, home: string, url: string, ...args: string[]) {
-  const command = [program, 'login', url, '--no-browser', ...args]
-  const child = spawn(process.execPath, command, { cwd: home, env: environmentOf(home) })
+  return beginWith(t, home, url, ['--no-browser', ...args])
+}
+
+function beginWith(t: TestContext, home: string, url: string, args: string[], env: NodeJS.ProcessEnv = {}) {
+  const command = [program, 'login', url, ...args]
+  const child = spawn(process.execPath, command, { cwd: home, env: { ...environmentOf(home), ...env } })
   t.after(() => child.kill('SIGKILL'))
   const said = { out: '', err: '' }
   child.stdout.on('data', (chunk) => {
@@ -21,7 +25,8 @@ function begin(t: TestContext, home: string, url: string, ...args: string[]) {
   const address = new Promise<URL>((resolve, reject) => {
     child.stderr.on('data', (chunk) => {
       said.err += chunk
-      const [, found] = /^Open this address to sign in:\n(\S+)\n/.exec(said.err) ?? []
+      const [, found] =
+        /^(?:no browser can be opened: .*\n)?Open this address to sign in:\n(\S+)\n/.exec(said.err) ?? []
       if (found !== undefined) resolve(new URL(found))
     })
     child.once('close', () => reject(new Error(said.err)))
@@ -41,6 +46,30 @@ test('a second login says what it waits for', async (t) => {
   const { child } = begin(t, home, url)
   const told = await new Promise<string>((resolve) => child.stderr.once('data', (text) => resolve(`${text}`)))
   assert.is(told, `waiting for another program that signs in at ${url}, or has not ended long ago\n`)
+})
+
+test('where no browser can be opened, the address is printed, and the login goes on', async (t) => {
+  const issuer = await startOAuthServer(t)
+  const { url } = await startGuarded(t, issuer)
+  // neither a browser nor anything that could open one
+  const login = beginWith(t, newHome(t), url, [], { PATH: '', BROWSER: '' })
+  const page = await fetch(await login.address)
+  assert.is(page.status, 200)
+  const { code, err } = await login.ended
+  assert.is(code, 0, err)
+  assert.match(err, /^no browser can be opened: /)
+})
+
+test('a call without a login says what helps, and only that', async (t) => {
+  const issuer = await startOAuthServer(t)
+  const { url } = await startGuarded(t, issuer)
+  const home = newHome(t)
+  const token = ['--header', 'Authorization: Bearer nope']
+  const given = await caduceus(t, ['call', url, 'any', '{}', ...token], { home })
+  assert.is(given.code, 4, given.err)
+  assert.not.match(given.err, /run: caduceus login/)
+  const help = await caduceus(t, ['login', '--help'], { home })
+  assert.match(help.out, /--timeout .*person.* 300000/)
 })
 
 test('calls after a login use and renew its tokens', async (t) => {

@@ -18,6 +18,21 @@ test('piped lines run in order, and a mistake ends nothing', async (t) => {
   assert.is(err, 'caduceus: ad is no command and no tool (did you mean "add"?)\n')
 })
 
+test('with --json each line has its value, a mistake, too', async (t) => {
+  const input = 'add a=1 b=2\nad a=1\nread nowhere://x\n'
+  const { code, out, err } = await caduceus(t, ['shell', '--json', ...overStdio], { input })
+  assert.equal([code, err], [0, ''])
+  const values = out
+    .split(/^(?=\{)/m)
+    .filter((text) => text.trim() !== '')
+    .map((text) => JSON.parse(text) as { error?: { code: unknown } })
+  assert.equal(
+    values.map(({ error }) => error?.code),
+    [undefined, 'BAD_OPTION', -32602],
+    out,
+  )
+})
+
 const inTerminal = withTerminal(test)
 
 inTerminal('in a terminal the shell completes, relays questions and keeps history', async (t) => {

@@ -42,6 +42,7 @@ const pages: Readonly<Record<number, string>> = {
   200: page('Signed in', 'This window can be closed: the program goes on by itself.'),
   400: page('Not signed in', 'This is not the sign-in that the program waits for.'),
 }
+const brokenPage = page('Not signed in', 'The answer has no code. The program says why.')
 const refusedPage = page('Not signed in', 'The sign-in was refused. The program says why.')
 
 /** Opens a receiver on 127.0.0.1. Rejects with LISTEN_FAILED when the port is taken. */
@@ -60,7 +61,7 @@ export function openReceiver({
         if (typeof given === 'number') return answer(response, given)
         const take = takerOf(given, awaited)
         if (take === undefined) return answer(response, 400, pages[400])
-        answer(response, 200, given.has('error') ? refusedPage : pages[200])
+        answer(response, 200, pageFor(given))
         take(given)
       }, warn),
     )
@@ -94,6 +95,12 @@ function parametersOf(
   if (host !== `127.0.0.1:${ours.port}` && host !== `localhost:${ours.port}`) return 403
   if (pathOf(url) !== ours.path) return 404
   return method === 'GET' ? new URLSearchParams(queryOf(url)) : 405
+}
+
+function pageFor(given: URLSearchParams): string | undefined {
+  if (given.has('error')) return refusedPage
+  const [code = '', ...more] = given.getAll('code')
+  return code === '' || more.length > 0 ? brokenPage : pages[200]
 }
 
 function takerOf(given: URLSearchParams, awaited: Awaited): ReturnType<Awaited['get']> {

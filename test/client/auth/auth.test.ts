@@ -118,6 +118,15 @@ for (const how of ['throws', 'hangs'] as const)
       assert.match(String((await warned)[0]), 'the end of a sign-in failed: Error: not closed')
   })
 
+test('a storage that reads null has nothing, and a sign-out wants an address', async (t) => {
+  const { server } = await setup(t)
+  const storage = memoryAuthStorage()
+  const read = async (key: string) => (await storage.read(key)) ?? (null as never)
+  const { client, auth } = connect(t, server, { storage: { ...storage, read } })
+  assert.is((await client.callTool('x')).text, 'in')
+  assert.is((await rejection(auth.signOut('not a url'))).code, 'BAD_OPTION')
+})
+
 test('a sign-out whose storage fails, or hangs, is told, and costs no other server', async (t) => {
   const { server } = await setup(t)
   const storage = memoryAuthStorage()

@@ -22,6 +22,17 @@ test('the address is shown, and the matching redirect is received', async (t) =>
   assert.equal(shown, [place])
 })
 
+test('the page says that a redirect without one code signs nobody in', async (t) => {
+  for (const more of ['', '&code=', '&code=a&code=b', '&error=access_denied']) {
+    const session = await loopbackSignIn({ open: () => {} }).begin(undefined)
+    const answer = session.authorize(place, t.signal)
+    const page = await fetch(`${session.redirectUri}?state=s${more}`)
+    assert.match(await page.text(), 'Not signed in', more)
+    await answer
+    session.close?.()
+  }
+})
+
 test('a redirect with a foreign state is refused, and the sign-in goes on', async (t) => {
   const session = await loopbackSignIn({ open: () => {} }).begin(undefined)
   t.after(() => session.close?.())
