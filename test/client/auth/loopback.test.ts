@@ -29,7 +29,7 @@ test('the page says that a redirect without one code signs nobody in', async (t)
     const page = await fetch(`${session.redirectUri}?state=s${more}`)
     assert.match(await page.text(), 'Not signed in', more)
     await answer
-    session.close?.()
+    await session.close?.()
   }
 })
 
