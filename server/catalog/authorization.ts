@@ -21,9 +21,16 @@ export function guardedIn(found: ResourceMatch): Guarded {
   return 'resource' in found ? found.resource : found.template
 }
 
-/** Whether a peer may hear of changes of a resource: of one that there is not, too. */
-export function mayHearOf(uri: string, peer: Peer, catalog: Catalog): boolean {
-  if (!catalog.guardsResources) return true
-  const found = catalog.find(uri)
-  return found === undefined || isAllowed(peer, guardedIn(found))
+/**
+ * Has a peer hear of changes of a resource, until `undo` is called; it may hear of one that there is not, too.
+ * Undefined for one that it may not see. `undo` is undefined where no server behind this one has to know.
+ */
+export function hearingOf(
+  uri: string,
+  peer: Peer,
+  catalog: Catalog,
+): { readonly undo: (() => void) | undefined } | undefined {
+  const found = catalog.guardsResources ? catalog.find(uri) : undefined
+  if (found !== undefined && !isAllowed(peer, guardedIn(found))) return undefined
+  return { undo: found && catalog.wantFound(found, peer) }
 }

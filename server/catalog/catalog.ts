@@ -300,7 +300,11 @@ export class Catalog {
    */
   want(uri: string, peer: Peer): (() => void) | undefined {
     const found = this.#upstream === undefined ? undefined : this.find(uri)
-    if (found === undefined) return undefined
+    return found && this.wantFound(found, peer)
+  }
+
+  /** The same, of what `find` has found. */
+  wantFound(found: ResourceMatch, peer: Peer): (() => void) | undefined {
     return ('resource' in found ? found.resource : found.template).relayed?.want?.(peer)
   }
 

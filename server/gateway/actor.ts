@@ -35,7 +35,7 @@ import { Owners } from './owners.js'
 import { pauseAfter } from './pace.js'
 import { NameClaims, routeOf, type RouteTable } from './routes.js'
 import { searchTools } from './tool-search.js'
-import { Rota } from './rota.js'
+import { Rota } from '../base/rota.js'
 import { unknownNames } from './unknown-names.js'
 
 /** Milliseconds between two checks for idle clients, at least and at most. */

@@ -8,8 +8,9 @@ import { RuntimeError } from '../../runtime/base/errors.js'
 import type { RefOf } from '../../runtime/process/ref.js'
 import type { Peer } from '../../transports/contract/contract.js'
 import type { ExchangeAnswer, ExchangeCall } from '../../transports/inbound/exchange-call.js'
-import { mayHearOf } from '../catalog/authorization.js'
-import type { Catalog } from '../catalog/catalog.js'
+import { callerOf } from '../base/caller.js'
+import { Rota } from '../base/rota.js'
+import { hearingOf } from '../catalog/authorization.js'
 import type { baseActor } from './base-actor.js'
 import type { Holdings } from '../holdings/holdings-actor.js'
 import type { TaskRecord } from '../engine/task-store.js'
@@ -17,6 +18,15 @@ import { tasksOf } from '../tasks/load.js'
 import type { McpTasks } from '../tasks/tasks.js'
 import { tagOf } from './listen-topics.js'
 import { weighFilter } from './listens.js'
+
+type Undo = (() => void) | undefined
+
+interface Wanting {
+  readonly peer: Peer
+  readonly signal: AbortSignal
+  /** What is to be undone. */
+  readonly wanted: Undo[]
+}
 
 /** Milliseconds of one turn of the event loop. */
 const slice = 5
@@ -27,6 +37,7 @@ export class Subscriptions {
   readonly #holdings: Holdings
   readonly #world: World
   readonly #tasks: McpTasks | undefined
+  readonly #rota: Rota
 
   /** Throws RuntimeError NOPROC when the group is not complete. */
   constructor(holdings: Holdings, { registry, world }: ActorContext) {
@@ -35,6 +46,7 @@ export class Subscriptions {
     this.#base = base as RefOf<typeof baseActor>
     this.#holdings = holdings
     this.#world = world
+    this.#rota = new Rota(world)
     this.#tasks = tasksOf(holdings, registry, world)
   }
 
@@ -51,9 +63,9 @@ export class Subscriptions {
     const over = new AbortController()
     const tell = (record: TaskRecord): void => void this.#base.cast('taskChanged', record)
     this.#tasks?.follow(tasks, tell, over.signal)
-    const wanted: ReturnType<Catalog['want']>[] = []
+    const wanted: Undo[] = []
     try {
-      const filter = await this.#wanted(notifications, peer, wanted)
+      const filter = await this.#wanted(notifications, { peer, signal, wanted })
       const until = lease === undefined ? signal : AbortSignal.any([signal, lease.signal])
       const ended = await this.#base.call('listen', { id, filter, sink, peer, tasks, signal: until }, forever)
       if (ended === 'closed' && lease?.signal.aborted !== true) return { response: undefined, refused: false }
@@ -68,22 +80,24 @@ export class Subscriptions {
 
   /**
    * The filter without the resources that the peer may not see: it hears of none of their changes. Others have
-   * their turn meanwhile, as each address costs a look at each template.
+   * their turn meanwhile, as each address costs a look at each template; who has gone costs no more.
    */
-  async #wanted(filter: SubscriptionFilter, peer: Peer, wanted: ReturnType<Catalog['want']>[]) {
+  async #wanted(filter: SubscriptionFilter, { peer, signal, wanted }: Wanting): Promise<SubscriptionFilter> {
     const { resourceSubscriptions: uris } = filter
     if (uris === undefined) return filter
     const { catalog } = this.#holdings
     const allowed: string[] = []
     let began = this.#world.now()
     for (const uri of uris) {
-      if (mayHearOf(uri, peer, catalog)) {
-        allowed.push(uri)
-        wanted.push(catalog.want(uri, peer))
+      if (this.#world.now() - began >= slice) {
+        await this.#rota.next(callerOf(peer, undefined))
+        if (signal.aborted) break
+        began = this.#world.now()
       }
-      if (this.#world.now() - began < slice) continue
-      await new Promise<void>((resolve) => this.#world.setImmediate(resolve))
-      began = this.#world.now()
+      const hearing = hearingOf(uri, peer, catalog)
+      if (hearing === undefined) continue
+      allowed.push(uri)
+      wanted.push(hearing.undo)
     }
     return { ...filter, resourceSubscriptions: allowed }
   }

@@ -3,7 +3,7 @@ import { allRevisions, dialect20251125 } from 'caduceus/protocol'
 import { systemWorld } from 'caduceus/runtime'
 import { definePrompt, defineServer, defineTool } from 'caduceus/server'
 import type { Peer } from 'caduceus/transports'
-import { mayHearOf } from '../../../server/catalog/authorization.js'
+import { hearingOf } from '../../../server/catalog/authorization.js'
 import { Catalog } from '../../../server/catalog/catalog.js'
 import { suite } from '../../support/suite.js'
 import { parts } from './_scoped.js'
@@ -100,7 +100,7 @@ test('changes are kept from those who lack scopes of resources, or of families',
   const allowed = (more: Partial<typeof parts>) => {
     const definition = defineServer({ name: 'test', version: '1', ...more })
     const catalog = new Catalog(definition, { pageSize: 500, revisions: allRevisions }, systemWorld)
-    return ['x://kept', 'kept://a'].filter((uri) => mayHearOf(uri, peer, catalog))
+    return ['x://kept', 'kept://a'].filter((uri) => hearingOf(uri, peer, catalog) !== undefined)
   }
   assert.equal(allowed({ resources }), ['kept://a'])
   assert.equal(allowed({ resourceTemplates }), ['x://kept'])

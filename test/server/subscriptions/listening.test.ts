@@ -197,7 +197,7 @@ test('others have their turn while the addresses of a filter are looked at', asy
     defineResourceTemplate({
       ...{ uriTemplate: `x://{+a}/${n}/{b}/end`, name: `t${n}`, scopes: ['x'], read: () => '' },
     })
-  const { server, listen } = await start(t)
+  const { server, listen, open } = await start(t)
   for (let n = 0; n < 50; n++) await server.addResource(template(n))
   const words = Array.from({ length: 50 }, (_, n) => `/${n}/`).join('')
   const uris = Array.from({ length: 200 }, (_, n) => `x://${words}${n}/${'a'.repeat(6_000)}/end`)
@@ -211,6 +211,13 @@ test('others have their turn while the addresses of a filter are looked at', asy
   const stream = await listen({ resourceSubscriptions: uris })
   assert.ok(turns > 5, `${turns} turns`)
   stream.leave()
+  // who goes away meanwhile costs no more
+  const before = turns
+  const gone = open({ resourceSubscriptions: uris })
+  await new Promise(setImmediate)
+  gone.leave()
+  await gone.answer
+  assert.ok(turns - before < 5, `${turns - before} turns`)
 })
 
 /** A server whose listener is the test itself. */

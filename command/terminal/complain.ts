@@ -1,5 +1,5 @@
-import { jsonText, oneLine, print, tell } from '../terminal/screen.js'
-import { exitCodes, UsageError } from './usage-error.js'
+import { jsonText, oneLine, print, tell } from './screen.js'
+import { exitCodes, UsageError } from '../base/usage-error.js'
 
 /**
  * Tells what went wrong: a line for people, or JSON. Resolves with the exit code. `canLogIn`: whether a login would
@@ -19,6 +19,6 @@ async function explained(error: unknown, canLogIn: boolean) {
       ...{ line: error.message, code: exitCodes.usage },
       facts: { code: 'BAD_OPTION', retryable: false },
     }
-  const { explain } = await import('./failure.js')
+  const { explain } = await import('../base/failure.js')
   return explain(error, canLogIn)
 }

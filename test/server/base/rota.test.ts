@@ -1,8 +1,8 @@
 import * as assert from 'uvu/assert'
-import { Rota } from '../../../server/gateway/rota.js'
+import { Rota } from '../../../server/base/rota.js'
 import { suite } from '../../support/suite.js'
 
-const test = suite('gateway: rota')
+const test = suite('rota')
 
 test('callers take turns, and one piece of work is done in a turn of the event loop', async () => {
   const waiting: (() => void)[] = []
