@@ -1,5 +1,5 @@
 /** Readings of one address, and characters of all of them: an address with more is refused as misleading. */
-const most = 512
+const most = 256
 const mostText = 1 << 18
 
 /**
