@@ -26,8 +26,8 @@ export interface UpstreamLimits {
   readonly maxCalls?: number
   /**
    * Calls of one caller that it works on at once: a principal, or else an address (IPv6: a /64; on this
-   * machine a session). Default: three quarters of `maxCalls`, and without that 48 for a principal; for those of
-   * this machine without a principal all of them.
+   * machine a session). Default: three quarters of `maxCalls`, and without that 48; for those of this machine
+   * without a principal all of them.
    */
   readonly maxCallsPerCaller?: number
   /** Calls of one tool that it works on at once, by the name that the server gives it. */

@@ -157,7 +157,7 @@ export interface UpstreamRecord {
   /** Of these resources. */
   readonly places: Places
   /** Has the server tell no more of a resource. Whoever has its client now says how. */
-  unwant: (uri: string) => void
+  unwant: (uri: string, caller: string) => void
 }
 
 export interface WantedResource {

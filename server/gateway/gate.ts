@@ -1,7 +1,6 @@
 import { errorCodes, McpError } from '../../protocol/wire/errors.js'
 import { show } from '../../runtime/base/errors.js'
 import type { Clock } from '../../runtime/time/clock.js'
-import { isPrincipal } from '../base/caller.js'
 import { isNear, shareOf } from '../../transports/base/network.js'
 import type { BreakerOptions, UpstreamLimits } from '../definitions/gateway-options.js'
 import { admit, type Breaker, closedBreaker, settle, type Verdict } from './breaker.js'
@@ -11,7 +10,7 @@ export type Leave = (verdict: Verdict) => void
 
 const usual: Required<BreakerOptions> = Object.freeze({ failures: 5, pause: 5_000, maxPause: 60_000 })
 
-/** Calls of which a principal has its share where no limit is given: as many as a session works on at once. */
+/** Calls of which a caller has its share where no limit is given: as many as a session works on at once. */
 const usualCalls = 64
 /** Callers of one tool that are refused; the oldest is let through again. */
 const maxResting = 1_000
@@ -51,8 +50,7 @@ export class Gate {
    */
   enter(tool: string, caller: string, what = tool): Leave {
     const { maxCalls, maxCallsPerTool = {} } = this.#limits
-    const most = maxCalls ?? (isPrincipal(caller) ? usualCalls : undefined)
-    const share = most === undefined || isNear(caller) ? undefined : shareOf(most)
+    const share = isNear(caller) ? undefined : shareOf(maxCalls ?? usualCalls)
     const counted = [
       { key: 'all', most: maxCalls, whose: this.#name },
       {

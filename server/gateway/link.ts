@@ -8,7 +8,7 @@ import { outside } from '../../runtime/faults/containment.js'
 import { waitWithin } from '../../runtime/time/wait.js'
 import type { Clock } from '../../runtime/time/clock.js'
 import type { World } from '../../runtime/time/world.js'
-import { anybody, shareOf } from '../../transports/base/network.js'
+import { anybody, isNear, shareOf } from '../../transports/base/network.js'
 import type { Peer } from '../../transports/contract/contract.js'
 import { keyOfPrincipal, type Principal } from '../../transports/contract/principal.js'
 import { ToolContext } from '../context/context.js'
@@ -27,6 +27,7 @@ import { AskError, tooManyRequests } from '../base/errors.js'
 import { type Verdict, verdictOf } from './breaker.js'
 import { type Filter, filterOf } from './filter.js'
 import { Gate } from './gate.js'
+import { Wants } from './wants.js'
 
 /** A request that goes on to a server. */
 export interface Relay {
@@ -122,6 +123,7 @@ export class UpstreamLink {
   readonly filter: Filter
   readonly #input: UpstreamLinkInput
   readonly #gate: Gate
+  readonly #wants: Wants
   readonly #instances = new Map<string, Instance>()
   /** Resources whose change was told a moment ago. */
   readonly #told = new Map<string, { readonly timer: unknown; isAgain: boolean }>()
@@ -134,7 +136,11 @@ export class UpstreamLink {
     this.filter = filterOf(options)
     this.#input = input
     this.#gate = new Gate(name, options, world)
-    record.unwant = (uri) => void this.#tellTeller((client) => client.unsubscribe(uri))
+    this.#wants = new Wants({
+      tell: (uri) =>
+        this.#tellTeller((client) => (record.wanted.has(uri) ? client.subscribe(uri) : client.unsubscribe(uri))),
+    })
+    record.unwant = (uri, caller) => this.#wants.changed(uri, caller)
     if (!isStarted(entry)) this.#instances.set(shared, this.#instance(Promise.resolve(entry), entry))
   }
 
@@ -203,7 +209,7 @@ export class UpstreamLink {
     if (instance !== undefined) instance.usedAt = world.now()
     this.#gate.reset()
     tellLogs(client)
-    for (const uri of record.wanted.keys()) client.subscribe(uri).catch(() => {})
+    for (const [uri, { caller }] of record.wanted) this.#wants.changed(uri, caller)
   }
 
   /** That client will never be ready again. Whether it ended by itself: then the next call starts another one. */
@@ -228,7 +234,7 @@ export class UpstreamLink {
       wanted.set(uri, resource)
       places.take(resource.caller)
       this.begin()
-      void this.#tellTeller((client) => client.subscribe(uri))
+      this.#wants.changed(uri, resource.caller)
     }
     return () => {
       const left = (resource.listed.get(listed) ?? 0) - 1
@@ -238,7 +244,7 @@ export class UpstreamLink {
       wanted.delete(uri)
       places.giveBack(resource.caller)
       // not of this link: another one may have taken its place
-      record.unwant(uri)
+      record.unwant(uri, resource.caller)
     }
   }
 
@@ -377,6 +383,7 @@ export class UpstreamLink {
     this.#isEnded = true
     for (const { timer } of this.#told.values()) this.#input.world.clearTimeout(timer)
     this.#told.clear()
+    this.#wants.end()
     if (isStarted(this.#input.entry)) for (const key of this.#instances.keys()) this.#close(key)
     this.#instances.clear()
   }
@@ -581,19 +588,21 @@ export class UpstreamLink {
 
   /**
    * Closes the client that is idle for the longest time, of the callers that have most: of none that has fewer
-   * than the newcomer.
+   * than the newcomer, and of the newcomer if that has three quarters, as far as it is known.
    */
   #makeRoom(max: number, newcomer: string): void {
     const own = [...this.#instances].filter(([key]) => key !== shared)
-    if (own.length < max) return
     const counts = new Map<string, number>()
     for (const [, { caller }] of own) counts.set(caller, (counts.get(caller) ?? 0) + 1)
     const countOf = (caller: string): number => counts.get(caller) ?? 0
+    const hasItsShare = !isNear(newcomer) && countOf(newcomer) >= shareOf(max)
+    if (own.length < max && !hasItsShare) return
     const [longest] = own
       .filter(([, { calls, caller }]) => calls.size === 0 && countOf(caller) >= countOf(newcomer))
+      .filter(([, { caller }]) => !hasItsShare || caller === newcomer)
       .sort(([, a], [, b]) => countOf(b.caller) - countOf(a.caller) || a.usedAt - b.usedAt)
     if (longest === undefined)
-      throw McpError.internal(`${this.name} has ${max} clients at work already: try again`, {
+      throw McpError.internal(`${this.name} has ${own.length} clients at work already: try again`, {
         retryable: true,
         sent: false,
       })
