@@ -81,6 +81,9 @@ export interface RetryParams {
 /** Answers in one request, and characters of a state: far beyond what a server of ours asks and seals. */
 const maxAnswers = 1_000
 const maxState = 262_144
+/** Arguments of a prompt: each costs time wherever it passes. */
+export const maxArguments = 1_000
+
 const answers = recordOf(record)
 
 export const retryFields = {

@@ -1,6 +1,7 @@
 import {
   type BaseMetadata,
   type BaseResult,
+  maxArguments,
   type RequestParams,
   requestFields,
   resultFields,
@@ -32,7 +33,9 @@ const toResource = shape<ResourceTemplateReference>({ type, uri: text })
 export const completeParams = shape<CompleteParams>({
   ref: chosen<CompleteParams['ref']>(({ type }) => (type === 'ref/resource' ? toResource : toPrompt)),
   argument: shape<CompleteParams['argument']>({ name: text, value: text }),
-  context: optional(shape<{ arguments?: Record<string, string> }>({ arguments: optional(recordOf(text)) })),
+  context: optional(
+    shape<{ arguments?: Record<string, string> }>({ arguments: optional(recordOf(text, maxArguments)) }),
+  ),
   ...requestFields,
 })
 

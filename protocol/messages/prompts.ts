@@ -3,6 +3,7 @@ import {
   type BaseResult,
   type Icon,
   type Meta,
+  maxArguments,
   metaField,
   namedFields,
   type PaginatedResult,
@@ -53,7 +54,7 @@ export interface GetPromptParams extends RequestParams, RetryParams {
 
 export const getPromptParams = shape<GetPromptParams>({
   name: text,
-  arguments: optional(recordOf(text)),
+  arguments: optional(recordOf(text, maxArguments)),
   ...retryFields,
 })
 

@@ -73,12 +73,14 @@ export function listOf<T>(check: Check<T>): Check<T[]> {
   }
 }
 
-/** An object whose every value passes, whatever its keys. */
-export function recordOf<T>(check: Check<T>): Check<Record<string, T>> {
+/** An object whose every value passes, whatever its keys; no more than `most` of them are looked at. */
+export function recordOf<T>(check: Check<T>, most = Number.POSITIVE_INFINITY): Check<Record<string, T>> {
   return (value) => {
     if (!isObject(value)) return mismatch('an object', value)
-    for (const [key, element] of Object.entries(value)) {
-      const problem = check(element)
+    const keys = Object.keys(value)
+    if (keys.length > most) return mismatch(`an object with ${most} keys at most`, value)
+    for (const key of keys) {
+      const problem = check(value[key])
       if (problem !== undefined) return { ...problem, path: `[${showKey(key)}]${problem.path}` }
     }
     return undefined

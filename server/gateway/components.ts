@@ -61,7 +61,9 @@ export function componentsOf(link: UpstreamLink, lists: UpstreamLists, setting: 
   const resources = lists.resources.filter(({ uri }) => filter.offers(String(uri)))
   const templates = lists.templates.filter(({ uriTemplate }) => filter.offers(String(uriTemplate)))
   return [
-    ...namedIn('tool', lists.tools).map(([entry, name]) => toolOf(link, entry, name, setting.hasTasks)),
+    ...namedIn('tool', lists.tools).map(([entry, name]) =>
+      toolOf(link, withPage(entry, uriOf), name, setting.hasTasks),
+    ),
     ...resources.map((entry) => resourceOf(link, entry, uriOf('resource', String(entry.uri)))),
     ...templates.flatMap((entry) =>
       templateOf(link, entry, uriOf('resourceTemplate', String(entry.uriTemplate))),
@@ -98,6 +100,23 @@ export function routedTemplates(
     ...routed.filter((each) => each.listed !== undefined),
     ...routed.filter((each) => each.listed === undefined),
   ]
+}
+
+/**
+ * The tool with the address under which its page is listed here (MCP Apps): hosts read it as it stands, and show
+ * what the tool answers in it.
+ */
+function withPage(entry: NamedComponent, uriOf: (kind: 'resource', own: string) => string): NamedComponent {
+  const { _meta: meta } = entry
+  if (!isObject(meta)) return entry
+  const { ui } = meta
+  const { 'ui/resourceUri': older } = meta
+  const page = isObject(ui) ? ui.resourceUri : undefined
+  const changed = {
+    ...(typeof page === 'string' && { ui: { ...(ui as object), resourceUri: uriOf('resource', page) } }),
+    ...(typeof older === 'string' && { 'ui/resourceUri': uriOf('resource', older) }),
+  }
+  return { ...entry, _meta: { ...meta, ...changed } }
 }
 
 /** A server that is asked for an address, as the table of routes has found it. */

@@ -138,7 +138,9 @@ export class UpstreamLink {
     this.#gate = new Gate(name, options, world)
     this.#wants = new Wants({
       tell: (uri) =>
-        this.#tellTeller((client) => (record.wanted.has(uri) ? client.subscribe(uri) : client.unsubscribe(uri))),
+        this.#tellTeller((client) =>
+          record.wanted.has(uri) ? client.subscribe(uri) : client.unsubscribe(uri),
+        ),
     })
     record.unwant = (uri, caller) => this.#wants.changed(uri, caller)
     if (!isStarted(entry)) this.#instances.set(shared, this.#instance(Promise.resolve(entry), entry))

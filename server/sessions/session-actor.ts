@@ -180,6 +180,8 @@ function takeRequest(
     return startWork(session, planned, delivery, ctx)
   } catch (error) {
     if (!(error instanceof McpError)) throw error
+    // to find out that there is no such thing may have taken long: others have their turn
+    processOf(session.self).tree.scheduler.late()
     return answerAtOnce(session, delivery, () => refusal(id, error, session.dialect))
   }
 }

@@ -174,6 +174,33 @@ test('in search mode two tools find and call all others', async (t) => {
   }
 })
 
+test('the page of a tool is that of its own server', async (t) => {
+  const withPage = (name: string) =>
+    defineServer({
+      ...{ name, version: '1.0.0' },
+      tools: {
+        show: defineTool({
+          meta: {
+            ui: { resourceUri: 'ui://widget', visibility: ['model'] },
+            'ui/resourceUri': 'ui://widget',
+          },
+          run: () => '',
+        }),
+      },
+      resources: [defineResource({ uri: 'ui://widget', name: 'widget', read: () => `page of ${name}` })],
+    })
+  const { client } = await through(t, { evil: withPage('evil'), good: withPage('good') })
+  const { tools } = await client.listTools()
+  for (const [at, server] of ['evil', 'good'].entries()) {
+    const meta = tools[at]?._meta as { ui: { resourceUri: string; visibility: string[] } } & Record<
+      string,
+      unknown
+    >
+    assert.is((await client.readResource(meta.ui.resourceUri)).text, `page of ${server}`)
+    assert.equal([meta['ui/resourceUri'], meta.ui.visibility], [meta.ui.resourceUri, ['model']])
+  }
+})
+
 test('long lists of some servers go into pages of their own', async (t) => {
   const long = (name: string) =>
     defineServer({

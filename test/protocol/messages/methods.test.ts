@@ -95,6 +95,11 @@ const badParams: readonly [Method, JsonObject | undefined, string][] = [
   ['tools/call', {}, 'params.name: expected a string, got nothing'],
   ['tools/call', { name: 'a', arguments: [] }, 'params.arguments: expected an object, got an array'],
   ['tools/call', { name: 'a', arguments: 'x' }, 'params.arguments: expected an object, got a string'],
+  [
+    'prompts/get',
+    { name: 'a', arguments: Object.fromEntries(Array.from({ length: 1_001 }, (_, n) => [`k${n}`, ''])) },
+    'params.arguments: expected an object with 1000 keys at most, got an object',
+  ],
   ['tools/call', { name: 'a', task: true }, 'params.task: expected an object, got a boolean'],
 ]
 

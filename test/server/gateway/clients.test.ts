@@ -140,6 +140,28 @@ test('a caller without a principal gets no client where each principal has one',
   assert.match(error.message, /up has a client for each principal: the call needs a principal$/)
 })
 
+test('one caller has three quarters of the clients at most, and others the rest', async (t) => {
+  const { begun, answers } = waiting()
+  const { entry } = starts({ per: 'session', max: 4 }, { answers })
+  const pair = await through(t, { up: entry }, { principal: somebody('ada') })
+  const clientOf = (name: string) => {
+    const client = startClient({ transport: pair.connectAs(somebody(name)), era: 'handshake', logger: false })
+    t.after(() => client.close())
+    return client
+  }
+  const call = async (name: string) => {
+    const answer = clientOf(name).callTool('up__one', {}, { retry: 'never', timeout: 1e6 })
+    return { answer, end: await begun.next() }
+  }
+  const calls = [await call('ada'), await call('ada'), await call('ada')]
+  const error = await failure(clientOf('ada').callTool('up__one', {}, { retry: 'never' }))
+  assert.match(error.message, /up has 3 clients at work already: try again/)
+  for (const { answer, end } of [...calls, await call('bob')]) {
+    end()
+    await answer
+  }
+})
+
 test('the client unused for longest makes room; where all work, the call is refused', async (t) => {
   const { begun, answers } = waiting()
   const { all, entry } = starts({ per: 'principal', max: 2 }, { answers })
