@@ -104,14 +104,21 @@ export class EventShelf {
     }
   }
 
-  /** The oldest stream of the session that adds one too many, else of another, if that has more than its share. */
+  /**
+   * The oldest stream of the session that adds one too many, else of another, if that has more than its share. The
+   * added one stays: where it alone is more than that, the oldest of all goes.
+   */
   #nextToLose(added: Holding, adding: Held): Holding | undefined {
     const share = this.limits.maxTotalBytes / this.#sessions.size
-    for (const { bytes, lists } of concat(adding, this.#sessions.values())) {
-      if (bytes <= share) continue
-      for (const list of lists) if (list !== added) return list
-    }
-    return undefined
+    let oldest: Holding | undefined
+    for (const { bytes, lists } of concat(adding, this.#sessions.values()))
+      for (const list of lists) {
+        if (list === added) continue
+        if (bytes > share) return list
+        oldest ??= list
+        break
+      }
+    return oldest
   }
 }
 

@@ -299,7 +299,7 @@ test('a follower whose next events are not kept ends instead of skipping them', 
   await settle(logs)
   stream.send('b')
   stream.send('c')
-  const other = one.log.open('s', 'call', 2)
+  const other = one.log.open('t', 'call', 2)
   other.connect(record())
   other.send('x'.repeat(4_500))
   // all of it reaches the archive before the follower has taken the first
