@@ -123,8 +123,7 @@ function list({ name }: VariableSpec, separator: string, reserved: boolean): Ste
 /** One or more characters of a kind. */
 function span(isTaken: Uint8Array, most: number, note: (value: string, found: FoundValues) => boolean): Step {
   return {
-    fits: (uri, rest) =>
-      most === Number.POSITIVE_INFINITY ? anyLength(isTaken, uri, rest) : upTo(most, isTaken, uri, rest),
+    fits: (uri, rest) => upTo(most, isTaken, uri, rest),
     take(uri, at, rest, found) {
       let end = -1
       let count = 0
@@ -138,29 +137,16 @@ function span(isTaken: Uint8Array, most: number, note: (value: string, found: Fo
   }
 }
 
-function anyLength(isTaken: Uint8Array, uri: string, rest: Fits): Fits | undefined {
-  const fits = new Uint8Array(uri.length + 1)
-  let [lowest, highest] = [-1, -1]
-  let isReachable = false
-  for (let at = rest.last - 1; at >= 0 && (isReachable || at + 1 >= rest.first); at--) {
-    isReachable = takes(isTaken, uri.charCodeAt(at)) && (isReachable || rest.at[at + 1] === 1)
-    if (!isReachable) continue
-    fits[at] = 1
-    lowest = at
-    if (highest < 0) highest = at
-  }
-  return fitting(fits, lowest, highest)
-}
-
 function upTo(most: number, isTaken: Uint8Array, uri: string, rest: Fits): Fits | undefined {
   const fits = new Uint8Array(uri.length + 1)
+  const isCounted = most < Number.POSITIVE_INFINITY
   let [lowest, highest] = [-1, -1]
   let isReachable = false
   let distance = 0 // characters from here to the nearest place where the rest fits
   for (let at = rest.last - 1; at >= 0 && (isReachable || at + 1 >= rest.first); at--) {
-    if (rest.at[at + 1] === 1) distance = 0
-    distance += countOf(uri, at)
-    isReachable = takes(isTaken, uri.charCodeAt(at)) && (isReachable || rest.at[at + 1] === 1)
+    const isStart = rest.at[at + 1] === 1
+    if (isCounted) distance = (isStart ? 0 : distance) + countOf(uri, at)
+    isReachable = takes(isTaken, uri.charCodeAt(at)) && (isReachable || isStart)
     if (!isReachable || distance > most) continue
     fits[at] = 1
     lowest = at

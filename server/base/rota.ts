@@ -6,7 +6,6 @@ export class Rota {
   readonly #world: Pick<World, 'setImmediate'>
   /** What waits, by caller: the next one is first. */
   readonly #waiting = new Map<string, (() => void)[]>()
-  #isRunning = false
 
   constructor(world: Pick<World, 'setImmediate'>) {
     this.#world = world
@@ -16,11 +15,9 @@ export class Rota {
   next(caller: string): Promise<void> {
     return new Promise((resolve) => {
       const own = this.#waiting.get(caller)
-      if (own === undefined) this.#waiting.set(caller, [resolve])
-      else own.push(resolve)
-      if (this.#isRunning) return
-      this.#isRunning = true
-      this.#arm()
+      if (own !== undefined) return void own.push(resolve)
+      this.#waiting.set(caller, [resolve])
+      if (this.#waiting.size === 1) this.#arm()
     })
   }
 
@@ -31,12 +28,11 @@ export class Rota {
   #take(): void {
     for (const [caller, own] of this.#waiting) {
       this.#waiting.delete(caller)
-      const begin = own.shift()
+      own.shift()?.()
+      // behind the others
       if (own.length > 0) this.#waiting.set(caller, own)
-      begin?.()
       break
     }
-    this.#isRunning = this.#waiting.size > 0
-    if (this.#isRunning) this.#arm()
+    if (this.#waiting.size > 0) this.#arm()
   }
 }

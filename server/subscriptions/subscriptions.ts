@@ -87,12 +87,12 @@ export class Subscriptions {
     if (uris === undefined) return filter
     const { catalog } = this.#holdings
     const allowed: string[] = []
-    let began = this.#world.now()
+    let until = this.#world.now() + slice
     for (const uri of uris) {
-      if (this.#world.now() - began >= slice) {
+      if (this.#world.now() >= until) {
         await this.#rota.next(callerOf(peer, undefined))
         if (signal.aborted) break
-        began = this.#world.now()
+        until = this.#world.now() + slice
       }
       const hearing = hearingOf(uri, peer, catalog)
       if (hearing === undefined) continue

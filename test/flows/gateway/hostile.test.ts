@@ -135,7 +135,7 @@ test('too long lists are refused, and the calls of other servers go on', async (
   }
   assert.match(
     told.join(),
-    /^bad: its lists have more than 16777216 bytes: they are asked for again in \d+ ms$/,
+    /^bad: its lists have more than 4194304 bytes: they are asked for again in \d+ ms$/,
   )
   assert.ok(asked <= 5, `${asked} pages`)
   assert.equal((await names(client)).sort(), ['bad__a', 'good__ok'])

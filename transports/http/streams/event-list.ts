@@ -111,7 +111,7 @@ export class EventShelf {
   #nextToLose(added: Holding, adding: Held): Holding | undefined {
     const share = this.limits.maxTotalBytes / this.#sessions.size
     let oldest: Holding | undefined
-    for (const { bytes, lists } of concat(adding, this.#sessions.values()))
+    for (const { bytes, lists } of [adding, ...this.#sessions.values()])
       for (const list of lists) {
         if (list === added) continue
         if (bytes > share) return list
@@ -120,11 +120,6 @@ export class EventShelf {
       }
     return oldest
   }
-}
-
-function* concat<T>(first: T, rest: Iterable<T>): Iterable<T> {
-  yield first
-  yield* rest
 }
 
 function bytesOf(data: string): number {
