@@ -17,7 +17,6 @@ import { answerRound, hasRounds, maxRounds, readRound, statePause, tooManyRounds
 import { bad, readText } from '../base/read-options.js'
 import { type CallOptions, readCallOptions } from '../options/call-options.js'
 import { actorOf, type ClientParts } from './parts.js'
-import type { Desk } from '../answers/answering.js'
 import type { World } from '../../runtime/time/world.js'
 import { waitWithin } from '../../runtime/time/wait.js'
 
@@ -28,8 +27,8 @@ export interface CallInput {
   readonly params?: object | undefined
   readonly wantsAnswer: boolean
   readonly options?: CallOptions | undefined
-  /** What the caller gave as `signal`, where the one in `options` is another. */
-  readonly given?: AbortSignal | undefined
+  /** What the caller gave as `signal`, or null, where the one in `options` is another. */
+  readonly given?: AbortSignal | null | undefined
 }
 
 export interface CallOutcome {
@@ -115,11 +114,7 @@ export class Caller {
       const asked = hasRounds(dialect) ? readRound(method, result, input.options?.resultTypes) : undefined
       if (asked === undefined || dialect === undefined) return { result, dialect, rounds: round }
       if (round === maxRounds) throw tooManyRounds(method)
-      const answers = await this.#answers(job, asked, {
-        dialect,
-        signal: signal ?? new AbortController().signal,
-        callSignal: 'given' in input ? input.given : signal,
-      })
+      const answers = await this.#answers(job, asked, { dialect, ...input })
       job = nextJob(job, retryParams(job.params ?? {}, answers, asked.requestState))
       round += 1
     }
@@ -175,7 +170,7 @@ export class Caller {
     const { signal: given } = readCallOptions(input.options, this.#parts.settings.timeout)
     try {
       const options = { ...input.options, signal: this.stops(given) ?? gate }
-      return await this.#call({ ...input, options, given })
+      return await this.#call({ ...input, options, given: given ?? null })
     } catch (error) {
       const isOurs = error instanceof ClientError && error.cause === gate.reason
       throw isOurs && gate.reason instanceof ClientError ? gateError(input.method, error, gate.reason) : error
@@ -205,13 +200,14 @@ export class Caller {
   async #answers(
     { method, deadline }: Job,
     asked: InputRequiredResult,
-    { dialect, signal, callSignal }: Pick<Desk, 'dialect' | 'signal' | 'callSignal'>,
+    { dialect, options, given = options?.signal }: CallInput & { readonly dialect: Dialect },
   ): Promise<InputResponses | undefined> {
     const { settings, holdings } = this.#parts
     const clock = this.#world
+    const signal = options?.signal ?? new AbortController().signal
     const left = deadline - clock.now()
     const timeout = Math.min(settings.questionTimeout, left)
-    const desk = { settings, holdings, clock, dialect, signal, callSignal, timeout }
+    const desk = { settings, holdings, clock, dialect, signal, callSignal: given ?? undefined, timeout }
     const answers = await answerRound(method, asked, desk)
     if (answers === undefined) await this.#pause(Math.max(0, Math.min(statePause, left)), signal)
     return answers

@@ -157,9 +157,7 @@ function upTo(most: number, isTaken: Uint8Array, uri: string, rest: Fits): Fits 
 
 /** Named values in any order, each optional: `{?a,b}`, `{&a}` and `{;a}`. */
 function params(first: string, separator: string, variables: readonly VariableSpec[]): Step {
-  const begin = first.charCodeAt(0)
-  const ends = [...(first === ';' ? '/?#' : '#')].map((end) => end.charCodeAt(0))
-  const isEnd = (code: number): boolean => ends.includes(code)
+  const ends = first === ';' ? '/?#' : '#'
   const names = new Map(variables.map((variable) => [variable.name, variable]))
   const open = variables.find(({ explode }) => explode)
   return {
@@ -170,9 +168,9 @@ function params(first: string, separator: string, variables: readonly VariableSp
       let lowest = rest.first
       let isReachable = false
       for (let at = rest.last - 1; at >= 0 && (isReachable || at + 1 >= rest.first); at--) {
-        const code = uri.charCodeAt(at)
-        isReachable = !isEnd(code) && (isReachable || rest.at[at + 1] === 1)
-        if (!isReachable || code !== begin) continue
+        const character = uri.charAt(at)
+        isReachable = !ends.includes(character) && (isReachable || rest.at[at + 1] === 1)
+        if (!isReachable || character !== first) continue
         fits[at] = 1
         lowest = Math.min(lowest, at)
       }
@@ -180,8 +178,8 @@ function params(first: string, separator: string, variables: readonly VariableSp
     },
     take(uri, at, rest, found) {
       let end = rest.at[at] === 1 ? at : -1
-      if (uri.charCodeAt(at) === begin)
-        for (let next = at; next < rest.last && (next === at || !isEnd(uri.charCodeAt(next))); next++)
+      if (uri.charAt(at) === first)
+        for (let next = at; next < rest.last && (next === at || !ends.includes(uri.charAt(next))); next++)
           if (rest.at[next + 1] === 1) end = next + 1
       if (end <= at) return end
       return noteParams(uri.slice(at + 1, end).split(separator), names, open, found) ? end : -1

@@ -12,6 +12,8 @@ export interface Runnable {
 const budgetPerTurn = 2000
 /** Milliseconds per turn of the event loop; a count alone does not bound heavy handlers. */
 const slice = 5
+/** The same where what is begun waits: most of the time of a cold start is no task's. */
+const longest = 50
 const lookEvery = 16
 /**
  * Asynchronous tasks begun per turn. What they make is in memory together until the turn ends: for each 16 MiB
@@ -59,9 +61,9 @@ export class Scheduler {
   /** A task has begun, and may have ended: then only its time counts. */
   began(hasEnded: boolean): void {
     this.#arm()
-    if (this.late() || hasEnded) return
+    if (hasEnded) return void this.late()
     this.#tasksLeft -= 1
-    if (this.#tasksLeft <= 0) this.#left = 0
+    if (this.#tasksLeft <= 0 || this.#world.now() - this.#started > longest) this.#left = 0
   }
 
   /** How many messages an actor may handle after an asynchronous handler; 0 when the turn is spent. */

@@ -181,7 +181,7 @@ function takeRequest(
   } catch (error) {
     if (!(error instanceof McpError)) throw error
     // to find out that there is no such thing may have taken long: others have their turn
-    processOf(session.self).tree.scheduler.late()
+    processOf(session.self).tree.scheduler.began(false)
     return answerAtOnce(session, delivery, () => refusal(id, error, session.dialect))
   }
 }
