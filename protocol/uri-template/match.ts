@@ -66,9 +66,10 @@ function endOf({ length }: string): Fits {
   return { at, first: length, last: length }
 }
 
-/** Undefined for none; `last` is then -1. */
-function fitting(at: Uint8Array, first: number, last: number): Fits | undefined {
-  return last < 0 ? undefined : { at, first, last }
+/** Undefined for none. */
+function fitting(at: Uint8Array): Fits | undefined {
+  const first = at.indexOf(1)
+  return first < 0 ? undefined : { at, first, last: at.lastIndexOf(1) }
 }
 
 function toSteps(part: Part): Step[] {
@@ -87,15 +88,9 @@ function literal(wanted: string): Step {
   return {
     fits(uri, rest) {
       const fits = new Uint8Array(uri.length + 1)
-      let [lowest, highest] = [-1, -1]
-      const end = Math.max(0, rest.first - wanted.length)
-      for (let at = rest.last - wanted.length; at >= end; at--) {
-        if (rest.at[at + wanted.length] === 0 || !uri.startsWith(wanted, at)) continue
-        fits[at] = 1
-        lowest = at
-        if (highest < 0) highest = at
-      }
-      return fitting(fits, lowest, highest)
+      for (let end = rest.last; end >= rest.first && end >= wanted.length; end--)
+        if (rest.at[end] === 1 && uri.startsWith(wanted, end - wanted.length)) fits[end - wanted.length] = 1
+      return fitting(fits)
     },
     take: (_uri, at) => at + wanted.length,
   }
@@ -140,19 +135,15 @@ function span(isTaken: Uint8Array, most: number, note: (value: string, found: Fo
 function upTo(most: number, isTaken: Uint8Array, uri: string, rest: Fits): Fits | undefined {
   const fits = new Uint8Array(uri.length + 1)
   const isCounted = most < Number.POSITIVE_INFINITY
-  let [lowest, highest] = [-1, -1]
   let isReachable = false
   let distance = 0 // characters from here to the nearest place where the rest fits
   for (let at = rest.last - 1; at >= 0 && (isReachable || at + 1 >= rest.first); at--) {
     const isStart = rest.at[at + 1] === 1
     if (isCounted) distance = (isStart ? 0 : distance) + countOf(uri, at)
     isReachable = takes(isTaken, uri.charCodeAt(at)) && (isReachable || isStart)
-    if (!isReachable || distance > most) continue
-    fits[at] = 1
-    lowest = at
-    if (highest < 0) highest = at
+    if (isReachable && distance <= most) fits[at] = 1
   }
-  return fitting(fits, lowest, highest)
+  return fitting(fits)
 }
 
 /** Named values in any order, each optional: `{?a,b}`, `{&a}` and `{;a}`. */
@@ -165,16 +156,13 @@ function params(first: string, separator: string, variables: readonly VariableSp
       // all are optional
       if (!uri.includes(first)) return rest
       const fits = new Uint8Array(rest.at)
-      let lowest = rest.first
       let isReachable = false
       for (let at = rest.last - 1; at >= 0 && (isReachable || at + 1 >= rest.first); at--) {
         const character = uri.charAt(at)
         isReachable = !ends.includes(character) && (isReachable || rest.at[at + 1] === 1)
-        if (!isReachable || character !== first) continue
-        fits[at] = 1
-        lowest = Math.min(lowest, at)
+        if (isReachable && character === first) fits[at] = 1
       }
-      return { at: fits, first: lowest, last: rest.last }
+      return fitting(fits)
     },
     take(uri, at, rest, found) {
       let end = rest.at[at] === 1 ? at : -1
