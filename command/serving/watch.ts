@@ -4,6 +4,8 @@ import type { World } from '../../runtime/time/world.js'
 
 /** Ms without a change until a change counts: an editor writes a file in several steps. */
 const quiet = 100
+/** Ms after which they are taken as they are: somebody may write for ever. */
+const longest = 1_000
 
 /** Folders that are watched at most. */
 const maxFolders = 1_000
@@ -20,14 +22,20 @@ export function watchFolders(
   world: World,
 ): () => void {
   let timer: unknown
+  let began = 0
   let isDue = false
   const watchers = new Map<string, FSWatcher>()
   const changed = (_event: string, name: string | null): void => {
-    isDue ||= name === null || fits(name)
+    const isOurs = name === null || fits(name)
+    isDue ||= isOurs
+    if (timer === undefined) began = world.now()
+    // others may write beside it without a pause
+    else if (!isOurs || world.now() - began >= longest) return
     world.clearTimeout(timer)
     timer = world.setTimeout(settle, quiet)
   }
   const settle = (): void => {
+    timer = undefined
     const come = follow()
     // files of a new folder may be older than its watcher
     if (isDue || come.some((folder) => namesIn(folder).some(fits))) fn()

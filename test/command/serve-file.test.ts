@@ -1,6 +1,6 @@
 // second tier: time
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
+import { appendFileSync, existsSync, mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import * as assert from 'uvu/assert'
@@ -50,6 +50,27 @@ test('servers of a host file are served as one and follow changes of the file', 
   await client.close()
   assert.is(await stop(), 0)
   assert.ok(readFileSync(file, 'utf8').startsWith('{ broken'))
+})
+
+test('a change of the file is seen while another one beside it is written without a pause', async (t) => {
+  const home = newHome(t)
+  const file = join(home, 'mcp.json')
+  const entry = { command: process.execPath, args: [serverFile, '--stdio'] }
+  const write = (servers: object) => writeFileSync(file, JSON.stringify({ mcpServers: servers }))
+  write({ one: entry, two: entry })
+  const { line, stop } = begin(t, ['serve', 'mcp.json', '--http', '0'], home)
+  await line(servedAt)
+  const writing = setInterval(() => appendFileSync(join(home, 'server.log'), 'a line\n'), 10)
+  t.after(() => clearInterval(writing))
+  write({ one: entry })
+  await line(/two has gone/)
+  // and the file itself, as long as it makes sense
+  clearInterval(writing)
+  const again = setInterval(() => write({ one: entry, three: entry }), 10)
+  t.after(() => clearInterval(again))
+  await line(/three has come/)
+  clearInterval(again)
+  assert.is(await stop(), 0)
 })
 
 test('changes behind links are followed, of a file and of a folder as a whole', async (t) => {

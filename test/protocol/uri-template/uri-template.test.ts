@@ -222,8 +222,8 @@ test('64 KiB of hostile text do not match any trap and take a few milliseconds',
   }
 })
 
-test('two hundred templates without a word in common with 64 KiB take a few milliseconds', () => {
-  const templates = Array.from({ length: 200 }, (_, n) => parseUriTemplate(`x://{a}/${n}/{b}{?c,d}`))
+test('fifty templates without a word in common with 64 KiB take a few milliseconds', () => {
+  const templates = Array.from({ length: 50 }, (_, n) => parseUriTemplate(`x://{a}/${n}/{b}{?c,d}`))
   const uri = `x://${'a/../'.repeat(13_000)}`
   const measure = (): number => {
     const start = cpuTime()
