@@ -112,6 +112,9 @@ function dropping(stays: (dropped: string) => string): readonly AddressReader[] 
   }
   return [
     (uri) => uri.replaceAll(/[\p{Cc}\p{Default_Ignorable_Code_Point}]/gu, '').trim(),
+    // as addresses stand in texts (RFC 3986, appendix C), and one within another: `jar:file:///x`
+    (uri) => uri.replace(/^<(.*)>$/s, '$1'),
+    (uri) => uri.replace(/^(?:url:|[a-z][a-z\d+.-]*:(?=[a-z][a-z\d+.-]*:\/))/i, ''),
     (uri) => before(uri, '\0'),
     (uri) => before(uri, '#'),
     (uri) => before(uri, '?'),
