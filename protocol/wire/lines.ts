@@ -58,6 +58,8 @@ export function createLineDecoder(options: LineDecoderOptions = {}): LineDecoder
     stats.bytes += chunk.length
     let start = 0
     while (!ended) {
+      // blank lines are skipped at the speed of their bytes
+      if (rest.length === 0 && skipped === undefined) while (chunk[start] === lineFeed) start += 1
       const end = chunk.indexOf(lineFeed, start)
       if (end === -1) break
       takeLine(items, chunk.subarray(start, end))

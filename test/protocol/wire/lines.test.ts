@@ -154,6 +154,22 @@ test('100 MB without a line end are skipped, holding no more than the limit', ()
   assert.ok(held < 3 * 16 * 1024 * 1024, `${held} bytes held`)
 })
 
+test('a flood of line feeds costs less than half as many lines with a character each', () => {
+  const timeOf = (text: string) => {
+    const decoder = createLineDecoder()
+    const chunk = bytes(text.repeat(65_536 / text.length))
+    let best = Number.POSITIVE_INFINITY
+    for (let round = 0; round < 20; round++) {
+      const start = performance.now()
+      decoder.push(chunk)
+      best = Math.min(best, performance.now() - start)
+    }
+    return best
+  }
+  const [feeds, returns] = [timeOf('\n'), timeOf('\r\n')]
+  assert.ok(feeds < returns, `${feeds} ms, ${returns} ms`)
+})
+
 test('a line that comes byte by byte takes time linear in its length', () => {
   const timeFor = (length: number) => {
     const decoder = createLineDecoder()
