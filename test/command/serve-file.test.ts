@@ -60,7 +60,7 @@ test('servers of a host file are served as one and follow changes of the file', 
   assert.ok(readFileSync(file, 'utf8').startsWith('{ broken'))
 })
 
-test('a change of the file is seen while another one beside it is written without a pause', async (t) => {
+test('a change of the file is seen while another one beside it is written on and on', async (t) => {
   const home = newHome(t)
   const file = join(home, 'mcp.json')
   const entry = { command: process.execPath, args: [serverFile, '--stdio'] }
