@@ -99,7 +99,8 @@ export class OAuth implements ClientAuth, AsyncDisposable {
 
   /**
    * Forgets the tokens for a server, here and in the storage, and the client that was registered at its
-   * issuer; the next refusal leads to a registration and a sign-in. Rejects with BAD_OPTION for what is no address.
+   * issuer; the next refusal leads to a registration and a sign-in. Rejects with BAD_OPTION for what is no
+   * address.
    */
   async signOut(server: string | URL): Promise<void> {
     const url = String(server)

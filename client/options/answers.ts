@@ -14,8 +14,8 @@ export interface QuestionContext {
   readonly client: string
   readonly revision: Revision
   /**
-   * The `signal` of the call that the question belongs to. Undefined: the call has none, or no call is known: before
-   * 2026-07-28 only questions of tasks, and pages that a refusal asks for (-32042), belong to one.
+   * The `signal` of the call that the question belongs to. Undefined: the call has none, or no call is known:
+   * before 2026-07-28 only pages that a refusal asks for (-32042) belong to one.
    */
   readonly callSignal: AbortSignal | undefined
 }

@@ -15,8 +15,8 @@ export function aboutServer(name: string, problem: string): string {
 }
 
 /**
- * What a failure is told as: one line, the exit code, and facts for programs. `canLogIn`: whether it may say that a
- * login helps.
+ * What a failure is told as: one line, the exit code, and facts for programs. `canLogIn`: whether it may say
+ * that a login helps.
  */
 export function explain(
   error: unknown,

@@ -2,8 +2,8 @@ import { jsonText, oneLine, print, tell } from './screen.js'
 import { exitCodes, UsageError } from '../base/usage-error.js'
 
 /**
- * Tells what went wrong: a line for people, or JSON. Resolves with the exit code. `canLogIn`: whether a login would
- * be another way.
+ * Tells what went wrong: a line for people, or JSON. Resolves with the exit code. `canLogIn`: whether a login
+ * would be another way.
  */
 export async function complain(error: unknown, asJson: boolean, canLogIn = true): Promise<number> {
   const { line, code, facts } = await explained(error, canLogIn)

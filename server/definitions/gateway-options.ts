@@ -33,8 +33,8 @@ export interface UpstreamLimits {
   /** Calls of one tool that it works on at once, by the name that the server gives it. */
   readonly maxCallsPerTool?: Readonly<Record<string, number>>
   /**
-   * Whether, and when, it is left alone after failures: each tool, prompt, resource and template by itself, by callers
-   * who saw one fail. Default `{}`.
+   * Whether, and when, it is left alone after failures: each tool, prompt, resource and template by itself, by
+   * callers who saw one fail. Default `{}`.
    */
   readonly breaker?: BreakerOptions | false
 }
@@ -54,8 +54,9 @@ export interface UpstreamOptions extends UpstreamLimits {
   readonly deny?: readonly string[]
   /** Other names, by the names that the server gives; without its own name before them. */
   readonly rename?: Readonly<Record<string, string>>
-  /** Scopes that the principal of a caller needs, to see or use anything of it, or to be told its instructions. Default
-   * none.
+  /**
+   * Scopes that the principal of a caller needs, to see or use anything of it, or to be told its instructions.
+   * Default none.
    */
   readonly scopes?: readonly string[]
   /**
@@ -63,8 +64,8 @@ export interface UpstreamOptions extends UpstreamLimits {
    * server gives it; the principal is undefined for an anonymous caller. For a uri in no list it is asked
    * with the uri as it is written, in each way that the server may read it (percent-decoded, without `..`,
    * user, port, query ...), and with the templates that fit: all have to be a yes. Asked at each list and
-   * each use, so it has to be quick; one that throws says no. A subscription is a use when it begins, and values that
-   * the server suggests for a template are not judged. Default: everybody with the `scopes`.
+   * each use, so it has to be quick; one that throws says no. A subscription is a use when it begins, and
+   * values that the server suggests for a template are not judged. Default: everybody with the `scopes`.
    */
   readonly permits?: (principal: Principal | undefined, name: string) => boolean
   /** Milliseconds that a call may take. Default: as for other servers (`timeouts.request`), and its client. */

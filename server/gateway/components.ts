@@ -182,7 +182,9 @@ function unsureAt(uri: string, link: UpstreamLink): ResourceMatch {
     throw notKnown(link.name)
   }
   const resource = resourceOf(link, { uri }, uri)
-  const relayed = { ...resource.relayed, run: async () => refuse(), want: refuse } as Relayed
+  // a session that comes back with it is not to fail for it
+  const want = ({ trusted }: Peer): (() => void) => (trusted === true ? () => {} : refuse())
+  const relayed = { ...resource.relayed, run: async () => refuse(), want } as Relayed
   return { resource: Object.freeze({ ...resource, relayed }) }
 }
 

@@ -20,8 +20,8 @@ interface Failing {
   /** Calls in a row, of all callers. */
   row: number
   /**
-   * Of those whose own calls have failed since the row is long enough. Others may call: what one caller asks for may
-   * fail for it alone.
+   * Of those whose own calls have failed since the row is long enough. Others may call: what one caller asks
+   * for may fail for it alone.
    */
   readonly breakers: Map<string, Breaker>
 }

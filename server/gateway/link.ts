@@ -183,7 +183,7 @@ export class UpstreamLink {
     return this.options.permits !== undefined || this.filter.needsTemplates
   }
 
-  /** Whether they do, and nobody knows yet which it has: then nothing is offered at an address that is unlisted. */
+  /** Whether they do, and nobody knows yet which it has: then nothing is offered at an unlisted address. */
   get lacksTemplates(): boolean {
     return this.needsTemplates && this.#input.record.lists?.templatesKnown !== true
   }

@@ -6,7 +6,10 @@ interface WantsInput {
   readonly tell: (uri: string) => Promise<void>
 }
 
-/** Which resources a server has to be told of, that they are wanted or are no more: some at a time, callers in turn. */
+/**
+ * Which resources a server has to be told of, that they are wanted or are no more: some at a time, callers in
+ * turn.
+ */
 export class Wants {
   readonly #tell: WantsInput['tell']
   /** By caller: the next one is first. */

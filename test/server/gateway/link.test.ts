@@ -5,6 +5,7 @@ import type { Upstream } from 'caduceus/server'
 import type { Peer } from 'caduceus/transports'
 import { Places } from '../../../transports/base/places.js'
 import { maxWanted, UpstreamLink } from '../../../server/gateway/link.js'
+import { foundAt } from '../../../server/gateway/components.js'
 import { suite } from '../../support/suite.js'
 
 const test = suite('gateway: one server')
@@ -133,6 +134,23 @@ test('a hundred thousand changes of one resource are few, and the last one is to
   link.updated('a:1')
   link.end()
   assert.is(clock.pending, 0)
+})
+
+test('until templates are known clients are refused, and sessions that come back are not', () => {
+  const link = new UpstreamLink({
+    ...{ name: 'up', record: newRecord(), options: { permits: () => true }, requestTimeout: 1_000 },
+    entry: { start: () => Promise.reject(new Error('not started')) },
+    world: systemWorld,
+    began: () => {},
+    failed: () => {},
+    resourceUpdated: () => {},
+  })
+  const aim = { uri: 'user://1', templates: [], all: [], isLikely: true, isListed: false, link }
+  const found = foundAt('user://1', [aim], () => undefined)
+  const relayed = found && 'resource' in found ? found.resource.relayed : undefined
+  const peer: Peer = { transport: '', headers: {}, remoteAddress: undefined }
+  assert.throws(() => relayed?.want?.(peer), /it is not known yet what it offers/)
+  relayed?.want?.({ ...peer, trusted: true })()
 })
 
 test.run()

@@ -93,8 +93,8 @@ export interface ResumeOptions {
   /** Bytes of one stream. Default 1 MiB; the last event is kept whatever its size. */
   readonly maxBytes?: number
   /**
-   * Bytes of all streams; beyond that, the oldest of sessions with more than their share lose their events. Default
-   * 64 MiB.
+   * Bytes of all streams; beyond that, the oldest of sessions with more than their share lose their events.
+   * Default 64 MiB.
    */
   readonly maxTotalBytes?: number
   /** Milliseconds a stream is kept that nobody reads. Default 5 min. */

@@ -79,7 +79,10 @@ interface Held {
   readonly lists: Set<Holding>
 }
 
-/** What holds the events of many streams: when there are too many bytes, sessions with more than their share lose. */
+/**
+ * What holds the events of many streams: when there are too many bytes, sessions with more than their share
+ * lose.
+ */
 export class EventShelf {
   readonly limits: EventLogLimits
   bytes = 0
