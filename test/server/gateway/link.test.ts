@@ -136,7 +136,7 @@ test('a hundred thousand changes of one resource are few, and the last one is to
   assert.is(clock.pending, 0)
 })
 
-test('until templates are known clients are refused, and sessions that come back are not', () => {
+test('until templates are known clients are refused, not sessions that come back', () => {
   const link = new UpstreamLink({
     ...{ name: 'up', record: newRecord(), options: { permits: () => true }, requestTimeout: 1_000 },
     entry: { start: () => Promise.reject(new Error('not started')) },
