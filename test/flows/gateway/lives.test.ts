@@ -337,7 +337,7 @@ async function through(
   clients: Parameters<typeof gateway>[0],
   options: GatewayOptions = {},
 ): Promise<Connected> {
-  const connected = await connect(gateway(clients, options))
+  const connected = await connect(gateway(clients, { startTimeout: 15_000, ...options }))
   t.after(() => connected.close())
   return connected
 }

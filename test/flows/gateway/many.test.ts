@@ -37,7 +37,7 @@ test('100 servers serve 200 sessions, while programs among them are killed', asy
     t.after(() => client.close())
     clients[`p${n}`] = client
   }
-  const server = await startServer(gateway(clients), {
+  const server = await startServer(gateway(clients, { startTimeout: 20_000 }), {
     transport: serveHttp(),
     logger: false,
     limits: { pageSize: 1_000 },

@@ -14,6 +14,8 @@ import { inRoot } from '../../support/root.js'
 import { suite, type TestContext } from '../../support/suite.js'
 
 const test = suite('gateway: servers of others', { timeout: 30_000 })
+/** On a busy machine a process takes its time to start. */
+const patient = { startTimeout: 15_000 }
 const eras = ['handshake', 'modern'] as const
 const first = '@modelcontextprotocol/sdk'
 const second = '@modelcontextprotocol/client'
@@ -47,7 +49,7 @@ for (const era of eras) {
       )
       for (const [name, client] of clients) pids.set(name, () => serverPid(client))
       return clients
-    })
+    }, patient)
     const pids = new Map<string, () => number>()
     const server = await startServer(plan, {
       transport: serveHttp(),
@@ -124,7 +126,7 @@ const official: Readonly<Record<string, (url: URL) => Promise<Official>>> = {
 for (const [name, open] of Object.entries(official)) {
   test(`the client of ${name} calls a server that is killed, in one session`, async (t) => {
     const raw = child(t, 'raw')
-    const server = await startServer(gateway({ raw }), { transport: serveHttp(), logger: false })
+    const server = await startServer(gateway({ raw }, patient), { transport: serveHttp(), logger: false })
     t.after(() => server.stop())
     const client = await open(new URL(String(server.url)))
     t.after(() => client.close())
@@ -150,7 +152,10 @@ for (const [name, open] of Object.entries(official)) {
 test('a server frozen during calls delays no other and is replaced', async (t) => {
   const [frozen, other] = ['frozen', 'other'].map((name) => child(t, name))
   assert.ok(frozen && other)
-  const server = await startServer(gateway({ frozen, other }), { transport: serveHttp(), logger: false })
+  const server = await startServer(gateway({ frozen, other }, patient), {
+    transport: serveHttp(),
+    logger: false,
+  })
   t.after(() => server.stop())
   const client = startClient({ transport: http(String(server.url)), logger: false })
   t.after(() => client.close())
