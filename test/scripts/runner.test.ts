@@ -99,6 +99,17 @@ test('processes left behind in the group of a file fail it and are named', async
   assert.is(lastLine(outcome), '1 passed, 1 failed')
 })
 
+test('a leak is named beside a program that could not be started', async (t) => {
+  const body = `test('starts nothing', async () => {
+    try { spawn(process.execPath, [], { cwd: process.execPath }) } catch {}
+    server = createServer().listen(0, '127.0.0.1')
+    await new Promise((resolve) => server.once('listening', resolve))
+  })
+  let server`
+  const outcome = await runTests(t, { 'test/a/one.test.ts': file(body) })
+  assert.match(outcome.output, /leaked: server listening on 127\.0\.0\.1:\d+/)
+})
+
 test('handles that close within the grace are no leak', async (t) => {
   const body = `test('holds', async () => {
     const server = createServer()

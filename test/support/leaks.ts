@@ -80,9 +80,10 @@ function countListeners(): Partial<Record<string, number>> {
   return Object.fromEntries(ownedListeners.map((name) => [name, ours(name).length]))
 }
 
-/** The pipes of a living child are part of that child and not named twice. */
+/** The pipes of a living child are part of that child and not named twice; one that never started has none. */
 function isChildOrItsPipe(handle: unknown): boolean {
-  return [...children].some((child) => child === handle || child.stdio.includes(handle as Socket))
+  const pipesOf = ({ stdio }: Partial<ChildProcess>): readonly unknown[] => stdio ?? []
+  return [...children].some((child) => child === handle || pipesOf(child).includes(handle))
 }
 
 function describeHandle(handle: unknown): string {
