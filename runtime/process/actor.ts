@@ -115,27 +115,26 @@ export class Actor extends Process implements Runnable {
     return this.reason === null
   }
 
-  run(budget: number): number {
-    return runIn(this.token, work, this, budget)
+  run(budget: number): void {
+    runIn(this.token, work, this, budget)
   }
 
   /** Handles messages until the budget is spent, the mailbox empty, a handler asynchronous or it ended. */
-  work(budget: number): number {
+  work(budget: number): void {
     const { scheduler } = this.tree
-    let handled = 0
+    let left = budget
     // Not queued again while it works, when it sends to itself.
     this.queued = true
-    while (handled < budget && this.#ready()) {
+    while (left > 0 && this.#ready()) {
       const next = this.#next()
       if (next === undefined) break
-      handled++
+      left--
       this.#handle(next)
-      if (scheduler.isSpent || ((handled & lookMask) === 0 && scheduler.late())) break
+      if (scheduler.spend()) break
     }
     this.queued = false
     if (this.#actorExtras?.full) this.#actorExtras.full = this.backlog * 2 > this.behaviour.mailboxLimit
     this.#queueUp()
-    return handled
   }
 
   #queueUp(): void {
@@ -213,7 +212,7 @@ export class Actor extends Process implements Runnable {
     const { scheduler } = this.tree
     const allowance = scheduler.allowance()
     if (allowance === 0) return scheduler.enqueue(this)
-    scheduler.spend(this.work(allowance))
+    this.work(allowance)
   }
 
   actorExtras(): ActorExtras {
@@ -371,11 +370,8 @@ export class Actor extends Process implements Runnable {
   }
 }
 
-/** Messages between two looks at the clock, less one. */
-const lookMask = 15
-
-function work(actor: Actor, budget: number): number {
-  return actor.work(budget)
+function work(actor: Actor, budget: number): void {
+  actor.work(budget)
 }
 
 type SystemMessage = 'stop' | 'continue'

@@ -4,8 +4,8 @@ import type { Order, World } from './world.js'
 
 export interface Runnable {
   queued: boolean
-  /** Answers how many messages it handled. */
-  run(budget: number): number
+  /** Handles so many messages at most. */
+  run(budget: number): void
 }
 
 /** Messages per turn of the event loop, over all actors of the tree. */
@@ -14,6 +14,10 @@ const budgetPerTurn = 2000
 const slice = 5
 /** The same where what is begun waits: most of the time of a cold start is no task's. */
 const longest = 50
+/**
+ * Messages between two looks at the time, at most. A turn begins with a look after each: where each takes
+ * long, they come one in a turn.
+ */
 const lookEvery = 16
 /**
  * Asynchronous tasks begun per turn. What they make is in memory together until the turn ends: for each 16 MiB
@@ -34,7 +38,8 @@ export class Scheduler {
   #left = budgetPerTurn
   #tasksLeft = tasksPerTurn
   #started = 0
-  #unlooked = 0
+  #handled = 0
+  #nextLook = 1
   /** Turns run in the scope that started the tree, not in that of the first sender. */
   readonly #scope = new AsyncResource('CaduceusTree')
   readonly #turn = (): void => this.#scope.runInAsyncScope(this.#drain, this)
@@ -54,14 +59,10 @@ export class Scheduler {
     void tick.then(this.#turn)
   }
 
-  get isSpent(): boolean {
-    return this.#left <= 0
-  }
-
   /** A task has begun, and may have ended: then only its time counts. */
   began(hasEnded: boolean): void {
     this.#arm()
-    if (hasEnded) return void this.late()
+    if (hasEnded) return this.#look()
     this.#tasksLeft -= 1
     if (this.#tasksLeft <= 0 || this.#world.now() - this.#started > longest) this.#left = 0
   }
@@ -72,19 +73,20 @@ export class Scheduler {
     return Math.max(0, this.#left)
   }
 
-  spend(handled: number): void {
-    this.#left -= handled
-    this.#unlooked += handled
-    if (this.#unlooked < lookEvery) return
-    this.#unlooked = 0
-    this.late()
+  /** One message has been handled. Answers whether the turn is over. */
+  spend(): boolean {
+    this.#left -= 1
+    this.#handled += 1
+    if (this.#handled === this.#nextLook) {
+      this.#nextLook += Math.min(this.#handled, lookEvery)
+      this.#look()
+    }
+    return this.#left <= 0
   }
 
-  /** Whether the time of this turn is over; its remaining messages are then forfeited. */
-  late(): boolean {
-    if (this.#world.now() - this.#started <= slice) return false
-    this.#left = 0
-    return true
+  /** Where the time of this turn is over, its remaining messages are forfeited. */
+  #look(): void {
+    if (this.#world.now() - this.#started > slice) this.#left = 0
   }
 
   #arm(): void {
@@ -105,7 +107,7 @@ export class Scheduler {
           if (this.#left <= 0) return this.#yield(batch, at)
           const runnable = batch[at] as Runnable
           runnable.queued = false
-          this.spend(runnable.run(this.#left))
+          runnable.run(this.#left)
         }
       } catch (error) {
         this.#recover(batch, at)
@@ -134,6 +136,8 @@ export class Scheduler {
     this.#refilling = false
     this.#left = budgetPerTurn
     this.#tasksLeft = tasksPerTurn
+    this.#handled = 0
+    this.#nextLook = 1
     this.#started = this.#world.now()
     if (this.#queue.length > 0) this.#turn()
   }
@@ -160,19 +164,13 @@ export class ShuffledScheduler extends Scheduler {
     if (this.#waiting.push(runnable) === 1) this.#world.setImmediate(this.#turn)
   }
 
-  override get isSpent(): boolean {
-    return false
-  }
-
   override began(): void {}
 
   override allowance(): number {
     return 0
   }
 
-  override spend(): void {}
-
-  override late(): boolean {
+  override spend(): boolean {
     return false
   }
 

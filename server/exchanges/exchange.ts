@@ -1,7 +1,7 @@
 import type { Dialect } from '../../protocol/dialects/dialect.js'
 import type { Response } from '../../transports/contract/contract.js'
 import type { ExchangeAnswer, ExchangeCall } from '../../transports/inbound/exchange-call.js'
-import { callerOf } from '../base/caller.js'
+import { callerOf } from '../../transports/contract/caller.js'
 import type { Work } from '../requests/work.js'
 
 /** Called once, when an exchange has its answer. */

@@ -664,7 +664,7 @@ class Gateway {
         held.set(keyOf(component), isSame ? known : { component, text, link, isHidden })
       }
       for (const component of components) owners.add(keyOf(component), ownerOf(component, link.name))
-      const templates = routedTemplates(link, lists, components)
+      const templates = routedTemplates(lists, components)
       claims.add(link.name, templates, components)
       if (place.checked !== lists)
         for (const unknown of unknownNames(link.options, lists, templates)) this.#warn(link.name, unknown)

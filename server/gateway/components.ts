@@ -73,11 +73,7 @@ export function componentsOf(link: UpstreamLink, lists: UpstreamLists, setting: 
 }
 
 /** The templates of a server, and how they are listed: one that is not offered says what an address is, too. */
-export function routedTemplates(
-  { filter }: UpstreamLink,
-  lists: UpstreamLists,
-  offered: readonly Component[],
-): RoutedTemplate[] {
+export function routedTemplates(lists: UpstreamLists, offered: readonly Component[]): RoutedTemplate[] {
   const listed = offered.filter((component) => component.kind === 'resourceTemplate')
   const known = new Map(
     listed.map(({ relayed, uriTemplate, matcher }) => [

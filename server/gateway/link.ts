@@ -1,4 +1,4 @@
-import { callerOf } from '../base/caller.js'
+import { callerOf } from '../../transports/contract/caller.js'
 import { createHash } from 'node:crypto'
 import { isModernRevision } from '../../protocol/dialects/versions.js'
 import { errorCodes, isResourceNotFound, McpError, toJsonRpcError } from '../../protocol/wire/errors.js'

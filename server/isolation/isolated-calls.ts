@@ -1,4 +1,4 @@
-import { callerOf } from '../base/caller.js'
+import { callerOf } from '../../transports/contract/caller.js'
 import { errorCodes, McpError } from '../../protocol/wire/errors.js'
 import { RuntimeError } from '../../runtime/base/errors.js'
 import { forever, type RefOf } from '../../runtime/process/ref.js'

@@ -1,4 +1,4 @@
-import { callerOf, isFarOrKnown } from '../base/caller.js'
+import { callerOf, isFarOrKnown } from '../../transports/contract/caller.js'
 import { errorCodes, McpError } from '../../protocol/wire/errors.js'
 import { buildNotification, type RequestId } from '../../protocol/wire/jsonrpc.js'
 import type { ServerCapabilities } from '../../protocol/messages/capabilities.js'

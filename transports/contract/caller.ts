@@ -1,6 +1,6 @@
-import { isThisMachine, networkOf } from '../../transports/base/network.js'
-import type { Peer } from '../../transports/contract/contract.js'
-import { keyOfPrincipal } from '../../transports/contract/principal.js'
+import { isThisMachine, networkOf } from '../base/network.js'
+import type { Peer } from './contract.js'
+import { keyOfPrincipal } from './principal.js'
 
 /** Whether a peer counts for itself: all anonymous ones of this machine may be one proxy. */
 export function isFarOrKnown({ principal, remoteAddress }: Peer): boolean {

@@ -85,8 +85,20 @@ test('heavy handlers leave the event loop its share: time counts, not only messa
   const seen = watchLoop()
   for (let i = 0; i < 100; i++) ref.cast('take')
   await done
-  // 100 ms of work; 16 messages between two looks at the time make about 6 turns; without looking it would be 1.
+  // 100 ms of work, 8 messages in a turn of 5 ms; without looking it would be 1
   assert.ok(seen().turns >= 4, `${seen().turns} turns of the event loop`)
+})
+
+test('of messages that each take long, one is handled in a turn of the event loop', async (t) => {
+  for (const work of [() => burn(10), async () => burn(10)]) {
+    const { behaviour, done } = sink(10, work)
+    const ref = await start(t, behaviour)
+    const seen = watchLoop()
+    for (let i = 0; i < 10; i++) ref.cast('take')
+    await done
+    const { turns } = seen()
+    assert.ok(turns >= 8, `${turns} turns of the event loop`)
+  }
 })
 
 test('heavy async handlers and many busy actors leave turns to the event loop', async (t) => {

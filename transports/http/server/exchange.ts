@@ -4,8 +4,6 @@ import {
   adopt,
   type Afterlife,
   bindTo,
-  guard,
-  outside,
   type Owner,
   OwnerToken,
   type StrayKind,
@@ -22,6 +20,7 @@ import { textOf } from '../../base/encoded.js'
 import type { EventStream, LoggedEvent, LoggedStream, StreamReader } from '../streams/event-log.js'
 import { boundBody, expectReader, whenClosed, writeAnswer } from '../listen/response.js'
 import { HttpPeer } from '../listen/peer.js'
+import type { DueAnswer, AnswerQueue } from './answer-queue.js'
 import { type HttpRefusal, internalError, unavailable } from '../listen/refusal.js'
 import { bytesOf, textWithin } from '../../contract/message-sizes.js'
 import { encodeMark, encodeMessage, StreamWriter } from './stream-writer.js'
@@ -73,7 +72,7 @@ const streamHeaders = Object.freeze({
  * One HTTP request and its response. It owns all code that runs for it: an error there costs this response
  * and nothing else. A message that comes before the answer turns it into an event stream.
  */
-export class Exchange implements Owner, MessageSink, StreamReader {
+export class Exchange implements Owner, MessageSink, StreamReader, DueAnswer {
   readonly request: IncomingMessage
   readonly token: OwnerToken
   readonly peer: Peer
@@ -293,6 +292,10 @@ export class Exchange implements Owner, MessageSink, StreamReader {
   }
 
   end(outcome: Outcome): void {
+    this.#limits.answers.make(this, outcome)
+  }
+
+  settle(outcome: Outcome): void {
     if (this.onOutcome === null) this.finish(200)
     else this.onOutcome(outcome)
   }
@@ -448,32 +451,5 @@ class Gathered {
     if (this.#size + size <= this.#max) return this.#bytes.add(size)
     const problem = `the answers to one batch may have ${this.#max} bytes together (limits.messageBytes): send fewer calls in one`
     return new TransportError('BYTES_LIMIT', problem, { retryable: true })
-  }
-}
-
-interface Waiting {
-  readonly token: OwnerToken
-  readonly write: () => void
-}
-
-/** Writes the answers of one turn together: waking a client for each costs the server more than its work. */
-export class AnswerQueue {
-  #waiting: Waiting[] = []
-  readonly #world: Pick<World, 'setImmediate'>
-
-  constructor(world: Pick<World, 'setImmediate'>) {
-    this.#world = world
-  }
-
-  /** Runs `write` at the end of this turn, in order; the owner of `token` answers for its errors. */
-  add(token: OwnerToken, write: () => void): void {
-    if (this.#waiting.push({ token, write }) === 1)
-      outside(() => this.#world.setImmediate(() => this.flush()))
-  }
-
-  flush(): void {
-    const all = this.#waiting
-    this.#waiting = []
-    for (const { token, write } of all) guard(token, write)
   }
 }

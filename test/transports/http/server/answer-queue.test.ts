@@ -1,7 +1,8 @@
 import * as assert from 'uvu/assert'
 import { systemWorld } from 'caduceus/runtime'
+import type { Peer } from 'caduceus/transports'
 import { currentOwner, type Owner, OwnerToken } from '../../../../runtime/faults/containment.js'
-import { AnswerQueue } from '../../../../transports/http/server/exchange.js'
+import { AnswerQueue } from '../../../../transports/http/server/answer-queue.js'
 import { suite } from '../../../support/suite.js'
 
 const test = suite('http answer queue')
@@ -49,12 +50,72 @@ test('each answer is written in the scope of its owner', async () => {
   assert.is(owners[1], other)
 })
 
+test('behind a long answer others wait for a later turn, and callers take turns', async () => {
+  const { queue, answer, written } = make()
+  for (const name of ['ada 1', 'ada 2', 'ada 3', 'bob 1', 'bob 2']) answer(name, 10)
+  for (const name of ['cyd 1', 'cyd 2']) answer(name, 0)
+  const turns = [[...written]]
+  while (written.length < 7) {
+    await turn()
+    turns.push(written.slice(turns.flat().length))
+  }
+  // Node runs what was asked for in one turn at once: the first turn is that of the test
+  assert.equal(turns.flat(), ['ada 1', 'ada 2', 'bob 1', 'cyd 1', 'ada 3', 'bob 2', 'cyd 2'])
+  assert.ok(
+    turns.every((made) => made.filter((name) => !name.startsWith('cyd')).length <= 1),
+    JSON.stringify(turns),
+  )
+  answer('at once', 0)
+  assert.is(written.at(-1), 'at once')
+  queue.flush()
+})
+
+test('a flush makes all that waits; one that throws costs no other one its answer', async () => {
+  const { queue, answer, written, failed } = make()
+  answer('first', 10)
+  answer('second', 0)
+  answer('broken', 0, () => {
+    throw new Error('broken')
+  })
+  answer('third', 0)
+  assert.equal(written, ['first'])
+  queue.flush()
+  assert.equal([written, failed], [['first', 'second', 'third'], ['broken']])
+  await turn()
+  answer('fourth', 0)
+  assert.is(written.at(-1), 'fourth')
+  assert.throws(() =>
+    answer('fifth', 10, () => {
+      throw new Error('broken')
+    }),
+  )
+  answer('sixth', 0)
+  assert.is(written.at(-1), 'fourth')
+  await turn()
+  assert.is(written.at(-1), 'sixth')
+})
+
 function make() {
   const [written, failed]: [string[], string[]] = [[], []]
   const owner: Owner = { fail: (error) => void failed.push((error as Error).message) }
+  let now = 0
+  const queue = new AnswerQueue({ setImmediate: systemWorld.setImmediate, now: () => now })
+  const token = new OwnerToken('answer', owner, null)
+  /** The answer of a session takes so many milliseconds. */
+  const answer = (name: string, ms: number, work?: () => void): void => {
+    const [session] = name.split(' ')
+    const peer: Peer = { transport: 'http', headers: {}, remoteAddress: '127.0.0.1' }
+    const settle = (): void => {
+      now += ms
+      work?.()
+      written.push(name)
+    }
+    queue.make({ token, peer, sessionId: session, settle }, { type: 'accepted' })
+  }
   return {
-    queue: new AnswerQueue(systemWorld),
-    token: new OwnerToken('answer', owner, null),
+    queue,
+    token,
+    answer,
     written,
     failed,
   }
