@@ -13,7 +13,7 @@ import { isGone } from '../calls/errors.js'
 import { isSent, type Job } from '../calls/job.js'
 import { DueTimer } from './actor-clock.js'
 import { endedGreeting } from './greeting.js'
-import { receive } from './inbound.js'
+import { receive, receiveAll } from './inbound.js'
 import { type ClientInput, Incarnation } from './incarnation.js'
 import { ended, giveGreetingUp, unreachable } from './link-end.js'
 
@@ -94,6 +94,7 @@ export const clientActor = defineActor({
       state.calls.cancel(job, reason)
     },
     attached(state: Incarnation, _: undefined) {
+      receiveAll(state)
       if (state.link.held)
         ended(state, new TransportError('CONNECTION_LOST', 'the transport was restarted'), {})
       state.connection.send({ type: 'attached' })
@@ -101,19 +102,20 @@ export const clientActor = defineActor({
     opened(state: Incarnation, { link }: LinkNews['opened']) {
       if (state.link.is(link)) state.connection.send({ type: 'opened' })
     },
-    message(state: Incarnation, { link, text }: LinkNews['message']) {
-      if (state.link.is(link)) receive(state, text)
+    message(state: Incarnation, news: LinkNews['message']) {
+      if (state.link.is(news.link)) receive(state, news)
     },
-    lost(state: Incarnation, { link, id, error }: LinkNews['lost']) {
-      if (!state.link.is(link) || !state.calls.lost(id, error)) return
-      if (isGone(error)) state.questions.clear()
-      unreachable(state, error)
+    lost(state: Incarnation, news: LinkNews['lost']) {
+      // by HTTP it is told behind every answer
+      if (state.unread.length === 0) lost(state, news)
+      else state.unread.push(() => lost(state, news))
     },
     trouble({ holdings }: Incarnation, _: LinkNews['trouble']) {
       holdings.counts.troubles += 1
     },
     closed(state: Incarnation, { link, end }: LinkNews['closed']) {
       if (!state.link.is(link)) return
+      receiveAll(state)
       const fatal = end.fatal === true
       const again = endedGreeting(state, fatal)
       const reason = end.error ?? new TransportError('CONNECTION_LOST', 'the transport ended the connection')
@@ -129,6 +131,12 @@ export const clientActor = defineActor({
     },
   },
 })
+
+function lost(state: Incarnation, { link, id, error }: LinkNews['lost']): void {
+  if (!state.link.is(link) || !state.calls.lost(id, error)) return
+  if (isGone(error)) state.questions.clear()
+  unreachable(state, error)
+}
 
 function refusalOf(state: Incarnation, job: Job): ClientError | undefined {
   const { calls, connection, settings } = state

@@ -1,6 +1,7 @@
 import { decode } from '../../protocol/wire/codec.js'
 import { acceptsNotification } from '../../protocol/dialects/dialect.js'
 import { ProtocolError } from '../../protocol/wire/errors.js'
+import { describeLong, keptOfLong } from '../../protocol/wire/long-message.js'
 import {
   type InvalidMessage,
   isRequest,
@@ -16,11 +17,40 @@ import {
 import { readNotificationParams } from '../../protocol/messages/params.js'
 import type { JsonObject } from '../../protocol/wire/json.js'
 import { TransportError } from '../../transports/base/errors.js'
+import type { LinkNews } from '../../transports/link/actor.js'
 import type { Incarnation } from './incarnation.js'
 import { listenedTo } from './listening.js'
 
+/** Characters of an answer whose reading takes long: what comes after it need not wait for it. */
+const long = 256 * 1024
+
+/** Reads a message, at once or behind others: of long answers, which have no order, one in a turn. */
+export function receive(state: Incarnation, { link, text }: LinkNews['message']): void {
+  if (text.length <= long || aboutOf(text) !== 'response') return take(state, text)
+  const { unread } = state
+  unread.push(() => {
+    if (state.link.is(link)) take(state, text)
+  })
+  if (unread.length === 1) state.post(() => receiveNext(state))
+}
+
+/** What happens to a connection happens behind the answers that it has brought. */
+export function receiveAll({ unread }: Incarnation): void {
+  for (const read of unread.splice(0)) read()
+}
+
+function receiveNext(state: Incarnation): void {
+  const read = state.unread.shift()
+  if (state.unread.length > 0) state.post(() => receiveNext(state))
+  read?.()
+}
+
+function aboutOf(text: string): InvalidMessage['about'] {
+  return describeLong(text.slice(0, keptOfLong), text.slice(-keptOfLong)).about
+}
+
 /** A message or a batch; anything else is counted and dropped. */
-export function receive(state: Incarnation, text: string): void {
+function take(state: Incarnation, text: string): void {
   for (const message of read(text)) {
     if (message instanceof ProtocolError) takeJunk(state, message, text)
     else if (isRequest(message)) state.questions.take(message)

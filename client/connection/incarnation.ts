@@ -54,6 +54,8 @@ export class Incarnation implements CallHost {
   junkBefore = 0
   /** The first junk of this connection, in quotes. */
   firstJunk: string | undefined
+  /** Long answers that have come, and what came behind them and must not overtake them. */
+  readonly unread: (() => void)[] = []
   /** Waiting calls of `close`. */
   closing: Deferred<void>[] = []
 

@@ -56,8 +56,10 @@ export function bytesOf(text: string): string | Buffer {
  */
 export function textWithin(message: Message, maxBytes: number, bytes?: ByteRoom): string | undefined {
   const text = textOf(message)
-  const isShort = isWithin(text, maxBytes)
-  const refused = isShort && text.length > uncounted ? bytes?.add(Buffer.byteLength(text)) : undefined
+  const isLong = text.length > uncounted
+  const size = isLong || text.length * 3 > maxBytes ? Buffer.byteLength(text) : 0
+  const isShort = size <= maxBytes
+  const refused = isShort && isLong ? bytes?.add(size) : undefined
   if (isShort && refused === undefined) return text
   if (isRequest(message) || !('id' in message)) return undefined
   if (refused !== undefined) {
@@ -65,7 +67,7 @@ export function textWithin(message: Message, maxBytes: number, bytes?: ByteRoom)
     const error = { code: errorCodes.internalError, message: problem, data: { retryable: true } }
     return textOf(buildError(message.id, error))
   }
-  const problem = `the answer has ${Buffer.byteLength(text)} bytes, a message may have ${maxBytes} (limits.messageBytes)`
+  const problem = `the answer has ${size} bytes, a message may have ${maxBytes} (limits.messageBytes)`
   return textOf(buildError(message.id, { code: errorCodes.internalError, message: problem }))
 }
 

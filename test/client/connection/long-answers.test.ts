@@ -1,0 +1,73 @@
+import * as assert from 'uvu/assert'
+import { type ClientError, startClient } from 'caduceus/client'
+import { scriptedServer } from 'caduceus/testing'
+import { suite, type TestContext } from '../../support/suite.js'
+
+const test = suite('client: long answers')
+const long = 'x'.repeat(300_000)
+
+/** A client with five calls for a long text and one for a short one, before any is answered. */
+async function calls(t: TestContext) {
+  const server = scriptedServer({ 'tools/call': () => undefined })
+  const client = startClient({ transport: server.transport, logger: false })
+  t.after(() => client.close())
+  await client.ready()
+  const order: string[] = []
+  const call = (name: string): Promise<unknown> =>
+    client.callTool(name).then(
+      ({ text }) => order.push(`${name} ${text.length}`),
+      (error: unknown) => order.push(`${name} ${(error as ClientError).code}`),
+    )
+  const names = ['long 1', 'long 2', 'long 3', 'long 4', 'long 5', 'short']
+  const all = Promise.all(names.map(call))
+  const requests: Awaited<ReturnType<typeof server.next>>[] = []
+  for (const _ of names) requests.push(await server.next('tools/call'))
+  const answer = (): void => {
+    for (const { id, params } of requests)
+      server.send({
+        jsonrpc: '2.0',
+        id,
+        result: { content: [{ type: 'text', text: params?.name === 'short' ? 'a' : long }] },
+      })
+  }
+  return { server, answer, all, order }
+}
+
+test('a short answer does not wait for long ones that came before it', async (t) => {
+  const { answer, all, order } = await calls(t)
+  answer()
+  await all
+  assert.is(order.indexOf('short 1'), 0, String(order))
+  assert.equal(
+    order.filter((each) => each !== 'short 1'),
+    [1, 2, 3, 4, 5].map((n) => `long ${n} 300000`),
+  )
+})
+
+test('long answers that came before the end of the connection are answers', async (t) => {
+  const { server, answer, all, order } = await calls(t)
+  answer()
+  server.drop()
+  await all
+  assert.equal(order.sort(), [...[1, 2, 3, 4, 5].map((n) => `long ${n} 300000`), 'short 1'])
+})
+
+test('a long message that is no answer keeps its place', async (t) => {
+  const server = scriptedServer({ 'tools/call': () => undefined })
+  const client = startClient({ transport: server.transport, logger: false })
+  t.after(() => client.close())
+  const told: unknown[] = []
+  const call = client.callTool('any', {}, { onProgress: ({ message }) => void told.push(message?.length) })
+  const { id, params } = await server.next('tools/call')
+  const progressToken = (params as { _meta: { progressToken: string } })._meta.progressToken
+  server.send({
+    jsonrpc: '2.0',
+    method: 'notifications/progress',
+    params: { progressToken, progress: 1, message: long },
+  })
+  server.send({ jsonrpc: '2.0', id, result: { content: [] } })
+  await call
+  assert.equal(told, [300_000])
+})
+
+test.run()
