@@ -33,14 +33,14 @@ export function explain(
   // what a login is wanted for is the reason, however it was come upon
   const told = ours.findLast((one) => forbidden.includes(String(one.code))) ?? ours[0]
   const hint = code === exitCodes.forbidden && canLogIn ? '; run: caduceus login URL' : ''
-  const line = `${chain[0] === undefined ? String(error) : messageOf(chain[0])}${hint}`.replace(
-    /\s*\n\s*/g,
-    ' ',
-  )
+  const whole = chain[0] === undefined ? String(error) : messageOf(chain[0])
+  const line = `${whole.replace(forPrograms, '')}${hint}`.replace(/\s*\n\s*/g, ' ')
   const facts = told === undefined ? {} : { code: told.code, retryable: told.retryable, ...dataOf(told) }
   return { line, code, facts }
 }
 
+/** What a program is to do; somebody who types cannot. */
+const forPrograms = /: give oauth\(\) the option .*$/s
 const forbidden = ['SIGN_IN_NEEDED', 'AUTHORIZATION_FAILED', 'UNAUTHORIZED', 'INSUFFICIENT_SCOPE']
 const wrong = ['BAD_OPTION', 'BAD_DEFINITION']
 const away = [

@@ -22,7 +22,7 @@ function listHosts(invocation: Invocation): number {
   const problems: string[] = []
   const servers = findServers(surroundingsOf(), textOf(invocation, 'config'), (text) => problems.push(text))
   for (const problem of problems) tell(`caduceus: ${problem}`)
-  const rows = servers.map(({ name, file }) => ({ name, file }))
+  const rows = servers.flatMap(({ name, file, isDisabled }) => (isDisabled ? [] : [{ name, file }]))
   printAs(invocation, { servers: rows }, () =>
     rows.length === 0
       ? 'no file of a host has a server'

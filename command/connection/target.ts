@@ -8,6 +8,7 @@ import {
   oauth,
   sse,
   stdio,
+  TransportError,
   websocket,
 } from 'caduceus'
 import { isObject } from '../../protocol/wire/json.js'
@@ -62,7 +63,8 @@ export async function readTarget(invocation: Invocation): Promise<Target> {
   try {
     return { ...connectionOf(checked(entry), invocation, stopTimeout), name: word, others }
   } catch (error) {
-    throw error instanceof UsageError ? new UsageError(`${found.file}: ${word}: ${error.message}`) : error
+    const isOfEntry = error instanceof UsageError || error instanceof TransportError
+    throw isOfEntry ? new UsageError(`${found.file}: ${word}: ${error.message}`) : error
   }
 }
 
@@ -111,12 +113,14 @@ export function filled(found: FoundServer, invocation: Invocation): Promise<Foun
 function findNamed(name: string, file: string | undefined): FoundServer {
   const problems: string[] = []
   const servers = findServers(surroundingsOf(), file, (problem) => problems.push(problem))
-  const found = servers.find((server) => server.name === name)
+  const all = servers.filter((server) => server.name === name)
+  const found = all.find(({ isDisabled }) => !isDisabled)
   if (found !== undefined) {
     for (const problem of problems) if (problem.startsWith(found.file)) tell(problem)
     return found
   }
-  const names = [...new Set(servers.map((server) => server.name))]
+  if (all[0] !== undefined) throw new UsageError(`${name} is disabled in ${all[0].file}`)
+  const names = [...new Set(servers.filter(({ isDisabled }) => !isDisabled).map((server) => server.name))]
   const known =
     names.length === 0
       ? `no file of a host has a server: give a URL, --config FILE, or -- command arguments`

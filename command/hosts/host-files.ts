@@ -22,6 +22,8 @@ export interface FoundServer {
   /** The folder that the file speaks of as `${workspaceFolder}`. */
   readonly folder: string
   readonly entry: Readonly<Record<string, unknown>>
+  /** Whether its file says that it is not to be used for now. */
+  readonly isDisabled: boolean
   /** The `inputs` of the file, by id. */
   readonly inputs: ReadonlyMap<string, InputNote>
 }
@@ -129,12 +131,14 @@ export function serversIn(
   const near = dirname(file)
   const folder = /[\\/]\.(?:vscode|cursor|gemini)$/.test(near) ? dirname(near) : near
   if (Object.hasOwn(servers, '')) tell(`${file}: a server has an empty name: it is left out`)
-  return Object.entries(servers).flatMap(([name, entry]) =>
-    name === '' || (isObject(entry) && entry.disabled === true)
-      ? []
-      : // what is no entry is nobody's wish to have the server stopped
-        [{ name, file, folder, entry: isObject(entry) ? normalize(entry, isGemini) : {}, inputs }],
-  )
+  if (sections.every((section) => Object.hasOwn(host as object, section)))
+    tell(`${file} has mcpServers and servers, too: servers is left out`)
+  return Object.entries(servers).flatMap(([name, given]) => {
+    if (name === '') return []
+    // what is no entry is nobody's wish to have the server stopped
+    const entry = isObject(given) ? normalize(given, isGemini) : {}
+    return [{ name, file, folder, entry, isDisabled: entry.disabled === true, inputs }]
+  })
 }
 
 const sections = ['mcpServers', 'servers'] as const

@@ -70,6 +70,7 @@ export class Roster implements Upstreams {
     const before = this.#members
     const members = new Map<string, Member>()
     for (const found of serversIn(this.#file, text, tell)) {
+      if (found.isDisabled) continue
       const member = await this.#member(found, before.get(found.name))
       if (member !== undefined) members.set(found.name, member)
     }

@@ -112,6 +112,9 @@ test('a wrong entry of a file is told with its file, its name and what to do', a
     odd: [{ url, type: 'carrier pigeon' }, 'type: expected one of stdio, http,'],
     crossed: [{ url, type: 'stdio' }, 'type: "stdio" does not go with url'],
     listed: [{ command: 'node', env: [] }, 'env: expected an object of texts by name, got an array'],
+    counted: [{ command: 'node', env: { PORT: 8080 } }, 'env.PORT: expected a string'],
+    cut: [{ command: 'no\0de' }, 'command: expected a non-empty string without NUL'],
+    split: [{ url: 'http://127.0.0.1:9/a b', headers: { 'a b': 'c' } }, 'headers'],
   }
   const mcpServers = Object.fromEntries(Object.entries(wrong).map(([name, [entry]]) => [name, entry]))
   writeFileSync(join(home, '.mcp.json'), JSON.stringify({ mcpServers }))
@@ -120,6 +123,22 @@ test('a wrong entry of a file is told with its file, its name and what to do', a
     assert.is(code, 2, name)
     assert.match(err, `.mcp.json: ${name}: ${problem}`)
   }
+})
+
+test('a server that its file disables is told as such, and of two sections the first one counts', async (t) => {
+  const home = newHome(t)
+  const entry = { command: process.execPath, args: ['-e', ''] }
+  const host = { mcpServers: { off: { ...entry, disabled: true }, on: entry }, servers: { other: entry } }
+  writeFileSync(join(home, '.mcp.json'), JSON.stringify(host))
+  const { out, err } = await caduceus(t, ['list', '--json'], { home })
+  assert.equal(
+    JSON.parse(out).servers.map(({ name }: { name: string }) => name),
+    ['on'],
+  )
+  assert.match(err, '.mcp.json has mcpServers and servers, too: servers is left out')
+  const off = await caduceus(t, ['list', 'off'], { home })
+  assert.equal([off.code, off.out], [2, ''])
+  assert.match(off.err, /caduceus: off is disabled in \S+\.mcp\.json/)
 })
 
 test('the file of a host that is a pipe is told and waited for by nobody', async (t) => {
