@@ -125,7 +125,7 @@ test('a wrong entry of a file is told with its file, its name and what to do', a
   }
 })
 
-test('a server that its file disables is told as such, and of two sections the first one counts', async (t) => {
+test('a disabled server is told as such, and of two sections the first counts', async (t) => {
   const home = newHome(t)
   const entry = { command: process.execPath, args: ['-e', ''] }
   const host = { mcpServers: { off: { ...entry, disabled: true }, on: entry }, servers: { other: entry } }
