@@ -23,11 +23,14 @@ import { listenedTo } from './listening.js'
 
 /** Characters of an answer whose reading takes long: what comes after it need not wait for it. */
 const long = 256 * 1024
+/** Of such, that wait at a time; a server may send more than are asked for. */
+const maxUnread = 64
 
 /** Reads a message, at once or behind others: of long answers, which have no order, one in a turn. */
 export function receive(state: Incarnation, { link, text }: LinkNews['message']): void {
-  if (text.length <= long || aboutOf(text) !== 'response') return take(state, text)
   const { unread } = state
+  const mayWait = text.length > long && unread.length < maxUnread && aboutOf(text) === 'response'
+  if (!mayWait) return take(state, text)
   unread.push(() => {
     if (state.link.is(link)) take(state, text)
   })

@@ -52,6 +52,14 @@ test('long answers that came before the end of the connection are answers', asyn
   assert.equal(order.sort(), [...[1, 2, 3, 4, 5].map((n) => `long ${n} 300000`), 'short 1'])
 })
 
+test('of long answers only 64 wait: a server may send more than it is asked for', async (t) => {
+  const { server, answer, all, order } = await calls(t)
+  for (let n = 0; n < 65; n++) server.send({ jsonrpc: '2.0', id: `no ${n}`, result: { long } })
+  answer()
+  await all
+  assert.equal(order, [...[1, 2, 3, 4, 5].map((n) => `long ${n} 300000`), 'short 1'])
+})
+
 test('a long message that is no answer keeps its place', async (t) => {
   const server = scriptedServer({ 'tools/call': () => undefined })
   const client = startClient({ transport: server.transport, logger: false })

@@ -64,6 +64,7 @@ export const httpListener = defineActor({
     }
     const beats = readBeats(settings.streams)
     ctx.own(() => {
+      answers.flush() // what has its answer is not interrupted
       exchanges.interrupt(restarting)
       answers.flush() // the connections may be closed before the turn is over
     })
