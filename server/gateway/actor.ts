@@ -654,7 +654,16 @@ class Gateway {
           `left out: ${kind} ${show(own)}: its names here begin like those of another server: give it one with rename`,
         )
       const setting = { separator, prefix, hasTasks, qualifier, isTaken, unnamed }
+      link.filter.renew()
       const components = componentsOf(link, lists, setting)
+      const { unjudged } = link.filter
+      if (unjudged > 0)
+        this.#tellOnce(
+          `addresses of ${link.name}`,
+          'not_listed',
+          link.name,
+          `left out: ${unjudged} entries: with those before them they can be read in too many ways for deny`,
+        )
       for (const component of components) {
         const { relayed, scopes } = component
         const text = JSON.stringify([link.name, relayed?.own, relayed?.entry, scopes])

@@ -15,7 +15,7 @@ import { isToolName, type TaskSupport, type ToolDefinition } from '../definition
 import type { UpstreamOptions } from '../definitions/gateway-options.js'
 import type { Relayed } from '../definitions/relayed.js'
 import { likeTemplate, listedName } from './names.js'
-import { folded, readingsOf, readingsWithin } from './readings.js'
+import { folded, Readings } from './readings.js'
 import type { Aim, RoutedTemplate } from './routes.js'
 import type { UpstreamLists } from '../definitions/upstreams.js'
 import { notKnown, type Relay, type UpstreamLink } from './link.js'
@@ -129,13 +129,14 @@ export function foundAt(
   listedTemplate: (uriTemplate: string) => Component | undefined,
 ): ResourceMatch | undefined {
   const isOfOne = aims.every(({ link }) => link === aims[0]?.link)
-  const offered = aims.filter(isOfferedAt)
+  const read = new Readings()
+  const offered = aims.filter((aim) => isOfferedAt(aim, read))
   const [first, ...others] = offered
   const unsure = aims.find(({ link, isListed }) => !isListed && link.lacksTemplates)?.link
   if (first === undefined) return unsure && unsureAt(uri, unsure)
   // of one server, the first says what the address means
   if (isOfOne && first !== aims[0]) return undefined
-  const permits = ({ principal }: Peer): boolean => isPermitted(first, principal)
+  const permits = ({ principal }: Peer): boolean => isPermitted(first, principal, new Readings())
   const at = {
     // each server has scopes of its own
     scopes: isOfOne ? first.link.options.scopes : undefined,
@@ -236,19 +237,23 @@ async function readFirst(
 }
 
 function allowed(aims: readonly LinkAim[], peer: Peer): readonly LinkAim[] {
+  const read = new Readings()
   return aims.filter((aim) => {
     const { scopes } = aim.link.options
-    return isAllowed(peer, { scopes, permits: ({ principal }) => isPermitted(aim, principal) })
+    return isAllowed(peer, { scopes, permits: ({ principal }) => isPermitted(aim, principal, read) })
   })
 }
 
 /** Callers choose how they write an address: each reading counts, and every template that has one of them. */
-function isOfferedAt({ link: { filter, lacksTemplates }, uri, templates, all, isListed }: LinkAim): boolean {
+function isOfferedAt(
+  { link: { filter, lacksTemplates }, uri, templates, all, isListed }: LinkAim,
+  read: Readings,
+): boolean {
   if (isListed) return filter.offers(uri)
   // which template it is of, nobody knows yet
   if (lacksTemplates) return false
   if (filter.isOpen) return filter.offers(uri)
-  const [readings, within] = [readingsOf(uri), readingsWithin(uri)]
+  const [readings, within] = [read.of(uri), read.within(uri)]
   if (readings === undefined || within === undefined) return false
   if (filter.denies([...within, ...templatesLike(within, all).map(({ own }) => own)])) return false
   return filter.allows(
@@ -262,10 +267,14 @@ function isOfferedAt({ link: { filter, lacksTemplates }, uri, templates, all, is
  * An address that the server lists is asked about as it is listed; any other in each reading, with its
  * template.
  */
-function isPermitted({ link, uri, all, isListed }: LinkAim, principal: Principal | undefined): boolean {
+function isPermitted(
+  { link, uri, all, isListed }: LinkAim,
+  principal: Principal | undefined,
+  read: Readings,
+): boolean {
   if (isListed || link.options.permits === undefined) return permitsOf(link.options, principal, uri)
   const listed = all.filter((template) => template.listed !== undefined)
-  const readings = readingsWithin(uri) ?? []
+  const readings = read.within(uri) ?? []
   const means = readings.flatMap((reading) => {
     const exact = listed.find(({ matcher }) => matcher?.match(reading) !== undefined)
     return exact === undefined ? templatesLike([reading], all) : [exact]

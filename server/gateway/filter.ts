@@ -1,6 +1,6 @@
 import type { UpstreamOptions } from '../definitions/gateway-options.js'
 import { fits, isTemplate, likeTemplate, patternOf } from './names.js'
-import { folded, readingsOfPattern, readingsWithin, sameAs, unqualified } from './readings.js'
+import { folded, mostText, readingsOfPattern, readingsWithin, sameAs, unqualified } from './readings.js'
 
 /** What `allow` and `deny` of a server say. */
 export interface Filter {
@@ -11,8 +11,15 @@ export interface Filter {
    * one.
    */
   readonly needsTemplates: boolean
-  /** Whether an entry of a list is offered, by what the server calls it. */
+  /**
+   * Whether an entry of a list is offered, by what the server calls it. One that is not judged for its cost is
+   * not, until another round.
+   */
   offers(own: string): boolean
+  /** Begins another round of judging a list. */
+  renew(): void
+  /** Entries that were not judged in this round. */
+  readonly unjudged: number
   /** Whether one of these is denied: addresses as a caller has written them, in each reading. */
   denies(names: readonly string[]): boolean
   /**
@@ -24,6 +31,12 @@ export interface Filter {
 
 /** Fits a template only if it fits each address of it: `delete_*`, `user:1`. */
 const standsAlone = /^(?:[^*{}]*|[\w.-]*\*)$/
+
+/** Fits no address, however that is read. */
+const isName = /^[\w.-]*$/
+
+/** Characters of all readings of what is judged in one round: it holds up everybody. */
+const mostRead = 8 << 20
 
 /** Entries whose verdict is kept: all of the longest lists. */
 const maxJudged = 50_000
@@ -48,9 +61,14 @@ export function filterOf({ allow, deny = [] }: UpstreamOptions): Filter {
     })
   }
   const judged = new Map<string, boolean>()
+  let read = 0
+  let unjudged = 0
+  const areNames = deny.every((pattern) => isName.test(pattern))
   const judge = (own: string): boolean => {
+    if (areNames) return !denies([own])
     // of a gateway further in the second server with an address has it behind its name
     const readings = readingsWithin(own)
+    read += readings?.reduce((sum, { length }) => sum + length, 0) ?? mostText
     return readings !== undefined && !denies(readings)
   }
   const offers = (own: string): boolean => {
@@ -58,6 +76,10 @@ export function filterOf({ allow, deny = [] }: UpstreamOptions): Filter {
     if (deny.length === 0) return true
     let isOffered = judged.get(own)
     if (isOffered === undefined) {
+      if (read > mostRead) {
+        unjudged += 1
+        return false
+      }
       isOffered = judge(own)
       // the entries of a list are asked about each time that the lists change
       if (judged.size >= maxJudged) judged.clear()
@@ -69,6 +91,12 @@ export function filterOf({ allow, deny = [] }: UpstreamOptions): Filter {
     isOpen: allow === undefined && deny.length === 0,
     needsTemplates: !deny.every((pattern) => standsAlone.test(pattern)),
     offers,
+    renew() {
+      read = unjudged = 0
+    },
+    get unjudged() {
+      return unjudged
+    },
     denies(names) {
       if (deny.length === 0) return false
       const others = names.filter((name) => name.includes(':')).map(unqualified)

@@ -1,6 +1,6 @@
 /** Readings of one address, and characters of all of them: an address with more is refused as misleading. */
 const most = 256
-const mostText = 1 << 18
+export const mostText = 1 << 18
 
 /**
  * What a server may read an address as, itself first: encoded or not, its path with or without `..`, its host
@@ -15,6 +15,25 @@ export function readingsOf(address: string): readonly string[] | undefined {
 export function readingsWithin(address: string): readonly string[] | undefined {
   const within = unqualified(address)
   return within && closure([address, ...within], readers)
+}
+
+/** The readings of addresses, each read once: many servers may have to judge one. */
+export class Readings {
+  readonly #plain = new Map<string, readonly string[] | undefined>()
+  readonly #within = new Map<string, readonly string[] | undefined>()
+
+  of(address: string): readonly string[] | undefined {
+    return once(this.#plain, address, readingsOf)
+  }
+
+  within(address: string): readonly string[] | undefined {
+    return unqualified(address)?.length === 0 ? this.of(address) : once(this.#within, address, readingsWithin)
+  }
+}
+
+function once<Value>(known: Map<string, Value>, text: string, read: (text: string) => Value): Value {
+  if (!known.has(text)) known.set(text, read(text))
+  return known.get(text) as Value
 }
 
 /** What a pattern of addresses fits that are read so. */

@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
 import { filterOf } from '../../../server/gateway/filter.js'
-import { readingsOf, readingsWithin } from '../../../server/gateway/readings.js'
+import { Readings, readingsOf, readingsWithin } from '../../../server/gateway/readings.js'
 import { suite } from '../../support/suite.js'
 
 const test = suite('gateway: filter')
@@ -272,6 +272,38 @@ test('an address with too many readings has none, and soon', () => {
   const { offers } = filterOf({ deny: ['nothing://*'] })
   assert.not(offers(odd))
   assert.ok((readingsOf('https://me@H.example:8443/a%20b/?q=x;y#f') ?? []).length > 1)
+})
+
+test('of what a server lists so much is judged at a time, and the rest not offered', () => {
+  const filter = filterOf({ deny: ['nothing://*'] })
+  const odd = Array.from(
+    { length: 100 },
+    (_, n) => `A%2541b://${n}@H.:8443/${'.%252f;x/'.repeat(20)}?#%2523\\ ｓ.`,
+  )
+  const list = [...odd, 'note://1']
+  const rounds: boolean[] = []
+  for (let round = 0; round < 4; round++) {
+    filter.renew()
+    rounds.push(list.filter(filter.offers).length > 0)
+    assert.is(filter.unjudged, Math.max(0, 101 - 33 * (round + 1)))
+  }
+  assert.equal(rounds, [false, false, false, true])
+  // names of tools are none of addresses
+  assert.is(odd.filter(filterOf({ deny: ['erase', 'mail.send'] }).offers).length, 100)
+  const plain = filterOf({ deny: ['nothing://*'] })
+  const many = Array.from({ length: 10_000 }, (_, n) => `file:///docs/of ada/${n}/read me.md`)
+  assert.is(many.filter(plain.offers).length, 10_000)
+})
+
+test('the readings of an address are found once, whoever asks', () => {
+  const read = new Readings()
+  const [plain, named] = ['file:///a%20b/../c', 'f+file:///a%20b']
+  assert.is(read.of(plain), read.of(plain))
+  assert.is(read.within(plain), read.of(plain))
+  assert.equal(read.of(plain), readingsOf(plain))
+  assert.equal(read.within(named), readingsWithin(named))
+  assert.is(read.within(named), read.within(named))
+  assert.is(read.within(`${'f+'.repeat(9)}file:///a`), undefined)
 })
 
 test('long addresses are read in time that grows with their length', () => {
