@@ -174,6 +174,8 @@ class Gateway {
   readonly #holdings: Holdings
   readonly #plan: GatewayPlan
   readonly #ctx: ActorContext
+  /** Nobody else has it. */
+  readonly #id: string
   readonly #self: RefOf<typeof gatewayActor>
   /** Sends a message to itself; false once it has ended. */
   readonly #cast: RefOf<typeof gatewayActor>['cast']
@@ -199,6 +201,7 @@ class Gateway {
   #undo: (() => void)[] = []
 
   constructor(holdings: Holdings, plan: GatewayPlan, ctx: ActorContext) {
+    this.#id = ctx.world.id()
     this.#holdings = holdings
     this.#plan = plan
     this.#ctx = ctx
@@ -773,7 +776,7 @@ class Gateway {
       const isAsked = step !== 'unlisted' || link?.mayHaveResources
       return link === undefined || !isAsked ? [] : [{ ...aim, link, isListed }]
     })
-    return foundAt(uri, known, (listed) => this.#held.get(`resourceTemplate ${listed}`)?.component)
+    return foundAt(uri, known, this.#id, (listed) => this.#held.get(`resourceTemplate ${listed}`)?.component)
   }
 
   /** Of a name in the options, once. */

@@ -122,10 +122,14 @@ export interface LinkAim extends Omit<Aim, 'server'> {
   readonly isListed: boolean
 }
 
-/** What a caller finds at an address: the first of these servers that knows it is the one that has it. */
+/**
+ * What a caller finds at an address: the first of these servers that knows it is the one that has it.
+ * `gateway`: an id that only this one has.
+ */
 export function foundAt(
   uri: string,
   aims: readonly LinkAim[],
+  gateway: string,
   listedTemplate: (uriTemplate: string) => Component | undefined,
 ): ResourceMatch | undefined {
   const isOfOne = aims.every(({ link }) => link === aims[0]?.link)
@@ -146,7 +150,7 @@ export function foundAt(
       own: first.uri,
       entry: { uri },
       run: (params: object, ctx: ToolContext) =>
-        readFirst(uri, allowed(offered, ctx.peer), params, ctx).catch((error: unknown) => {
+        readFirst(uri, allowed(offered, ctx.peer), { params, gateway }, ctx).catch((error: unknown) => {
           throw unsure !== undefined && isUnknown(error) ? notKnown(unsure.name) : error
         }),
       want(peer: Peer) {
@@ -185,18 +189,31 @@ function unsureAt(uri: string, link: UpstreamLink): ResourceMatch {
   return { resource: Object.freeze({ ...resource, relayed }) }
 }
 
+/** The gateways that have passed a read on: one that is among its own servers would be asked for ever. */
+const askedKey = 'caduceus/gateways'
+const mostGateways = 16
+
+function askedBy(gateway: string, uri: string, params: object): object {
+  const { _meta: meta } = params as JsonObject
+  const before = isObject(meta) && Array.isArray(meta[askedKey]) ? meta[askedKey] : []
+  if (before.includes(gateway) || before.length >= mostGateways)
+    throw McpError.notFound('Resource not found', { uri })
+  return { ...params, _meta: { ...(meta as object), [askedKey]: [...before, gateway] } }
+}
+
 /** Milliseconds that one server is waited for before the next one is asked, too: it may have the resource. */
 const head = 1_000
 
 async function readFirst(
   uri: string,
   aims: readonly LinkAim[],
-  params: object,
+  { params, gateway }: { readonly params: object; readonly gateway: string },
   ctx: ToolContext,
 ): Promise<JsonObject> {
   const [first, ...others] = aims
+  const asked = aims.every(({ isListed }) => isListed) ? params : askedBy(gateway, uri, params)
   const read = ({ link, uri, templates, isListed }: LinkAim): Promise<JsonObject> =>
-    link.relay(ctx, readOf({ ...params, uri }, isListed ? uri : templates[0]?.own))
+    link.relay(ctx, readOf({ ...asked, uri }, isListed ? uri : templates[0]?.own))
   if (first !== undefined && others.length === 0) return read(first)
   let failed: unknown = McpError.notFound('Resource not found', { uri })
   const answers: Promise<JsonObject>[] = []

@@ -4,6 +4,7 @@ import { startClient, startClients } from 'caduceus/client'
 import { McpError } from 'caduceus/protocol'
 import { CaduceusError } from 'caduceus/runtime'
 import {
+  defineResourceTemplate,
   defineServer,
   defineTool,
   gateway,
@@ -497,6 +498,41 @@ test('the breaker opens for a failing tool, and the others go on', async (t) => 
   assert.match(await fail(), /did not answer in time/)
   assert.match(await fail(), /failed 2 times in a row, and rests/)
   assert.is((await pair.client.callTool('slow__ok')).text, 'ok')
+})
+
+test('a gateway among its own servers is asked once for what nobody has', async (t) => {
+  const reads = { count: 0 }
+  const other = await connect(
+    defineServer({
+      name: 'other',
+      version: '1',
+      resourceTemplates: {
+        any: defineResourceTemplate({
+          uriTemplate: 'note://{id}',
+          read() {
+            reads.count += 1
+            throw McpError.notFound('Resource not found', { uri: 'note://1' })
+          },
+        }),
+      },
+    }),
+  )
+  t.after(() => other.close())
+  const address = { url: '' }
+  const plan = gateway({
+    other: other.client,
+    self: { start: () => startClient({ transport: http(address.url), logger: false }), lazy: true },
+    again: { start: () => startClient({ transport: http(address.url), logger: false }), lazy: true },
+  })
+  const server = await startServer(plan, { transport: serveHttp(), logger: false })
+  t.after(() => server.stop())
+  address.url = String(server.url)
+  const client = startClient({ transport: http(address.url), logger: false })
+  t.after(() => client.close())
+  const failed = await client.readResource('nobody://1').catch((error: unknown) => error)
+  assert.match(String(failed), 'Resource not found')
+  await client.readResource('note://1').catch(() => {})
+  assert.ok(reads.count <= 3, `${reads.count} reads`)
 })
 
 test.run()

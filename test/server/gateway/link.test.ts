@@ -146,7 +146,7 @@ test('until templates are known clients are refused, not sessions that come back
     resourceUpdated: () => {},
   })
   const aim = { uri: 'user://1', templates: [], all: [], isLikely: true, isListed: false, link }
-  const found = foundAt('user://1', [aim], () => undefined)
+  const found = foundAt('user://1', [aim], 'one', () => undefined)
   const relayed = found && 'resource' in found ? found.resource.relayed : undefined
   const peer: Peer = { transport: '', headers: {}, remoteAddress: undefined }
   assert.throws(() => relayed?.want?.(peer), /it is not known yet what it offers/)
