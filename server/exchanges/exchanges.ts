@@ -28,6 +28,7 @@ import { UndeclaredNeeds } from '../definitions/session-needs.js'
 import { Subscriptions } from '../subscriptions/subscriptions.js'
 
 const started = () => ({ type: 'start' }) as const
+const cancelled: ExchangeAnswer = Object.freeze({ response: undefined, refused: false })
 
 /** Checks and prepared answers run in the caller's scope, an author's code in a task. */
 export class Exchanges {
@@ -61,7 +62,17 @@ export class Exchanges {
    */
   exchange(call: ExchangeCall): Promise<ExchangeAnswer> {
     const startedAt = this.#host.world.now()
-    noteRequest(this.#host, call.request, started)
+    const { request, peer } = call
+    noteRequest(this.#host, request, started)
+    const uri = request.method === 'resources/read' ? request.params?.uri : undefined
+    const turn = typeof uri === 'string' ? this.#host.holdings.catalog.turn(uri, peer) : undefined
+    if (turn === undefined) return this.#answered(call, startedAt)
+    return turn.then(() =>
+      call.isAborted ? this.#note(call, cancelled, startedAt) : this.#answered(call, startedAt),
+    )
+  }
+
+  #answered(call: ExchangeCall, startedAt: number): Promise<ExchangeAnswer> {
     try {
       return this.#serve(call, startedAt)
     } catch (error) {

@@ -4,7 +4,7 @@ import { folded, mostText, readingsOfPattern, readingsWithin, sameAs, unqualifie
 
 /** What `allow` and `deny` of a server say. */
 export interface Filter {
-  /** Whether they say nothing. */
+  /** Whether they say nothing of addresses. */
   readonly isOpen: boolean
   /**
    * Whether what is denied depends on the templates of the server: with a `*` that may stand for a part of
@@ -88,7 +88,7 @@ export function filterOf({ allow, deny = [] }: UpstreamOptions): Filter {
     return isOffered
   }
   return {
-    isOpen: allow === undefined && deny.length === 0,
+    isOpen: allow === undefined && areNames,
     needsTemplates: !deny.every((pattern) => standsAlone.test(pattern)),
     offers,
     renew() {

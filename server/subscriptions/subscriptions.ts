@@ -3,7 +3,7 @@ import type { SubscriptionFilter } from '../../protocol/messages/subscriptions.j
 import { readParams } from '../../protocol/messages/params.js'
 import { stampResult } from '../../protocol/stateless/stamp.js'
 import type { World } from '../../runtime/time/world.js'
-import type { ActorContext } from '../../runtime/process/context.js'
+import { type ActorContext, lastingWorld } from '../../runtime/process/context.js'
 import { RuntimeError } from '../../runtime/base/errors.js'
 import type { RefOf } from '../../runtime/process/ref.js'
 import type { Peer } from '../../transports/contract/contract.js'
@@ -46,7 +46,7 @@ export class Subscriptions {
     this.#base = base as RefOf<typeof baseActor>
     this.#holdings = holdings
     this.#world = world
-    this.#rota = new Rota(world)
+    this.#rota = new Rota(lastingWorld(world))
     this.#tasks = tasksOf(holdings, registry, world)
   }
 

@@ -40,6 +40,10 @@ export class ExchangeCall {
     this.mirrored = mirrored
   }
 
+  get isAborted(): boolean {
+    return this.#isAborted
+  }
+
   /** Aborted when the client is gone or has cancelled: nothing that is sent afterwards is written. */
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
