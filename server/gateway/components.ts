@@ -1,3 +1,4 @@
+import { type HeaderPlan, headerParams } from '../../protocol/stateless/headers.js'
 import type { UriTemplate } from '../../protocol/uri-template/uri-template.js'
 import { parseUriTemplate } from '../../protocol/uri-template/uri-template.js'
 import { errorCodes, McpError, ProtocolError } from '../../protocol/wire/errors.js'
@@ -327,15 +328,20 @@ function toolOf(
   const { execution, annotations, ...rest } = entry
   const task = hasTasks ? supportOf(execution) : 'forbidden'
   const { readOnlyHint, idempotentHint } = isObject(annotations) ? annotations : {}
+  const input = isObject(rest.inputSchema) ? rest.inputSchema : {}
+  let headers: HeaderPlan | undefined
   return Object.freeze({
     kind: 'tool',
     ...common(link, isToolName(name) ? name : entry.name, entry.name),
     schema: {
-      jsonSchema: isObject(rest.inputSchema) ? rest.inputSchema : {},
+      jsonSchema: input,
       parse: (value: unknown) => ({ value }),
     },
     output: undefined,
-    headers: [],
+    get headers() {
+      headers ??= headersIn(input)
+      return headers
+    },
     annotations: undefined,
     task,
     // who knows whether it has been done
@@ -358,6 +364,16 @@ function toolOf(
         }),
     },
   })
+}
+
+/** None where the schema breaks the rules for them: clients leave such a tool out. */
+function headersIn(schema: JsonObject): HeaderPlan {
+  try {
+    return headerParams(schema)
+  } catch (error) {
+    if (error instanceof ProtocolError) return []
+    throw error
+  }
 }
 
 function supportOf(execution: unknown): TaskSupport {

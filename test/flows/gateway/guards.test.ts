@@ -12,7 +12,9 @@ import {
 } from 'caduceus/server'
 import { connect, crash, until } from 'caduceus/testing'
 import { http, serveHttp } from 'caduceus/transports'
+import { RawClient } from '../../server/_client.js'
 import { as, byName } from '../../server/_principals.js'
+import { posted } from '../../server/_stateless.js'
 import { heard } from '../../support/heard.js'
 import { suite } from '../../support/suite.js'
 import { through } from './_pairs.js'
@@ -177,6 +179,81 @@ test('an unlisted resource is read only from servers whose scopes the caller has
   }
   assert.equal(reads, ['open'])
   await client.subscribe('note://x').catch(() => {})
+})
+
+test('arguments that headers repeat are checked in front of the gateway, too', async (t) => {
+  const region = { type: 'string', 'x-mcp-header': 'Region' } as const
+  const way = { type: 'object', 'x-mcp-header': 'a b' } as const
+  const run = (args: object): string => JSON.stringify(args)
+  const upstream = await connect(
+    defineServer({
+      name: 'maps',
+      version: '1',
+      tools: { find: defineTool({ input: { type: 'object', properties: { region } }, run }) },
+      // a tool that breaks the rules for them
+      handleRequest: async (request, ctx, next) => {
+        const result = (await next()) as { tools?: object[] }
+        if (request.method !== 'tools/list') return result
+        return {
+          tools: [
+            ...(result.tools ?? []),
+            { name: 'odd', inputSchema: { type: 'object', properties: { way } } },
+          ],
+        }
+      },
+    }),
+  )
+  t.after(() => upstream.close())
+  const server = await startServer(gateway({ maps: upstream.client }), {
+    transport: serveHttp(),
+    logger: false,
+  })
+  t.after(() => server.stop())
+  const raw = new RawClient(t, server.url)
+  const status = async (name: string, given: Record<string, string>): Promise<number> => {
+    const { body, headers } = posted(
+      'tools/call',
+      { name: `maps__${name}`, arguments: { region: 'us' } },
+      given,
+    )
+    return (await raw.post(body, headers)).status
+  }
+  const asked = [{}, { 'mcp-param-region': 'eu' }, { 'mcp-param-region': 'us' }]
+  assert.equal(await Promise.all(asked.map((headers) => status('find', headers))), [400, 400, 200])
+  assert.is(await status('odd', {}), 200)
+})
+
+test('reads that have to be judged are judged one in a turn of the event loop', async (t) => {
+  const upstream = await connect(
+    defineServer({
+      name: 'files',
+      version: '1',
+      resourceTemplates: {
+        any: defineResourceTemplate({ uriTemplate: 'file:///{+path}', read: () => 'read' }),
+      },
+    }),
+  )
+  t.after(() => upstream.close())
+  const seen = new Set<string>()
+  const permits = (_principal: unknown, name: string): boolean => seen.add(name).size > 0
+  const plan = gateway({ files: upstream.client }, { servers: { files: { permits } } })
+  const { client, close } = await connect(plan, { client: { era: 'modern' } })
+  t.after(close)
+  const uris = Array.from({ length: 40 }, (_, n) => `file:///${n}`)
+  let isOver = false
+  let most = 0
+  let before = 0
+  const look = (): void => {
+    const now = uris.filter((uri) => seen.has(uri)).length
+    most = Math.max(most, now - before)
+    before = now
+    if (!isOver) setImmediate(look)
+  }
+  look()
+  for (const { text } of await Promise.all(uris.map((uri) => client.readResource(uri))))
+    assert.is(text, 'read')
+  isOver = true
+  assert.equal([seen.size >= 40, most], [true, 1])
 })
 
 test('visibility and use are decided per principal, and a failed decision denies', async (t) => {
