@@ -44,8 +44,6 @@ export interface UpstreamComponents {
    * rejects.
    */
   wake(): Promise<void> | undefined
-  /** What a read waits for before it is judged, where that may take its time; undefined: for nothing. */
-  turn(uri: string, peer: Peer): Promise<void> | undefined
   /** Whether one of which nothing is known may suggest values for arguments. */
   readonly mayComplete: boolean
   /** The server's own instructions, and those of servers of which a peer sees something. */
@@ -235,10 +233,6 @@ export class Catalog {
   }
 
   /** See `UpstreamComponents`. */
-  turn(uri: string, peer: Peer): Promise<void> | undefined {
-    return this.#upstream?.turn(uri, peer)
-  }
-
   wake(): Promise<void> | undefined {
     return this.#upstream?.wake()
   }

@@ -3,10 +3,12 @@ import { unsupported } from '../../protocol/stateless/era.js'
 import { errorCodes, McpError } from '../../protocol/wire/errors.js'
 import { buildError } from '../../protocol/wire/jsonrpc.js'
 import { modernDialectOf } from '../../protocol/dialects/versions.js'
-import type { ActorContext } from '../../runtime/process/context.js'
+import { type ActorContext, lastingWorld } from '../../runtime/process/context.js'
 import { RuntimeError } from '../../runtime/base/errors.js'
 import { processOf } from '../../runtime/process/ref.js'
 import { TaskSupervisor } from '../../runtime/tasks/supervisor.js'
+import { Rota } from '../../runtime/tasks/rota.js'
+import { callerOf } from '../../transports/contract/caller.js'
 import type { Response } from '../../transports/contract/contract.js'
 import type { ExchangeAnswer, ExchangeCall } from '../../transports/inbound/exchange-call.js'
 import { TransportError } from '../../transports/base/errors.js'
@@ -33,6 +35,8 @@ const cancelled: ExchangeAnswer = Object.freeze({ response: undefined, refused: 
 /** Checks and prepared answers run in the caller's scope, an author's code in a task. */
 export class Exchanges {
   readonly #host: ExchangeHost
+  /** Requests that take their time before they begin, such as those whose address has to be judged. */
+  readonly #rota: Rota
   readonly #subscriptions: Subscriptions
   readonly #turns: ExchangeTurns
   readonly #tasks: McpTasks | undefined
@@ -54,7 +58,9 @@ export class Exchanges {
       conversations: new Conversations(holdings, world),
     })
     this.#tasks = tasksOf(holdings, registry, world)
-    this.#subscriptions = new Subscriptions(holdings, ctx)
+    // who waits for a turn has it also when this actor ends
+    this.#rota = new Rota(lastingWorld(world))
+    this.#subscriptions = new Subscriptions(holdings, ctx, this.#rota)
   }
 
   /**
@@ -62,14 +68,11 @@ export class Exchanges {
    */
   exchange(call: ExchangeCall): Promise<ExchangeAnswer> {
     const startedAt = this.#host.world.now()
-    const { request, peer } = call
-    noteRequest(this.#host, request, started)
-    const uri = request.method === 'resources/read' ? request.params?.uri : undefined
-    const turn = typeof uri === 'string' ? this.#host.holdings.catalog.turn(uri, peer) : undefined
-    if (turn === undefined) return this.#answered(call, startedAt)
-    return turn.then(() =>
-      call.isAborted ? this.#note(call, cancelled, startedAt) : this.#answered(call, startedAt),
-    )
+    noteRequest(this.#host, call.request, started)
+    if (this.#rota.isFree) return this.#rota.run(() => this.#answered(call, startedAt))
+    return this.#rota
+      .next(callerOf(call.peer, undefined))
+      .then(() => (call.isAborted ? this.#note(call, cancelled, startedAt) : this.#answered(call, startedAt)))
   }
 
   #answered(call: ExchangeCall, startedAt: number): Promise<ExchangeAnswer> {

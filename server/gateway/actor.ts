@@ -35,8 +35,7 @@ import { Owners } from './owners.js'
 import { pauseAfter } from './pace.js'
 import { NameClaims, routeOf, type RouteTable } from './routes.js'
 import { searchTools } from './tool-search.js'
-import { Rota } from '../base/rota.js'
-import { callerOf } from '../../transports/contract/caller.js'
+import { Rota } from '../../runtime/tasks/rota.js'
 import { unknownNames } from './unknown-names.js'
 
 /** Milliseconds between two checks for idle clients, at least and at most. */
@@ -177,8 +176,6 @@ class Gateway {
   readonly #ctx: ActorContext
   /** Nobody else has it. */
   readonly #id: string
-  /** What takes its time. */
-  readonly #rota: Rota
   readonly #self: RefOf<typeof gatewayActor>
   /** Sends a message to itself; false once it has ended. */
   readonly #cast: RefOf<typeof gatewayActor>['cast']
@@ -205,8 +202,6 @@ class Gateway {
 
   constructor(holdings: Holdings, plan: GatewayPlan, ctx: ActorContext) {
     this.#id = ctx.world.id()
-    // who waits for a turn has it also when this actor ends
-    this.#rota = new Rota(lastingWorld(ctx.world))
     this.#holdings = holdings
     this.#plan = plan
     this.#ctx = ctx
@@ -230,7 +225,9 @@ class Gateway {
     this.#waitUntilLate()
     if (pinned !== undefined) {
       const ready = { wake: () => this.#awake(), absent: (name: string) => this.#absent(name) }
-      const tools = searchTools(() => this.#hidden, ready, this.#rota)
+      // who waits for a turn has it also when this actor ends
+      const rota = new Rota(lastingWorld(this.#ctx.world))
+      const tools = searchTools(() => this.#hidden, ready, rota)
       const former = tools.map(({ kind, name }) => [kind, name] as const)
       this.#holdings.catalog.swap(former, tools)
     }
@@ -740,7 +737,6 @@ class Gateway {
       const all = [...(own === undefined ? [] : [own]), ...told].join('\n\n')
       return all === '' ? undefined : all
     }
-    const judges = links.some(({ filter, options }) => !filter.isOpen || options.permits !== undefined)
     const forAll = instructionsFor((name) => !ruled.has(name))
     catalog.extend({
       // of a server of which a caller sees nothing it hears nothing
@@ -751,8 +747,6 @@ class Gateway {
       find: (uri) => this.#find(uri),
       absent: (name) => this.#absent(name),
       wake: () => this.#awake(),
-      turn: (uri, peer) =>
-        judges && !this.#held.has(`resource ${uri}`) ? this.#rota.next(callerOf(peer, undefined)) : undefined,
       mayComplete: [...this.#places.values()].some(
         ({ link, record, isSettled }) => record.lists === undefined && (link.isLazy || !isSettled),
       ),

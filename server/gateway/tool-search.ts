@@ -6,7 +6,7 @@ import { callerOf } from '../../transports/contract/caller.js'
 import { isAllowed } from '../context/scopes.js'
 import type { ToolContext } from '../context/context.js'
 import { defineTool, type ToolDefinition } from '../definitions/define-tool.js'
-import type { Rota } from '../base/rota.js'
+import type { Rota } from '../../runtime/tasks/rota.js'
 import { loadSearchEngine, type Searchable, ToolIndex } from './tool-index.js'
 
 const most = 50

@@ -3,13 +3,13 @@ import type { SubscriptionFilter } from '../../protocol/messages/subscriptions.j
 import { readParams } from '../../protocol/messages/params.js'
 import { stampResult } from '../../protocol/stateless/stamp.js'
 import type { World } from '../../runtime/time/world.js'
-import { type ActorContext, lastingWorld } from '../../runtime/process/context.js'
+import type { ActorContext } from '../../runtime/process/context.js'
 import { RuntimeError } from '../../runtime/base/errors.js'
 import type { RefOf } from '../../runtime/process/ref.js'
 import type { Peer } from '../../transports/contract/contract.js'
 import type { ExchangeAnswer, ExchangeCall } from '../../transports/inbound/exchange-call.js'
 import { callerOf } from '../../transports/contract/caller.js'
-import { Rota } from '../base/rota.js'
+import type { Rota } from '../../runtime/tasks/rota.js'
 import { hearingOf } from '../catalog/authorization.js'
 import type { baseActor } from './base-actor.js'
 import type { Holdings } from '../holdings/holdings-actor.js'
@@ -40,13 +40,13 @@ export class Subscriptions {
   readonly #rota: Rota
 
   /** Throws RuntimeError NOPROC when the group is not complete. */
-  constructor(holdings: Holdings, { registry, world }: ActorContext) {
+  constructor(holdings: Holdings, { registry, world }: ActorContext, rota: Rota) {
     const base = registry.whereis(holdings.settings.names.base)
     if (base === undefined) throw new RuntimeError('NOPROC', 'streams need the base of their group')
     this.#base = base as RefOf<typeof baseActor>
     this.#holdings = holdings
     this.#world = world
-    this.#rota = new Rota(lastingWorld(world))
+    this.#rota = rota
     this.#tasks = tasksOf(holdings, registry, world)
   }
 

@@ -1,4 +1,5 @@
 import { guard, outside, type OwnerToken } from '../../../runtime/faults/containment.js'
+import { Rota } from '../../../runtime/tasks/rota.js'
 import type { World } from '../../../runtime/time/world.js'
 import { callerOf } from '../../contract/caller.js'
 import type { Outcome, Peer } from '../../contract/contract.js'
@@ -11,38 +12,30 @@ export interface DueAnswer {
   settle(outcome: Outcome): void
 }
 
-interface Waiting {
-  readonly exchange: DueAnswer
-  readonly outcome: Outcome
-}
-
 interface Written {
   readonly token: OwnerToken
   readonly write: () => void
 }
 
-/** Milliseconds after which an answer counts as long: it is the last one of its turn. */
-const long = 5
-
-/** The answers of a listener: short ones are made as they come, and those of one turn written together. */
+/**
+ * The answers of a listener: they are made as they come, but behind a long one in a later turn of the event loop;
+ * those of one turn are written together.
+ */
 export class AnswerQueue {
   #writes: Written[] = []
-  /** What waits behind a long answer, by caller: the next one is first. */
-  readonly #waiting = new Map<string, Waiting[]>()
-  #isSpent = false
-  readonly #world: Pick<World, 'setImmediate' | 'now'>
+  readonly #rota: Rota
+  readonly #world: Pick<World, 'setImmediate'>
 
   constructor(world: Pick<World, 'setImmediate' | 'now'>) {
     this.#world = world
+    this.#rota = new Rota(world)
   }
 
-  /** Makes an answer: at once, or where one took long in this turn, in a later one; callers take turns. */
+  /** Makes an answer, at once or when it is the turn of its caller. */
   make(exchange: DueAnswer, outcome: Outcome): void {
-    if (!this.#isSpent) return this.#make(exchange, outcome)
+    if (this.#rota.isFree) return this.#rota.run(() => exchange.settle(outcome))
     const caller = callerOf(exchange.peer, exchange.sessionId)
-    const own = this.#waiting.get(caller)
-    if (own === undefined) this.#waiting.set(caller, [{ exchange, outcome }])
-    else own.push({ exchange, outcome })
+    this.#rota.wait(caller, () => void guard(exchange.token, () => exchange.settle(outcome)))
   }
 
   /**
@@ -56,38 +49,8 @@ export class AnswerQueue {
 
   /** Makes and writes all that waits. */
   flush(): void {
-    const all = [...this.#waiting.values()].flat()
-    this.#waiting.clear()
-    for (const { exchange, outcome } of all) guard(exchange.token, () => exchange.settle(outcome))
+    this.#rota.flush()
     this.#writeAll()
-  }
-
-  #make(exchange: DueAnswer, outcome: Outcome): void {
-    const began = this.#world.now()
-    try {
-      exchange.settle(outcome)
-    } finally {
-      if (this.#world.now() - began > long) this.#endTurn()
-    }
-  }
-
-  #endTurn(): void {
-    this.#isSpent = true
-    outside(() => this.#world.setImmediate(() => this.#nextTurn()))
-  }
-
-  #nextTurn(): void {
-    this.#isSpent = false
-    const began = this.#world.now()
-    for (const [caller, own] of this.#waiting) {
-      this.#waiting.delete(caller)
-      const next = own.shift()
-      // behind the others
-      if (own.length > 0) this.#waiting.set(caller, own)
-      if (next !== undefined) guard(next.exchange.token, () => this.#make(next.exchange, next.outcome))
-      if (!this.#isSpent && this.#world.now() - began > long) this.#endTurn()
-      if (this.#isSpent) return
-    }
   }
 
   #writeAll(): void {

@@ -52,7 +52,7 @@ test('each answer is written in the scope of its owner', async () => {
 
 test('behind a long answer others wait for a later turn, and callers take turns', async () => {
   const { queue, answer, written } = make()
-  for (const name of ['ada 1', 'ada 2', 'ada 3', 'bob 1', 'bob 2']) answer(name, 10)
+  for (const name of ['ada 1', 'ada 2', 'ada 3', 'bob 1', 'bob 2']) answer(name, 30)
   for (const name of ['cyd 1', 'cyd 2']) answer(name, 0)
   const turns = [[...written]]
   while (written.length < 7) {
@@ -72,7 +72,7 @@ test('behind a long answer others wait for a later turn, and callers take turns'
 
 test('a flush makes all that waits; one that throws costs no other one its answer', async () => {
   const { queue, answer, written, failed } = make()
-  answer('first', 10)
+  answer('first', 30)
   answer('second', 0)
   answer('broken', 0, () => {
     throw new Error('broken')
@@ -85,7 +85,7 @@ test('a flush makes all that waits; one that throws costs no other one its answe
   answer('fourth', 0)
   assert.is(written.at(-1), 'fourth')
   assert.throws(() =>
-    answer('fifth', 10, () => {
+    answer('fifth', 30, () => {
       throw new Error('broken')
     }),
   )
