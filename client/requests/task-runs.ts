@@ -4,16 +4,19 @@ import { type Task, tasksExtension } from '../../protocol/messages/tasks.js'
 import type { TaskMetadata } from '../../protocol/messages/tools.js'
 import { errorCodes, McpError } from '../../protocol/wire/errors.js'
 import { isObject, type JsonObject } from '../../protocol/wire/json.js'
+import { lazy } from '../../runtime/faults/load.js'
 import { callError } from '../base/errors.js'
 import type { ServerFacts } from '../base/state.js'
 import { type CallOptions, readCallOptions } from '../options/call-options.js'
-import { type TaskDesk, TaskRun } from '../tasks/run.js'
+import type { TaskDesk, TaskRun } from '../tasks/run.js'
 import { readMade, type Told } from '../tasks/told.js'
 import { Caller, type CallInput, type CallOutcome } from './caller.js'
 import type { ClientParts } from './parts.js'
 import type { ToolResult } from './results.js'
 
 const method = 'tools/call'
+/** Few clients have tasks. */
+const loadRun = /* @__PURE__ */ lazy('../../client/tasks/run.js', () => import('../tasks/run.js'))
 
 /** A tool that was started: its task, or, where the server of 2026-07-28 made none, its result. */
 export type StartedTask =
@@ -44,7 +47,7 @@ export class TaskRuns {
     task: TaskMetadata,
     options: CallOptions,
   ): Promise<CallOutcome> {
-    const run = this.#run(options, { what: method, owns: true })
+    const run = await this.#run(options, { what: method, owns: true })
     const token = run.track()
     try {
       const { onProgress: _progress, resetOnProgress: _reset, ...plain } = options
@@ -64,19 +67,20 @@ export class TaskRuns {
   }
 
   /** Waits for the end of a task; `owns`: who gives the wait up gives the task up. */
-  finish(
+  async finish(
     taskId: string,
     options: CallOptions | undefined,
     { what = method, owns, first }: { readonly what?: string; readonly owns: boolean; readonly first?: Told },
   ): Promise<JsonObject> {
-    return this.#run(options, { what, owns }).finish(taskId, first)
+    return (await this.#run(options, { what, owns })).finish(taskId, first)
   }
 
-  #run(
+  async #run(
     options: CallOptions | undefined,
     { what, owns }: { readonly what: string; readonly owns: boolean },
-  ): TaskRun {
+  ): Promise<TaskRun> {
     const call = readCallOptions(options, this.#parts.settings.timeout)
+    const { TaskRun } = await loadRun()
     return new TaskRun(this.#desk, { what, call, owns, isCall: what === method })
   }
 }
