@@ -109,20 +109,22 @@ for (const protocol of ['http', 'https'])
     await until(() => used() === 0)
   })
 
+/** So short that all answers are made in one turn, before any is with the kernel. */
+const unit = MiB / 8
 for (const [whose, limits, status] of [
-  ['all', { pendingBytes: 3 * MiB }, 503],
-  ['one client', { pendingBytes: 30 * MiB, pendingBytesPerClient: 3 * MiB }, 429],
+  ['all', { pendingBytes: 3 * unit }, 503],
+  ['one client', { pendingBytes: 30 * unit, pendingBytesPerClient: 3 * unit }, 429],
 ] as const)
   test(`${whose}: unread answers beyond the limit are errors, and bodies are refused`, async (t) => {
-    const { listening, requests, used } = await serve(t, { limits: { messageBytes: MiB, ...limits } })
+    const { listening, requests, used } = await serve(t, { limits: { messageBytes: unit, ...limits } })
     // kernels take some MiB for each connection: what they hold waits as well
     const sockets = [1, 2, 3, 4, 5].map((id) => ask(t, listening, id))
     const held: Held[] = []
     for (const _ of sockets) held.push(await requests.next())
-    for (const one of held) one.answer(text(900_000))
-    assert.is(used() <= 3 * MiB, true)
+    for (const one of held) one.answer(text(110_000))
+    assert.is(used() <= 3 * unit, true)
     const texts = await Promise.all(sockets.map(readAll))
-    const whole = texts.filter((one) => one.length > 900_000)
+    const whole = texts.filter((one) => one.length > 110_000)
     assert.is(whole.length, 3)
     for (const one of texts.filter((other) => !whole.includes(other))) {
       assert.match(one, /the request was carried out, but its answer finds no room: .*limits\.pendingBytes/)
@@ -131,10 +133,10 @@ for (const [whose, limits, status] of [
     await until(() => used() === 0)
 
     // the budget is full of bodies that are worked on
-    for (const id of [6, 7, 8]) ask(t, listening, id, { padding: 'x'.repeat(900_000) })
+    for (const id of [6, 7, 8]) ask(t, listening, id, { padding: 'x'.repeat(110_000) })
     const working: Held[] = []
     for (let count = 0; count < 3; count++) working.push(await requests.next())
-    const refused = await readAll(ask(t, listening, 9, { padding: 'x'.repeat(900_000) }))
+    const refused = await readAll(ask(t, listening, 9, { padding: 'x'.repeat(110_000) }))
     assert.match(refused, new RegExp(`^HTTP/1.1 ${status} [\\s\\S]*retry-after: 1`, 'i'))
     for (const one of working) one.answer()
     await until(() => used() < 100)
