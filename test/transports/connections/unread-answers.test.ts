@@ -100,7 +100,7 @@ test('a reader that takes nothing is cut after its time and delays no other', as
 for (const protocol of ['http', 'https'])
   test(`a slow but moving ${protocol} answer outlives many comments and arrives whole`, async (t) => {
     const tls = protocol === 'https' ? { tls: selfSigned() } : {}
-    const { listening, requests, used } = await serve(t, { streams: { commentInterval: 500 }, ...tls })
+    const { listening, requests, used } = await serve(t, { streams: { commentInterval: 800 }, ...tls })
     const socket = ask(t, listening, 1)
     ;(await requests.next()).answer(text(15 * MiB))
     const got = await readSlowly(t, socket, 32 * 1024)
