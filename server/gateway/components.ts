@@ -270,7 +270,8 @@ function isOfferedAt(
   if (isListed) return filter.offers(uri)
   // which template it is of, nobody knows yet
   if (lacksTemplates) return false
-  if (filter.isOpen) return filter.offers(uri)
+  // no verdict is kept of what callers write
+  if (filter.isOpen) return !filter.denies([uri])
   const [readings, within] = [read.of(uri), read.within(uri)]
   if (readings === undefined || within === undefined) return false
   if (filter.denies([...within, ...templatesLike(within, all).map(({ own }) => own)])) return false

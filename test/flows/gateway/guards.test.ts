@@ -243,7 +243,7 @@ test('of reads whose judgement takes long, one begins in a turn of the event loo
   const plan = gateway({ files: upstream.client }, { servers: { files: { permits } } })
   const { client, close } = await connect(plan, { client: { era: 'modern' } })
   t.after(close)
-  const uris = Array.from({ length: 40 }, (_, n) => `file:///${n}`)
+  const uris = Array.from({ length: 8 }, (_, n) => `file:///${n}`)
   let isOver = false
   let most = 0
   let before = 0
@@ -257,7 +257,7 @@ test('of reads whose judgement takes long, one begins in a turn of the event loo
   for (const { text } of await Promise.all(uris.map((uri) => client.readResource(uri))))
     assert.is(text, 'read')
   isOver = true
-  assert.equal([seen.size >= 40, most], [true, 1])
+  assert.equal([seen.size >= 8, most], [true, 1])
 })
 
 test('visibility and use are decided per principal, and a failed decision denies', async (t) => {

@@ -153,6 +153,26 @@ test('until templates are known clients are refused, not sessions that come back
   relayed?.want?.({ ...peer, trusted: true })()
 })
 
+test('where names of tools are denied, no verdict is kept of what callers write', () => {
+  const link = new UpstreamLink({
+    ...{ name: 'up', record: newRecord(), options: { deny: ['erase'] }, requestTimeout: 1_000 },
+    entry: { start: () => Promise.reject(new Error('not started')) },
+    world: systemWorld,
+    began: () => {},
+    failed: () => {},
+    resourceUpdated: () => {},
+  })
+  const kept: string[] = []
+  Object.assign(link.filter, { offers: (own: string) => kept.push(own) > 0 })
+  const find = (uri: string): unknown => {
+    const aim = { uri, templates: [], all: [], isLikely: true, isListed: false, link }
+    return foundAt(uri, [aim], 'one', () => undefined)
+  }
+  assert.ok(find('user://1'))
+  assert.is(find('erase'), undefined)
+  assert.equal(kept, [])
+})
+
 test.run()
 
 function newRecord() {
