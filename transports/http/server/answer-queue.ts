@@ -4,11 +4,15 @@ import type { World } from '../../../runtime/time/world.js'
 import { callerOf } from '../../contract/caller.js'
 import type { Outcome, Peer } from '../../contract/contract.js'
 
-/** A request whose outcome is to become an answer. */
-export interface DueAnswer {
-  readonly token: OwnerToken
+/** Who sent a request. */
+interface Asking {
   readonly peer: Peer
   readonly sessionId: string | undefined
+}
+
+/** A request whose outcome is to become an answer. */
+export interface DueAnswer extends Asking {
+  readonly token: OwnerToken
   settle(outcome: Outcome): void
 }
 
@@ -18,8 +22,8 @@ interface Written {
 }
 
 /**
- * The answers of a listener: they are made as they come, but behind a long one in a later turn of the event loop;
- * those of one turn are written together.
+ * The messages and answers of a listener: they are read and made as they come, but behind a long one in a later
+ * turn of the event loop; the answers of one turn are written together.
  */
 export class AnswerQueue {
   #writes: Written[] = []
@@ -31,11 +35,20 @@ export class AnswerQueue {
     this.#rota = new Rota(world)
   }
 
+  /** Reads a message, at once or when it is the turn of its caller; rejects with what `read` throws. */
+  async read(asking: Asking, read: () => void): Promise<void> {
+    if (this.#rota.isFree) return this.#rota.run(read)
+    await this.#rota.next(callerOf(asking.peer, asking.sessionId))
+    read()
+  }
+
   /** Makes an answer, at once or when it is the turn of its caller. */
   make(exchange: DueAnswer, outcome: Outcome): void {
     if (this.#rota.isFree) return this.#rota.run(() => exchange.settle(outcome))
-    const caller = callerOf(exchange.peer, exchange.sessionId)
-    this.#rota.wait(caller, () => void guard(exchange.token, () => exchange.settle(outcome)))
+    this.#rota.wait(
+      callerOf(exchange.peer, exchange.sessionId),
+      () => void guard(exchange.token, () => exchange.settle(outcome)),
+    )
   }
 
   /**

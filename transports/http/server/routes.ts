@@ -34,7 +34,7 @@ interface Surroundings {
   readonly log: EventLog | undefined
   readonly clients: ClientCounts<Exchange>
   readonly origin: ListenerOrigin
-  readonly limits: Pick<ExchangeLimits, 'closing' | 'world'>
+  readonly limits: Pick<ExchangeLimits, 'answers' | 'closing' | 'world'>
   /** Tells why it cannot be known who sends requests. */
   readonly unidentified: (problem: string) => void
 }
@@ -150,12 +150,14 @@ async function answerPreflight(exchange: Exchange): Promise<void> {
 
 async function takeMessage(exchange: Exchange, around: Surroundings): Promise<void> {
   const { request, peer } = exchange
-  const { server, settings } = around
+  const { server, settings, limits } = around
   checkContent(request)
   await checkSession(exchange, server)
   const text = await readText(request, { messageBytes: settings.limits.messageBytes, bytes: exchange.bytes })
   exchange.onOutcome = (outcome) => conclude(exchange, outcome, around)
-  server.receive({ text, peer, sink: exchange, acceptsBoth: acceptsBoth(request) })
+  await limits.answers.read(exchange, () => {
+    if (!exchange.isOver) server.receive({ text, peer, sink: exchange, acceptsBoth: acceptsBoth(request) })
+  })
 }
 
 /** The status of each outcome of a message (specification: transports, Streamable HTTP). */

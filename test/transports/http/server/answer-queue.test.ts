@@ -70,6 +70,39 @@ test('behind a long answer others wait for a later turn, and callers take turns'
   queue.flush()
 })
 
+test('behind a long message others wait for a later turn, and callers take turns', async () => {
+  const { read, written } = make()
+  const all = ['ada 1', 'ada 2', 'ada 3', 'bob 1'].map((name) => read(name, 30))
+  assert.equal(written, ['ada 1'])
+  const turns: number[] = []
+  for (let done = written.length; done < 4; done = written.length) {
+    await turn()
+    turns.push(written.length - done)
+  }
+  await Promise.all(all)
+  assert.equal(written, ['ada 1', 'ada 2', 'bob 1', 'ada 3'])
+  assert.ok(
+    turns.every((count) => count <= 1),
+    JSON.stringify(turns),
+  )
+})
+
+test('whoever reads a message hears what it throws, at once and later', async () => {
+  const { queue, read, written } = make()
+  const broken = (): void => {
+    throw new Error('broken')
+  }
+  const throws = (name: string): Promise<string> =>
+    read(name, 30, broken).then(
+      () => 'nothing',
+      (error: Error) => error.message,
+    )
+  const all = [throws('first'), throws('second'), read('third', 0)]
+  queue.flush()
+  await Promise.all(all)
+  assert.equal([written, await all[0], await all[1]], [['third'], 'broken', 'broken'])
+})
+
 test('a flush makes all that waits; one that throws costs no other one its answer', async () => {
   const { queue, answer, written, failed } = make()
   answer('first', 30)
@@ -101,21 +134,26 @@ function make() {
   let now = 0
   const queue = new AnswerQueue({ setImmediate: systemWorld.setImmediate, now: () => now })
   const token = new OwnerToken('answer', owner, null)
-  /** The answer of a session takes so many milliseconds. */
-  const answer = (name: string, ms: number, work?: () => void): void => {
-    const [session] = name.split(' ')
-    const peer: Peer = { transport: 'http', headers: {}, remoteAddress: '127.0.0.1' }
-    const settle = (): void => {
-      now += ms
-      work?.()
-      written.push(name)
-    }
-    queue.make({ token, peer, sessionId: session, settle }, { type: 'accepted' })
+  const peer: Peer = { transport: 'http', headers: {}, remoteAddress: '127.0.0.1' }
+  const lasting = (name: string, ms: number, work?: () => void) => (): void => {
+    now += ms
+    work?.()
+    written.push(name)
   }
+  /** The answer of a session takes so many milliseconds. */
+  const answer = (name: string, ms: number, work?: () => void): void =>
+    queue.make(
+      { token, peer, sessionId: name.split(' ')[0], settle: lasting(name, ms, work) },
+      { type: 'accepted' },
+    )
+  /** And so does its message. */
+  const read = (name: string, ms: number, work?: () => void): Promise<void> =>
+    queue.read({ peer, sessionId: name.split(' ')[0] }, lasting(name, ms, work))
   return {
     queue,
     token,
     answer,
+    read,
     written,
     failed,
   }
