@@ -359,6 +359,7 @@ async function openPort(
   const exchanges = new Exchanges(holdings, ctx)
   const local = Object.freeze({
     revisions,
+    values: holdings.values,
     maxOpen: Math.min(limits.requests, limits.statelessRequests) + limits.waiting,
     open: (request, peer) => sessions.open(request, peer),
     deliver: (id, message, sink, peer) => sessions.deliver(id, message, sink, peer),

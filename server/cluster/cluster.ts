@@ -2,6 +2,7 @@ import type { Peer } from '../../transports/contract/contract.js'
 import type { ListKind } from '../context/changes.js'
 import type { TransportError } from '../../transports/base/errors.js'
 import type { SharedStreams } from '../../transports/contract/shared-streams.js'
+import type { Values } from '../../transports/contract/values.js'
 import type { SessionStore } from '../engine/session-store.js'
 import type { SharedTaskStore } from '../engine/shared-task-store.js'
 import type { Secrets } from '../base/sealing.js'
@@ -27,6 +28,8 @@ export interface Cluster {
   readonly problem: TransportError | undefined
   /** The way to the event streams of other nodes. */
   readonly streams: SharedStreams
+  /** What listeners keep, for all nodes. */
+  readonly values: Values
   /**
    * Makes this node the owner of a session, unless another one is, or this one is retiring. Resolves with the
    * node that the session is for. Rejects with TransportError SESSION_LIMIT and CLIENT_LIMIT, which count the

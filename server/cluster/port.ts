@@ -98,6 +98,7 @@ export function clusterPort(
   return Object.freeze({
     ...local,
     streams: cluster.streams,
+    values: cluster.values,
     open: (request, peer) => routes.open(request, peer),
     deliver: (id, message, sink, peer) => routes.deliver(id, message, sink, peer),
     attach: (id, sink, peer) => routes.attach(id, sink, peer),

@@ -6,6 +6,7 @@ import { restoringTests } from './restored.js'
 import { sessionTests } from './sessions.js'
 import { streamTests } from './streams.js'
 import { taskTests } from './tasks.js'
+import { valueTests } from './values.js'
 import type { DefineTrial, EngineBench, EngineLack } from './trial.js'
 
 /** How tests are defined: `test` of `node:test` or uvu, or any other that takes a name and a function. */
@@ -57,6 +58,7 @@ const parts = Object.freeze([
     restoringTests,
     messageTests,
     streamTests,
+    valueTests,
     outageTests,
   ],
 ])

@@ -152,6 +152,16 @@ export interface Engine {
    */
   agree(proposal: string, ttl: number): Promise<string>
 
+  /**
+   * What is kept under a key, for all nodes: logins of users. Keys are digests, and texts are sealed.
+   */
+  value(key: string): Promise<string | undefined>
+  /**
+   * Keeps a text for `ttl` ms if what is there is `was`; undefined stands for nothing, also as `text`. False:
+   * something else is there, and nothing was done.
+   */
+  setValue(key: string, was: string | undefined, text: string | undefined, ttl: number): Promise<boolean>
+
   /** Notes which node an event log belongs to, for `ttl` ms; '' once that has left in order. */
   placeLog(log: string, node: string, ttl: number): Promise<void>
   placeOfLog(log: string): Promise<string | undefined>

@@ -3,6 +3,7 @@ import { optionError } from '../base/errors.js'
 import { LocalEngine, type OpenEngine } from './local-engine.js'
 import { MemorySessions } from './session-store.js'
 import { createMemoryTaskStore } from './task-store.js'
+import { MemoryValues } from './values.js'
 
 /**
  * The default engine: sessions and tasks survive whatever dies in the program, and not the program's end. It
@@ -22,8 +23,13 @@ export function inMemory(): LocalEngine {
       ctx.own(() => {
         isTaken = false
       })
-      const { now } = lastingWorld(ctx.world)
-      open ??= { sessions: new MemorySessions(limits, now), tasks: createMemoryTaskStore() }
+      const { now, randomBytes } = lastingWorld(ctx.world)
+      open ??= {
+        sessions: new MemorySessions(limits, now),
+        tasks: createMemoryTaskStore(),
+        values: new MemoryValues(now),
+        secrets: [randomBytes(32)],
+      }
       return open
     },
   })

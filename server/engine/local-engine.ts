@@ -7,6 +7,7 @@ import type { ClusterEngine } from './engine.js'
 import type { SealedIds } from './sealed-ids.js'
 import type { SessionLimits, SessionStore } from './session-store.js'
 import type { TaskStore } from './task-store.js'
+import type { ValueEngine } from './values.js'
 
 /**
  * Where what must survive lives, for the option `engine` of `startServer`: what `inMemory()`, `files()`,
@@ -32,6 +33,8 @@ export interface LocalEngineParts {
 export interface OpenEngine {
   readonly sessions: SessionStore
   readonly tasks: TaskStore
+  /** Where logins of users are kept; absent: nowhere. */
+  readonly values?: ValueEngine
   /** What cursors and `requestState` are sealed with; undefined: a random secret of this program. */
   readonly secrets?: Secrets | undefined
 }

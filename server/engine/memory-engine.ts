@@ -12,6 +12,7 @@ import {
   type StreamPlace,
   taskMark,
 } from './engine.js'
+import { MemoryValues } from './values.js'
 
 interface NodeLease {
   readonly until: number
@@ -69,6 +70,7 @@ export class MemoryEngine {
   readonly #streams = new Map<string, Map<string, StreamLog>>()
   /** By the name of a list: until when what is in it is kept. */
   readonly #lists = new Map<string, Map<string, number>>()
+  readonly #values: MemoryValues
   #news: string[] = []
   #lastNews = 0
   #agreed: { readonly text: string; readonly until: number } | undefined
@@ -81,6 +83,7 @@ export class MemoryEngine {
   constructor(now: () => number, run: string) {
     this.#now = now
     this.#run = run
+    this.#values = new MemoryValues(now)
   }
 
   /** Sessions that somebody owns. */
@@ -261,6 +264,14 @@ export class MemoryEngine {
     const text = this.#agreed !== undefined && this.#agreed.until > now ? this.#agreed.text : proposal
     this.#agreed = { text, until: now + ttl }
     return text
+  }
+
+  value(key: string): string | undefined {
+    return this.#values.value(key)
+  }
+
+  setValue(key: string, was: string | undefined, text: string | undefined, ttl: number): boolean {
+    return this.#values.setValue(key, was, text, ttl)
   }
 
   placeLog(log: string, node: string, ttl: number): void {

@@ -9,6 +9,7 @@ import { isFitForSocket, lockAtPath } from '../../transports/shared/local-socket
 import { optionError } from '../base/errors.js'
 import { FileSessions } from './file-sessions.js'
 import { FileTasks } from './file-tasks.js'
+import { FileValues } from './file-values.js'
 import { checkFolder, makeFolder } from './folder.js'
 import type { OpenEngine } from './local-engine.js'
 
@@ -31,6 +32,7 @@ export async function openFolder(
   return {
     sessions: new FileSessions({ ...settings, folder: makeOwn(join(path, 'sessions')), durable }, world),
     tasks: new FileTasks(makeOwn(join(path, 'tasks')), durable, world),
+    values: new FileValues(join(path, 'values'), durable, world),
     secrets: [await secretIn(path, world)],
   }
 }

@@ -6,6 +6,7 @@ import { readersOf } from '../base/read-options.js'
 import { Sealing, type Secrets } from '../base/sealing.js'
 import { LocalEngine, type OpenEngine } from './local-engine.js'
 import type { SessionStore } from './session-store.js'
+import { MemoryValues } from './values.js'
 import { createMemoryTaskStore, type TaskStore } from './task-store.js'
 
 /** Options of `records()`: where the records of sessions are, and, if you like, those of tasks. */
@@ -40,10 +41,12 @@ export function records(options: RecordsOptions): LocalEngine {
     outlives: true,
     isShared: options.shared === true,
     async open(ctx) {
+      const world = lastingWorld(ctx.world)
       open ??= {
-        sessions: inOrder(options, lastingWorld(ctx.world)),
+        sessions: inOrder(options, world),
         tasks: tasks ?? createMemoryTaskStore(),
-        secrets: keys,
+        values: new MemoryValues(world.now),
+        secrets: keys ?? [world.randomBytes(32)],
       }
       return open
     },

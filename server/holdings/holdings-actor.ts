@@ -7,7 +7,11 @@ import { RestartWindow } from '../../runtime/supervision/restart-window.js'
 import { ClientCounts } from '../../transports/connections/client-counts.js'
 import type { Binding } from '../../transports/contract/contract.js'
 import { emitTransport, originHere } from '../../transports/contract/events.js'
+import type { World } from '../../runtime/time/world.js'
+import type { Values } from '../../transports/contract/values.js'
 import { TransportError } from '../../transports/base/errors.js'
+import type { Secrets } from '../base/sealing.js'
+import type { Cluster } from '../cluster/cluster.js'
 import { warnOfScopes } from '../catalog/authorization.js'
 import { Catalog } from '../catalog/catalog.js'
 import type { Changes } from '../context/changes.js'
@@ -19,9 +23,10 @@ import { KnownClients } from './known-clients.js'
 import type { ServerSettings } from './options.js'
 import { RequestStates, sealRequestStates } from './request-state.js'
 import { inMemory } from '../engine/in-memory.js'
-import { LocalEngine } from '../engine/local-engine.js'
+import { LocalEngine, type OpenEngine } from '../engine/local-engine.js'
 import type { SessionStore } from '../engine/session-store.js'
 import type { TaskStore } from '../engine/task-store.js'
+import { SealedValues } from '../engine/values.js'
 import type { WaitingBytes } from '../base/waiting-line.js'
 
 /** What outlives every restart of a server's group, which gets it at its start. */
@@ -32,6 +37,8 @@ export interface Holdings {
   readonly store: SessionStore
   /** Undefined where no tool runs as a task. */
   readonly taskStore: TaskStore | undefined
+  /** What listeners keep; undefined: the engine keeps nothing for them. */
+  readonly values: Values | undefined
   readonly catalog: Catalog
   readonly restores: RestoreLimit
   readonly requestStates: RequestStates
@@ -109,13 +116,14 @@ export const holdingsActor = defineActor({
     const { cluster, limits, timeouts, revisions, local = LocalEngine.parts(inMemory()) } = settings
     const open =
       cluster ?? (await local.open(ctx, { maxSessions: limits.sessions, idleTimeout: timeouts.idle }))
-    const { secrets } = open
+    const { secrets = [world.randomBytes(32)] } = open
     const asleep = new Hibernation()
     return {
       settings,
       place,
       binding,
       store: open.sessions,
+      values: valuesOf(open, secrets, world),
       taskStore: settings.tasks && open.tasks,
       catalog: new Catalog(
         definition,
@@ -137,7 +145,7 @@ export const holdingsActor = defineActor({
           ? undefined
           : new (await loadIsolated()).IsolatedCalls(ctx.registry, settings.names.isolation),
       requestStates: new RequestStates({
-        sealing: sealRequestStates(secrets ?? [world.randomBytes(32)]),
+        sealing: sealRequestStates(secrets),
         server: definition.info.name,
         world,
       }),
@@ -148,6 +156,17 @@ export const holdingsActor = defineActor({
     share: (holdings): Holdings => holdings,
   },
 })
+
+/** All nodes have theirs in common; an engine of this program alone has them where it keeps any. */
+function valuesOf(open: Cluster | OpenEngine, secrets: Secrets, world: World): Values | undefined {
+  const { values } = open
+  if (values === undefined || !('setValue' in values)) return values
+  return new SealedValues(
+    () => values,
+    () => secrets,
+    world,
+  )
+}
 
 function sleepers({ size }: Hibernation): string {
   return size === 0 ? '' : `, ${size} sessions hibernate`

@@ -5,10 +5,12 @@ import type { World } from '../../runtime/time/world.js'
 import type { Elsewhere } from '../../runtime/watch/elsewhere.js'
 import type { TransportError } from '../../transports/base/errors.js'
 import type { Peer } from '../../transports/contract/contract.js'
+import type { Values } from '../../transports/contract/values.js'
 import type { Cluster, ClusterListener, ClusterNews } from '../cluster/cluster.js'
 import type { PortMessage } from '../cluster/message.js'
 import type { SessionStore } from '../engine/session-store.js'
 import type { Secrets } from '../base/sealing.js'
+import { SealedValues } from '../engine/values.js'
 import { NewsFeed } from './news-feed.js'
 import { Claims } from './claims.js'
 import type { Claimed, ClusterEngine, ClusterSettings, Engine, Members } from '../engine/engine.js'
@@ -88,6 +90,7 @@ export class EngineCluster implements Cluster {
   readonly server: string
   readonly sessions: SessionStore
   readonly streams: NodeStreams
+  readonly values: Values
   readonly tasks: NodeTasks
   readonly settings: ClusterSettings
   /** Milliseconds after which the record of a session expires that no node keeps. */
@@ -191,6 +194,11 @@ export class EngineCluster implements Cluster {
       isSame: async (asked) => this.#hasLeft || this.#membership.isSame(asked),
       broken: () => this.#beginAnew(),
     })
+    this.values = new SealedValues(
+      () => this.engine,
+      () => this.secrets,
+      world,
+    )
     this.streams = new NodeStreams({
       node: this.node,
       world,

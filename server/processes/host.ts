@@ -155,6 +155,17 @@ function perform(host: Host, asked: EngineCall, ctx: ActorContext): unknown {
       ringAll(host, 'news')
       return number
     }
+    case 'value': {
+      const [key] = asked.args
+      const values = host.open?.values
+      return values === undefined ? core.value(key) : askStores(host, key, () => values.value(key), ctx)
+    }
+    case 'setValue': {
+      const { args } = asked
+      const values = host.open?.values
+      if (values === undefined) return core.setValue(...args)
+      return askStores(host, args[0], () => values.setValue(...args), ctx)
+    }
     case 'leave':
       core.leave(...asked.args)
       return ringAll(host, 'nodes')

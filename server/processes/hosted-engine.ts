@@ -93,6 +93,8 @@ const methods = Object.keys({
   publish: true,
   news: true,
   agree: true,
+  value: true,
+  setValue: true,
   placeLog: true,
   placeOfLog: true,
   append: true,

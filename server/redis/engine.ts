@@ -184,6 +184,14 @@ export class RedisEngine implements Engine {
     return (await this.#run(scripts.agree, [proposal, ms(ttl)])) as string
   }
 
+  async value(key: string): Promise<string | undefined> {
+    return textOf(await this.#connection.command('GET', `${this.#base}v:${key}`))
+  }
+
+  async setValue(key: string, was: string | undefined, text: string | undefined, ttl: number) {
+    return (await this.#run(scripts.setValue, [key, was ?? '', text ?? '', ms(ttl)])) === 1
+  }
+
   async placeLog(log: string, node: string, ttl: number): Promise<void> {
     await this.#connection.command('SET', `${this.#base}l:${log}`, node, 'PX', ms(ttl))
   }

@@ -314,6 +314,14 @@ redis.call('SET', key, agreed, 'PX', keep)
 return agreed
 `)
 
+/** No text that is kept is empty: that stands for none. */
+export const setValue =
+  redisScript(`local key, was, text, keep = KEYS[1] .. 'v:' .. ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+if (redis.call('GET', key) or '') ~= was then return 0 end
+if text == '' then redis.call('DEL', key) else redis.call('SET', key, text, 'PX', keep) end
+return 1
+`)
+
 export const publish =
   redisScript(`local base, text, most, keep = KEYS[1], ARGV[1], tonumber(ARGV[2]), ARGV[3]
 local number = redis.call('INCR', base .. 'last')
@@ -365,5 +373,5 @@ redis.call('SREM', base .. 't:' .. id, stream)
 /** Each is loaded when a connection begins. */
 export const scripts = Object.freeze([
   ...[beat, leave, claim, reclaim, release, save, forget, touch, orphans, versions, listed],
-  ...[send, takeBack, publish, news, agree, append, closeStream, dropStream],
+  ...[send, takeBack, publish, news, agree, setValue, append, closeStream, dropStream],
 ])

@@ -10,6 +10,7 @@ import type { TransportError } from '../base/errors.js'
 import type { Principal } from './principal.js'
 import type { SharedStreams } from './shared-streams.js'
 import type { Sharing } from './sharing.js'
+import type { Values } from './values.js'
 
 /** How a client reaches a server, as `stdio()` returns it; data until `connect` is called, per connection. */
 export interface ClientTransport {
@@ -259,6 +260,8 @@ export interface ServerPort {
   readonly revisions: readonly Revision[]
   /** The way to the event streams of other processes that serve the same sessions. Absent: there are none. */
   readonly streams?: SharedStreams | undefined
+  /** What listeners keep in the engine of the server. Absent: the engine keeps nothing for them. */
+  readonly values?: Values | undefined
   /** Takes a message that came by itself; its sink is told the outcome. Never throws. */
   receive(inbound: Inbound): void
   /** Serves a connection. */

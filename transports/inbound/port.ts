@@ -15,6 +15,7 @@ export function serverPort(services: Services): ServerPort {
   return Object.freeze({
     revisions,
     streams: services.streams,
+    values: services.values,
     receive: (inbound) => receive(inbound.text, new Post(inbound, reception), reception),
     connect: (connection) => new InboundConnection(connection, reception),
     subscribe: (sessionId, sink, peer) => services.attach(sessionId, sink, peer),

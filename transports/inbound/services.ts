@@ -5,7 +5,7 @@ import type { Peer, Response, ServerPort, Sink } from '../contract/contract.js'
 import type { ExchangeAnswer, ExchangeCall } from './exchange-call.js'
 
 /** Who serves what comes in: the sessions of this node, or of all nodes, and the requests without one. */
-export interface Services extends Pick<ServerPort, 'streams' | 'handOver' | 'handedOver'> {
+export interface Services extends Pick<ServerPort, 'streams' | 'values' | 'handOver' | 'handedOver'> {
   /** Open requests of one pipe; more wait. Absent: no limit. */
   readonly maxOpen?: number
   /** The revisions that are spoken. Absent: all; those without sessions only if there is an `exchange`. */

@@ -53,6 +53,7 @@ interface Contents {
   readonly streams: Map<string, Map<string, Stream>>
   /** Until when what is in a list is kept. */
   readonly lists: Map<string, ReadonlyMap<string, number>>
+  readonly values: Map<string, { readonly text: string; readonly until: number }>
   news: { readonly texts: readonly string[]; readonly last: number }
   agreed: { readonly text: string; readonly until: number } | undefined
   epoch: number
@@ -78,7 +79,7 @@ export class EngineState {
 
   /** What is here now, for a look and for `restore`. */
   snapshot(): Contents {
-    const { leases, sessions, inboxes, logs, streams, lists, ...rest } = this.#contents
+    const { leases, sessions, inboxes, logs, streams, lists, values, ...rest } = this.#contents
     return {
       ...rest,
       leases: new Map(leases),
@@ -86,6 +87,7 @@ export class EngineState {
       inboxes: new Map(inboxes),
       logs: new Map(logs),
       lists: new Map(lists),
+      values: new Map(values),
       streams: new Map([...streams].map(([session, some]) => [session, new Map(some)])),
     }
   }
@@ -289,6 +291,18 @@ export class EngineState {
     return text
   }
 
+  value(key: string): string | undefined {
+    const kept = this.#contents.values.get(key)
+    return kept !== undefined && kept.until > this.#now() ? kept.text : undefined
+  }
+
+  setValue(key: string, was: string | undefined, text: string | undefined, ttl: number): boolean {
+    if (this.value(key) !== was) return false
+    if (text === undefined) this.#contents.values.delete(key)
+    else this.#contents.values.set(key, { text, until: this.#now() + ttl })
+    return true
+  }
+
   placeLog(log: string, node: string, ttl: number): void {
     this.#contents.logs.set(log, { node, until: this.#now() + ttl })
   }
@@ -383,6 +397,7 @@ function empty(): Contents {
     logs: new Map(),
     lists: new Map(),
     agreed: undefined,
+    values: new Map(),
     streams: new Map(),
     news: { texts: [], last: 0 },
     epoch: 0,

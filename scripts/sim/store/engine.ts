@@ -327,6 +327,8 @@ class Link implements Engine {
     })
   news: Engine['news'] = (after) => this.#ask('news', ({ state }) => state.news(after))
   agree: Engine['agree'] = (...args) => this.#ask('agree', ({ state }) => state.agree(...args))
+  value: Engine['value'] = (key) => this.#ask('value', ({ state }) => state.value(key))
+  setValue: Engine['setValue'] = (...args) => this.#ask('setValue', ({ state }) => state.setValue(...args))
   placeLog: Engine['placeLog'] = (...args) => this.#ask('placeLog', ({ state }) => state.placeLog(...args))
   placeOfLog: Engine['placeOfLog'] = (log) => this.#ask('placeOfLog', ({ state }) => state.placeOfLog(log))
   append: Engine['append'] = (...args) => this.#ask('append', ({ state }) => state.append(...args))

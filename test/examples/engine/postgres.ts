@@ -25,6 +25,7 @@ const tables = `
     text text, version float8 not null default 0, is_left bool not null default false, until float8 not null);
   create table if not exists lists (list text, id text, place float8, primary key (list, id));
   create table if not exists inbox (at bigserial primary key, node text, sender text, text text, until float8);
+  create table if not exists kept (key text primary key, text text, until float8);
   create table if not exists news (number int primary key, text text);
   create table if not exists logs (log text primary key, node text, until float8);
   create table if not exists streams (session text, stream text, is_closed bool, until float8,
@@ -38,7 +39,8 @@ const begin = `
   insert into shared (run) values (gen_random_uuid()) on conflict do nothing;
   delete from leases where until <= ms(); delete from sessions where until <= ms();
   delete from lists where place <= ms(); delete from inbox where until <= ms();
-  delete from logs where until <= ms(); delete from streams where until <= ms();`
+  delete from logs where until <= ms(); delete from streams where until <= ms();
+  delete from kept where until <= ms();`
 
 const keptNews = 200
 const hour = 3_600_000
@@ -288,6 +290,19 @@ function methods(
         const [shared] = await sql<{ secret: string }>`update shared set secret_until = ms() + ${ttl},
           secret = case when secret_until > ms() then secret else ${proposal} end returning secret`
         return shared?.secret ?? proposal
+      }),
+
+    value: (key) =>
+      ask(async (sql) => (await sql<{ text: string }>`select text from kept where key = ${key}`)[0]?.text),
+    setValue: (key, was, text, ttl) =>
+      ask(async (sql) => {
+        const [kept] = await sql<{ text: string }>`select text from kept where key = ${key}`
+        if (kept?.text !== was) return false
+        if (text === undefined) await sql`delete from kept where key = ${key}`
+        else
+          await sql`insert into kept values (${key}, ${text}, ms() + ${ttl})
+            on conflict (key) do update set text = excluded.text, until = excluded.until`
+        return true
       }),
 
     placeLog: (log, node, ttl) =>

@@ -1,0 +1,96 @@
+import { createHash } from 'node:crypto'
+import type { World } from '../../runtime/time/world.js'
+import type { KeptValue, SetOptions, Values } from '../../transports/contract/values.js'
+import { Sealing, type Secrets } from '../base/sealing.js'
+import type { Engine } from './engine.js'
+
+/** The part of an engine that keeps values. */
+export type ValueEngine = {
+  [Method in 'value' | 'setValue']: (
+    ...args: Parameters<Engine[Method]>
+  ) => Awaited<ReturnType<Engine[Method]>> | ReturnType<Engine[Method]>
+}
+
+interface Entry {
+  readonly text: string
+  readonly until: number
+}
+
+/** Values that expired are looked for after so many were set. */
+const sweepEvery = 1_000
+
+/** Values in memory. */
+export class MemoryValues implements ValueEngine {
+  readonly #now: () => number
+  readonly #entries = new Map<string, Entry>()
+  #set = 0
+
+  /** `now` in ms. */
+  constructor(now: () => number) {
+    this.#now = now
+  }
+
+  get size(): number {
+    return this.#entries.size
+  }
+
+  value(key: string): string | undefined {
+    const entry = this.#entries.get(key)
+    return entry !== undefined && entry.until > this.#now() ? entry.text : undefined
+  }
+
+  setValue(key: string, was: string | undefined, text: string | undefined, ttl: number): boolean {
+    if (this.value(key) !== was) return false
+    if (text === undefined) this.#entries.delete(key)
+    else this.#entries.set(key, { text, until: this.#now() + ttl })
+    this.#set += 1
+    if (this.#set % sweepEvery === 0) this.#sweep(this.#now())
+    return true
+  }
+
+  #sweep(now: number): void {
+    for (const [key, { until }] of this.#entries) if (until <= now) this.#entries.delete(key)
+  }
+}
+
+const purpose = 'caduceus values 1'
+
+/** The values of an engine, which sees digests of keys, and sealed texts: who reads it learns nothing. */
+export class SealedValues implements Values {
+  readonly #engine: () => ValueEngine
+  readonly #sealing: () => Sealing
+  readonly #world: World
+
+  /** Both are asked for each time: an engine may have to be connected again, and nodes agree on secrets. */
+  constructor(engine: () => ValueEngine, secrets: () => Secrets, world: World) {
+    this.#engine = engine
+    this.#world = world
+    let made: { readonly of: Secrets; readonly sealing: Sealing } | undefined
+    this.#sealing = () => {
+      const of = secrets()
+      if (made === undefined || String(made.of) !== String(of))
+        made = { of, sealing: new Sealing(of, { purpose, field: 'keys' }) }
+      return made.sealing
+    }
+  }
+
+  async get(key: string): Promise<KeptValue | undefined> {
+    const place = placeOf(key)
+    const tag = await this.#engine().value(place)
+    const text = tag === undefined ? undefined : this.#sealing().open(tag, place)
+    // one that was sealed with a key that is no more can still be replaced
+    return tag === undefined ? undefined : { text: text?.toString() ?? '', tag }
+  }
+
+  async set(key: string, text: string | undefined, { ttl, was }: SetOptions): Promise<boolean> {
+    const place = placeOf(key)
+    const sealed =
+      text === undefined ? undefined : this.#sealing().seal(Buffer.from(text), place, this.#world)
+    return this.#engine().setValue(place, was?.tag, sealed, ttl)
+  }
+}
+
+/** Who reads the engine learns no token from the keys. */
+function placeOf(key: string): string {
+  return createHash('sha256').update(key).digest('base64url')
+}
