@@ -25,6 +25,8 @@ export interface Upstream {
   setLevel(level: LoggingLevel): Promise<void>
   onState(fn: (state: { readonly phase: string }) => void): () => void
   onNotification(method: string, fn: (params: Record<string, unknown>) => void): () => void
+  /** Has one that has failed for good try again, as somebody else may have mended what was wrong. */
+  reconnect?(): Promise<void>
   close(): Promise<void>
 }
 

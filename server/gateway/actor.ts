@@ -358,8 +358,12 @@ class Gateway {
     const { source } = this.#plan
     if (name === '') return this.#isPending && typeof source === 'function' ? this.#start(source) : undefined
     const place = this.#places.get(name)
-    if (place !== undefined) place.again = undefined
-    return place?.link.begin()
+    if (place === undefined) return
+    const { entry, client } = place
+    place.again = undefined
+    if (!isUpstream(entry)) return place.link.begin()
+    // its state says what comes of it
+    if (client?.state.phase === 'failed') outside(() => void client.reconnect?.().catch(() => {}))
   }
 
   note(name: string, { phase, reason }: Upstream['state'], client: Upstream): void {
@@ -545,7 +549,7 @@ class Gateway {
     place.isSettled = true
     const hasFailed = link.over(client)
     if (hasFailed || isUpstream(entry)) place.isAway = true
-    if (hasFailed) this.#later(place)
+    if (hasFailed || (isUpstream(entry) && client.state.phase === 'failed')) this.#later(place)
     if (isUpstream(entry)) return
     for (const undo of place.undo.splice(0)) undo()
     stopAsking(place)

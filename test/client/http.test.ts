@@ -217,6 +217,37 @@ test('401 during a session is permanent, also for calls in flight', async (t) =>
   await phase('failed')
 })
 
+for (const kind of ['none', 'a token', 'several tokens']) {
+  test(`401 to a call alone fails that call, and no other, with ${kind}`, async (t) => {
+    const tokens = ['one', 'two', 'three', 'four', 'five']
+    const auth = { none: undefined, 'a token': 'secret', 'several tokens': () => tokens.shift() ?? 'last' }[
+      kind
+    ]
+    const held = heard<Seen>()
+    const { url, seen } = await listen(
+      t,
+      polite((one) => {
+        const { params } = one.message
+        if (params?.name === 'guarded') return status(one, 401, { 'www-authenticate': 'Bearer' })
+        return params?.name === 'hang' ? void held.add(one) : useful(one)
+      }),
+    )
+    const { client } = watch(t, { transport: http(url, { ...(auth !== undefined && { auth }) }) })
+    const hanging = client.callTool('hang')
+    const other = await held.next()
+    const errors = await Promise.all([1, 2, 3].map(() => rejection(client.callTool('guarded'))))
+    for (const error of errors) {
+      assert.equal([error.code, error.retryable], ['REQUEST_FAILED', false])
+      assert.match(error.message, /401/)
+      assert.is((error.cause as { code: string }).code, 'UNAUTHORIZED')
+    }
+    json(other, result(other, { content: [{ type: 'text', text: 'at last' }] }))
+    assert.is((await hanging).text, 'at last')
+    assert.is((await client.callTool('echo')).text, 'echo')
+    assert.is(seen.all.filter(({ message }) => message.method === 'initialize').length, 1)
+  })
+}
+
 test('a refused request fails its call only, with the status', async (t) => {
   const { url } = await listen(
     t,

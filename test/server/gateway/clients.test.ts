@@ -487,6 +487,30 @@ test('a client that has failed is replaced after a while, or by the next call', 
   assert.is(all.length, 3)
 })
 
+test('a client of yours that has failed is asked to try again, up to once a minute', async (t) => {
+  const clock = fakeClock()
+  const up = byHand()
+  const reconnect = async (): Promise<void> => {
+    up.told.push('reconnect')
+    up.turn({ phase: 'failed', reason: new Error('still') })
+    throw new Error('still')
+  }
+  const { client } = await through(t, { up: Object.assign(up.client, { reconnect }) }, { clock })
+  await client.callTool('up__one')
+  up.turn({ phase: 'failed', reason: new Error('for good') })
+  for (const [count, wait] of [5_000, 10_000, 20_000, 40_000, 60_000, 60_000].entries()) {
+    await clock.advance(wait - 1)
+    assert.is(up.told.length, count)
+    await clock.advance(1)
+    assert.is(up.told.length, count + 1)
+  }
+  up.turn({ phase: 'ready', reason: undefined })
+  await client.callTool('up__one')
+  up.turn({ phase: 'closed', reason: undefined })
+  await clock.advance(120_000)
+  assert.is(up.told.length, 6)
+})
+
 test('who starts clients may have words for callers; others are not told why', async (t) => {
   const start = ({ principal }: Seat) => {
     if (principal?.subject === 'ada') throw new McpError(-32_050, 'sign in first', { data: { at: 'x' } })

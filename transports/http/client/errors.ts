@@ -39,6 +39,11 @@ const unreachable = new Set([
   'UND_ERR_CONNECT_TIMEOUT',
 ])
 
+/** Whether the server refuses what it was sent with all credentials that there are. */
+export function isDenied(cause: unknown): cause is TransportError {
+  return cause instanceof TransportError && cause.code === 'UNAUTHORIZED'
+}
+
 /** Whether an error says that the host is there, and nobody listens at the port. */
 export function isNobodyThere(cause: unknown): boolean {
   return (cause as { code?: unknown } | null | undefined)?.code === 'ECONNREFUSED'
@@ -107,8 +112,8 @@ export function asFarAs(left: boolean, error: TransportError): TransportError {
 
 /**
  * What a status means for the connection (specification: transports, session management; authorization). 404
- * ends a session, and 401 the connection: there are no other credentials. 400 within a session may mean the
- * request or the session.
+ * ends a session. 401 may mean the request or the connection, for which there are no other credentials, and 400
+ * within a session the request or the session.
  */
 export function judgeStatus(
   status: number,

@@ -13,6 +13,7 @@ import {
   asFarAs,
   brokenError,
   connectError,
+  isDenied,
   judge,
   lostError,
   noAnswerIn,
@@ -86,7 +87,7 @@ export class HttpLink implements Link {
       events,
       clock: scope.clock,
       isOver: () => this.#over,
-      send: (request) => this.#sender.send('sendApart', request),
+      send: (request) => this.#sender.probe(request),
       end: (end) => this.#end(end),
     })
     scope.own(() => {
@@ -140,7 +141,7 @@ export class HttpLink implements Link {
       const isCut = !controller.signal.aborted
       if (isKept && tries < mostTries && isCut && !this.#over)
         return void this.#exchange(body, message, tries + 1)
-      this.#failed(cause, call, isInitialized(message) && isCut)
+      await this.#failed(cause, call, isInitialized(message) && isCut)
     } finally {
       clock.clearTimeout(timer)
       if (call !== undefined) this.#calls.end(call)
@@ -180,7 +181,7 @@ export class HttpLink implements Link {
       if (await this.#session.ends(response, id)) return
       const body = await readStart(response, this.#scope.clock)
       if (answers(body, { id, method, status })) return this.#events.message(body)
-      return this.#events.lost(id, refusedError(this.#settings.url, response, body))
+      return this.#events.lost(id, this.#session.refusedBy(response, body))
     }
     this.#session.answeredBy(response, method)
     const type = mediaType(response.headers)
@@ -219,8 +220,8 @@ export class HttpLink implements Link {
     await readAnswer(response, request, port, this.#scope)
   }
 
-  #failed(cause: unknown, call: HttpCall | undefined, isVital: boolean): void {
-    if (this.#over) return
+  async #failed(cause: unknown, call: HttpCall | undefined, isVital: boolean): Promise<void> {
+    if (this.#over || (isDenied(cause) && (await this.#session.isShut(cause)))) return
     this.#presence.failed(cause)
     // a connection that has taken the request can only break, whatever the error is called
     const judged = judge(cause)
@@ -275,7 +276,10 @@ export class HttpLink implements Link {
     headers?: SendOptions['headers'],
   ): Promise<HttpResponse> {
     const response = this.#sender.send('sendApart', this.#session.get(signal, lastEventId, headers))
-    response.catch((cause: unknown) => this.#presence.failed(cause))
+    response.catch((cause: unknown) => {
+      this.#presence.failed(cause)
+      if (isDenied(cause)) void this.#session.isShut(cause)
+    })
     return response
   }
 

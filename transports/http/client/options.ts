@@ -21,7 +21,7 @@ export interface HttpOptions {
   /**
    * Credentials: a token, a function that returns one for each request, or a provider such as `oauth()`.
    * Sent to the origin of the address only, and over `headers`. Default: none, and a server that wants
-   * authorization (401) is a fatal failure.
+   * authorization (401) for all requests is a fatal failure.
    */
   readonly auth?: AuthOption
   /** How much there may be at once. */

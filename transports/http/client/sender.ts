@@ -1,6 +1,6 @@
 import { lastingWorld } from '../../../runtime/process/context.js'
 import type { LinkScope } from '../../contract/contract.js'
-import { TransportError } from '../../base/errors.js'
+import type { TransportError } from '../../base/errors.js'
 import { urlAt } from '../../base/target.js'
 import {
   discard,
@@ -42,7 +42,7 @@ export class HttpSender {
   readonly #scope: LinkScope
   readonly #denied: (error: TransportError) => void
 
-  /** `denied` is told before a request rejects with UNAUTHORIZED: no other will get through. */
+  /** `denied` is told before a request rejects as there are no credentials for it: no other has any. */
   constructor(settings: HttpClientSettings, scope: LinkScope, denied: (error: TransportError) => void) {
     this.#settings = settings
     this.#scope = scope
@@ -68,6 +68,18 @@ export class HttpSender {
   send(way: Way, request: HttpRequest): Promise<HttpResponse> {
     if (this.#open !== undefined) return this.#sendOn(this.#open, way, request)
     return this.#opening.then((dispatchers) => this.#sendOn(dispatchers, way, request))
+  }
+
+  /** Sends a request with the credentials that there are, and answers what comes, also a 401. */
+  async probe(request: HttpRequest): Promise<HttpResponse> {
+    const { auth, url } = this.#settings
+    const { sendApart } = this.#open ?? (await this.#opening)
+    if (auth === undefined) return sendApart(request)
+    const { method, path, signal } = request
+    const world = lastingWorld(this.#scope.world)
+    const target = urlAt(url.origin, path)
+    const sent = await asAuthError(() => auth.authorize({ url, target, method, signal, world }))
+    return sendApart({ ...request, headers: { ...request.headers, ...sent } })
   }
 
   #sendOn(dispatchers: HttpDispatchers, way: Way, request: HttpRequest): Promise<HttpResponse> {
@@ -96,36 +108,35 @@ export class HttpSender {
     let outdated = 0
     let taken = 0
     let hasNonce = false
-    try {
-      while (true) {
-        const sent = await asAuthError(() => auth.authorize({ url, target, method, signal, world }))
-        const since = clock.now()
-        const response = await send({ ...request, headers: { ...request.headers, ...sent } })
-        const { status } = response
-        const challenge = challengeOf(response.headers)
-        const elsewhere = response.origin !== url.origin
-        if (!elsewhere) this.#tell(auth, response)
-        if (!isRefusal(status, challenge) || elsewhere || auth.refused === undefined) return response
-        discard(response, clock)
-        if (wantsNonce(status, challenge)) {
-          if (hasNonce) throw unauthorized(status, challenge)
-          hasNonce = true
-        } else if (clock.now() - since > oldAfter && outdated < maxOutdated) outdated += 1
-        else if (seen.has(status) || seen.size >= maxRefusals) throw unauthorized(status, challenge)
-        else seen.add(status)
-        const refusal = { url, target, method, signal, world, status, challenge, sent }
-        const how = await asAuthError(() => auth.refused?.(refusal), status)
-        // they may have ended together
-        if (how === 'taken' && taken < maxTaken) {
-          taken += 1
-          seen.delete(status)
-        }
+    while (true) {
+      const sent = await asAuthError(() => auth.authorize({ url, target, method, signal, world })).catch(
+        (cause: TransportError) => {
+          // a caller that gives up while a token is had says nothing of the token
+          if (cause.code === 'UNAUTHORIZED' && !signal.aborted) this.#denied(cause)
+          throw cause
+        },
+      )
+      const since = clock.now()
+      const response = await send({ ...request, headers: { ...request.headers, ...sent } })
+      const { status } = response
+      const challenge = challengeOf(response.headers)
+      const elsewhere = response.origin !== url.origin
+      if (!elsewhere) this.#tell(auth, response)
+      if (!isRefusal(status, challenge) || elsewhere || auth.refused === undefined) return response
+      discard(response, clock)
+      if (wantsNonce(status, challenge)) {
+        if (hasNonce) throw unauthorized(status, challenge)
+        hasNonce = true
+      } else if (clock.now() - since > oldAfter && outdated < maxOutdated) outdated += 1
+      else if (seen.has(status) || seen.size >= maxRefusals) throw unauthorized(status, challenge)
+      else seen.add(status)
+      const refusal = { url, target, method, signal, world, status, challenge, sent }
+      const how = await asAuthError(() => auth.refused?.(refusal), status)
+      // they may have ended together
+      if (how === 'taken' && taken < maxTaken) {
+        taken += 1
+        seen.delete(status)
       }
-    } catch (cause) {
-      // a caller that gives up while a token is had says nothing of the token
-      if (cause instanceof TransportError && cause.code === 'UNAUTHORIZED' && !signal.aborted)
-        this.#denied(cause)
-      throw cause
     }
   }
 

@@ -5,7 +5,7 @@ import { notSent } from '../../contract/message-sizes.js'
 import { TransportError } from '../../base/errors.js'
 import { type Departure, discard, type HttpRequest, type HttpResponse } from '../outgoing/dispatcher.js'
 import type { HttpCalls } from './calls.js'
-import { endingError, judgeStatus, notBegun } from './errors.js'
+import { endingError, isDenied, judgeStatus, notBegun, refusedError } from './errors.js'
 import type { HttpClientSettings } from './options.js'
 
 /** Milliseconds that a server may take to say whether it knows us. */
@@ -29,7 +29,7 @@ interface SessionPort {
   readonly events: LinkEvents
   readonly clock: Clock
   isOver(): boolean
-  /** Sends a request that does not wait behind others. */
+  /** Sends a request that does not wait behind others; whoever is refused is not asked for other credentials. */
   send(request: HttpRequest): Promise<HttpResponse>
   end(end: LinkEnd): void
 }
@@ -49,7 +49,7 @@ export class HttpSession {
   #posting: Readonly<Record<string, string>>
   #isForgotten = false
   #checks = 0
-  #checking: Promise<boolean> | undefined
+  #checking: Promise<number | undefined> | undefined
 
   constructor(port: SessionPort) {
     const { headers, url } = port.settings
@@ -120,17 +120,36 @@ export class HttpSession {
 
   /** Whether a refusal, maybe of the request with this id, ends the connection; then it is told. */
   async ends(response: HttpResponse, id?: RequestId): Promise<boolean> {
-    const { clock, settings, isOver, end } = this.#port
+    const { clock, settings, isOver } = this.#port
     // another origin, which a redirect of this one request led to, knows nothing of our session
     if (this.#home !== undefined && response.origin !== this.#home) return false
     let verdict = judgeStatus(response.status, this.#sessionId !== undefined)
     if (verdict === 'session_doubtful' && !isOver() && !(await this.#isKnown())) verdict = 'session_gone'
     if (verdict !== 'session_gone' && verdict !== 'unauthorized') return false
-    discard(response, clock)
     const error = endingError(verdict, settings, response)
-    if (verdict === 'unauthorized') end({ error, fatal: true })
-    else this.#forgotten(error, id)
+    if (verdict === 'unauthorized' && !(await this.isShut(error))) return false
+    discard(response, clock)
+    if (verdict === 'session_gone') this.#forgotten(error, id)
     return true
+  }
+
+  /**
+   * Whether a 401 means all requests, and not one of them, which the server may guard for itself: then the
+   * connection ends for good. A server that has answered once is asked by a ping.
+   */
+  async isShut(error: TransportError): Promise<boolean> {
+    const { isOver, end } = this.#port
+    if (this.#home !== undefined && !isOver() && (await this.#pinged()) !== 401) return false
+    end({ error, fatal: true })
+    return true
+  }
+
+  /** The error for a request that was refused alone. */
+  refusedBy(response: HttpResponse, body: string): TransportError {
+    const { settings } = this.#port
+    const isOurs = this.#home === undefined || response.origin === this.#home
+    if (response.status === 401 && isOurs) return endingError('unauthorized', settings, response)
+    return refusedError(settings.url, response, body)
   }
 
   /** All else that the server was sent will be refused in a moment: it did not act on that either. */
@@ -151,19 +170,23 @@ export class HttpSession {
    * What a 400 in a session means: many servers say it instead of 404 (specification: session management). A
    * ping cannot be bad: where it is refused, too, the session is gone. Concurrent askers share one ping.
    */
-  #isKnown(): Promise<boolean> {
+  async #isKnown(): Promise<boolean> {
+    const status = await this.#pinged()
+    // nothing is known as long as nobody answers
+    return status !== 400 && status !== 404
+  }
+
+  #pinged(): Promise<number | undefined> {
     this.#checking ??= this.#ping().finally(() => {
       this.#checking = undefined
     })
     return this.#checking
   }
 
-  async #ping(): Promise<boolean> {
+  #ping(): Promise<number | undefined> {
     this.#checks += 1
     const text = JSON.stringify(buildRequest(`session-check-${this.#checks}`, 'ping'))
-    const status = await this.#ask(checkTime, (signal) => this.post({ text, headers: undefined }, signal))
-    // nothing is known as long as nobody answers
-    return status !== 400 && status !== 404
+    return this.#ask(checkTime, (signal) => this.post({ text, headers: undefined }, signal))
   }
 
   /** Tells the server that we are done, if there is a session; it may refuse (405). Never rejects. */
@@ -181,8 +204,9 @@ export class HttpSession {
       const response = await send(make(controller.signal))
       discard(response, clock)
       return response.status
-    } catch {
-      return undefined
+    } catch (cause) {
+      // there are no credentials any more
+      return isDenied(cause) ? 401 : undefined
     } finally {
       clock.clearTimeout(timer)
     }

@@ -1,15 +1,22 @@
 import { setMaxListeners } from 'node:events'
-import type { Message } from '../../../protocol/wire/jsonrpc.js'
+import { buildNotification, type Message } from '../../../protocol/wire/jsonrpc.js'
 import { TransportError } from '../../base/errors.js'
 import type { Link, LinkEnd, LinkEvents, LinkScope, SendOptions } from '../../contract/contract.js'
 import { notSent, sendable, tellSkipped } from '../../contract/message-sizes.js'
-import { type Departure, discard, type HttpResponse, readStart } from '../outgoing/dispatcher.js'
+import {
+  type Departure,
+  discard,
+  type HttpRequest,
+  type HttpResponse,
+  readStart,
+} from '../outgoing/dispatcher.js'
 import { isInitialized } from './calls.js'
 import {
   asFarAs,
   brokenError,
   connectError,
   endingError,
+  isDenied,
   judge,
   judgeStatus,
   lostError,
@@ -20,6 +27,11 @@ import { idleTimer, isEventStream, readEvents } from './event-stream.js'
 import type { HttpClientSettings } from './options.js'
 import { HttpSender } from './sender.js'
 
+/** Milliseconds that a server may take to say whether it refuses all that it is sent. */
+const checkTime = 10_000
+/** Cancels a request that there never was. */
+const nothing = JSON.stringify(buildNotification('notifications/cancelled', { requestId: 'session-check' }))
+
 export class SseLink implements Link {
   readonly #settings: HttpClientSettings
   readonly #events: LinkEvents
@@ -27,6 +39,7 @@ export class SseLink implements Link {
   readonly #sender: HttpSender
   readonly #controller = new AbortController()
   #endpoint: URL | undefined
+  #checking: Promise<boolean> | undefined
   #over = false
 
   constructor(settings: HttpClientSettings, events: LinkEvents, scope: LinkScope) {
@@ -127,22 +140,25 @@ export class SseLink implements Link {
     throw new TransportError('BAD_RESPONSE', message, { data: { endpoint } })
   }
 
+  #posting(
+    body: string,
+    own?: SendOptions['headers'],
+  ): Pick<HttpRequest, 'method' | 'path' | 'headers' | 'body'> {
+    const { pathname = '', search = '' } = this.#endpoint ?? {}
+    const headers = { ...this.#settings.headers, ...own, 'content-type': 'application/json' }
+    return { method: 'POST', path: pathname + search, headers, body }
+  }
+
   /** Never rejects: what goes wrong is told. */
   async #post(body: string, message: Message, own: SendOptions['headers']): Promise<void> {
     const departure: Departure = { left: false, begun: false }
+    const { signal } = this.#controller
     try {
-      const { pathname = '', search = '' } = this.#endpoint ?? {}
-      const response = await this.#sender.send('send', {
-        method: 'POST',
-        path: pathname + search,
-        headers: { ...this.#settings.headers, ...own, 'content-type': 'application/json' },
-        body,
-        signal: this.#controller.signal,
-        departure,
-      })
+      const response = await this.#sender.send('send', { ...this.#posting(body, own), signal, departure })
       await this.#taken(response, message)
     } catch (cause) {
       if (this.#over) return
+      if (isDenied(cause)) return await this.#denied(cause, message)
       if (isInitialized(message)) return this.#end({ error: brokenError(cause) })
       // a post that found nobody at the port can be made again while the event stream stays
       const isUnreached = !departure.begun && judge(cause) === 'unreachable'
@@ -163,13 +179,48 @@ export class SseLink implements Link {
     }
     discard(response, clock)
     const error = endingError(verdict, this.#settings, response)
-    if (verdict === 'session_gone') notSent(message, error, this.#events)
-    this.#end({ error, fatal: verdict === 'unauthorized' })
+    if (verdict === 'unauthorized') return this.#denied(error, message)
+    notSent(message, error, this.#events)
+    this.#end({ error })
+  }
+
+  /** A 401 to a message may mean it alone, which the server guards for itself, or all of them. */
+  async #denied(error: TransportError, message: Message): Promise<void> {
+    const isGreeting = 'method' in message && message.method === 'initialize'
+    if (isGreeting || (await this.#isShut())) return this.#end({ error, fatal: true })
+    notSent(message, error, this.#events)
+  }
+
+  /** Whether a message that means nothing is refused, too. */
+  #isShut(): Promise<boolean> {
+    this.#checking ??= this.#check().finally(() => {
+      this.#checking = undefined
+    })
+    return this.#checking
+  }
+
+  async #check(): Promise<boolean> {
+    const { clock } = this.#scope
+    const controller = new AbortController()
+    const timer = clock.setTimeout(() => controller.abort(), checkTime)
+    try {
+      const { signal } = controller
+      const response = await this.#sender.probe({ ...this.#posting(nothing), signal })
+      discard(response, clock)
+      return response.status === 401
+    } catch (cause) {
+      return isDenied(cause)
+    } finally {
+      clock.clearTimeout(timer)
+    }
   }
 
   #failed(cause: unknown): void {
     if (cause instanceof TransportError)
-      return this.#end({ error: cause, fatal: ['BAD_RESPONSE', 'INSUFFICIENT_SCOPE'].includes(cause.code) })
+      return this.#end({
+        error: cause,
+        fatal: ['BAD_RESPONSE', 'INSUFFICIENT_SCOPE', 'UNAUTHORIZED'].includes(cause.code),
+      })
     if (this.#endpoint !== undefined) return this.#end({ error: brokenError(cause) })
     this.#end({ error: connectError(this.#settings.url, cause), fatal: judge(cause) === 'untrusted' })
   }

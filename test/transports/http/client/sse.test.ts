@@ -127,6 +127,23 @@ test('a 401, or a missing stream, is a fatal failure', async (t) => {
   }
 })
 
+test('a 401 to one message fails it alone; to all messages, the connection', async (t) => {
+  let isShut = false
+  const { link } = await connectRaw(
+    t,
+    () => '/post',
+    (seen) => status(seen, isShut || seen.message.method === 'tools/call' ? 401 : 202),
+  )
+  await link.news.next(({ type }) => type === 'opened')
+  link.send(1, { jsonrpc: '2.0', id: 1, method: 'tools/call' })
+  const lost = await link.news.next(({ type }) => type === 'lost')
+  assert.is(lost.type === 'lost' && lost.error.code, 'UNAUTHORIZED')
+  isShut = true
+  link.send(1, { jsonrpc: '2.0', id: 2, method: 'tools/call' })
+  const { error, fatal } = await link.closed()
+  assert.equal([error?.code, fatal], ['UNAUTHORIZED', true])
+})
+
 test('options are checked', () => {
   const bad: (() => unknown)[] = [
     () => sse('ws://127.0.0.1/sse'),
