@@ -169,6 +169,13 @@ interface AnswerLimits extends Pick<HttpClientSettings, 'idleTimeout'> {
   readonly limits: Pick<HttpClientSettings['limits'], 'messageBytes'>
 }
 
+interface ReaderMeans {
+  readonly scope: LinkScope
+  readonly budget: AnswerBudget
+  /** Waited for before a long body is made into text. */
+  readonly turn: () => Promise<void>
+}
+
 /**
  * The body of an answer in JSON. Rejects with MESSAGE_TOO_LONG or BYTES_LIMIT, and when nothing comes for too
  * long.
@@ -176,9 +183,9 @@ interface AnswerLimits extends Pick<HttpClientSettings, 'idleTimeout'> {
 export async function readJson(
   response: HttpResponse,
   { limits, idleTimeout }: AnswerLimits,
-  { scope, budget }: { readonly scope: LinkScope; readonly budget: AnswerBudget },
+  { scope, budget, turn }: ReaderMeans,
 ): Promise<string> {
-  if (response.complete) return response.text(limits.messageBytes)
+  if (response.complete) return response.text(limits.messageBytes, { turn })
   const share = budget.share()
   const idle = Number.isFinite(idleTimeout) ? watchIdle(idleTimeout, response.body, scope) : undefined
   const came = (bytes: number): void => {
@@ -186,8 +193,8 @@ export async function readJson(
     share.hold(bytes)
   }
   try {
-    if (idle !== undefined) return await readText(response.body, limits.messageBytes, came)
-    return await response.text(limits.messageBytes, came)
+    if (idle !== undefined) return await readText(response.body, limits.messageBytes, { came, turn })
+    return await response.text(limits.messageBytes, { came, turn })
   } finally {
     share.release()
     idle?.stop()

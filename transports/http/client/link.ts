@@ -1,4 +1,6 @@
 import { isRequest, type Message, type RequestId } from '../../../protocol/wire/jsonrpc.js'
+import { lastingWorld } from '../../../runtime/process/context.js'
+import { Rota } from '../../../runtime/tasks/rota.js'
 import type { Clock } from '../../../runtime/time/clock.js'
 import { pause } from '../../../runtime/time/wait.js'
 import type { Link, LinkEnd, LinkEvents, LinkScope, SendOptions } from '../../contract/contract.js'
@@ -65,6 +67,8 @@ export class HttpLink implements Link {
   readonly #held: HeldMessages
   readonly #session: HttpSession
   readonly #presence = new Presence()
+  /** Of long answers that come at the same time, few are read in a turn. */
+  readonly #rota: Rota
   readonly #told: Pick<AnswerPort, 'message' | 'skipped' | 'room' | 'budget'>
   #over = false
 
@@ -73,6 +77,7 @@ export class HttpLink implements Link {
     this.#events = events
     this.#scope = scope
     this.#habits = habits
+    this.#rota = new Rota(lastingWorld(scope.world))
     this.#told = {
       message: (text) => events.message(text),
       skipped: (error) => tellSkipped(error, events, (text, message) => this.send(text, message)),
@@ -188,7 +193,8 @@ export class HttpLink implements Link {
     if (type === 'text/event-stream') await this.#readStream(response, call, headers)
     else if (type !== 'application/json') discard(response, this.#scope.clock)
     else {
-      const keep = { scope: this.#scope, budget: this.#habits.budget }
+      const turn = (): Promise<void> => this.#rota.next('')
+      const keep = { scope: this.#scope, budget: this.#habits.budget, turn }
       this.#events.message(await readJson(response, this.#settings, keep))
     }
     // Ignored after an answer; otherwise the caller learns that none will come.

@@ -9,6 +9,8 @@ type HeaderFields = Readonly<Record<string, string | readonly string[] | undefin
 
 /** Bytes of a body that wait for a reader before the server has to. */
 const room = 64 * 1024
+/** Bytes of a body that takes milliseconds to be made into text. */
+const longBody = 256 * 1024
 /** Milliseconds for a body that is thrown away, or read for an error message only. */
 const drainTimeout = 2_000
 const decoder = new TextDecoder()
@@ -27,15 +29,25 @@ export interface HttpResponse {
   readonly secrets: readonly string[]
   /**
    * The whole body as text, without a stream. Rejects with MESSAGE_TOO_LONG, when it breaks off, and with what
-   * `came` throws, which is called with the bytes so far.
+   * `came` throws.
    */
-  text(maxBytes: number, came?: Came): Promise<string>
+  text(maxBytes: number, how?: BodyReading): Promise<string>
 }
 
-type Came = (bytes: number) => void
+/** How a whole body is read. */
+interface BodyReading {
+  /** Called with the bytes so far. */
+  came?(bytes: number): void
+  /** Waited for before a long body is made into text, which takes a while. */
+  turn?(): Promise<void>
+}
 
 /** The whole body as text. Rejects with MESSAGE_TOO_LONG, and with what `came` throws. */
-export async function readText(body: Readable, maxBytes: number, came?: Came): Promise<string> {
+export async function readText(
+  body: Readable,
+  maxBytes: number,
+  { came, turn }: BodyReading = {},
+): Promise<string> {
   const chunks: Uint8Array[] = []
   let size = 0
   for await (const chunk of body as AsyncIterable<Uint8Array>) {
@@ -47,6 +59,7 @@ export async function readText(body: Readable, maxBytes: number, came?: Came): P
     }
     chunks.push(chunk)
   }
+  if (size > longBody) await turn?.()
   return decoder.decode(Buffer.concat(chunks))
 }
 
@@ -112,9 +125,8 @@ interface Asker extends Pick<HttpRequest, 'signal' | 'departure' | 'headers'> {
   reject(error: unknown): void
 }
 
-interface TextReader {
+interface TextReader extends BodyReading {
   readonly maxBytes: number
-  readonly came: Came | undefined
   resolve(text: string): void
   reject(error: unknown): void
 }
@@ -155,10 +167,10 @@ class ClientExchange implements UndiciDispatcher.DispatchHandler, HttpResponse {
     return this.#stream
   }
 
-  text(maxBytes: number, came?: Came): Promise<string> {
-    if (this.#stream !== undefined) return readText(this.#stream, maxBytes, came)
+  text(maxBytes: number, how: BodyReading = {}): Promise<string> {
+    if (this.#stream !== undefined) return readText(this.#stream, maxBytes, how)
     return new Promise((resolve, reject) => {
-      this.#reader = { maxBytes, came, resolve, reject }
+      this.#reader = { ...how, maxBytes, resolve, reject }
       if (!this.#isTakenBy(this.#reader)) return
       if (this.#over) this.#tell(this.#reader)
       else this.#controller?.resume()
@@ -218,11 +230,16 @@ class ClientExchange implements UndiciDispatcher.DispatchHandler, HttpResponse {
     else if (!this.#over) this.#controller.abort(asError(reason))
   }
 
-  #tell({ resolve, reject }: TextReader): void {
+  #tell({ resolve, reject, turn }: TextReader): void {
     if (this.#error !== undefined) return reject(this.#error)
+    if (turn === undefined || this.#size <= longBody) return resolve(this.#decoded())
+    turn().then(() => resolve(this.#decoded()), reject)
+  }
+
+  #decoded(): string {
     const [first] = this.#chunks
-    resolve(
-      decoder.decode(this.#chunks.length === 1 && first !== undefined ? first : Buffer.concat(this.#chunks)),
+    return decoder.decode(
+      this.#chunks.length === 1 && first !== undefined ? first : Buffer.concat(this.#chunks),
     )
   }
 

@@ -77,6 +77,7 @@ test('a JSON answer that stalls after its start counts as broken', async () => {
   const reading = readJson(responseOf(new PassThrough(), 'application/json'), limits, {
     scope,
     budget: nobody.budget,
+    turn: async () => {},
   })
   const failed = reading.then(
     () => undefined,

@@ -46,6 +46,34 @@ test('a long body waits for its reader and is read whole, as text or as stream',
   assert.ok((await readText(second.body, 16 * 1024 * 1024)) === long)
 })
 
+test('a long body is made into text in its turn, a short one at once', async (t) => {
+  const all = ['x'.repeat(512 * 1024), 'short']
+  const both = await open(t, ({ response }) => response.end(all[0]))
+  for (const asStream of [false, true]) {
+    const events: string[] = []
+    let begin = (): void => {}
+    const turn = (): Promise<void> => {
+      events.push('turn')
+      return new Promise((resolve) => {
+        begin = resolve
+      })
+    }
+    const response = await get(both)
+    const came = (bytes: number): void => void (bytes === 512 * 1024 && events.push('came'))
+    const reading = asStream
+      ? readText(response.body, 1_048_576, { came, turn })
+      : response.text(1_048_576, { came, turn })
+    void reading.then(() => events.push('read'))
+    while (events.at(-1) !== 'turn') await new Promise((resolve) => setImmediate(resolve))
+    begin()
+    assert.is((await reading).length, 512 * 1024)
+    assert.equal(events, ['came', 'turn', 'read'])
+  }
+  all.shift()
+  const never = (): Promise<void> => Promise.reject(new Error('a turn for a short body'))
+  assert.is(await (await get(both)).text(100, { turn: never }), 'short')
+})
+
 test('a body that is cut off is an error, of the text and of the stream', async (t) => {
   const both = await open(t, ({ response }) => {
     response.writeHead(200, { 'content-length': '10' })
