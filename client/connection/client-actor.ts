@@ -13,7 +13,7 @@ import { isGone } from '../calls/errors.js'
 import { isSent, type Job } from '../calls/job.js'
 import { DueTimer } from './actor-clock.js'
 import { endedGreeting } from './greeting.js'
-import { receive, receiveAll } from './inbound.js'
+import { receive } from './inbound.js'
 import { type ClientInput, Incarnation } from './incarnation.js'
 import { ended, giveGreetingUp, unreachable } from './link-end.js'
 
@@ -94,7 +94,7 @@ export const clientActor = defineActor({
       state.calls.cancel(job, reason)
     },
     attached(state: Incarnation, _: undefined) {
-      receiveAll(state)
+      state.unread.readAll()
       if (state.link.held)
         ended(state, new TransportError('CONNECTION_LOST', 'the transport was restarted'), {})
       state.connection.send({ type: 'attached' })
@@ -107,15 +107,14 @@ export const clientActor = defineActor({
     },
     lost(state: Incarnation, news: LinkNews['lost']) {
       // by HTTP it is told behind every answer
-      if (state.unread.length === 0) lost(state, news)
-      else state.unread.push(() => lost(state, news))
+      state.unread.behind(news.id, () => lost(state, news))
     },
     trouble({ holdings }: Incarnation, _: LinkNews['trouble']) {
       holdings.counts.troubles += 1
     },
     closed(state: Incarnation, { link, end }: LinkNews['closed']) {
       if (!state.link.is(link)) return
-      receiveAll(state)
+      state.unread.readAll()
       const fatal = end.fatal === true
       const again = endedGreeting(state, fatal)
       const reason = end.error ?? new TransportError('CONNECTION_LOST', 'the transport ended the connection')

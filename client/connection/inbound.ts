@@ -8,6 +8,7 @@ import {
   isResponse,
   type JsonRpcNotification,
   type Message,
+  type RequestId,
 } from '../../protocol/wire/jsonrpc.js'
 import {
   isNotificationMethod,
@@ -29,27 +30,25 @@ const maxUnread = 64
 /** Reads a message, at once or behind others: of long answers, which have no order, one in a turn. */
 export function receive(state: Incarnation, { link, text }: LinkNews['message']): void {
   const { unread } = state
-  const mayWait = text.length > long && unread.length < maxUnread && aboutOf(text) === 'response'
-  if (!mayWait) return take(state, text)
-  unread.push(() => {
+  const id = text.length > long && unread.size < maxUnread ? idOfAnswer(text) : undefined
+  if (id === undefined) return take(state, text)
+  const read = (): void => {
     if (state.link.is(link)) take(state, text)
-  })
-  if (unread.length === 1) state.post(() => receiveNext(state))
-}
-
-/** What happens to a connection happens behind the answers that it has brought. */
-export function receiveAll({ unread }: Incarnation): void {
-  for (const read of unread.splice(0)) read()
+  }
+  unread.add({ id, size: text.length, read })
+  if (unread.size === 1) state.post(() => receiveNext(state))
 }
 
 function receiveNext(state: Incarnation): void {
-  const read = state.unread.shift()
-  if (state.unread.length > 0) state.post(() => receiveNext(state))
-  read?.()
+  const { unread } = state
+  if (unread.size > 1) state.post(() => receiveNext(state))
+  unread.readNext()
 }
 
-function aboutOf(text: string): InvalidMessage['about'] {
-  return describeLong(text.slice(0, keptOfLong), text.slice(-keptOfLong)).about
+/** Of what is no answer, or hides whose it is: undefined. */
+function idOfAnswer(text: string): RequestId | undefined {
+  const { about, id } = describeLong(text.slice(0, keptOfLong), text.slice(-keptOfLong))
+  return about === 'response' ? id : undefined
 }
 
 /** A message or a batch; anything else is counted and dropped. */

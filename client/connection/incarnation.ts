@@ -22,6 +22,7 @@ import { changes, Listening } from './listening.js'
 import { SlowServerWarning } from './slow-server.js'
 import { Questions } from './questions.js'
 import { TaskListening } from './task-listening.js'
+import { UnreadAnswers } from './unread.js'
 import { WishTelling } from './wish-telling.js'
 
 export interface ClientInput {
@@ -54,8 +55,8 @@ export class Incarnation implements CallHost {
   junkBefore = 0
   /** The first junk of this connection, in quotes. */
   firstJunk: string | undefined
-  /** Long answers that have come, and what came behind them and must not overtake them. */
-  readonly unread: (() => void)[] = []
+  /** What happens to a connection happens behind the answers that it has brought. */
+  readonly unread = new UnreadAnswers()
   /** Waiting calls of `close`. */
   closing: Deferred<void>[] = []
 

@@ -1,35 +1,45 @@
 import { outside } from '../faults/containment.js'
 import type { World } from '../time/world.js'
 
-/** Milliseconds of work in a turn of the event loop; the rest waits for the next one. */
+/** Milliseconds of work in a turn of the event loop; the rest waits for the next one. A longer piece is a long one. */
 const slice = 20
 /** Milliseconds that a piece takes at least to be counted: of most nobody need know. */
 const least = 1
+/** After a long piece its caller leaves the time to others: so many times as long as it took, and a maximum in ms. */
+const restFactor = 3
+const longestRest = 5_000
+
+/** What a rota takes of a world. */
+export type RotaWorld = Pick<World, 'now' | 'setImmediate' | 'setTimeout' | 'clearTimeout'>
 
 /** Pieces of work that may take long: few in a turn of the event loop, and callers one after the other. */
 export class Rota {
-  readonly #world: Pick<World, 'now' | 'setImmediate'>
+  readonly #world: RotaWorld
   /** What waits, by caller: the next one is first. */
   readonly #waiting = new Map<string, (() => void)[]>()
+  /** Callers after a long piece, and until when the time is others'. */
+  readonly #resting = new Map<string, number>()
   #used = 0
   #isArmed = false
+  #timer: unknown
 
-  constructor(world: Pick<World, 'now' | 'setImmediate'>) {
+  constructor(world: RotaWorld) {
     this.#world = world
   }
 
   /** Whether a piece may be done at once, with `run`. */
   get isFree(): boolean {
-    return this.#used <= slice && this.#waiting.size === 0
+    return this.#used <= slice && this.#waiting.size === 0 && this.#resting.size === 0
   }
 
-  /** Does a piece at once, and counts its time. */
-  run<Result>(work: () => Result): Result {
+  /** Does a piece at once, and counts its time. `caller` is asked for whose it was, if it was a long one. */
+  run<Result>(caller: () => string, work: () => Result): Result {
     const began = this.#world.now()
     try {
       return work()
     } finally {
       const ms = this.#world.now() - began
+      if (ms > slice) this.#rest(caller(), ms)
       if (ms >= least) this.#count(ms)
     }
   }
@@ -59,6 +69,10 @@ export class Rota {
     this.#arm()
   }
 
+  #rest(caller: string, ms: number): void {
+    this.#resting.set(caller, this.#world.now() + Math.min(restFactor * ms, longestRest))
+  }
+
   #arm(): void {
     if (this.#isArmed) return
     this.#isArmed = true
@@ -68,25 +82,43 @@ export class Rota {
   async #turn(): Promise<void> {
     this.#isArmed = false
     this.#used = 0
+    this.#wake()
     while (this.#used <= slice) {
-      const work = this.#shift()
-      if (work === undefined) return
+      const next = this.#shift()
+      if (next === undefined) return this.#sleep()
       const began = this.#world.now()
-      work()
+      next.work()
       // whoever waits for a promise does its piece now
       await undefined
-      this.#used += this.#world.now() - began
+      const ms = this.#world.now() - began
+      if (ms > slice) this.#rest(next.caller, ms)
+      this.#used += ms
     }
     this.#arm()
   }
 
-  #shift(): (() => void) | undefined {
+  #wake(): void {
+    const now = this.#world.now()
+    for (const [caller, until] of this.#resting) if (until <= now) this.#resting.delete(caller)
+  }
+
+  /** Until somebody has rested, or there is more to do. */
+  #sleep(): void {
+    this.#world.clearTimeout(this.#timer)
+    // who comes next looks who has rested
+    if (this.#waiting.size === 0) return
+    const ms = Math.min(...this.#resting.values()) - this.#world.now()
+    this.#timer = outside(() => this.#world.setTimeout(() => this.#arm(), Math.max(1, ms)))
+  }
+
+  #shift(): { readonly caller: string; readonly work: () => void } | undefined {
     for (const [caller, own] of this.#waiting) {
+      if (this.#resting.has(caller)) continue
       this.#waiting.delete(caller)
-      const next = own.shift()
+      const work = own.shift() as () => void
       // behind the others
       if (own.length > 0) this.#waiting.set(caller, own)
-      return next
+      return { caller, work }
     }
     return undefined
   }

@@ -69,9 +69,10 @@ export class Exchanges {
   exchange(call: ExchangeCall): Promise<ExchangeAnswer> {
     const startedAt = this.#host.world.now()
     noteRequest(this.#host, call.request, started)
-    if (this.#rota.isFree) return this.#rota.run(() => this.#answered(call, startedAt))
+    const caller = (): string => callerOf(call.peer, undefined)
+    if (this.#rota.isFree) return this.#rota.run(caller, () => this.#answered(call, startedAt))
     return this.#rota
-      .next(callerOf(call.peer, undefined))
+      .next(caller())
       .then(() => (call.isAborted ? this.#note(call, cancelled, startedAt) : this.#answered(call, startedAt)))
   }
 

@@ -8,7 +8,31 @@ const test = suite('rota')
 function make() {
   const turns: (() => void)[] = []
   const time = { ms: 0 }
-  const rota = new Rota({ now: () => time.ms, setImmediate: (fn: () => void) => turns.push(fn) })
+  let timer: { readonly at: number; readonly fn: () => void } | undefined
+  const rota = new Rota({
+    now: () => time.ms,
+    setImmediate: (fn: () => void) => turns.push(fn),
+    setTimeout(fn: () => void, ms: number) {
+      timer = { at: time.ms + ms, fn }
+    },
+    clearTimeout() {
+      timer = undefined
+    },
+  })
+  const run = (ms: number): unknown =>
+    rota.run(
+      () => 'ada',
+      () => work(ms),
+    )
+  /** The time until the timer that is set; how long that was. */
+  const sleep = (): number => {
+    const { at = Number.NaN, fn } = timer ?? {}
+    const ms = at - time.ms
+    timer = undefined
+    time.ms = at
+    fn?.()
+    return ms
+  }
   const turn = async (): Promise<void> => {
     turns.shift()?.()
     for (let n = 0; n < 30; n++) await undefined
@@ -16,11 +40,11 @@ function make() {
   const work = (ms: number): void => {
     time.ms += ms
   }
-  return { rota, turns, turn, work }
+  return { rota, turns, turn, work, run, sleep }
 }
 
 test('of pieces that take long one is done in a turn, and callers take turns', async () => {
-  const { rota, turns, turn, work } = make()
+  const { rota, turns, turn, work, sleep } = make()
   const done: string[] = []
   for (const [caller, count] of [
     ['ada', 3],
@@ -33,25 +57,68 @@ test('of pieces that take long one is done in a turn, and callers take turns', a
         done.push(`${caller} ${n}`)
       })
   let most = 0
-  while (turns.length > 0) {
+  const rests: number[] = []
+  while (done.length < 6) {
     const before = done.length
+    if (turns.length === 0) rests.push(sleep())
     await turn()
     most = Math.max(most, done.length - before)
   }
   assert.equal(done, ['ada 1', 'bob 1', 'eve 1', 'ada 2', 'eve 2', 'ada 3'])
   assert.is(most, 1)
-  // and again, when all have had theirs
-  const next = rota.next('ada')
-  await turn()
-  await next
-  assert.is(turns.length, 0)
+  // three times as long as a piece of theirs took, less what others did meanwhile
+  assert.equal(rests, [21, 21, 21])
+})
+
+test('after a long piece its caller waits, and nobody else', async () => {
+  const { rota, turns, turn, work, sleep } = make()
+  const done: string[] = []
+  const piece = (name: string, ms: number): void =>
+    rota.wait(name, () => {
+      work(ms)
+      done.push(name)
+    })
+  rota.run(
+    () => 'ada',
+    () => work(3_000),
+  )
+  piece('ada', 1)
+  piece('bob', 1)
+  while (turns.length > 0) await turn()
+  assert.equal(done, ['bob'])
+  piece('eve', 1)
+  while (turns.length > 0) await turn()
+  assert.equal(done, ['bob', 'eve'])
+  // five seconds at most
+  assert.is(sleep(), 4_998)
+  while (turns.length > 0) await turn()
+  assert.equal(done, ['bob', 'eve', 'ada'])
+  assert.ok(rota.isFree)
+})
+
+test('nobody who rests keeps a timer, and the next piece finds that they have', async () => {
+  const { rota, turns, turn, work, run, sleep } = make()
+  run(100)
+  while (turns.length > 0) await turn()
+  assert.not(rota.isFree)
+  assert.ok(Number.isNaN(sleep()))
+  const other = make()
+  other.run(100)
+  other.work(300)
+  let isDone = false
+  other.rota.wait('ada', () => {
+    isDone = true
+  })
+  while (other.turns.length > 0) await other.turn()
+  assert.ok(isDone && other.rota.isFree)
+  work(0)
 })
 
 test('short pieces share a turn, and nobody is asked for one while there is time', async () => {
-  const { rota, turns, turn, work } = make()
-  for (let n = 0; n < 1_000; n++) assert.is(rota.isFree && rota.run(() => work(0.5)), undefined)
+  const { rota, turns, turn, work, run } = make()
+  for (let n = 0; n < 1_000; n++) assert.is(rota.isFree && run(0.5), undefined)
   assert.is(turns.length, 0)
-  for (let n = 0; n < 3; n++) rota.run(() => work(8))
+  for (let n = 0; n < 3; n++) run(8)
   assert.equal([rota.isFree, turns.length], [false, 1])
   let done = 0
   for (let n = 0; n < 10; n++)
@@ -64,13 +131,16 @@ test('short pieces share a turn, and nobody is asked for one while there is time
   await turn()
   assert.equal([done, rota.isFree, turns.length], [10, true, 0])
   assert.throws(() =>
-    rota.run(() => {
-      work(30)
-      throw new Error('broken')
-    }),
+    rota.run(
+      () => 'bob',
+      () => {
+        work(30)
+        throw new Error('broken')
+      },
+    ),
   )
   assert.not(rota.isFree)
-  rota.wait('ada', () => work(0))
+  rota.wait('ada', () => work(90))
   rota.flush()
   await turn()
   assert.ok(rota.isFree)

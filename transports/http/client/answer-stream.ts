@@ -173,7 +173,7 @@ interface ReaderMeans {
   readonly scope: LinkScope
   readonly budget: AnswerBudget
   /** Waited for before a long body is made into text. */
-  readonly turn: () => Promise<void>
+  readonly turn: (bytes: number) => Promise<void>
 }
 
 /**

@@ -193,7 +193,8 @@ export class HttpLink implements Link {
     if (type === 'text/event-stream') await this.#readStream(response, call, headers)
     else if (type !== 'application/json') discard(response, this.#scope.clock)
     else {
-      const turn = (): Promise<void> => this.#rota.next('')
+      // those of about the same length take turns with longer and shorter ones
+      const turn = (bytes: number): Promise<void> => this.#rota.next(String(Math.clz32(bytes)))
       const keep = { scope: this.#scope, budget: this.#habits.budget, turn }
       this.#events.message(await readJson(response, this.#settings, keep))
     }

@@ -39,7 +39,7 @@ interface BodyReading {
   /** Called with the bytes so far. */
   came?(bytes: number): void
   /** Waited for before a long body is made into text, which takes a while. */
-  turn?(): Promise<void>
+  turn?(bytes: number): Promise<void>
 }
 
 /** The whole body as text. Rejects with MESSAGE_TOO_LONG, and with what `came` throws. */
@@ -59,7 +59,7 @@ export async function readText(
     }
     chunks.push(chunk)
   }
-  if (size > longBody) await turn?.()
+  if (size > longBody) await turn?.(size)
   return decoder.decode(Buffer.concat(chunks))
 }
 
@@ -233,7 +233,7 @@ class ClientExchange implements UndiciDispatcher.DispatchHandler, HttpResponse {
   #tell({ resolve, reject, turn }: TextReader): void {
     if (this.#error !== undefined) return reject(this.#error)
     if (turn === undefined || this.#size <= longBody) return resolve(this.#decoded())
-    turn().then(() => resolve(this.#decoded()), reject)
+    turn(this.#size).then(() => resolve(this.#decoded()), reject)
   }
 
   #decoded(): string {

@@ -1,5 +1,5 @@
 import { guard, outside, type OwnerToken } from '../../../runtime/faults/containment.js'
-import { Rota } from '../../../runtime/tasks/rota.js'
+import { Rota, type RotaWorld } from '../../../runtime/tasks/rota.js'
 import type { World } from '../../../runtime/time/world.js'
 import { callerOf } from '../../contract/caller.js'
 import type { Outcome, Peer } from '../../contract/contract.js'
@@ -30,25 +30,23 @@ export class AnswerQueue {
   readonly #rota: Rota
   readonly #world: Pick<World, 'setImmediate'>
 
-  constructor(world: Pick<World, 'setImmediate' | 'now'>) {
+  constructor(world: RotaWorld) {
     this.#world = world
     this.#rota = new Rota(world)
   }
 
   /** Reads a message, at once or when it is the turn of its caller; rejects with what `read` throws. */
   async read(asking: Asking, read: () => void): Promise<void> {
-    if (this.#rota.isFree) return this.#rota.run(read)
-    await this.#rota.next(callerOf(asking.peer, asking.sessionId))
+    if (this.#rota.isFree) return this.#rota.run(() => callerOfAsking(asking), read)
+    await this.#rota.next(callerOfAsking(asking))
     read()
   }
 
   /** Makes an answer, at once or when it is the turn of its caller. */
   make(exchange: DueAnswer, outcome: Outcome): void {
-    if (this.#rota.isFree) return this.#rota.run(() => exchange.settle(outcome))
-    this.#rota.wait(
-      callerOf(exchange.peer, exchange.sessionId),
-      () => void guard(exchange.token, () => exchange.settle(outcome)),
-    )
+    const settle = (): void => exchange.settle(outcome)
+    if (this.#rota.isFree) return this.#rota.run(() => callerOfAsking(exchange), settle)
+    this.#rota.wait(callerOfAsking(exchange), () => void guard(exchange.token, settle))
   }
 
   /**
@@ -71,4 +69,8 @@ export class AnswerQueue {
     this.#writes = []
     for (const { token, write } of all) guard(token, write)
   }
+}
+
+function callerOfAsking({ peer, sessionId }: Asking): string {
+  return callerOf(peer, sessionId)
 }

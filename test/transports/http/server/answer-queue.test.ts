@@ -51,7 +51,7 @@ test('each answer is written in the scope of its owner', async () => {
 })
 
 test('behind a long answer others wait for a later turn, and callers take turns', async () => {
-  const { queue, answer, written } = make()
+  const { queue, answer, written, rested } = make()
   for (const name of ['ada 1', 'ada 2', 'ada 3', 'bob 1', 'bob 2']) answer(name, 30)
   for (const name of ['cyd 1', 'cyd 2']) answer(name, 0)
   const turns = [[...written]]
@@ -60,11 +60,12 @@ test('behind a long answer others wait for a later turn, and callers take turns'
     turns.push(written.slice(turns.flat().length))
   }
   // Node runs what was asked for in one turn at once: the first turn is that of the test
-  assert.equal(turns.flat(), ['ada 1', 'ada 2', 'bob 1', 'cyd 1', 'ada 3', 'bob 2', 'cyd 2'])
+  assert.equal(turns.flat(), ['ada 1', 'bob 1', 'cyd 1', 'cyd 2', 'ada 2', 'bob 2', 'ada 3'])
   assert.ok(
     turns.every((made) => made.filter((name) => !name.startsWith('cyd')).length <= 1),
     JSON.stringify(turns),
   )
+  await rested()
   answer('at once', 0)
   assert.is(written.at(-1), 'at once')
   queue.flush()
@@ -80,7 +81,7 @@ test('behind a long message others wait for a later turn, and callers take turns
     turns.push(written.length - done)
   }
   await Promise.all(all)
-  assert.equal(written, ['ada 1', 'ada 2', 'bob 1', 'ada 3'])
+  assert.equal(written, ['ada 1', 'bob 1', 'ada 2', 'ada 3'])
   assert.ok(
     turns.every((count) => count <= 1),
     JSON.stringify(turns),
@@ -104,7 +105,7 @@ test('whoever reads a message hears what it throws, at once and later', async ()
 })
 
 test('a flush makes all that waits; one that throws costs no other one its answer', async () => {
-  const { queue, answer, written, failed } = make()
+  const { queue, answer, written, failed, rested } = make()
   answer('first', 30)
   answer('second', 0)
   answer('broken', 0, () => {
@@ -114,7 +115,7 @@ test('a flush makes all that waits; one that throws costs no other one its answe
   assert.equal(written, ['first'])
   queue.flush()
   assert.equal([written, failed], [['first', 'second', 'third'], ['broken']])
-  await turn()
+  await rested()
   answer('fourth', 0)
   assert.is(written.at(-1), 'fourth')
   assert.throws(() =>
@@ -124,7 +125,7 @@ test('a flush makes all that waits; one that throws costs no other one its answe
   )
   answer('sixth', 0)
   assert.is(written.at(-1), 'fourth')
-  await turn()
+  await rested()
   assert.is(written.at(-1), 'sixth')
 })
 
@@ -132,7 +133,17 @@ function make() {
   const [written, failed]: [string[], string[]] = [[], []]
   const owner: Owner = { fail: (error) => void failed.push((error as Error).message) }
   let now = 0
-  const queue = new AnswerQueue({ setImmediate: systemWorld.setImmediate, now: () => now })
+  const queue = new AnswerQueue({
+    setImmediate: systemWorld.setImmediate,
+    now: () => now,
+    // as if the time had come
+    setTimeout: (fn, ms) =>
+      systemWorld.setImmediate(() => {
+        now += ms
+        fn()
+      }),
+    clearTimeout: () => {},
+  })
   const token = new OwnerToken('answer', owner, null)
   const peer: Peer = { transport: 'http', headers: {}, remoteAddress: '127.0.0.1' }
   const lasting = (name: string, ms: number, work?: () => void) => (): void => {
@@ -149,7 +160,16 @@ function make() {
   /** And so does its message. */
   const read = (name: string, ms: number, work?: () => void): Promise<void> =>
     queue.read({ peer, sessionId: name.split(' ')[0] }, lasting(name, ms, work))
+  /** Nobody rests any more. */
+  const rested = async (): Promise<void> => {
+    now += 10_000
+    await turn()
+    await read('look', 0)
+    await turn()
+    written.splice(written.indexOf('look'), 1)
+  }
   return {
+    rested,
     queue,
     token,
     answer,
