@@ -32,6 +32,12 @@ import { memory } from './transports/connections/memory.js'
 export { connectionMachine } from './client/connection/client-machine.js'
 export { type DefineEngineTest, type EngineSuiteOptions, engineSuite } from './server/engine-suite/suite.js'
 export type { EngineBench, EngineLack } from './server/engine-suite/trial.js'
+export {
+  type FakeIdentityProvider,
+  fakeIdentityProvider,
+  type FakeIdentityProviderOptions,
+  type FakeUser,
+} from './transports/authorization/fake-provider.js'
 export { sessionMachine } from './server/holdings/session-machine.js'
 export { createFakeClock as fakeClock, type FakeClock } from './runtime/time/fake-clock.js'
 export { Recording, type WaitOptions } from './runtime/watch/recording.js'

@@ -2,6 +2,19 @@ export { introspection, type IntrospectionOptions } from './auth/introspection.j
 export { jwt, type JwtOptions } from './auth/jwt.js'
 export type { DPoPOptions, SeenProof } from './auth/dpop.js'
 export type { AuthOptions } from './auth/options.js'
+export type { Credentials, OwnServer } from './auth/own-server.js'
+export {
+  github,
+  type GithubOptions,
+  type IdentityProvider,
+  oauth2,
+  type OAuth2Options,
+  oidc,
+  type OidcOptions,
+  type SignedInUser,
+  type UserFacts,
+} from './authorization/provider.js'
+export { signIn, type SignInLifetimes, type SignInOptions } from './authorization/sign-in.js'
 export { insufficientScope, type ImpliedScopes } from './auth/scopes.js'
 export type { TokenUse, TokenVerifier } from './auth/tokens.js'
 export type { Authenticate, AuthenticateOptions, AuthenticateUse } from './auth/authenticate.js'

@@ -38,6 +38,7 @@ export const rooms = {
     'http/outgoing': ['base', 'contract'],
     'http/client': ['base', 'contract', 'http/outgoing'],
     auth: ['base', 'contract', 'http/outgoing'],
+    authorization: ['base', 'contract', 'http/outgoing', 'auth'],
     'http/listen': ['base', 'contract', 'connections', 'auth'],
     'http/streams': ['base', 'contract'],
     'http/server': ['base', 'contract', 'connections', 'auth', 'http/listen', 'http/streams'],

@@ -9,6 +9,7 @@ import { pathOf } from '../base/target.js'
 import type { Peer } from '../contract/contract.js'
 import { hasExpired, type Principal, readPrincipal } from '../contract/principal.js'
 import { type AuthOptions, type AuthSettings, readListenerAuth } from './options.js'
+import type { OwnServer } from './own-server.js'
 import type { ProofGate } from './dpop.js'
 import { type Challenge, challengeOf, isDPoP, withImplied } from './scopes.js'
 import { boundTo, refused, type TokenUse } from './tokens.js'
@@ -47,7 +48,7 @@ export interface AuthenticateOptions {
    * RFC 9728 metadata (specification: authorization). Tools find the owner of the token as `ctx.principal`,
    * and never the token. Not together with `authenticate`. Default: none.
    */
-  readonly auth?: AuthOptions
+  readonly auth?: AuthOptions | OwnServer
 }
 
 export interface AuthenticateSettings {

@@ -3,6 +3,7 @@ import { type DPoPOptions, type ProofGate, readDPoP } from './dpop.js'
 import { jwt } from './jwt.js'
 import { type ImpliedScopes, isScope } from './scopes.js'
 import { readSecureUrl } from '../base/secure-url.js'
+import { OwnServer, type OwnServerParts } from './own-server.js'
 import type { TokenVerifier } from './tokens.js'
 import { badOption, orElse, type Read, readOptions } from '../base/read-option.js'
 
@@ -33,6 +34,8 @@ export interface AuthOptions {
 }
 
 export interface AuthSettings extends Required<Omit<AuthOptions, 'dpop'>> {
+  /** The authorization server that this listener itself is. */
+  readonly own: OwnServerParts | undefined
   readonly dpop: ProofGate | undefined
   /** Loads what checks need; awaited before a listener accepts. */
   readonly prepare: () => Promise<unknown>
@@ -51,6 +54,7 @@ const ownMetadata: readonly string[] = [
 ]
 
 export function readListenerAuth(options: unknown): AuthSettings {
+  if (options instanceof OwnServer) return ownSettings(OwnServer.parts(options))
   const { verify: given, scopesSupported, ...read } = readOptions(options, readers, 'auth')
   const { resource, authorizationServers, scopes, dpop } = read
   const [issuer = ''] = authorizationServers
@@ -59,9 +63,20 @@ export function readListenerAuth(options: unknown): AuthSettings {
   const verify = given ?? jwt({ issuer })
   return Object.freeze({
     ...read,
+    own: undefined,
     verify,
     prepare: () => Promise.all([verify.prepare?.(), dpop?.prepare()]),
     scopesSupported: scopesSupported ?? scopes,
+    metadataUrl: metadataUrlOf(resource),
+  })
+}
+
+function ownSettings(own: OwnServerParts): AuthSettings {
+  const { resource, issuer, scopes, verify } = own
+  return Object.freeze({
+    ...{ own, resource, verify, scopesSupported: scopes, authorizationServers: [issuer] },
+    ...{ dpop: undefined, scopes: [], impliedScopes: {}, metadata: {} },
+    prepare: async () => verify.prepare?.(),
     metadataUrl: metadataUrlOf(resource),
   })
 }

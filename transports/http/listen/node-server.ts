@@ -242,7 +242,8 @@ function withOwnPaths(
   return (request, response) => {
     if (health && answerHealth(request, response, plan.problem())) return
     if (metrics !== undefined && answerMetrics(request, response, metrics)) return
-    if (!answerMetadata(request, response, metadata)) onRequest(request, response)
+    if (answerMetadata(request, response, metadata)) return
+    if (auth?.own?.take(request, response) !== true) onRequest(request, response)
   }
 }
 

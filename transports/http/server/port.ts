@@ -131,7 +131,8 @@ export class HttpSocket implements Binding {
     return notReady(this.#isStopping ? undefined : this.#listener?.server)
   }
 
-  start(ctx: ActorContext, server: ServerPort, scope: ListenScope): Promise<ProcessRef> {
+  async start(ctx: ActorContext, server: ServerPort, scope: ListenScope): Promise<ProcessRef> {
+    await this.settings.auth?.own?.open(server.values, this.world)
     if (server.streams !== undefined) this.#share(server.streams)
     return ctx.start(httpListener, { socket: this, server, scope }, { name: scope.name })
   }

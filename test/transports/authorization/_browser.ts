@@ -1,0 +1,72 @@
+// A browser without a window: it keeps cookies by host and path, follows redirects, and presses buttons.
+
+interface Cookie {
+  readonly value: string
+  readonly path: string
+}
+
+/** A page, or where a redirect led that the browser does not follow. */
+export interface Page {
+  readonly url: URL
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+}
+
+export class Browser {
+  readonly #cookies = new Map<string, Map<string, Cookie>>()
+  /** Each address that was asked for. */
+  readonly visited: URL[] = []
+
+  /** Follows redirects until a page comes, or one leads to an address that `stop` knows. */
+  async open(address: string | URL, stop: (url: URL) => boolean = () => false): Promise<Page> {
+    return this.#ask(new URL(address), { method: 'GET' }, stop)
+  }
+
+  /** Presses a button of the form of a page. */
+  press(page: Page, decision: string, stop: (url: URL) => boolean = () => false): Promise<Page> {
+    const body = new URLSearchParams({ decision }).toString()
+    const headers = { 'content-type': 'application/x-www-form-urlencoded', origin: page.url.origin }
+    return this.#ask(page.url, { method: 'POST', body, headers }, stop)
+  }
+
+  async #ask(first: URL, how: RequestInit, stop: (url: URL) => boolean): Promise<Page> {
+    let [url, init] = [first, how]
+    for (let hops = 0; hops < 20; hops += 1) {
+      this.visited.push(url)
+      const headers = { ...(init.headers as Record<string, string>), cookie: this.cookiesFor(url) }
+      const response = await fetch(url, { ...init, headers, redirect: 'manual' })
+      this.#keep(url, response.headers.getSetCookie())
+      const location = response.headers.get('location')
+      if (location === null || response.status < 300 || response.status >= 400)
+        return { url, status: response.status, headers: response.headers, text: await response.text() }
+      await response.arrayBuffer()
+      url = new URL(location, url)
+      init = { method: 'GET' }
+      if (stop(url)) return { url, status: response.status, headers: response.headers, text: '' }
+    }
+    throw new Error(`too many redirects: ${url}`)
+  }
+
+  cookiesFor({ host, pathname }: URL): string {
+    const all = this.#cookies.get(host) ?? new Map<string, Cookie>()
+    return [...all]
+      .filter(([, { path }]) => pathname === path || pathname.startsWith(path.endsWith('/') ? path : `${path}/`))
+      .map(([name, { value }]) => `${name}=${value}`)
+      .join('; ')
+  }
+
+  #keep({ host }: URL, lines: readonly string[]): void {
+    const all = this.#cookies.get(host) ?? new Map<string, Cookie>()
+    this.#cookies.set(host, all)
+    for (const line of lines) {
+      const [pair = '', ...rest] = line.split(/; */)
+      const at = pair.indexOf('=')
+      const [name, value] = [pair.slice(0, at), pair.slice(at + 1)]
+      const path = rest.find((one) => /^path=/i.test(one))?.slice(5) ?? '/'
+      const isOver = value === '' || rest.some((one) => /^expires=Thu, 01 Jan 1970/i.test(one))
+      if (isOver) all.delete(name)
+      else all.set(name, { value, path })
+    }
+  }
+}

@@ -1,0 +1,47 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { World } from '../../runtime/time/world.js'
+import type { Principal } from '../contract/principal.js'
+import type { Values } from '../contract/values.js'
+import type { TokenVerifier } from './tokens.js'
+
+/** The token that a user has at the identity provider. */
+export interface Credentials {
+  readonly accessToken: string
+  /** When it expires, in ms since 1970; absent: it does not. */
+  readonly expiresAt?: number
+  /** What it may do; absent: the provider does not say. */
+  readonly scopes?: readonly string[]
+}
+
+/** What a sign-in of our own is made of, for the listener that has it. */
+export interface OwnServerParts {
+  readonly resource: string
+  /** The authorization server that clients are sent to: the origin of the resource. */
+  readonly issuer: string
+  /** Scopes that a client asks for first. */
+  readonly scopes: readonly string[]
+  readonly verify: TokenVerifier
+  /**
+   * Begins with what the engine of a server keeps, which a restarted server has again. Rejects with BAD_OPTION
+   * where it keeps nothing, or a package is missing.
+   */
+  open(values: Values | undefined, world: World): Promise<void>
+  /** Answers a request for a path of its own; false for all others. */
+  take(request: IncomingMessage, response: ServerResponse): boolean
+  /** The token of a user at the provider. Rejects with TransportError UNAUTHORIZED where there is none. */
+  credentials(principal: Principal, signal: AbortSignal): Promise<Credentials>
+}
+
+/** For the option `auth`: the listener signs users in by itself. Made by `signIn()`. */
+export class OwnServer {
+  readonly #parts: OwnServerParts
+
+  constructor(parts: OwnServerParts) {
+    this.#parts = parts
+  }
+
+  /** What it is made of: for a listener. */
+  static parts(server: OwnServer): OwnServerParts {
+    return server.#parts
+  }
+}

@@ -1,0 +1,106 @@
+import { pause } from '../../runtime/time/wait.js'
+import type { World } from '../../runtime/time/world.js'
+import type { Credentials } from '../auth/own-server.js'
+import { TransportError } from '../base/errors.js'
+import type { KeptValue, Values } from '../contract/values.js'
+import { put } from './adapter.js'
+import type { ProviderLogin, ProviderTokens } from './provider-login.js'
+
+/** What is kept of a user's tokens. */
+interface KeptTokens {
+  readonly tokens: ProviderTokens
+  /** Milliseconds that they are kept. */
+  readonly ttl: number
+  /** Until when somebody is getting new ones, in ms since 1970. */
+  readonly refreshedUntil?: number
+}
+
+/** Milliseconds before its end in which a token is renewed. */
+const early = 60_000
+/** Milliseconds for one renewal: after that another node may try. */
+const renewalTime = 15_000
+/** Milliseconds between two looks whether another node has renewed it. */
+const lookPause = 100
+
+/** The tokens that users have at the provider, renewed by one of all nodes. */
+export class UserCredentials {
+  readonly #values: Values
+  readonly #login: ProviderLogin
+  readonly #world: World
+
+  constructor(values: Values, login: ProviderLogin, world: World) {
+    this.#values = values
+    this.#login = login
+    this.#world = world
+  }
+
+  async keep(account: string, tokens: ProviderTokens, ttl: number): Promise<void> {
+    const former = await this.#find(account)
+    // most give a refresh token at the first login only
+    const refreshToken = tokens.refreshToken ?? former?.kept.tokens.refreshToken
+    const kept: KeptTokens = { tokens: { ...tokens, refreshToken }, ttl }
+    await put(this.#values, keyOf(account), JSON.stringify(kept), ttl)
+  }
+
+  /** Rejects with UNAUTHORIZED where the user has to sign in again. */
+  async of(account: string, signal: AbortSignal): Promise<Credentials> {
+    while (true) {
+      signal.throwIfAborted()
+      const found = await this.#find(account)
+      if (found === undefined) throw signInAgain()
+      const { tokens, refreshedUntil = 0 } = found.kept
+      const now = this.#world.date()
+      if (tokens.expiresAt === undefined || tokens.expiresAt - early > now) return credentialsOf(tokens)
+      if (tokens.refreshToken === undefined) {
+        if (tokens.expiresAt > now) return credentialsOf(tokens)
+        throw signInAgain()
+      }
+      if (refreshedUntil > now) await pause(lookPause, this.#world, signal)
+      else await this.#renew(account, found, tokens.refreshToken)
+    }
+  }
+
+  /** Whoever says first that it renews them does: a refresh token may be good once. */
+  async #renew(account: string, { kept, was }: FoundTokens, refreshToken: string): Promise<void> {
+    const { ttl } = kept
+    const key = keyOf(account)
+    const taken = JSON.stringify({ ...kept, refreshedUntil: this.#world.date() + renewalTime })
+    if (!(await this.#values.set(key, taken, { ttl, was }))) return
+    try {
+      const tokens = await this.#login.refresh(refreshToken)
+      await put(this.#values, key, JSON.stringify({ tokens, ttl }), ttl)
+    } catch (cause) {
+      const isOver = cause instanceof TransportError && cause.code === 'UNAUTHORIZED'
+      // somebody else may try at once, unless the provider has said that it is in vain
+      await put(this.#values, key, isOver ? undefined : JSON.stringify(kept), ttl)
+      throw isOver ? signInAgain(cause) : cause
+    }
+  }
+
+  async #find(account: string): Promise<FoundTokens | undefined> {
+    const was = await this.#values.get(keyOf(account))
+    if (was === undefined || was.text === '') return undefined
+    return { kept: JSON.parse(was.text) as KeptTokens, was }
+  }
+}
+
+interface FoundTokens {
+  readonly kept: KeptTokens
+  readonly was: KeptValue
+}
+
+function credentialsOf({ accessToken, expiresAt, scopes }: ProviderTokens): Credentials {
+  return {
+    accessToken,
+    ...(expiresAt !== undefined && { expiresAt }),
+    ...(scopes !== undefined && { scopes }),
+  }
+}
+
+function keyOf(account: string): string {
+  return `credentials ${account}`
+}
+
+function signInAgain(cause?: unknown): TransportError {
+  return new TransportError('UNAUTHORIZED', 'the user has to sign in again', { cause })
+}

@@ -1,0 +1,96 @@
+/** What a page about the consent says. */
+interface ConsentText {
+  readonly server: string
+  /** What the client calls itself, which anybody may. */
+  readonly client: string
+  /** Where its code goes: that it cannot make up. */
+  readonly redirectUri: string
+  readonly user: string
+  readonly provider: string
+  readonly scopes: readonly string[]
+}
+
+/** Whether a client may act for the user: plain HTML, without a script. */
+export function consentPage({ server, client, redirectUri, user, provider, scopes }: ConsentText): string {
+  const list =
+    scopes.length === 0
+      ? '<p>It asks for no more than to use this server as you.</p>'
+      : `<p>It asks for:</p><ul>${scopes.map((scope) => `<li>${escaped(scope)}</li>`).join('')}</ul>`
+  return page(
+    `${server}: allow access`,
+    `<h1>Allow access to ${escaped(server)}?</h1>
+<p><b>${escaped(cut(client))}</b> wants to use <b>${escaped(server)}</b> as you: <b>${escaped(user)}</b>, signed in at ${escaped(provider)}.</p>
+${list}
+<p>Access goes to <b>${escaped(placeOf(redirectUri))}</b>. Allow it only if you have just begun this there, in a program that you know: the name above is what it says of itself.</p>
+<form method="post"><button name="decision" value="allow">Allow</button> <button name="decision" value="deny">Refuse</button></form>`,
+  )
+}
+
+/** A page that says one thing. */
+export function messagePage(server: string, text: string): string {
+  return page(server, `<h1>${escaped(server)}</h1><p>${escaped(text)}</p>`)
+}
+
+/** The headers of a page; `formTargets`: where its form may lead, redirects included. */
+export function pageHeaders(formTargets: readonly string[] = []): Record<string, string> {
+  const targets = formTargets.map(sourceOf).join(' ')
+  const policy = [
+    "default-src 'none'",
+    "style-src 'unsafe-inline'",
+    "frame-ancestors 'none'",
+    "base-uri 'none'",
+    `form-action ${targets === '' ? "'none'" : targets}`,
+  ]
+  return {
+    'content-type': 'text/html; charset=utf-8',
+    'content-security-policy': policy.join('; '),
+    'x-frame-options': 'DENY',
+    'x-content-type-options': 'nosniff',
+    'referrer-policy': 'no-referrer',
+    'cache-control': 'no-store',
+  }
+}
+
+function page(title: string, body: string): string {
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${escaped(title)}</title>
+<style>
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 32em; margin: 4em auto; padding: 0 1em; color-scheme: light dark; overflow-wrap: anywhere }
+button { font: inherit; padding: .5em 1.5em; cursor: pointer }
+</style>
+</head>
+<body>
+${body}
+</body>
+</html>
+`
+}
+
+/** Where an address leads, as people read it. */
+function placeOf(address: string): string {
+  const { protocol, host, hostname } = new URL(address)
+  if (protocol !== 'http:' && protocol !== 'https:') return `a program on this device (${protocol})`
+  const isHere = hostname === 'localhost' || hostname === '[::1]' || hostname.startsWith('127.')
+  return isHere ? `a program on this device (${host})` : host
+}
+
+/** An address as a source of a policy: its origin, or its scheme. */
+function sourceOf(address: string): string {
+  const { protocol, origin } = new URL(address)
+  return origin === 'null' ? protocol : origin
+}
+
+function cut(text: string): string {
+  return text.length > 100 ? `${text.slice(0, 100)}…` : text
+}
+
+/** Names are what strangers write: no markup, and no controls that turn or hide text. */
+function escaped(text: string): string {
+  return text
+    .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, ' ')
+    .replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
+}

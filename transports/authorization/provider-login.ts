@@ -1,0 +1,244 @@
+import type { AuthorizationServer, Client, ClientAuth, TokenEndpointResponse } from 'oauth4webapi'
+import { isObject } from '../../protocol/wire/json.js'
+import { lazy } from '../../runtime/faults/load.js'
+import { messageOf } from '../../runtime/base/errors.js'
+import { lastingWorld } from '../../runtime/process/context.js'
+import type { World } from '../../runtime/time/world.js'
+import { TransportError } from '../base/errors.js'
+import { type SafeAnswer, safeFetch } from '../http/outgoing/fetch.js'
+import type { ProviderSettings, SignedInUser, UserFacts } from './provider.js'
+
+const loadOAuth = /* @__PURE__ */ lazy('oauth4webapi', () => import('oauth4webapi'))
+
+/** Milliseconds for an answer of the provider. */
+const answerTime = 10_000
+/** Milliseconds that its metadata is kept. */
+const metadataTime = 3_600_000
+
+/** What a login has to prove when its user comes back. */
+export interface LoginProof {
+  readonly state: string
+  readonly nonce: string
+  readonly verifier: string
+}
+
+/** The tokens of a user, as they are kept. */
+export interface ProviderTokens {
+  readonly accessToken: string
+  readonly refreshToken?: string | undefined
+  /** In ms since 1970; absent: it does not expire. */
+  readonly expiresAt?: number | undefined
+  readonly scopes?: readonly string[] | undefined
+}
+
+/** The login at one identity provider. */
+export interface ProviderLogin {
+  prove(): LoginProof
+  /** Where a browser is sent to sign in. Rejects with AUTHORIZATION_UNAVAILABLE. */
+  begin(proof: LoginProof, redirectUri: string): Promise<string>
+  /**
+   * Who came back, and with what. Rejects with UNAUTHORIZED for what is not the answer to this login, or is a
+   * refusal, and with AUTHORIZATION_UNAVAILABLE.
+   */
+  finish(
+    answer: URLSearchParams,
+    proof: LoginProof,
+    redirectUri: string,
+  ): Promise<{ readonly user: SignedInUser; readonly tokens: ProviderTokens }>
+  /** Rejects with UNAUTHORIZED where the user has to sign in again. */
+  refresh(refreshToken: string): Promise<ProviderTokens>
+}
+
+export async function openLogin(settings: ProviderSettings, scopeWorld: World): Promise<ProviderLogin> {
+  const oauth = await loadOAuth()
+  const world = lastingWorld(scopeWorld)
+  const { clientId, clientSecret, issuer, places, scopes, params } = settings
+  const client: Client = { client_id: clientId }
+  const options = {
+    // addresses that are not https were refused before, except on this machine
+    [oauth.allowInsecureRequests]: true,
+    [oauth.customFetch]: send,
+  } as const
+
+  /** Of an address that the operator has chosen: it may be in their own network. */
+  async function send(url: string, init: ProviderRequest): Promise<Response> {
+    const { method, headers, body } = init
+    const request = { timeout: answerTime, clock: world, privateNetwork: true, headers }
+    const signal = new AbortController().signal
+    const text = body === undefined || body === null ? undefined : String(body)
+    const answer = await safeFetch(url, {
+      ...request,
+      signal,
+      method: method === 'POST' ? 'POST' : 'GET',
+      ...(text !== undefined && { body: text }),
+    })
+    return responseOf(answer)
+  }
+
+  let found: { readonly server: AuthorizationServer; readonly at: number } | undefined
+  async function metadata(): Promise<AuthorizationServer> {
+    if (places !== undefined)
+      return { issuer, authorization_endpoint: places.authorizeUrl, token_endpoint: places.tokenUrl }
+    if (found !== undefined && world.now() - found.at < metadataTime) return found.server
+    try {
+      const address = new URL(issuer)
+      const response = await oauth.discoveryRequest(address, options)
+      found = { server: await oauth.processDiscoveryResponse(address, response), at: world.now() }
+    } catch (cause) {
+      // what was known is better than nothing
+      if (found === undefined) throw unavailable(settings, cause)
+    }
+    return found.server
+  }
+
+  function authOf({ token_endpoint_auth_methods_supported: methods }: AuthorizationServer): ClientAuth {
+    const takesPost = methods === undefined ? places !== undefined : methods.includes('client_secret_post')
+    return takesPost ? oauth.ClientSecretPost(clientSecret) : basic(clientSecret)
+  }
+
+  function tokensOf(answer: TokenEndpointResponse): ProviderTokens {
+    const { access_token: accessToken, refresh_token: refreshToken, expires_in: seconds, scope } = answer
+    return {
+      accessToken,
+      ...(refreshToken !== undefined && { refreshToken }),
+      ...(seconds !== undefined && { expiresAt: world.date() + seconds * 1_000 }),
+      ...(scope !== undefined && { scopes: scope.split(/[ ,]+/).filter((one) => one !== '') }),
+    }
+  }
+
+  /** What the token opens says who its owner is. */
+  async function ask(address: string, accessToken: string): Promise<unknown> {
+    const response = await send(address, {
+      method: 'GET',
+      headers: { accept: 'application/json', authorization: `Bearer ${accessToken}` },
+    })
+    if (!response.ok) throw new Error(`${new URL(address).origin} answered with status ${response.status}`)
+    return response.json()
+  }
+
+  async function userOf(server: AuthorizationServer, answer: TokenEndpointResponse): Promise<SignedInUser> {
+    const { access_token: token } = answer
+    if (places !== undefined) return user(await places.userInfo((address) => ask(address, token)))
+    const claims = oauth.getValidatedIdTokenClaims(answer)
+    if (claims === undefined) throw new Error('the answer has no id token')
+    let all: Readonly<Record<string, unknown>> = claims
+    if (claims.email === undefined && server.userinfo_endpoint !== undefined) {
+      const response = await oauth.userInfoRequest(server, client, token, options)
+      all = { ...(await oauth.processUserInfoResponse(server, client, claims.sub, response)), ...claims }
+    }
+    const { name, preferred_username: shown, email, email_verified: isVerified } = all
+    return user({
+      subject: claims.sub,
+      name: [name, shown].find((one) => typeof one === 'string') as string | undefined,
+      // an address that nobody has verified may be somebody else's
+      email: isVerified === true && typeof email === 'string' ? email : undefined,
+      claims: all,
+    })
+  }
+
+  function user({ subject, name, email, claims }: UserFacts): SignedInUser {
+    if (typeof subject !== 'string' || subject === '' || subject.length > 512)
+      throw new Error('the provider does not say who it is')
+    return {
+      issuer,
+      subject,
+      ...(typeof name === 'string' && { name: name.slice(0, 200) }),
+      ...(typeof email === 'string' && { email }),
+      claims: isObject(claims) ? claims : {},
+    }
+  }
+
+  return {
+    prove: () => ({
+      state: oauth.generateRandomState(),
+      nonce: oauth.generateRandomNonce(),
+      verifier: oauth.generateRandomCodeVerifier(),
+    }),
+
+    async begin({ state, nonce, verifier }, redirectUri) {
+      const { authorization_endpoint: endpoint } = await metadata()
+      if (endpoint === undefined) throw unavailable(settings, new Error('it has no authorization endpoint'))
+      const address = new URL(endpoint)
+      const own = {
+        client_id: clientId,
+        redirect_uri: redirectUri,
+        response_type: 'code',
+        ...(scopes.length > 0 && { scope: scopes.join(' ') }),
+        state,
+        ...(places === undefined && { nonce }),
+        code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
+        code_challenge_method: 'S256',
+      }
+      for (const [name, text] of Object.entries({ ...params, ...own })) address.searchParams.set(name, text)
+      return address.href
+    },
+
+    async finish(answer, { state, nonce, verifier }, redirectUri) {
+      const server = await metadata()
+      try {
+        const checked = oauth.validateAuthResponse(server, client, answer, state)
+        const response = await oauth.authorizationCodeGrantRequest(
+          server,
+          client,
+          authOf(server),
+          checked,
+          redirectUri,
+          verifier,
+          options,
+        )
+        const expected = places === undefined ? { expectedNonce: nonce, requireIdToken: true } : {}
+        const tokens = await oauth.processAuthorizationCodeResponse(server, client, response, expected)
+        return { user: await userOf(server, tokens), tokens: tokensOf(tokens) }
+      } catch (cause) {
+        throw explained(settings, cause)
+      }
+    },
+
+    async refresh(refreshToken) {
+      const server = await metadata()
+      try {
+        const auth = authOf(server)
+        const response = await oauth.refreshTokenGrantRequest(server, client, auth, refreshToken, options)
+        const tokens = tokensOf(await oauth.processRefreshTokenResponse(server, client, response))
+        return { refreshToken, ...tokens }
+      } catch (cause) {
+        throw explained(settings, cause)
+      }
+    },
+  }
+}
+
+/** Some servers do not decode what need not be encoded (RFC 6749, 2.3.1), such as a hyphen. */
+function basic(secret: string): ClientAuth {
+  return (_server, { client_id: id }, _body, headers) => {
+    const pair = [id, secret].map((part) => new URLSearchParams([['', part]]).toString().slice(1))
+    headers.set('authorization', `Basic ${Buffer.from(pair.join(':')).toString('base64')}`)
+  }
+}
+
+interface ProviderRequest {
+  readonly method?: string
+  readonly headers: Record<string, string>
+  readonly body?: unknown
+}
+
+function responseOf({ status, headers, text }: SafeAnswer): Response {
+  const given = Object.entries(headers).flatMap(([name, value]): [string, string][] =>
+    value === undefined ? [] : [[name, typeof value === 'string' ? value : value.join(', ')]],
+  )
+  return new Response(text === '' ? null : text, { status, headers: given })
+}
+
+/** The provider's own words say what is wrong; they are for the operator. */
+function explained(settings: ProviderSettings, cause: unknown): TransportError {
+  if (cause instanceof TransportError) return cause
+  const { error, status } = (cause ?? {}) as { readonly error?: unknown; readonly status?: unknown }
+  if (Number(status) >= 500) return unavailable(settings, cause)
+  const why = typeof error === 'string' ? `: ${error.replace(/[^\x20-\x7e]/g, '?').slice(0, 100)}` : ''
+  return new TransportError('UNAUTHORIZED', `the login at ${settings.name} has failed${why}`, { cause })
+}
+
+function unavailable({ name }: ProviderSettings, cause: unknown): TransportError {
+  const problem = `${name} cannot be asked: ${messageOf(cause)}`
+  return new TransportError('AUTHORIZATION_UNAVAILABLE', problem, { cause, retryable: true })
+}

@@ -1,0 +1,534 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type Provider from 'oidc-provider'
+import type { AccessToken, Client, Configuration, JWK } from 'oidc-provider'
+import { lazy } from '../../runtime/faults/load.js'
+import { messageOf } from '../../runtime/base/errors.js'
+import { lastingWorld } from '../../runtime/process/context.js'
+import type { World } from '../../runtime/time/world.js'
+import type { Credentials } from '../auth/own-server.js'
+import { refused } from '../auth/tokens.js'
+import { optionError, TransportError } from '../base/errors.js'
+import { pathOf, queryOf } from '../base/target.js'
+import type { Principal } from '../contract/principal.js'
+import type { Values } from '../contract/values.js'
+import { agreed, put, takeOnce, ValueAdapter } from './adapter.js'
+import { UserCredentials } from './credentials.js'
+import { newSigningKey } from './keys.js'
+import { consentPage, messagePage, pageHeaders } from './pages.js'
+import { IdentityProvider, type SignedInUser } from './provider.js'
+import type { LoginProof, ProviderLogin } from './provider-login.js'
+import { baseScope } from './scopes.js'
+import { RateLimits } from './rate-limits.js'
+import type { SignInSettings } from './sign-in.js'
+
+const loadProvider = /* @__PURE__ */ lazy('oidc-provider', () =>
+  import('oidc-provider').catch((cause: unknown) =>
+    Promise.reject(
+      optionError(
+        'auth',
+        'the package oidc-provider (9) is needed for signIn: npm install oidc-provider',
+        cause,
+      ),
+    ),
+  ),
+)
+
+type Library = Awaited<ReturnType<typeof loadProvider>>
+
+/** Where a provider sends browsers back to, and what comes after a login. */
+export const callbackPath = '/sign-in/callback'
+const pagePath = /^\/sign-in\/([\w-]{1,100})$/
+const routes = {
+  authorization: '/authorize',
+  token: '/token',
+  registration: '/register',
+  revocation: '/revoke',
+  jwks: '/jwks',
+}
+/** Also below a path, and with one behind it: hosts look in all of these places. */
+const metadataPath =
+  /^(?:\/[^?]*)?\/\.well-known\/(oauth-authorization-server|openid-configuration)(?:\/.*)?$/
+/** Milliseconds for a login at the provider, and for the consent. */
+const loginTime = 600_000
+/** Bytes of the form of a page. */
+const formBytes = 4_096
+
+/** A login that a browser is away for, at the provider. */
+interface PendingLogin extends LoginProof {
+  readonly uid: string
+  /** The digest of what the browser has in its cookie. */
+  readonly browser: string
+}
+
+type LoginEnd = { readonly account: string } | { readonly refused: string }
+
+/** The authorization server of one resource, whose users sign in at an identity provider. */
+export class AuthorizationServer {
+  readonly #settings: SignInSettings
+  readonly #values: Values
+  readonly #world: World
+  readonly #library: Library
+  readonly #login: ProviderLogin
+  readonly #credentials: UserCredentials
+  readonly #limits: RateLimits
+  readonly #provider: Provider
+  readonly #handle: (request: IncomingMessage, response: ServerResponse) => Promise<void>
+  readonly #cookie: string
+
+  constructor(settings: SignInSettings, parts: ServerParts) {
+    const { values, world, library, login, keys } = parts
+    this.#settings = settings
+    this.#values = values
+    this.#world = world
+    this.#library = library
+    this.#login = login
+    this.#credentials = new UserCredentials(values, login, world)
+    this.#limits = new RateLimits(world)
+    this.#provider = new library.default(settings.issuer, this.#configuration(keys))
+    // requests are made to say that they came to the issuer, whatever a proxy or a client has written there
+    this.#provider.proxy = true
+    this.#handle = this.#provider.callback()
+    // a cookie of that name is of this host alone, and comes over https only
+    this.#cookie = settings.issuer.startsWith('https:') ? '__Host-sign-in' : 'sign-in'
+  }
+
+  /** Whether a path is one of its own. */
+  has(path: string): boolean {
+    return (
+      Object.values(routes).includes(path) ||
+      path.startsWith(`${routes.authorization}/`) ||
+      path === callbackPath ||
+      pagePath.test(path) ||
+      metadataPath.test(path)
+    )
+  }
+
+  /** Answers a request to a path of its own. Never rejects. */
+  async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    try {
+      await this.#answer(request, response)
+    } catch (cause) {
+      this.#refuse(response, cause)
+    }
+  }
+
+  /** Whose an access token is. Rejects with UNAUTHORIZED. */
+  async principalOf(token: string): Promise<Principal> {
+    const { resource } = this.#settings
+    const found = await this.#provider.AccessToken.find(token)
+    if (found === undefined || !found.isValid) throw refused('the token is not known, or has expired')
+    if (![found.aud].flat().includes(resource)) throw refused('the token is for another resource')
+    const user = found.extra?.user as SignedInUser | undefined
+    if (user === undefined) throw refused('the token does not say whose it is')
+    return {
+      issuer: user.issuer,
+      subject: user.subject,
+      ...(found.clientId !== undefined && { clientId: found.clientId }),
+      scopes: found.scope?.split(' ') ?? [],
+      ...(found.exp !== undefined && { expiresAt: found.exp * 1_000 }),
+      claims: { ...user.claims, ...(user.email !== undefined && { email: user.email }), name: user.name },
+    }
+  }
+
+  /** The token of a user at the provider. */
+  credentials({ issuer, subject }: Principal, signal: AbortSignal): Promise<Credentials> {
+    return this.#credentials.of(accountOf(issuer, subject), signal)
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const path = pathOf(request.url)
+    const { remoteAddress = '' } = request.socket
+    const wait = this.#limits.take(path === routes.registration ? 'register' : 'other', remoteAddress)
+    if (wait !== undefined) return tooMany(response, wait)
+    const [, page] = pagePath.exec(path) ?? []
+    if (path === callbackPath) return this.#comeBack(request, response)
+    if (page !== undefined) return this.#page(page, request, response)
+    const [, wellKnown] = metadataPath.exec(path) ?? []
+    if (wellKnown !== undefined) request.url = `/.well-known/${wellKnown}`
+    this.#address(request)
+    if (path === routes.authorization) request.url = `${path}?${this.#asked(queryOf(request.url))}`
+    if (path === routes.registration) allowAnyPage(request, response)
+    if (!response.writableEnded) await this.#handle(request, response)
+  }
+
+  /** An authorization request for scopes that there are: it may name none, and is for the server then. */
+  #asked(query: string): string {
+    const params = new URLSearchParams(query)
+    const scopes = (params.get('scope') ?? '').split(' ')
+    const known = scopes.filter((scope) => Object.hasOwn(this.#settings.scopes, scope))
+    params.set('scope', [...new Set([baseScope, ...known])].join(' '))
+    return params.toString()
+  }
+
+  /** Addresses are made of the issuer, and never of what a request says. */
+  #address({ headers }: IncomingMessage): void {
+    const { host, protocol } = new URL(this.#settings.issuer)
+    headers.host = host
+    headers['x-forwarded-host'] = host
+    headers['x-forwarded-proto'] = protocol.slice(0, -1)
+  }
+
+  /** One step of an authorization: the login at the provider, or the consent. */
+  async #page(uid: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    this.#address(request)
+    const details = await this.#provider.interactionDetails(request, response)
+    if (details.uid !== uid) throw notOurs()
+    if (details.prompt.name === 'login') return this.#logIn(uid, request, response)
+    const { clientId, accountId } = {
+      clientId: String(details.params.client_id),
+      accountId: details.session?.accountId,
+    }
+    const client = await this.#provider.Client.find(clientId)
+    const user = accountId === undefined ? undefined : await this.#userOf(accountId)
+    if (client === undefined || user === undefined || accountId === undefined) throw notOurs()
+    const scopes = await this.#grantable(user, String(details.params.scope ?? ''))
+    if (request.method === 'POST') {
+      this.#checkOrigin(request)
+      const form = new URLSearchParams(await readForm(request))
+      if (form.get('decision') !== 'allow')
+        return this.#end(request, response, denied('the user has refused'))
+      const grantId = await this.#grant(details.grantId, { accountId, clientId, scopes })
+      return this.#end(request, response, { consent: { grantId } })
+    }
+    const redirectUri = String(details.params.redirect_uri)
+    const { scopes: texts, name } = this.#settings
+    sendPage(
+      response,
+      200,
+      consentPage({
+        server: name,
+        client: nameOf(client),
+        redirectUri,
+        user: user.name ?? user.email ?? user.subject,
+        provider: this.#settings.with.name,
+        scopes: scopes.map((scope) => texts[scope] ?? scope),
+      }),
+      [new URL(this.#settings.issuer).origin, redirectUri],
+    )
+  }
+
+  async #logIn(uid: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const end = await takeOnce(this.#values, endKey(uid))
+    if (end !== undefined) {
+      const read = JSON.parse(end) as LoginEnd
+      if ('refused' in read) return this.#end(request, response, denied(read.refused))
+      return this.#end(request, response, { login: { accountId: read.account, remember: true } })
+    }
+    const browser = Buffer.from(this.#world.randomBytes(32)).toString('base64url')
+    const proof = this.#login.prove()
+    const pending: PendingLogin = { ...proof, uid, browser: digest(browser) }
+    await put(this.#values, loginKey(proof.state), JSON.stringify(pending), loginTime)
+    const address = await this.#login.begin(proof, this.#callback)
+    const secure = this.#cookie.startsWith('__Host-') ? '; Secure' : ''
+    const cookie = `${this.#cookie}=${browser}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${loginTime / 1_000}${secure}`
+    redirect(response, address, { 'set-cookie': cookie })
+  }
+
+  get #callback(): string {
+    return `${this.#settings.issuer}${callbackPath}`
+  }
+
+  /** The provider has sent a browser back. */
+  async #comeBack(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const answer = new URLSearchParams(queryOf(request.url))
+    const text = await takeOnce(this.#values, loginKey(answer.get('state') ?? ''))
+    if (text === undefined) throw notOurs()
+    const { uid, browser, ...proof } = JSON.parse(text) as PendingLogin
+    // whoever began the login is who ends it: else an attacker could have somebody use their account
+    if (!isSame(digest(cookieOf(request, this.#cookie)), browser)) throw notOurs()
+    const end = await this.#finish(answer, proof)
+    await put(this.#values, endKey(uid), JSON.stringify(end), loginTime)
+    redirect(response, `/sign-in/${uid}`)
+  }
+
+  async #finish(answer: URLSearchParams, proof: LoginProof): Promise<LoginEnd> {
+    try {
+      const { user, tokens } = await this.#login.finish(answer, proof, this.#callback)
+      const { allow } = this.#settings
+      if (allow !== undefined && (await allow(user)) !== true)
+        return { refused: 'this account may not use this server' }
+      const account = accountOf(user.issuer, user.subject)
+      const { refreshToken: ttl } = this.#settings.lifetimes
+      await put(this.#values, userKey(account), JSON.stringify(user), ttl * 2)
+      await this.#credentials.keep(account, tokens, ttl * 2)
+      return { account }
+    } catch (cause) {
+      if (cause instanceof TransportError && cause.code === 'UNAUTHORIZED') return { refused: cause.message }
+      throw cause
+    }
+  }
+
+  async #grant(
+    known: string | undefined,
+    { accountId, clientId, scopes }: { accountId: string; clientId: string; scopes: readonly string[] },
+  ): Promise<string> {
+    const { Grant } = this.#provider
+    const former = known === undefined ? undefined : await Grant.find(known)
+    const grant = former ?? new Grant({ accountId, clientId })
+    grant.addResourceScope(this.#settings.resource, [baseScope, ...scopes].join(' '))
+    return grant.save()
+  }
+
+  /** The scopes of those that a client asks for that a user may grant. */
+  async #grantable(user: SignedInUser, asked: string): Promise<readonly string[]> {
+    const { scopes, scopesOf } = this.#settings
+    const may = scopesOf === undefined ? Object.keys(scopes) : await scopesOf(user)
+    return asked.split(' ').filter((scope) => Object.hasOwn(scopes, scope) && may.includes(scope))
+  }
+
+  async #userOf(account: string): Promise<SignedInUser | undefined> {
+    const kept = await this.#values.get(userKey(account))
+    return kept === undefined || kept.text === '' ? undefined : (JSON.parse(kept.text) as SignedInUser)
+  }
+
+  async #end(request: IncomingMessage, response: ServerResponse, result: object): Promise<void> {
+    await this.#provider.interactionFinished(request, response, result as never, {
+      mergeWithLastSubmission: true,
+    })
+  }
+
+  /** A form of another site is not taken, whatever its cookies. */
+  #checkOrigin({ headers }: IncomingMessage): void {
+    const { origin, 'sec-fetch-site': site } = headers
+    if (origin !== this.#settings.issuer || (site !== undefined && site !== 'same-origin')) throw notOurs()
+  }
+
+  /** Who is asked for what is answered; errors of ours say nothing. */
+  #refuse(response: ServerResponse, cause: unknown): void {
+    if (response.headersSent) return void response.end()
+    const { statusCode } = (cause ?? {}) as { readonly statusCode?: unknown }
+    const isAway = cause instanceof TransportError && cause.retryable
+    const status = isAway ? 503 : typeof statusCode === 'number' && statusCode < 500 ? statusCode : 500
+    const text = isAway
+      ? 'The login is not available at the moment. Try again in a minute.'
+      : status < 500
+        ? 'This login has ended, was begun in another browser, or is not yours. Go back to your program, and begin again.'
+        : 'Something went wrong here. Go back to your program, and begin again.'
+    sendPage(response, status, messagePage(this.#settings.name, text))
+    if (status === 500) this.#report(cause)
+  }
+
+  #report(cause: unknown): void {
+    process.emitWarning(`a login has failed: ${messageOf(cause)}`, { code: 'CADUCEUS_SIGN_IN' })
+  }
+
+  #configuration({ signing, cookies }: ServerKeys): Configuration {
+    const { lifetimes, resource, scopes, issuer } = this.#settings
+    const { accessToken, refreshToken, login } = lifetimes
+    const seconds = (ms: number): number => Math.max(1, Math.floor(ms / 1_000))
+    const { interactionPolicy, errors } = this.#library
+    const usedAlready = (): Error => new errors.InvalidGrant('it was used already')
+    const policy = interactionPolicy.base()
+    // also a client that asks for no scope gets a token for the user: nobody does without their consent
+    policy.get('consent')?.checks.add(
+      new interactionPolicy.Check('not_yet_granted', 'the user has not agreed yet', (ctx) => {
+        const { session, client, result } = ctx.oidc
+        const isGranted =
+          result?.consent !== undefined || session?.grantIdFor(client?.clientId ?? '') !== undefined
+        return isGranted ? interactionPolicy.Check.NO_NEED_TO_PROMPT : interactionPolicy.Check.REQUEST_PROMPT
+      }),
+    )
+    const secure = issuer.startsWith('https:')
+    return {
+      adapter: (kind: string) =>
+        new ValueAdapter(kind, { values: this.#values, world: this.#world, usedAlready }),
+      clientDefaults: {
+        // programs of a user, which listen on any port of this machine; so are those that do not say what they are
+        application_type: 'native',
+        grant_types: ['authorization_code', 'refresh_token'],
+        id_token_signed_response_alg: 'ES256',
+      },
+      clientAuthMethods: ['none', 'client_secret_basic', 'client_secret_post'],
+      clientBasedCORS: () => true,
+      cookies: {
+        keys: [cookies],
+        names: secure
+          ? { session: '__Host-session', interaction: '__Secure-interaction', resume: '__Secure-resume' }
+          : { session: 'session', interaction: 'interaction', resume: 'resume' },
+        long: { httpOnly: true, sameSite: 'lax', secure, path: '/' },
+        short: { httpOnly: true, sameSite: 'lax', secure },
+      },
+      features: {
+        devInteractions: { enabled: false },
+        dPoP: { enabled: false },
+        registration: { enabled: true, issueRegistrationAccessToken: false },
+        revocation: { enabled: true },
+        pushedAuthorizationRequests: { enabled: false },
+        rpInitiatedLogout: { enabled: false },
+        userinfo: { enabled: false },
+        clientIdMetadataDocument: { enabled: true, ack: 'draft-02' } as never,
+        resourceIndicators: {
+          enabled: true,
+          defaultResource: () => resource,
+          useGrantedResource: () => true,
+          getResourceServerInfo: (_ctx, asked) => {
+            if (asked !== resource) throw new errors.InvalidTarget('resource: this server is another one')
+            return {
+              scope: [baseScope, ...Object.keys(scopes)].join(' '),
+              audience: resource,
+              accessTokenFormat: 'opaque',
+              accessTokenTTL: seconds(accessToken),
+            }
+          },
+        },
+      },
+      extraTokenClaims: async (_ctx, token) => ({
+        user: await this.#userOf((token as AccessToken).accountId ?? ''),
+      }),
+      findAccount: async (_ctx, accountId) => {
+        const user = await this.#userOf(accountId)
+        return user === undefined ? undefined : { accountId, claims: () => ({ sub: accountId }) }
+      },
+      interactions: { policy, url: (_ctx, { uid }) => `/sign-in/${uid}` },
+      issueRefreshToken: (_ctx, client) => client.grantTypeAllowed('refresh_token'),
+      expiresWithSession: () => false,
+      jwks: { keys: [signing] },
+      pkce: { required: () => true },
+      renderError: (ctx, { error, error_description: text }) => {
+        ctx.set(pageHeaders())
+        ctx.type = 'html'
+        ctx.body = messagePage(this.#settings.name, `${error}${text === undefined ? '' : `: ${text}`}`)
+      },
+      responseTypes: ['code'],
+      rotateRefreshToken: true,
+      routes,
+      // all of them are the resource's
+      scopes: [],
+      ttl: {
+        AccessToken: seconds(accessToken),
+        AuthorizationCode: 60,
+        Grant: seconds(refreshToken),
+        Interaction: seconds(loginTime),
+        RefreshToken: seconds(refreshToken),
+        Session: seconds(login),
+      },
+    }
+  }
+}
+
+interface ServerKeys {
+  readonly signing: JWK
+  readonly cookies: string
+}
+
+interface ServerParts {
+  readonly values: Values
+  readonly world: World
+  readonly library: Library
+  readonly login: ProviderLogin
+  readonly keys: ServerKeys
+}
+
+/** Begins, with the keys that all nodes have agreed on. Rejects with BAD_OPTION without `oidc-provider`. */
+export async function openServer(
+  settings: SignInSettings,
+  values: Values,
+  scopeWorld: World,
+): Promise<AuthorizationServer> {
+  const world = lastingWorld(scopeWorld)
+  const library = await loadProvider()
+  const login = await IdentityProvider.open(settings.with, world)
+  // no token is signed, as access tokens are looked up; but there is no authorization server without a key
+  const signing = await agreed(values, 'signing key', () => newSigningKey(world))
+  const cookies = await agreed(values, 'cookie key', () =>
+    Buffer.from(world.randomBytes(32)).toString('base64url'),
+  )
+  const keys = { signing: JSON.parse(signing) as JWK, cookies }
+  return new AuthorizationServer(settings, { values, world, library, login, keys })
+}
+
+/** One account for each user of each provider; no client learns who it is. */
+function accountOf(issuer: string, subject: string): string {
+  return digest(JSON.stringify([issuer, subject]))
+}
+
+function userKey(account: string): string {
+  return `user ${account}`
+}
+
+function loginKey(state: string): string {
+  return `login ${state}`
+}
+
+function endKey(uid: string): string {
+  return `login end ${uid}`
+}
+
+function digest(text: string): string {
+  return createHash('sha256').update(text).digest('base64url')
+}
+
+function isSame(one: string, other: string): boolean {
+  return one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other))
+}
+
+function cookieOf({ headers: { cookie = '' } }: IncomingMessage, name: string): string {
+  const pair = cookie.split('; ').find((one) => one.startsWith(`${name}=`))
+  return pair?.slice(name.length + 1) ?? ''
+}
+
+function notOurs(): Error {
+  return Object.assign(new Error('no such login'), { statusCode: 400 })
+}
+
+function denied(why: string): object {
+  return { error: 'access_denied', error_description: why.replace(/[^\x20-\x21\x23-\x5b\x5d-\x7e]/g, '?') }
+}
+
+function nameOf(client: Client): string {
+  const { clientName, clientId } = client
+  return typeof clientName === 'string' && clientName !== '' ? clientName : clientId
+}
+
+function tooMany(response: ServerResponse, wait: number): void {
+  const body = JSON.stringify({ error: 'temporarily_unavailable', error_description: 'too many requests' })
+  response.writeHead(429, {
+    'retry-after': String(Math.ceil(wait / 1_000)),
+    'content-type': 'application/json',
+    'content-length': String(body.length),
+  })
+  response.end(body)
+}
+
+function redirect(response: ServerResponse, location: string, headers: Record<string, string> = {}): void {
+  const own = {
+    location,
+    'cache-control': 'no-store',
+    'content-length': '0',
+    'referrer-policy': 'no-referrer',
+  }
+  response.writeHead(303, { ...own, ...headers }).end()
+}
+
+function sendPage(
+  response: ServerResponse,
+  status: number,
+  html: string,
+  formTargets?: readonly string[],
+): void {
+  const length = String(Buffer.byteLength(html))
+  response.writeHead(status, { ...pageHeaders(formTargets), 'content-length': length }).end(html)
+}
+
+/** Pages of any site may register: what they get is worth nothing without a user's consent. */
+function allowAnyPage({ method, headers }: IncomingMessage, response: ServerResponse): void {
+  const { origin } = headers
+  if (origin === undefined) return
+  response.setHeader('access-control-allow-origin', origin)
+  response.setHeader('vary', 'Origin')
+  if (method !== 'OPTIONS') return
+  const allowed = { 'access-control-allow-methods': 'POST', 'access-control-allow-headers': 'content-type' }
+  response.writeHead(204, allowed).end()
+}
+
+async function readForm(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    size += chunk.length
+    if (size > formBytes) throw Object.assign(new Error('the form is too long'), { statusCode: 413 })
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString()
+}

@@ -1,0 +1,138 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { isObject } from '../../protocol/wire/json.js'
+import { lazy } from '../../runtime/faults/load.js'
+import type { World } from '../../runtime/time/world.js'
+import { OwnServer } from '../auth/own-server.js'
+import { isScope } from '../auth/scopes.js'
+import { optionError, TransportError } from '../base/errors.js'
+import {
+  badOption,
+  orElse,
+  type Read,
+  readGroup,
+  readMs,
+  readOptions,
+  readText,
+} from '../base/read-option.js'
+import { readSecureUrl } from '../base/secure-url.js'
+import { pathOf } from '../base/target.js'
+import type { Values } from '../contract/values.js'
+import { baseScope } from './scopes.js'
+import { IdentityProvider, type SignedInUser } from './provider.js'
+import type { AuthorizationServer } from './server.js'
+
+const loadServer = /* @__PURE__ */ lazy(
+  '../../transports/authorization/server.js',
+  () => import('./server.js'),
+)
+
+/** Options of `signIn()`. */
+export interface SignInOptions {
+  /** Where users sign in: what `github()`, `oidc()` or `oauth2()` returns. */
+  readonly with: IdentityProvider
+  /**
+   * The address of this server as clients write it, such as `https://mcp.example.com/mcp` (RFC 8707). Clients
+   * are sent to its origin, which has to lead here. https, or http on this machine.
+   */
+  readonly resource: string
+  /** What the pages call this server. Default: the host of `resource`. */
+  readonly name?: string
+  /** The scopes that users may grant to clients, and what the page says of each. Default: none. */
+  readonly scopes?: Readonly<Record<string, string>>
+  /** Which of the scopes a user may grant. Default: all. */
+  readonly scopesOf?: (user: SignedInUser) => readonly string[] | Promise<readonly string[]>
+  /** Who may come in at all; asked at each login. Default: all whom the provider signs in. */
+  readonly allow?: (user: SignedInUser) => boolean | Promise<boolean>
+  readonly lifetimes?: SignInLifetimes
+}
+
+/** How long what a client gets is good for, in milliseconds. */
+export interface SignInLifetimes {
+  /** Of an access token. Default one hour. */
+  readonly accessToken?: number
+  /** Of a refresh token that is not used; each use gives a new one. Default 30 days. */
+  readonly refreshToken?: number
+  /** In which a browser that has signed in is not sent to the provider again. Default 8 hours. */
+  readonly login?: number
+}
+
+export interface SignInSettings extends Required<Omit<SignInOptions, 'lifetimes' | 'scopesOf' | 'allow'>> {
+  readonly issuer: string
+  readonly scopesOf: SignInOptions['scopesOf']
+  readonly allow: SignInOptions['allow']
+  readonly lifetimes: Required<SignInLifetimes>
+}
+
+/**
+ * For the option `auth` of `serveHttp` and `mount`: this server is an OAuth 2.1 authorization server for itself,
+ * at which any client may register (RFC 7591), and whose users sign in at an identity provider at which clients
+ * cannot. Needs the package `oidc-provider`, and an engine that keeps values: all but `sealed()`. Tools see who
+ * calls as `ctx.principal`. Throws TransportError BAD_OPTION.
+ */
+export function signIn(options: SignInOptions): OwnServer {
+  const read = readOptions(options, readers, 'signIn')
+  const { origin, host } = new URL(read.resource)
+  const settings: SignInSettings = Object.freeze({ ...read, issuer: origin, name: read.name ?? host })
+  let server: AuthorizationServer | undefined
+  const opened = (): AuthorizationServer => {
+    if (server !== undefined) return server
+    throw new TransportError('AUTHORIZATION_UNAVAILABLE', 'the server is starting', { retryable: true })
+  }
+  return new OwnServer({
+    resource: read.resource,
+    issuer: origin,
+    scopes: Object.freeze([baseScope]),
+    verify: Object.assign((token: string) => opened().principalOf(token), { prepare: loadServer }),
+    async open(values: Values | undefined, world: World) {
+      if (values === undefined)
+        throw optionError('engine', 'signIn: engine: expected one that keeps logins, which sealed() does not')
+      const { openServer } = await loadServer()
+      server = await openServer(settings, values, world)
+    },
+    take(request: IncomingMessage, response: ServerResponse) {
+      if (server?.has(pathOf(request.url)) !== true) return false
+      void server.answer(request, response)
+      return true
+    },
+    credentials: (principal, signal) => opened().credentials(principal, signal),
+  })
+}
+
+const readProvider: Read<IdentityProvider> = (value, field) => {
+  if (value instanceof IdentityProvider) return value
+  throw badOption(field, 'what github(), oidc() or oauth2() returns', value)
+}
+
+/** They concern the client and the authorization server. */
+const notOurs: ReadonlySet<string> = new Set(['offline_access', 'openid', baseScope])
+
+const readScopes: Read<Readonly<Record<string, string>>> = (value, field) => {
+  if (!isObject(value)) throw badOption(field, 'an object of scopes, and what each lets a client do', value)
+  for (const [scope, text] of Object.entries(value)) {
+    if (!isScope(scope) || notOurs.has(scope))
+      throw badOption(field, 'scopes of this server', scope)
+    readText(text, `${field}.${scope}`)
+  }
+  return Object.freeze({ ...(value as Record<string, string>) })
+}
+
+function readFunction<Fn>(value: unknown, field: string): Fn {
+  if (typeof value === 'function') return value as Fn
+  throw badOption(field, 'a function', value)
+}
+
+const lifetimes = {
+  accessToken: orElse(readMs, 3_600_000),
+  refreshToken: orElse(readMs, 30 * 24 * 3_600_000),
+  login: orElse(readMs, 8 * 3_600_000),
+}
+
+const readers = {
+  with: readProvider,
+  resource: readSecureUrl,
+  name: orElse(readText, undefined),
+  scopes: orElse(readScopes, Object.freeze({})),
+  scopesOf: orElse(readFunction<NonNullable<SignInOptions['scopesOf']>>, undefined),
+  allow: orElse(readFunction<NonNullable<SignInOptions['allow']>>, undefined),
+  lifetimes: readGroup(lifetimes),
+}
