@@ -2,7 +2,7 @@ export { introspection, type IntrospectionOptions } from './auth/introspection.j
 export { jwt, type JwtOptions } from './auth/jwt.js'
 export type { DPoPOptions, SeenProof } from './auth/dpop.js'
 export type { AuthOptions } from './auth/options.js'
-export type { Credentials, OwnServer } from './auth/own-server.js'
+export type { OwnServer } from './auth/own-server.js'
 export {
   github,
   type GithubOptions,
@@ -80,7 +80,7 @@ export type { LinkLimitOptions } from './contract/link-limits.js'
 export type { LinkStats } from './link/gauge.js'
 export { memory, type MemoryOptions, type MemoryTransport } from './connections/memory.js'
 export { type Mount, mount, type MountedRequest, type MountOptions } from './http/server/mount.js'
-export type { Principal } from './contract/principal.js'
+export type { Credentials, Principal } from './contract/principal.js'
 export { shared, type SharedOptions } from './shared/client.js'
 export { sharedClients, type SharedListOptions } from './shared/list.js'
 export type { SharedClient } from './shared/hello.js'

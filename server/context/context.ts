@@ -15,7 +15,7 @@ import type { Root } from '../../protocol/messages/roots.js'
 import type { CreateMessageResult } from '../../protocol/messages/sampling.js'
 import { show } from '../../runtime/base/errors.js'
 import type { Peer } from '../../transports/contract/contract.js'
-import type { Principal } from '../../transports/contract/principal.js'
+import type { Credentials, Principal } from '../../transports/contract/principal.js'
 import {
   type Ask,
   type AskOptions,
@@ -79,6 +79,8 @@ export interface RequestScope {
   wantsLog(level: LoggingLevel): boolean
   readonly ask: Ask
   readonly once: Once
+  /** Rejects with ToolError. */
+  credentials(): Promise<Credentials>
   /** Shows a message of progress to those who look at a task. */
   noteProgress?(message: string): void
   /** What the rounds of a call have brought; absent where a call has none. */
@@ -200,6 +202,15 @@ export class ToolContext {
   /** The authenticated caller, if known. The session belongs to its issuer and subject. */
   get principal(): Principal | undefined {
     return this.#scope.peer.principal
+  }
+
+  /**
+   * The caller's own token of the identity provider where they signed in (`signIn`), for calls of its API. It is
+   * renewed before it ends, by one of all nodes. Never show it to the client. Rejects with ToolError where the
+   * caller has to sign in again, or nobody signs in.
+   */
+  credentials(): Promise<Credentials> {
+    return toBeAwaited('credentials', this.#scope.credentials())
   }
 
   /**
@@ -392,6 +403,7 @@ const unawaited = Object.freeze({
   get: missingAwait('get'),
   update: missingAwait('update'),
   elicit: missingAwait('elicit'),
+  credentials: missingAwait('credentials'),
   sample: missingAwait('sample'),
   once: missingAwait('once'),
 })

@@ -1,3 +1,4 @@
+import type { Credentials } from '../../transports/contract/principal.js'
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { reachesClient } from '../../protocol/dialects/dialect.js'
 import { dialectOf, modernDialectOf } from '../../protocol/dialects/versions.js'
@@ -83,6 +84,11 @@ export class BorderScope implements RequestScope {
     const { id, revision } = this.session
     if (id === undefined) throw new ServerError('NO_SESSION', needProblem(this.work, revision))
     this.#facts = { ...this.#facts, assigned: Object.freeze({ ...this.assigned, ...values }) }
+  }
+
+  credentials(): Promise<Credentials> {
+    this.#checkOpen()
+    return this.#desk.call('credentials', undefined, forever)
   }
 
   get changes(): Changes {

@@ -1,3 +1,4 @@
+import type { Credentials } from '../../transports/contract/principal.js'
 import { AsyncResource } from 'node:async_hooks'
 import type { NotificationParams, NotificationTo, Params, Result } from '../../protocol/messages/methods.js'
 import { defineActor } from '../../runtime/process/behaviour.js'
@@ -57,6 +58,8 @@ export const deskActor = defineActor({
       { key, version, value }: { key: string; version: number; value: unknown },
       ctx,
     ): Deferred<StateValue | undefined> => later(ctx, () => scope.swap(key, version, value)),
+    credentials: ({ scope }, _: undefined, ctx): Deferred<Credentials> =>
+      later(ctx, () => scope.credentials()),
     resourceUpdated: ({ scope }, uri: string, ctx): Deferred<void> =>
       later(ctx, async () => scope.changes.resourceUpdated(uri)),
     listChanged: ({ scope }, list: ListKind, ctx): Deferred<void> =>

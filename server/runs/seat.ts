@@ -1,3 +1,4 @@
+import type { Credentials } from '../../transports/contract/principal.js'
 import { type Dialect, reachesClient } from '../../protocol/dialects/dialect.js'
 import { fitNotification } from '../../protocol/dialects/fit.js'
 import { buildNotification, type JsonRpcRequest, type RequestId } from '../../protocol/wire/jsonrpc.js'
@@ -11,7 +12,8 @@ import type { TaskRef, TaskSupervisor } from '../../runtime/tasks/supervisor.js'
 import type { TaskContext } from '../../runtime/tasks/task.js'
 import type { World } from '../../runtime/time/world.js'
 import type { Sink, Peer, Response } from '../../transports/contract/contract.js'
-import { optionError, type ServerError } from '../base/errors.js'
+import { optionError, type ServerError, ToolError } from '../base/errors.js'
+import { TransportError } from '../../transports/base/errors.js'
 import { noteNotification, type RequestOrigin } from '../base/events.js'
 import { workFacts } from '../base/work-facts.js'
 import type { AskMethod, AskOptions } from '../context/ask.js'
@@ -79,6 +81,20 @@ export abstract class RunSeat implements RequestScope {
   ): Promise<Result<M>>
   abstract once<Value>(key: string, fn: () => Value | Promise<Value>): Promise<Value>
   protected abstract wants(level: LoggingLevel): boolean
+
+  async credentials(): Promise<Credentials> {
+    const { peer } = this.delivery
+    const { binding } = this.host.holdings
+    if (binding.credentials === undefined || peer.principal === undefined)
+      throw new ToolError('There are no credentials: the caller has not signed in here.')
+    try {
+      return await binding.credentials(peer.principal, this.task.signal)
+    } catch (cause) {
+      if (!(cause instanceof TransportError)) throw cause
+      const { message, retryable } = cause
+      throw new ToolError(`There are no credentials: ${message}.`, { cause, retryable })
+    }
+  }
 
   /** The process whose fate the run shares. */
   get link(): ProcessRef | undefined {

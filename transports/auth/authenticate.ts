@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { isObject } from '../../protocol/wire/json.js'
 import { waitWithin } from '../../runtime/time/wait.js'
 import type { World } from '../../runtime/time/world.js'
-import { TransportError, type TransportErrorCode } from '../base/errors.js'
+import { optionError, TransportError, type TransportErrorCode } from '../base/errors.js'
 import { isThisMachine, networkOf } from '../base/network.js'
 import { badOption } from '../base/read-option.js'
 import { pathOf } from '../base/target.js'
@@ -187,6 +187,13 @@ export function denialOf(error: unknown): Denial | undefined {
 
 function isHeader(value: unknown): value is string {
   return typeof value === 'string' && /^[\t\x20-\x7e]+$/.test(value)
+}
+
+/** Refuses `signIn()` where its pages cannot be served. Throws BAD_OPTION. */
+export function refuseOwnServer({ auth }: AuthenticateSettings, where: string): void {
+  if (auth?.own === undefined) return
+  const problem = `${where}: auth: signIn() is for serveHttp(), which serves its pages`
+  throw optionError('auth', problem)
 }
 
 export function readAuthenticate(options: AuthenticateOptions): AuthenticateSettings {

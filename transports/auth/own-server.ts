@@ -1,17 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { World } from '../../runtime/time/world.js'
-import type { Principal } from '../contract/principal.js'
+import type { Credentials, Principal } from '../contract/principal.js'
 import type { Values } from '../contract/values.js'
 import type { TokenVerifier } from './tokens.js'
-
-/** The token that a user has at the identity provider. */
-export interface Credentials {
-  readonly accessToken: string
-  /** When it expires, in ms since 1970; absent: it does not. */
-  readonly expiresAt?: number
-  /** What it may do; absent: the provider does not say. */
-  readonly scopes?: readonly string[]
-}
 
 /** What a sign-in of our own is made of, for the listener that has it. */
 export interface OwnServerParts {

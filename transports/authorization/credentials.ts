@@ -1,7 +1,7 @@
 import { pause } from '../../runtime/time/wait.js'
 import type { World } from '../../runtime/time/world.js'
-import type { Credentials } from '../auth/own-server.js'
 import { TransportError } from '../base/errors.js'
+import type { Credentials } from '../contract/principal.js'
 import type { KeptValue, Values } from '../contract/values.js'
 import { put } from './adapter.js'
 import type { ProviderLogin, ProviderTokens } from './provider-login.js'

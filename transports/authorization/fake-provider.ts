@@ -1,7 +1,8 @@
 import { createHash, createPrivateKey, sign } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { systemWorld } from '../../runtime/time/world.js'
+import type { Clock } from '../../runtime/time/clock.js'
+import { readWorld } from '../../runtime/time/world.js'
 import { pathOf, queryOf } from '../base/target.js'
 import { newSigningKey } from './keys.js'
 
@@ -22,6 +23,8 @@ export interface FakeIdentityProviderOptions {
   readonly user?: FakeUser | null
   /** Seconds until its access tokens expire; Infinity: never, and without refresh tokens. Default 3,600. */
   readonly expiresIn?: number
+  /** What its tokens expire by. Default: the clock of this machine. */
+  readonly clock?: Clock
   /** Answers as GitHub does: no OpenID, and a user at `/api/v3/user`. Default false. */
   readonly github?: boolean
 }
@@ -58,8 +61,9 @@ export async function fakeIdentityProvider(
 ): Promise<FakeIdentityProvider> {
   const { user = { subject: 'ada', name: 'Ada', email: 'ada@example.com' }, github = false } = options
   const { expiresIn = 3_600 } = options
+  const world = readWorld(options.clock)
   const [clientId, clientSecret] = ['fake-client', 'fake-secret']
-  const jwk = JSON.parse(newSigningKey(systemWorld)) as Record<string, string>
+  const jwk = JSON.parse(newSigningKey(world)) as Record<string, string>
   const codes = new Map<string, Login>()
   const tokens = new Map<string, FakeUser>()
   const refreshTokens = new Map<string, FakeUser>()
@@ -122,7 +126,7 @@ export async function fakeIdentityProvider(
     if (signedIn === null) target.searchParams.set('error', 'access_denied')
     else if (query.get('code_challenge_method') !== 'S256' || challenge === '') return { status: 400 }
     else {
-      const code = systemWorld.id()
+      const code = world.id()
       codes.set(code, { user: signedIn, challenge, redirectUri, nonce: query.get('nonce') })
       target.searchParams.set('code', code)
     }
@@ -162,11 +166,11 @@ export async function fakeIdentityProvider(
   }
 
   function issue(owner: FakeUser, nonce: string | null): object {
-    const [accessToken, refreshToken] = [`token-${systemWorld.id()}`, `refresh-${systemWorld.id()}`]
+    const [accessToken, refreshToken] = [`token-${world.id()}`, `refresh-${world.id()}`]
     tokens.set(accessToken, owner)
     const lasts = !Number.isFinite(expiresIn)
     if (!lasts) refreshTokens.set(refreshToken, owner)
-    const now = Math.floor(systemWorld.date() / 1_000)
+    const now = Math.floor(world.date() / 1_000)
     const claims = { ...claimsOf(owner), iss: issuer, aud: clientId, iat: now, exp: now + 600 }
     return {
       access_token: accessToken,

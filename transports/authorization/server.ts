@@ -6,11 +6,10 @@ import { lazy } from '../../runtime/faults/load.js'
 import { messageOf } from '../../runtime/base/errors.js'
 import { lastingWorld } from '../../runtime/process/context.js'
 import type { World } from '../../runtime/time/world.js'
-import type { Credentials } from '../auth/own-server.js'
 import { refused } from '../auth/tokens.js'
 import { optionError, TransportError } from '../base/errors.js'
 import { pathOf, queryOf } from '../base/target.js'
-import type { Principal } from '../contract/principal.js'
+import type { Credentials, Principal } from '../contract/principal.js'
 import type { Values } from '../contract/values.js'
 import { agreed, put, takeOnce, ValueAdapter } from './adapter.js'
 import { UserCredentials } from './credentials.js'
@@ -152,7 +151,10 @@ export class AuthorizationServer {
     if (!response.writableEnded) await this.#handle(request, response)
   }
 
-  /** An authorization request for scopes that there are: it may name none, and is for the server then. */
+  /**
+   * An authorization request for scopes that there are. Each asks for the first one, too: without a scope that
+   * is missing nobody would be asked for their consent.
+   */
   #asked(query: string): string {
     const params = new URLSearchParams(query)
     const scopes = (params.get('scope') ?? '').split(' ')
@@ -182,13 +184,14 @@ export class AuthorizationServer {
     const client = await this.#provider.Client.find(clientId)
     const user = accountId === undefined ? undefined : await this.#userOf(accountId)
     if (client === undefined || user === undefined || accountId === undefined) throw notOurs()
-    const scopes = await this.#grantable(user, String(details.params.scope ?? ''))
+    const asked = String(details.params.scope ?? '')
+    const scopes = await this.#grantable(user, asked)
     if (request.method === 'POST') {
       this.#checkOrigin(request)
       const form = new URLSearchParams(await readForm(request))
       if (form.get('decision') !== 'allow')
         return this.#end(request, response, denied('the user has refused'))
-      const grantId = await this.#grant(details.grantId, { accountId, clientId, scopes })
+      const grantId = await this.#grant({ accountId, clientId }, scopes, asked)
       return this.#end(request, response, { consent: { grantId } })
     }
     const redirectUri = String(details.params.redirect_uri)
@@ -259,14 +262,17 @@ export class AuthorizationServer {
     }
   }
 
-  async #grant(
-    known: string | undefined,
-    { accountId, clientId, scopes }: { accountId: string; clientId: string; scopes: readonly string[] },
-  ): Promise<string> {
-    const { Grant } = this.#provider
-    const former = known === undefined ? undefined : await Grant.find(known)
-    const grant = former ?? new Grant({ accountId, clientId })
-    grant.addResourceScope(this.#settings.resource, [baseScope, ...scopes].join(' '))
+  /** A grant of its own for each consent: what is asked for and not granted is not asked for again. */
+  #grant(
+    who: { readonly accountId: string; readonly clientId: string },
+    granted: readonly string[],
+    asked: string,
+  ) {
+    const { resource } = this.#settings
+    const grant = new this.#provider.Grant(who)
+    grant.addResourceScope(resource, [baseScope, ...granted].join(' '))
+    const others = asked.split(' ').filter((scope) => scope !== baseScope && !granted.includes(scope))
+    if (others.length > 0) grant.rejectResourceScope(resource, others.join(' '))
     return grant.save()
   }
 
@@ -317,18 +323,8 @@ export class AuthorizationServer {
     const { lifetimes, resource, scopes, issuer } = this.#settings
     const { accessToken, refreshToken, login } = lifetimes
     const seconds = (ms: number): number => Math.max(1, Math.floor(ms / 1_000))
-    const { interactionPolicy, errors } = this.#library
+    const { errors } = this.#library
     const usedAlready = (): Error => new errors.InvalidGrant('it was used already')
-    const policy = interactionPolicy.base()
-    // also a client that asks for no scope gets a token for the user: nobody does without their consent
-    policy.get('consent')?.checks.add(
-      new interactionPolicy.Check('not_yet_granted', 'the user has not agreed yet', (ctx) => {
-        const { session, client, result } = ctx.oidc
-        const isGranted =
-          result?.consent !== undefined || session?.grantIdFor(client?.clientId ?? '') !== undefined
-        return isGranted ? interactionPolicy.Check.NO_NEED_TO_PROMPT : interactionPolicy.Check.REQUEST_PROMPT
-      }),
-    )
     const secure = issuer.startsWith('https:')
     return {
       adapter: (kind: string) =>
@@ -353,7 +349,10 @@ export class AuthorizationServer {
         devInteractions: { enabled: false },
         dPoP: { enabled: false },
         registration: { enabled: true, issueRegistrationAccessToken: false },
-        revocation: { enabled: true },
+        revocation: {
+          enabled: true,
+          allowedPolicy: (_ctx, client, token) => token.clientId === client.clientId,
+        },
         pushedAuthorizationRequests: { enabled: false },
         rpInitiatedLogout: { enabled: false },
         userinfo: { enabled: false },
@@ -380,7 +379,7 @@ export class AuthorizationServer {
         const user = await this.#userOf(accountId)
         return user === undefined ? undefined : { accountId, claims: () => ({ sub: accountId }) }
       },
-      interactions: { policy, url: (_ctx, { uid }) => `/sign-in/${uid}` },
+      interactions: { url: (_ctx, { uid }) => `/sign-in/${uid}` },
       issueRefreshToken: (_ctx, client) => client.grantTypeAllowed('refresh_token'),
       expiresWithSession: () => false,
       jwks: { keys: [signing] },

@@ -109,8 +109,7 @@ const notOurs: ReadonlySet<string> = new Set(['offline_access', 'openid', baseSc
 const readScopes: Read<Readonly<Record<string, string>>> = (value, field) => {
   if (!isObject(value)) throw badOption(field, 'an object of scopes, and what each lets a client do', value)
   for (const [scope, text] of Object.entries(value)) {
-    if (!isScope(scope) || notOurs.has(scope))
-      throw badOption(field, 'scopes of this server', scope)
+    if (!isScope(scope) || notOurs.has(scope)) throw badOption(field, 'scopes of this server', scope)
     readText(text, `${field}.${scope}`)
   }
   return Object.freeze({ ...(value as Record<string, string>) })

@@ -19,6 +19,15 @@ export interface Principal {
   readonly claims?: Readonly<Record<string, unknown>>
 }
 
+/** The token that a user has at the identity provider. */
+export interface Credentials {
+  readonly accessToken: string
+  /** When it expires, in ms since 1970; absent: it does not. */
+  readonly expiresAt?: number
+  /** What it may do; absent: the provider does not say. */
+  readonly scopes?: readonly string[]
+}
+
 /** A checked, frozen copy of a principal. Throws TransportError BAD_OPTION. */
 export function readPrincipal(given: unknown): Principal {
   if (!isObject(given)) throw bad('principal', 'an object with issuer and subject', typeof given)

@@ -1,3 +1,4 @@
+import { refuseOwnServer } from '../auth/authenticate.js'
 import { lazy } from '../../runtime/faults/load.js'
 import { badOption, orElse, readFlag, readGroup, readMs } from '../base/read-option.js'
 import type { Binding, LinkScope, ServerTransport } from '../contract/contract.js'
@@ -41,6 +42,7 @@ export type SseServeSettings = ListenSettingsWith<typeof readers>
  */
 export function serveSse(options: SseServeOptions = {}): ServerTransport {
   const settings = readListenOptions(options, readers, 'serveSse')
+  refuseOwnServer(settings, 'serveSse')
   if (settings.path === settings.messagesPath)
     throw badOption('messagesPath', 'another path than that of the stream', settings.messagesPath)
   return Object.freeze({

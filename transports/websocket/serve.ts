@@ -1,3 +1,4 @@
+import { refuseOwnServer } from '../auth/authenticate.js'
 import { lazy } from '../../runtime/faults/load.js'
 import { orElse, readGroup, readMs } from '../base/read-option.js'
 import type { Binding, LinkScope, ServerTransport } from '../contract/contract.js'
@@ -42,6 +43,7 @@ export type WebSocketServeSettings = ListenSettingsWith<typeof readers>
  */
 export function serveWebSocket(options: WebSocketServeOptions = {}): ServerTransport {
   const settings = readListenOptions(options, readers, 'serveWebSocket')
+  refuseOwnServer(settings, 'serveWebSocket')
   return Object.freeze({
     name: 'websocket',
     bind: (scope: LinkScope, previous?: Binding) =>

@@ -51,7 +51,9 @@ export class Browser {
   cookiesFor({ host, pathname }: URL): string {
     const all = this.#cookies.get(host) ?? new Map<string, Cookie>()
     return [...all]
-      .filter(([, { path }]) => pathname === path || pathname.startsWith(path.endsWith('/') ? path : `${path}/`))
+      .filter(
+        ([, { path }]) => pathname === path || pathname.startsWith(path.endsWith('/') ? path : `${path}/`),
+      )
       .map(([name, { value }]) => `${name}=${value}`)
       .join('; ')
   }

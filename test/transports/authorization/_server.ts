@@ -4,7 +4,15 @@ import type { AddressInfo } from 'node:net'
 import { oauth, type OAuthOptions, type SignIn, startClient } from 'caduceus/client'
 import { defineServer, defineTool, type ServerOptions, startServer } from 'caduceus/server'
 import { type FakeIdentityProviderOptions, fakeIdentityProvider } from 'caduceus/testing'
-import { github, http, type IdentityProvider, oidc, serveHttp, signIn, type SignInOptions } from 'caduceus/transports'
+import {
+  github,
+  http,
+  type IdentityProvider,
+  oidc,
+  serveHttp,
+  signIn,
+  type SignInOptions,
+} from 'caduceus/transports'
 import type { TestContext } from '../../support/suite.js'
 import { Browser, type Page } from './_browser.js'
 
@@ -17,11 +25,19 @@ export async function freePort(): Promise<number> {
 }
 
 /** A tool that tells who calls. */
-export const whoami = defineTool({
+const whoami = defineTool({
   name: 'whoami',
   run: (_args, { principal }) => JSON.stringify(principal ?? 'nobody'),
 })
-export const write = defineTool({ name: 'write', scopes: ['write'], run: () => 'written' })
+const write = defineTool({ name: 'write', scopes: ['write'], run: () => 'written' })
+const credentials = defineTool({
+  name: 'credentials',
+  async run(_args, ctx) {
+    const { accessToken } = await ctx.credentials()
+    return JSON.stringify({ accessToken })
+  },
+})
+export const shop = defineServer({ name: 'shop', version: '1.0.0', tools: [whoami, write, credentials] })
 
 interface Wishes extends Partial<Omit<SignInOptions, 'with' | 'resource'>> {
   readonly fake?: FakeIdentityProviderOptions
@@ -42,14 +58,14 @@ export async function start(t: TestContext, { fake, engine, provider, port, ...o
   const resource = `http://127.0.0.1:${own}/mcp`
   const auth = signIn({ with: provider ?? known, resource, ...options })
   const run = () =>
-    startServer(defineServer({ name: 'shop', version: '1.0.0', tools: [whoami, write] }), {
+    startServer(shop, {
       transport: serveHttp({ port: own, auth }),
       logger: false,
       ...(engine !== undefined && { engine }),
     })
   const server = await run()
   t.after(() => server.stop())
-  return { login, server, resource, origin: new URL(resource).origin, port: own }
+  return { login, server, auth, resource, origin: new URL(resource).origin, port: own }
 }
 
 /** Signs a client in: `decide` sees the page, and says which button is pressed. */

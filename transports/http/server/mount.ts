@@ -1,3 +1,4 @@
+import { refuseOwnServer } from '../../auth/authenticate.js'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { systemWorld } from '../../../runtime/time/world.js'
 import { outside } from '../../../runtime/faults/containment.js'
@@ -90,6 +91,7 @@ export function mount(options: MountOptions = {}): Mount {
   readFields(limits, 'limits', limitFields, 'limits.')
   readFields(timeouts, 'timeouts', timeoutFields, 'timeouts.')
   const settings = readHttpOptions(options)
+  refuseOwnServer(settings, 'mount')
   let place: Place | undefined
 
   async function bind(scope: LinkScope): Promise<Binding> {

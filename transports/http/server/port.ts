@@ -152,6 +152,11 @@ export class HttpSocket implements Binding {
     }
   }
 
+  get credentials(): Binding['credentials'] {
+    const { own } = this.settings.auth ?? {}
+    return own && ((principal, signal) => own.credentials(principal, signal))
+  }
+
   /** Says on `/readyz` that no more requests are wanted. */
   noLongerReady(): void {
     this.#isStopping = true

@@ -1,0 +1,351 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { request } from 'node:http'
+import * as assert from 'uvu/assert'
+import { suite, type TestContext } from '../../support/suite.js'
+import { Browser, type Page } from './_browser.js'
+import { start } from './_server.js'
+
+// the attacks of RFC 9700 and of the specification's page on security, one test each
+
+const test = suite('attacks on the sign-in', { timeout: 20_000 })
+
+const back = 'http://127.0.0.1:1/callback'
+const isBack = (url: URL): boolean => url.href.startsWith(back)
+
+type Json = Readonly<Record<string, string>>
+
+/** A server with a client that registered itself, and what a client does by hand. */
+async function attack(t: TestContext, options: Parameters<typeof start>[1] = {}) {
+  const found = await start(t, options)
+  const { origin, resource } = found
+  const register = async (more: object = {}): Promise<Json> => {
+    const body = { redirect_uris: [back], token_endpoint_auth_method: 'none', client_name: 'Friend', ...more }
+    const headers = { 'content-type': 'application/json' }
+    const response = await fetch(`${origin}/register`, {
+      method: 'POST',
+      headers,
+      body: JSON.stringify(body),
+    })
+    return (await response.json()) as Json
+  }
+  const begin = ({ client_id: id = '' }: Json, more: Json = {}) => {
+    const verifier = randomBytes(32).toString('base64url')
+    const params = {
+      client_id: id,
+      redirect_uri: back,
+      response_type: 'code',
+      state: 'own state',
+      resource,
+      code_challenge: createHash('sha256').update(verifier).digest('base64url'),
+      code_challenge_method: 'S256',
+      ...more,
+    }
+    return { verifier, url: new URL(`${origin}/authorize?${new URLSearchParams(params)}`) }
+  }
+  const token = async (form: Json) => {
+    const body = new URLSearchParams(form)
+    const response = await fetch(`${origin}/token`, { method: 'POST', body })
+    return { status: response.status, body: (await response.json()) as Json }
+  }
+  /** Signs in by a browser; what the client is sent. */
+  const codeOf = async (client: Json, browser = new Browser(), more: Json = {}) => {
+    const { verifier, url } = begin(client, more)
+    const page = await browser.open(url, isBack)
+    const last = await browser.press(page, 'allow', isBack)
+    assert.ok(isBack(last.url), `${last.url} ${last.text}`)
+    const form = { client_id: client.client_id ?? '', redirect_uri: back, resource }
+    const code = last.url.searchParams.get('code') ?? ''
+    return {
+      answer: last.url.searchParams,
+      form: { ...form, grant_type: 'authorization_code', code, code_verifier: verifier },
+    }
+  }
+  const status = async (accessToken: string | undefined): Promise<number> => {
+    const headers = { authorization: `Bearer ${accessToken}`, accept: 'application/json, text/event-stream' }
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' })
+    const response = await fetch(resource, {
+      method: 'POST',
+      headers: { ...headers, 'content-type': 'application/json' },
+      body,
+    })
+    await response.arrayBuffer()
+    return response.status
+  }
+  return { ...found, register, begin, token, codeOf, status }
+}
+
+test('CSRF on the callback: a login that another browser began is not finished here', async (t) => {
+  const { register, begin, origin, login } = await attack(t)
+  const attacker = new Browser()
+  const { url } = begin(await register())
+  // the attacker signs in as themselves, and stops before the callback
+  const stopped = await attacker.open(url, ({ pathname }) => pathname === '/sign-in/callback')
+  const victim = new Browser()
+  const page = await victim.open(stopped.url)
+  assert.is(page.status, 400)
+  assert.match(page.text, /was begun in another browser/)
+  assert.equal(login.asked, ['authorize'])
+  // and the state is used up with it
+  assert.is((await attacker.open(stopped.url)).status, 400)
+  for (const odd of ['', '?state=', '?state=made-up&code=x', '?error=access_denied'])
+    assert.is((await new Browser().open(`${origin}/sign-in/callback${odd}`)).status, 400)
+})
+
+test('session hijack: a page of the login is of no use in another browser', async (t) => {
+  const { register, begin } = await attack(t)
+  const owner = new Browser()
+  const page = await owner.open(begin(await register()).url, isBack)
+  assert.match(page.text, /Allow access/)
+  const stranger = new Browser()
+  assert.is((await stranger.open(page.url)).status, 400)
+  assert.is((await stranger.press(page, 'allow', isBack)).status, 400)
+})
+
+test('confused deputy: each client needs consent, whatever cookies there are', async (t) => {
+  const { register, begin, codeOf } = await attack(t)
+  const browser = new Browser()
+  await codeOf(await register(), browser)
+  for (const application_type of ['native', 'web']) {
+    const other = await register({ application_type, client_name: 'Other', redirect_uris: [back] })
+    const page = await browser.open(begin(other).url, isBack)
+    assert.not.ok(isBack(page.url), application_type)
+    assert.match(page.text, /<b>Other<\/b> wants to use/)
+    const none = await browser.open(begin(other, { prompt: 'none' }).url, isBack)
+    assert.match(String(none.url.searchParams.get('error')), /^(?:interaction|consent)_required$/)
+  }
+})
+
+test('consent by another site: its form is refused, and no page shows ours in a frame', async (t) => {
+  const { register, begin } = await attack(t)
+  const browser = new Browser()
+  const page = await browser.open(begin(await register()).url, isBack)
+  for (const origin of ['https://evil.example', 'null', undefined]) {
+    const headers = {
+      'content-type': 'application/x-www-form-urlencoded',
+      cookie: browser.cookiesFor(page.url),
+      ...(origin !== undefined && { origin }),
+    }
+    const response = await fetch(page.url, {
+      method: 'POST',
+      headers,
+      body: 'decision=allow',
+      redirect: 'manual',
+    })
+    assert.is(response.status, 400, String(origin))
+  }
+  const policy = String(page.headers.get('content-security-policy'))
+  assert.match(policy, /default-src 'none'.*frame-ancestors 'none'/)
+  assert.not.match(policy, /script-src/)
+  assert.is(page.headers.get('x-frame-options'), 'DENY')
+  assert.not.match(page.text, /<script/)
+})
+
+test('open redirect: nothing is sent to an address that was not registered', async (t) => {
+  const { register, begin } = await attack(t)
+  const client = await register({ redirect_uris: [back, 'https://app.example/cb'] })
+  for (const uri of [
+    'https://evil.example/callback',
+    'http://127.0.0.1:1/callback/../other',
+    'http://127.0.0.1:1/callback2',
+    'http://127.0.0.1.evil.example:1/callback',
+    'http://user@127.0.0.1:1/callback',
+    'https://app.example/cb?x=1',
+    'https://app.example:444/cb',
+    'javascript:alert(1)',
+  ]) {
+    const page = await new Browser().open(begin(client, { redirect_uri: uri }).url, () => true)
+    assert.is(page.status, 400, uri)
+    assert.match(page.text, /redirect_uri/)
+  }
+  // a program of the user listens on any port of this machine (RFC 8252)
+  const any = await new Browser().open(begin(client, { redirect_uri: 'http://127.0.0.1:54321/callback' }).url)
+  assert.match(any.text, /a program on this device \(127\.0\.0\.1:54321\)/)
+})
+
+test('bad registrations are refused: scripts, fragments, plain http elsewhere', async (t) => {
+  const { register } = await attack(t)
+  for (const uri of [
+    'javascript:alert(1)',
+    'data:text/html,x',
+    'http://evil.example/cb',
+    'https://a.example/#x',
+    'x',
+  ])
+    assert.is((await register({ redirect_uris: [uri] })).error, 'invalid_redirect_uri', uri)
+  for (const uri of [
+    'cursor://anysphere.cursor-mcp/oauth',
+    'https://claude.ai/api/mcp/auth_callback',
+    'http://localhost:6274/cb',
+  ])
+    assert.match(String((await register({ redirect_uris: [uri] })).client_id), /./, uri)
+})
+
+test('a code is good once, for its client, with its verifier', async (t) => {
+  const { register, token, codeOf, status } = await attack(t)
+  const client = await register()
+  const first = await codeOf(client)
+  for (const wrong of [{ code_verifier: 'x'.repeat(43) }, { redirect_uri: 'http://127.0.0.1:2/callback' }]) {
+    const { body } = await token({ ...first.form, ...wrong })
+    assert.is(body.error, 'invalid_grant', JSON.stringify(wrong))
+  }
+  const other = await register()
+  assert.is((await token({ ...first.form, client_id: other.client_id ?? '' })).body.error, 'invalid_grant')
+  const second = await codeOf(client)
+  const both = await Promise.all([token(second.form), token(second.form)])
+  assert.is(both.filter(({ status: code }) => code === 200).length, 1)
+  const third = await codeOf(client)
+  const { body } = await token(third.form)
+  assert.is(await status(body.access_token), 400) // no session; let in
+  // whoever uses a code again has stolen it, or has had it stolen: what came of it ends
+  assert.is((await token(third.form)).body.error, 'invalid_grant')
+  assert.is(await status(body.access_token), 401)
+})
+
+test('an authorization without PKCE is refused', async (t) => {
+  const { register, begin } = await attack(t)
+  const client = await register()
+  for (const more of [{ code_challenge: '' }, { code_challenge_method: 'plain' }]) {
+    const { url } = begin(client, more)
+    if (more.code_challenge === '') url.searchParams.delete('code_challenge')
+    const page = await new Browser().open(url, isBack)
+    assert.is(page.url.searchParams.get('error'), 'invalid_request', JSON.stringify(more))
+  }
+})
+
+test('a stolen refresh token ends what it is used for, for thief and owner', async (t) => {
+  const { register, token, codeOf, status } = await attack(t)
+  const { form } = await codeOf(await register())
+  const { body: first } = await token(form)
+  const renewal = (refreshToken = '') => ({
+    grant_type: 'refresh_token',
+    refresh_token: refreshToken,
+    client_id: form.client_id,
+  })
+  const { body: second } = await token(renewal(first.refresh_token))
+  assert.is.not(second.refresh_token, first.refresh_token)
+  assert.is(await status(second.access_token), 400)
+  assert.is((await token(renewal(first.refresh_token))).body.error, 'invalid_grant')
+  assert.is(await status(second.access_token), 401)
+  assert.is((await token(renewal(second.refresh_token))).body.error, 'invalid_grant')
+})
+
+test('a token that its client revokes opens nothing any more', async (t) => {
+  const { register, token, codeOf, status, origin } = await attack(t)
+  const { form } = await codeOf(await register())
+  const { body } = await token(form)
+  const revoke = { token: body.refresh_token ?? '', client_id: form.client_id }
+  const response = await fetch(`${origin}/revoke`, { method: 'POST', body: new URLSearchParams(revoke) })
+  assert.is(response.status, 200)
+  assert.is(await status(body.access_token), 401)
+})
+
+test('token passthrough: no token of the provider goes to a client, or is taken', async (t) => {
+  const { register, token, codeOf, status, resource } = await attack(t)
+  const seen: string[] = []
+  const { form, answer } = await codeOf(await register())
+  const { body } = await token(form)
+  seen.push(answer.toString(), JSON.stringify(body))
+  assert.not.match(seen.join(' '), /token-|id_token/)
+  assert.is(await status('token-of-the-provider'), 401)
+  assert.is(body.token_type, 'Bearer')
+  // one for another server is not given
+  const other = await attack(t)
+  const wrong = other.begin(await other.register(), { resource })
+  const page = await new Browser().open(wrong.url, isBack)
+  assert.is(page.url.searchParams.get('error'), 'invalid_target')
+  assert.is(await other.status(body.access_token), 401)
+})
+
+test('mix-up: each answer names the issuer, and that of the provider is checked', async (t) => {
+  const { register, codeOf, origin, begin } = await attack(t)
+  const { answer } = await codeOf(await register())
+  assert.equal([answer.get('iss'), answer.get('state')], [origin, 'own state'])
+  const browser = new Browser()
+  const stopped = await browser.open(
+    begin(await register()).url,
+    ({ pathname }) => pathname === '/sign-in/callback',
+  )
+  stopped.url.searchParams.set('iss', 'https://evil.example')
+  const page = await browser.open(stopped.url, isBack)
+  assert.is(page.url.searchParams.get('error'), 'access_denied')
+})
+
+test('what a client calls itself is text, and its address is shown beside it', async (t) => {
+  const { register, begin } = await attack(t)
+  const client_name = `<img src=x onerror=alert(1)> Bank\u202E${'x'.repeat(300)}`
+  const page = await new Browser().open(begin(await register({ client_name })).url)
+  assert.not.match(page.text, /<img/)
+  assert.not.match(page.text, /\u202E/)
+  assert.match(page.text, /&#60;img src=x/)
+  assert.not.match(page.text, /x{200}/)
+  assert.match(page.text, /Access goes to <b>a program on this device/)
+})
+
+test('addresses are never made of what a request says', async (t) => {
+  const { origin } = await attack(t)
+  const { port } = new URL(origin)
+  const text = await new Promise<string>((resolve, reject) => {
+    const headers = { host: 'evil.example', 'x-forwarded-host': 'evil.example' }
+    const asking = request({
+      port,
+      host: '127.0.0.1',
+      path: '/.well-known/oauth-authorization-server',
+      headers,
+    })
+    asking.on('error', reject)
+    asking.on('response', async (response) => {
+      let all = ''
+      for await (const chunk of response) all += chunk
+      resolve(all)
+    })
+    asking.end()
+  })
+  assert.not.match(text, /evil/)
+})
+
+test('one address registers sixty clients in ten minutes at most', async (t) => {
+  const { register } = await attack(t)
+  const all: Json[] = []
+  for (let n = 0; n < 62; n += 1) all.push(await register())
+  assert.is(all.filter(({ client_id: id }) => id !== undefined).length, 60)
+  assert.is(all.at(-1)?.error, 'temporarily_unavailable')
+})
+
+test('hostile requests are answered, and nothing breaks', async (t) => {
+  const { origin, register, begin } = await attack(t)
+  const ask = (path: string, init: RequestInit = {}): Promise<number> =>
+    fetch(`${origin}${path}`, { redirect: 'manual', ...init }).then(async (response) => {
+      await response.arrayBuffer()
+      return response.status
+    })
+  const form = { 'content-type': 'application/x-www-form-urlencoded' }
+  assert.is(await ask('/sign-in/made-up'), 400)
+  assert.is(await ask('/authorize/made-up'), 400)
+  assert.ok((await ask('/token', { method: 'POST', headers: form, body: 'x'.repeat(200_000) })) >= 400)
+  assert.is(
+    await ask('/register', { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{' }),
+    400,
+  )
+  assert.is(
+    await ask('/register', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: '{"redirect_uris":"__proto__"}',
+    }),
+    400,
+  )
+  assert.ok((await ask('/authorize')) >= 400)
+  assert.is(await ask('/authorize?client_id=__proto__&redirect_uri=x&response_type=code'), 400)
+  assert.ok((await ask('/token')) >= 400)
+  const client = await register()
+  const browser = new Browser()
+  const page: Page = await browser.open(begin(client).url, isBack)
+  const long = { ...form, origin, cookie: browser.cookiesFor(page.url) }
+  assert.is(
+    await ask(page.url.pathname, { method: 'POST', headers: long, body: `decision=${'x'.repeat(5_000)}` }),
+    413,
+  )
+  assert.match((await browser.open(page.url)).text, /Allow access/)
+})
+
+test.run()
