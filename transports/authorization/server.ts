@@ -8,6 +8,7 @@ import { lastingWorld } from '../../runtime/process/context.js'
 import type { World } from '../../runtime/time/world.js'
 import { refused } from '../auth/tokens.js'
 import { optionError, TransportError } from '../base/errors.js'
+import { repeatRequest } from '../base/repeat-request.js'
 import { pathOf, queryOf } from '../base/target.js'
 import type { Credentials, Principal } from '../contract/principal.js'
 import type { Values } from '../contract/values.js'
@@ -50,8 +51,9 @@ const metadataPath =
   /^(?:\/[^?]*)?\/\.well-known\/(oauth-authorization-server|openid-configuration)(?:\/.*)?$/
 /** Milliseconds for a login at the provider, and for the consent. */
 const loginTime = 600_000
-/** Bytes of the form of a page. */
+/** Bytes of the form of a page, and of a registration. */
 const formBytes = 4_096
+const registrationBytes = 32_768
 
 /** A login that a browser is away for, at the provider. */
 interface PendingLogin extends LoginProof {
@@ -147,8 +149,9 @@ export class AuthorizationServer {
     if (wellKnown !== undefined) request.url = `/.well-known/${wellKnown}`
     this.#address(request)
     if (path === routes.authorization) request.url = `${path}?${this.#asked(queryOf(request.url))}`
-    if (path === routes.registration) allowAnyPage(request, response)
-    if (!response.writableEnded) await this.#handle(request, response)
+    if (path !== routes.registration) return this.#handle(request, response)
+    allowAnyPage(request, response)
+    if (!response.writableEnded) await this.#handle(await withoutScope(request), response)
   }
 
   /**
@@ -188,7 +191,7 @@ export class AuthorizationServer {
     const scopes = await this.#grantable(user, asked)
     if (request.method === 'POST') {
       this.#checkOrigin(request)
-      const form = new URLSearchParams(await readForm(request))
+      const form = new URLSearchParams((await readBody(request, formBytes)).toString())
       if (form.get('decision') !== 'allow')
         return this.#end(request, response, denied('the user has refused'))
       const grantId = await this.#grant({ accountId, clientId }, scopes, asked)
@@ -521,13 +524,28 @@ function allowAnyPage({ method, headers }: IncomingMessage, response: ServerResp
   response.writeHead(204, allowed).end()
 }
 
-async function readForm(request: IncomingMessage): Promise<string> {
+/**
+ * A registration without the scopes that it names, which a server may replace (RFC 7591, 2): each authorization
+ * says what it is for, and hosts name scopes of other servers here.
+ */
+async function withoutScope(request: IncomingMessage): Promise<IncomingMessage> {
+  if (request.method !== 'POST') return request
+  const body = await readBody(request, registrationBytes)
+  try {
+    const { scope: _, ...metadata } = JSON.parse(body.toString()) as { readonly scope?: unknown }
+    return repeatRequest(request, Buffer.from(JSON.stringify(metadata)))
+  } catch {
+    return repeatRequest(request, body) // its answer says what is wrong
+  }
+}
+
+async function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = []
   let size = 0
   for await (const chunk of request as AsyncIterable<Buffer>) {
     size += chunk.length
-    if (size > formBytes) throw Object.assign(new Error('the form is too long'), { statusCode: 413 })
+    if (size > maxBytes) throw Object.assign(new Error('the body is too long'), { statusCode: 413 })
     chunks.push(chunk)
   }
-  return Buffer.concat(chunks).toString()
+  return Buffer.concat(chunks)
 }

@@ -1,3 +1,4 @@
+import { repeatRequest } from '../../base/repeat-request.js'
 import { EventEmitter } from 'node:events'
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
@@ -15,7 +16,8 @@ export function withKnown(
   { body, assigns, ...known }: MountedRequest,
 ): IncomingMessage {
   const wasRead = request.readableDidRead || request.readableEnded
-  const readable: AssignedRequest = wasRead && body !== undefined ? repeat(request, bytesOf(body)) : request
+  const readable: AssignedRequest =
+    wasRead && body !== undefined ? repeatRequest(request, bytesOf(body)) : request
   const { url = '' } = request
   const at = url.indexOf('?')
   readable.url = at === -1 ? path : `${path}${url.slice(at)}`
@@ -37,21 +39,6 @@ function readKnown(
     if (error instanceof TransportError) return error
     throw error
   }
-}
-
-/** The same request once more, with this body. */
-function repeat(request: IncomingMessage, body: Buffer): IncomingMessage {
-  const { IncomingMessage: Request } = process.getBuiltinModule('node:http')
-  const again = new Request(request.socket)
-  again.method = request.method ?? ''
-  again.url = request.url ?? ''
-  again.httpVersion = request.httpVersion
-  again.headers = { ...request.headers, 'content-length': String(body.length) }
-  again.rawHeaders = request.rawHeaders
-  again.complete = true
-  again.push(body)
-  again.push(null)
-  return again
 }
 
 function bytesOf(body: unknown): Buffer {
