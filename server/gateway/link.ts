@@ -53,7 +53,12 @@ interface Underway {
   /** Questions that are open, and when the last one was answered. */
   open: number
   answeredAt: number
+  /** Resolves with `isOver` when its server has answered, or nobody waits for that any more. */
+  readonly over: Promise<typeof isOver>
 }
+
+/** Stands for the answer to a question whose call has ended. */
+const isOver = Symbol('over')
 
 interface PassedQuestion {
   readonly method: AskMethod
@@ -312,7 +317,11 @@ export class UpstreamLink {
     let verdict: Verdict = 'unsaid'
     try {
       const instance = this.#instanceAt(this.#keyFor(ctx), ctx)
-      const questions = { asked: new Map(), pages: new Set<string>(), open: 0, answeredAt: began }
+      let end = (): void => {}
+      const over = new Promise<typeof isOver>((resolve) => {
+        end = () => resolve(isOver)
+      })
+      const questions = { asked: new Map(), pages: new Set<string>(), open: 0, answeredAt: began, over }
       const call: Underway = { ctx, asker: asker ?? ctx, ...questions }
       instance.calls.add(call)
       try {
@@ -335,6 +344,7 @@ export class UpstreamLink {
         return this.#passedBack(result, client, ctx)
       } finally {
         instance.calls.delete(call)
+        end()
         instance.usedAt = this.#input.world.now()
       }
     } finally {
@@ -429,21 +439,35 @@ export class UpstreamLink {
     return { ...((await client.callTool(String(name), given, options)) as JsonObject) }
   }
 
-  /** Asks the client whose call is under way. Rejects with McpError if it could be one of several. */
+  /**
+   * Asks the client whose call is under way. Where it has several, and the one that was asked for ends first,
+   * another one is asked for. Rejects with McpError if the client could be one of several.
+   */
   async #pass(key: string, { method, params, callSignal }: PassedQuestion): Promise<never> {
-    const instance = this.#instances.get(key)
     const { world } = this.#input
-    const call = instance === undefined ? undefined : callAsked(instance, callSignal, world.now())
-    if (call === undefined) {
-      const callers = instance?.calls.size ?? 0
-      // servers ask for roots when they start: then no call is under way, and there are none
-      if (callers === 0 && method === 'roots/list') return { roots: [] } as never
-      throw McpError.invalidRequest(
-        callers === 0
-          ? `${method}: no call is under way, so there is nobody to ask`
-          : `${method}: calls of several clients are under way: start ${this.name} per session or principal, and it may ask`,
-      )
+    const tried = new Set<Underway>()
+    while (true) {
+      const instance = this.#instances.get(key)
+      const call = instance && callAsked(instance, { callSignal, tried, now: world.now() })
+      if (call === undefined) {
+        const callers = instance?.calls.size ?? 0
+        // servers ask for roots when they start: then no call is under way, and there are none
+        if (callers === 0 && method === 'roots/list') return { roots: [] } as never
+        throw McpError.invalidRequest(this.#whyNot(method, callers, tried.size > 0))
+      }
+      tried.add(call)
+      const answer = await this.#askFor(call, method, params)
+      if (answer !== isOver) return answer as never
     }
+  }
+
+  #whyNot(method: AskMethod, callers: number, hasAsked: boolean): string {
+    if (hasAsked) return `${method}: the call that it was asked for has ended`
+    if (callers === 0) return `${method}: no call is under way, so there is nobody to ask`
+    return `${method}: calls of several clients are under way: start ${this.name} per session or principal, and it may ask`
+  }
+
+  async #askFor(call: Underway, method: AskMethod, params: object): Promise<unknown> {
     const { _meta, task: _task, ...question } = params as JsonObject
     const about = createHash('sha256')
       .update(JSON.stringify([method, question]))
@@ -456,13 +480,15 @@ export class UpstreamLink {
     call.open += 1
     try {
       const scope = ToolContext.scopeOf(call.ctx)
-      return (await scope.ask(`${this.name} ${about} ${again}`, method, question as never, {})) as never
+      // what is asked for a call that has ended may never be answered
+      const asking = scope.ask(`${this.name} ${about} ${again}`, method, question as never, {})
+      return await Promise.race([asking, call.over])
     } catch (error) {
       if (!(error instanceof AskError) || error.code !== 'MISSING_CAPABILITY') throw error
       throw McpError.methodNotFound(`${method}: the client that called cannot be asked`)
     } finally {
       call.open -= 1
-      call.answeredAt = world.now()
+      call.answeredAt = this.#input.world.now()
     }
   }
 
@@ -637,10 +663,22 @@ export function isStarted(entry: Upstream | StartedUpstream): entry is StartedUp
   return 'start' in entry && typeof entry.start === 'function'
 }
 
-/** The one that the question belongs to; where that is not known, one of those that it can be of. */
-function callAsked(instance: Instance, callSignal: AbortSignal | undefined, now: number) {
+interface Asking {
+  readonly callSignal: AbortSignal | undefined
+  /** Calls that have ended with the question. */
+  readonly tried: ReadonlySet<Underway>
+  readonly now: number
+}
+
+/**
+ * The call that a question belongs to. Where that is not known, of those that it can be of one that waits for no
+ * answer yet, and of these the oldest: what takes longest asks, most likely.
+ */
+function callAsked(instance: Instance, { callSignal, tried, now }: Asking): Underway | undefined {
   const known = callSignal && [...instance.calls].find(({ ctx }) => ctx.signal === callSignal)
-  return known ?? callsOfOne(instance, now)[0]
+  if (known !== undefined) return tried.has(known) ? undefined : known
+  const all = callsOfOne(instance, now).filter((call) => !tried.has(call))
+  return all.findLast(({ open }) => open === 0) ?? all.at(-1)
 }
 
 /** The calls under way, newest first, if they and those that were given up are all of one caller. */
@@ -648,9 +686,9 @@ function callsOfOne({ calls, givenUp, running }: Instance, now: number): Underwa
   const all = [...calls].reverse()
   const asker = all[0]?.asker
   // a server of 2026-07-28 asks by its answer to a call that is under way
-  const isOver =
+  const isPast =
     givenUp === undefined || now >= givenUp.until || isModernRevision(running?.server?.revision ?? '')
-  if (!isOver && givenUp.asker !== asker) return []
+  if (!isPast && givenUp.asker !== asker) return []
   return all.every((each) => each.asker === asker) ? all : []
 }
 

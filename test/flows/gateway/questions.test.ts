@@ -69,6 +69,68 @@ test('a client without elicitation is not asked, and its call says so', async (t
   assert.ok(asked instanceof McpError || (asked as { isError?: boolean }).isError === true, String(asked))
 })
 
+for (const down of ['2026-07-28', '2025-11-25'] as Revision[])
+  for (const order of ['the asking one', 'the other one'])
+    test(`of two calls of a client of ${down} ${order} begins first: a question is answered`, async (t) => {
+      const gates = { asks: gate(), quick: gate(), answer: gate() }
+      const definition = defineServer({
+        name: 'up',
+        version: '1.0.0',
+        tools: {
+          ask: defineTool({
+            async run(_args, ctx) {
+              await gates.asks.opened
+              const { action } = await ctx.elicit('ok', { message: 'Sure?', requestedSchema: noFields })
+              return action
+            },
+          }),
+          quick: defineTool({
+            async run() {
+              await gates.quick.opened
+              return 'quick'
+            },
+          }),
+        },
+      })
+      const upstream = await connect(definition, { server: { revisions: ['2025-11-25'] } })
+      t.after(() => upstream.close())
+      const plan = gateway({
+        up: ({ answers: give }) => startClient({ ...give(), transport: upstream.transport }),
+      })
+      let asked = 0
+      const onElicit = async (): Promise<{ action: 'accept'; content: object }> => {
+        asked += 1
+        gates.quick.open()
+        // the first time until the other call has ended
+        if (asked === 1) await gates.answer.opened
+        return { action: 'accept', content: {} }
+      }
+      const { client, close } = await connect(plan, {
+        client: { onElicit: onElicit as never, ...(down === '2025-11-25' && { era: 'handshake' }) },
+      })
+      t.after(close)
+      const begin = { ask: () => client.callTool('up__ask'), quick: () => client.callTool('up__quick') }
+      const first = order === 'the asking one' ? ['ask', 'quick'] : ['quick', 'ask']
+      const [one, two] = first.map((name) => begin[name as 'ask'])
+      const calls = [one?.(), two?.()]
+      await client.listTools({ fresh: true })
+      gates.asks.open()
+      const quick = await calls[first.indexOf('quick')]
+      assert.is(quick?.text, 'quick')
+      gates.answer.open()
+      assert.is((await calls[first.indexOf('ask')])?.text, 'accept')
+    })
+
+const noFields = { type: 'object', properties: {} } as const
+
+function gate() {
+  let open = (): void => {}
+  const opened = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  return { opened, open: () => open() }
+}
+
 test('a shared server cannot elicit while calls of several clients are open', async (t) => {
   let release: () => void = () => {}
   const both = new Promise<void>((resolve) => {
