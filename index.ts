@@ -115,8 +115,6 @@ export { introspection, type IntrospectionOptions } from './transports/auth/intr
 export { jwt, type JwtOptions } from './transports/auth/jwt.js'
 export type { AuthOptions } from './transports/auth/options.js'
 export type { TokenVerifier } from './transports/auth/tokens.js'
-export { github, oauth2, oidc } from './transports/authorization/provider.js'
-export { signIn, type SignInOptions } from './transports/authorization/sign-in.js'
 export type { ClientTransport, ServerTransport } from './transports/contract/contract.js'
 export { TransportError } from './transports/base/errors.js'
 export type { AuthOption, ClientAuth } from './transports/http/client/auth.js'

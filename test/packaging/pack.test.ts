@@ -34,7 +34,7 @@ const initialize = JSON.stringify({
 
 /** Programs with what each needs at most, in KiB: to be lowered when it is less, and raised for a reason alone. */
 const smallPrograms: Record<string, { most: number; text: string; input?: string }> = {
-  stdioServer: { most: 1_200, text: sampleServer, input: `${initialize}\n` },
+  stdioServer: { most: 1_210, text: sampleServer, input: `${initialize}\n` },
   stdioServerByDoors: {
     most: 870,
     text: `import { defineServer, defineTool, startServer } from 'caduceus/server'

@@ -6,7 +6,7 @@ import { lastingWorld } from '../../runtime/process/context.js'
 import type { World } from '../../runtime/time/world.js'
 import { TransportError } from '../base/errors.js'
 import { type SafeAnswer, safeFetch } from '../http/outgoing/fetch.js'
-import type { ProviderSettings, SignedInUser, UserFacts } from './provider.js'
+import type { AskProvider, ProviderSettings, SignedInUser, UserFacts } from './provider.js'
 
 const loadOAuth = /* @__PURE__ */ lazy('oauth4webapi', () => import('oauth4webapi'))
 
@@ -118,7 +118,11 @@ export async function openLogin(settings: ProviderSettings, scopeWorld: World): 
 
   async function userOf(server: AuthorizationServer, answer: TokenEndpointResponse): Promise<SignedInUser> {
     const { access_token: token } = answer
-    if (places !== undefined) return user(await places.userInfo((address) => ask(address, token)))
+    if (places !== undefined) {
+      const asked: AskProvider = (address) => ask(address, token)
+      const { userInfo } = places
+      return user(await ('github' in userInfo ? githubUser(asked, userInfo.github) : userInfo(asked)))
+    }
     const claims = oauth.getValidatedIdTokenClaims(answer)
     if (claims === undefined) throw new Error('the answer has no id token')
     let all: Readonly<Record<string, unknown>> = claims
@@ -213,6 +217,20 @@ function basic(secret: string): ClientAuth {
   return (_server, { client_id: id }, _body, headers) => {
     const pair = [id, secret].map((part) => new URLSearchParams([['', part]]).toString().slice(1))
     headers.set('authorization', `Basic ${Buffer.from(pair.join(':')).toString('base64')}`)
+  }
+}
+
+async function githubUser(ask: AskProvider, api: string): Promise<UserFacts> {
+  const user = (await ask(`${api}/user`)) as Readonly<Record<string, unknown>>
+  // without the scope user:email it is refused
+  const emails = await ask(`${api}/user/emails`).catch(() => [])
+  const primary = (Array.isArray(emails) ? emails : []).find((one) => one?.primary === true)
+  const { id, login, name } = user
+  return {
+    subject: String(id ?? ''),
+    name: typeof name === 'string' ? name : String(login),
+    email: primary?.verified === true ? String(primary.email) : undefined,
+    claims: user,
   }
 }
 

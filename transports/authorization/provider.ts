@@ -1,13 +1,5 @@
-import { lazy } from '../../runtime/faults/load.js'
-import type { World } from '../../runtime/time/world.js'
 import { badOption, orElse, type Read, readOptions, readText } from '../base/read-option.js'
 import { readSecureUrl } from '../base/secure-url.js'
-import type { ProviderLogin } from './provider-login.js'
-
-const loadLogin = /* @__PURE__ */ lazy(
-  '../../transports/authorization/provider-login.js',
-  () => import('./provider-login.js'),
-)
 
 /** Who has signed in, as the identity provider says. */
 export interface SignedInUser {
@@ -38,7 +30,8 @@ export type AskProvider = (address: string) => Promise<unknown>
 interface ProviderPlaces {
   readonly authorizeUrl: string
   readonly tokenUrl: string
-  readonly userInfo: (ask: AskProvider) => Promise<UserFacts>
+  /** Or where the API of GitHub is. */
+  readonly userInfo: ((ask: AskProvider) => Promise<UserFacts>) | { readonly github: string }
 }
 
 export interface ProviderSettings {
@@ -64,9 +57,9 @@ export class IdentityProvider {
     this.#settings = settings
   }
 
-  static async open(provider: IdentityProvider, world: World): Promise<ProviderLogin> {
-    const { openLogin } = await loadLogin()
-    return openLogin(provider.#settings, world)
+  /** What it is made of: for the login. */
+  static settings(provider: IdentityProvider): ProviderSettings {
+    return provider.#settings
   }
 }
 
@@ -123,24 +116,10 @@ export function github(options: GithubOptions): IdentityProvider {
       places: {
         authorizeUrl: `${origin}/login/oauth/authorize`,
         tokenUrl: `${origin}/login/oauth/access_token`,
-        userInfo: (ask: AskProvider) => githubUser(ask, api),
+        userInfo: { github: api },
       },
     }),
   )
-}
-
-async function githubUser(ask: AskProvider, api: string): Promise<UserFacts> {
-  const user = (await ask(`${api}/user`)) as Readonly<Record<string, unknown>>
-  // without the scope user:email it is refused
-  const emails = await ask(`${api}/user/emails`).catch(() => [])
-  const primary = (Array.isArray(emails) ? emails : []).find((one) => one?.primary === true)
-  const { id, login, name } = user
-  return {
-    subject: String(id ?? ''),
-    name: typeof name === 'string' ? name : String(login),
-    email: primary?.verified === true ? String(primary.email) : undefined,
-    claims: user,
-  }
 }
 
 /** Options of `oauth2()`. */

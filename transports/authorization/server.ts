@@ -12,12 +12,12 @@ import { repeatRequest } from '../base/repeat-request.js'
 import { pathOf, queryOf } from '../base/target.js'
 import type { Credentials, Principal } from '../contract/principal.js'
 import type { Values } from '../contract/values.js'
-import { agreed, put, takeOnce, ValueAdapter } from './adapter.js'
+import { agreed, put, takeOnce, usedClient, ValueAdapter } from './adapter.js'
 import { UserCredentials } from './credentials.js'
 import { newSigningKey } from './keys.js'
 import { consentPage, messagePage, pageHeaders } from './pages.js'
 import { IdentityProvider, type SignedInUser } from './provider.js'
-import type { LoginProof, ProviderLogin } from './provider-login.js'
+import { type LoginProof, openLogin, type ProviderLogin } from './provider-login.js'
 import { baseScope } from './scopes.js'
 import { RateLimits } from './rate-limits.js'
 import type { SignInSettings } from './sign-in.js'
@@ -51,6 +51,8 @@ const metadataPath =
   /^(?:\/[^?]*)?\/\.well-known\/(oauth-authorization-server|openid-configuration)(?:\/.*)?$/
 /** Milliseconds for a login at the provider, and for the consent. */
 const loginTime = 600_000
+/** Milliseconds after which a user signs in again, however often a client renews its token: a year. */
+const longestGrant = 365 * 24 * 3_600_000
 /** Bytes of the form of a page, and of a registration. */
 const formBytes = 4_096
 const registrationBytes = 32_768
@@ -255,9 +257,8 @@ export class AuthorizationServer {
       if (allow !== undefined && (await allow(user)) !== true)
         return { refused: 'this account may not use this server' }
       const account = accountOf(user.issuer, user.subject)
-      const { refreshToken: ttl } = this.#settings.lifetimes
-      await put(this.#values, userKey(account), JSON.stringify(user), ttl * 2)
-      await this.#credentials.keep(account, tokens, ttl * 2)
+      await put(this.#values, userKey(account), JSON.stringify(user), usedClient)
+      await this.#credentials.keep(account, tokens, usedClient)
       return { account }
     } catch (cause) {
       if (cause instanceof TransportError && cause.code === 'UNAUTHORIZED') return { refused: cause.message }
@@ -400,7 +401,7 @@ export class AuthorizationServer {
       ttl: {
         AccessToken: seconds(accessToken),
         AuthorizationCode: 60,
-        Grant: seconds(refreshToken),
+        Grant: seconds(longestGrant),
         Interaction: seconds(loginTime),
         RefreshToken: seconds(refreshToken),
         Session: seconds(login),
@@ -430,7 +431,7 @@ export async function openServer(
 ): Promise<AuthorizationServer> {
   const world = lastingWorld(scopeWorld)
   const library = await loadProvider()
-  const login = await IdentityProvider.open(settings.with, world)
+  const login = await openLogin(IdentityProvider.settings(settings.with), world)
   // no token is signed, as access tokens are looked up; but there is no authorization server without a key
   const signing = await agreed(values, 'signing key', () => newSigningKey(world))
   const cookies = await agreed(values, 'cookie key', () =>
