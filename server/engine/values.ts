@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { World } from '../../runtime/time/world.js'
+import { TransportError } from '../../transports/base/errors.js'
 import type { KeptValue, SetOptions, Values } from '../../transports/contract/values.js'
 import { Sealing, type Secrets } from '../base/sealing.js'
 import type { Engine } from './engine.js'
@@ -16,18 +17,22 @@ interface Entry {
   readonly until: number
 }
 
+/** Values at once: whoever makes them up costs no memory without end. */
+const mostValues = 500_000
 /** Values that expired are looked for after so many were set. */
 const sweepEvery = 1_000
 
 /** Values in memory. */
 export class MemoryValues implements ValueEngine {
   readonly #now: () => number
+  readonly #max: number
   readonly #entries = new Map<string, Entry>()
   #set = 0
 
   /** `now` in ms. */
-  constructor(now: () => number) {
+  constructor(now: () => number, max = mostValues) {
     this.#now = now
+    this.#max = max
   }
 
   get size(): number {
@@ -41,6 +46,10 @@ export class MemoryValues implements ValueEngine {
 
   setValue(key: string, was: string | undefined, text: string | undefined, ttl: number): boolean {
     if (this.value(key) !== was) return false
+    if (text !== undefined && !this.#entries.has(key) && this.#entries.size >= this.#max) {
+      this.#sweep(this.#now())
+      if (this.#entries.size >= this.#max) throw noRoom()
+    }
     if (text === undefined) this.#entries.delete(key)
     else this.#entries.set(key, { text, until: this.#now() + ttl })
     this.#set += 1
@@ -51,6 +60,10 @@ export class MemoryValues implements ValueEngine {
   #sweep(now: number): void {
     for (const [key, { until }] of this.#entries) if (until <= now) this.#entries.delete(key)
   }
+}
+
+function noRoom(): TransportError {
+  return new TransportError('CLUSTER_UNAVAILABLE', 'there is no room for another login', { retryable: true })
 }
 
 const purpose = 'caduceus values 1'

@@ -213,6 +213,7 @@ test('caduceus/testing has these names, and no others', async () => {
     'crash',
     'engineSuite',
     'fakeClock',
+    'fakeIdentityProvider',
     'record',
     'scriptedClient',
     'scriptedServer',

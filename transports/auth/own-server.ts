@@ -17,8 +17,8 @@ export interface OwnServerParts {
    * where it keeps nothing, or a package is missing.
    */
   open(values: Values | undefined, world: World): Promise<void>
-  /** Answers a request for a path of its own; false for all others. */
-  take(request: IncomingMessage, response: ServerResponse): boolean
+  /** Answers a request for a path of its own; false for all others. `address` is that of the client. */
+  take(request: IncomingMessage, response: ServerResponse, address: string | undefined): boolean
   /** The token of a user at the provider. Rejects with TransportError UNAUTHORIZED where there is none. */
   credentials(principal: Principal, signal: AbortSignal): Promise<Credentials>
 }

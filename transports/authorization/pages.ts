@@ -46,7 +46,8 @@ export function pageHeaders(formTargets: readonly string[] = []): Record<string,
     'content-security-policy': policy.join('; '),
     'x-frame-options': 'DENY',
     'x-content-type-options': 'nosniff',
-    'referrer-policy': 'no-referrer',
+    // not `no-referrer`: with that a browser would not say that a form is of this page
+    'referrer-policy': 'same-origin',
     'cache-control': 'no-store',
   }
 }

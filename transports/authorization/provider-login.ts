@@ -72,7 +72,7 @@ export async function openLogin(settings: ProviderSettings, scopeWorld: World): 
       method: method === 'POST' ? 'POST' : 'GET',
       ...(text !== undefined && { body: text }),
     })
-    return responseOf(answer)
+    return toResponse(answer)
   }
 
   let found: { readonly server: AuthorizationServer; readonly at: number } | undefined
@@ -240,7 +240,8 @@ interface ProviderRequest {
   readonly body?: unknown
 }
 
-function responseOf({ status, headers, text }: SafeAnswer): Response {
+/** An answer as `fetch` gives it. */
+export function toResponse({ status, headers, text }: SafeAnswer): Response {
   const given = Object.entries(headers).flatMap(([name, value]): [string, string][] =>
     value === undefined ? [] : [[name, typeof value === 'string' ? value : value.join(', ')]],
   )

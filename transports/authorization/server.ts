@@ -12,12 +12,13 @@ import { repeatRequest } from '../base/repeat-request.js'
 import { pathOf, queryOf } from '../base/target.js'
 import type { Credentials, Principal } from '../contract/principal.js'
 import type { Values } from '../contract/values.js'
+import { safeFetch } from '../http/outgoing/fetch.js'
 import { agreed, put, takeOnce, usedClient, ValueAdapter } from './adapter.js'
 import { UserCredentials } from './credentials.js'
 import { newSigningKey } from './keys.js'
 import { consentPage, messagePage, pageHeaders } from './pages.js'
 import { IdentityProvider, type SignedInUser } from './provider.js'
-import { type LoginProof, openLogin, type ProviderLogin } from './provider-login.js'
+import { type LoginProof, openLogin, type ProviderLogin, toResponse } from './provider-login.js'
 import { baseScope } from './scopes.js'
 import { RateLimits } from './rate-limits.js'
 import type { SignInSettings } from './sign-in.js'
@@ -53,6 +54,8 @@ const metadataPath =
 const loginTime = 600_000
 /** Milliseconds after which a user signs in again, however often a client renews its token: a year. */
 const longestGrant = 365 * 24 * 3_600_000
+/** Milliseconds for the metadata document of a client. */
+const documentTime = 5_000
 /** Bytes of the form of a page, and of a registration. */
 const formBytes = 4_096
 const registrationBytes = 32_768
@@ -78,6 +81,7 @@ export class AuthorizationServer {
   readonly #provider: Provider
   readonly #handle: (request: IncomingMessage, response: ServerResponse) => Promise<void>
   readonly #cookie: string
+  #reportedAt = Number.NEGATIVE_INFINITY
 
   constructor(settings: SignInSettings, parts: ServerParts) {
     const { values, world, library, login, keys } = parts
@@ -91,6 +95,7 @@ export class AuthorizationServer {
     this.#provider = new library.default(settings.issuer, this.#configuration(keys))
     // requests are made to say that they came to the issuer, whatever a proxy or a client has written there
     this.#provider.proxy = true
+    this.#provider.on('server_error', (_ctx, error) => this.#report(error))
     this.#handle = this.#provider.callback()
     // a cookie of that name is of this host alone, and comes over https only
     this.#cookie = settings.issuer.startsWith('https:') ? '__Host-sign-in' : 'sign-in'
@@ -108,9 +113,9 @@ export class AuthorizationServer {
   }
 
   /** Answers a request to a path of its own. Never rejects. */
-  async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async answer(request: IncomingMessage, response: ServerResponse, address = ''): Promise<void> {
     try {
-      await this.#answer(request, response)
+      await this.#answer(request, response, address)
     } catch (cause) {
       this.#refuse(response, cause)
     }
@@ -139,10 +144,9 @@ export class AuthorizationServer {
     return this.#credentials.of(accountOf(issuer, subject), signal)
   }
 
-  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async #answer(request: IncomingMessage, response: ServerResponse, address: string): Promise<void> {
     const path = pathOf(request.url)
-    const { remoteAddress = '' } = request.socket
-    const wait = this.#limits.take(path === routes.registration ? 'register' : 'other', remoteAddress)
+    const wait = this.#limits.take(path === routes.registration ? 'register' : 'other', address)
     if (wait !== undefined) return tooMany(response, wait)
     const [, page] = pagePath.exec(path) ?? []
     if (path === callbackPath) return this.#comeBack(request, response)
@@ -223,7 +227,10 @@ export class AuthorizationServer {
       if ('refused' in read) return this.#end(request, response, denied(read.refused))
       return this.#end(request, response, { login: { accountId: read.account, remember: true } })
     }
-    const browser = Buffer.from(this.#world.randomBytes(32)).toString('base64url')
+    // one for all logins of a browser: several may be under way
+    const known = cookieOf(request, this.#cookie)
+    const fresh = (): string => Buffer.from(this.#world.randomBytes(32)).toString('base64url')
+    const browser = /^[\w-]{43}$/.test(known) ? known : fresh()
     const proof = this.#login.prove()
     const pending: PendingLogin = { ...proof, uid, browser: digest(browser) }
     await put(this.#values, loginKey(proof.state), JSON.stringify(pending), loginTime)
@@ -319,7 +326,11 @@ export class AuthorizationServer {
     if (status === 500) this.#report(cause)
   }
 
+  /** Once a minute: what is broken is so for everybody. */
   #report(cause: unknown): void {
+    const now = this.#world.now()
+    if (now - this.#reportedAt < 60_000) return
+    this.#reportedAt = now
     process.emitWarning(`a login has failed: ${messageOf(cause)}`, { code: 'CADUCEUS_SIGN_IN' })
   }
 
@@ -379,6 +390,7 @@ export class AuthorizationServer {
       extraTokenClaims: async (_ctx, token) => ({
         user: await this.#userOf((token as AccessToken).accountId ?? ''),
       }),
+      fetch: (url, init) => fetchPublic(String(url), init, this.#world),
       findAccount: async (_ctx, accountId) => {
         const user = await this.#userOf(accountId)
         return user === undefined ? undefined : { accountId, claims: () => ({ sub: accountId }) }
@@ -512,6 +524,16 @@ function sendPage(
 ): void {
   const length = String(Buffer.byteLength(html))
   response.writeHead(status, { ...pageHeaders(formTargets), 'content-length': length }).end(html)
+}
+
+/**
+ * What a client has named: its metadata document. It is never an address of this machine or network, and no
+ * redirect is followed (Client ID Metadata Documents).
+ */
+async function fetchPublic(url: string, init: RequestInit | undefined, world: World): Promise<Response> {
+  const request = { timeout: documentTime, clock: world, privateNetwork: false, maxRedirects: 0 }
+  const answer = await safeFetch(url, { ...request, signal: init?.signal ?? new AbortController().signal })
+  return toResponse(answer)
 }
 
 /** Pages of any site may register: what they get is worth nothing without a user's consent. */

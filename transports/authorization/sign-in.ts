@@ -89,9 +89,9 @@ export function signIn(options: SignInOptions): OwnServer {
       const { openServer } = await loadServer()
       server = await openServer(settings, values, world)
     },
-    take(request: IncomingMessage, response: ServerResponse) {
+    take(request: IncomingMessage, response: ServerResponse, address: string | undefined) {
       if (server?.has(pathOf(request.url)) !== true) return false
-      void server.answer(request, response)
+      void server.answer(request, response, address)
       return true
     },
     credentials: (principal, signal) => opened().credentials(principal, signal),

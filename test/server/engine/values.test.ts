@@ -45,6 +45,17 @@ test('values in memory that have expired leave no entry behind', () => {
   assert.ok(values.size < 1_000, String(values.size))
 })
 
+test('values in memory have a bound: more are refused until there is room', () => {
+  let now = 0
+  const values = new MemoryValues(() => now, 2)
+  values.setValue('a', undefined, 'text', 10)
+  values.setValue('b', undefined, 'text', 20)
+  assert.throws(() => values.setValue('c', undefined, 'text', 10), /no room/)
+  assert.ok(values.setValue('a', 'text', 'other', 10))
+  now = 15
+  assert.ok(values.setValue('c', undefined, 'text', 10))
+})
+
 test('values in files outlive the program; a damaged one is as none', async (t) => {
   const { values, folder, world } = await make('files', t)
   await values.setValue('key', undefined, 'one', 1_000)

@@ -1,6 +1,7 @@
 // A browser without a window: it keeps cookies by host and path, follows redirects, and presses buttons.
 
 interface Cookie {
+  readonly name: string
   readonly value: string
   readonly path: string
 }
@@ -25,9 +26,19 @@ export class Browser {
 
   /** Presses a button of the form of a page. */
   press(page: Page, decision: string, stop: (url: URL) => boolean = () => false): Promise<Page> {
-    const body = new URLSearchParams({ decision }).toString()
+    return this.send(page, { decision }, stop)
+  }
+
+  /** Sends the form of a page. */
+  send(
+    page: Page,
+    fields: Readonly<Record<string, string>>,
+    stop: (url: URL) => boolean = () => false,
+  ): Promise<Page> {
+    const [, action = page.url.href] = /<form[^>]* action="([^"]+)"/.exec(page.text) ?? []
     const headers = { 'content-type': 'application/x-www-form-urlencoded', origin: page.url.origin }
-    return this.#ask(page.url, { method: 'POST', body, headers }, stop)
+    const body = new URLSearchParams(fields).toString()
+    return this.#ask(new URL(action, page.url), { method: 'POST', body, headers }, stop)
   }
 
   async #ask(first: URL, how: RequestInit, stop: (url: URL) => boolean): Promise<Page> {
@@ -54,7 +65,7 @@ export class Browser {
       .filter(
         ([, { path }]) => pathname === path || pathname.startsWith(path.endsWith('/') ? path : `${path}/`),
       )
-      .map(([name, { value }]) => `${name}=${value}`)
+      .map(([, { name, value }]) => `${name}=${value}`)
       .join('; ')
   }
 
@@ -67,8 +78,9 @@ export class Browser {
       const [name, value] = [pair.slice(0, at), pair.slice(at + 1)]
       const path = rest.find((one) => /^path=/i.test(one))?.slice(5) ?? '/'
       const isOver = value === '' || rest.some((one) => /^expires=Thu, 01 Jan 1970/i.test(one))
-      if (isOver) all.delete(name)
-      else all.set(name, { value, path })
+      // cookies of one name at several paths are several
+      if (isOver) all.delete(`${name} ${path}`)
+      else all.set(`${name} ${path}`, { name, value, path })
     }
   }
 }

@@ -1,5 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { request } from 'node:http'
+import { type AddressInfo, createServer } from 'node:net'
 import * as assert from 'uvu/assert'
 import { suite, type TestContext } from '../../support/suite.js'
 import { Browser, type Page } from './_browser.js'
@@ -268,6 +270,37 @@ test('mix-up: each answer names the issuer, and that of the provider is checked'
   stopped.url.searchParams.set('iss', 'https://evil.example')
   const page = await browser.open(stopped.url, isBack)
   assert.is(page.url.searchParams.get('error'), 'access_denied')
+})
+
+test('an address that a client names is never one of this machine or network', async (t) => {
+  const { begin } = await attack(t)
+  let contacted = 0
+  const inside = createServer((socket) => {
+    contacted += 1
+    socket.destroy()
+  })
+  inside.listen(0, '127.0.0.1')
+  await once(inside, 'listening')
+  t.after(() => inside.close())
+  const { port } = inside.address() as AddressInfo
+  for (const id of [
+    `https://127.0.0.1:${port}/client.json`,
+    `https://localhost:${port}/client.json`,
+    'https://169.254.169.254/latest',
+  ]) {
+    const page = await new Browser().open(begin({ client_id: id }).url, () => true)
+    assert.is(page.status, 400, id)
+  }
+  assert.is(contacted, 0)
+})
+
+test('two logins of one browser at a time do not hinder each other', async (t) => {
+  const { register, begin } = await attack(t)
+  const browser = new Browser()
+  const atCallback = ({ pathname }: URL): boolean => pathname === '/sign-in/callback'
+  const first = await browser.open(begin(await register()).url, atCallback)
+  const second = await browser.open(begin(await register()).url, atCallback)
+  for (const { url } of [first, second]) assert.match((await browser.open(url)).text, /Allow access/)
 })
 
 test('what a client calls itself is text, and its address is shown beside it', async (t) => {

@@ -13,7 +13,7 @@ import type { StandingToken } from '../../contract/standing.js'
 import { createGuard, guardedHeaders } from './guard.js'
 import { type NodeServer, type ServerPlan, takeServer, type UpgradeListener } from './node-server.js'
 import type { ListenSettings } from './options.js'
-import { forwarded, withoutToken } from './peer.js'
+import { addressBehind, withoutToken } from './peer.js'
 import { sessionConnectionLimits } from './sharing.js'
 
 /** What to serve on a port whose connections are sessions. */
@@ -79,7 +79,7 @@ export async function openGate(
   const server = await takeServer(settings, scope, taken, source)
   const guard = createGuard({ ...settings, host: server.host })
   const peerOf = (request: IncomingMessage): Peer => {
-    const remoteAddress = forwarded(request, 'x-forwarded-for', trustProxy) ?? request.socket.remoteAddress
+    const remoteAddress = addressBehind(request, trustProxy)
     return Object.freeze({ transport, headers: request.headers, remoteAddress })
   }
   const unidentified = unidentifiedNotes(origin, world)

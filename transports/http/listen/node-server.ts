@@ -21,6 +21,7 @@ import {
 import type { SharedConnections } from '../../contract/sharing.js'
 import { watchDescriptors } from './descriptors.js'
 import { Metrics } from './metrics.js'
+import { addressBehind } from './peer.js'
 import { checkReach } from './guard.js'
 import { listen, portOf, urlOf } from './listening.js'
 import type { HttpServer, ListenSettings } from './options.js'
@@ -229,7 +230,7 @@ async function makeServer(
 
 /** Answers health checks, and whoever collects metrics or looks for the authorization server. */
 function withOwnPaths(
-  { auth, health, server }: ListenSettings,
+  { auth, health, server, trustProxy }: ListenSettings,
   plan: ServerPlan,
   metrics: Metrics | undefined,
 ): RequestListener {
@@ -243,7 +244,8 @@ function withOwnPaths(
     if (health && answerHealth(request, response, plan.problem())) return
     if (metrics !== undefined && answerMetrics(request, response, metrics)) return
     if (answerMetadata(request, response, metadata)) return
-    if (auth?.own?.take(request, response) !== true) onRequest(request, response)
+    if (auth?.own === undefined || !auth.own.take(request, response, addressBehind(request, trustProxy)))
+      onRequest(request, response)
   }
 }
 

@@ -39,7 +39,7 @@ export class HttpPeer implements Peer {
   }
 
   get remoteAddress(): string | undefined {
-    return forwarded(this.#request, 'x-forwarded-for', this.#proxies) ?? this.#request.socket.remoteAddress
+    return addressBehind(this.#request, this.#proxies)
   }
 
   get query(): string {
@@ -61,6 +61,11 @@ export class HttpPeer implements Peer {
     const known = (this.#request as AssignedRequest)[principalKey]
     return typeof known === 'object' && !(known instanceof TransportError) ? known : undefined
   }
+}
+
+/** The address of the client, as the trusted proxies in between say. */
+export function addressBehind(request: IncomingMessage, proxies: number): string | undefined {
+  return forwarded(request, 'x-forwarded-for', proxies) ?? request.socket.remoteAddress
 }
 
 export function withoutToken({

@@ -31,6 +31,8 @@ export interface SafeRequest extends FetchRequest {
   readonly signal: AbortSignal
   /** Whether addresses of this machine and network are fine. */
   readonly privateNetwork: boolean
+  /** Redirects of a GET that are followed. Default 3. */
+  readonly maxRedirects?: number
   /** How names are looked up. Default: as the system does. */
   readonly lookup?: LookupAll
 }
@@ -58,7 +60,7 @@ export function safeFetch(address: string, request: SafeRequest): Promise<SafeAn
 }
 
 async function follow(address: string, request: SafeRequest, signal: AbortSignal): Promise<SafeAnswer> {
-  const { privateNetwork, lookup: lookupAll } = request
+  const { privateNetwork, lookup: lookupAll, maxRedirects = maxHops } = request
   const lookup = privateNetwork ? routedLookup(lookupAll) : publicLookup(lookupAll)
   let next = address
   for (let hops = 0; ; hops++) {
@@ -67,8 +69,8 @@ async function follow(address: string, request: SafeRequest, signal: AbortSignal
     const location = answer.headers.location
     const isRedirect = answer.status >= 300 && answer.status < 400 && typeof location === 'string'
     if (!isRedirect || request.method === 'POST') return answer
-    if (hops === maxHops || !URL.canParse(location, url.href))
-      throw refusal(url, `redirects more than ${maxHops} times`)
+    if (hops === maxRedirects || !URL.canParse(location, url.href))
+      throw refusal(url, `redirects more than ${maxRedirects} times`)
     next = new URL(location, url).href
   }
 }
