@@ -261,7 +261,7 @@ function usualRevisions(definition: ServerDefinition): readonly Revision[] {
   return needsSessions(definition) ? handshakeRevisions : allRevisions
 }
 
-function readTransport(value: unknown, field: string): ServerTransport {
+export function readTransport(value: unknown, field: string): ServerTransport {
   if (isObject(value) && typeof value.bind === 'function') return value as unknown as ServerTransport
   const isForClients = isObject(value) && typeof value.connect === 'function'
   const hint = isForClients ? ', and not what a client connects with' : ''

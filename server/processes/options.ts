@@ -7,7 +7,13 @@ import { type PeerOptions, readPeerOptions } from '../../runtime/peers/options.j
 import type { Sharing } from '../../transports/contract/sharing.js'
 import { optionError } from '../base/errors.js'
 import { readersOf } from '../base/read-options.js'
-import { readLimits, readTimeouts, serverFields, type ServerOptions } from '../holdings/options.js'
+import {
+  readLimits,
+  readTimeouts,
+  readTransport,
+  serverFields,
+  type ServerOptions,
+} from '../holdings/options.js'
 import { inMemory } from '../engine/in-memory.js'
 import type { ClusterEngine } from '../engine/engine.js'
 import { LocalEngine, type LocalEngineParts, readEngine } from '../engine/local-engine.js'
@@ -51,7 +57,7 @@ export function readProcessesOptions(module: URL, options: ProcessesOptions) {
   if (local?.isShared === true)
     throw bad('engine', 'one that no other program shares (records without shared)', engine.name)
   const blocked = readMs(blockedTimeout, 'blockedTimeout', 5_000)
-  const { sharing } = transport
+  const { sharing } = readTransport(transport, 'transport')
   if (sharing === undefined)
     throw bad('transport', 'one that several processes can share, such as serveHttp()', transport.name)
   for (const [field, value] of Object.entries(server)) checkCopy(field, value)

@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { ClientError, startClient, subscribeClient } from 'caduceus/client'
 import { CaduceusError, Registry, RuntimeError, startSupervisor } from 'caduceus/runtime'
-import { defineTool, files, resolveInside, ServerError, subscribeServer } from 'caduceus/server'
+import { defineTool, files, resolveInside, ServerError, startServer, subscribeServer } from 'caduceus/server'
 import { scriptedServer } from 'caduceus/testing'
-import { serveHttp, stdio, subscribeTransport, TransportError } from 'caduceus/transports'
+import { serveHttp, serveStdio, stdio, subscribeTransport, TransportError } from 'caduceus/transports'
 import { optionError as ofClient } from '../../client/base/errors.js'
 import { fieldOf, optionError as ofRuntime } from '../../runtime/base/errors.js'
 import { optionError as ofServer } from '../../server/base/errors.js'
@@ -101,6 +101,21 @@ test('a wrong field in a handler context is named in data.field', async (t) => {
   assert.is(result?.content?.[0]?.text, 'level progress timeout key question')
   const told = await server.resourceUpdated('').catch((error: ServerError) => error)
   assert.is(fieldOf(told as ServerError), 'uri')
+})
+
+test('several processes want a transport that they can share, and say so', async () => {
+  const module = new URL(import.meta.url)
+  for (const [options, told] of [
+    [{ processes: 2 }, /^transport: expected what serveHttp\(\) or serveStdio\(\) returns, got undefined/],
+    [{ processes: 2, transport: 'http' }, /^transport: expected what serveHttp/],
+    [{ processes: 2, transport: serveStdio() }, /^transport: expected one that several processes can share/],
+  ] as const) {
+    const error = await Promise.resolve()
+      .then(() => startServer(module, options as never))
+      .catch((cause: unknown) => cause)
+    assert.instance(error, ServerError)
+    assert.match((error as ServerError).message, told)
+  }
 })
 
 test.run()

@@ -192,7 +192,7 @@ function isHeader(value: unknown): value is string {
 /** Refuses `signIn()` where its pages cannot be served. Throws BAD_OPTION. */
 export function refuseOwnServer({ auth }: AuthenticateSettings, where: string): void {
   if (auth?.own === undefined) return
-  const problem = `${where}: auth: signIn() is for serveHttp(), which serves its pages`
+  const problem = `${where}: auth: signIn() is for serveHttp() and mount(), which serve its pages`
   throw optionError('auth', problem)
 }
 

@@ -1,7 +1,11 @@
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import express from 'express'
 import * as assert from 'uvu/assert'
 import { memoryAuthStorage } from 'caduceus/client'
 import { files, sealed, startServer } from 'caduceus/server'
-import { oidc, serveHttp, serveSse, serveWebSocket, signIn } from 'caduceus/transports'
+import { fakeIdentityProvider } from 'caduceus/testing'
+import { mount, oidc, serveHttp, serveSse, serveWebSocket, signIn } from 'caduceus/transports'
 import { suite } from '../../support/suite.js'
 import { makeFolder } from '../../server/engine/_file-store.js'
 import { Browser } from './_browser.js'
@@ -169,12 +173,37 @@ test('hosts find the metadata wherever they look, with addresses of the issuer a
   })
 })
 
+test('within a web server of yours, its handler has the pages, and the rest is yours', async (t) => {
+  const login = await fakeIdentityProvider()
+  t.after(() => login.close())
+  const { issuer, clientId, clientSecret } = login
+  const app = express()
+  const listening = app.listen(0, '127.0.0.1')
+  await once(listening, 'listening')
+  t.after(() => {
+    listening.closeAllConnections()
+    listening.close()
+  })
+  const origin = `http://127.0.0.1:${(listening.address() as AddressInfo).port}`
+  const resource = `${origin}/api/mcp`
+  const mcp = mount({ auth: signIn({ with: oidc({ issuer, clientId, clientSecret }), resource }) })
+  app.use(mcp.authHandler)
+  app.use('/api/mcp', mcp.handler)
+  app.use((_request, response) => void response.send('mine'))
+  const server = await startServer(shop, { transport: mcp, logger: false })
+  t.after(() => server.stop())
+  const { client, pages } = signedIn(t, resource)
+  assert.match((await client.callTool('whoami')).text, /"ada"/)
+  assert.is(pages.length, 1)
+  assert.is(await (await fetch(`${origin}/other`)).text(), 'mine')
+})
+
 test('what cannot work is told when the program starts', async () => {
   const provider = oidc({ issuer: 'http://127.0.0.1:1', clientId: 'id', clientSecret: 'secret' })
   const port = await freePort()
   const auth = signIn({ with: provider, resource: `http://127.0.0.1:${port}/mcp` })
   for (const serve of [() => serveSse({ auth }), () => serveWebSocket({ auth })])
-    assert.throws(serve, /signIn\(\) is for serveHttp\(\)/)
+    assert.throws(serve, /signIn\(\) is for serveHttp\(\) and mount\(\)/)
   const transport = serveHttp({ port, auth })
   const engine = sealed({ keys: ['k'.repeat(32)] })
   const error = await startServer(shop, { transport, engine, logger: false }).catch((cause: Error) => cause)

@@ -1,9 +1,9 @@
-import { refuseOwnServer } from '../../auth/authenticate.js'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { systemWorld } from '../../../runtime/time/world.js'
 import { outside } from '../../../runtime/faults/containment.js'
 import { lazy } from '../../../runtime/faults/load.js'
-import { metadataOf, writeMetadata } from '../../auth/metadata.js'
+import { answerMetadata, metadataOf, writeMetadata } from '../../auth/metadata.js'
+import { addressBehind } from '../listen/peer.js'
 import { readFields } from '../../base/read-option.js'
 import type { Binding, LinkScope, ServerTransport } from '../../contract/contract.js'
 import {
@@ -73,6 +73,11 @@ export interface Mount extends ServerTransport {
   readonly metadata: Readonly<Record<string, unknown>> | undefined
   /** A handler that publishes it, for `node:http`, Express and the like; 404 without `auth`. */
   metadataHandler(request: IncomingMessage, response: ServerResponse): void
+  /**
+   * A handler for all paths that `auth` has besides that of MCP, such as the pages of `signIn()`: at the root, and
+   * before what parses bodies. It calls `next` for all others, or answers them 404.
+   */
+  authHandler(request: IncomingMessage, response: ServerResponse, next?: () => void): void
 }
 
 interface Place {
@@ -91,7 +96,6 @@ export function mount(options: MountOptions = {}): Mount {
   readFields(limits, 'limits', limitFields, 'limits.')
   readFields(timeouts, 'timeouts', timeoutFields, 'timeouts.')
   const settings = readHttpOptions(options)
-  refuseOwnServer(settings, 'mount')
   let place: Place | undefined
 
   async function bind(scope: LinkScope): Promise<Binding> {
@@ -132,6 +136,13 @@ export function mount(options: MountOptions = {}): Mount {
     metadataHandler(request: IncomingMessage, response: ServerResponse) {
       if (settings.auth === undefined) response.writeHead(404, { 'content-length': '0' }).end()
       else writeMetadata(request, response, settings.auth)
+    },
+    authHandler(request: IncomingMessage, response: ServerResponse, next?: () => void) {
+      const { auth, path, trustProxy } = settings
+      if (answerMetadata(request, response, { auth, path, isShared: true })) return
+      if (auth?.own?.take(request, response, addressBehind(request, trustProxy)) === true) return
+      if (next === undefined) response.writeHead(404, { 'content-length': '0' }).end()
+      else next()
     },
   })
 }
