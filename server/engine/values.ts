@@ -19,6 +19,8 @@ interface Entry {
 
 /** Values at once: whoever makes them up costs no memory without end. */
 const mostValues = 500_000
+/** Characters of all of them. */
+const mostCharacters = 256 * 1024 * 1024
 /** Values that expired are looked for after so many were set. */
 const sweepEvery = 1_000
 
@@ -28,6 +30,7 @@ export class MemoryValues implements ValueEngine {
   readonly #max: number
   readonly #entries = new Map<string, Entry>()
   #set = 0
+  #characters = 0
 
   /** `now` in ms. */
   constructor(now: () => number, max = mostValues) {
@@ -46,19 +49,32 @@ export class MemoryValues implements ValueEngine {
 
   setValue(key: string, was: string | undefined, text: string | undefined, ttl: number): boolean {
     if (this.value(key) !== was) return false
-    if (text !== undefined && !this.#entries.has(key) && this.#entries.size >= this.#max) {
+    if (text !== undefined && !this.#hasRoomFor(key, text)) {
       this.#sweep(this.#now())
-      if (this.#entries.size >= this.#max) throw noRoom()
+      if (!this.#hasRoomFor(key, text)) throw noRoom()
     }
-    if (text === undefined) this.#entries.delete(key)
-    else this.#entries.set(key, { text, until: this.#now() + ttl })
+    this.#delete(key)
+    if (text !== undefined) {
+      this.#entries.set(key, { text, until: this.#now() + ttl })
+      this.#characters += text.length
+    }
     this.#set += 1
     if (this.#set % sweepEvery === 0) this.#sweep(this.#now())
     return true
   }
 
+  #hasRoomFor(key: string, text: string): boolean {
+    const isNew = !this.#entries.has(key)
+    return (!isNew || this.#entries.size < this.#max) && this.#characters + text.length <= mostCharacters
+  }
+
+  #delete(key: string): void {
+    this.#characters -= this.#entries.get(key)?.text.length ?? 0
+    this.#entries.delete(key)
+  }
+
   #sweep(now: number): void {
-    for (const [key, { until }] of this.#entries) if (until <= now) this.#entries.delete(key)
+    for (const [key, { until }] of this.#entries) if (until <= now) this.#delete(key)
   }
 }
 

@@ -18,7 +18,7 @@ interface KeptTokens {
 /** Milliseconds before its end in which a token is renewed. */
 const early = 60_000
 /** Milliseconds for one renewal: after that another node may try. */
-const renewalTime = 15_000
+const renewalTime = 30_000
 /** Milliseconds between two looks whether another node has renewed it. */
 const lookPause = 100
 
@@ -56,23 +56,35 @@ export class UserCredentials {
         throw signInAgain()
       }
       if (refreshedUntil > now) await pause(lookPause, this.#world, signal)
-      else await this.#renew(account, found, tokens.refreshToken)
+      else {
+        const renewed = await this.#renew(account, found, tokens.refreshToken)
+        // a token that lives for less is used, too
+        if (renewed !== undefined) return credentialsOf(renewed)
+      }
     }
   }
 
-  /** Whoever says first that it renews them does: a refresh token may be good once. */
-  async #renew(account: string, { kept, was }: FoundTokens, refreshToken: string): Promise<void> {
+  /** Whoever says first that it renews them does: a refresh token may be good once. Undefined: another one did. */
+  async #renew(
+    account: string,
+    { kept, was }: FoundTokens,
+    refreshToken: string,
+  ): Promise<ProviderTokens | undefined> {
     const { ttl } = kept
     const key = keyOf(account)
     const taken = JSON.stringify({ ...kept, refreshedUntil: this.#world.date() + renewalTime })
-    if (!(await this.#values.set(key, taken, { ttl, was }))) return
+    if (!(await this.#values.set(key, taken, { ttl, was }))) return undefined
+    const mine = await this.#values.get(key)
+    // who has signed in meanwhile has newer ones
+    const end = async (text: string | undefined): Promise<boolean> =>
+      mine?.text === taken && this.#values.set(key, text, { ttl, was: mine })
     try {
       const tokens = await this.#login.refresh(refreshToken)
-      await put(this.#values, key, JSON.stringify({ tokens, ttl }), ttl)
+      return (await end(JSON.stringify({ tokens, ttl }))) ? tokens : undefined
     } catch (cause) {
       const isOver = cause instanceof TransportError && cause.code === 'UNAUTHORIZED'
       // somebody else may try at once, unless the provider has said that it is in vain
-      await put(this.#values, key, isOver ? undefined : JSON.stringify(kept), ttl)
+      await end(isOver ? undefined : JSON.stringify(kept))
       throw isOver ? signInAgain(cause) : cause
     }
   }

@@ -1,3 +1,5 @@
+import { isOnDevice } from './redirects.js'
+
 /** What a page about the consent says. */
 interface ConsentText {
   readonly server: string
@@ -73,10 +75,10 @@ ${body}
 
 /** Where an address leads, as people read it. */
 function placeOf(address: string): string {
-  const { protocol, host, hostname } = new URL(address)
-  if (protocol !== 'http:' && protocol !== 'https:') return `a program on this device (${protocol})`
-  const isHere = hostname === 'localhost' || hostname === '[::1]' || hostname.startsWith('127.')
-  return isHere ? `a program on this device (${host})` : host
+  const url = new URL(address)
+  if (isOnDevice(url)) return `a program on this device (${url.host})`
+  // whatever is installed for that scheme opens it
+  return url.protocol === 'https:' ? url.host : cut(address)
 }
 
 /** An address as a source of a policy: its origin, or its scheme. */

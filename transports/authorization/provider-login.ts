@@ -206,7 +206,7 @@ export async function openLogin(settings: ProviderSettings, scopeWorld: World): 
         const tokens = tokensOf(await oauth.processRefreshTokenResponse(server, client, response))
         return { refreshToken, ...tokens }
       } catch (cause) {
-        throw explained(settings, cause)
+        throw explained(settings, cause, true)
       }
     },
   }
@@ -249,9 +249,11 @@ export function toResponse({ status, headers, text }: SafeAnswer): Response {
 }
 
 /** The provider's own words say what is wrong; they are for the operator. */
-function explained(settings: ProviderSettings, cause: unknown): TransportError {
+function explained(settings: ProviderSettings, cause: unknown, isRefresh = false): TransportError {
   if (cause instanceof TransportError) return cause
   const { error, status } = (cause ?? {}) as { readonly error?: unknown; readonly status?: unknown }
+  // a refresh token ends by the word of the provider alone; a secret that has expired is the operator's
+  if (isRefresh && error !== 'invalid_grant') return unavailable(settings, cause)
   if (Number(status) >= 500) return unavailable(settings, cause)
   const why = typeof error === 'string' ? `: ${error.replace(/[^\x20-\x7e]/g, '?').slice(0, 100)}` : ''
   return new TransportError('UNAUTHORIZED', `the login at ${settings.name} has failed${why}`, { cause })

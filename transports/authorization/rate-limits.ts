@@ -1,11 +1,12 @@
 import type { World } from '../../runtime/time/world.js'
 import { networkOf } from '../base/network.js'
 
-type Limited = 'register' | 'other'
+type Limited = 'register' | 'authorize' | 'other'
 
 /** Requests of one network in each period, in ms. */
 const limits: { readonly [Kind in Limited]: { readonly max: number; readonly period: number } } = {
   register: { max: 60, period: 600_000 },
+  authorize: { max: 60, period: 60_000 },
   other: { max: 600, period: 60_000 },
 }
 /** Networks that are counted; beyond that the oldest is forgotten. */
@@ -28,7 +29,8 @@ export class RateLimits {
   /** Counts a request; answers how many ms its network has to wait, if it has to. */
   take(kind: Limited, address: string): number | undefined {
     const { max, period } = limits[kind]
-    const key = `${kind} ${networkOf(address)}`
+    // anybody may have a /48 of IPv6
+    const key = `${kind} ${networkOf(address).split(':').slice(0, 3).join(':')}`
     const now = this.#now()
     const known = this.#counts.get(key)
     if (known !== undefined && now - known.since < period) {

@@ -19,6 +19,7 @@ import { newSigningKey } from './keys.js'
 import { consentPage, messagePage, pageHeaders } from './pages.js'
 import { IdentityProvider, type SignedInUser } from './provider.js'
 import { type LoginProof, openLogin, type ProviderLogin, toResponse } from './provider-login.js'
+import { problemOfRedirect } from './redirects.js'
 import { baseScope } from './scopes.js'
 import { RateLimits } from './rate-limits.js'
 import type { SignInSettings } from './sign-in.js'
@@ -46,7 +47,10 @@ const routes = {
   registration: '/register',
   revocation: '/revoke',
   jwks: '/jwks',
+  end_session: '/sign-out',
 }
+/** Where a browser goes through whose user has signed in as somebody else. */
+const changePath = '/sign-out/confirm'
 /** Also below a path, and with one behind it: hosts look in all of these places. */
 const metadataPath =
   /^(?:\/[^?]*)?\/\.well-known\/(oauth-authorization-server|openid-configuration)(?:\/.*)?$/
@@ -58,7 +62,9 @@ const longestGrant = 365 * 24 * 3_600_000
 const documentTime = 5_000
 /** Bytes of the form of a page, and of a registration. */
 const formBytes = 4_096
-const registrationBytes = 32_768
+const registrationBytes = 8_192
+/** Characters of the query of an authorization: it is kept for a while. */
+const queryLength = 4_096
 
 /** A login that a browser is away for, at the provider. */
 interface PendingLogin extends LoginProof {
@@ -107,6 +113,7 @@ export class AuthorizationServer {
       Object.values(routes).includes(path) ||
       path.startsWith(`${routes.authorization}/`) ||
       path === callbackPath ||
+      path === changePath ||
       pagePath.test(path) ||
       metadataPath.test(path)
     )
@@ -135,7 +142,7 @@ export class AuthorizationServer {
       ...(found.clientId !== undefined && { clientId: found.clientId }),
       scopes: found.scope?.split(' ') ?? [],
       ...(found.exp !== undefined && { expiresAt: found.exp * 1_000 }),
-      claims: { ...user.claims, ...(user.email !== undefined && { email: user.email }), name: user.name },
+      claims: { ...claimsOf(user) },
     }
   }
 
@@ -146,7 +153,7 @@ export class AuthorizationServer {
 
   async #answer(request: IncomingMessage, response: ServerResponse, address: string): Promise<void> {
     const path = pathOf(request.url)
-    const wait = this.#limits.take(path === routes.registration ? 'register' : 'other', address)
+    const wait = this.#limits.take(limitOf(path), address)
     if (wait !== undefined) return tooMany(response, wait)
     const [, page] = pagePath.exec(path) ?? []
     if (path === callbackPath) return this.#comeBack(request, response)
@@ -154,6 +161,8 @@ export class AuthorizationServer {
     const [, wellKnown] = metadataPath.exec(path) ?? []
     if (wellKnown !== undefined) request.url = `/.well-known/${wellKnown}`
     this.#address(request)
+    if (queryOf(request.url).length > queryLength)
+      throw Object.assign(new Error('too long'), { statusCode: 414 })
     if (path === routes.authorization) request.url = `${path}?${this.#asked(queryOf(request.url))}`
     if (path !== routes.registration) return this.#handle(request, response)
     allowAnyPage(request, response)
@@ -193,6 +202,9 @@ export class AuthorizationServer {
     const client = await this.#provider.Client.find(clientId)
     const user = accountId === undefined ? undefined : await this.#userOf(accountId)
     if (client === undefined || user === undefined || accountId === undefined) throw notOurs()
+    const { allow } = this.#settings
+    if (allow !== undefined && (await allow(user)) !== true)
+      return this.#end(request, response, denied(notAllowed))
     const asked = String(details.params.scope ?? '')
     const scopes = await this.#grantable(user, asked)
     if (request.method === 'POST') {
@@ -261,8 +273,7 @@ export class AuthorizationServer {
     try {
       const { user, tokens } = await this.#login.finish(answer, proof, this.#callback)
       const { allow } = this.#settings
-      if (allow !== undefined && (await allow(user)) !== true)
-        return { refused: 'this account may not use this server' }
+      if (allow !== undefined && (await allow(user)) !== true) return { refused: notAllowed }
       const account = accountOf(user.issuer, user.subject)
       await put(this.#values, userKey(account), JSON.stringify(user), usedClient)
       await this.#credentials.keep(account, tokens, usedClient)
@@ -291,6 +302,7 @@ export class AuthorizationServer {
   async #grantable(user: SignedInUser, asked: string): Promise<readonly string[]> {
     const { scopes, scopesOf } = this.#settings
     const may = scopesOf === undefined ? Object.keys(scopes) : await scopesOf(user)
+    if (!Array.isArray(may)) throw optionError('scopesOf', 'scopesOf: expected an array of scopes')
     return asked.split(' ').filter((scope) => Object.hasOwn(scopes, scope) && may.includes(scope))
   }
 
@@ -338,7 +350,16 @@ export class AuthorizationServer {
     const { lifetimes, resource, scopes, issuer } = this.#settings
     const { accessToken, refreshToken, login } = lifetimes
     const seconds = (ms: number): number => Math.max(1, Math.floor(ms / 1_000))
-    const { errors } = this.#library
+    const { interactionPolicy, errors } = this.#library
+    const { Check } = interactionPolicy
+    const policy = interactionPolicy.base()
+    // however often its browser comes, which prolongs the session: then the provider is asked, and `allow`
+    const isOver = new Check('login_over', 'the login has ended', 'login_required', ({ oidc }) => {
+      const { session, result } = oidc
+      const hasEnded = session?.accountId !== undefined && session.past(seconds(login))
+      return hasEnded && result?.login === undefined ? Check.REQUEST_PROMPT : Check.NO_NEED_TO_PROMPT
+    })
+    policy.get('login')?.checks.add(isOver)
     const usedAlready = (): Error => new errors.InvalidGrant('it was used already')
     const secure = issuer.startsWith('https:')
     return {
@@ -391,11 +412,19 @@ export class AuthorizationServer {
         user: await this.#userOf((token as AccessToken).accountId ?? ''),
       }),
       fetch: (url, init) => fetchPublic(String(url), init, this.#world),
+      extraClientMetadata: {
+        // not that it mattered: all metadata of a client is checked with it, wherever it came from
+        properties: ['software_id'],
+        validator(_ctx, _key, _value, { redirect_uris: uris }) {
+          const bad = (Array.isArray(uris) ? uris : []).find((uri) => problemOfRedirect(String(uri)))
+          if (bad !== undefined) throw new errors.InvalidRedirectUri()
+        },
+      },
       findAccount: async (_ctx, accountId) => {
         const user = await this.#userOf(accountId)
         return user === undefined ? undefined : { accountId, claims: () => ({ sub: accountId }) }
       },
-      interactions: { url: (_ctx, { uid }) => `/sign-in/${uid}` },
+      interactions: { policy, url: (_ctx, { uid }) => `/sign-in/${uid}` },
       issueRefreshToken: (_ctx, client) => client.grantTypeAllowed('refresh_token'),
       expiresWithSession: () => false,
       jwks: { keys: [signing] },
@@ -406,6 +435,8 @@ export class AuthorizationServer {
         ctx.body = messagePage(this.#settings.name, `${error}${text === undefined ? '' : `: ${text}`}`)
       },
       responseTypes: ['code'],
+      // with one token of a grant all of it ends: it is marked
+      revokeGrantPolicy: () => true,
       rotateRefreshToken: true,
       routes,
       // all of them are the resource's
@@ -421,6 +452,8 @@ export class AuthorizationServer {
     }
   }
 }
+
+const notAllowed = 'this account may not use this server'
 
 interface ServerKeys {
   readonly signing: JWK
@@ -458,6 +491,11 @@ function accountOf(issuer: string, subject: string): string {
   return digest(JSON.stringify([issuer, subject]))
 }
 
+/** An address that nobody has verified may be somebody else's. */
+function claimsOf({ claims: { email: _, ...claims }, email, name }: SignedInUser): object {
+  return { ...claims, ...(email !== undefined && { email }), ...(name !== undefined && { name }) }
+}
+
 function userKey(account: string): string {
   return `user ${account}`
 }
@@ -467,7 +505,7 @@ function loginKey(state: string): string {
 }
 
 function endKey(uid: string): string {
-  return `login end ${uid}`
+  return `end of login ${uid}`
 }
 
 function digest(text: string): string {
@@ -481,6 +519,11 @@ function isSame(one: string, other: string): boolean {
 function cookieOf({ headers: { cookie = '' } }: IncomingMessage, name: string): string {
   const pair = cookie.split('; ').find((one) => one.startsWith(`${name}=`))
   return pair?.slice(name.length + 1) ?? ''
+}
+
+function limitOf(path: string): 'register' | 'authorize' | 'other' {
+  if (path === routes.registration) return 'register'
+  return path === routes.authorization ? 'authorize' : 'other'
 }
 
 function notOurs(): Error {

@@ -3,6 +3,8 @@ import { once } from 'node:events'
 import { request } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 import * as assert from 'uvu/assert'
+import { startClient } from 'caduceus/client'
+import { http } from 'caduceus/transports'
 import { suite, type TestContext } from '../../support/suite.js'
 import { Browser, type Page } from './_browser.js'
 import { start } from './_server.js'
@@ -53,6 +55,7 @@ async function attack(t: TestContext, options: Parameters<typeof start>[1] = {})
   const codeOf = async (client: Json, browser = new Browser(), more: Json = {}) => {
     const { verifier, url } = begin(client, more)
     const page = await browser.open(url, isBack)
+    if (isBack(page.url)) throw new Error(page.url.href)
     const last = await browser.press(page, 'allow', isBack)
     assert.ok(isBack(last.url), `${last.url} ${last.text}`)
     const form = { client_id: client.client_id ?? '', redirect_uri: back, resource }
@@ -292,6 +295,78 @@ test('an address that a client names is never one of this machine or network', a
     assert.is(page.status, 400, id)
   }
   assert.is(contacted, 0)
+})
+
+test('an address that looks like this device is shown as what it is', async (t) => {
+  const { register, begin } = await attack(t)
+  const uri = 'https://127.0.0.1.evil.example/cb'
+  const client = await register({ redirect_uris: [uri] })
+  const page = await new Browser().open(begin(client, { redirect_uri: uri }).url)
+  assert.match(page.text, /Access goes to <b>127\.0\.0\.1\.evil\.example<\/b>/)
+  for (const redirect of [
+    'http://evil.example/cb',
+    'microsoft-edge:https://evil.example/cb',
+    'x://a/https://evil.example',
+  ])
+    for (const application_type of ['web', 'native']) {
+      const { error } = await register({ redirect_uris: [redirect], application_type })
+      assert.is(error, 'invalid_redirect_uri', `${application_type} ${redirect}`)
+    }
+  const own = await register({ redirect_uris: ['cursor://anysphere.cursor-mcp/oauth'] })
+  const shown = await new Browser().open(
+    begin(own, { redirect_uri: 'cursor://anysphere.cursor-mcp/oauth' }).url,
+  )
+  assert.match(shown.text, /Access goes to <b>cursor:\/\/anysphere\.cursor-mcp\/oauth<\/b>/)
+})
+
+test('who may not come in any more gets no new grant, though the browser is known', async (t) => {
+  const left = new Set<string>()
+  const { register, begin, codeOf } = await attack(t, { allow: ({ subject }) => !left.has(subject) })
+  const browser = new Browser()
+  await codeOf(await register(), browser)
+  left.add('ada')
+  const page = await browser.open(begin(await register()).url, isBack)
+  assert.is(page.url.searchParams.get('error'), 'access_denied')
+})
+
+test('a login ends, however often its browser comes: the provider is asked again', async (t) => {
+  const { register, begin, codeOf, login } = await attack(t, { lifetimes: { login: 2_000 } })
+  const browser = new Browser()
+  await codeOf(await register(), browser)
+  const client = await register()
+  for (let n = 0; n < 8; n += 1) {
+    await browser.open(begin(client, { prompt: 'none' }).url, isBack)
+    await new Promise((resolve) => setTimeout(resolve, 400))
+  }
+  const asked = login.asked.length
+  const page = await browser.open(begin(client).url, isBack)
+  assert.match(page.text, /Allow access/)
+  assert.ok(login.asked.length > asked)
+})
+
+test('an address that nobody has verified is no claim of the principal', async (t) => {
+  const user = { subject: 'eve', email: 'boss@example.com', emailVerified: false }
+  const { register, codeOf, token, resource } = await attack(t, { fake: { user } })
+  const { body } = await token((await codeOf(await register())).form)
+  const client = startClient({ transport: http(resource, { auth: body.access_token ?? '' }), logger: false })
+  t.after(() => client.close())
+  assert.not.match((await client.callTool('whoami')).text, /boss@/)
+})
+
+test('another user may sign in at the same browser', async (t) => {
+  const { register, begin, codeOf, login } = await attack(t)
+  const browser = new Browser()
+  await codeOf(await register(), browser)
+  login.user = { subject: 'bob', name: 'Bob' }
+  let page = await browser.open(begin(await register(), { prompt: 'login' }).url, isBack)
+  for (let forms = 0; !/Allow access/.test(page.text) && forms < 3; forms += 1) {
+    const fields = [...page.text.matchAll(/name="([^"]+)" value="([^"]*)"/g)].map(([, name, value]) => [
+      name,
+      value,
+    ])
+    page = await browser.send(page, Object.fromEntries(fields), isBack)
+  }
+  assert.match(page.text, /as you: <b>Bob<\/b>/)
 })
 
 test('two logins of one browser at a time do not hinder each other', async (t) => {

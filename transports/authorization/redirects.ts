@@ -1,0 +1,17 @@
+/** The names of this machine that programs of a user listen on (RFC 8252). */
+const loopback: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]'])
+
+/** Whether an address is one of a program on the device of the user. */
+export function isOnDevice({ protocol, hostname }: URL): boolean {
+  return protocol === 'http:' && loopback.has(hostname)
+}
+
+/** Whether codes may not be sent there: plain http elsewhere, and a scheme that hides another address. */
+export function problemOfRedirect(address: string): boolean {
+  if (!URL.canParse(address)) return true
+  const url = new URL(address)
+  if (url.protocol === 'http:') return !isOnDevice(url)
+  if (url.protocol === 'https:') return false
+  const rest = address.slice(url.protocol.length)
+  return /https?:/i.test(rest) || rest.indexOf('://', 3) !== -1
+}
