@@ -15,6 +15,7 @@ export type RotaWorld = Pick<World, 'now' | 'setImmediate' | 'setTimeout' | 'cle
 /** Pieces of work that may take long: few in a turn of the event loop, and callers one after the other. */
 export class Rota {
   readonly #world: RotaWorld
+  readonly #anybody: string | undefined
   /** What waits, by caller: the next one is first. */
   readonly #waiting = new Map<string, (() => void)[]>()
   /** Callers after a long piece, and until when the time is others'. */
@@ -23,8 +24,10 @@ export class Rota {
   #isArmed = false
   #timer: unknown
 
-  constructor(world: RotaWorld) {
+  /** `anybody` is the name of callers that cannot be told apart: none of them rests for another. */
+  constructor(world: RotaWorld, anybody?: string) {
     this.#world = world
+    this.#anybody = anybody
   }
 
   /** Whether a piece may be done at once, with `run`. */
@@ -70,6 +73,7 @@ export class Rota {
   }
 
   #rest(caller: string, ms: number): void {
+    if (caller === this.#anybody) return
     this.#resting.set(caller, this.#world.now() + Math.min(restFactor * ms, longestRest))
   }
 

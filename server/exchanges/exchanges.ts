@@ -7,6 +7,7 @@ import { type ActorContext, lastingWorld } from '../../runtime/process/context.j
 import { RuntimeError } from '../../runtime/base/errors.js'
 import { processOf } from '../../runtime/process/ref.js'
 import { TaskSupervisor } from '../../runtime/tasks/supervisor.js'
+import { anybody } from '../../transports/base/network.js'
 import { Rota } from '../../runtime/tasks/rota.js'
 import { callerOf } from '../../transports/contract/caller.js'
 import type { Response } from '../../transports/contract/contract.js'
@@ -59,7 +60,7 @@ export class Exchanges {
     })
     this.#tasks = tasksOf(holdings, registry, world)
     // who waits for a turn has it also when this actor ends
-    this.#rota = new Rota(lastingWorld(world))
+    this.#rota = new Rota(lastingWorld(world), anybody)
     this.#subscriptions = new Subscriptions(holdings, ctx, this.#rota)
   }
 

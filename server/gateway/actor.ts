@@ -35,6 +35,7 @@ import { Owners } from './owners.js'
 import { pauseAfter } from './pace.js'
 import { NameClaims, routeOf, type RouteTable } from './routes.js'
 import { searchTools } from './tool-search.js'
+import { anybody } from '../../transports/base/network.js'
 import { Rota } from '../../runtime/tasks/rota.js'
 import { unknownNames } from './unknown-names.js'
 
@@ -226,7 +227,7 @@ class Gateway {
     if (pinned !== undefined) {
       const ready = { wake: () => this.#awake(), absent: (name: string) => this.#absent(name) }
       // who waits for a turn has it also when this actor ends
-      const rota = new Rota(lastingWorld(this.#ctx.world))
+      const rota = new Rota(lastingWorld(this.#ctx.world), anybody)
       const tools = searchTools(() => this.#hidden, ready, rota)
       const former = tools.map(({ kind, name }) => [kind, name] as const)
       this.#holdings.catalog.swap(former, tools)

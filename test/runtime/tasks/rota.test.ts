@@ -5,20 +5,23 @@ import { suite } from '../../support/suite.js'
 const test = suite('rota')
 
 /** A rota on a clock that moves with the work, and the turns of the event loop that it asks for. */
-function make() {
+function make(anybody?: string) {
   const turns: (() => void)[] = []
   const time = { ms: 0 }
   let timer: { readonly at: number; readonly fn: () => void } | undefined
-  const rota = new Rota({
-    now: () => time.ms,
-    setImmediate: (fn: () => void) => turns.push(fn),
-    setTimeout(fn: () => void, ms: number) {
-      timer = { at: time.ms + ms, fn }
+  const rota = new Rota(
+    {
+      now: () => time.ms,
+      setImmediate: (fn: () => void) => turns.push(fn),
+      setTimeout(fn: () => void, ms: number) {
+        timer = { at: time.ms + ms, fn }
+      },
+      clearTimeout() {
+        timer = undefined
+      },
     },
-    clearTimeout() {
-      timer = undefined
-    },
-  })
+    anybody,
+  )
   const run = (ms: number): unknown =>
     rota.run(
       () => 'ada',
@@ -94,6 +97,18 @@ test('after a long piece its caller waits, and nobody else', async () => {
   while (turns.length > 0) await turn()
   assert.equal(done, ['bob', 'eve', 'ada'])
   assert.ok(rota.isFree)
+})
+
+test('callers that cannot be told apart do not rest for each other', async () => {
+  const { rota, turns, turn, work } = make('anybody')
+  let done = 0
+  for (let n = 0; n < 3; n += 1)
+    rota.wait('anybody', () => {
+      work(100)
+      done += 1
+    })
+  while (turns.length > 0) await turn()
+  assert.equal([done, rota.isFree], [3, true])
 })
 
 test('nobody who rests keeps a timer, and the next piece finds that they have', async () => {

@@ -80,7 +80,8 @@ async function until(holds: () => boolean): Promise<void> {
 const text = (bytes: number) => ({ text: 'x'.repeat(bytes) })
 
 test('a reader that takes nothing is cut after its time and delays no other', async (t) => {
-  const { listening, requests, used } = await serve(t, { streams: { commentInterval: 300 } })
+  // long answers of one session are made some time after each other
+  const { listening, requests, used } = await serve(t, { streams: { commentInterval: 4_000 } })
   const idle = [1, 2, 3].map((id) => ask(t, listening, id))
   const held: Held[] = []
   for (const _ of idle) held.push(await requests.next())

@@ -1,6 +1,7 @@
 import { guard, outside, type OwnerToken } from '../../../runtime/faults/containment.js'
 import { Rota, type RotaWorld } from '../../../runtime/tasks/rota.js'
 import type { World } from '../../../runtime/time/world.js'
+import { anybody } from '../../base/network.js'
 import { callerOf } from '../../contract/caller.js'
 import type { Outcome, Peer } from '../../contract/contract.js'
 
@@ -32,7 +33,7 @@ export class AnswerQueue {
 
   constructor(world: RotaWorld) {
     this.#world = world
-    this.#rota = new Rota(world)
+    this.#rota = new Rota(world, anybody)
   }
 
   /** Reads a message, at once or when it is the turn of its caller; rejects with what `read` throws. */
