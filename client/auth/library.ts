@@ -2,9 +2,11 @@ import type { webcrypto } from 'node:crypto'
 import type { AuthorizationServer, Client, ClientAuth, TokenEndpointResponse } from 'oauth4webapi'
 import type { JsonObject } from '../../protocol/wire/json.js'
 import { lazy } from '../../runtime/faults/load.js'
+import { basicCredentials } from '../../transports/base/basic-credentials.js'
 import { withoutSecrets } from '../../transports/base/secrets.js'
 import { isPassing } from '../../transports/http/client/errors.js'
 import type { SafeAnswer } from '../../transports/http/outgoing/fetch.js'
+import { toResponse } from '../../transports/http/outgoing/to-response.js'
 import type { Asker } from './ask.js'
 import type { ServerMetadata } from './discovery.js'
 import { authFailed, quotable } from './failure.js'
@@ -77,7 +79,7 @@ export async function loadLibrary(ask: Asker) {
         const proof = binding === undefined ? {} : { dpop: await binding.prove(new URL(url)) }
         const answer = await post(ask, url, { ...init, headers: { ...init.headers, ...proof } })
         hasNonce = binding?.heard(new URL(url), answer.headers) === true
-        return responseOf(answer)
+        return toResponse(answer)
       },
     } as const
     try {
@@ -184,26 +186,6 @@ function post(ask: Asker, url: string, { headers, body }: PostInit): Promise<Saf
   return ask.post(url, type, body.toString(), rest)
 }
 
-function responseOf({ status, headers, text }: SafeAnswer): Response {
-  const given = Object.entries(headers).flatMap(([name, value]) =>
-    value === undefined
-      ? []
-      : [[name, typeof value === 'string' ? value : value.join(', ')] as [string, string]],
-  )
-  return new Response(text === '' ? null : withoutNulls(text), { status, headers: given })
-}
-
-/** Some write null for what they leave out, as the end of tokens that have none. */
-function withoutNulls(text: string): string {
-  if (!text.includes('null')) return text
-  try {
-    return JSON.stringify(JSON.parse(text, (_name, value: unknown) => (value === null ? undefined : value)))
-  } catch {
-    // whoever reads it says what is wrong
-    return text
-  }
-}
-
 /** A bound token where one was asked for, and a bearer token elsewhere: never one for the other. */
 function usable(answer: TokenEndpointResponse, binding: Binding | undefined): TokenAnswer {
   const wanted = binding === undefined ? 'bearer' : 'dpop'
@@ -219,10 +201,8 @@ export function isToken(text: string): boolean {
 
 /** Encoded as forms (RFC 6749, section 2.3.1), no further: not every server decodes more. */
 function basicAuth(secret: string): ClientAuth {
-  const encoded = (text: string): string => new URLSearchParams([['', text]]).toString().slice(1)
-  return (_server, { client_id: id }, _body, headers) => {
-    headers.set('authorization', `Basic ${btoa(`${encoded(id)}:${encoded(secret)}`)}`)
-  }
+  return (_server, { client_id: id }, _body, headers) =>
+    headers.set('authorization', basicCredentials(id, secret))
 }
 
 const secretFields = [

@@ -1,11 +1,11 @@
 import { outside } from '../faults/containment.js'
 import type { World } from '../time/world.js'
 
-/** Milliseconds of work in a turn of the event loop; the rest waits for the next one. A longer piece is a long one. */
+/** Milliseconds of work in a turn of the event loop; the rest waits. A piece that takes more is a long one. */
 const slice = 20
 /** Milliseconds that a piece takes at least to be counted: of most nobody need know. */
 const least = 1
-/** After a long piece its caller leaves the time to others: so many times as long as it took, and a maximum in ms. */
+/** After a long piece its caller leaves the time to others: so many times as long, and ms at most. */
 const restFactor = 3
 const longestRest = 5_000
 
@@ -64,6 +64,7 @@ export class Rota {
   flush(): void {
     const all = [...this.#waiting.values()].flat()
     this.#waiting.clear()
+    this.#world.clearTimeout(this.#timer)
     for (const work of all) work()
   }
 

@@ -23,6 +23,8 @@ const mostValues = 500_000
 const mostCharacters = 256 * 1024 * 1024
 /** Values that expired are looked for after so many were set. */
 const sweepEvery = 1_000
+/** Milliseconds between two looks where there is no room. */
+const sweepInterval = 1_000
 
 /** Values in memory. */
 export class MemoryValues implements ValueEngine {
@@ -31,6 +33,7 @@ export class MemoryValues implements ValueEngine {
   readonly #entries = new Map<string, Entry>()
   #set = 0
   #characters = 0
+  #sweptAt = Number.NEGATIVE_INFINITY
 
   /** `now` in ms. */
   constructor(now: () => number, max = mostValues) {
@@ -50,7 +53,7 @@ export class MemoryValues implements ValueEngine {
   setValue(key: string, was: string | undefined, text: string | undefined, ttl: number): boolean {
     if (this.value(key) !== was) return false
     if (text !== undefined && !this.#hasRoomFor(key, text)) {
-      this.#sweep(this.#now())
+      this.#sweepIfDue()
       if (!this.#hasRoomFor(key, text)) throw noRoom()
     }
     this.#delete(key)
@@ -68,12 +71,19 @@ export class MemoryValues implements ValueEngine {
     return (!isNew || this.#entries.size < this.#max) && this.#characters + text.length <= mostCharacters
   }
 
+  /** Who fills it must not have it looked through again and again. */
+  #sweepIfDue(): void {
+    const now = this.#now()
+    if (now - this.#sweptAt >= sweepInterval) this.#sweep(now)
+  }
+
   #delete(key: string): void {
     this.#characters -= this.#entries.get(key)?.text.length ?? 0
     this.#entries.delete(key)
   }
 
   #sweep(now: number): void {
+    this.#sweptAt = now
     for (const [key, { until }] of this.#entries) if (until <= now) this.#delete(key)
   }
 }

@@ -63,6 +63,8 @@ const isOver = Symbol('over')
 interface PassedQuestion {
   readonly method: AskMethod
   readonly params: object
+  /** Aborted when its server does not wait for an answer any more. */
+  readonly signal: AbortSignal
   /** That of the call that it belongs to, if known. */
   readonly callSignal: AbortSignal | undefined
 }
@@ -404,8 +406,8 @@ export class UpstreamLink {
   answersFor(key: string): SeatAnswers {
     const pass =
       (method: AskMethod) =>
-      (params: object, { callSignal }: SeatQuestion): Promise<never> =>
-        this.#pass(key, { method, params, callSignal })
+      (params: object, { signal, callSignal }: SeatQuestion): Promise<never> =>
+        this.#pass(key, { method, params, signal, callSignal })
     return {
       onElicit: { form: pass('elicitation/create'), url: pass('elicitation/create') },
       onSample: { run: pass('sampling/createMessage'), tools: true, context: true },
@@ -443,7 +445,7 @@ export class UpstreamLink {
    * Asks the client whose call is under way. Where it has several, and the one that was asked for ends first,
    * another one is asked for. Rejects with McpError if the client could be one of several.
    */
-  async #pass(key: string, { method, params, callSignal }: PassedQuestion): Promise<never> {
+  async #pass(key: string, { method, params, signal, callSignal }: PassedQuestion): Promise<never> {
     const { world } = this.#input
     const tried = new Set<Underway>()
     while (true) {
@@ -458,6 +460,7 @@ export class UpstreamLink {
       tried.add(call)
       const answer = await this.#askFor(call, method, params)
       if (answer !== isOver) return answer as never
+      signal.throwIfAborted()
     }
   }
 

@@ -1,3 +1,4 @@
+import { basicCredentials } from '../base/basic-credentials.js'
 import { isObject, type JsonObject } from '../../protocol/wire/json.js'
 import type { Clock } from '../../runtime/time/clock.js'
 import { systemWorld } from '../../runtime/time/world.js'
@@ -102,8 +103,7 @@ const readClient: Read<string> = (value, field) => {
   if (!isObject(value)) throw badOption(field, 'an object with id and secret', typeof value)
   const id = readText(value.id, `${field}.id`)
   if (typeof value.secret !== 'string') throw badOption(`${field}.secret`, 'a string', typeof value.secret)
-  const pair = [id, value.secret].map((part) => new URLSearchParams([['', part]]).toString().slice(1))
-  return `Basic ${Buffer.from(pair.join(':')).toString('base64')}`
+  return basicCredentials(id, value.secret)
 }
 
 const readers = {

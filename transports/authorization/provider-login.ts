@@ -5,7 +5,9 @@ import { messageOf } from '../../runtime/base/errors.js'
 import { lastingWorld } from '../../runtime/process/context.js'
 import type { World } from '../../runtime/time/world.js'
 import { TransportError } from '../base/errors.js'
-import { type SafeAnswer, safeFetch } from '../http/outgoing/fetch.js'
+import { basicCredentials } from '../base/basic-credentials.js'
+import { safeFetch } from '../http/outgoing/fetch.js'
+import { toResponse } from '../http/outgoing/to-response.js'
 import type { AskProvider, ProviderSettings, SignedInUser, UserFacts } from './provider.js'
 
 const loadOAuth = /* @__PURE__ */ lazy('oauth4webapi', () => import('oauth4webapi'))
@@ -212,12 +214,9 @@ export async function openLogin(settings: ProviderSettings, scopeWorld: World): 
   }
 }
 
-/** Some servers do not decode what need not be encoded (RFC 6749, 2.3.1), such as a hyphen. */
 function basic(secret: string): ClientAuth {
-  return (_server, { client_id: id }, _body, headers) => {
-    const pair = [id, secret].map((part) => new URLSearchParams([['', part]]).toString().slice(1))
-    headers.set('authorization', `Basic ${Buffer.from(pair.join(':')).toString('base64')}`)
-  }
+  return (_server, { client_id: id }, _body, headers) =>
+    headers.set('authorization', basicCredentials(id, secret))
 }
 
 async function githubUser(ask: AskProvider, api: string): Promise<UserFacts> {
@@ -238,14 +237,6 @@ interface ProviderRequest {
   readonly method?: string
   readonly headers: Record<string, string>
   readonly body?: unknown
-}
-
-/** An answer as `fetch` gives it. */
-export function toResponse({ status, headers, text }: SafeAnswer): Response {
-  const given = Object.entries(headers).flatMap(([name, value]): [string, string][] =>
-    value === undefined ? [] : [[name, typeof value === 'string' ? value : value.join(', ')]],
-  )
-  return new Response(text === '' ? null : text, { status, headers: given })
 }
 
 /** The provider's own words say what is wrong; they are for the operator. */

@@ -7,7 +7,7 @@ export function isOnDevice({ protocol, hostname }: URL): boolean {
 }
 
 /** Whether codes may not be sent there: plain http elsewhere, and a scheme that hides another address. */
-export function problemOfRedirect(address: string): boolean {
+export function isForbidden(address: string): boolean {
   if (!URL.canParse(address)) return true
   const url = new URL(address)
   if (url.protocol === 'http:') return !isOnDevice(url)

@@ -5,6 +5,7 @@ import type { AccessToken, Client, Configuration, JWK } from 'oidc-provider'
 import { lazy } from '../../runtime/faults/load.js'
 import { messageOf } from '../../runtime/base/errors.js'
 import { lastingWorld } from '../../runtime/process/context.js'
+import { waitWithin } from '../../runtime/time/wait.js'
 import type { World } from '../../runtime/time/world.js'
 import { refused } from '../auth/tokens.js'
 import { optionError, TransportError } from '../base/errors.js'
@@ -13,13 +14,14 @@ import { pathOf, queryOf } from '../base/target.js'
 import type { Credentials, Principal } from '../contract/principal.js'
 import type { Values } from '../contract/values.js'
 import { safeFetch } from '../http/outgoing/fetch.js'
+import { toResponse } from '../http/outgoing/to-response.js'
 import { agreed, put, takeOnce, usedClient, ValueAdapter } from './adapter.js'
 import { UserCredentials } from './credentials.js'
 import { newSigningKey } from './keys.js'
 import { consentPage, messagePage, pageHeaders } from './pages.js'
 import { IdentityProvider, type SignedInUser } from './provider.js'
-import { type LoginProof, openLogin, type ProviderLogin, toResponse } from './provider-login.js'
-import { problemOfRedirect } from './redirects.js'
+import { type LoginProof, openLogin, type ProviderLogin } from './provider-login.js'
+import { isForbidden } from './redirects.js'
 import { baseScope } from './scopes.js'
 import { RateLimits } from './rate-limits.js'
 import type { SignInSettings } from './sign-in.js'
@@ -58,6 +60,8 @@ const metadataPath =
 const loginTime = 600_000
 /** Milliseconds after which a user signs in again, however often a client renews its token: a year. */
 const longestGrant = 365 * 24 * 3_600_000
+/** Milliseconds for `allow` and `scopesOf`. */
+const authorTime = 10_000
 /** Milliseconds for the metadata document of a client. */
 const documentTime = 5_000
 /** Bytes of the form of a page, and of a registration. */
@@ -195,16 +199,12 @@ export class AuthorizationServer {
     const details = await this.#provider.interactionDetails(request, response)
     if (details.uid !== uid) throw notOurs()
     if (details.prompt.name === 'login') return this.#logIn(uid, request, response)
-    const { clientId, accountId } = {
-      clientId: String(details.params.client_id),
-      accountId: details.session?.accountId,
-    }
+    const clientId = String(details.params.client_id)
+    const accountId = details.session?.accountId
     const client = await this.#provider.Client.find(clientId)
     const user = accountId === undefined ? undefined : await this.#userOf(accountId)
     if (client === undefined || user === undefined || accountId === undefined) throw notOurs()
-    const { allow } = this.#settings
-    if (allow !== undefined && (await allow(user)) !== true)
-      return this.#end(request, response, denied(notAllowed))
+    if (!(await this.#mayEnter(user))) return this.#end(request, response, denied(notAllowed))
     const asked = String(details.params.scope ?? '')
     const scopes = await this.#grantable(user, asked)
     if (request.method === 'POST') {
@@ -272,8 +272,7 @@ export class AuthorizationServer {
   async #finish(answer: URLSearchParams, proof: LoginProof): Promise<LoginEnd> {
     try {
       const { user, tokens } = await this.#login.finish(answer, proof, this.#callback)
-      const { allow } = this.#settings
-      if (allow !== undefined && (await allow(user)) !== true) return { refused: notAllowed }
+      if (!(await this.#mayEnter(user))) return { refused: notAllowed }
       const account = accountOf(user.issuer, user.subject)
       await put(this.#values, userKey(account), JSON.stringify(user), usedClient)
       await this.#credentials.keep(account, tokens, usedClient)
@@ -301,9 +300,27 @@ export class AuthorizationServer {
   /** The scopes of those that a client asks for that a user may grant. */
   async #grantable(user: SignedInUser, asked: string): Promise<readonly string[]> {
     const { scopes, scopesOf } = this.#settings
-    const may = scopesOf === undefined ? Object.keys(scopes) : await scopesOf(user)
+    const may =
+      scopesOf === undefined ? Object.keys(scopes) : await this.#inTime('scopesOf', () => scopesOf(user))
     if (!Array.isArray(may)) throw optionError('scopesOf', 'scopesOf: expected an array of scopes')
     return asked.split(' ').filter((scope) => Object.hasOwn(scopes, scope) && may.includes(scope))
+  }
+
+  async #mayEnter(user: SignedInUser): Promise<boolean> {
+    const { allow } = this.#settings
+    return allow === undefined || (await this.#inTime('allow', () => allow(user))) === true
+  }
+
+  /** What a function of the author says, who may ask somebody else. */
+  #inTime<Answer>(name: string, ask: () => Answer | Promise<Answer>): Promise<Answer> {
+    const late = (): never => {
+      const problem = `${name}: no answer within ${authorTime} ms`
+      throw new TransportError('AUTHORIZATION_UNAVAILABLE', problem, { retryable: true })
+    }
+    return waitWithin<Answer>({ clock: this.#world, ms: authorTime, late }, (resolve, reject) => {
+      Promise.resolve(ask()).then(resolve, reject)
+      return undefined
+    })
   }
 
   async #userOf(account: string): Promise<SignedInUser | undefined> {
@@ -413,11 +430,11 @@ export class AuthorizationServer {
       }),
       fetch: (url, init) => fetchPublic(String(url), init, this.#world),
       extraClientMetadata: {
-        // not that it mattered: all metadata of a client is checked with it, wherever it came from
+        // which field does not matter: with it all metadata of a client is checked, wherever it came from
         properties: ['software_id'],
         validator(_ctx, _key, _value, { redirect_uris: uris }) {
-          const bad = (Array.isArray(uris) ? uris : []).find((uri) => problemOfRedirect(String(uri)))
-          if (bad !== undefined) throw new errors.InvalidRedirectUri()
+          if (Array.isArray(uris) && uris.some((uri) => isForbidden(String(uri))))
+            throw new errors.InvalidRedirectUri()
         },
       },
       findAccount: async (_ctx, accountId) => {

@@ -74,6 +74,7 @@ export function signIn(options: SignInOptions): OwnServer {
   const { origin, host } = new URL(read.resource)
   const settings: SignInSettings = Object.freeze({ ...read, issuer: origin, name: read.name ?? host })
   let server: AuthorizationServer | undefined
+  let openedWith: Values | undefined
   const opened = (): AuthorizationServer => {
     if (server !== undefined) return server
     throw new TransportError('AUTHORIZATION_UNAVAILABLE', 'the server is starting', { retryable: true })
@@ -86,8 +87,11 @@ export function signIn(options: SignInOptions): OwnServer {
     async open(values: Values | undefined, world: World) {
       if (values === undefined)
         throw optionError('engine', 'signIn: engine: expected one that keeps logins, which sealed() does not')
+      // a listener that starts again goes on with what it had, also while the engine is away
+      if (openedWith === values) return
       const { openServer } = await loadServer()
       server = await openServer(settings, values, world)
+      openedWith = values
     },
     take(request: IncomingMessage, response: ServerResponse, address: string | undefined) {
       if (server?.has(pathOf(request.url)) !== true) return false

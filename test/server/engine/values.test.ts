@@ -48,11 +48,11 @@ test('values in memory that have expired leave no entry behind', () => {
 test('values in memory have a bound: more are refused until there is room', () => {
   let now = 0
   const values = new MemoryValues(() => now, 2)
-  values.setValue('a', undefined, 'text', 10)
-  values.setValue('b', undefined, 'text', 20)
+  values.setValue('a', undefined, 'text', 1_000)
+  values.setValue('b', undefined, 'text', 2_000)
   assert.throws(() => values.setValue('c', undefined, 'text', 10), /no room/)
-  assert.ok(values.setValue('a', 'text', 'other', 10))
-  now = 15
+  assert.ok(values.setValue('a', 'text', 'other', 1_000))
+  now = 1_500
   assert.ok(values.setValue('c', undefined, 'text', 10))
 })
 

@@ -2,6 +2,7 @@
 import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import { oauth, type OAuthOptions, type SignIn, startClient } from 'caduceus/client'
+import type { Clock } from 'caduceus/runtime'
 import { defineServer, defineTool, type ServerOptions, startServer } from 'caduceus/server'
 import { type FakeIdentityProviderOptions, fakeIdentityProvider } from 'caduceus/testing'
 import {
@@ -44,9 +45,13 @@ interface Wishes extends Partial<Omit<SignInOptions, 'with' | 'resource'>> {
   readonly engine?: ServerOptions['engine']
   readonly provider?: IdentityProvider
   readonly port?: number
+  readonly clock?: Clock
 }
 
-export async function start(t: TestContext, { fake, engine, provider, port, ...options }: Wishes = {}) {
+export async function start(
+  t: TestContext,
+  { fake, engine, provider, port, clock, ...options }: Wishes = {},
+) {
   const login = await fakeIdentityProvider(fake)
   t.after(() => login.close())
   const { issuer, clientId, clientSecret } = login
@@ -62,6 +67,7 @@ export async function start(t: TestContext, { fake, engine, provider, port, ...o
       transport: serveHttp({ port: own, auth }),
       logger: false,
       ...(engine !== undefined && { engine }),
+      ...(clock !== undefined && { clock }),
     })
   const server = await run()
   t.after(() => server.stop())

@@ -4,11 +4,11 @@ import express from 'express'
 import * as assert from 'uvu/assert'
 import { memoryAuthStorage } from 'caduceus/client'
 import { files, sealed, startServer } from 'caduceus/server'
-import { fakeIdentityProvider } from 'caduceus/testing'
+import { crash, fakeClock, fakeIdentityProvider, until } from 'caduceus/testing'
 import { mount, oidc, serveHttp, serveSse, serveWebSocket, signIn } from 'caduceus/transports'
 import { suite } from '../../support/suite.js'
 import { makeFolder } from '../../server/engine/_file-store.js'
-import { Browser } from './_browser.js'
+import { Browser, type Page } from './_browser.js'
 import { freePort, shop, signedIn, start } from './_server.js'
 
 const test = suite('sign in', { timeout: 20_000 })
@@ -171,6 +171,54 @@ test('hosts find the metadata wherever they look, with addresses of the issuer a
     scopes_supported: ['mcp'],
     bearer_methods_supported: ['header'],
   })
+})
+
+test('an `allow` that never answers keeps nobody waiting', async (t) => {
+  const clock = fakeClock()
+  let asked = (): void => {}
+  const isAsked = new Promise<void>((resolve) => {
+    asked = resolve
+  })
+  const allow = (): Promise<boolean> => {
+    asked()
+    return new Promise(() => {})
+  }
+  const { resource } = await start(t, { allow, clock })
+  const pages: Page[] = []
+  const { client } = signedIn(t, resource, (page) => {
+    pages.push(page)
+    return 'allow'
+  })
+  const told = client.callTool('whoami').then(({ text }) => text, String)
+  await isAsked
+  await clock.advance(10_000)
+  await told
+  assert.is(pages[0]?.status, 503)
+  assert.match(String(pages[0]?.text), /not available at the moment/)
+})
+
+test('a listener that dies comes back with the logins that there were', async (t) => {
+  const { resource, server } = await start(t)
+  const { client, pages } = signedIn(t, resource)
+  await client.callTool('whoami')
+  await crash(server, { part: 'transport' })
+  await until(async () => (await client.callTool('whoami').catch(() => undefined)) !== undefined)
+  assert.is(pages.length, 1)
+})
+
+test('a client need not repeat the only address that it has registered', async (t) => {
+  const { origin } = await start(t)
+  const body = JSON.stringify({
+    redirect_uris: ['https://app.example/cb'],
+    token_endpoint_auth_method: 'none',
+  })
+  const headers = { 'content-type': 'application/json' }
+  const registered = await fetch(`${origin}/register`, { method: 'POST', headers, body })
+  const { client_id } = (await registered.json()) as { client_id: string }
+  const challenge = { code_challenge: 'x'.repeat(43), code_challenge_method: 'S256' }
+  const query = new URLSearchParams({ client_id, response_type: 'code', ...challenge })
+  const page = await new Browser().open(`${origin}/authorize?${query}`)
+  assert.match(page.text, /Access goes to <b>app\.example<\/b>/)
 })
 
 test('within a web server of yours, its handler has the pages, and the rest is yours', async (t) => {
