@@ -8,11 +8,24 @@ const least = 1
 /** After a long piece its caller leaves the time to others: so many times as long, and ms at most. */
 const restFactor = 3
 const longestRest = 5_000
+/** Who has had no company for so many ms has nobody to leave the time to. */
+const company = 2_000
+/** The processor time is read once in so many ms at most. */
+const cpuEvery = 10
 
 /** What a rota takes of a world. */
-export type RotaWorld = Pick<World, 'now' | 'setImmediate' | 'setTimeout' | 'clearTimeout'>
+export type RotaWorld = Pick<World, 'now' | 'cpu' | 'setImmediate' | 'setTimeout' | 'clearTimeout'>
 
-/** Pieces of work that may take long: few in a turn of the event loop, and callers one after the other. */
+/** A moment, by the clock and by the processor. */
+interface Moment {
+  readonly at: number
+  readonly cpu: number
+}
+
+/**
+ * Pieces of work that may take long: few in a turn of the event loop, and callers one after the other. Who has
+ * done a long one rests while there are others. Time in which the machine did something else is nobody's.
+ */
 export class Rota {
   readonly #world: RotaWorld
   readonly #anybody: string | undefined
@@ -21,6 +34,12 @@ export class Rota {
   /** Callers after a long piece, and until when the time is others'. */
   readonly #resting = new Map<string, number>()
   #used = 0
+  /** When the processor time was last read. */
+  #read: Moment = { at: Number.NEGATIVE_INFINITY, cpu: 0 }
+  /** The last long piece, who did a piece since, and when somebody else had done the one before. */
+  #longAt = Number.NEGATIVE_INFINITY
+  #last: string | undefined
+  #changedAt = Number.NEGATIVE_INFINITY
   #isArmed = false
   #timer: unknown
 
@@ -37,7 +56,8 @@ export class Rota {
 
   /** Does a piece at once, and counts its time. `caller` is asked for whose it was, if it was a long one. */
   run<Result>(caller: () => string, work: () => Result): Result {
-    const began = this.#world.now()
+    const began = this.#begin()
+    if (began - this.#longAt < company) this.#see(caller())
     try {
       return work()
     } finally {
@@ -73,9 +93,29 @@ export class Rota {
     this.#arm()
   }
 
+  /** The moment at which a piece begins. */
+  #begin(): number {
+    const at = this.#world.now()
+    if (at - this.#read.at > cpuEvery) this.#read = { at, cpu: this.#world.cpu() }
+    return at
+  }
+
+  #see(caller: string): void {
+    if (caller === this.#last) return
+    this.#last = caller
+    this.#changedAt = this.#world.now()
+  }
+
   #rest(caller: string, ms: number): void {
     if (caller === this.#anybody) return
-    this.#resting.set(caller, this.#world.now() + Math.min(restFactor * ms, longestRest))
+    // a machine that is busy otherwise makes short pieces long
+    const own = Math.min(ms, this.#world.cpu() - this.#read.cpu)
+    if (own <= slice) return
+    const now = this.#world.now()
+    this.#see(caller)
+    this.#longAt = now
+    if (now - this.#changedAt < company)
+      this.#resting.set(caller, now + Math.min(restFactor * own, longestRest))
   }
 
   #arm(): void {
@@ -91,7 +131,8 @@ export class Rota {
     while (this.#used <= slice) {
       const next = this.#shift()
       if (next === undefined) return this.#sleep()
-      const began = this.#world.now()
+      const began = this.#begin()
+      this.#see(next.caller)
       next.work()
       // whoever waits for a promise does its piece now
       await undefined

@@ -26,10 +26,19 @@ class Lane extends Deadline {
 /** The rest of a wait is rounded up to this many ms on a clock with a grain, as each length makes a lane. */
 const restGrain = 100
 
+/** A tick that is more ms late than this follows a standstill: what came meanwhile has not been read. */
+const standstill = 50
+/** What came is read for as long as the standstill was, in ms at most. */
+const longestHold = 1_000
+
 /**
  * All call deadlines of a tree on one timer. A deadline never fires early, and late by the clock's grain at
  * most. With a grain the timer ticks while something waits; a call answered in time sets no timer. On an
  * exact clock it is set to the next deadline. It holds the event loop only while something waits.
+ *
+ * After a standstill of the event loop (a process is started, a long text is read) Node runs timers before it
+ * reads. Deadlines are held then for as long again, 1 s at most: a call fails for an answer that did not come,
+ * not for one that nobody could read.
  */
 export class Deadlines {
   readonly #clock: Clock
@@ -37,6 +46,8 @@ export class Deadlines {
   readonly #lanes = new Map<number, Lane>()
   #timer: unknown = null
   #due = Number.POSITIVE_INFINITY
+  /** While it is held: until when. */
+  #heldUntil: number | undefined
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -79,12 +90,16 @@ export class Deadlines {
 
   /** The tree has ended: clears the timer unless something waits. */
   end(): void {
-    if ([...this.#lanes.values()].every((lane) => lane.after === lane)) this.#clear()
+    if (this.#isEmpty) this.#clear()
+  }
+
+  get #isEmpty(): boolean {
+    return [...this.#lanes.values()].every((lane) => lane.after === lane)
   }
 
   #aim(at: number): void {
     if (this.#grain > 0) {
-      this.#timer ??= this.#clock.setTimeout(() => this.#tick(), this.#grain)
+      if (this.#timer === null) this.#tickLater()
       return
     }
     if (at >= this.#due) return
@@ -93,14 +108,29 @@ export class Deadlines {
     this.#timer = this.#clock.setTimeout(() => this.#tick(), Math.max(0, at - this.#clock.now()))
   }
 
+  #tickLater(): void {
+    this.#due = this.#clock.now() + this.#grain
+    this.#timer = this.#clock.setTimeout(() => this.#tick(), this.#grain)
+  }
+
   #clear(): void {
     if (this.#timer !== null) this.#clock.clearTimeout(this.#timer)
     this.#timer = null
     this.#due = Number.POSITIVE_INFINITY
   }
 
+  /** Once for each standstill: a loop that is always busy has deadlines, too. */
+  #isHeld(now: number): boolean {
+    const late = now - this.#due
+    if (this.#grain > 0 && late > standstill) this.#heldUntil ??= now + Math.min(late, longestHold)
+    if (this.#heldUntil !== undefined && now < this.#heldUntil) return true
+    this.#heldUntil = undefined
+    return false
+  }
+
   #tick(): void {
     const now = this.#clock.now()
+    if (this.#isHeld(now) && !this.#isEmpty) return this.#tickLater()
     this.#timer = null
     this.#due = Number.POSITIVE_INFINITY
     let next = Number.POSITIVE_INFINITY

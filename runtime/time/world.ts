@@ -10,6 +10,8 @@ import { type Clock, systemClock } from './clock.js'
 export interface World extends Clock {
   /** Milliseconds since 1970, whole; it jumps where the clock of the machine is set. */
   date(): number
+  /** Milliseconds of processor time that this program has used. Default for a clock of one's own: as `now`. */
+  cpu(): number
   /** Runs `fn` in one of the next turns of the event loop, after what was asked for before it. */
   setImmediate(fn: () => void): unknown
   /** Cancels what waits for its turn; harmless when it has already run. */
@@ -38,6 +40,7 @@ export interface Order {
 export const systemWorld: World = Object.freeze({
   ...systemClock,
   date: () => Date.now(),
+  cpu,
   setImmediate: (fn: () => void) => setImmediate(fn),
   clearImmediate: (immediate: unknown) => clearImmediate(immediate as NodeJS.Immediate),
   queueMicrotask: (fn: () => void) => queueMicrotask(fn),
@@ -45,6 +48,11 @@ export const systemWorld: World = Object.freeze({
   randomBytes: (size: number) => randomBytes(size),
   id,
 })
+
+function cpu(): number {
+  const { user, system } = process.cpuUsage()
+  return (user + system) / 1_000
+}
 
 /** Flat: put together letter by letter, V8 keeps it as 17 parts, for as long as it is somebody's key. */
 function id(): string {
@@ -63,7 +71,8 @@ export function readWorld(clock: Clock | undefined): World {
 export function worldOf(clock: Clock): World {
   if (isPlain(clock)) return clock
   const { grain = 0, order } = clock as Partial<World>
-  return { ...systemWorld, ...functionsOf(clock), grain, ...(order && { order }) }
+  const own = functionsOf(clock)
+  return { ...systemWorld, ...(own.now && { cpu: own.now }), ...own, grain, ...(order && { order }) }
 }
 
 function isPlain(clock: Clock): clock is World {

@@ -6,5 +6,5 @@ const { listen } = Server.prototype
 Server.prototype.listen = function listenHere(port, ...rest) {
   this.once('listening', () => console.error(`listening on port ${this.address().port}`))
   const callback = rest.find((one) => typeof one === 'function')
-  return listen.call(this, { port: Number(port), host: '127.0.0.1' }, callback)
+  return listen.call(this, { port: Number(port.port ?? port), host: '127.0.0.1' }, callback)
 }

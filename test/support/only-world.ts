@@ -79,6 +79,7 @@ function take(holder: object, name: string, used: string[]): () => void {
 const real = {
   now: performance.now.bind(performance),
   date: Date.now,
+  cpu: () => 0,
   setTimeout: globalThis.setTimeout,
   clearTimeout: globalThis.clearTimeout,
   setImmediate: globalThis.setImmediate,
@@ -95,6 +96,7 @@ function countedWorld(more: Partial<World>): CountedWorld {
   const functions: Omit<World, 'grain' | 'order'> = {
     now: () => real.now(),
     date: () => real.date(),
+    cpu: () => real.cpu(),
     setTimeout: (fn, ms) => real.setTimeout(fn, ms),
     clearTimeout: (timer) => real.clearTimeout(timer as NodeJS.Timeout),
     setImmediate: (fn) => real.setImmediate(fn),

@@ -7,7 +7,7 @@ export function worldAt(now: number, date = 0): World {
 
 /** The world of this machine at another time: that of a clock which keeps its own. */
 export function worldOn(clock: FakeClock): World {
-  return { ...systemWorld, ...clock }
+  return { ...systemWorld, cpu: () => clock.now(), ...clock }
 }
 
 type Drawn = 'date' | 'random' | 'randomBytes' | 'id' | 'setImmediate' | 'queueMicrotask'

@@ -145,6 +145,7 @@ export class Program {
         this.cancel(step)
       },
       date: () => this.date(),
+      cpu: () => this.simulator.now - this.#born,
       setImmediate: (fn) => this.soon('turn', fn),
       clearImmediate: (immediate) => this.cancel(immediate as Step | undefined),
       queueMicrotask: (fn) => queueMicrotask(fn),

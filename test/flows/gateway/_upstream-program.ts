@@ -1,6 +1,6 @@
-// A server on standard input and output: who it is, and a call that never ends.
+// A server on standard input and output, or over HTTP where PORT is set: who it is, and a call that never ends.
 import { defineServer, defineTool, startServer } from 'caduceus/server'
-import { serveStdio } from 'caduceus/transports'
+import { serveHttp, serveStdio } from 'caduceus/transports'
 
 const definition = defineServer({
   name: 'upstream',
@@ -14,4 +14,6 @@ const definition = defineServer({
     hang: defineTool({ run: () => new Promise<string>(() => {}) }),
   },
 })
-await startServer(definition, { transport: serveStdio(), logger: false })
+const { PORT } = process.env
+const transport = PORT === undefined ? serveStdio() : serveHttp({ port: Number(PORT) })
+await startServer(definition, { transport, logger: false })

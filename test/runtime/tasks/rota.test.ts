@@ -7,11 +7,12 @@ const test = suite('rota')
 /** A rota on a clock that moves with the work, and the turns of the event loop that it asks for. */
 function make(anybody?: string) {
   const turns: (() => void)[] = []
-  const time = { ms: 0 }
+  const time = { ms: 0, cpu: 0 }
   let timer: { readonly at: number; readonly fn: () => void } | undefined
   const rota = new Rota(
     {
       now: () => time.ms,
+      cpu: () => time.cpu,
       setImmediate: (fn: () => void) => turns.push(fn),
       setTimeout(fn: () => void, ms: number) {
         timer = { at: time.ms + ms, fn }
@@ -40,8 +41,9 @@ function make(anybody?: string) {
     turns.shift()?.()
     for (let n = 0; n < 30; n++) await undefined
   }
-  const work = (ms: number): void => {
+  const work = (ms: number, cpu = ms): void => {
     time.ms += ms
+    time.cpu += cpu
   }
   return { rota, turns, turn, work, run, sleep }
 }
@@ -109,6 +111,64 @@ test('callers that cannot be told apart do not rest for each other', async () =>
     })
   while (turns.length > 0) await turn()
   assert.equal([done, rota.isFree], [3, true])
+})
+
+test('on a machine that is busy otherwise nobody rests for what it did meanwhile', async () => {
+  const { rota, turns, turn, work, sleep } = make()
+  const piece = (caller: string, ms: number, cpu: number): void =>
+    rota.run(
+      () => caller,
+      () => work(ms, cpu),
+    )
+  piece('ada', 1_000, 5)
+  while (turns.length > 0) await turn()
+  assert.ok(rota.isFree)
+  for (let n = 0; n < 3; n += 1)
+    rota.wait('ada', () => {
+      assert.is(turns.length, 0)
+      work(400, 3)
+    })
+  while (turns.length > 0) await turn()
+  assert.ok(rota.isFree)
+  // its own part counts
+  piece('bob', 1_000, 100)
+  assert.not(rota.isFree)
+  work(299)
+  let isDone = false
+  rota.wait('bob', () => {
+    isDone = true
+  })
+  await turn()
+  assert.not(isDone)
+  sleep()
+  await turn()
+  assert.ok(isDone)
+})
+
+test('who has had no company for two seconds does not rest, until there is some', async () => {
+  const { rota, turns, turn, work, sleep } = make()
+  const done: string[] = []
+  const piece = (caller: string, ms: number): void =>
+    rota.wait(caller, () => {
+      work(ms)
+      done.push(caller)
+    })
+  const ada = async (): Promise<number> => {
+    piece('ada', 100)
+    let rests = 0
+    for (const before = done.length; done.length === before; ) {
+      if (turns.length === 0) rests += sleep()
+      await turn()
+    }
+    while (turns.length > 0) await turn()
+    return rests
+  }
+  const rests: number[] = []
+  for (let n = 0; n < 30; n += 1) rests.push(await ada())
+  assert.equal(rests, [0, 300, 300, 300, 300, 300, ...Array(24).fill(0)])
+  piece('bob', 1)
+  while (turns.length > 0) await turn()
+  assert.equal([await ada(), await ada()], [0, 300])
 })
 
 test('nobody who rests keeps a timer, and the next piece finds that they have', async () => {

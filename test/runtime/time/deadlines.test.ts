@@ -58,6 +58,48 @@ test('with clock grain a deadline fires once, never early, at most a grain late'
   }
 })
 
+test('with clock grain a deadline due in a standstill is held for as long again', () => {
+  // one timer, which the loop serves after so many ms
+  let [now, tick] = [0, () => {}]
+  const serveAfter = (ms: number): void => {
+    now += ms
+    tick()
+  }
+  const deadlines = new Deadlines({
+    grain: 16,
+    now: () => now,
+    setTimeout(fn) {
+      tick = fn
+    },
+    clearTimeout() {},
+  })
+  const fired: string[] = []
+  const arm = (name: string): Probe => {
+    const probe = new Probe(() => fired.push(name))
+    deadlines.arm(probe, 100)
+    return probe
+  }
+  const answered = arm('answered')
+  arm('lost')
+  serveAfter(300)
+  for (let n = 0; n < 17; n += 1) serveAfter(16)
+  assert.equal(fired, [])
+  // between two ticks the loop reads
+  deadlines.disarm(answered)
+  serveAfter(16)
+  assert.equal(fired, ['lost'])
+  // one second at most, and a loop that stands still again holds nobody for ever
+  arm('later')
+  serveAfter(10_000)
+  serveAfter(990)
+  assert.equal(fired, ['lost'])
+  serveAfter(10_000)
+  assert.equal(fired, ['lost', 'later'])
+  arm('last')
+  for (let n = 0; n < 2; n += 1) serveAfter(16 + 50)
+  assert.equal(fired, ['lost', 'later', 'last'])
+})
+
 test('with clock grain the timer is cleared only when the tree ends and nothing waits', async () => {
   const clock = coarseClock()
   const { deadlines, fired, arm } = probes(clock)

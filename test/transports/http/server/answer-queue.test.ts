@@ -136,6 +136,7 @@ function make() {
   const queue = new AnswerQueue({
     setImmediate: systemWorld.setImmediate,
     now: () => now,
+    cpu: () => now,
     // as if the time had come
     setTimeout: (fn, ms) =>
       systemWorld.setImmediate(() => {
