@@ -79,6 +79,7 @@ export type {
   RequestHandler,
 } from './definitions/low-level.js'
 export type {
+  RateOptions,
   ServerLimitOptions,
   ServerOptions,
   StartCondition,

@@ -14,6 +14,7 @@ export {
   type SignedInUser,
   type UserFacts,
 } from './authorization/provider.js'
+export type { SignInLimits } from './authorization/rate-limits.js'
 export { signIn, type SignInLifetimes, type SignInOptions } from './authorization/sign-in.js'
 export { insufficientScope, type ImpliedScopes } from './auth/scopes.js'
 export type { TokenUse, TokenVerifier } from './auth/tokens.js'

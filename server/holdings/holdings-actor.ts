@@ -27,6 +27,7 @@ import { LocalEngine, type OpenEngine } from '../engine/local-engine.js'
 import type { SessionStore } from '../engine/session-store.js'
 import type { TaskStore } from '../engine/task-store.js'
 import { SealedValues } from '../engine/values.js'
+import type { Rates } from './rates.js'
 import type { WaitingBytes } from '../base/waiting-line.js'
 
 /** What outlives every restart of a server's group, which gets it at its start. */
@@ -39,6 +40,8 @@ export interface Holdings {
   readonly taskStore: TaskStore | undefined
   /** What listeners keep; undefined: the engine keeps nothing for them. */
   readonly values: Values | undefined
+  /** Undefined where there is no `limits.rate`. */
+  readonly rates: Rates | undefined
   readonly catalog: Catalog
   readonly restores: RestoreLimit
   readonly requestStates: RequestStates
@@ -84,6 +87,8 @@ export const loadSessionMachine = /* @__PURE__ */ lazy(
   () => import('./session-machine.js'),
 )
 
+const loadRates = /* @__PURE__ */ lazy('../../server/holdings/rates.js', () => import('./rates.js'))
+
 const loadIsolated = /* @__PURE__ */ lazy(
   '../../server/isolation/isolated-calls.js',
   () => import('../isolation/isolated-calls.js'),
@@ -117,13 +122,15 @@ export const holdingsActor = defineActor({
     const open =
       cluster ?? (await local.open(ctx, { maxSessions: limits.sessions, idleTimeout: timeouts.idle }))
     const { secrets = [world.randomBytes(32)] } = open
+    const values = valuesOf(open, secrets, world)
     const asleep = new Hibernation()
     return {
       settings,
       place,
       binding,
       store: open.sessions,
-      values: valuesOf(open, secrets, world),
+      values,
+      rates: limits.rate && new (await loadRates()).Rates(limits.rate, settings.name, values, world),
       taskStore: settings.tasks && open.tasks,
       catalog: new Catalog(
         definition,

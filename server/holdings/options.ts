@@ -2,7 +2,7 @@ import type { Revision } from '../../protocol/dialects/dialect.js'
 import { isObject } from '../../protocol/wire/json.js'
 import { allRevisions, handshakeRevisions } from '../../protocol/dialects/versions.js'
 import { show } from '../../runtime/base/errors.js'
-import { orElse } from '../../runtime/base/read-options.js'
+import { orElse, type Read } from '../../runtime/base/read-options.js'
 import type { RootOptions } from '../../runtime/process/root.js'
 import { isInspector, type MachineInspector } from '../../runtime/watch/inspector.js'
 import type { ServerTransport } from '../../transports/contract/contract.js'
@@ -107,6 +107,19 @@ export interface ServerLimitOptions {
   readonly parked?: number
   /** Components on one page of a list. Default 500. */
   readonly pageSize?: number
+  /**
+   * How many tools each caller may call in a while, over all nodes with one engine: a principal, else an
+   * address. More are answered with JSON-RPC error 429, with `data.retryAfter` in ms. Anonymous callers of
+   * this machine, who may be one proxy, have no such limit. Default: none.
+   */
+  readonly rate?: RateOptions
+}
+
+/** A rate of calls. */
+export interface RateOptions {
+  /** So many in each `per` of the clock, such as from 12:00:00 to 12:01:00 (UTC). */
+  readonly calls: number
+  readonly per: 'second' | 'minute' | 'hour' | 'day'
 }
 
 /** How long the things of a server may take, in milliseconds. */
@@ -148,11 +161,19 @@ const {
   readDelay,
   readFlag,
   readGroup,
+  readCount,
   readLimit,
   readMs,
   readOptions,
   readText,
+  readWord,
 } = readersOf()
+
+const rate = {
+  calls: readCount as Read<number>,
+  per: (value: unknown, field: string) => readWord(value, field, ['second', 'minute', 'hour', 'day']),
+}
+const readRate: Read<RateOptions> = (value, field) => readOptions(value, rate, field)
 
 /** Reads the option `limits`. Throws BAD_OPTION. */
 export const readLimits = readGroup({
@@ -164,6 +185,7 @@ export const readLimits = readGroup({
   waiting: orElse(readLimit, 10_000),
   parked: orElse(readAmount, 1_000),
   pageSize: orElse(readLimit, 500),
+  rate: orElse(readRate, undefined),
 })
 
 /** Reads the option `timeouts`. Throws BAD_OPTION. */

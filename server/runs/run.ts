@@ -5,6 +5,7 @@ import { isPromise } from '../../runtime/base/promise.js'
 import type { ProcessRef } from '../../runtime/process/ref.js'
 import type { TaskContext } from '../../runtime/tasks/task.js'
 import type { Response } from '../../transports/contract/contract.js'
+import type { ToolContext } from '../context/context.js'
 import { toldCrash } from '../base/exposed-error.js'
 import { answer, encodedResult, refusal, tryAgain } from '../requests/answer.js'
 import type { Work } from '../requests/work.js'
@@ -53,6 +54,26 @@ interface Made {
 
 function perform(work: Work, seat: RunSeat, task: TaskContext, made: Made): void | Promise<void> {
   const ctx = seat.enter(task)
+  const { rates } = seat.host.holdings
+  if (rates === undefined || !seat.isCounted) return answered(work, seat, ctx, made)
+  try {
+    const taking = rates.take(seat.peer)
+    if (!isPromise(taking)) return answered(work, seat, ctx, made)
+    return taking.then(
+      () => answered(work, seat, ctx, made),
+      (error) => refused(seat, error, made),
+    )
+  } catch (error) {
+    return refused(seat, error, made)
+  }
+}
+
+function refused(seat: RunSeat, error: unknown, made: Made): void | Promise<void> {
+  if (!(error instanceof McpError)) throw error
+  return keep(seat, refusal(seat.requestId, error, seat.dialect), made)
+}
+
+function answered(work: Work, seat: RunSeat, ctx: ToolContext, made: Made): void | Promise<void> {
   const { delivery, dialect, host } = seat
   const answering = answer(work, ctx, { request: delivery.request, dialect, origin: host.origin })
   if (isPromise(answering)) return answering.then((response) => keep(seat, response, made))

@@ -101,6 +101,11 @@ export abstract class RunSeat implements RequestScope {
     return undefined
   }
 
+  /** Whether the run counts among those of its caller (`limits.rate`). */
+  get isCounted(): boolean {
+    return this.delivery.request.method === 'tools/call'
+  }
+
   /** Does what must be done before an answer is sent, such as saving. A crash in it is the server's own. */
   keep(response: Response): Response | Promise<Response> {
     return response

@@ -43,6 +43,11 @@ export class McpTaskSeat extends SeatWithoutSession {
   readonly steps: Steps
   readonly #task: McpTask
 
+  /** Its request has been. */
+  override get isCounted(): boolean {
+    return false
+  }
+
   constructor(
     task: McpTask,
     { name, timeout = Number.POSITIVE_INFINITY }: Work,

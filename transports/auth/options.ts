@@ -74,8 +74,14 @@ export function readListenerAuth(options: unknown): AuthSettings {
 function ownSettings(own: OwnServerParts): AuthSettings {
   const { resource, issuer, scopes, verify } = own
   return Object.freeze({
-    ...{ own, resource, verify, scopesSupported: scopes, authorizationServers: [issuer] },
-    ...{ dpop: undefined, scopes: [], impliedScopes: {}, metadata: {} },
+    ...{
+      own,
+      resource,
+      verify,
+      scopesSupported: scopes,
+      authorizationServers: [issuer],
+    },
+    ...{ dpop: undefined, scopes, impliedScopes: {}, metadata: {} },
     prepare: async () => verify.prepare?.(),
     metadataUrl: metadataUrlOf(resource),
   })

@@ -17,11 +17,17 @@ export interface OwnServerParts {
    * where it keeps nothing, or a package is missing.
    */
   open(values: Values | undefined, world: World): Promise<void>
-  /** Answers a request for a path of its own; false for all others. `address` is that of the client. */
-  take(request: IncomingMessage, response: ServerResponse, address: string | undefined): boolean
+  /** Whether a path is one of its own. */
+  has(path: string): boolean
+  /** Answers a request for such a path, once it is open. `address` is that of the client. */
+  take(request: IncomingMessage, response: ServerResponse, address: string | undefined): void
   /** The token of a user at the provider. Rejects with TransportError UNAUTHORIZED where there is none. */
   credentials(principal: Principal, signal: AbortSignal): Promise<Credentials>
+  signOut(user: SignedOut): Promise<void>
 }
+
+/** Whom `ctx.principal` names. */
+type SignedOut = Pick<Principal, 'issuer' | 'subject'>
 
 /** For the option `auth`: the listener signs users in by itself. Made by `signIn()`. */
 export class OwnServer {
@@ -29,6 +35,15 @@ export class OwnServer {
 
   constructor(parts: OwnServerParts) {
     this.#parts = parts
+  }
+
+  /**
+   * Signs a user out, on all nodes with the same engine: no token of theirs opens anything from now on, and
+   * those of the provider are forgotten. Who may not come back is for `allow` to say. Rejects with TransportError
+   * AUTHORIZATION_UNAVAILABLE before the server has started, and CLUSTER_UNAVAILABLE while the engine is away.
+   */
+  signOut(user: SignedOut): Promise<void> {
+    return this.#parts.signOut(user)
   }
 
   /** What it is made of: for a listener. */

@@ -9,8 +9,18 @@ export const unusedClient = 3_600_000
 export const usedClient = 400 * day
 /** What belongs to the grant of a user, and ends with it. */
 const granted: ReadonlySet<string> = new Set(['AccessToken', 'AuthorizationCode', 'RefreshToken'])
-/** Milliseconds that nobody may take up a grant that was revoked: longer than any token of it lives. */
-const revokedTime = 400 * day
+/** What is left of a refresh token that was used: whoever uses it again ends its grant. */
+const usedFields = [
+  'kind',
+  'jti',
+  'iat',
+  'exp',
+  'clientId',
+  'accountId',
+  'grantId',
+  'scope',
+  'resource',
+] as const
 
 interface AdapterInput {
   readonly values: Values
@@ -64,7 +74,11 @@ export class ValueAdapter implements Adapter {
     const { payload, was } = found
     const now = Math.floor(this.#world.date() / 1_000)
     const ttl = Math.max(1, (payload.exp ?? now) - now) * 1_000
-    const text = JSON.stringify({ ...payload, consumed: now })
+    const used = Object.fromEntries(usedFields.map((field) => [field, payload[field]]))
+    const text = JSON.stringify({
+      ...(this.#kind === 'RefreshToken' ? used : payload),
+      consumed: now,
+    })
     if (!(await this.#values.set(this.#keyOf(id), text, { ttl, was }))) throw this.#usedAlready()
   }
 
@@ -73,7 +87,7 @@ export class ValueAdapter implements Adapter {
   }
 
   async revokeByGrantId(grantId: string): Promise<void> {
-    await put(this.#values, revokedKey(grantId), 'revoked', revokedTime)
+    await put(this.#values, grantKey(grantId), undefined, 1)
   }
 
   async #find(
@@ -84,7 +98,8 @@ export class ValueAdapter implements Adapter {
     const payload = JSON.parse(was.text) as AdapterPayload
     const { grantId } = payload
     if (granted.has(this.#kind) && grantId !== undefined) {
-      if ((await this.#values.get(revokedKey(grantId))) !== undefined) return undefined
+      const grant = await this.#values.get(grantKey(grantId))
+      if (grant === undefined || grant.text === '') return undefined
     }
     return { payload, was }
   }
@@ -126,6 +141,7 @@ async function prolong(values: Values, key: string, ttl: number): Promise<void> 
   if (was !== undefined && was.text !== '') await values.set(key, was.text, { ttl, was })
 }
 
-function revokedKey(grantId: string): string {
-  return `revoked ${grantId}`
+/** Where a grant is: without it nothing that belongs to it is good. */
+export function grantKey(grantId: string): string {
+  return `Grant ${grantId}`
 }

@@ -42,8 +42,13 @@ export class UserCredentials {
     await put(this.#values, keyOf(account), JSON.stringify(kept), ttl)
   }
 
+  forget(account: string): Promise<void> {
+    return put(this.#values, keyOf(account), undefined, 1)
+  }
+
   /** Rejects with UNAUTHORIZED where the user has to sign in again. */
-  async of(account: string, signal: AbortSignal): Promise<Credentials> {
+  async of(account: string | undefined, signal: AbortSignal): Promise<Credentials> {
+    if (account === undefined) throw signInAgain()
     while (true) {
       signal.throwIfAborted()
       const found = await this.#find(account)

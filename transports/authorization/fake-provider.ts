@@ -98,8 +98,9 @@ export async function fakeIdentityProvider(
       case '/jwks':
         return { body: { keys: [{ ...jwk, d: undefined }] } }
       case '/authorize':
+        return authorize(query, issuer)
       case '/login/oauth/authorize':
-        return authorize(query)
+        return authorize(query, `${issuer}/login/oauth`)
       case '/token':
       case '/login/oauth/access_token':
         return token(request, new URLSearchParams(await textOf(request)))
@@ -116,7 +117,8 @@ export async function fakeIdentityProvider(
     }
   }
 
-  function authorize(query: URLSearchParams): Answered {
+  /** `iss` is what it calls itself (RFC 9207): GitHub is not at its origin. */
+  function authorize(query: URLSearchParams, iss: string): Answered {
     asked.push('authorize')
     const redirectUri = query.get('redirect_uri') ?? ''
     if (query.get('client_id') !== clientId || !URL.canParse(redirectUri)) return { status: 400 }
@@ -131,6 +133,7 @@ export async function fakeIdentityProvider(
       target.searchParams.set('code', code)
     }
     target.searchParams.set('state', query.get('state') ?? '')
+    target.searchParams.set('iss', iss)
     return { status: 302, headers: { location: target.href } }
   }
 
@@ -213,6 +216,7 @@ function metadata(issuer: string): object {
     subject_types_supported: ['public'],
     id_token_signing_alg_values_supported: ['ES256'],
     code_challenge_methods_supported: ['S256'],
+    authorization_response_iss_parameter_supported: true,
   }
 }
 

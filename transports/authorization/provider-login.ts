@@ -65,7 +65,14 @@ export async function openLogin(settings: ProviderSettings, scopeWorld: World): 
   /** Of an address that the operator has chosen: it may be in their own network. */
   async function send(url: string, init: ProviderRequest): Promise<Response> {
     const { method, headers, body } = init
-    const request = { timeout: answerTime, clock: world, privateNetwork: true, headers }
+    // a redirect would take secrets and tokens along
+    const request = {
+      timeout: answerTime,
+      clock: world,
+      privateNetwork: true,
+      maxRedirects: 0,
+      headers,
+    }
     const signal = new AbortController().signal
     const text = body === undefined || body === null ? undefined : String(body)
     const answer = await safeFetch(url, {
@@ -79,8 +86,14 @@ export async function openLogin(settings: ProviderSettings, scopeWorld: World): 
 
   let found: { readonly server: AuthorizationServer; readonly at: number } | undefined
   async function metadata(): Promise<AuthorizationServer> {
-    if (places !== undefined)
-      return { issuer, authorization_endpoint: places.authorizeUrl, token_endpoint: places.tokenUrl }
+    if (places !== undefined) {
+      const { callbackIssuer = issuer, authorizeUrl, tokenUrl } = places
+      return {
+        issuer: callbackIssuer,
+        authorization_endpoint: authorizeUrl,
+        token_endpoint: tokenUrl,
+      }
+    }
     if (found !== undefined && world.now() - found.at < metadataTime) return found.server
     try {
       const address = new URL(issuer)
@@ -182,7 +195,9 @@ export async function openLogin(settings: ProviderSettings, scopeWorld: World): 
     async finish(answer, { state, nonce, verifier }, redirectUri) {
       const server = await metadata()
       try {
-        const checked = oauth.validateAuthResponse(server, client, answer, state)
+        const known = new URLSearchParams(answer)
+        if (places !== undefined && places.callbackIssuer === undefined) known.delete('iss')
+        const checked = oauth.validateAuthResponse(server, client, known, state)
         const response = await oauth.authorizationCodeGrantRequest(
           server,
           client,

@@ -28,6 +28,8 @@ export type AskProvider = (address: string) => Promise<unknown>
 
 /** Where the provider has what, where discovery does not find it. */
 interface ProviderPlaces {
+  /** What it calls itself where users come back (RFC 9207); undefined: nobody knows, and it is not compared. */
+  readonly callbackIssuer: string | undefined
   readonly authorizeUrl: string
   readonly tokenUrl: string
   /** Or where the API of GitHub is. */
@@ -114,6 +116,7 @@ export function github(options: GithubOptions): IdentityProvider {
       scopes: scopes ?? ['read:user', 'user:email'],
       params: {},
       places: {
+        callbackIssuer: `${origin}/login/oauth`,
         authorizeUrl: `${origin}/login/oauth/authorize`,
         tokenUrl: `${origin}/login/oauth/access_token`,
         userInfo: { github: api },
@@ -124,7 +127,10 @@ export function github(options: GithubOptions): IdentityProvider {
 
 /** Options of `oauth2()`. */
 export interface OAuth2Options extends ProviderClient {
-  /** What stands for the provider in `ctx.principal.issuer`. Default: the origin of `authorizeUrl`. */
+  /**
+   * What stands for the provider in `ctx.principal.issuer`, and must be what it calls itself where users come
+   * back (`iss`, RFC 9207), if it does. Default: the origin of `authorizeUrl`, which is not compared.
+   */
   readonly issuer?: string
   readonly authorizeUrl: string
   readonly tokenUrl: string
@@ -145,7 +151,12 @@ export function oauth2(options: OAuth2Options): IdentityProvider {
       scopes,
       name: client.name ?? host,
       issuer: client.issuer ?? origin,
-      places: { authorizeUrl, tokenUrl, userInfo },
+      places: {
+        callbackIssuer: client.issuer,
+        authorizeUrl,
+        tokenUrl,
+        userInfo,
+      },
     }),
   )
 }

@@ -1,14 +1,22 @@
 import type { World } from '../../runtime/time/world.js'
 import { networkOf } from '../base/network.js'
 
-type Limited = 'register' | 'authorize' | 'other'
-
-/** Requests of one network in each period, in ms. */
-const limits: { readonly [Kind in Limited]: { readonly max: number; readonly period: number } } = {
-  register: { max: 60, period: 600_000 },
-  authorize: { max: 60, period: 60_000 },
-  other: { max: 600, period: 60_000 },
+/** How many requests of one network there may be: all who come through one proxy or host are one. */
+export interface SignInLimits {
+  /** Registrations of clients in ten minutes. Default 60. */
+  readonly registrations?: number
+  /** Authorizations begun in a minute. Default 60. */
+  readonly authorizations?: number
+  /** Other requests in a minute, such as for tokens. Default 600. */
+  readonly requests?: number
 }
+
+/** Milliseconds of each. */
+const periods = {
+  registrations: 600_000,
+  authorizations: 60_000,
+  requests: 60_000,
+} as const
 /** Networks that are counted; beyond that the oldest is forgotten. */
 const maxNetworks = 10_000
 
@@ -19,16 +27,18 @@ interface Count {
 
 /** How often one network may register clients, and ask for tokens and pages. */
 export class RateLimits {
+  readonly #limits: Required<SignInLimits>
   readonly #now: () => number
   readonly #counts = new Map<string, Count>()
 
-  constructor({ now }: Pick<World, 'now'>) {
+  constructor(limits: Required<SignInLimits>, { now }: Pick<World, 'now'>) {
+    this.#limits = limits
     this.#now = now
   }
 
   /** Counts a request; answers how many ms its network has to wait, if it has to. */
-  take(kind: Limited, address: string): number | undefined {
-    const { max, period } = limits[kind]
+  take(kind: keyof SignInLimits, address: string): number | undefined {
+    const [max, period] = [this.#limits[kind], periods[kind]]
     // anybody may have a /48 of IPv6
     const key = `${kind} ${networkOf(address).split(':').slice(0, 3).join(':')}`
     const now = this.#now()

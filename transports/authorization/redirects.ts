@@ -6,12 +6,17 @@ export function isOnDevice({ protocol, hostname }: URL): boolean {
   return protocol === 'http:' && loopback.has(hostname)
 }
 
+/** Schemes that the programs of a system take: none of them is a client. */
+const ofOthers =
+  /^(?:about|blob|data|file|filesystem|ftps?|gopher|intent|javascript|ldaps?|mailto|ms-.*|search-ms|sftp|shell|sms|ssh|tel|telnet|vbscript|view-source|wss?):$/
+
 /** Whether codes may not be sent there: plain http elsewhere, and a scheme that hides another address. */
 export function isForbidden(address: string): boolean {
   if (!URL.canParse(address)) return true
   const url = new URL(address)
   if (url.protocol === 'http:') return !isOnDevice(url)
   if (url.protocol === 'https:') return false
+  if (ofOthers.test(url.protocol)) return true
   const rest = address.slice(url.protocol.length)
   return /https?:/i.test(rest) || rest.indexOf('://', 3) !== -1
 }

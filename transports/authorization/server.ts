@@ -1,11 +1,10 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type Provider from 'oidc-provider'
-import type { AccessToken, Client, Configuration, JWK } from 'oidc-provider'
-import { lazy } from '../../runtime/faults/load.js'
+import type { AccessToken, Client, Configuration, Grant, JWK, RefreshToken } from 'oidc-provider'
 import { messageOf } from '../../runtime/base/errors.js'
+import { lazy } from '../../runtime/faults/load.js'
 import { lastingWorld } from '../../runtime/process/context.js'
-import { waitWithin } from '../../runtime/time/wait.js'
 import type { World } from '../../runtime/time/world.js'
 import { refused } from '../auth/tokens.js'
 import { optionError, TransportError } from '../base/errors.js'
@@ -15,16 +14,18 @@ import type { Credentials, Principal } from '../contract/principal.js'
 import type { Values } from '../contract/values.js'
 import { safeFetch } from '../http/outgoing/fetch.js'
 import { toResponse } from '../http/outgoing/to-response.js'
-import { agreed, put, takeOnce, usedClient, ValueAdapter } from './adapter.js'
+import { agreed, grantKey, put, takeOnce, usedClient, ValueAdapter } from './adapter.js'
 import { UserCredentials } from './credentials.js'
 import { newSigningKey } from './keys.js'
 import { consentPage, messagePage, pageHeaders } from './pages.js'
+import { callbackPath, metadataPlaceOf, pageOf, routes } from './paths.js'
 import { IdentityProvider, type SignedInUser } from './provider.js'
 import { type LoginProof, openLogin, type ProviderLogin } from './provider-login.js'
+import { RateLimits, type SignInLimits } from './rate-limits.js'
 import { isForbidden } from './redirects.js'
 import { baseScope } from './scopes.js'
-import { RateLimits } from './rate-limits.js'
 import type { SignInSettings } from './sign-in.js'
+import { Users } from './users.js'
 
 const loadProvider = /* @__PURE__ */ lazy('oidc-provider', () =>
   import('oidc-provider').catch((cause: unknown) =>
@@ -40,28 +41,10 @@ const loadProvider = /* @__PURE__ */ lazy('oidc-provider', () =>
 
 type Library = Awaited<ReturnType<typeof loadProvider>>
 
-/** Where a provider sends browsers back to, and what comes after a login. */
-export const callbackPath = '/sign-in/callback'
-const pagePath = /^\/sign-in\/([\w-]{1,100})$/
-const routes = {
-  authorization: '/authorize',
-  token: '/token',
-  registration: '/register',
-  revocation: '/revoke',
-  jwks: '/jwks',
-  end_session: '/sign-out',
-}
-/** Where a browser goes through whose user has signed in as somebody else. */
-const changePath = '/sign-out/confirm'
-/** Also below a path, and with one behind it: hosts look in all of these places. */
-const metadataPath =
-  /^(?:\/[^?]*)?\/\.well-known\/(oauth-authorization-server|openid-configuration)(?:\/.*)?$/
 /** Milliseconds for a login at the provider, and for the consent. */
 const loginTime = 600_000
 /** Milliseconds after which a user signs in again, however often a client renews its token: a year. */
 const longestGrant = 365 * 24 * 3_600_000
-/** Milliseconds for `allow` and `scopesOf`. */
-const authorTime = 10_000
 /** Milliseconds for the metadata document of a client. */
 const documentTime = 5_000
 /** Bytes of the form of a page, and of a registration. */
@@ -69,6 +52,16 @@ const formBytes = 4_096
 const registrationBytes = 8_192
 /** Characters of the query of an authorization: it is kept for a while. */
 const queryLength = 4_096
+
+/** Parameters of OpenID, and the answer by a form, which needs a page with a script. */
+const ofOpenId = ['nonce', 'max_age', 'acr_values', 'claims', 'id_token_hint', 'response_mode']
+/** What clients may do here; they name more, for other servers. */
+const grantTypes: readonly unknown[] = ['authorization_code', 'refresh_token']
+/** Milliseconds after which a refresh token may be renewed: each that is used is kept. */
+const renewalPause = 30_000
+/** Documents of clients that are fetched at once, and bytes of each. */
+const mostDocuments = 10
+const documentBytes = 16_384
 
 /** A login that a browser is away for, at the provider. */
 interface PendingLogin extends LoginProof {
@@ -86,11 +79,13 @@ export class AuthorizationServer {
   readonly #world: World
   readonly #library: Library
   readonly #login: ProviderLogin
+  readonly #users: Users
   readonly #credentials: UserCredentials
   readonly #limits: RateLimits
   readonly #provider: Provider
   readonly #handle: (request: IncomingMessage, response: ServerResponse) => Promise<void>
   readonly #cookie: string
+  #documents = 0
   #reportedAt = Number.NEGATIVE_INFINITY
 
   constructor(settings: SignInSettings, parts: ServerParts) {
@@ -100,8 +95,9 @@ export class AuthorizationServer {
     this.#world = world
     this.#library = library
     this.#login = login
+    this.#users = new Users(settings, values, world)
     this.#credentials = new UserCredentials(values, login, world)
-    this.#limits = new RateLimits(world)
+    this.#limits = new RateLimits(settings.limits, world)
     this.#provider = new library.default(settings.issuer, this.#configuration(keys))
     // requests are made to say that they came to the issuer, whatever a proxy or a client has written there
     this.#provider.proxy = true
@@ -109,18 +105,6 @@ export class AuthorizationServer {
     this.#handle = this.#provider.callback()
     // a cookie of that name is of this host alone, and comes over https only
     this.#cookie = settings.issuer.startsWith('https:') ? '__Host-sign-in' : 'sign-in'
-  }
-
-  /** Whether a path is one of its own. */
-  has(path: string): boolean {
-    return (
-      Object.values(routes).includes(path) ||
-      path.startsWith(`${routes.authorization}/`) ||
-      path === callbackPath ||
-      path === changePath ||
-      pagePath.test(path) ||
-      metadataPath.test(path)
-    )
   }
 
   /** Answers a request to a path of its own. Never rejects. */
@@ -138,8 +122,8 @@ export class AuthorizationServer {
     const found = await this.#provider.AccessToken.find(token)
     if (found === undefined || !found.isValid) throw refused('the token is not known, or has expired')
     if (![found.aud].flat().includes(resource)) throw refused('the token is for another resource')
-    const user = found.extra?.user as SignedInUser | undefined
-    if (user === undefined) throw refused('the token does not say whose it is')
+    const user = await this.#users.userOf(found.accountId)
+    if (user === undefined) throw refused('its user has signed out')
     return {
       issuer: user.issuer,
       subject: user.subject,
@@ -150,27 +134,31 @@ export class AuthorizationServer {
     }
   }
 
-  /** The token of a user at the provider. */
-  credentials({ issuer, subject }: Principal, signal: AbortSignal): Promise<Credentials> {
-    return this.#credentials.of(accountOf(issuer, subject), signal)
+  /** The token of a user at the provider. Rejects with UNAUTHORIZED without one. */
+  async credentials({ issuer, subject }: Principal, signal: AbortSignal): Promise<Credentials> {
+    return this.#credentials.of(await this.#users.accountOf({ issuer, subject }), signal)
+  }
+
+  /** Ends all that a user has here, on all nodes. */
+  async signOut({ issuer, subject }: Principal): Promise<void> {
+    const account = await this.#users.signOut({ issuer, subject })
+    if (account !== undefined) await this.#credentials.forget(account)
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse, address: string): Promise<void> {
     const path = pathOf(request.url)
     const wait = this.#limits.take(limitOf(path), address)
     if (wait !== undefined) return tooMany(response, wait)
-    const [, page] = pagePath.exec(path) ?? []
+    const page = pageOf(path)
     if (path === callbackPath) return this.#comeBack(request, response)
     if (page !== undefined) return this.#page(page, request, response)
-    const [, wellKnown] = metadataPath.exec(path) ?? []
-    if (wellKnown !== undefined) request.url = `/.well-known/${wellKnown}`
-    this.#address(request)
-    if (queryOf(request.url).length > queryLength)
-      throw Object.assign(new Error('too long'), { statusCode: 414 })
-    if (path === routes.authorization) request.url = `${path}?${this.#asked(queryOf(request.url))}`
+    const query = queryOf(request.url)
+    if (query.length > queryLength) throw Object.assign(new Error('too long'), { statusCode: 414 })
+    this.#address(request, metadataPlaceOf(path, new URL(this.#settings.resource).pathname))
+    if (path === routes.authorization) this.#address(request, `${path}?${this.#asked(query)}`)
     if (path !== routes.registration) return this.#handle(request, response)
     allowAnyPage(request, response)
-    if (!response.writableEnded) await this.#handle(await withoutScope(request), response)
+    if (!response.writableEnded) await this.#handle(await fitting(request), response)
   }
 
   /**
@@ -182,11 +170,15 @@ export class AuthorizationServer {
     const scopes = (params.get('scope') ?? '').split(' ')
     const known = scopes.filter((scope) => Object.hasOwn(this.#settings.scopes, scope))
     params.set('scope', [...new Set([baseScope, ...known])].join(' '))
+    // nobody is identified to a client: what is for OpenID alone would be refused without its scope
+    for (const name of ofOpenId) params.delete(name)
     return params.toString()
   }
 
-  /** Addresses are made of the issuer, and never of what a request says. */
-  #address({ headers }: IncomingMessage): void {
+  /** Addresses are made of the issuer, and never of what a request says, or where a web framework has us. */
+  #address(request: IncomingMessage, url = request.url): void {
+    const { headers } = request
+    Object.assign(request, { url, originalUrl: url, baseUrl: '' })
     const { host, protocol } = new URL(this.#settings.issuer)
     headers.host = host
     headers['x-forwarded-host'] = host
@@ -202,11 +194,11 @@ export class AuthorizationServer {
     const clientId = String(details.params.client_id)
     const accountId = details.session?.accountId
     const client = await this.#provider.Client.find(clientId)
-    const user = accountId === undefined ? undefined : await this.#userOf(accountId)
+    const user = accountId === undefined ? undefined : await this.#users.userOf(accountId)
     if (client === undefined || user === undefined || accountId === undefined) throw notOurs()
-    if (!(await this.#mayEnter(user))) return this.#end(request, response, denied(notAllowed))
+    if (!(await this.#users.mayEnter(user))) return this.#end(request, response, denied(notAllowed))
     const asked = String(details.params.scope ?? '')
-    const scopes = await this.#grantable(user, asked)
+    const scopes = await this.#users.grantable(user, asked)
     if (request.method === 'POST') {
       this.#checkOrigin(request)
       const form = new URLSearchParams((await readBody(request, formBytes)).toString())
@@ -272,13 +264,16 @@ export class AuthorizationServer {
   async #finish(answer: URLSearchParams, proof: LoginProof): Promise<LoginEnd> {
     try {
       const { user, tokens } = await this.#login.finish(answer, proof, this.#callback)
-      if (!(await this.#mayEnter(user))) return { refused: notAllowed }
-      const account = accountOf(user.issuer, user.subject)
-      await put(this.#values, userKey(account), JSON.stringify(user), usedClient)
+      if (!(await this.#users.mayEnter(user))) return { refused: notAllowed }
+      const account = await this.#users.keep(user)
       await this.#credentials.keep(account, tokens, usedClient)
       return { account }
     } catch (cause) {
-      if (cause instanceof TransportError && cause.code === 'UNAUTHORIZED') return { refused: cause.message }
+      if (cause instanceof TransportError && cause.code === 'UNAUTHORIZED') {
+        const isByUser = (cause.cause as { readonly error?: unknown } | undefined)?.error === 'access_denied'
+        if (!isByUser) this.#report(cause)
+        return { refused: cause.message }
+      }
       throw cause
     }
   }
@@ -297,35 +292,55 @@ export class AuthorizationServer {
     return grant.save()
   }
 
-  /** The scopes of those that a client asks for that a user may grant. */
-  async #grantable(user: SignedInUser, asked: string): Promise<readonly string[]> {
-    const { scopes, scopesOf } = this.#settings
-    const may =
-      scopesOf === undefined ? Object.keys(scopes) : await this.#inTime('scopesOf', () => scopesOf(user))
-    if (!Array.isArray(may)) throw optionError('scopesOf', 'scopesOf: expected an array of scopes')
-    return asked.split(' ').filter((scope) => Object.hasOwn(scopes, scope) && may.includes(scope))
-  }
-
-  async #mayEnter(user: SignedInUser): Promise<boolean> {
-    const { allow } = this.#settings
-    return allow === undefined || (await this.#inTime('allow', () => allow(user))) === true
-  }
-
-  /** What a function of the author says, who may ask somebody else. */
-  #inTime<Answer>(name: string, ask: () => Answer | Promise<Answer>): Promise<Answer> {
-    const late = (): never => {
-      const problem = `${name}: no answer within ${authorTime} ms`
-      throw new TransportError('AUTHORIZATION_UNAVAILABLE', problem, { retryable: true })
-    }
-    return waitWithin<Answer>({ clock: this.#world, ms: authorTime, late }, (resolve, reject) => {
-      Promise.resolve(ask()).then(resolve, reject)
-      return undefined
+  /** Whose a new token is, who may still come in. */
+  async #entering({ accountId = '', grantId = '' }: GrantedToken): Promise<SignedInUser> {
+    const { errors } = this.#library
+    const user = await this.#users.userOf(accountId)
+    if (user === undefined) throw new errors.InvalidGrant('the user has signed out')
+    const may = await this.#users.mayEnter(user).catch((cause: unknown) => {
+      this.#report(cause)
+      throw new errors.CustomOIDCProviderError('temporarily_unavailable', 'try again in a minute')
     })
+    if (may) return user
+    await put(this.#values, grantKey(grantId), undefined, 1)
+    throw new errors.InvalidGrant(notAllowed)
   }
 
-  async #userOf(account: string): Promise<SignedInUser | undefined> {
-    const kept = await this.#values.get(userKey(account))
-    return kept === undefined || kept.text === '' ? undefined : (JSON.parse(kept.text) as SignedInUser)
+  /** A user may have lost what they had when they agreed. */
+  async #checkRenewal(token: RefreshToken, grant: Grant): Promise<void> {
+    const { errors } = this.#library
+    const { resource, lifetimes } = this.#settings
+    const pause = Math.min(renewalPause, lifetimes.accessToken / 2)
+    // the first one may come at once: its client may have been away
+    const isTooEarly = (token.rotations ?? 0) > 0 && this.#world.date() - (token.iat ?? 0) * 1_000 < pause
+    if (isTooEarly) throw new errors.CustomOIDCProviderError('slow_down', 'it was renewed a moment ago')
+    const user = await this.#entering(token)
+    const had = grant.getResourceScope(resource)
+    const has = new Set([baseScope, ...(await this.#users.grantable(user, had))])
+    const lost = had.split(' ').filter((scope) => !has.has(scope))
+    // of this request alone: the grant is kept as it was
+    if (lost.length > 0) grant.rejectResourceScope(resource, lost.join(' '))
+  }
+
+  /**
+   * What a client has named: its metadata document. It is never an address of this machine or network, and no
+   * redirect is followed (Client ID Metadata Documents).
+   */
+  async #fetchDocument(url: string, init: RequestInit | undefined): Promise<Response> {
+    if (this.#documents >= mostDocuments) throw new Error('too many documents of clients are asked for')
+    this.#documents += 1
+    try {
+      const request = {
+        timeout: documentTime,
+        clock: this.#world,
+        privateNetwork: false,
+        maxRedirects: 0,
+      }
+      const signal = init?.signal ?? new AbortController().signal
+      return toResponse(await safeFetch(url, { ...request, maxBytes: documentBytes, signal }))
+    } finally {
+      this.#documents -= 1
+    }
   }
 
   async #end(request: IncomingMessage, response: ServerResponse, result: object): Promise<void> {
@@ -352,7 +367,9 @@ export class AuthorizationServer {
         ? 'This login has ended, was begun in another browser, or is not yours. Go back to your program, and begin again.'
         : 'Something went wrong here. Go back to your program, and begin again.'
     sendPage(response, status, messagePage(this.#settings.name, text))
-    if (status === 500) this.#report(cause)
+    // who has gone is nothing to mend
+    const isGone = (cause as { readonly code?: unknown } | undefined)?.code === 'ECONNRESET'
+    if (isAway || (status === 500 && !isGone)) this.#report(cause)
   }
 
   /** Once a minute: what is broken is so for everybody. */
@@ -371,10 +388,12 @@ export class AuthorizationServer {
     const { Check } = interactionPolicy
     const policy = interactionPolicy.base()
     // however often its browser comes, which prolongs the session: then the provider is asked, and `allow`
-    const isOver = new Check('login_over', 'the login has ended', 'login_required', ({ oidc }) => {
+    const isOver = new Check('login_over', 'the login has ended', 'login_required', async ({ oidc }) => {
       const { session, result } = oidc
-      const hasEnded = session?.accountId !== undefined && session.past(seconds(login))
-      return hasEnded && result?.login === undefined ? Check.REQUEST_PROMPT : Check.NO_NEED_TO_PROMPT
+      if (session?.accountId === undefined || result?.login !== undefined) return Check.NO_NEED_TO_PROMPT
+      const hasEnded =
+        session.past(seconds(login)) || (await this.#users.userOf(session.accountId)) === undefined
+      return hasEnded ? Check.REQUEST_PROMPT : Check.NO_NEED_TO_PROMPT
     })
     policy.get('login')?.checks.add(isOver)
     const usedAlready = (): Error => new errors.InvalidGrant('it was used already')
@@ -425,10 +444,12 @@ export class AuthorizationServer {
           },
         },
       },
-      extraTokenClaims: async (_ctx, token) => ({
-        user: await this.#userOf((token as AccessToken).accountId ?? ''),
-      }),
-      fetch: (url, init) => fetchPublic(String(url), init, this.#world),
+      extraTokenClaims: async (_ctx, token) => {
+        await this.#entering(token as AccessToken)
+        return undefined
+      },
+      fetch: (url, init) => this.#fetchDocument(String(url), init),
+      discovery: { response_modes_supported: ['query'] },
       extraClientMetadata: {
         // which field does not matter: with it all metadata of a client is checked, wherever it came from
         properties: ['software_id'],
@@ -438,7 +459,7 @@ export class AuthorizationServer {
         },
       },
       findAccount: async (_ctx, accountId) => {
-        const user = await this.#userOf(accountId)
+        const user = await this.#users.userOf(accountId)
         return user === undefined ? undefined : { accountId, claims: () => ({ sub: accountId }) }
       },
       interactions: { policy, url: (_ctx, { uid }) => `/sign-in/${uid}` },
@@ -454,7 +475,13 @@ export class AuthorizationServer {
       responseTypes: ['code'],
       // with one token of a grant all of it ends: it is marked
       revokeGrantPolicy: () => true,
-      rotateRefreshToken: true,
+      // before the old one is used up: who may not be asked now can be asked again
+      rotateRefreshToken: async ({ oidc }) => {
+        const { RefreshToken: token, Grant: grant } = oidc.entities
+        if (token === undefined || grant === undefined) throw new errors.InvalidGrant('no grant')
+        await this.#checkRenewal(token, grant)
+        return true
+      },
       routes,
       // all of them are the resource's
       scopes: [],
@@ -472,6 +499,11 @@ export class AuthorizationServer {
 
 const notAllowed = 'this account may not use this server'
 
+interface GrantedToken {
+  readonly accountId?: string | undefined
+  readonly grantId?: string | undefined
+}
+
 interface ServerKeys {
   readonly signing: JWK
   readonly cookies: string
@@ -485,6 +517,9 @@ interface ServerParts {
   readonly keys: ServerKeys
 }
 
+const otherKeys =
+  'expected a key that opens what is kept there: add the one of before to its `keys`, or keep logins elsewhere (`prefix`, `folder`)'
+
 /** Begins, with the keys that all nodes have agreed on. Rejects with BAD_OPTION without `oidc-provider`. */
 export async function openServer(
   settings: SignInSettings,
@@ -494,6 +529,8 @@ export async function openServer(
   const world = lastingWorld(scopeWorld)
   const library = await loadProvider()
   const login = await openLogin(IdentityProvider.settings(settings.with), world)
+  for (const key of ['signing key', 'cookie key'])
+    if ((await values.get(key))?.text === '') throw optionError('engine', `signIn: engine: ${otherKeys}`)
   // no token is signed, as access tokens are looked up; but there is no authorization server without a key
   const signing = await agreed(values, 'signing key', () => newSigningKey(world))
   const cookies = await agreed(values, 'cookie key', () =>
@@ -503,18 +540,9 @@ export async function openServer(
   return new AuthorizationServer(settings, { values, world, library, login, keys })
 }
 
-/** One account for each user of each provider; no client learns who it is. */
-function accountOf(issuer: string, subject: string): string {
-  return digest(JSON.stringify([issuer, subject]))
-}
-
 /** An address that nobody has verified may be somebody else's. */
 function claimsOf({ claims: { email: _, ...claims }, email, name }: SignedInUser): object {
   return { ...claims, ...(email !== undefined && { email }), ...(name !== undefined && { name }) }
-}
-
-function userKey(account: string): string {
-  return `user ${account}`
 }
 
 function loginKey(state: string): string {
@@ -538,9 +566,9 @@ function cookieOf({ headers: { cookie = '' } }: IncomingMessage, name: string): 
   return pair?.slice(name.length + 1) ?? ''
 }
 
-function limitOf(path: string): 'register' | 'authorize' | 'other' {
-  if (path === routes.registration) return 'register'
-  return path === routes.authorization ? 'authorize' : 'other'
+function limitOf(path: string): keyof SignInLimits {
+  if (path === routes.registration) return 'registrations'
+  return path === routes.authorization ? 'authorizations' : 'requests'
 }
 
 function notOurs(): Error {
@@ -586,16 +614,6 @@ function sendPage(
   response.writeHead(status, { ...pageHeaders(formTargets), 'content-length': length }).end(html)
 }
 
-/**
- * What a client has named: its metadata document. It is never an address of this machine or network, and no
- * redirect is followed (Client ID Metadata Documents).
- */
-async function fetchPublic(url: string, init: RequestInit | undefined, world: World): Promise<Response> {
-  const request = { timeout: documentTime, clock: world, privateNetwork: false, maxRedirects: 0 }
-  const answer = await safeFetch(url, { ...request, signal: init?.signal ?? new AbortController().signal })
-  return toResponse(answer)
-}
-
 /** Pages of any site may register: what they get is worth nothing without a user's consent. */
 function allowAnyPage({ method, headers }: IncomingMessage, response: ServerResponse): void {
   const { origin } = headers
@@ -607,16 +625,22 @@ function allowAnyPage({ method, headers }: IncomingMessage, response: ServerResp
   response.writeHead(204, allowed).end()
 }
 
+interface Registration {
+  readonly scope?: unknown
+  readonly grant_types?: unknown
+}
+
 /**
- * A registration without the scopes that it names, which a server may replace (RFC 7591, 2): each authorization
- * says what it is for, and hosts name scopes of other servers here.
+ * A registration without what is for other servers, which a server may replace (RFC 7591, 2): hosts name scopes
+ * and grant types here. Each authorization says what it is for.
  */
-async function withoutScope(request: IncomingMessage): Promise<IncomingMessage> {
+async function fitting(request: IncomingMessage): Promise<IncomingMessage> {
   if (request.method !== 'POST') return request
   const body = await readBody(request, registrationBytes)
   try {
-    const { scope: _, ...metadata } = JSON.parse(body.toString()) as { readonly scope?: unknown }
-    return repeatRequest(request, Buffer.from(JSON.stringify(metadata)))
+    const { scope: _, grant_types: types, ...metadata } = JSON.parse(body.toString()) as Registration
+    const known = Array.isArray(types) ? types.filter((type) => grantTypes.includes(type)) : types
+    return repeatRequest(request, Buffer.from(JSON.stringify({ ...metadata, grant_types: known })))
   } catch {
     return repeatRequest(request, body) // its answer says what is wrong
   }

@@ -1,4 +1,3 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import { isObject } from '../../protocol/wire/json.js'
 import { lazy } from '../../runtime/faults/load.js'
 import type { World } from '../../runtime/time/world.js'
@@ -9,16 +8,18 @@ import {
   badOption,
   orElse,
   type Read,
+  readCount,
   readGroup,
   readMs,
   readOptions,
   readText,
 } from '../base/read-option.js'
 import { readSecureUrl } from '../base/secure-url.js'
-import { pathOf } from '../base/target.js'
 import type { Values } from '../contract/values.js'
-import { baseScope } from './scopes.js'
+import { isOwnPath } from './paths.js'
 import { IdentityProvider, type SignedInUser } from './provider.js'
+import type { SignInLimits } from './rate-limits.js'
+import { baseScope } from './scopes.js'
 import type { AuthorizationServer } from './server.js'
 
 const loadServer = /* @__PURE__ */ lazy(
@@ -44,6 +45,8 @@ export interface SignInOptions {
   /** Who may come in at all; asked at each login. Default: all whom the provider signs in. */
   readonly allow?: (user: SignedInUser) => boolean | Promise<boolean>
   readonly lifetimes?: SignInLifetimes
+  /** Of one network; more are answered 429. */
+  readonly limits?: SignInLimits
 }
 
 /** How long what a client gets is good for, in milliseconds. */
@@ -56,11 +59,13 @@ export interface SignInLifetimes {
   readonly login?: number
 }
 
-export interface SignInSettings extends Required<Omit<SignInOptions, 'lifetimes' | 'scopesOf' | 'allow'>> {
+export interface SignInSettings
+  extends Required<Omit<SignInOptions, 'lifetimes' | 'limits' | 'scopesOf' | 'allow'>> {
   readonly issuer: string
   readonly scopesOf: SignInOptions['scopesOf']
   readonly allow: SignInOptions['allow']
   readonly lifetimes: Required<SignInLifetimes>
+  readonly limits: Required<SignInLimits>
 }
 
 /**
@@ -71,8 +76,12 @@ export interface SignInSettings extends Required<Omit<SignInOptions, 'lifetimes'
  */
 export function signIn(options: SignInOptions): OwnServer {
   const read = readOptions(options, readers, 'signIn')
-  const { origin, host } = new URL(read.resource)
-  const settings: SignInSettings = Object.freeze({ ...read, issuer: origin, name: read.name ?? host })
+  const { origin, host, pathname: mcpPath } = new URL(read.resource)
+  const settings: SignInSettings = Object.freeze({
+    ...read,
+    issuer: origin,
+    name: read.name ?? host,
+  })
   let server: AuthorizationServer | undefined
   let openedWith: Values | undefined
   const opened = (): AuthorizationServer => {
@@ -93,12 +102,13 @@ export function signIn(options: SignInOptions): OwnServer {
       server = await openServer(settings, values, world)
       openedWith = values
     },
-    take(request: IncomingMessage, response: ServerResponse, address: string | undefined) {
-      if (server?.has(pathOf(request.url)) !== true) return false
-      void server.answer(request, response, address)
-      return true
+    has: (path) => isOwnPath(path, mcpPath),
+    take(request, response, address) {
+      if (server !== undefined) void server.answer(request, response, address)
+      else response.writeHead(503, { 'retry-after': '1', 'content-length': '0' }).end()
     },
     credentials: (principal, signal) => opened().credentials(principal, signal),
+    signOut: (principal) => opened().signOut(principal),
   })
 }
 
@@ -130,6 +140,12 @@ const lifetimes = {
   login: orElse(readMs, 8 * 3_600_000),
 }
 
+const limits = {
+  registrations: orElse(readCount, 60),
+  authorizations: orElse(readCount, 60),
+  requests: orElse(readCount, 600),
+}
+
 const readers = {
   with: readProvider,
   resource: readSecureUrl,
@@ -138,4 +154,5 @@ const readers = {
   scopesOf: orElse(readFunction<NonNullable<SignInOptions['scopesOf']>>, undefined),
   allow: orElse(readFunction<NonNullable<SignInOptions['allow']>>, undefined),
   lifetimes: readGroup(lifetimes),
+  limits: readGroup(limits),
 }

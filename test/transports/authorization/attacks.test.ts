@@ -1,83 +1,16 @@
-import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { request } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 import * as assert from 'uvu/assert'
 import { startClient } from 'caduceus/client'
 import { http } from 'caduceus/transports'
-import { suite, type TestContext } from '../../support/suite.js'
+import { suite } from '../../support/suite.js'
+import { attack, back, isBack, type Json } from './_attack.js'
 import { Browser, type Page } from './_browser.js'
-import { start } from './_server.js'
 
 // the attacks of RFC 9700 and of the specification's page on security, one test each
 
 const test = suite('attacks on the sign-in', { timeout: 20_000 })
-
-const back = 'http://127.0.0.1:1/callback'
-const isBack = (url: URL): boolean => url.href.startsWith(back)
-
-type Json = Readonly<Record<string, string>>
-
-/** A server with a client that registered itself, and what a client does by hand. */
-async function attack(t: TestContext, options: Parameters<typeof start>[1] = {}) {
-  const found = await start(t, options)
-  const { origin, resource } = found
-  const register = async (more: object = {}): Promise<Json> => {
-    const body = { redirect_uris: [back], token_endpoint_auth_method: 'none', client_name: 'Friend', ...more }
-    const headers = { 'content-type': 'application/json' }
-    const response = await fetch(`${origin}/register`, {
-      method: 'POST',
-      headers,
-      body: JSON.stringify(body),
-    })
-    return (await response.json()) as Json
-  }
-  const begin = ({ client_id: id = '' }: Json, more: Json = {}) => {
-    const verifier = randomBytes(32).toString('base64url')
-    const params = {
-      client_id: id,
-      redirect_uri: back,
-      response_type: 'code',
-      state: 'own state',
-      resource,
-      code_challenge: createHash('sha256').update(verifier).digest('base64url'),
-      code_challenge_method: 'S256',
-      ...more,
-    }
-    return { verifier, url: new URL(`${origin}/authorize?${new URLSearchParams(params)}`) }
-  }
-  const token = async (form: Json) => {
-    const body = new URLSearchParams(form)
-    const response = await fetch(`${origin}/token`, { method: 'POST', body })
-    return { status: response.status, body: (await response.json()) as Json }
-  }
-  /** Signs in by a browser; what the client is sent. */
-  const codeOf = async (client: Json, browser = new Browser(), more: Json = {}) => {
-    const { verifier, url } = begin(client, more)
-    const page = await browser.open(url, isBack)
-    if (isBack(page.url)) throw new Error(page.url.href)
-    const last = await browser.press(page, 'allow', isBack)
-    assert.ok(isBack(last.url), `${last.url} ${last.text}`)
-    const form = { client_id: client.client_id ?? '', redirect_uri: back, resource }
-    const code = last.url.searchParams.get('code') ?? ''
-    return {
-      answer: last.url.searchParams,
-      form: { ...form, grant_type: 'authorization_code', code, code_verifier: verifier },
-    }
-  }
-  const status = async (accessToken: string | undefined): Promise<number> => {
-    const headers = { authorization: `Bearer ${accessToken}`, accept: 'application/json, text/event-stream' }
-    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' })
-    const response = await fetch(resource, {
-      method: 'POST',
-      headers: { ...headers, 'content-type': 'application/json' },
-      body,
-    })
-    await response.arrayBuffer()
-    return response.status
-  }
-  return { ...found, register, begin, token, codeOf, status }
-}
 
 test('CSRF on the callback: a login that another browser began is not finished here', async (t) => {
   const { register, begin, origin, login } = await attack(t)
@@ -174,6 +107,11 @@ test('bad registrations are refused: scripts, fragments, plain http elsewhere', 
     'data:text/html,x',
     'http://evil.example/cb',
     'https://a.example/#x',
+    'mailto:eve@evil.example',
+    'ms-msdt:/id',
+    'search-ms:query=x',
+    'ftp://evil.example/cb',
+    'wss://evil.example/cb',
     'x',
   ])
     assert.is((await register({ redirect_uris: [uri] })).error, 'invalid_redirect_uri', uri)
@@ -273,6 +211,18 @@ test('mix-up: each answer names the issuer, and that of the provider is checked'
   stopped.url.searchParams.set('iss', 'https://evil.example')
   const page = await browser.open(stopped.url, isBack)
   assert.is(page.url.searchParams.get('error'), 'access_denied')
+  // GitHub calls itself by another address than its origin
+  const github = await attack(t, { fake: { github: true } })
+  for (const [iss, error] of [
+    [`${github.login.issuer}/login/oauth`, null],
+    [github.login.issuer, 'access_denied'],
+  ] as const) {
+    const visitor = new Browser()
+    const { url } = github.begin(await github.register())
+    const came = await visitor.open(url, ({ pathname }) => pathname === '/sign-in/callback')
+    came.url.searchParams.set('iss', iss)
+    assert.is((await visitor.open(came.url, isBack)).url.searchParams.get('error'), error)
+  }
 })
 
 test('an address that a client names is never one of this machine or network', async (t) => {
@@ -358,14 +308,7 @@ test('another user may sign in at the same browser', async (t) => {
   const browser = new Browser()
   await codeOf(await register(), browser)
   login.user = { subject: 'bob', name: 'Bob' }
-  let page = await browser.open(begin(await register(), { prompt: 'login' }).url, isBack)
-  for (let forms = 0; !/Allow access/.test(page.text) && forms < 3; forms += 1) {
-    const fields = [...page.text.matchAll(/name="([^"]+)" value="([^"]*)"/g)].map(([, name, value]) => [
-      name,
-      value,
-    ])
-    page = await browser.send(page, Object.fromEntries(fields), isBack)
-  }
+  const page = await browser.open(begin(await register(), { prompt: 'login' }).url, isBack)
   assert.match(page.text, /as you: <b>Bob<\/b>/)
 })
 

@@ -244,8 +244,9 @@ function withOwnPaths(
     if (health && answerHealth(request, response, plan.problem())) return
     if (metrics !== undefined && answerMetrics(request, response, metrics)) return
     if (answerMetadata(request, response, metadata)) return
-    if (auth?.own === undefined || !auth.own.take(request, response, addressBehind(request, trustProxy)))
-      onRequest(request, response)
+    if (auth?.own?.has(pathOf(request.url)))
+      auth.own.take(request, response, addressBehind(request, trustProxy))
+    else onRequest(request, response)
   }
 }
 
@@ -310,7 +311,9 @@ function intercept(
     const isOurs =
       event === 'request' &&
       !released &&
-      (ours.has(pathOf(request.url)) || (isFirst && server.listenerCount('request') === 0))
+      (ours.has(pathOf(request.url)) ||
+        auth?.own?.has(pathOf(request.url)) === true ||
+        (isFirst && server.listenerCount('request') === 0))
     if (!isOurs) return Reflect.apply(emit, server, [event, ...args])
     onRequest(request, response)
     return true

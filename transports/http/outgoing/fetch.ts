@@ -17,12 +17,14 @@ import {
 } from './dispatcher.js'
 import { isPrivateTarget } from './redirect.js'
 
-const maxBytes = 1024 * 1024
+const mostBytes = 1024 * 1024
 const maxHops = 3
 
 interface FetchRequest extends Partial<Pick<HttpRequest, 'method' | 'headers' | 'body'>> {
   /** Milliseconds until the whole answer has to be there. */
   readonly timeout: number
+  /** Bytes of an answer. Default 1 MiB. */
+  readonly maxBytes?: number
   /** What measures them. Default: the clock of this machine. */
   readonly clock?: Clock | undefined
 }
@@ -93,7 +95,14 @@ export function fetchJson(address: string, request: FetchRequest): Promise<JsonO
 /** One request on a connection of its own; the text of an answer whose status is not wanted is not read. */
 async function ask(
   url: URL,
-  { method = 'GET', headers, body, signal, timeout }: FetchRequest & Pick<HttpRequest, 'signal'>,
+  {
+    method = 'GET',
+    headers,
+    body,
+    signal,
+    timeout,
+    maxBytes = mostBytes,
+  }: FetchRequest & Pick<HttpRequest, 'signal'>,
   lookup: DispatcherOptions['lookup'],
   isWanted: (status: number) => boolean,
 ): Promise<SafeAnswer> {

@@ -5,6 +5,7 @@ import { lazy } from '../../../runtime/faults/load.js'
 import { answerMetadata, metadataOf, writeMetadata } from '../../auth/metadata.js'
 import { addressBehind } from '../listen/peer.js'
 import { readFields } from '../../base/read-option.js'
+import { pathOf } from '../../base/target.js'
 import type { Binding, LinkScope, ServerTransport } from '../../contract/contract.js'
 import {
   httpFields,
@@ -140,7 +141,8 @@ export function mount(options: MountOptions = {}): Mount {
     authHandler(request: IncomingMessage, response: ServerResponse, next?: () => void) {
       const { auth, path, trustProxy } = settings
       if (answerMetadata(request, response, { auth, path, isShared: true })) return
-      if (auth?.own?.take(request, response, addressBehind(request, trustProxy)) === true) return
+      if (auth?.own?.has(pathOf(request.url)))
+        return auth.own.take(request, response, addressBehind(request, trustProxy))
       if (next === undefined) response.writeHead(404, { 'content-length': '0' }).end()
       else next()
     },

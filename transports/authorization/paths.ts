@@ -1,0 +1,36 @@
+/** Where an authorization server has what (`oidc-provider`: routes). */
+export const routes = {
+  authorization: '/authorize',
+  token: '/token',
+  registration: '/register',
+  revocation: '/revoke',
+  jwks: '/jwks',
+  end_session: '/sign-out',
+}
+/** Where a provider sends browsers back to. */
+export const callbackPath = '/sign-in/callback'
+/** Where a browser goes through whose user has signed in as somebody else. */
+const changePath = '/sign-out/confirm'
+/** What comes after a login, and where an authorization goes on after it. */
+const pagePath = /^\/sign-in\/([\w-]{1,100})$/
+const resumePath = /^\/authorize\/[\w-]{1,100}$/
+/** With the path of MCP behind it, or before it, too: hosts look in all of these places. */
+const metadataPath = /^(.*)(\/\.well-known\/(?:oauth-authorization-server|openid-configuration))(?:\/.*)?$/
+const others: ReadonlySet<string> = new Set([...Object.values(routes), callbackPath, changePath])
+
+/** Whether a path is one of an authorization server: as it is written, since others may read it otherwise. */
+export function isOwnPath(path: string, mcpPath: string): boolean {
+  if (others.has(path) || pagePath.test(path) || resumePath.test(path)) return true
+  return metadataPlaceOf(path, mcpPath) !== undefined
+}
+
+/** The step of an authorization that a path is the page of. */
+export function pageOf(path: string): string | undefined {
+  return pagePath.exec(path)?.[1]
+}
+
+/** The place of the metadata that a path is for; below other paths others may have theirs. */
+export function metadataPlaceOf(path: string, mcpPath: string): string | undefined {
+  const [, before, wellKnown] = metadataPath.exec(path) ?? []
+  return before === '' || before === mcpPath ? wellKnown : undefined
+}

@@ -1,0 +1,96 @@
+import { createHash } from 'node:crypto'
+import { waitWithin } from '../../runtime/time/wait.js'
+import type { World } from '../../runtime/time/world.js'
+import { optionError, TransportError } from '../base/errors.js'
+import type { Values } from '../contract/values.js'
+import { agreed, put, usedClient } from './adapter.js'
+import type { SignedInUser } from './provider.js'
+import type { SignInSettings } from './sign-in.js'
+
+/** Milliseconds for `allow` and `scopesOf`. */
+const authorTime = 10_000
+
+/** Who a user is at the provider, for ever. */
+type UserName = Pick<SignedInUser, 'issuer' | 'subject'>
+
+/** Who has signed in, under a name of ours: what belongs to a user ends with that name. */
+export class Users {
+  readonly #settings: Pick<SignInSettings, 'allow' | 'scopes' | 'scopesOf'>
+  readonly #values: Values
+  readonly #world: World
+
+  constructor(settings: SignInSettings, values: Values, world: World) {
+    this.#settings = settings
+    this.#values = values
+    this.#world = world
+  }
+
+  /** The account of a user; undefined for one who has not signed in, or has signed out. */
+  async accountOf(identity: UserName): Promise<string | undefined> {
+    const kept = await this.#values.get(placeOf(identity))
+    return kept === undefined || kept.text === '' ? undefined : kept.text
+  }
+
+  /** A user has signed in; answers the account. Rejects with CLUSTER_UNAVAILABLE for one who signs out now. */
+  async keep(user: SignedInUser): Promise<string> {
+    const account = await agreed(this.#values, placeOf(user), () => this.#world.id())
+    await put(this.#values, keyOf(account), JSON.stringify(user), usedClient)
+    if ((await this.accountOf(user)) === account) return account
+    await put(this.#values, keyOf(account), undefined, 1)
+    throw new TransportError('CLUSTER_UNAVAILABLE', 'the user is signed out now', { retryable: true })
+  }
+
+  async userOf(account: string): Promise<SignedInUser | undefined> {
+    const kept = await this.#values.get(keyOf(account))
+    return kept === undefined || kept.text === '' ? undefined : (JSON.parse(kept.text) as SignedInUser)
+  }
+
+  /** Ends all that a user has here, on all nodes: who signs in again is another account. */
+  async signOut(identity: UserName): Promise<string | undefined> {
+    const account = await this.accountOf(identity)
+    if (account === undefined) return undefined
+    await put(this.#values, placeOf(identity), undefined, 1)
+    await put(this.#values, keyOf(account), undefined, 1)
+    return account
+  }
+
+  /** Rejects with AUTHORIZATION_UNAVAILABLE where `allow` does not answer. */
+  async mayEnter(user: SignedInUser): Promise<boolean> {
+    const { allow } = this.#settings
+    return allow === undefined || (await this.#inTime('allow', () => allow(user))) === true
+  }
+
+  /** The scopes of those that a client asks for that a user may grant. */
+  async grantable(user: SignedInUser, asked: string): Promise<readonly string[]> {
+    const { scopes, scopesOf } = this.#settings
+    const may =
+      scopesOf === undefined ? Object.keys(scopes) : await this.#inTime('scopesOf', () => scopesOf(user))
+    if (!Array.isArray(may)) throw optionError('scopesOf', 'scopesOf: expected an array of scopes')
+    return asked.split(' ').filter((scope) => Object.hasOwn(scopes, scope) && may.includes(scope))
+  }
+
+  /** What a function of the author says, who may ask somebody else. */
+  #inTime<Answer>(name: string, ask: () => Answer | Promise<Answer>): Promise<Answer> {
+    const late = (): never => {
+      const problem = `${name}: no answer within ${authorTime} ms`
+      throw new TransportError('AUTHORIZATION_UNAVAILABLE', problem, {
+        retryable: true,
+      })
+    }
+    return waitWithin<Answer>({ clock: this.#world, ms: authorTime, late }, (resolve, reject) => {
+      Promise.resolve(ask()).then(resolve, reject)
+      return undefined
+    })
+  }
+}
+
+/** Where the account of a user is named; no client learns who it is. */
+function placeOf({ issuer, subject }: UserName): string {
+  return `account ${createHash('sha256')
+    .update(JSON.stringify([issuer, subject]))
+    .digest('base64url')}`
+}
+
+function keyOf(account: string): string {
+  return `user ${account}`
+}
