@@ -56,7 +56,7 @@ await server.stop()
 `,
   },
   httpClient: {
-    most: 1_265,
+    most: 1_270,
     text: `import { createServer } from 'node:http'
 import { http, withClient } from 'caduceus'
 const serverInfo = { name: 'raw', version: '1' }
