@@ -1,11 +1,18 @@
 // second tier: third party
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import * as two from '@modelcontextprotocol/client'
 import * as one from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { startClient } from 'caduceus/client'
+import { stdio } from 'caduceus/transports'
+import { heard } from '../../support/heard.js'
+import { inRoot } from '../../support/root.js'
 import { suite } from '../../support/suite.js'
 import { Browser } from './_browser.js'
-import { start } from './_server.js'
+import { freePort, start } from './_server.js'
 
 const test = suite('official clients sign in', { timeout: 30_000 })
 const back = 'http://127.0.0.1:6274/oauth/callback'
@@ -76,5 +83,30 @@ for (const [name, { connect, transport }] of Object.entries(kinds)) {
     assert.match(JSON.stringify(result.content), /ada/)
   })
 }
+
+test('mcp-remote, which hosts without a login of their own run, signs in by itself', async (t) => {
+  const { resource } = await start(t)
+  const folder = mkdtempSync(join(tmpdir(), 'remote-'))
+  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  const said = heard<string>()
+  const callback = await freePort()
+  const client = startClient({
+    transport: stdio({
+      command: process.execPath,
+      args: [inRoot('node_modules', 'mcp-remote', 'dist', 'proxy.js'), resource, String(callback)],
+      // it would open the browser of whoever runs this
+      env: { MCP_REMOTE_CONFIG_DIR: folder, HOME: folder, BROWSER: 'true' },
+      stderr: (line) => void said.add(line),
+    }),
+    logger: false,
+  })
+  t.after(() => client.close())
+  const called = client.callTool('whoami')
+  const address = await said.next((line) => line.startsWith(`${new URL(resource).origin}/authorize?`))
+  const browser = new Browser()
+  const { status, url } = await browser.press(await browser.open(address), 'allow')
+  assert.equal([status, url.port], [200, String(callback)])
+  assert.match((await called).text, /"subject":"ada"/)
+})
 
 test.run()

@@ -1,0 +1,97 @@
+import { once } from 'node:events'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import tls from 'node:tls'
+import * as assert from 'uvu/assert'
+import { selfSigned } from '../../support/certificate.js'
+import { suite, type TestContext } from '../../support/suite.js'
+import { attack, back, isBack } from './_attack.js'
+import { Browser } from './_browser.js'
+
+const test = suite('clients that are their metadata document', { timeout: 20_000 })
+const host = 'client.example'
+const id = `https://${host}/mcp/client.json`
+
+/** A host on the web: what is dialled under its name comes here, and all else where it goes. */
+async function onTheWeb(t: TestContext, documents: Readonly<Record<string, object>>) {
+  const { cert, key } = selfSigned()
+  const asked: string[] = []
+  const server = createServer({ cert, key }, (request, response) => {
+    asked.push(String(request.url))
+    const document = documents[String(request.url)]
+    response.writeHead(document === undefined ? 404 : 200, { 'content-type': 'application/json' })
+    response.end(JSON.stringify(document))
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const { connect } = tls
+  const here = { host: '127.0.0.1', port, servername: 'localhost', ca: cert, lookup: undefined }
+  tls.connect = ((options: tls.ConnectionOptions, ...rest: []) =>
+    connect(
+      options.host === host ? ({ ...options, ...here } as tls.ConnectionOptions) : options,
+      ...rest,
+    )) as typeof connect
+  t.after(() => {
+    tls.connect = connect
+    server.closeAllConnections()
+    server.close()
+  })
+  return asked
+}
+
+const document = {
+  client_id: id,
+  client_name: 'Host on the web',
+  redirect_uris: [back],
+  token_endpoint_auth_method: 'none',
+  grant_types: ['authorization_code', 'refresh_token'],
+  response_types: ['code'],
+}
+
+test('its user agrees to what the document says, and it is not registered', async (t) => {
+  const asked = await onTheWeb(t, { '/mcp/client.json': document })
+  const { begin, codeOf, token, status, origin } = await attack(t)
+  const found = await fetch(`${origin}/.well-known/oauth-authorization-server`)
+  assert.is(((await found.json()) as Record<string, unknown>).client_id_metadata_document_supported, true)
+  const client = { client_id: id }
+  const page = await new Browser().open(begin(client).url, isBack)
+  assert.match(page.text, /<b>Host on the web<\/b> wants to use/)
+  const { form } = await codeOf(client)
+  const { body } = await token(form)
+  assert.is(await status(body.access_token), 400)
+  const renewed = await token({
+    grant_type: 'refresh_token',
+    refresh_token: body.refresh_token ?? '',
+    client_id: id,
+  })
+  assert.is(renewed.status, 200)
+  // it is kept for a while
+  assert.equal(asked, ['/mcp/client.json'])
+})
+
+test('a document is for its own address, and sends users where it says alone', async (t) => {
+  await onTheWeb(t, {
+    '/mcp/client.json': document,
+    '/other.json': document,
+    '/plain.json': {
+      ...document,
+      client_id: `https://${host}/plain.json`,
+      redirect_uris: ['http://evil.example/'],
+    },
+    '/long.json': { ...document, client_id: `https://${host}/long.json`, client_name: 'x'.repeat(20_000) },
+  })
+  const { begin } = await attack(t)
+  for (const [client, more] of [
+    [`https://${host}/other.json`, {}],
+    [`https://${host}/absent.json`, {}],
+    [`https://${host}/plain.json`, { redirect_uri: 'http://evil.example/' }],
+    [`https://${host}/long.json`, {}],
+    [id, { redirect_uri: 'https://evil.example/cb' }],
+  ] as const) {
+    const page = await new Browser().open(begin({ client_id: client }, more).url, () => true)
+    assert.is(page.status, 400, client)
+  }
+})
+
+test.run()
