@@ -23,7 +23,7 @@ interface Stream {
   readonly timer: unknown
 }
 
-const listKinds = [
+export const listKinds = [
   ['toolsListChanged', 'notifications/tools/list_changed', 'tools.listChanged'],
   ['promptsListChanged', 'notifications/prompts/list_changed', 'prompts.listChanged'],
   ['resourcesListChanged', 'notifications/resources/list_changed', 'resources.listChanged'],

@@ -6,6 +6,7 @@ import { serverError } from '../calls/errors.js'
 import { invitationIn } from '../holdings/retry-budget.js'
 import { isWished, wishedLevel, wishedUris } from '../holdings/wishes.js'
 import type { Incarnation } from './incarnation.js'
+import { listKinds } from './listening.js'
 
 interface Wish {
   readonly method: string
@@ -21,6 +22,8 @@ export class WishTelling {
   readonly #refused = new Set<Wish>()
   #timer: unknown
   #failures = 0
+  /** Whether there was another connection before: what changed between the two, nobody tells. */
+  #isBack = false
 
   constructor(state: Incarnation) {
     this.#state = state
@@ -29,8 +32,13 @@ export class WishTelling {
   /** Tells all, without waiting for an answer. */
   begin(): void {
     this.clear()
-    const { wishes, server } = this.#state.holdings
+    const { holdings } = this.#state
+    const { wishes, server, counts } = holdings
+    this.#isBack = counts.sessions > 1
     const capabilities = server?.capabilities ?? {}
+    if (this.#isBack)
+      for (const [, method, capability] of listKinds)
+        if (hasCapability(capabilities, capability)) holdings.notify(method, {})
     if (hasCapability(capabilities, 'logging')) this.#tell({ method: 'logging/setLevel', params: level })
     if (!hasCapability(capabilities, 'resources.subscribe')) return
     for (const uri of wishedUris(wishes)) {
@@ -64,11 +72,18 @@ export class WishTelling {
 
   #heard(wish: Wish, outcome: OwnOutcome): void {
     if (!this.#open.delete(wish)) return
-    if (outcome.type === 'answer' && 'result' in outcome.message) return
+    if (outcome.type === 'answer' && 'result' in outcome.message) return this.#lookAgain(wish)
     this.#state.holdings.counts.troubles += 1
     if (!mayPass(outcome)) return
     this.#refused.add(wish)
     this.#timer ??= this.#tellLater(outcome)
+  }
+
+  /** Whoever subscribed looks once more, as with the stream of 2026-07-28. */
+  #lookAgain({ method, params }: Wish): void {
+    const wished = params()
+    if (this.#isBack && method === 'resources/subscribe' && wished !== undefined)
+      this.#state.holdings.notify('notifications/resources/updated', wished)
   }
 
   /** The first that is refused decides when all of them are told again. */

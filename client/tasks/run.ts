@@ -4,6 +4,7 @@ import { latestHandshake } from '../../protocol/dialects/versions.js'
 import { errorCodes, McpError } from '../../protocol/wire/errors.js'
 import type { JsonObject } from '../../protocol/wire/json.js'
 import { messageOf } from '../../runtime/base/errors.js'
+import { outside } from '../../runtime/faults/containment.js'
 import { waitWithin } from '../../runtime/time/wait.js'
 import type { Desk } from '../answers/answering.js'
 import { callError, ClientError } from '../base/errors.js'
@@ -323,7 +324,8 @@ export class TaskRun {
     const isRefused = revision === latestHandshake.revision && !hasCapability(capabilities, 'tasks.cancel')
     if (isRefused || holdings.closing || holdings.over) return
     const options = { timeout: cancelTimeout, ...(headers !== undefined && { headers }) }
-    tell('tasks/cancel', { taskId: this.#taskId }, options).catch(() => {})
+    // whoever gave it up may have ended, and could ask for nothing any more
+    void outside(() => tell('tasks/cancel', { taskId: this.#taskId }, options).catch(() => {}))
   }
 
   #left(): number {

@@ -15,7 +15,12 @@ import type { Root } from '../../protocol/messages/roots.js'
 import type { CreateMessageResult } from '../../protocol/messages/sampling.js'
 import { show } from '../../runtime/base/errors.js'
 import type { Peer } from '../../transports/contract/contract.js'
-import type { Credentials, Principal } from '../../transports/contract/principal.js'
+import type {
+  Credentials,
+  CredentialsVisit,
+  Principal,
+  WantedCredentials,
+} from '../../transports/contract/principal.js'
 import {
   type Ask,
   type AskOptions,
@@ -27,7 +32,7 @@ import {
 import { DeferredAnswer } from './deferred-answer.js'
 import type { Form, FormAnswer } from './form.js'
 import { checkAllowed } from './scopes.js'
-import { ServerError, optionError } from '../base/errors.js'
+import { AskError, ServerError, ToolError, optionError } from '../base/errors.js'
 import { PeerFacts, type RequestFacts, type TransportFacts } from './request-facts.js'
 import type { Changes, ListKind } from './changes.js'
 import { mergedAssigns } from './session-frame.js'
@@ -79,8 +84,8 @@ export interface RequestScope {
   wantsLog(level: LoggingLevel): boolean
   readonly ask: Ask
   readonly once: Once
-  /** Rejects with ToolError. */
-  credentials(): Promise<Credentials>
+  /** A page only where something is wanted. Rejects with ToolError. */
+  credentials(wanted: WantedCredentials | undefined): Promise<Credentials | CredentialsVisit>
   /** Shows a message of progress to those who look at a task. */
   noteProgress?(message: string): void
   /** What the rounds of a call have brought; absent where a call has none. */
@@ -206,11 +211,32 @@ export class ToolContext {
 
   /**
    * The caller's own token of the identity provider where they signed in (`signIn`), for calls of its API. It is
-   * renewed before it ends, by one of all nodes. Never show it to the client. Rejects with ToolError where the
-   * caller has to sign in again, or nobody signs in.
+   * renewed before it ends, by one of all nodes. Never show it to the client. With `scopes` it is good for these
+   * at the provider: a user who has granted less is sent there, by a page to visit (`elicit`, `mode: 'url'`),
+   * and the handler waits. Rejects with ToolError where the caller has to sign in again, nobody signs in, or the
+   * user refuses; where the client shows no pages, its message has the address.
    */
-  credentials(): Promise<Credentials> {
-    return toBeAwaited('credentials', this.#scope.credentials())
+  credentials({ scopes }: { readonly scopes?: readonly string[] } = {}): Promise<Credentials> {
+    const plain = () => this.#scope.credentials(undefined) as Promise<Credentials>
+    return toBeAwaited('credentials', scopes === undefined ? plain() : this.#credentialsFor(scopes))
+  }
+
+  async #credentialsFor(scopes: readonly string[]): Promise<Credentials> {
+    const found = await this.#scope.credentials({ scopes, isVisited: false })
+    if (!('url' in found)) return found
+    const { id: elicitationId, url, provider } = found
+    const message = `${provider} has to let this server do more: ${scopes.join(', ')}`
+    const question = { mode: 'url', message, url, elicitationId } as const
+    const { action } = await this.#ask()
+      .elicit(`credentials ${scopes.join(' ')}`, question, {})
+      .catch((cause: unknown) => {
+        if (!(cause instanceof AskError) || cause.code !== 'MISSING_CAPABILITY') throw cause
+        throw new ToolError(`${message}. Open ${url} and call this again.`, { cause })
+      })
+    if (action !== 'accept') throw new ToolError(`${message}; the user has refused.`)
+    const granted = await this.#scope.credentials({ scopes, isVisited: true })
+    this.elicitationComplete(elicitationId)
+    return granted as Credentials
   }
 
   /**

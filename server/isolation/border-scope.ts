@@ -1,4 +1,4 @@
-import type { Credentials } from '../../transports/contract/principal.js'
+import type { Credentials, CredentialsVisit, WantedCredentials } from '../../transports/contract/principal.js'
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { reachesClient } from '../../protocol/dialects/dialect.js'
 import { dialectOf, modernDialectOf } from '../../protocol/dialects/versions.js'
@@ -86,9 +86,9 @@ export class BorderScope implements RequestScope {
     this.#facts = { ...this.#facts, assigned: Object.freeze({ ...this.assigned, ...values }) }
   }
 
-  credentials(): Promise<Credentials> {
+  credentials(wanted: WantedCredentials | undefined): Promise<Credentials | CredentialsVisit> {
     this.#checkOpen()
-    return this.#desk.call('credentials', undefined, forever)
+    return this.#desk.call('credentials', wanted, forever)
   }
 
   get changes(): Changes {

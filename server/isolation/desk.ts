@@ -1,4 +1,4 @@
-import type { Credentials } from '../../transports/contract/principal.js'
+import type { Credentials, CredentialsVisit, WantedCredentials } from '../../transports/contract/principal.js'
 import { AsyncResource } from 'node:async_hooks'
 import type { NotificationParams, NotificationTo, Params, Result } from '../../protocol/messages/methods.js'
 import { defineActor } from '../../runtime/process/behaviour.js'
@@ -58,8 +58,11 @@ export const deskActor = defineActor({
       { key, version, value }: { key: string; version: number; value: unknown },
       ctx,
     ): Deferred<StateValue | undefined> => later(ctx, () => scope.swap(key, version, value)),
-    credentials: ({ scope }, _: undefined, ctx): Deferred<Credentials> =>
-      later(ctx, () => scope.credentials()),
+    credentials: (
+      { scope },
+      wanted: WantedCredentials | undefined,
+      ctx,
+    ): Deferred<Credentials | CredentialsVisit> => later(ctx, () => scope.credentials(wanted)),
     resourceUpdated: ({ scope }, uri: string, ctx): Deferred<void> =>
       later(ctx, async () => scope.changes.resourceUpdated(uri)),
     listChanged: ({ scope }, list: ListKind, ctx): Deferred<void> =>

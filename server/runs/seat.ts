@@ -1,4 +1,4 @@
-import type { Credentials } from '../../transports/contract/principal.js'
+import type { Credentials, CredentialsVisit, WantedCredentials } from '../../transports/contract/principal.js'
 import { type Dialect, reachesClient } from '../../protocol/dialects/dialect.js'
 import { fitNotification } from '../../protocol/dialects/fit.js'
 import { buildNotification, type JsonRpcRequest, type RequestId } from '../../protocol/wire/jsonrpc.js'
@@ -82,13 +82,13 @@ export abstract class RunSeat implements RequestScope {
   abstract once<Value>(key: string, fn: () => Value | Promise<Value>): Promise<Value>
   protected abstract wants(level: LoggingLevel): boolean
 
-  async credentials(): Promise<Credentials> {
+  async credentials(wanted: WantedCredentials | undefined): Promise<Credentials | CredentialsVisit> {
     const { peer } = this.delivery
     const { binding } = this.host.holdings
     if (binding.credentials === undefined || peer.principal === undefined)
       throw new ToolError('There are no credentials: the caller has not signed in here.')
     try {
-      return await binding.credentials(peer.principal, this.task.signal)
+      return await binding.credentials(peer.principal, wanted, this.task.signal)
     } catch (cause) {
       if (!(cause instanceof TransportError)) throw cause
       const { message, retryable } = cause

@@ -7,6 +7,7 @@ import type { JsonRpcRequest } from '../../protocol/wire/jsonrpc.js'
 import { readParams } from '../../protocol/messages/params.js'
 import { readTaskId, relatedTask, type Task, tasksExtension } from '../../protocol/messages/tasks.js'
 import { RuntimeError } from '../../runtime/base/errors.js'
+import { outside } from '../../runtime/faults/containment.js'
 import { forever, type RefOf } from '../../runtime/process/ref.js'
 import type { Registry } from '../../runtime/process/registry.js'
 import { pause } from '../../runtime/time/wait.js'
@@ -378,7 +379,14 @@ export class McpTasks implements TaskRoutes {
       ...(tell !== undefined && { tell }),
     }
     if (this.#shared?.isServing === false) throw startingAgain()
-    return orStartingAgain(this.#ledger().call('create', creating, { timeout: quick }))
+    const ledger = this.#ledger()
+    const made = outside(() => ledger.call('create', creating, { timeout: quick }))
+    // whoever has given the call up hears of no task, and could not end it
+    const cancelUnheard = ({ id }: TaskRecord): void => {
+      if (ctx.signal.aborted) void outside(() => this.#run(id, peer, { do: 'cancel' }).catch(() => {}))
+    }
+    void made.then(cancelUnheard, () => {})
+    return orStartingAgain(made)
   }
 
   /** The record of a task, for its owner. Rejects with McpError -32602 for any other. */

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { World } from '../../runtime/time/world.js'
-import type { Credentials, Principal } from '../contract/principal.js'
+import type { Credentials, CredentialsVisit, Principal, WantedCredentials } from '../contract/principal.js'
 import type { Values } from '../contract/values.js'
 import type { TokenVerifier } from './tokens.js'
 
@@ -21,8 +21,15 @@ export interface OwnServerParts {
   has(path: string): boolean
   /** Answers a request for such a path, once it is open. `address` is that of the client. */
   take(request: IncomingMessage, response: ServerResponse, address: string | undefined): void
-  /** The token of a user at the provider. Rejects with TransportError UNAUTHORIZED where there is none. */
-  credentials(principal: Principal, signal: AbortSignal): Promise<Credentials>
+  /**
+   * The token of a user at the provider, or where they get one that is good for more. Rejects with TransportError
+   * UNAUTHORIZED where there is none.
+   */
+  credentials(
+    principal: Principal,
+    wanted: WantedCredentials | undefined,
+    signal: AbortSignal,
+  ): Promise<Credentials | CredentialsVisit>
   signOut(user: SignedOut): Promise<void>
 }
 

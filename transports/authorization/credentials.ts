@@ -85,7 +85,8 @@ export class UserCredentials {
       mine?.text === taken && this.#values.set(key, text, { ttl, was: mine })
     try {
       const tokens = await this.#login.refresh(refreshToken)
-      return (await end(JSON.stringify({ tokens, ttl }))) ? tokens : undefined
+      const renewed = { scopes: kept.tokens.scopes, ...tokens }
+      return (await end(JSON.stringify({ tokens: renewed, ttl }))) ? renewed : undefined
     } catch (cause) {
       const isOver = cause instanceof TransportError && cause.code === 'UNAUTHORIZED'
       // somebody else may try at once, unless the provider has said that it is in vain

@@ -49,6 +49,7 @@ interface Login {
   readonly challenge: string
   readonly redirectUri: string
   readonly nonce: string | null
+  readonly scope: string
 }
 
 /**
@@ -129,7 +130,10 @@ export async function fakeIdentityProvider(
     else if (query.get('code_challenge_method') !== 'S256' || challenge === '') return { status: 400 }
     else {
       const code = world.id()
-      codes.set(code, { user: signedIn, challenge, redirectUri, nonce: query.get('nonce') })
+      codes.set(code, {
+        ...{ user: signedIn, challenge, redirectUri },
+        ...{ nonce: query.get('nonce'), scope: query.get('scope') ?? '' },
+      })
       target.searchParams.set('code', code)
     }
     target.searchParams.set('state', query.get('state') ?? '')
@@ -155,7 +159,7 @@ export async function fakeIdentityProvider(
       .digest('base64url')
     if (login === undefined || login.challenge !== verifier) return invalid
     if (form.get('redirect_uri') !== login.redirectUri) return invalid
-    return { body: issue(login.user, login.nonce) }
+    return { body: issue(login.user, login.nonce, login.scope) }
   }
 
   const invalid: Answered = github
@@ -168,7 +172,7 @@ export async function fakeIdentityProvider(
     return form.get('client_id') === clientId && form.get('client_secret') === clientSecret
   }
 
-  function issue(owner: FakeUser, nonce: string | null): object {
+  function issue(owner: FakeUser, nonce: string | null, scope?: string): object {
     const [accessToken, refreshToken] = [`token-${world.id()}`, `refresh-${world.id()}`]
     tokens.set(accessToken, owner)
     const lasts = !Number.isFinite(expiresIn)
@@ -178,6 +182,8 @@ export async function fakeIdentityProvider(
     return {
       access_token: accessToken,
       token_type: 'bearer',
+      // GitHub writes commas
+      ...(scope !== undefined && { scope: github ? scope.replaceAll(' ', ',') : scope }),
       ...(!lasts && { refresh_token: refreshToken, expires_in: expiresIn }),
       ...(!github && { id_token: signed({ ...claims, ...(nonce !== null && { nonce }) }, jwk) }),
     }

@@ -13,6 +13,8 @@ export const callbackPath = '/sign-in/callback'
 const changePath = '/sign-out/confirm'
 /** What comes after a login, and where an authorization goes on after it. */
 const pagePath = /^\/sign-in\/([\w-]{1,100})$/
+/** Where a user signs in at the provider for more. */
+const visitPath = /^\/sign-in\/more\/([\w-]{1,100})$/
 const resumePath = /^\/authorize\/[\w-]{1,100}$/
 /** With the path of MCP behind it, or before it, too: hosts look in all of these places. */
 const metadataPath = /^(.*)(\/\.well-known\/(?:oauth-authorization-server|openid-configuration))(?:\/.*)?$/
@@ -20,13 +22,18 @@ const others: ReadonlySet<string> = new Set([...Object.values(routes), callbackP
 
 /** Whether a path is one of an authorization server: as it is written, since others may read it otherwise. */
 export function isOwnPath(path: string, mcpPath: string): boolean {
-  if (others.has(path) || pagePath.test(path) || resumePath.test(path)) return true
+  if (others.has(path) || [pagePath, visitPath, resumePath].some((own) => own.test(path))) return true
   return metadataPlaceOf(path, mcpPath) !== undefined
 }
 
 /** The step of an authorization that a path is the page of. */
 export function pageOf(path: string): string | undefined {
   return pagePath.exec(path)?.[1]
+}
+
+/** The visit for more scopes that a path is the page of. */
+export function visitOf(path: string): string | undefined {
+  return visitPath.exec(path)?.[1]
 }
 
 /** The place of the metadata that a path is for; below other paths others may have theirs. */

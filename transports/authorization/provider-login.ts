@@ -22,6 +22,8 @@ export interface LoginProof {
   readonly state: string
   readonly nonce: string
   readonly verifier: string
+  /** What the provider is asked for. */
+  readonly scopes: readonly string[]
 }
 
 /** The tokens of a user, as they are kept. */
@@ -35,8 +37,9 @@ export interface ProviderTokens {
 
 /** The login at one identity provider. */
 export interface ProviderLogin {
-  prove(): LoginProof
-  /** Where a browser is sent to sign in. Rejects with AUTHORIZATION_UNAVAILABLE. */
+  /** `more` scopes than it is always asked for. */
+  prove(more?: readonly string[]): LoginProof
+  /** Where a browser is sent to sign in, for these scopes. Rejects with AUTHORIZATION_UNAVAILABLE. */
   begin(proof: LoginProof, redirectUri: string): Promise<string>
   /**
    * Who came back, and with what. Rejects with UNAUTHORIZED for what is not the answer to this login, or is a
@@ -168,13 +171,14 @@ export async function openLogin(settings: ProviderSettings, scopeWorld: World): 
   }
 
   return {
-    prove: () => ({
+    prove: (more = []) => ({
+      scopes: [...new Set([...scopes, ...more])],
       state: oauth.generateRandomState(),
       nonce: oauth.generateRandomNonce(),
       verifier: oauth.generateRandomCodeVerifier(),
     }),
 
-    async begin({ state, nonce, verifier }, redirectUri) {
+    async begin({ state, nonce, verifier, scopes: asked }, redirectUri) {
       const { authorization_endpoint: endpoint } = await metadata()
       if (endpoint === undefined) throw unavailable(settings, new Error('it has no authorization endpoint'))
       const address = new URL(endpoint)
@@ -182,7 +186,7 @@ export async function openLogin(settings: ProviderSettings, scopeWorld: World): 
         client_id: clientId,
         redirect_uri: redirectUri,
         response_type: 'code',
-        ...(scopes.length > 0 && { scope: scopes.join(' ') }),
+        ...(asked.length > 0 && { scope: asked.join(' ') }),
         state,
         ...(places === undefined && { nonce }),
         code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
@@ -192,7 +196,7 @@ export async function openLogin(settings: ProviderSettings, scopeWorld: World): 
       return address.href
     },
 
-    async finish(answer, { state, nonce, verifier }, redirectUri) {
+    async finish(answer, { state, nonce, verifier, scopes: asked }, redirectUri) {
       const server = await metadata()
       try {
         const known = new URLSearchParams(answer)
@@ -209,7 +213,8 @@ export async function openLogin(settings: ProviderSettings, scopeWorld: World): 
         )
         const expected = places === undefined ? { expectedNonce: nonce, requireIdToken: true } : {}
         const tokens = await oauth.processAuthorizationCodeResponse(server, client, response, expected)
-        return { user: await userOf(server, tokens), tokens: tokensOf(tokens) }
+        // what it does not say is what was asked for (RFC 6749, 5.1)
+        return { user: await userOf(server, tokens), tokens: { scopes: asked, ...tokensOf(tokens) } }
       } catch (cause) {
         throw explained(settings, cause)
       }

@@ -5,12 +5,13 @@ import type { AccessToken, Client, Configuration, Grant, JWK, RefreshToken } fro
 import { messageOf } from '../../runtime/base/errors.js'
 import { lazy } from '../../runtime/faults/load.js'
 import { lastingWorld } from '../../runtime/process/context.js'
+import { pause } from '../../runtime/time/wait.js'
 import type { World } from '../../runtime/time/world.js'
 import { refused } from '../auth/tokens.js'
 import { optionError, TransportError } from '../base/errors.js'
 import { repeatRequest } from '../base/repeat-request.js'
 import { pathOf, queryOf } from '../base/target.js'
-import type { Credentials, Principal } from '../contract/principal.js'
+import type { Credentials, CredentialsVisit, Principal, WantedCredentials } from '../contract/principal.js'
 import type { Values } from '../contract/values.js'
 import { safeFetch } from '../http/outgoing/fetch.js'
 import { toResponse } from '../http/outgoing/to-response.js'
@@ -18,7 +19,7 @@ import { agreed, grantKey, put, takeOnce, usedClient, ValueAdapter } from './ada
 import { UserCredentials } from './credentials.js'
 import { newSigningKey } from './keys.js'
 import { consentPage, messagePage, pageHeaders } from './pages.js'
-import { callbackPath, metadataPlaceOf, pageOf, routes } from './paths.js'
+import { callbackPath, metadataPlaceOf, pageOf, routes, visitOf } from './paths.js'
 import { IdentityProvider, type SignedInUser } from './provider.js'
 import { type LoginProof, openLogin, type ProviderLogin } from './provider-login.js'
 import { RateLimits, type SignInLimits } from './rate-limits.js'
@@ -45,6 +46,8 @@ type Library = Awaited<ReturnType<typeof loadProvider>>
 const loginTime = 600_000
 /** Milliseconds after which a user signs in again, however often a client renews its token: a year. */
 const longestGrant = 365 * 24 * 3_600_000
+/** Milliseconds between two looks whether a user has come back. */
+const visitPause = 500
 /** Milliseconds for the metadata document of a client. */
 const documentTime = 5_000
 /** Bytes of the form of a page, and of a registration. */
@@ -65,9 +68,18 @@ const documentBytes = 16_384
 
 /** A login that a browser is away for, at the provider. */
 interface PendingLogin extends LoginProof {
-  readonly uid: string
+  readonly purpose: LoginPurpose
   /** The digest of what the browser has in its cookie. */
   readonly browser: string
+}
+
+/** An authorization that goes on with it, or more scopes for an account that there is. */
+type LoginPurpose = { readonly uid: string } | { readonly account: string }
+
+/** What a user is wanted at the provider for. */
+interface Visit {
+  readonly account: string
+  readonly scopes: readonly string[]
 }
 
 type LoginEnd = { readonly account: string } | { readonly refused: string }
@@ -134,9 +146,34 @@ export class AuthorizationServer {
     }
   }
 
-  /** The token of a user at the provider. Rejects with UNAUTHORIZED without one. */
-  async credentials({ issuer, subject }: Principal, signal: AbortSignal): Promise<Credentials> {
-    return this.#credentials.of(await this.#users.accountOf({ issuer, subject }), signal)
+  /**
+   * The token of a user at the provider, or where they get one that is good for more. Rejects with UNAUTHORIZED
+   * without one, and where the user has not come back from there within ten minutes.
+   */
+  async credentials(
+    { issuer, subject }: Principal,
+    wanted: WantedCredentials | undefined,
+    signal: AbortSignal,
+  ): Promise<Credentials | CredentialsVisit> {
+    const account = await this.#users.accountOf({ issuer, subject })
+    const until = this.#world.now() + loginTime
+    while (true) {
+      const found = await this.#credentials.of(account, signal)
+      const { scopes = [] } = found
+      const lacking = wanted?.scopes.filter((scope) => !scopes.includes(scope)) ?? []
+      if (account === undefined || wanted === undefined || lacking.length === 0) return found
+      if (!wanted.isVisited) return this.#visit({ account, scopes: [...scopes, ...lacking] })
+      if (this.#world.now() > until)
+        throw new TransportError('UNAUTHORIZED', `the user has not granted ${lacking.join(', ')}`)
+      await pause(visitPause, this.#world, signal)
+    }
+  }
+
+  async #visit(visit: Visit): Promise<CredentialsVisit> {
+    const id = this.#world.id()
+    await put(this.#values, visitKey(id), JSON.stringify(visit), loginTime)
+    const { issuer, with: provider } = this.#settings
+    return { id, url: `${issuer}/sign-in/more/${id}`, provider: provider.name }
   }
 
   /** Ends all that a user has here, on all nodes. */
@@ -152,6 +189,8 @@ export class AuthorizationServer {
     const page = pageOf(path)
     if (path === callbackPath) return this.#comeBack(request, response)
     if (page !== undefined) return this.#page(page, request, response)
+    const visit = visitOf(path)
+    if (visit !== undefined) return this.#goForMore(visit, request, response)
     const query = queryOf(request.url)
     if (query.length > queryLength) throw Object.assign(new Error('too long'), { statusCode: 414 })
     this.#address(request, metadataPlaceOf(path, new URL(this.#settings.resource).pathname))
@@ -231,12 +270,29 @@ export class AuthorizationServer {
       if ('refused' in read) return this.#end(request, response, denied(read.refused))
       return this.#end(request, response, { login: { accountId: read.account, remember: true } })
     }
+    return this.#leave({ uid }, this.#login.prove(), request, response)
+  }
+
+  /** Who comes back must be the user of the account, whoever has the address of the page. */
+  async #goForMore(id: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const kept = await this.#values.get(visitKey(id))
+    if (kept === undefined || kept.text === '' || request.method !== 'GET') throw notOurs()
+    const { account, scopes } = JSON.parse(kept.text) as Visit
+    return this.#leave({ account }, this.#login.prove(scopes), request, response)
+  }
+
+  /** Sends a browser to the provider. */
+  async #leave(
+    purpose: LoginPurpose,
+    proof: LoginProof,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<void> {
     // one for all logins of a browser: several may be under way
     const known = cookieOf(request, this.#cookie)
     const fresh = (): string => Buffer.from(this.#world.randomBytes(32)).toString('base64url')
     const browser = /^[\w-]{43}$/.test(known) ? known : fresh()
-    const proof = this.#login.prove()
-    const pending: PendingLogin = { ...proof, uid, browser: digest(browser) }
+    const pending: PendingLogin = { ...proof, purpose, browser: digest(browser) }
     await put(this.#values, loginKey(proof.state), JSON.stringify(pending), loginTime)
     const address = await this.#login.begin(proof, this.#callback)
     const secure = this.#cookie.startsWith('__Host-') ? '; Secure' : ''
@@ -253,12 +309,39 @@ export class AuthorizationServer {
     const answer = new URLSearchParams(queryOf(request.url))
     const text = await takeOnce(this.#values, loginKey(answer.get('state') ?? ''))
     if (text === undefined) throw notOurs()
-    const { uid, browser, ...proof } = JSON.parse(text) as PendingLogin
+    const { purpose, browser, ...proof } = JSON.parse(text) as PendingLogin
     // whoever began the login is who ends it: else an attacker could have somebody use their account
     if (!isSame(digest(cookieOf(request, this.#cookie)), browser)) throw notOurs()
+    if ('account' in purpose) {
+      const problem = await this.#widen(purpose.account, answer, proof)
+      const { name } = this.#settings
+      const told = problem ?? 'That is all. Close this page, and go back to your program.'
+      return sendPage(response, problem === undefined ? 200 : 403, messagePage(name, told))
+    }
     const end = await this.#finish(answer, proof)
-    await put(this.#values, endKey(uid), JSON.stringify(end), loginTime)
-    redirect(response, `/sign-in/${uid}`)
+    await put(this.#values, endKey(purpose.uid), JSON.stringify(end), loginTime)
+    redirect(response, `/sign-in/${purpose.uid}`)
+  }
+
+  /** Keeps a token that is good for more; answers why not. */
+  async #widen(account: string, answer: URLSearchParams, proof: LoginProof): Promise<string | undefined> {
+    try {
+      const { user, tokens } = await this.#login.finish(answer, proof, this.#callback)
+      if ((await this.#users.accountOf(user)) !== account)
+        return 'You have signed in as somebody else. Begin again in your program, and sign in as who you are there.'
+      await this.#credentials.keep(account, tokens, usedClient)
+      return undefined
+    } catch (cause) {
+      if (!(cause instanceof TransportError && cause.code === 'UNAUTHORIZED')) throw cause
+      this.#noteRefusal(cause)
+      return 'It was refused. Close this page, and go back to your program.'
+    }
+  }
+
+  /** What is no decision of the user has to be mended. */
+  #noteRefusal(cause: TransportError): void {
+    const { error } = (cause.cause ?? {}) as { readonly error?: unknown }
+    if (error !== 'access_denied') this.#report(cause)
   }
 
   async #finish(answer: URLSearchParams, proof: LoginProof): Promise<LoginEnd> {
@@ -270,8 +353,7 @@ export class AuthorizationServer {
       return { account }
     } catch (cause) {
       if (cause instanceof TransportError && cause.code === 'UNAUTHORIZED') {
-        const isByUser = (cause.cause as { readonly error?: unknown } | undefined)?.error === 'access_denied'
-        if (!isByUser) this.#report(cause)
+        this.#noteRefusal(cause)
         return { refused: cause.message }
       }
       throw cause
@@ -547,6 +629,10 @@ function claimsOf({ claims: { email: _, ...claims }, email, name }: SignedInUser
 
 function loginKey(state: string): string {
   return `login ${state}`
+}
+
+function visitKey(id: string): string {
+  return `visit ${id}`
 }
 
 function endKey(uid: string): string {

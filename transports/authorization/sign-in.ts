@@ -107,7 +107,7 @@ export function signIn(options: SignInOptions): OwnServer {
       if (server !== undefined) void server.answer(request, response, address)
       else response.writeHead(503, { 'retry-after': '1', 'content-length': '0' }).end()
     },
-    credentials: (principal, signal) => opened().credentials(principal, signal),
+    credentials: (principal, wanted, signal) => opened().credentials(principal, wanted, signal),
     signOut: (principal) => opened().signOut(principal),
   })
 }

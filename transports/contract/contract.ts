@@ -7,7 +7,7 @@ import type { ActorContext } from '../../runtime/process/context.js'
 import type { Owned } from '../../runtime/process/owned.js'
 import type { ProcessRef } from '../../runtime/process/ref.js'
 import type { TransportError } from '../base/errors.js'
-import type { Credentials, Principal } from './principal.js'
+import type { Credentials, CredentialsVisit, Principal, WantedCredentials } from './principal.js'
 import type { SharedStreams } from './shared-streams.js'
 import type { Sharing } from './sharing.js'
 import type { Values } from './values.js'
@@ -320,10 +320,17 @@ export interface Binding {
   /** Starts the actor that serves it, with `ctx.start`; called after each restart of the group. */
   start(ctx: ActorContext, server: ServerPort, scope: ListenScope): Promise<ProcessRef>
   /**
-   * The token that a principal has at the identity provider where it has signed in. Rejects with TransportError
-   * UNAUTHORIZED where it has none any more. Absent: nobody signs in here.
+   * The token that a principal has at the identity provider where it has signed in, or, where that is not
+   * enough, where the user gets another one. Rejects with TransportError UNAUTHORIZED where there is none any
+   * more. Absent: nobody signs in here.
    */
-  readonly credentials?: ((principal: Principal, signal: AbortSignal) => Promise<Credentials>) | undefined
+  readonly credentials?:
+    | ((
+        principal: Principal,
+        wanted: WantedCredentials | undefined,
+        signal: AbortSignal,
+      ) => Promise<Credentials | CredentialsVisit>)
+    | undefined
   /**
    * No new connection comes: every answer ends its connection, and streams of sessions end, so that clients
    * go elsewhere. Requests are served until then; a connection without one ends within `ms`. Resolves when no

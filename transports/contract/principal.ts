@@ -28,6 +28,21 @@ export interface Credentials {
   readonly scopes?: readonly string[]
 }
 
+/** What a token of the provider has to be good for. */
+export interface WantedCredentials {
+  readonly scopes: readonly string[]
+  /** Whether the user is at the page already: then it is waited for. */
+  readonly isVisited: boolean
+}
+
+/** The page at which a user signs in at the provider for more. */
+export interface CredentialsVisit {
+  readonly id: string
+  readonly url: string
+  /** As pages call it. */
+  readonly provider: string
+}
+
 /** A checked, frozen copy of a principal. Throws TransportError BAD_OPTION. */
 export function readPrincipal(given: unknown): Principal {
   if (!isObject(given)) throw bad('principal', 'an object with issuer and subject', typeof given)

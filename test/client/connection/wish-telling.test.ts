@@ -32,6 +32,11 @@ async function begin(t: TestContext, answer: Place['answer']): Promise<Place> {
       return place.answer()
     }
   const server = scriptedServer({
+    initialize: () => ({
+      protocolVersion: '2025-11-25',
+      capabilities: { logging: {}, resources: { subscribe: true }, tools: { listChanged: true } },
+      serverInfo: { name: 'wished', version: '1' },
+    }),
     [subscribing]: hear(subscribing),
     'logging/setLevel': hear('level'),
     'resources/unsubscribe': () => ({}),
@@ -119,6 +124,25 @@ test('a new connection hears of each wish once', async (t) => {
   await back
   await advance(place, 100_000)
   assert.equal(place.told(), ['level', 'x:1', 'x:2'])
+})
+
+test('what changed between two connections is told once the new one tells of changes', async (t) => {
+  const place = await begin(t, () => ({}))
+  const heard: unknown[] = []
+  place.client.onNotification('notifications/resources/updated', ({ uri }) => void heard.push(uri))
+  place.client.onNotification('notifications/tools/list_changed', () => void heard.push('tools'))
+  await place.clock.advance(0)
+  assert.equal(heard, [])
+  place.server.drop()
+  place.answer = busy
+  const back = place.client.ready()
+  await place.clock.advance(2_000)
+  await back
+  // those that the server has not agreed to are not told of yet
+  assert.equal(heard, ['tools'])
+  place.answer = () => ({})
+  await advance(place, 100_000)
+  assert.equal(heard, ['tools', 'x:1', 'x:2'])
 })
 
 test.run()

@@ -2,6 +2,7 @@
 import * as assert from 'uvu/assert'
 import { startClient } from 'caduceus/client'
 import { defineServer, defineTool } from 'caduceus/server'
+import { record } from 'caduceus/testing'
 import { heard } from '../../support/heard.js'
 import { suite } from '../../support/suite.js'
 import { through } from './_pairs.js'
@@ -12,6 +13,15 @@ const revisions = ['2025-11-25', '2026-07-28'] as const
 /** Tools that may, or must, run as tasks, and what is heard of those that are cancelled. */
 function working() {
   const [began, cancelled] = [heard<string>(), heard<string>()]
+  const hanging = (name: string, task: 'optional' | 'required') =>
+    defineTool({
+      task,
+      run: (_args, ctx) =>
+        new Promise<string>(() => {
+          ctx.signal.addEventListener('abort', () => cancelled.add(name))
+          began.add(name)
+        }),
+    })
   const definition = defineServer({
     name: 'working',
     version: '1.0.0',
@@ -24,14 +34,8 @@ function working() {
           return (await ctx.elicit('sure', { message: 'Sure?', requestedSchema })).action
         },
       }),
-      hang: defineTool({
-        task: 'optional',
-        run: (_args, ctx) =>
-          new Promise<string>(() => {
-            ctx.signal.addEventListener('abort', () => cancelled.add('hang'))
-            began.add('hang')
-          }),
-      }),
+      hang: hanging('hang', 'optional'),
+      stay: hanging('stay', 'required'),
     },
   })
   return { definition, began, cancelled }
@@ -56,7 +60,7 @@ for (const up of revisions)
       if (down === '2025-11-25') {
         const { tools } = await client.listTools()
         const support = tools.map(({ execution }) => (execution as { taskSupport?: string })?.taskSupport)
-        assert.equal(support, ['required', 'optional', 'optional'])
+        assert.equal(support, ['required', 'optional', 'optional', 'required'])
       }
       const { task } = await client.tasks.start('up__must')
       assert.ok(task)
@@ -69,11 +73,24 @@ for (const up of revisions)
     })
 
     test(`without tasks a gateway awaits those of ${up} (client ${down})`, async (t) => {
-      const { definition } = working()
+      const { definition, began, cancelled } = working()
       const { below } = await through(t, definition, { up, down })
       const { tools } = await below.client.listTools()
       assert.ok(tools.every(({ execution }) => execution === undefined))
       assert.is((await below.client.callTool('up__must')).text, 'done as a task')
+      // whoever gives a call up gives up the task that it is
+      for (const name of ['hang', 'stay']) {
+        const controller = new AbortController()
+        const call = below.client.callTool(`up__${name}`, {}, { signal: controller.signal })
+        call.catch(() => {})
+        await began.next((one) => one === name)
+        // before that nobody but the server can know of the task
+        using looks = record('server.request')
+        const isTask = name === 'stay' || up === '2026-07-28'
+        if (isTask) await looks.next(({ method }) => /^tasks.(?:get|result)$/.test(method))
+        controller.abort()
+        await cancelled.next((one) => one === name)
+      }
     })
   }
 

@@ -154,7 +154,7 @@ export class HttpSocket implements Binding {
 
   get credentials(): Binding['credentials'] {
     const { own } = this.settings.auth ?? {}
-    return own && ((principal, signal) => own.credentials(principal, signal))
+    return own && ((principal, wanted, signal) => own.credentials(principal, wanted, signal))
   }
 
   /** Says on `/readyz` that no more requests are wanted. */
