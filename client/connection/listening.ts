@@ -12,7 +12,7 @@ import type { OwnOutcome } from '../calls/calls.js'
 import { serverError } from '../calls/errors.js'
 import { invitationIn } from '../holdings/retry-budget.js'
 import { subscriptionOf } from '../calls/speech.js'
-import { wishedUris } from '../holdings/wishes.js'
+import { isWished, wishedUris } from '../holdings/wishes.js'
 
 /** A `subscriptions/listen` stream: its filter, and callers that wait until the server agrees. */
 interface Stream {
@@ -64,6 +64,14 @@ function tellAll(holdings: Holdings, filter: SubscriptionFilter, agreed: Subscri
     if (uris.has(uri)) holdings.notify('notifications/resources/updated', { uri })
 }
 
+/**
+ * Ms for which a stream stays beside the one that replaced it: what a server told on it before it knew of the new
+ * one may still be under way.
+ */
+const overlap = 1_000
+/** Streams that stay so; wishes that change again wait for the oldest. */
+const mostFormer = 4
+
 /** One stream of a connection (2026-07-28). It reopens after a pause; changed wishes open the new one first. */
 export class Listening {
   readonly #state: Incarnation
@@ -71,6 +79,11 @@ export class Listening {
   #current: Stream | undefined
   /** Not answered yet. */
   #next: Stream | undefined
+  /** Replaced, with the timers that close them. */
+  readonly #former = new Map<RequestId, unknown>()
+  /** Callers for whom a stream is to be opened once there is room. */
+  #later: Deferred<SubscriptionFilter>[] = []
+  #isBehind = false
   #agreed: SubscriptionFilter | undefined
   #isMissing = false
   #timer: unknown
@@ -93,15 +106,32 @@ export class Listening {
     if (speech.dialect.handshake) return reply?.resolve({})
     const filter = this.#topic.filter(holdings, holdings.server?.capabilities ?? {})
     const latest = this.#next ?? this.#current
+    if (reply !== undefined) this.#later.push(reply)
+    this.#isBehind = false
     if (isSame(filter, latest?.filter)) {
-      if (this.#next !== undefined && reply !== undefined) this.#next.waiting.push(reply)
-      else reply?.resolve(this.#agreed ?? {})
+      for (const one of this.#takeLater())
+        if (this.#next !== undefined) this.#next.waiting.push(one)
+        else one.resolve(this.#agreed ?? {})
       return
     }
-    const waiting = [...this.#dropNext(), ...(reply === undefined ? [] : [reply])]
-    if (filter !== undefined) return this.#open(filter, waiting)
-    this.#closeCurrent()
-    for (const one of waiting) one.resolve({})
+    if (filter === undefined) {
+      const waiting = [...this.#dropNext(), ...this.#takeLater()]
+      this.#closeAll()
+      for (const one of waiting) one.resolve({})
+      return
+    }
+    this.#isBehind = this.#next !== undefined || this.#former.size >= mostFormer
+    if (!this.#isBehind) this.#open(filter, this.#takeLater())
+  }
+
+  #catchUp(): void {
+    if (this.#isBehind) this.begin()
+  }
+
+  #takeLater(): Deferred<SubscriptionFilter>[] {
+    const later = this.#later
+    this.#later = []
+    return later
   }
 
   /** A new stream replaces the one before. False: it is not of this topic. */
@@ -110,23 +140,28 @@ export class Listening {
     if (next === undefined || subscriptionOf(params) !== next.id) return false
     this.#state.world.clearTimeout(next.timer)
     this.#next = undefined
-    this.#closeCurrent()
+    this.#retire()
     this.#current = next
     this.#failures = 0
     this.#agreed = params.notifications
     if (this.#isMissing) this.#topic.back(this.#state.holdings, next.filter, params.notifications)
     this.#isMissing = false
     for (const reply of next.waiting) reply.resolve(params.notifications)
+    this.#catchUp()
     return true
   }
 
-  /** Not current: a duplicate, or no longer wanted. */
+  /** Not current: of a stream that nobody listens to any more, or of a resource that nobody wishes any more. */
   isCurrent(params: JsonObject): boolean {
-    return this.#current !== undefined && subscriptionOf(params) === this.#current.id
+    const id = subscriptionOf(params)
+    if (this.#current !== undefined && id === this.#current.id) return true
+    if (!this.#former.has(id as RequestId)) return false
+    return params.uri === undefined || isWished(this.#state.holdings.wishes, String(params.uri))
   }
 
   /** Ended by a notification: on pipes beside, or instead of, the result. */
   cancelled(id: RequestId | undefined): void {
+    if (id !== undefined && this.#former.has(id)) return this.#endFormer(id)
     const stream = [this.#current, this.#next].find((known) => known?.id === id)
     if (stream === undefined) return
     this.#state.calls.forget(stream.id)
@@ -136,6 +171,13 @@ export class Listening {
   clear(): void {
     const { world, calls } = this.#state
     world.clearTimeout(this.#timer)
+    for (const [id, timer] of this.#former) {
+      calls.forget(id)
+      world.clearTimeout(timer)
+    }
+    this.#former.clear()
+    this.#isBehind = false
+    for (const reply of this.#takeLater()) reply.reject(lostError())
     for (const stream of [this.#current, this.#next]) {
       if (stream === undefined) continue
       calls.forget(stream.id)
@@ -173,6 +215,8 @@ export class Listening {
     const { world, holdings, backoff } = this.#state
     const begun = stream === this.#current
     world.clearTimeout(stream.timer)
+    world.clearTimeout(this.#former.get(stream.id))
+    if (this.#former.delete(stream.id)) return this.#catchUp()
     if (stream === this.#next) this.#next = undefined
     else if (begun) {
       this.#current = undefined
@@ -185,7 +229,9 @@ export class Listening {
         ? serverError(outcome.message.error)
         : undefined
     if (error !== undefined) holdings.counts.troubles += 1
-    for (const reply of stream.waiting) reply.reject(error ?? lostError())
+    this.#isBehind = false
+    for (const reply of [...stream.waiting, ...(begun ? [] : this.#takeLater())])
+      reply.reject(error ?? lostError())
     // a server whose parts are just being restarted answers with a retryable error
     if (error !== undefined && !begun && !error.retryable) return this.#topic.refused()
     const invited = outcome?.type === 'lost' ? invitationIn(outcome.error, world.date()) : undefined
@@ -196,10 +242,29 @@ export class Listening {
     this.#timer = world.setTimeout(() => this.sync(), Math.min(backoff.cap, invited ?? 0) + pause)
   }
 
-  #closeCurrent(): void {
-    if (this.#current !== undefined) this.#state.calls.giveUp(this.#current.id)
+  /** The current one stays for a while. */
+  #retire(): void {
+    const { id } = this.#current ?? {}
+    if (id !== undefined)
+      this.#former.set(
+        id,
+        this.#state.world.setTimeout(() => this.#endFormer(id), overlap),
+      )
     this.#current = undefined
     this.#agreed = undefined
+  }
+
+  #endFormer(id: RequestId): void {
+    const { world, calls } = this.#state
+    world.clearTimeout(this.#former.get(id))
+    this.#former.delete(id)
+    calls.giveUp(id)
+    this.#catchUp()
+  }
+
+  #closeAll(): void {
+    this.#retire()
+    for (const id of this.#former.keys()) this.#endFormer(id)
   }
 
   /** Answers the callers that waited for it. */

@@ -12,6 +12,8 @@ export interface Relayed {
   readonly entry: JsonObject
   /** Makes the request there; its result goes out as it came. Rejects with McpError. */
   run(params: object, ctx: ToolContext): Promise<JsonObject>
+  /** Whether nobody knows yet that it is there: then whoever reads it is told so. */
+  readonly isUnsure?: boolean
   /** Suggests values for an argument; absent where that server does not. */
   complete?(params: object, ctx: ToolContext): Promise<JsonObject>
   /** Somebody who may see this resource wants to hear of its changes, until the returned function is called. */

@@ -165,6 +165,8 @@ export interface UpstreamRecord {
 export interface WantedResource {
   /** The uris here that it is wanted by, and how many want it by each. */
   readonly listed: Map<string, number>
+  /** Of these the ones that are another server's by now, with what undoes that it is asked for them. */
+  readonly moved: Map<string, () => void>
   /** Whose share it counts for: of the first who wanted it. */
   readonly caller: string
 }

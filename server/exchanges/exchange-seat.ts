@@ -36,6 +36,14 @@ export class ExchangeSeat extends SeatWithoutSession {
     this.#conversation = new Conversation(this, retry)
   }
 
+  /** A call goes on with what its user has answered. */
+  override get isCounted(): boolean {
+    if (!super.isCounted) return false
+    const { rates } = this.host.holdings
+    const { requestState } = this.delivery.request.params ?? {}
+    return typeof requestState !== 'string' || rates?.isNextRound(requestState) !== true
+  }
+
   /** Starts the work, which may be done on return. Throws RuntimeError NOPROC without a task supervisor. */
   start(): void {
     const answering = this.#begin()

@@ -22,6 +22,8 @@ import type {
   UpstreamRecord,
   Upstreams,
 } from '../definitions/upstreams.js'
+import type { Relayed } from '../definitions/relayed.js'
+import type { Peer } from '../../transports/contract/contract.js'
 import { emitServer, type GatewayEvent } from '../base/events.js'
 import type { Holdings } from '../holdings/holdings-actor.js'
 import type { baseActor } from '../subscriptions/base-actor.js'
@@ -624,7 +626,45 @@ class Gateway {
     const { world } = this.#ctx
     const began = world.now()
     this.#offer()
+    this.#moveWants()
     this.#took = world.now() - began
+  }
+
+  /** Whoever wants to hear of a resource of a server that is no more hears of it from who has its address now. */
+  #moveWants(): void {
+    const { catalog, changes, upstreams } = this.#holdings
+    for (const [name, { wanted }] of upstreams) {
+      const isBack = this.#places.has(name)
+      for (const { listed, moved } of wanted.values())
+        for (const uri of isBack ? moved.keys() : listed.keys()) {
+          const undo = moved.get(uri)
+          if (isBack) {
+            moved.delete(uri)
+            undo?.()
+          } else if (undo === undefined) {
+            const found = catalog.find(uri)
+            if (found === undefined || relayedAt(found)?.isUnsure === true) continue
+            moved.set(uri, catalog.wantFound(found, itself) ?? (() => {}))
+            // it may have changed meanwhile
+            void changes.resourceUpdated(uri).catch(() => {})
+          }
+        }
+    }
+  }
+
+  /** Of a resource whose server is not known yet: a session comes back with it before the servers do. */
+  #wantLater(uri: string): () => void {
+    const { wanted } = this.#recordOf(nobody)
+    const resource = wanted.get(uri) ?? { listed: new Map(), moved: new Map(), caller: nobody }
+    wanted.set(uri, resource)
+    resource.listed.set(uri, (resource.listed.get(uri) ?? 0) + 1)
+    return () => {
+      const left = (resource.listed.get(uri) ?? 0) - 1
+      resource.listed.set(uri, left)
+      if (left > 0) return
+      resource.moved.get(uri)?.()
+      if (wanted.get(uri) === resource) wanted.delete(uri)
+    }
   }
 
   #offer(): void {
@@ -783,7 +823,9 @@ class Gateway {
       const isAsked = step !== 'unlisted' || link?.mayHaveResources
       return link === undefined || !isAsked ? [] : [{ ...aim, link, isListed }]
     })
-    return foundAt(uri, known, this.#id, (listed) => this.#held.get(`resourceTemplate ${listed}`)?.component)
+    const templateAt = (listed: string): Component | undefined =>
+      this.#held.get(`resourceTemplate ${listed}`)?.component
+    return foundAt(uri, known, this.#id, templateAt, (wanted) => this.#wantLater(wanted))
   }
 
   /** Of a name in the options, once. */
@@ -830,6 +872,15 @@ class Gateway {
 }
 
 /** Whether nothing is known of a server that is started by its first use. */
+/** The name of no server: wants of resources whose servers are not known. */
+const nobody = ''
+/** A session asks for what its client has been allowed before. */
+const itself: Peer = Object.freeze({ transport: '', headers: {}, remoteAddress: undefined, trusted: true })
+
+function relayedAt(found: ResourceMatch): Relayed | undefined {
+  return ('resource' in found ? found.resource : found.template).relayed
+}
+
 function isAsleep({ link, record }: UpstreamState): boolean {
   return link.isLazy && record.lists === undefined && !link.isRunning
 }

@@ -132,13 +132,14 @@ export function foundAt(
   aims: readonly LinkAim[],
   gateway: string,
   listedTemplate: (uriTemplate: string) => Component | undefined,
+  wantLater: (uri: string) => () => void,
 ): ResourceMatch | undefined {
   const isOfOne = aims.every(({ link }) => link === aims[0]?.link)
   const read = new Readings()
   const offered = aims.filter((aim) => isOfferedAt(aim, read))
   const [first, ...others] = offered
   const unsure = aims.find(({ link, isListed }) => !isListed && link.lacksTemplates)?.link
-  if (first === undefined) return unsure && unsureAt(uri, unsure)
+  if (first === undefined) return unsure && unsureAt(uri, unsure, wantLater)
   // of one server, the first says what the address means
   if (isOfOne && first !== aims[0]) return undefined
   const permits = ({ principal }: Peer): boolean => isPermitted(first, principal, new Readings())
@@ -179,14 +180,14 @@ export function foundAt(
 }
 
 /** What is refused until the templates of a server are known: whoever asks may ask again. */
-function unsureAt(uri: string, link: UpstreamLink): ResourceMatch {
+function unsureAt(uri: string, link: UpstreamLink, wantLater: (uri: string) => () => void): ResourceMatch {
   const refuse = (): never => {
     throw notKnown(link.name)
   }
   const resource = resourceOf(link, { uri }, uri)
   // a session that comes back with it is not to fail for it
-  const want = ({ trusted }: Peer): (() => void) => (trusted === true ? () => {} : refuse())
-  const relayed = { ...resource.relayed, run: async () => refuse(), want } as Relayed
+  const want = ({ trusted }: Peer): (() => void) => (trusted === true ? wantLater(uri) : refuse())
+  const relayed = { ...resource.relayed, run: async () => refuse(), want, isUnsure: true } as Relayed
   return { resource: Object.freeze({ ...resource, relayed }) }
 }
 

@@ -237,7 +237,7 @@ export class UpstreamLink {
     const { record } = this.#input
     const { wanted, places } = record
     const known = wanted.get(uri)
-    const resource = known ?? { listed: new Map(), caller: this.#wantingCaller(peer) }
+    const resource = known ?? { listed: new Map(), moved: new Map(), caller: this.#wantingCaller(peer) }
     resource.listed.set(listed, (resource.listed.get(listed) ?? 0) + 1)
     if (known === undefined) {
       wanted.set(uri, resource)
@@ -248,7 +248,11 @@ export class UpstreamLink {
     return () => {
       const left = (resource.listed.get(listed) ?? 0) - 1
       if (left > 0) resource.listed.set(listed, left)
-      else resource.listed.delete(listed)
+      else {
+        resource.listed.delete(listed)
+        resource.moved.get(listed)?.()
+        resource.moved.delete(listed)
+      }
       if (resource.listed.size > 0 || wanted.get(uri) !== resource) return
       wanted.delete(uri)
       places.giveBack(resource.caller)
@@ -796,10 +800,25 @@ function isNoMethod(error: unknown, method: Relay['method']): boolean {
 function told(name: string, method: Relay['method'], error: unknown, isEnded: boolean): unknown {
   if (error instanceof CaduceusError && !(error instanceof McpError))
     return refusalOf(name, method, error, isEnded)
+  if (error instanceof McpError && ofConnection.has(error.code)) {
+    const data = { code: String(error.code), retryable: error.retryable, sent: true }
+    return McpError.internal(`${name}: ${method}: ${error.message}`, data)
+  }
   const isMissing =
     error instanceof McpError && method === 'resources/read' && isResourceNotFound(toJsonRpcError(error))
   return isMissing ? McpError.notFound(error.message, error.data as { readonly uri: string }) : error
 }
+
+/**
+ * Errors that say something of the connection with whoever sends them: passed on, the caller would give up its own
+ * one, or have its user grant more here, for what a server behind wants.
+ */
+const ofConnection: ReadonlySet<number> = new Set([
+  errorCodes.unsupportedProtocolVersion,
+  errorCodes.headerMismatch,
+  401,
+  403,
+])
 
 /** Phases of a client that come before it is ready, and after which it never will be. */
 const beginning: ReadonlySet<string> = new Set(['connecting', 'initializing'])

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { McpError } from '../../protocol/wire/errors.js'
 import type { World } from '../../runtime/time/world.js'
 import { TransportError } from '../../transports/base/errors.js'
@@ -17,6 +18,7 @@ const periods = Object.freeze({
 
 /** Callers of one period that are known here; of those before them the engine knows. */
 const mostCallers = 100_000
+const mostRounds = 100_000
 /** A node takes calls from what all have in common by so many parts. */
 const parts = 20
 /** Each try that fails is one part of another node: they are gone before. */
@@ -41,6 +43,8 @@ export class Rates {
   readonly #values: Values | undefined
   readonly #world: World
   readonly #shares = new Map<string, Share>()
+  /** Rounds of calls that were counted when they began: each state of a call is good for one. */
+  readonly #rounds = new Set<string>()
   #period = 0
 
   constructor(options: RateOptions, server: string, values: Values | undefined, world: World) {
@@ -61,10 +65,28 @@ export class Rates {
     if (!this.#isTaken(share)) return this.#takeLater(caller, share, this.#period)
   }
 
-  #share(caller: string): Share {
+  /**
+   * Whether a call goes on with a state for the first time on this node, in this period: it was counted when it
+   * began. Whoever sends one again and again is counted.
+   */
+  isNextRound(requestState: string): boolean {
+    this.#turn()
+    const key = createHash('sha256').update(requestState).digest('base64url')
+    if (this.#rounds.has(key) || this.#rounds.size >= mostRounds) return false
+    this.#rounds.add(key)
+    return true
+  }
+
+  #turn(): void {
     const period = Math.floor(this.#world.date() / periods[this.#options.per])
-    if (period !== this.#period) this.#shares.clear()
+    if (period === this.#period) return
     this.#period = period
+    this.#shares.clear()
+    this.#rounds.clear()
+  }
+
+  #share(caller: string): Share {
+    this.#turn()
     const known = this.#shares.get(caller)
     if (known !== undefined) return known
     const { calls } = this.#options

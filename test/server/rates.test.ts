@@ -62,6 +62,28 @@ for (const era of ['handshake', 'modern'] as const)
     assert.is((await client.callTool('greet')).text, 'hello')
   })
 
+test('a call that asks its user counts once, and its state is good for one round', async () => {
+  const ask = defineTool({
+    name: 'ask',
+    run: async (_args, ctx) => {
+      const requestedSchema = { type: 'object' as const, properties: {} }
+      return (await ctx.elicit('sure', { message: 'Sure?', requestedSchema })).action
+    },
+  })
+  const asking = defineServer({ name: 'asking', version: '1.0.0', tools: [ask] })
+  const { clock } = wall()
+  await using pair = await connect(asking, {
+    ...{ principal: ada, clock, server: { limits: { rate, parked: 0 } } },
+    client: { era: 'modern', onElicit: () => ({ action: 'accept', content: {} }) },
+  })
+  const all = Array.from({ length: 5 }, () =>
+    pair.client.callTool('ask').catch((error: McpError) => error.code),
+  )
+  const outcomes = await Promise.all(all)
+  assert.is(outcomes.filter((one) => one === 429).length, 2)
+  for (const one of outcomes) if (typeof one === 'object') assert.is(one.text, 'accept')
+})
+
 test('nodes count together', async (t) => {
   const { wayTo } = startFake()
   const { clock } = wall()

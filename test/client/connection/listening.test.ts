@@ -82,6 +82,48 @@ test('a subscription resolves when acknowledged; the old stream ends after that'
   assert.not.ok(seen.all.some(({ message }) => message.method === 'notifications/cancelled'))
 })
 
+test('what a server told on a stream that has just been replaced is heard', async (t) => {
+  const { client, streams } = await server(t)
+  const news = heard<{ uri: string }>()
+  client.onNotification(updated, news.add)
+  await client.subscribe('a:1')
+  const first = await streams.next()
+  await client.subscribe('a:2')
+  await streams.next()
+  first.tell(updated, { uri: 'a:1' })
+  assert.is((await news.next()).uri, 'a:1')
+  await client.unsubscribe('a:1')
+  // of what nobody wishes any more nobody hears
+  first.tell(updated, { uri: 'a:1' })
+  first.tell(updated, { uri: 'a:2' })
+  assert.is((await news.next()).uri, 'a:2')
+})
+
+test('wishes that change all the time have five streams at most', async (t) => {
+  const { client, streams } = await server(t)
+  let [open, most] = [0, 0]
+  const count = (stream: Stream): void => {
+    open += 1
+    most = Math.max(most, open)
+    stream.response.once('close', () => {
+      open -= 1
+    })
+  }
+  const watching = (async () => {
+    for (;;) count(await streams.next())
+  })()
+  watching.catch(() => {})
+  const all = Array.from({ length: 30 }, (_, n) => client.subscribe(`a:${n}`))
+  await Promise.all(all)
+  for (let n = 0; n < 20; n += 1) {
+    void client.subscribe('b:1')
+    void client.unsubscribe('b:1')
+    await client.ping()
+  }
+  await client.subscribe('c:1')
+  assert.ok(most <= 5, `${most} at once`)
+})
+
 test('a change on another stream, or before the acknowledgement, is ignored', async (t) => {
   const { client, streams } = await server(t, false)
   await client.ready()
@@ -178,16 +220,21 @@ test('a replaced stdio stream is cancelled once and leaves no timer', async (t) 
   }
   const { client } = watch(t, { transport, era: 'modern', clock })
   await client.ready()
+  const agree = ({ id, filter }: { id: string | number; filter: object }): string | number => {
+    const params = { notifications: filter, _meta: { [metaKeys.subscriptionId]: id } }
+    tell({ method: 'notifications/subscriptions/acknowledged', params })
+    return id
+  }
   const first = client.subscribe('a:1')
-  const dropped = await opened.next()
+  const stream = await opened.next()
+  // it waits for the first to be agreed to
   const second = client.subscribe('a:2')
-  const { id, filter } = await opened.next()
-  const params = { notifications: filter, _meta: { [metaKeys.subscriptionId]: id } }
-  tell({ method: 'notifications/subscriptions/acknowledged', params })
+  const replaced = agree(stream)
+  agree(await opened.next())
   await Promise.all([first, second])
   await clock.advance(31_000)
   await client.ping()
-  assert.equal(cancelled, [dropped.id])
+  assert.equal(cancelled, [replaced])
 })
 
 test('the stream of a busy server reopens after its Retry-After', async (t) => {

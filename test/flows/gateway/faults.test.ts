@@ -4,6 +4,7 @@ import { startClient, startClients } from 'caduceus/client'
 import { McpError } from 'caduceus/protocol'
 import { CaduceusError } from 'caduceus/runtime'
 import {
+  defineResource,
   defineResourceTemplate,
   defineServer,
   defineTool,
@@ -13,7 +14,7 @@ import {
   type Upstream,
   type UpstreamSource,
 } from 'caduceus/server'
-import { connect, type Connected, until } from 'caduceus/testing'
+import { connect, type Connected, scriptedServer, until } from 'caduceus/testing'
 import { http, serveHttp, stdio, subscribeTransport } from 'caduceus/transports'
 import { inRoot } from '../../support/root.js'
 import { suite, type TestContext } from '../../support/suite.js'
@@ -213,6 +214,65 @@ test('servers come and go while clients are connected', async (t) => {
   assert.is(await names(), 'two__b')
   const gone = await pair.client.callTool('one__a').catch((error: unknown) => error)
   assert.ok(gone instanceof McpError && gone.code === -32602)
+})
+
+test('who has subscribed to a resource hears of it from the server that has it now', async (t) => {
+  const notes = await connect(
+    defineServer({
+      name: 'notes',
+      version: '1',
+      resources: { one: defineResource({ uri: 'note://one', read: () => 'one' }) },
+    }),
+  )
+  t.after(() => notes.close())
+  const clients = await startClients({ two: { transport: notes.transport } }, { logger: false })
+  t.after(() => clients.close())
+  const pair = await through(t, clients)
+  const modern = startClient({ transport: pair.transport, era: 'modern', logger: false })
+  t.after(() => modern.close())
+  const told: string[] = []
+  for (const [name, client] of Object.entries({ session: pair.client, modern })) {
+    client.onNotification('notifications/resources/updated', () => void told.push(name))
+    await client.subscribe('note://one')
+  }
+  /** Both hear of a change; others before it may be told, too. */
+  const change = async (): Promise<void> => {
+    told.length = 0
+    await until(async () => {
+      await notes.server.resourceUpdated('note://one')
+      return told.includes('session') && told.includes('modern')
+    })
+  }
+  await change()
+  for (const [before, after] of [
+    ['two', 'zwei'],
+    ['zwei', 'two'],
+  ] as const) {
+    await clients.remove(before)
+    const next = await clients.add(after, { transport: notes.transport })
+    await next.ready()
+    await change()
+  }
+  await pair.client.unsubscribe('note://one')
+  await modern.unsubscribe('note://one')
+})
+
+test('an error of the connection with a server is none of that with the gateway', async (t) => {
+  const codes = [-32_022, -32_020, 401, 403, 429, -32_042]
+  const odd = scriptedServer({
+    'tools/list': () => ({ tools: [{ name: 'fail', inputSchema: { type: 'object' } }] }),
+    'tools/call': ({ params }) => {
+      const { code } = (params?.arguments ?? {}) as { code: number }
+      throw new McpError(code, 'no', { data: { scopes: ['admin'], supported: ['2099-01-01'] } })
+    },
+  })
+  const client = startClient({ transport: odd.transport, era: 'handshake', logger: false })
+  t.after(() => client.close())
+  const pair = await through(t, { odd: client })
+  const got = await Promise.all(
+    codes.map((code) => pair.client.callTool('odd__fail', { code }).catch((error: McpError) => error.code)),
+  )
+  assert.equal(got, [-32_603, -32_603, -32_603, -32_603, 429, -32_042])
 })
 
 test('a client that replaces another of its name receives the calls', async (t) => {

@@ -8,6 +8,8 @@ import { maxWanted, UpstreamLink } from '../../../server/gateway/link.js'
 import { foundAt } from '../../../server/gateway/components.js'
 import { suite } from '../../support/suite.js'
 
+/** Who wants what is not known yet. */
+const later = () => (): void => {}
 const test = suite('gateway: one server')
 
 for (const { what, lazy, after } of [
@@ -146,7 +148,7 @@ test('until templates are known clients are refused, not sessions that come back
     resourceUpdated: () => {},
   })
   const aim = { uri: 'user://1', templates: [], all: [], isLikely: true, isListed: false, link }
-  const found = foundAt('user://1', [aim], 'one', () => undefined)
+  const found = foundAt('user://1', [aim], 'one', () => undefined, later)
   const relayed = found && 'resource' in found ? found.resource.relayed : undefined
   const peer: Peer = { transport: '', headers: {}, remoteAddress: undefined }
   assert.throws(() => relayed?.want?.(peer), /it is not known yet what it offers/)
@@ -166,7 +168,7 @@ test('where names of tools are denied, no verdict is kept of what callers write'
   Object.assign(link.filter, { offers: (own: string) => kept.push(own) > 0 })
   const find = (uri: string): unknown => {
     const aim = { uri, templates: [], all: [], isLikely: true, isListed: false, link }
-    return foundAt(uri, [aim], 'one', () => undefined)
+    return foundAt(uri, [aim], 'one', () => undefined, later)
   }
   assert.ok(find('user://1'))
   assert.is(find('erase'), undefined)
