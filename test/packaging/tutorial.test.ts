@@ -6,10 +6,11 @@ import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
-import { packOnce } from '../support/packed.js'
+import { linkDevelopmentPackage, packOnce } from '../support/packed.js'
 import { run } from '../support/project.js'
 import { inRoot } from '../support/root.js'
 import { suite, type TestContext } from '../support/suite.js'
+import { Browser } from '../transports/authorization/_browser.js'
 
 const test = suite('the tutorial', { timeout: 150_000 })
 
@@ -74,6 +75,42 @@ test('each step of the tutorial prints what its page says, except for ports', as
   await third.stop()
 })
 
+test('its last step has a user log in with a browser, and know who it is', async (t) => {
+  const whole = await packOnce(t.signal)
+  linkDevelopmentPackage(whole, 'oidc-provider')
+  const folder = join(whole.folder, 'login')
+  mkdirSync(folder)
+  symlinkSync(join(whole.folder, 'node_modules'), join(folder, 'node_modules'))
+  const [port] = await freePorts()
+  const page = readFileSync(inRoot('server/guide/tutorial-login.md'), 'utf8').replaceAll(
+    /\b3000\b/g,
+    String(port),
+  )
+  const [, program = ''] = /```js\n([\s\S]*?)^```$/m.exec(page) ?? []
+  writeFileSync(join(folder, 'login.mjs'), program)
+  writeFileSync(join(folder, 'notes.mjs'), readFileSync(inRoot('test/examples/guide/tutorial/notes.mjs')))
+  const lines = [...page.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, line = '']) => line.trim())
+  const [, server = '', list = '', login = '', call = '', ...more] = lines
+  assert.equal(more, [])
+  // logins of this test alone
+  const own = (line: string): string =>
+    `XDG_DATA_HOME=${folder}/data ${line.replace('npx caduceus', 'node_modules/.bin/caduceus')}`
+  const say = (line: string) => run('sh', ['-c', own(line)], folder, t.signal)
+  await begin(t, server, folder).line(/^http:.*$/m)
+  const refused = await say(list)
+  assert.ok(refused.code === 4 && /login/.test(refused.output), refused.output)
+  const signing = begin(t, own(`${login} --no-browser`), folder)
+  const address = await signing.line(/http:\S+authorize\S+/)
+  const browser = new Browser()
+  const consent = await browser.open(address)
+  assert.match(consent.text, /as you: <b>Ada<\/b>, signed in at My company/)
+  assert.is((await browser.press(consent, 'allow')).status, 200)
+  await signing.ended
+  const [, printed = ''] = /```text\n([\s\S]*?)^```$/m.exec(page) ?? []
+  const { code, output } = await say(`${call} 2>/dev/null`)
+  assert.equal([code, output], [0, printed])
+})
+
 test.run()
 
 /** A line of the page that goes on until Ctrl-C, which a terminal sends to all that the line has started. */
@@ -90,6 +127,7 @@ function begin(t: TestContext, line: string, cwd: string) {
   const ended = once(child, 'close')
   let told = ''
   return {
+    ended,
     line: (pattern: RegExp): Promise<string> =>
       new Promise((resolve, reject) => {
         const look = (chunk: Buffer | string = ''): void => {
