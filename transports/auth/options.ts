@@ -73,6 +73,7 @@ export function readListenerAuth(options: unknown): AuthSettings {
 
 function ownSettings(own: OwnServerParts): AuthSettings {
   const { resource, issuer, scopes, verify } = own
+  const dpop = own.dpop && readDPoP(own.dpop, 'dpop')
   return Object.freeze({
     ...{
       own,
@@ -81,8 +82,8 @@ function ownSettings(own: OwnServerParts): AuthSettings {
       scopesSupported: scopes,
       authorizationServers: [issuer],
     },
-    ...{ dpop: undefined, scopes, impliedScopes: {}, metadata: {} },
-    prepare: async () => verify.prepare?.(),
+    ...{ dpop, scopes, impliedScopes: {}, metadata: {} },
+    prepare: () => Promise.all([verify.prepare?.(), dpop?.prepare()]),
     metadataUrl: metadataUrlOf(resource),
   })
 }

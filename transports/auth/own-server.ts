@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { World } from '../../runtime/time/world.js'
 import type { Credentials, CredentialsVisit, Principal, WantedCredentials } from '../contract/principal.js'
 import type { Values } from '../contract/values.js'
+import type { DPoPOptions } from './dpop.js'
 import type { TokenVerifier } from './tokens.js'
 
 /** What a sign-in of our own is made of, for the listener that has it. */
@@ -12,6 +13,8 @@ export interface OwnServerParts {
   /** Scopes that a client asks for first. */
   readonly scopes: readonly string[]
   readonly verify: TokenVerifier
+  /** Undefined: tokens are bearer tokens. */
+  readonly dpop: DPoPOptions | undefined
   /**
    * Begins with what the engine of a server keeps, which a restarted server has again. Rejects with BAD_OPTION
    * where it keeps nothing, or a package is missing.

@@ -142,8 +142,13 @@ export class AuthorizationServer {
       ...(found.clientId !== undefined && { clientId: found.clientId }),
       scopes: found.scope?.split(' ') ?? [],
       ...(found.exp !== undefined && { expiresAt: found.exp * 1_000 }),
-      claims: { ...claimsOf(user) },
+      claims: { ...claimsOf(user), ...(found.jkt !== undefined && { cnf: { jkt: found.jkt } }) },
     }
+  }
+
+  /** Whether a proof has been used before, at any node; it is now. */
+  async hasSeen(id: string, lifetime: number): Promise<boolean> {
+    return !(await this.#values.set(`proof ${id}`, '1', { ttl: lifetime, was: undefined }))
   }
 
   /**
@@ -463,7 +468,7 @@ export class AuthorizationServer {
   }
 
   #configuration({ signing, cookies }: ServerKeys): Configuration {
-    const { lifetimes, resource, scopes, issuer } = this.#settings
+    const { lifetimes, resource, scopes, issuer, dpop } = this.#settings
     const { accessToken, refreshToken, login } = lifetimes
     const seconds = (ms: number): number => Math.max(1, Math.floor(ms / 1_000))
     const { interactionPolicy, errors } = this.#library
@@ -501,7 +506,7 @@ export class AuthorizationServer {
       },
       features: {
         devInteractions: { enabled: false },
-        dPoP: { enabled: false },
+        dPoP: { enabled: dpop },
         registration: { enabled: true, issueRegistrationAccessToken: false },
         revocation: {
           enabled: true,

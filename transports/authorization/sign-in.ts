@@ -9,6 +9,7 @@ import {
   orElse,
   type Read,
   readCount,
+  readFlag,
   readGroup,
   readMs,
   readOptions,
@@ -44,6 +45,11 @@ export interface SignInOptions {
   readonly scopesOf?: (user: SignedInUser) => readonly string[] | Promise<readonly string[]>
   /** Who may come in at all; asked at each login. Default: all whom the provider signs in. */
   readonly allow?: (user: SignedInUser) => boolean | Promise<boolean>
+  /**
+   * Whether clients that prove a key get tokens that are good with it alone (RFC 9449). Others get bearer
+   * tokens. Default false: a challenge of two schemes is more than some hosts read.
+   */
+  readonly dpop?: boolean
   readonly lifetimes?: SignInLifetimes
   /** Of one network; more are answered 429. */
   readonly limits?: SignInLimits
@@ -92,6 +98,8 @@ export function signIn(options: SignInOptions): OwnServer {
     resource: read.resource,
     issuer: origin,
     scopes: Object.freeze([baseScope]),
+    // a proof is good once, at whichever node
+    dpop: settings.dpop ? { seen: ({ id, lifetime }) => opened().hasSeen(id, lifetime) } : undefined,
     verify: Object.assign((token: string) => opened().principalOf(token), { prepare: loadServer }),
     async open(values: Values | undefined, world: World) {
       if (values === undefined)
@@ -153,6 +161,7 @@ const readers = {
   scopes: orElse(readScopes, Object.freeze({})),
   scopesOf: orElse(readFunction<NonNullable<SignInOptions['scopesOf']>>, undefined),
   allow: orElse(readFunction<NonNullable<SignInOptions['allow']>>, undefined),
+  dpop: orElse(readFlag, false),
   lifetimes: readGroup(lifetimes),
   limits: readGroup(limits),
 }

@@ -5,8 +5,10 @@ import * as assert from 'uvu/assert'
 import { startClient } from 'caduceus/client'
 import { http } from 'caduceus/transports'
 import { suite } from '../../support/suite.js'
+import { makeProofKey, prove } from '../auth/_proof.js'
 import { attack, back, isBack, type Json } from './_attack.js'
 import { Browser, type Page } from './_browser.js'
+import { signedIn } from './_server.js'
 
 // the attacks of RFC 9700 and of the specification's page on security, one test each
 
@@ -170,6 +172,41 @@ test('a stolen refresh token ends what it is used for, for thief and owner', asy
   assert.is((await token(renewal(first.refresh_token))).body.error, 'invalid_grant')
   assert.is(await status(second.access_token), 401)
   assert.is((await token(renewal(second.refresh_token))).body.error, 'invalid_grant')
+})
+
+test('a token that is bound to a key opens nothing without it; a proof is good once', async (t) => {
+  const { register, codeOf, origin, resource } = await attack(t, { dpop: true })
+  const { form } = await codeOf(await register())
+  const key = await makeProofKey()
+  const own = await prove(key, '', { claims: { htu: `${origin}/token`, ath: undefined } })
+  const given = await fetch(`${origin}/token`, {
+    method: 'POST',
+    headers: { dpop: own },
+    body: new URLSearchParams(form),
+  })
+  const { token_type: kind, access_token: token = '' } = (await given.json()) as Json
+  assert.is(kind, 'DPoP')
+  const status = async (headers: Record<string, string>): Promise<number> => {
+    const response = await fetch(resource, {
+      method: 'POST',
+      headers: {
+        ...headers,
+        accept: 'application/json, text/event-stream',
+        'content-type': 'application/json',
+      },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' }),
+    })
+    await response.arrayBuffer()
+    return response.status
+  }
+  const proof = (by: typeof key) => prove(by, token, { claims: { htu: resource } })
+  const good = await proof(key)
+  assert.is(await status({ authorization: `Bearer ${token}` }), 401)
+  assert.is(await status({ authorization: `DPoP ${token}`, dpop: await proof(await makeProofKey()) }), 401)
+  assert.is(await status({ authorization: `DPoP ${token}`, dpop: good }), 400) // no session; let in
+  assert.is(await status({ authorization: `DPoP ${token}`, dpop: good }), 401)
+  const { client } = signedIn(t, resource, undefined, { dpop: true })
+  assert.match((await client.callTool('whoami')).text, /"subject":"ada".*"cnf":\{"jkt":"/)
 })
 
 test('a token that its client revokes opens nothing any more', async (t) => {
