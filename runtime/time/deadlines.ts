@@ -117,6 +117,7 @@ export class Deadlines {
     if (this.#timer !== null) this.#clock.clearTimeout(this.#timer)
     this.#timer = null
     this.#due = Number.POSITIVE_INFINITY
+    this.#heldUntil = undefined
   }
 
   /** Once for each standstill: a loop that is always busy has deadlines, too. */

@@ -175,7 +175,8 @@ export class AuthorizationServer {
   }
 
   async #visit(visit: Visit): Promise<CredentialsVisit> {
-    const id = this.#world.id()
+    // one page, however often a tool asks; who does not know the account cannot guess it
+    const id = digest(JSON.stringify([visit.account, [...visit.scopes].sort()]))
     await put(this.#values, visitKey(id), JSON.stringify(visit), loginTime)
     const { issuer, with: provider } = this.#settings
     return { id, url: `${issuer}/sign-in/more/${id}`, provider: provider.name }
