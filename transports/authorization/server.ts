@@ -385,13 +385,21 @@ export class AuthorizationServer {
     const { errors } = this.#library
     const user = await this.#users.userOf(accountId)
     if (user === undefined) throw new errors.InvalidGrant('the user has signed out')
-    const may = await this.#users.mayEnter(user).catch((cause: unknown) => {
-      this.#report(cause)
-      throw new errors.CustomOIDCProviderError('temporarily_unavailable', 'try again in a minute')
-    })
+    const may = await this.#users.mayEnter(user).catch((cause: unknown) => this.#cannotSay(cause))
     if (may) return user
     await put(this.#values, grantKey(grantId), undefined, 1)
     throw new errors.InvalidGrant(notAllowed)
+  }
+
+  async #stillGranted(code: GrantedToken, scopes: readonly string[]): Promise<readonly string[]> {
+    const user = await this.#entering(code)
+    return this.#users.grantable(user, scopes.join(' ')).catch((cause: unknown) => this.#cannotSay(cause))
+  }
+
+  #cannotSay(cause: unknown): never {
+    this.#report(cause)
+    const { CustomOIDCProviderError } = this.#library.errors
+    throw new CustomOIDCProviderError('temporarily_unavailable', 'try again in a minute')
   }
 
   /** A user may have lost what they had when they agreed. */
@@ -404,7 +412,8 @@ export class AuthorizationServer {
     if (isTooEarly) throw new errors.CustomOIDCProviderError('slow_down', 'it was renewed a moment ago')
     const user = await this.#entering(token)
     const had = grant.getResourceScope(resource)
-    const has = new Set([baseScope, ...(await this.#users.grantable(user, had))])
+    const may = await this.#users.grantable(user, had).catch((cause: unknown) => this.#cannotSay(cause))
+    const has = new Set([baseScope, ...may])
     const lost = had.split(' ').filter((scope) => !has.has(scope))
     // of this request alone: the grant is kept as it was
     if (lost.length > 0) grant.rejectResourceScope(resource, lost.join(' '))
@@ -521,10 +530,14 @@ export class AuthorizationServer {
           enabled: true,
           defaultResource: () => resource,
           useGrantedResource: () => true,
-          getResourceServerInfo: (_ctx, asked) => {
+          getResourceServerInfo: async ({ oidc }, asked) => {
             if (asked !== resource) throw new errors.InvalidTarget('resource: this server is another one')
+            // a code of a grant that there was: its user may have lost what they had when they agreed
+            const { AuthorizationCode: code } = oidc.entities
+            const all = Object.keys(scopes)
+            const may = code === undefined ? all : await this.#stillGranted(code, all)
             return {
-              scope: [baseScope, ...Object.keys(scopes)].join(' '),
+              scope: [baseScope, ...may].join(' '),
               audience: resource,
               accessTokenFormat: 'opaque',
               accessTokenTTL: seconds(accessToken),
