@@ -136,7 +136,7 @@ function act(
       return true
     default: {
       const told =
-        speech.dialect.handshake || !listenedTo.has(method) || listening.isCurrent(params as JsonObject)
+        speech.dialect.handshake || !listenedTo.has(method) || listening.hears(method, params as JsonObject)
       if (told) holdings.changed(method, params as JsonObject)
       return told
     }

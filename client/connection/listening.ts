@@ -81,6 +81,8 @@ export class Listening {
   #next: Stream | undefined
   /** Replaced, with the timers that close them. */
   readonly #former = new Map<RequestId, unknown>()
+  /** What has come beside a former one, by kind and resource: on each stream, and how often it was heard. */
+  readonly #counts = new Map<string, Counted>()
   /** Callers for whom a stream is to be opened once there is room. */
   #later: Deferred<SubscriptionFilter>[] = []
   #isBehind = false
@@ -151,12 +153,27 @@ export class Listening {
     return true
   }
 
-  /** Not current: of a stream that nobody listens to any more, or of a resource that nobody wishes any more. */
-  isCurrent(params: JsonObject): boolean {
-    const id = subscriptionOf(params)
-    if (this.#current !== undefined && id === this.#current.id) return true
-    if (!this.#former.has(id as RequestId)) return false
-    return params.uri === undefined || isWished(this.#state.holdings.wishes, String(params.uri))
+  /**
+   * Whether a notification is to be heard: not of a stream that nobody listens to any more, nor of a resource that
+   * nobody wishes any more. What comes on two streams is heard once.
+   */
+  hears(method: string, params: JsonObject): boolean {
+    const id = subscriptionOf(params) as RequestId
+    const isCurrent = this.#current !== undefined && id === this.#current.id
+    if (!isCurrent && !this.#former.has(id)) return false
+    const { uri } = params
+    if (uri !== undefined && !isWished(this.#state.holdings.wishes, String(uri))) return false
+    if (this.#former.size === 0) return true
+    const key = `${method} ${String(uri ?? '')}`
+    const counts = this.#counts.get(key) ?? { heard: 0, by: new Map<RequestId, number>(), last: undefined }
+    this.#counts.set(key, counts)
+    const count = (counts.by.get(id) ?? 0) + 1
+    counts.by.set(id, count)
+    const isNew = count > counts.heard
+    if (isNew) counts.heard = count
+    // the other stream may have been cut before it told the same: then it is heard when that one ends
+    counts.last = isNew || !isCurrent ? undefined : { method, params }
+    return isNew
   }
 
   /** Ended by a notification: on pipes beside, or instead of, the result. */
@@ -176,6 +193,7 @@ export class Listening {
       world.clearTimeout(timer)
     }
     this.#former.clear()
+    this.#counts.clear()
     this.#isBehind = false
     for (const reply of this.#takeLater()) reply.reject(lostError())
     for (const stream of [this.#current, this.#next]) {
@@ -216,7 +234,10 @@ export class Listening {
     const begun = stream === this.#current
     world.clearTimeout(stream.timer)
     world.clearTimeout(this.#former.get(stream.id))
-    if (this.#former.delete(stream.id)) return this.#catchUp()
+    if (this.#former.delete(stream.id)) {
+      this.#settleCounts()
+      return this.#catchUp()
+    }
     if (stream === this.#next) this.#next = undefined
     else if (begun) {
       this.#current = undefined
@@ -259,7 +280,20 @@ export class Listening {
     world.clearTimeout(this.#former.get(id))
     this.#former.delete(id)
     calls.giveUp(id)
+    this.#settleCounts()
     this.#catchUp()
+  }
+
+  /** Once one stream is left. */
+  #settleCounts(): void {
+    if (this.#former.size > 0) return
+    const doubtful = [...this.#counts.values()].flatMap(({ last }) => last ?? [])
+    this.#counts.clear()
+    const { holdings } = this.#state
+    for (const { method, params } of doubtful) {
+      holdings.changed(method, params)
+      holdings.notify(method as 'notifications/resources/updated', params as { uri: string })
+    }
   }
 
   #closeAll(): void {
@@ -276,6 +310,12 @@ export class Listening {
     this.#state.calls.giveUp(next.id)
     return next.waiting
   }
+}
+
+interface Counted {
+  heard: number
+  readonly by: Map<RequestId, number>
+  last: { readonly method: string; readonly params: JsonObject } | undefined
 }
 
 /** What users ask for and the server offers. */

@@ -37,7 +37,7 @@ const longestHold = 1_000
  * exact clock it is set to the next deadline. It holds the event loop only while something waits.
  *
  * After a standstill of the event loop (a process is started, a long text is read) Node runs timers before it
- * reads. Deadlines are held then for as long again, 1 s at most: a call fails for an answer that did not come,
+ * reads. Deadlines are held then for as long again, 1 s at most (2 s with others that follow): a call fails for an answer that did not come,
  * not for one that nobody could read.
  */
 export class Deadlines {
@@ -46,7 +46,8 @@ export class Deadlines {
   readonly #lanes = new Map<number, Lane>()
   #timer: unknown = null
   #due = Number.POSITIVE_INFINITY
-  /** While it is held: until when. */
+  /** While it is held: since when, and until when. */
+  #heldSince: number | undefined
   #heldUntil: number | undefined
 
   constructor(clock: Clock) {
@@ -117,15 +118,19 @@ export class Deadlines {
     if (this.#timer !== null) this.#clock.clearTimeout(this.#timer)
     this.#timer = null
     this.#due = Number.POSITIVE_INFINITY
-    this.#heldUntil = undefined
+    this.#heldUntil = this.#heldSince = undefined
   }
 
-  /** Once for each standstill: a loop that is always busy has deadlines, too. */
+  /** Another standstill meanwhile prolongs it, to twice as long at most: a loop that is always busy has deadlines. */
   #isHeld(now: number): boolean {
     const late = now - this.#due
-    if (this.#grain > 0 && late > standstill) this.#heldUntil ??= now + Math.min(late, longestHold)
+    if (this.#grain > 0 && late > standstill) {
+      this.#heldSince ??= now
+      const until = Math.min(now + Math.min(late, longestHold), this.#heldSince + 2 * longestHold)
+      this.#heldUntil = Math.max(this.#heldUntil ?? 0, until)
+    }
     if (this.#heldUntil !== undefined && now < this.#heldUntil) return true
-    this.#heldUntil = undefined
+    this.#heldUntil = this.#heldSince = undefined
     return false
   }
 

@@ -1,6 +1,7 @@
 import type { Dialect } from '../../protocol/dialects/dialect.js'
 import { isWantedLevel, type LoggingLevel } from '../../protocol/messages/logging.js'
 import type { Params, Result } from '../../protocol/messages/methods.js'
+import { isObject } from '../../protocol/wire/json.js'
 import { isPromise } from '../../runtime/base/promise.js'
 import type { Response } from '../../transports/contract/contract.js'
 import type { ExchangeCall } from '../../transports/inbound/exchange-call.js'
@@ -40,8 +41,10 @@ export class ExchangeSeat extends SeatWithoutSession {
   override get isCounted(): boolean {
     if (!super.isCounted) return false
     const { rates } = this.host.holdings
-    const { requestState } = this.delivery.request.params ?? {}
-    return typeof requestState !== 'string' || rates?.isNextRound(requestState) !== true
+    const { requestState, inputResponses } = this.delivery.request.params ?? {}
+    const goesOn = typeof requestState === 'string' && isObject(inputResponses)
+    const hasAnswers = goesOn && Object.keys(inputResponses).length > 0
+    return !hasAnswers || rates?.isNextRound(requestState) !== true
   }
 
   /** Starts the work, which may be done on return. Throws RuntimeError NOPROC without a task supervisor. */

@@ -49,8 +49,11 @@ export class ValueAdapter implements Adapter {
     if (this.#kind === 'Session' && payload.uid !== undefined)
       await put(this.#values, `Session uid ${payload.uid}`, id, ttl)
     // with the first grant of a user a client is there to stay
-    if (this.#kind === 'Grant' && payload.clientId !== undefined)
+    if (this.#kind === 'Grant' && payload.clientId !== undefined) {
       await prolong(this.#values, `Client ${payload.clientId}`, usedClient)
+      if (isDocument(payload.clientId))
+        await put(this.#values, documentKey(payload.clientId), '1', usedClient)
+    }
   }
 
   async find(id: string): Promise<AdapterPayload | undefined> {
@@ -144,4 +147,14 @@ async function prolong(values: Values, key: string, ttl: number): Promise<void> 
 /** Where a grant is: without it nothing that belongs to it is good. */
 export function grantKey(grantId: string): string {
   return `Grant ${grantId}`
+}
+
+/** Whether a client is its metadata document. */
+export function isDocument(clientId: string): boolean {
+  return clientId.startsWith('https://')
+}
+
+/** Where it is noted that a user has let such a client in. */
+export function documentKey(clientId: string): string {
+  return `document ${clientId}`
 }

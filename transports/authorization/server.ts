@@ -1,7 +1,15 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type Provider from 'oidc-provider'
-import type { AccessToken, Client, Configuration, Grant, JWK, RefreshToken } from 'oidc-provider'
+import type {
+  AccessToken,
+  Client,
+  Configuration,
+  Grant,
+  JWK,
+  KoaContextWithOIDC,
+  RefreshToken,
+} from 'oidc-provider'
 import { messageOf } from '../../runtime/base/errors.js'
 import { lazy } from '../../runtime/faults/load.js'
 import { lastingWorld } from '../../runtime/process/context.js'
@@ -9,13 +17,14 @@ import { pause } from '../../runtime/time/wait.js'
 import type { World } from '../../runtime/time/world.js'
 import { refused } from '../auth/tokens.js'
 import { optionError, TransportError } from '../base/errors.js'
+import { networkOf } from '../base/network.js'
 import { repeatRequest } from '../base/repeat-request.js'
 import { pathOf, queryOf } from '../base/target.js'
 import type { Credentials, CredentialsVisit, Principal, WantedCredentials } from '../contract/principal.js'
 import type { Values } from '../contract/values.js'
 import { safeFetch } from '../http/outgoing/fetch.js'
 import { toResponse } from '../http/outgoing/to-response.js'
-import { agreed, grantKey, put, takeOnce, usedClient, ValueAdapter } from './adapter.js'
+import { agreed, documentKey, grantKey, put, takeOnce, usedClient, ValueAdapter } from './adapter.js'
 import { UserCredentials } from './credentials.js'
 import { newSigningKey } from './keys.js'
 import { consentPage, messagePage, pageHeaders } from './pages.js'
@@ -62,8 +71,9 @@ const ofOpenId = ['nonce', 'max_age', 'acr_values', 'claims', 'id_token_hint', '
 const grantTypes: readonly unknown[] = ['authorization_code', 'refresh_token']
 /** Milliseconds after which a refresh token may be renewed: each that is used is kept. */
 const renewalPause = 30_000
-/** Documents of clients that are fetched at once, and bytes of each. */
-const mostDocuments = 10
+/** Documents of clients that are fetched at once, for one network and for all, and bytes of each. */
+const ofNetwork = 3
+const mostDocuments = 100
 const documentBytes = 16_384
 
 /** A login that a browser is away for, at the provider. */
@@ -97,7 +107,9 @@ export class AuthorizationServer {
   readonly #provider: Provider
   readonly #handle: (request: IncomingMessage, response: ServerResponse) => Promise<void>
   readonly #cookie: string
-  #documents = 0
+  /** Documents that are being fetched, for which networks, and until when at most. */
+  readonly #documents = new Map<string, { readonly network: string; readonly until: number }>()
+  readonly #networks = new WeakMap<IncomingMessage, string>()
   #reportedAt = Number.NEGATIVE_INFINITY
 
   constructor(settings: SignInSettings, parts: ServerParts) {
@@ -184,12 +196,14 @@ export class AuthorizationServer {
 
   /** Ends all that a user has here, on all nodes. */
   async signOut({ issuer, subject }: Principal): Promise<void> {
-    const account = await this.#users.signOut({ issuer, subject })
+    const account = await this.#users.accountOf({ issuer, subject })
     if (account !== undefined) await this.#credentials.forget(account)
+    await this.#users.signOut({ issuer, subject })
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse, address: string): Promise<void> {
     const path = pathOf(request.url)
+    this.#networks.set(request, networkOf(address))
     const wait = this.#limits.take(limitOf(path), address)
     if (wait !== undefined) return tooMany(response, wait)
     const page = pageOf(path)
@@ -420,12 +434,29 @@ export class AuthorizationServer {
   }
 
   /**
+   * Whether the document of a client is fetched. Where tokens are given only one that a user has let in before;
+   * and one network has few at a time, so that it keeps no other out.
+   */
+  async #mayFetch({ oidc, req }: KoaContextWithOIDC, clientId: string): Promise<boolean> {
+    if (oidc.route !== 'authorization' && oidc.route !== 'resume')
+      if ((await this.#values.get(documentKey(clientId))) === undefined) return false
+    const now = this.#world.now()
+    for (const [url, { until }] of this.#documents) if (until < now) this.#documents.delete(url)
+    const network = this.#networks.get(req) ?? ''
+    const own = [...this.#documents.values()].filter((one) => one.network === network).length
+    if (own >= ofNetwork || this.#documents.size >= mostDocuments) {
+      const { CustomOIDCProviderError } = this.#library.errors
+      throw new CustomOIDCProviderError('temporarily_unavailable', 'too many clients are looked up')
+    }
+    this.#documents.set(clientId, { network, until: now + 2 * documentTime })
+    return true
+  }
+
+  /**
    * What a client has named: its metadata document. It is never an address of this machine or network, and no
    * redirect is followed (Client ID Metadata Documents).
    */
   async #fetchDocument(url: string, init: RequestInit | undefined): Promise<Response> {
-    if (this.#documents >= mostDocuments) throw new Error('too many documents of clients are asked for')
-    this.#documents += 1
     try {
       const request = {
         timeout: documentTime,
@@ -436,7 +467,7 @@ export class AuthorizationServer {
       const signal = init?.signal ?? new AbortController().signal
       return toResponse(await safeFetch(url, { ...request, maxBytes: documentBytes, signal }))
     } finally {
-      this.#documents -= 1
+      this.#documents.delete(url)
     }
   }
 
@@ -525,7 +556,11 @@ export class AuthorizationServer {
         pushedAuthorizationRequests: { enabled: false },
         rpInitiatedLogout: { enabled: false },
         userinfo: { enabled: false },
-        clientIdMetadataDocument: { enabled: true, ack: 'draft-02' } as never,
+        clientIdMetadataDocument: {
+          enabled: true,
+          ack: 'draft-02',
+          allowFetch: (ctx: KoaContextWithOIDC, clientId: string) => this.#mayFetch(ctx, clientId),
+        } as never,
         resourceIndicators: {
           enabled: true,
           defaultResource: () => resource,

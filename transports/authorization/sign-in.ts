@@ -99,7 +99,9 @@ export function signIn(options: SignInOptions): OwnServer {
     issuer: origin,
     scopes: Object.freeze([baseScope]),
     // a proof is good once, at whichever node
-    dpop: settings.dpop ? { seen: ({ id, lifetime }) => opened().hasSeen(id, lifetime) } : undefined,
+    dpop: settings.dpop
+      ? { seen: ({ id, lifetime }) => opened().hasSeen(id, lifetime), window: proofTime }
+      : undefined,
     verify: Object.assign((token: string) => opened().principalOf(token), { prepare: loadServer }),
     async open(values: Values | undefined, world: World) {
       if (values === undefined)
@@ -124,6 +126,9 @@ const readProvider: Read<IdentityProvider> = (value, field) => {
   if (value instanceof IdentityProvider) return value
   throw badOption(field, 'what github(), oidc() or oauth2() returns', value)
 }
+
+/** Milliseconds that a proof is good for: each is kept for twice as long. */
+const proofTime = 60_000
 
 /** They concern the client and the authorization server. */
 const notOurs: ReadonlySet<string> = new Set(['offline_access', 'openid', baseScope])

@@ -33,6 +33,10 @@ export class Users {
 
   /** A user has signed in; answers the account. Rejects with CLUSTER_UNAVAILABLE for one who signs out now. */
   async keep(user: SignedInUser): Promise<string> {
+    // one whose record is gone was signed out, maybe not to the end
+    const known = await this.accountOf(user)
+    if (known !== undefined && (await this.userOf(known)) === undefined)
+      await put(this.#values, placeOf(user), undefined, 1)
     const account = await agreed(this.#values, placeOf(user), () => this.#world.id())
     await put(this.#values, keyOf(account), JSON.stringify(user), usedClient)
     if ((await this.accountOf(user)) === account) return account
@@ -49,8 +53,9 @@ export class Users {
   async signOut(identity: UserName): Promise<string | undefined> {
     const account = await this.accountOf(identity)
     if (account === undefined) return undefined
-    await put(this.#values, placeOf(identity), undefined, 1)
+    // in this order: if the engine fails in between, it can be said again
     await put(this.#values, keyOf(account), undefined, 1)
+    await put(this.#values, placeOf(identity), undefined, 1)
     return account
   }
 

@@ -13,11 +13,12 @@ const host = 'client.example'
 const id = `https://${host}/mcp/client.json`
 
 /** A host on the web: what is dialled under its name comes here, and all else where it goes. */
-async function onTheWeb(t: TestContext, documents: Readonly<Record<string, object>>) {
+async function onTheWeb(t: TestContext, documents: Readonly<Record<string, object>>, isSilent = false) {
   const { cert, key } = selfSigned()
   const asked: string[] = []
   const server = createServer({ cert, key }, (request, response) => {
     asked.push(String(request.url))
+    if (isSilent) return
     const document = documents[String(request.url)]
     response.writeHead(document === undefined ? 404 : 200, { 'content-type': 'application/json' })
     response.end(JSON.stringify(document))
@@ -68,6 +69,29 @@ test('its user agrees to what the document says, and it is not registered', asyn
   assert.is(renewed.status, 200)
   // it is kept for a while
   assert.equal(asked, ['/mcp/client.json'])
+})
+
+test('where tokens are given, no document of an unknown client is fetched', async (t) => {
+  const asked = await onTheWeb(t, { '/mcp/client.json': document })
+  const { token, codeOf } = await attack(t)
+  const form = { grant_type: 'refresh_token', refresh_token: 'x', client_id: id }
+  for (let n = 0; n < 20; n += 1)
+    assert.is((await token({ ...form, client_id: `https://${host}/${n}.json` })).body.error, 'invalid_client')
+  assert.equal(asked, [])
+  await codeOf({ client_id: id })
+  assert.is((await token(form)).body.error, 'invalid_grant')
+})
+
+test('one network has three documents fetched at a time', async (t) => {
+  await onTheWeb(t, {}, true)
+  const { begin } = await attack(t)
+  const pages = Array.from({ length: 6 }, (_, n) =>
+    new Browser().open(begin({ client_id: `https://${host}/${n}.json` }).url, () => true),
+  )
+  const first = await Promise.race(pages)
+  assert.equal([first.status, /temporarily_unavailable/.test(first.text)], [400, true])
+  const all = await Promise.all(pages)
+  assert.is(all.filter(({ text }) => /temporarily_unavailable/.test(text)).length, 3)
 })
 
 test('a document is for its own address, and sends users where it says alone', async (t) => {
