@@ -437,12 +437,13 @@ export class AuthorizationServer {
    * Whether the document of a client is fetched. Where tokens are given only one that a user has let in before;
    * and one network has few at a time, so that it keeps no other out.
    */
-  async #mayFetch({ oidc, req }: KoaContextWithOIDC, clientId: string): Promise<boolean> {
-    if (oidc.route !== 'authorization' && oidc.route !== 'resume')
-      if ((await this.#values.get(documentKey(clientId))) === undefined) return false
+  async #mayFetch(ctx: KoaContextWithOIDC | undefined, clientId: string): Promise<boolean> {
+    // without a context it is for a page of a login that has begun, maybe at another node
+    const isForTokens = ctx !== undefined && !['authorization', 'resume'].includes(String(ctx.oidc.route))
+    if (isForTokens && (await this.#values.get(documentKey(clientId))) === undefined) return false
     const now = this.#world.now()
     for (const [url, { until }] of this.#documents) if (until < now) this.#documents.delete(url)
-    const network = this.#networks.get(req) ?? ''
+    const network = (ctx && this.#networks.get(ctx.req)) ?? clientId
     const own = [...this.#documents.values()].filter((one) => one.network === network).length
     if (own >= ofNetwork || this.#documents.size >= mostDocuments) {
       const { CustomOIDCProviderError } = this.#library.errors
@@ -559,7 +560,8 @@ export class AuthorizationServer {
         clientIdMetadataDocument: {
           enabled: true,
           ack: 'draft-02',
-          allowFetch: (ctx: KoaContextWithOIDC, clientId: string) => this.#mayFetch(ctx, clientId),
+          allowFetch: (ctx: KoaContextWithOIDC | undefined, clientId: string) =>
+            this.#mayFetch(ctx, clientId),
         } as never,
         resourceIndicators: {
           enabled: true,

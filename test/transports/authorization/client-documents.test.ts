@@ -1,12 +1,17 @@
+// second tier: time
 import { once } from 'node:events'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import tls from 'node:tls'
 import * as assert from 'uvu/assert'
 import { selfSigned } from '../../support/certificate.js'
+import { files } from 'caduceus/server'
+import { oidc } from 'caduceus/transports'
+import { makeFolder } from '../../server/engine/_file-store.js'
 import { suite, type TestContext } from '../../support/suite.js'
 import { attack, back, isBack } from './_attack.js'
 import { Browser } from './_browser.js'
+import { start } from './_server.js'
 
 const test = suite('clients that are their metadata document', { timeout: 20_000 })
 const host = 'client.example'
@@ -39,6 +44,10 @@ async function onTheWeb(t: TestContext, documents: Readonly<Record<string, objec
     server.close()
   })
   return asked
+}
+
+function providerOf({ issuer, clientId, clientSecret }: Awaited<ReturnType<typeof attack>>['login']) {
+  return oidc({ issuer, clientId, clientSecret })
 }
 
 const document = {
@@ -80,6 +89,22 @@ test('where tokens are given, no document of an unknown client is fetched', asyn
   assert.equal(asked, [])
   await codeOf({ client_id: id })
   assert.is((await token(form)).body.error, 'invalid_grant')
+})
+
+test('a login of such a client goes on at another node, which has no document yet', async (t) => {
+  const asked = await onTheWeb(t, { '/mcp/client.json': document })
+  const folder = makeFolder(t)
+  const first = await attack(t, { engine: files({ folder }) })
+  const page = await (async () => {
+    const browser = new Browser()
+    const begun = await browser.open(first.begin({ client_id: id }).url, isBack)
+    await first.server.stop()
+    // in place of another node: nothing of the first is in its memory
+    await start(t, { engine: files({ folder }), port: first.port, provider: providerOf(first.login) })
+    return browser.open(begun.url, isBack)
+  })()
+  assert.equal([page.status, /<b>Host on the web<\/b> wants to use/.test(page.text)], [200, true])
+  assert.is(asked.length, 2)
 })
 
 test('one network has three documents fetched at a time', async (t) => {
