@@ -37,8 +37,8 @@ const longestHold = 1_000
  * exact clock it is set to the next deadline. It holds the event loop only while something waits.
  *
  * After a standstill of the event loop (a process is started, a long text is read) Node runs timers before it
- * reads. Deadlines are held then for as long again, 1 s at most (2 s with others that follow): a call fails for an answer that did not come,
- * not for one that nobody could read.
+ * reads. Deadlines are held then for as long again, 1 s at most (2 s with others that follow): a call fails
+ * for an answer that did not come, not for one that nobody could read.
  */
 export class Deadlines {
   readonly #clock: Clock
@@ -121,7 +121,7 @@ export class Deadlines {
     this.#heldUntil = this.#heldSince = undefined
   }
 
-  /** Another standstill meanwhile prolongs it, to twice as long at most: a loop that is always busy has deadlines. */
+  /** Another standstill meanwhile prolongs it, to a limit: a loop that is always busy has deadlines, too. */
   #isHeld(now: number): boolean {
     const late = now - this.#due
     if (this.#grain > 0 && late > standstill) {

@@ -710,7 +710,7 @@ function cookieOf({ headers: { cookie = '' } }: IncomingMessage, name: string): 
 
 function limitOf(path: string): keyof SignInLimits {
   if (path === routes.registration) return 'registrations'
-  return path === routes.authorization ? 'authorizations' : 'requests'
+  return path === routes.authorization || visitOf(path) !== undefined ? 'authorizations' : 'requests'
 }
 
 function notOurs(): Error {

@@ -35,8 +35,7 @@ export class Users {
   async keep(user: SignedInUser): Promise<string> {
     // one whose record is gone was signed out, maybe not to the end
     const known = await this.accountOf(user)
-    if (known !== undefined && (await this.userOf(known)) === undefined)
-      await put(this.#values, placeOf(user), undefined, 1)
+    if (known !== undefined && (await this.userOf(known)) === undefined) await this.#leave(user, known)
     const account = await agreed(this.#values, placeOf(user), () => this.#world.id())
     await put(this.#values, keyOf(account), JSON.stringify(user), usedClient)
     if ((await this.accountOf(user)) === account) return account
@@ -55,8 +54,14 @@ export class Users {
     if (account === undefined) return undefined
     // in this order: if the engine fails in between, it can be said again
     await put(this.#values, keyOf(account), undefined, 1)
-    await put(this.#values, placeOf(identity), undefined, 1)
+    await this.#leave(identity, account)
     return account
+  }
+
+  /** The user has this account no more; one who has signed in again meanwhile keeps the new one. */
+  async #leave(identity: UserName, account: string): Promise<void> {
+    const was = await this.#values.get(placeOf(identity))
+    if (was?.text === account) await this.#values.set(placeOf(identity), undefined, { ttl: 1, was })
   }
 
   /** Rejects with AUTHORIZATION_UNAVAILABLE where `allow` does not answer. */
