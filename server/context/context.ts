@@ -222,7 +222,7 @@ export class ToolContext {
   }
 
   async #credentialsFor(scopes: readonly string[]): Promise<Credentials> {
-    const found = await this.#scope.credentials({ scopes, isVisited: false })
+    const found = await this.#scope.credentials({ scopes, visit: undefined })
     if (!('url' in found)) return found
     const { id: elicitationId, url, provider } = found
     const message = `${provider} has to let this server do more: ${scopes.join(', ')}`
@@ -234,7 +234,7 @@ export class ToolContext {
         throw new ToolError(`${message}. Open ${url} and call this again.`, { cause })
       })
     if (action !== 'accept') throw new ToolError(`${message}; the user has refused.`)
-    const granted = await this.#scope.credentials({ scopes, isVisited: true })
+    const granted = await this.#scope.credentials({ scopes, visit: elicitationId })
     this.elicitationComplete(elicitationId)
     return granted as Credentials
   }

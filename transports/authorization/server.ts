@@ -84,12 +84,14 @@ interface PendingLogin extends LoginProof {
 }
 
 /** An authorization that goes on with it, or more scopes for an account that there is. */
-type LoginPurpose = { readonly uid: string } | { readonly account: string }
+type LoginPurpose = { readonly uid: string } | { readonly account: string; readonly visit: string }
 
 /** What a user is wanted at the provider for. */
 interface Visit {
   readonly account: string
   readonly scopes: readonly string[]
+  /** Whether they have come back, with what was asked for or without. */
+  readonly isOver?: boolean
 }
 
 type LoginEnd = { readonly account: string } | { readonly refused: string }
@@ -165,7 +167,7 @@ export class AuthorizationServer {
 
   /**
    * The token of a user at the provider, or where they get one that is good for more. Rejects with UNAUTHORIZED
-   * without one, and where the user has not come back from there within ten minutes.
+   * without one, and where the user comes back without, or not within ten minutes.
    */
   async credentials(
     { issuer, subject }: Principal,
@@ -173,14 +175,15 @@ export class AuthorizationServer {
     signal: AbortSignal,
   ): Promise<Credentials | CredentialsVisit> {
     const account = await this.#users.accountOf({ issuer, subject })
-    const until = this.#world.now() + loginTime
     while (true) {
       const found = await this.#credentials.of(account, signal)
       const { scopes = [] } = found
       const lacking = wanted?.scopes.filter((scope) => !scopes.includes(scope)) ?? []
       if (account === undefined || wanted === undefined || lacking.length === 0) return found
-      if (!wanted.isVisited) return this.#visit({ account, scopes: [...scopes, ...lacking] })
-      if (this.#world.now() > until)
+      const { visit } = wanted
+      if (visit === undefined) return this.#visit({ account, scopes: [...scopes, ...lacking] })
+      // it is kept for ten minutes
+      if ((await this.#visitAt(visit))?.isOver !== false)
         throw new TransportError('UNAUTHORIZED', `the user has not granted ${lacking.join(', ')}`)
       await pause(visitPause, this.#world, signal)
     }
@@ -189,7 +192,7 @@ export class AuthorizationServer {
   async #visit(visit: Visit): Promise<CredentialsVisit> {
     // one page, however often a tool asks; who does not know the account cannot guess it
     const id = digest(JSON.stringify([visit.account, [...visit.scopes].sort()]))
-    await put(this.#values, visitKey(id), JSON.stringify(visit), loginTime)
+    await put(this.#values, visitKey(id), JSON.stringify({ ...visit, isOver: false }), loginTime)
     const { issuer, with: provider } = this.#settings
     return { id, url: `${issuer}/sign-in/more/${id}`, provider: provider.name }
   }
@@ -295,10 +298,15 @@ export class AuthorizationServer {
 
   /** Who comes back must be the user of the account, whoever has the address of the page. */
   async #goForMore(id: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const visit = await this.#visitAt(id)
+    if (visit === undefined || request.method !== 'GET') throw notOurs()
+    const { account, scopes } = visit
+    return this.#leave({ account, visit: id }, this.#login.prove(scopes), request, response)
+  }
+
+  async #visitAt(id: string): Promise<Visit | undefined> {
     const kept = await this.#values.get(visitKey(id))
-    if (kept === undefined || kept.text === '' || request.method !== 'GET') throw notOurs()
-    const { account, scopes } = JSON.parse(kept.text) as Visit
-    return this.#leave({ account }, this.#login.prove(scopes), request, response)
+    return kept === undefined || kept.text === '' ? undefined : (JSON.parse(kept.text) as Visit)
   }
 
   /** Sends a browser to the provider. */
@@ -334,6 +342,15 @@ export class AuthorizationServer {
     if (!isSame(digest(cookieOf(request, this.#cookie)), browser)) throw notOurs()
     if ('account' in purpose) {
       const problem = await this.#widen(purpose.account, answer, proof)
+      // somebody else's attempt ends nobody's
+      const visit = problem === asAnother ? undefined : await this.#visitAt(purpose.visit)
+      if (visit !== undefined)
+        await put(
+          this.#values,
+          visitKey(purpose.visit),
+          JSON.stringify({ ...visit, isOver: true }),
+          loginTime,
+        )
       const { name } = this.#settings
       const told = problem ?? 'That is all. Close this page, and go back to your program.'
       return sendPage(response, problem === undefined ? 200 : 403, messagePage(name, told))
@@ -347,8 +364,7 @@ export class AuthorizationServer {
   async #widen(account: string, answer: URLSearchParams, proof: LoginProof): Promise<string | undefined> {
     try {
       const { user, tokens } = await this.#login.finish(answer, proof, this.#callback)
-      if ((await this.#users.accountOf(user)) !== account)
-        return 'You have signed in as somebody else. Begin again in your program, and sign in as who you are there.'
+      if ((await this.#users.accountOf(user)) !== account) return asAnother
       await this.#credentials.keep(account, tokens, usedClient)
       return undefined
     } catch (cause) {
@@ -635,6 +651,8 @@ export class AuthorizationServer {
   }
 }
 
+const asAnother =
+  'You have signed in as somebody else. Begin again in your program, and sign in as who you are there.'
 const notAllowed = 'this account may not use this server'
 
 interface GrantedToken {

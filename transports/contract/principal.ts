@@ -31,8 +31,8 @@ export interface Credentials {
 /** What a token of the provider has to be good for. */
 export interface WantedCredentials {
   readonly scopes: readonly string[]
-  /** Whether the user is at the page already: then it is waited for. */
-  readonly isVisited: boolean
+  /** The page that the user is at already: its end is waited for. */
+  readonly visit: string | undefined
 }
 
 /** The page at which a user signs in at the provider for more. */

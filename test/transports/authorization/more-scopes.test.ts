@@ -87,6 +87,26 @@ test('a page for more is of no use to another user', async (t) => {
     assert.ok((await fetch(new URL(wrong, resource))).status >= 400)
 })
 
+test('a user who refuses at the provider keeps no call waiting', async (t) => {
+  const { resource, login } = await begin(t)
+  const { auth, browser, client: first } = signedIn(t, resource)
+  await first.listTools()
+  login.user = null
+  const client = startClient({
+    transport: http(resource, { auth }),
+    onElicit: {
+      async url({ url }) {
+        assert.match((await browser.open(url)).text, /It was refused/)
+        return { action: 'accept' }
+      },
+    },
+    logger: false,
+  })
+  t.after(() => client.close())
+  const { isError, text } = await client.callTool('issues')
+  assert.equal([isError, text], [true, 'There are no credentials: the user has not granted repo, gist.'])
+})
+
 test('a user who refuses is told so by the tool', async (t) => {
   const { resource } = await begin(t)
   const { auth } = signedIn(t, resource)
