@@ -112,6 +112,9 @@ export const clientActor = defineActor({
     trouble({ holdings }: Incarnation, _: LinkNews['trouble']) {
       holdings.counts.troubles += 1
     },
+    missed(state: Incarnation, { link }: LinkNews['missed']) {
+      if (state.link.is(link)) state.wishTelling.missed()
+    },
     closed(state: Incarnation, { link, end }: LinkNews['closed']) {
       if (!state.link.is(link)) return
       state.unread.readAll()

@@ -1,4 +1,5 @@
 import { hasCapability } from '../../protocol/dialects/capabilities.js'
+import type { ServerCapabilities } from '../../protocol/messages/capabilities.js'
 import type { JsonObject } from '../../protocol/wire/json.js'
 import { pauseAfter } from '../base/backoff.js'
 import type { OwnOutcome } from '../calls/calls.js'
@@ -22,8 +23,9 @@ export class WishTelling {
   readonly #refused = new Set<Wish>()
   #timer: unknown
   #failures = 0
-  /** Whether there was another connection before: what changed between the two, nobody tells. */
+  /** What changed meanwhile nobody tells: between two sessions, or while a stream of this one was away. */
   #isBack = false
+  #hasMissed = false
 
   constructor(state: Incarnation) {
     this.#state = state
@@ -34,11 +36,11 @@ export class WishTelling {
     this.clear()
     const { holdings } = this.#state
     const { wishes, server, counts } = holdings
-    this.#isBack = counts.sessions > 1
+    this.#isBack = counts.sessions > 1 || this.#hasMissed
+    if (this.#hasMissed) holdings.changesMissed()
+    this.#hasMissed = false
     const capabilities = server?.capabilities ?? {}
-    if (this.#isBack)
-      for (const [, method, capability] of listKinds)
-        if (hasCapability(capabilities, capability)) holdings.notify(method, {})
+    if (this.#isBack) this.#tellLists(capabilities)
     if (hasCapability(capabilities, 'logging')) this.#tell({ method: 'logging/setLevel', params: level })
     if (!hasCapability(capabilities, 'resources.subscribe')) return
     for (const uri of wishedUris(wishes)) {
@@ -50,6 +52,24 @@ export class WishTelling {
       const wished = wishedLevel(wishes)
       return wished === undefined ? undefined : { level: wished }
     }
+  }
+
+  /** Whoever listens looks once more; while the connection is not sure, once it is. */
+  missed(): void {
+    const { holdings, connection } = this.#state
+    if (connection.phase !== 'ready') {
+      this.#hasMissed = true
+      return
+    }
+    const { wishes, server } = holdings
+    holdings.changesMissed()
+    this.#tellLists(server?.capabilities ?? {})
+    for (const uri of wishedUris(wishes)) holdings.notify('notifications/resources/updated', { uri })
+  }
+
+  #tellLists(capabilities: ServerCapabilities): void {
+    for (const [, method, capability] of listKinds)
+      if (hasCapability(capabilities, capability)) this.#state.holdings.notify(method, {})
   }
 
   clear(): void {

@@ -45,6 +45,7 @@ export function veiled(transport: ClientTransport, values: ReadonlyMap<string, s
     message: (message) => events.message(message),
     lost: (id, error) => events.lost(id, errorOf(error) as TransportError),
     trouble: (error) => events.trouble(errorOf(error) as TransportError),
+    missed: () => events.missed(),
     room: () => events.room(),
     closed: ({ error, ...end }) =>
       events.closed({ ...end, ...(error !== undefined && { error: errorOf(error) as TransportError }) }),

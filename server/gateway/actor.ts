@@ -486,6 +486,7 @@ class Gateway {
       entry: typeof entry === 'function' ? { start: entry } : entry,
       options: this.#plan.servers.get(name) ?? {},
       requestTimeout: this.#holdings.settings.timeouts.request,
+      startTimeout: this.#plan.startTimeout,
       world,
       began: (client) => void this.#cast('began', { name, client }),
       failed: (error, isTeller) => void this.#cast('failed', { name, error, isTeller }),

@@ -233,7 +233,7 @@ async function readFirst(
       continue
     }
     // others need not wait for one that may not come, and may have it
-    const answer = handled(read(aim))
+    const answer = handled(aim.link.server === undefined ? unlessAway(aim.link, read(aim), ctx) : read(aim))
     answers.push(answer)
     const found = await waitWithin<JsonObject | undefined>(
       { clock: aim.link.clock, ms: head, late: () => undefined, signal: ctx.signal },
@@ -253,6 +253,24 @@ async function readFirst(
   return Promise.any(answers).catch(() => {
     throw failed
   })
+}
+
+/** The answer of a server that is started for it. Whoever asks for what others may have waits for no outage. */
+async function unlessAway(
+  link: UpstreamLink,
+  answer: Promise<JsonObject>,
+  { signal }: ToolContext,
+): Promise<JsonObject> {
+  const inTime = await waitWithin<JsonObject | undefined>(
+    { clock: link.clock, ms: link.startTimeout, late: () => undefined, signal },
+    (resolve, reject) => {
+      answer.then(resolve, reject)
+      return undefined
+    },
+  )
+  if (inTime !== undefined) return inTime
+  if (link.server === undefined) throw notKnown(link.name)
+  return answer
 }
 
 function allowed(aims: readonly LinkAim[], peer: Peer): readonly LinkAim[] {

@@ -100,6 +100,8 @@ interface UpstreamLinkInput {
   readonly options: UpstreamOptions
   /** Milliseconds that a call may take where `options` say nothing. */
   readonly requestTimeout: number
+  /** Milliseconds that others wait for its start. */
+  readonly startTimeout: number
   readonly world: World
   /** The client that tells what the server offers has been started. */
   readonly began: (client: Upstream) => void
@@ -193,6 +195,10 @@ export class UpstreamLink {
   /** Whether they do, and nobody knows yet which it has: then nothing is offered at an unlisted address. */
   get lacksTemplates(): boolean {
     return this.needsTemplates && this.#input.record.lists?.templatesKnown !== true
+  }
+
+  get startTimeout(): number {
+    return this.#input.startTimeout
   }
 
   get clock(): Clock {

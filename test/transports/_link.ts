@@ -55,6 +55,7 @@ export async function startLink(
       message: note('message'),
       lost: note('lost'),
       trouble: note('trouble'),
+      missed: note('missed'),
       closed: note('closed'),
     },
   })

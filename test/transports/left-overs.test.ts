@@ -48,6 +48,7 @@ test('a stream reopened again and again keeps one listener and no timer', async 
     presence: () => new AbortController().signal,
     message: () => {},
     skipped: () => {},
+    missed: () => {},
     room: () => undefined,
     trouble: () => {},
     budget: new AnswerBudget({ messageBytes: 1_000, pendingBytes: 1_000 }),

@@ -68,6 +68,8 @@ export interface LinkEvents {
   lost(id: RequestId, error: TransportError): void
   /** A problem that ends nothing, such as a line on standard output that is no message. */
   trouble(error: TransportError): void
+  /** The connection goes on, and what the server told nobody in particular may have been lost meanwhile. */
+  missed(): void
   /**
    * Undefined as long as the client keeps up; otherwise resolves once it has, and the transport should not
    * read until then. Reading on fills the client's mailbox; a full one ends the connection.

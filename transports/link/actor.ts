@@ -44,6 +44,7 @@ export interface LinkNews {
   readonly message: { readonly link: number; readonly text: string }
   readonly lost: { readonly link: number; readonly id: RequestId; readonly error: TransportError }
   readonly trouble: { readonly link: number; readonly error: TransportError }
+  readonly missed: { readonly link: number }
   readonly closed: { readonly link: number; readonly end: LinkEnd }
 }
 
@@ -82,6 +83,7 @@ class LinkState {
       crowded: () => owner.current !== undefined && processOf(owner.current).backlog > crowd,
       lost: (link, id, error) => insist(() => owner.cast('lost', { link, id, error })),
       trouble: (link, error) => owner.cast('trouble', { link, error }),
+      missed: (link) => owner.cast('missed', { link }),
       closed: (link, end) => insist(() => owner.cast('closed', { link, end })),
     }
   }

@@ -25,6 +25,7 @@ export interface LinkReport {
   crowded(): boolean
   lost(link: number, id: RequestId, error: TransportError): void
   trouble(link: number, error: TransportError): void
+  missed(link: number): void
   closed(link: number, end: LinkEnd): void
 }
 
@@ -165,6 +166,9 @@ export class HostedLink {
       },
       trouble: (error: TransportError) =>
         this.#trouble(wrap('CONNECTION_LOST', 'the transport is in trouble', error)),
+      missed: () => {
+        if (!this.#over) this.#report.missed(this.number)
+      },
       room: () => (this.#report.crowded() ? this.#room() : undefined),
       closed: (end?: LinkEnd) => this.#end(readEnd(end, this.#closing)),
     })

@@ -284,6 +284,33 @@ test('a lazy client that does not start is started by the next call', async (t) 
   assert.is((await failures.next()).problem, 'no such program: it is started again by the next call')
 })
 
+test('an address that no server lists waits for no lazy server that does not come', async (t) => {
+  const clock = fakeClock()
+  const other = byHand({
+    capabilities: { resources: {} },
+    answers: {
+      'resources/list': () => ({ resources: [] }),
+      'resources/templates/list': () => ({ resourceTemplates: [] }),
+      'resources/read': () => {
+        throw McpError.notFound('Resource not found', { uri: 'x:1' })
+      },
+    },
+  })
+  const away = { start: () => new Promise<never>(() => {}), lazy: true }
+  const up = { away, other: other.client }
+  const { client } = await through(t, up, { clock, options: { startTimeout: 2_000 } })
+  let isOver = false
+  const read = failure(client.readResource('x:1', { retry: 'never', timeout: 50_000 })).finally(() => {
+    isOver = true
+  })
+  await until(async () => {
+    await clock.advance(500)
+    return isOver
+  })
+  assert.equal((await read).data, { code: 'NOT_STARTED', retryable: true, sent: false })
+  assert.ok(clock.now() < 20_000)
+})
+
 test('lists that cannot be had are asked for again, up to once a minute', async (t) => {
   const clock = fakeClock()
   const failures = record('server.gateway')

@@ -36,6 +36,7 @@ for (const { what, lazy, after } of [
       entry: { start: () => client, lazy },
       options: {},
       requestTimeout: 1_000,
+      startTimeout: 3_000,
       world: { ...systemWorld, ...clock, now: () => clock.now() },
       began: () => began(),
       failed: (error) => assert.unreachable(String(error)),
@@ -72,6 +73,7 @@ test('a server is asked for so many resources, of one client a share: none is lo
     entry: client,
     options: {},
     requestTimeout: 1_000,
+    startTimeout: 3_000,
     world: systemWorld,
     began: () => {},
     failed: (error) => assert.unreachable(String(error)),
@@ -116,6 +118,7 @@ test('a hundred thousand changes of one resource are few, and the last one is to
     entry: client,
     options: {},
     requestTimeout: 1_000,
+    startTimeout: 3_000,
     world: { ...systemWorld, ...clock, now: () => clock.now() },
     began: () => {},
     failed: (error) => assert.unreachable(String(error)),
@@ -141,6 +144,7 @@ test('a hundred thousand changes of one resource are few, and the last one is to
 test('until templates are known clients are refused, not sessions that come back', () => {
   const link = new UpstreamLink({
     ...{ name: 'up', record: newRecord(), options: { permits: () => true }, requestTimeout: 1_000 },
+    startTimeout: 3_000,
     entry: { start: () => Promise.reject(new Error('not started')) },
     world: systemWorld,
     began: () => {},
@@ -158,6 +162,7 @@ test('until templates are known clients are refused, not sessions that come back
 test('where names of tools are denied, no verdict is kept of what callers write', () => {
   const link = new UpstreamLink({
     ...{ name: 'up', record: newRecord(), options: { deny: ['erase'] }, requestTimeout: 1_000 },
+    startTimeout: 3_000,
     entry: { start: () => Promise.reject(new Error('not started')) },
     world: systemWorld,
     began: () => {},

@@ -99,6 +99,7 @@ export const pipes: { readonly [name: string]: OpenPipe } = {
         opened: nothing,
         message: (text) => lines.add(JSON.parse(text)),
         lost: nothing,
+        missed: nothing,
         room: () => undefined,
         trouble: nothing,
         closed: nothing,

@@ -28,6 +28,8 @@ export interface StreamPort {
   skipped(error: ProtocolError): void
   room(): Promise<void> | undefined
   trouble(error: TransportError): void
+  /** The stream is back, and has nothing of what was sent meanwhile. */
+  missed(): void
   /** What the messages of the stream that are still coming hold. */
   readonly budget: AnswerBudget
 }
@@ -87,6 +89,7 @@ export async function followStream(
     try {
       const response = await port.open(controller.signal, lastEventId)
       if (!isEventStream(response)) return await decline(response)
+      if (everOpen && lastEventId === undefined) port.missed()
       everOpen = true
       idle.restart()
       await readEvents(response.body, maxBytes, {

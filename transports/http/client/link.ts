@@ -270,6 +270,7 @@ export class HttpLink implements Link {
       refused: (response: HttpResponse) => this.#session.ends(response),
       presence: () => this.#presence.answer,
       trouble: (error: TransportError) => this.#events.trouble(error),
+      missed: () => this.#events.missed(),
       ...this.#told,
     }
     const { streamIdleTimeout, limits } = this.#settings
