@@ -193,10 +193,12 @@ function readSource({ bad }: DefinitionReaders, source: UpstreamSource): Upstrea
   return source
 }
 
-function readStarted(field: string, entry: object): void {
+/** Throws BAD_DEFINITION, naming the field. */
+export function readStarted(field: string, entry: object): void {
   const read = definitionReaders(`gateway: ${field}`)
-  read.checkFields(entry, new Set(['start', 'per', 'max', 'lazy', 'idle']))
-  const { per = 'gateway', max = 1, lazy, idle = 0 } = entry as StartedUpstream
+  read.checkFields(entry, new Set(['start', 'per', 'max', 'lazy', 'idle', 'options']))
+  const { per = 'gateway', max = 1, lazy, idle = 0, options } = entry as StartedUpstream
+  if (options !== undefined) readServer(`${field}.options`, options)
   read.readWord(per, 'per', ['gateway', 'session', 'principal'])
   read.readCount(max, 'max')
   read.readFlag(lazy, 'lazy', false)

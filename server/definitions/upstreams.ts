@@ -4,6 +4,7 @@ import type { Implementation } from '../../protocol/messages/base.js'
 import type { ServerCapabilities } from '../../protocol/messages/capabilities.js'
 import type { LoggingLevel } from '../../protocol/messages/logging.js'
 import type { Places } from '../../transports/base/places.js'
+import type { UpstreamOptions } from './gateway-options.js'
 import type { Principal } from '../../transports/contract/principal.js'
 
 /** A client of a server behind a gateway, as far as a gateway needs it: `Client` is one. */
@@ -124,6 +125,8 @@ export interface StartedUpstream {
    * subscribed to it. Default 600,000; 0 for the one of all that is not `lazy`.
    */
   readonly idle?: number
+  /** What is offered of it, and what it is spared; `servers` of the gateway comes first. Default `{}`. */
+  readonly options?: UpstreamOptions
 }
 
 /** What a server offers, as it tells it. */

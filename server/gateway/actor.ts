@@ -12,7 +12,13 @@ import { describe } from '../../runtime/watch/inspect.js'
 import type { Component, ResourceMatch } from '../catalog/catalog.js'
 import { isAllowed } from '../context/scopes.js'
 import type { ToolDefinition } from '../definitions/define-tool.js'
-import { type GatewayPlan, isUpstream, isUpstreams, unknownServer } from '../definitions/gateway-options.js'
+import {
+  type GatewayPlan,
+  isUpstream,
+  isUpstreams,
+  unknownServer,
+  type UpstreamOptions,
+} from '../definitions/gateway-options.js'
 import type {
   Owner,
   StartedUpstream,
@@ -30,7 +36,7 @@ import type { baseActor } from '../subscriptions/base-actor.js'
 import { componentsOf, foundAt, type LinkAim, routedTemplates } from './components.js'
 import { instructionsOf } from './instructions.js'
 import { Places } from '../../transports/base/places.js'
-import { maxWanted, notKnown, UpstreamLink } from './link.js'
+import { isStarted, maxWanted, notKnown, UpstreamLink } from './link.js'
 import { type Fetched, fetchLists, whyNot } from './lists.js'
 import { fits } from './names.js'
 import { Owners } from './owners.js'
@@ -55,7 +61,7 @@ const coalesce = 5
 
 /** One server behind the gateway, and its state. */
 interface UpstreamState {
-  readonly entry: Upstream | StartUpstream | StartedUpstream
+  entry: Upstream | StartUpstream | StartedUpstream
   readonly link: UpstreamLink
   readonly record: UpstreamRecord
   /** The client that lists what the server offers; undefined while it does not run. */
@@ -97,6 +103,8 @@ interface Held {
   readonly text: string
   /** Undefined: of an earlier incarnation of this actor. */
   readonly link?: UpstreamLink
+  /** Those of its link that it was made with. */
+  readonly options?: UpstreamOptions
   /** Whether it is not offered while its server is away; its name stays its own. */
   readonly isHidden?: boolean
 }
@@ -309,7 +317,9 @@ class Gateway {
       const entry = this.#upstreams?.get(name)
       const place = this.#places.get(name)
       // another one may have taken its name meanwhile: what it offers stays until that one tells
-      if (entry !== undefined && place?.entry !== entry) this.#add(name, entry, place)
+      if (entry === undefined || place?.entry === entry) continue
+      if (place !== undefined && isSameServer(place.entry, entry)) this.#adopt(place, entry)
+      else this.#add(name, entry, place)
     }
     this.#settle()
   }
@@ -476,6 +486,19 @@ class Gateway {
     return Math.max(pauseAfter(this.#size, turns), 20 * this.#took)
   }
 
+  /** Other options of the same server: its clients, and the calls under way, go on. */
+  #adopt(place: UpstreamState, entry: StartedUpstream): void {
+    place.entry = entry
+    place.link.adopt(entry, this.#optionsOf(place.link.name, entry))
+    place.checked = undefined
+    if (!place.link.isLazy) place.link.begin()
+    this.#change()
+  }
+
+  #optionsOf(name: string, entry: UpstreamState['entry']): UpstreamOptions {
+    return this.#plan.servers.get(name) ?? ('options' in entry ? entry.options : undefined) ?? {}
+  }
+
   #add(name: string, entry: Upstream | StartUpstream | StartedUpstream, former?: UpstreamState): void {
     const { world } = this.#ctx
     if (former !== undefined) leave(former)
@@ -484,7 +507,7 @@ class Gateway {
       name,
       record,
       entry: typeof entry === 'function' ? { start: entry } : entry,
-      options: this.#plan.servers.get(name) ?? {},
+      options: this.#optionsOf(name, entry),
       requestTimeout: this.#holdings.settings.timeouts.request,
       startTimeout: this.#plan.startTimeout,
       world,
@@ -676,7 +699,12 @@ class Gateway {
     if (this.#isPending) return
     const held = new Map<string, Held>()
     const { removed } = this.#holdings
-    const claims = new NameClaims([...this.#places.keys()], this.#plan, removed)
+    const renames = [...this.#places].map(([name, { link }]) => [name, link.options] as const)
+    const claims = new NameClaims(
+      [...this.#places.keys()],
+      { separator, prefix, servers: new Map(renames) },
+      removed,
+    )
     // those that are back speak for themselves
     for (const name of this.#places.keys()) removed.delete(claims.qualifierOf(name))
     const lists = [...this.#places].flatMap(([name, { record }]) =>
@@ -720,8 +748,15 @@ class Gateway {
         const text = JSON.stringify([link.name, relayed?.own, relayed?.entry, scopes])
         this.#size += text.length
         const known = this.#held.get(keyOf(component))
-        const isSame = known?.text === text && known.link === link && known.isHidden === isHidden
-        held.set(keyOf(component), isSame ? known : { component, text, link, isHidden })
+        const isSame =
+          known?.text === text &&
+          known.link === link &&
+          known.options === link.options &&
+          known.isHidden === isHidden
+        held.set(
+          keyOf(component),
+          isSame ? known : { component, text, link, options: link.options, isHidden },
+        )
       }
       for (const component of components) owners.add(keyOf(component), ownerOf(component, link.name))
       const templates = routedTemplates(lists, components)
@@ -917,4 +952,15 @@ function ownerOf(component: Component, server: string): Owner {
   const { kind, relayed } = component
   const matcher = kind === 'resourceTemplate' ? component.matcher : undefined
   return { server, kind, own: relayed?.own ?? nameIn(component), matcher }
+}
+
+/** Whether only options differ: then it is not started anew. */
+function isSameServer(
+  before: UpstreamState['entry'],
+  entry: UpstreamState['entry'],
+): entry is StartedUpstream {
+  const isOne = typeof before !== 'function' && typeof entry !== 'function'
+  return (
+    isOne && isStarted(before) && isStarted(entry) && before.start === entry.start && before.per === entry.per
+  )
 }

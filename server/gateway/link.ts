@@ -128,10 +128,11 @@ export const maxWanted = 4_000
 /** One server behind a gateway: its clients, the calls under way, and what it asks meanwhile. */
 export class UpstreamLink {
   readonly name: string
-  readonly options: UpstreamOptions
-  readonly filter: Filter
   readonly #input: UpstreamLinkInput
-  readonly #gate: Gate
+  #entry: UpstreamLinkInput['entry']
+  #options: UpstreamOptions
+  #filter: Filter
+  #gate: Gate
   readonly #wants: Wants
   readonly #instances = new Map<string, Instance>()
   /** Resources whose change was told a moment ago. */
@@ -141,9 +142,10 @@ export class UpstreamLink {
   constructor(input: UpstreamLinkInput) {
     const { name, entry, options, record, world } = input
     this.name = name
-    this.options = options
-    this.filter = filterOf(options)
     this.#input = input
+    this.#entry = entry
+    this.#options = options
+    this.#filter = filterOf(options)
     this.#gate = new Gate(name, options, world)
     this.#wants = new Wants({
       tell: (uri) =>
@@ -155,14 +157,29 @@ export class UpstreamLink {
     if (!isStarted(entry)) this.#instances.set(shared, this.#instance(Promise.resolve(entry), entry))
   }
 
+  get options(): UpstreamOptions {
+    return this.#options
+  }
+
+  get filter(): Filter {
+    return this.#filter
+  }
+
+  /** The same server, with other options: what is under way goes on, and counts no more. */
+  adopt(entry: StartedUpstream, options: UpstreamOptions): void {
+    this.#entry = entry
+    this.#options = options
+    this.#filter = filterOf(options)
+    this.#gate = new Gate(this.name, options, this.#input.world)
+  }
+
   get server(): Upstream['server'] {
     return this.#input.record.server
   }
 
   /** Whether calls start its clients, and nothing else. */
   get isLazy(): boolean {
-    const { entry } = this.#input
-    return isStarted(entry) && entry.lazy === true
+    return isStarted(this.#entry) && this.#entry.lazy === true
   }
 
   /** Whether the client that lists what the server offers runs, or is starting. */
@@ -172,8 +189,7 @@ export class UpstreamLink {
 
   /** Milliseconds after which an idle client is closed, if the option is given. */
   get idle(): number {
-    const { entry } = this.#input
-    return (isStarted(entry) && entry.idle) || Number.POSITIVE_INFINITY
+    return (isStarted(this.#entry) && this.#entry.idle) || Number.POSITIVE_INFINITY
   }
 
   /** Whether it has resources, or nothing is known of it yet. */
@@ -230,7 +246,7 @@ export class UpstreamLink {
   /** That client will never be ready again. Whether it ended by itself: then the next call starts another one. */
   over(client: Upstream): boolean {
     const instance = this.#instances.get(shared)
-    if (!isStarted(this.#input.entry) || instance?.running !== client) return false
+    if (!isStarted(this.#entry) || instance?.running !== client) return false
     this.#close(shared, instance)
     return true
   }
@@ -380,7 +396,7 @@ export class UpstreamLink {
     const isKept = isModernRevision(ctx.session.revision) && isModernRevision(server?.revision ?? '')
     if (!isKept || (ttlMs === undefined && cacheScope === undefined)) return rest
     // what one caller may see, another one may not
-    const { per = 'gateway' } = isStarted(this.#input.entry) ? this.#input.entry : {}
+    const { per = 'gateway' } = isStarted(this.#entry) ? this.#entry : {}
     const isForOne =
       per !== 'gateway' || this.options.scopes !== undefined || this.options.permits !== undefined
     const scope = isForOne ? 'private' : cacheScope
@@ -408,7 +424,7 @@ export class UpstreamLink {
     for (const { timer } of this.#told.values()) this.#input.world.clearTimeout(timer)
     this.#told.clear()
     this.#wants.end()
-    if (isStarted(this.#input.entry)) for (const key of this.#instances.keys()) this.#close(key)
+    if (isStarted(this.#entry)) for (const key of this.#instances.keys()) this.#close(key)
     this.#instances.clear()
   }
 
@@ -507,7 +523,7 @@ export class UpstreamLink {
 
   /** Where the client of a caller is. Throws McpError for one that cannot have one. */
   #keyFor(ctx: ToolContext): string {
-    const { entry } = this.#input
+    const entry = this.#entry
     if (!isStarted(entry)) return shared
     const { per = 'gateway', max = 1 } = entry
     if (per === 'gateway') return this.#leastBusy(max)
@@ -548,7 +564,8 @@ export class UpstreamLink {
 
   /** Throws McpError -32603, retryable, when there are too many. */
   #instanceAt(key: string, ctx: ToolContext | undefined): Instance {
-    const { entry, name } = this.#input
+    const { name } = this.#input
+    const entry = this.#entry
     const known = this.#instances.get(key)
     const isOver = isStarted(entry) && ended.has(known?.running?.state.phase ?? '')
     if (known !== undefined && !isOver) return known
@@ -658,7 +675,7 @@ export class UpstreamLink {
   }
 
   #idleOf(key: string): number {
-    const { entry } = this.#input
+    const entry = this.#entry
     if (!isStarted(entry)) return 0
     return entry.idle ?? (key === shared && entry.lazy !== true ? 0 : usualIdle)
   }
