@@ -69,8 +69,10 @@ interface PassedQuestion {
   readonly callSignal: AbortSignal | undefined
 }
 
-/** Calls that were given up: their server may work on them still, and ask. */
+/** Calls whose answers will not come: their server may work on them still, ask, and log. */
 interface GivenUp {
+  /** Of which connection: another one has nothing of them. */
+  readonly server: Upstream['server']
   /** Whose they were; of several callers that of nobody. */
   readonly asker: unknown
   /** When nothing comes of them any more. */
@@ -320,7 +322,7 @@ export class UpstreamLink {
   /** What the server logs goes to the one caller that may have caused it. */
   log({ level, data, logger }: Record<string, unknown>, key: string = shared): void {
     const instance = this.#instances.get(key)
-    const [call] = instance === undefined ? [] : callsOfOne(instance, this.#input.world.now())
+    const [call] = instance === undefined ? [] : callsOfOne(instance, 'log', this.#input.world.now())
     const from = typeof logger === 'string' ? `${this.name}/${logger}` : this.name
     if (call !== undefined) call.ctx.log(level as never, data, from)
   }
@@ -360,7 +362,7 @@ export class UpstreamLink {
           (error: unknown) => {
             const now = world.now()
             const isLate = ctx.signal.aborted && now - began >= limit - slack
-            if (ctx.signal.aborted || isTimeout(error)) giveUp(instance, call.asker, now, limit)
+            if (ctx.signal.aborted || mayGoOn(error)) giveUp(instance, call.asker, now, limit)
             // time in which a caller is asked is not the server's
             const isAsked = call.open > 0 || (call.asked.size > 0 && now - call.answeredAt < limit / 2)
             verdict = isAsked && (isLate || isTimeout(error)) ? 'unsaid' : isLate ? 'fails' : verdictOn(error)
@@ -707,30 +709,38 @@ interface Asking {
 function callAsked(instance: Instance, { callSignal, tried, now }: Asking): Underway | undefined {
   const known = callSignal && [...instance.calls].find(({ ctx }) => ctx.signal === callSignal)
   if (known !== undefined) return tried.has(known) ? undefined : known
-  const all = callsOfOne(instance, now).filter((call) => !tried.has(call))
+  const all = callsOfOne(instance, 'question', now).filter((call) => !tried.has(call))
   return all.findLast(({ open }) => open === 0) ?? all.at(-1)
 }
 
 /** The calls under way, newest first, if they and those that were given up are all of one caller. */
-function callsOfOne({ calls, givenUp, running }: Instance, now: number): Underway[] {
+function callsOfOne(instance: Instance, what: 'question' | 'log', now: number): Underway[] {
+  const { calls, running } = instance
   const all = [...calls].reverse()
   const asker = all[0]?.asker
+  const givenUp = givenUpNow(instance, now)
   // a server of 2026-07-28 asks by its answer to a call that is under way
-  const isPast =
-    givenUp === undefined || now >= givenUp.until || isModernRevision(running?.server?.revision ?? '')
-  if (!isPast && givenUp.asker !== asker) return []
+  const isOfCalls = what === 'question' && isModernRevision(running?.server?.revision ?? '')
+  if (givenUp !== undefined && !isOfCalls && givenUp.asker !== asker) return []
   return all.every((each) => each.asker === asker) ? all : []
 }
 
 /** Its server may go on with it for as long as it had in all: many do not hear that a call is cancelled. */
 function giveUp(instance: Instance, asker: unknown, now: number, limit: number): void {
-  const { givenUp } = instance
+  const givenUp = givenUpNow(instance, now)
   const until = now + Math.min(limit, longestWork)
-  const isAlone = givenUp === undefined || givenUp.until <= now || givenUp.asker === asker
+  const isAlone = givenUp === undefined || givenUp.asker === asker
   instance.givenUp = {
+    server: instance.running?.server,
     asker: isAlone ? asker : undefined,
-    until: Math.max(until, isAlone ? until : givenUp.until),
+    until: Math.max(until, givenUp?.until ?? until),
   }
+}
+
+function givenUpNow({ givenUp, running }: Instance, now: number): GivenUp | undefined {
+  return givenUp !== undefined && now < givenUp.until && givenUp.server === running?.server
+    ? givenUp
+    : undefined
 }
 
 /**
@@ -798,6 +808,12 @@ function signInNeeded(name: string, cause: unknown): McpError {
   const data = { code: 'SIGN_IN_NEEDED', retryable: false, sent: false }
   const problem = `${name}: ${words.SIGN_IN_NEEDED}`
   return new McpError(errorCodes.internalError, problem, { data, cause })
+}
+
+/** Whether its server may work on a call that came to nothing here. */
+function mayGoOn(error: unknown): boolean {
+  if (!(error instanceof CaduceusError) || error instanceof McpError) return false
+  return !isObject(error.data) || error.data.sent !== false
 }
 
 function isTimeout(error: unknown): boolean {

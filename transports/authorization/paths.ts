@@ -15,7 +15,7 @@ const changePath = '/sign-out/confirm'
 const pagePath = /^\/sign-in\/([\w-]{1,100})$/
 /** Where a user signs in at the provider for more. */
 const visitPath = /^\/sign-in\/more\/([\w-]{1,100})$/
-const resumePath = /^\/authorize\/[\w-]{1,100}$/
+const resumePath = /^\/authorize\/([\w-]{1,100})$/
 /** With the path of MCP behind it, or before it, too: hosts look in all of these places. */
 const metadataPath = /^(.*)(\/\.well-known\/(?:oauth-authorization-server|openid-configuration))(?:\/.*)?$/
 const others: ReadonlySet<string> = new Set([...Object.values(routes), callbackPath, changePath])
@@ -29,6 +29,11 @@ export function isOwnPath(path: string, mcpPath: string): boolean {
 /** The step of an authorization that a path is the page of. */
 export function pageOf(path: string): string | undefined {
   return pagePath.exec(path)?.[1]
+}
+
+/** The step after which an authorization goes on at a path. */
+export function resumedAt(path: string): string | undefined {
+  return resumePath.exec(path)?.[1]
 }
 
 /** The visit for more scopes that a path is the page of. */

@@ -28,7 +28,7 @@ import { agreed, documentKey, grantKey, put, takeOnce, usedClient, ValueAdapter 
 import { UserCredentials } from './credentials.js'
 import { newSigningKey } from './keys.js'
 import { consentPage, messagePage, pageHeaders } from './pages.js'
-import { callbackPath, metadataPlaceOf, pageOf, routes, visitOf } from './paths.js'
+import { callbackPath, metadataPlaceOf, pageOf, resumedAt, routes, visitOf } from './paths.js'
 import { IdentityProvider, type SignedInUser } from './provider.js'
 import { type LoginProof, openLogin, type ProviderLogin } from './provider-login.js'
 import { RateLimits, type SignInLimits } from './rate-limits.js'
@@ -112,6 +112,8 @@ export class AuthorizationServer {
   /** Documents that are being fetched, for which networks, and until when at most. */
   readonly #documents = new Map<string, { readonly network: string; readonly until: number }>()
   readonly #networks = new WeakMap<IncomingMessage, string>()
+  /** What browsers have in their cookie, of requests that begin or go on with an authorization. */
+  readonly #browsers = new WeakMap<IncomingMessage, string>()
   #reportedAt = Number.NEGATIVE_INFINITY
 
   constructor(settings: SignInSettings, parts: ServerParts) {
@@ -218,6 +220,10 @@ export class AuthorizationServer {
     if (query.length > queryLength) throw Object.assign(new Error('too long'), { statusCode: 414 })
     this.#address(request, metadataPlaceOf(path, new URL(this.#settings.resource).pathname))
     if (path === routes.authorization) this.#address(request, `${path}?${this.#asked(query)}`)
+    const resumed = resumedAt(path)
+    if (resumed !== undefined) await this.#checkBrowser(resumed, request)
+    if (path === routes.authorization || resumed !== undefined)
+      response.setHeader('set-cookie', this.#mark(request))
     if (path !== routes.registration) return this.#handle(request, response)
     allowAnyPage(request, response)
     if (!response.writableEnded) await this.#handle(await fitting(request), response)
@@ -252,6 +258,7 @@ export class AuthorizationServer {
     this.#address(request)
     const details = await this.#provider.interactionDetails(request, response)
     if (details.uid !== uid) throw notOurs()
+    await this.#checkBrowser(uid, request)
     if (details.prompt.name === 'login') return this.#logIn(uid, request, response)
     const clientId = String(details.params.client_id)
     const accountId = details.session?.accountId
@@ -316,16 +323,35 @@ export class AuthorizationServer {
     request: IncomingMessage,
     response: ServerResponse,
   ): Promise<void> {
+    const cookie = this.#mark(request)
+    const pending: PendingLogin = { ...proof, purpose, browser: this.#browserOf(request) }
+    await put(this.#values, loginKey(proof.state), JSON.stringify(pending), loginTime)
+    const address = await this.#login.begin(proof, this.#callback)
+    redirect(response, address, { 'set-cookie': cookie })
+  }
+
+  /** The cookie by which a browser is known that begins something. No other host can set it (`__Host-`). */
+  #mark(request: IncomingMessage): string {
     // one for all logins of a browser: several may be under way
     const known = cookieOf(request, this.#cookie)
     const fresh = (): string => Buffer.from(this.#world.randomBytes(32)).toString('base64url')
     const browser = /^[\w-]{43}$/.test(known) ? known : fresh()
-    const pending: PendingLogin = { ...proof, purpose, browser: digest(browser) }
-    await put(this.#values, loginKey(proof.state), JSON.stringify(pending), loginTime)
-    const address = await this.#login.begin(proof, this.#callback)
+    this.#browsers.set(request, browser)
     const secure = this.#cookie.startsWith('__Host-') ? '; Secure' : ''
-    const cookie = `${this.#cookie}=${browser}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${loginTime / 1_000}${secure}`
-    redirect(response, address, { 'set-cookie': cookie })
+    return `${this.#cookie}=${browser}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${loginTime / 1_000}${secure}`
+  }
+
+  #browserOf(request: IncomingMessage): string {
+    return digest(this.#browsers.get(request) ?? cookieOf(request, this.#cookie))
+  }
+
+  /**
+   * Whoever began an authorization goes on with it. The cookies of `oidc-provider` do not tell: a host beside this
+   * one may set them, and have somebody sign in for it.
+   */
+  async #checkBrowser(uid: string, request: IncomingMessage): Promise<void> {
+    const began = await this.#values.get(browserKey(uid))
+    if (began === undefined || !isSame(began.text, this.#browserOf(request))) throw notOurs()
   }
 
   get #callback(): string {
@@ -339,7 +365,7 @@ export class AuthorizationServer {
     if (text === undefined) throw notOurs()
     const { purpose, browser, ...proof } = JSON.parse(text) as PendingLogin
     // whoever began the login is who ends it: else an attacker could have somebody use their account
-    if (!isSame(digest(cookieOf(request, this.#cookie)), browser)) throw notOurs()
+    if (!isSame(this.#browserOf(request), browser)) throw notOurs()
     if ('account' in purpose) {
       const problem = await this.#widen(purpose.account, answer, proof)
       // somebody else's attempt ends nobody's
@@ -616,7 +642,13 @@ export class AuthorizationServer {
         const user = await this.#users.userOf(accountId)
         return user === undefined ? undefined : { accountId, claims: () => ({ sub: accountId }) }
       },
-      interactions: { policy, url: (_ctx, { uid }) => `/sign-in/${uid}` },
+      interactions: {
+        policy,
+        url: async ({ req }, { uid }) => {
+          await put(this.#values, browserKey(uid), this.#browserOf(req), loginTime)
+          return `/sign-in/${uid}`
+        },
+      },
       issueRefreshToken: (_ctx, client) => client.grantTypeAllowed('refresh_token'),
       expiresWithSession: () => false,
       jwks: { keys: [signing] },
@@ -707,6 +739,10 @@ function loginKey(state: string): string {
 
 function visitKey(id: string): string {
   return `visit ${id}`
+}
+
+function browserKey(uid: string): string {
+  return `browser ${uid}`
 }
 
 function endKey(uid: string): string {

@@ -547,10 +547,9 @@ test('the breaker opens for a failing tool, and the others go on', async (t) => 
         ok: defineTool({ run: () => 'ok' }),
       },
     }),
-    { client: { timeout: 50 } },
   )
   t.after(() => upstream.close())
-  const servers = { slow: { breaker: { failures: 2, pause: 60_000 } } }
+  const servers = { slow: { timeout: 200, breaker: { failures: 2, pause: 60_000 } } }
   const pair = await through(t, { slow: upstream.client }, { servers })
   const fail = async (): Promise<string> =>
     String(await pair.client.callTool('slow__hang').catch((error: Error) => error.message))

@@ -311,6 +311,65 @@ test('an address that no server lists waits for no lazy server that does not com
   assert.ok(clock.now() < 20_000)
 })
 
+for (const revision of ['2025-11-25', '2026-07-28'])
+  test(`${revision}: what comes of a lost call is no other caller's, until a new connection`, async (t) => {
+    const begun = new Recording<(outcome: Error | object) => void>('calls')
+    const { all, entry } = starts(
+      {},
+      {
+        revision,
+        capabilities: { tools: {}, logging: {} },
+        answers: {
+          'tools/call': () =>
+            new Promise((resolve, reject) =>
+              begun.add((outcome) => (outcome instanceof Error ? reject(outcome) : resolve(outcome))),
+            ),
+        },
+      },
+    )
+    const asked: unknown[] = []
+    const onElicit = (question: unknown) => {
+      asked.push(question)
+      return { action: 'decline' as const }
+    }
+    const pair = await through(t, { up: entry }, { principal: somebody('ada') })
+    const bob = startClient({ transport: pair.connectAs(somebody('bob')), onElicit, logger: false })
+    t.after(() => bob.close())
+    const heard = new Recording<unknown>('logs')
+    bob.onNotification('notifications/message', ({ data }) => heard.add(data))
+    await bob.setLevel('info')
+    const lost = failure(pair.client.callTool('up__one', {}, { retry: 'never' }))
+    const lose = await begun.next()
+    lose(new ClientError('CONNECTION_LOST', 'the stream was cut', { data: { sent: true } }))
+    assert.equal((await lost).data, { code: 'CONNECTION_LOST', retryable: false, sent: true })
+    const call = bob.callTool('up__one')
+    const end = await begun.next()
+    const [first] = all
+    if (first === undefined) throw new Error('nothing was started')
+    const { up, seat } = first
+    const log = (data: string) => up.tell('notifications/message', { level: 'error', data })
+    const ask = () =>
+      seat
+        .answers()
+        .onElicit.form(
+          { message: '?', requestedSchema: { type: 'object', properties: {} } },
+          {
+            signal: new AbortController().signal,
+          },
+        )
+        .catch((error: Error) => error.message)
+    log('of ada')
+    if (revision === '2025-11-25') assert.match(String(await ask()), /calls of several clients/)
+    // another connection has nothing of her
+    Object.assign(up.client, { server: { ...up.client.server } })
+    log('of bob')
+    assert.is(await heard.next(), 'of bob')
+    assert.equal(await ask(), { action: 'decline' })
+    assert.is(asked.length, 1)
+    end({ content: [] })
+    await call
+  })
+
 test('lists that cannot be had are asked for again, up to once a minute', async (t) => {
   const clock = fakeClock()
   const failures = record('server.gateway')

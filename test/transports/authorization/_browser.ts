@@ -69,6 +69,14 @@ export class Browser {
     throw new Error(`too many redirects: ${url}`)
   }
 
+  /** Has cookies of another browser, as a host beside the one that they are for may set them. */
+  take(other: Browser, isTaken: (name: string) => boolean): void {
+    for (const [host, cookies] of other.#cookies) {
+      const taken = [...cookies].filter(([, { name }]) => isTaken(name))
+      this.#cookies.set(host, new Map([...(this.#cookies.get(host) ?? []), ...taken]))
+    }
+  }
+
   cookiesFor({ host, pathname }: URL): string {
     const all = this.#cookies.get(host) ?? new Map<string, Cookie>()
     return [...all]

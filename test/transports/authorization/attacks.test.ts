@@ -41,6 +41,22 @@ test('session hijack: a page of the login is of no use in another browser', asyn
   assert.is((await stranger.press(page, 'allow', isBack)).status, 400)
 })
 
+test('session swap: nobody signs in for an authorization that another browser began', async (t) => {
+  const { origin, register, begin } = await attack(t)
+  const attacker = new Browser()
+  const isProvider = (url: URL): boolean => url.origin !== origin
+  await attacker.open(begin(await register()).url, isProvider)
+  const page = attacker.visited.find(({ pathname }) => pathname.startsWith('/sign-in/'))
+  const uid = page?.pathname.slice('/sign-in/'.length) ?? ''
+  const victim = new Browser()
+  // over https its name begins with __Host-: no other host can set it
+  victim.take(attacker, (name) => name !== 'sign-in')
+  for (const place of [`/sign-in/${uid}`, `/authorize/${uid}`])
+    assert.is((await victim.open(`${origin}${place}`, isProvider)).status, 400, place)
+  assert.not.ok(victim.visited.some((url) => isProvider(url)))
+  assert.match((await attacker.open(`${origin}/sign-in/${uid}`, isBack)).text, /Allow access/)
+})
+
 test('confused deputy: each client needs consent, whatever cookies there are', async (t) => {
   const { register, begin, codeOf } = await attack(t)
   const browser = new Browser()
