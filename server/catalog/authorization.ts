@@ -22,6 +22,19 @@ export function guardedIn(found: ResourceMatch): Guarded {
 }
 
 /**
+ * Who may be told that a resource has changed; undefined: whoever has subscribed. What is at an address may be
+ * another one's by now, or have come after the subscription.
+ */
+export function hearersOf(uri: string, catalog: Catalog): ((peer: Peer) => boolean) | undefined {
+  const found = catalog.guardsResources ? catalog.find(uri) : undefined
+  if (found === undefined) return undefined
+  const { scopes = [], permits } = guardedIn(found)
+  return scopes.length === 0 && permits === undefined
+    ? undefined
+    : (peer) => isAllowed(peer, { scopes, permits })
+}
+
+/**
  * Has a peer hear of changes of a resource, until `undo` is called; it may hear of one that there is not, too.
  * Undefined for one that it may not see. `undo` is undefined where no server behind this one has to know.
  */

@@ -161,6 +161,8 @@ export interface UpstreamRecord {
   readonly wanted: Map<string, WantedResource>
   /** Of these resources. */
   readonly places: Places
+  /** Whether a client of it was ready before: what changed since then may be told by nobody. */
+  wasReady: boolean
   /** Has the server tell no more of a resource. Whoever has its client now says how. */
   unwant: (uri: string, caller: string) => void
 }

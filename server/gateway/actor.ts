@@ -550,6 +550,7 @@ class Gateway {
       lists: undefined,
       wanted: new Map(),
       places: new Places(maxWanted),
+      wasReady: false,
       unwant: () => {},
     }
     upstreams.set(name, record)
@@ -662,16 +663,21 @@ class Gateway {
       for (const { listed, moved } of wanted.values())
         for (const uri of isBack ? moved.keys() : listed.keys()) {
           const undo = moved.get(uri)
+          if (!isBack && undo !== undefined) continue
+          const found = catalog.find(uri)
+          const owner = found && relayedAt(found)
+          if (owner?.isUnsure === true) continue
           if (isBack) {
+            // it may have lost the address meanwhile
+            if ((owner?.server ?? name) !== name) continue
             moved.delete(uri)
             undo?.()
-          } else if (undo === undefined) {
-            const found = catalog.find(uri)
-            if (found === undefined || relayedAt(found)?.isUnsure === true) continue
+          } else {
+            if (found === undefined) continue
             moved.set(uri, catalog.wantFound(found, itself) ?? (() => {}))
-            // it may have changed meanwhile
-            void changes.resourceUpdated(uri).catch(() => {})
           }
+          // it may have changed meanwhile
+          void changes.resourceUpdated(uri).catch(() => {})
         }
     }
   }

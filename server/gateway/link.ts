@@ -139,6 +139,8 @@ export class UpstreamLink {
   readonly #instances = new Map<string, Instance>()
   /** Resources whose change was told a moment ago. */
   readonly #told = new Map<string, { readonly timer: unknown; isAgain: boolean }>()
+  /** The client that was ready last. */
+  #teller: Upstream | undefined
   #isEnded = false
 
   constructor(input: UpstreamLinkInput) {
@@ -243,6 +245,10 @@ export class UpstreamLink {
     this.#gate.reset()
     tellLogs(client)
     for (const [uri, { caller }] of record.wanted) this.#wants.changed(uri, caller)
+    // a client that comes back tells by itself what may have changed; another one knows of nothing
+    if (this.#teller !== client && record.wasReady) for (const uri of record.wanted.keys()) this.updated(uri)
+    this.#teller = client
+    record.wasReady = true
   }
 
   /** That client will never be ready again. Whether it ended by itself: then the next call starts another one. */
@@ -308,7 +314,8 @@ export class UpstreamLink {
       told.isAgain = true
       return
     }
-    for (const listed of wanted.listed.keys()) resourceUpdated(listed)
+    // of what has moved another one tells
+    for (const listed of wanted.listed.keys()) if (!wanted.moved.has(listed)) resourceUpdated(listed)
     const timer = outside(() => world.setTimeout(() => this.#tellAgain(uri), pace))
     this.#told.set(uri, { timer, isAgain: false })
   }

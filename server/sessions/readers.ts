@@ -73,10 +73,10 @@ export class SessionReaders {
     this.#updated.add(uri)
   }
 
-  /** Tells each resource that has changed, like `tellCatalog`. */
-  tellUpdated(): void {
+  /** Tells each resource that has changed, like `tellCatalog`, if its client may hear of it. */
+  tellUpdated(mayHear: (uri: string) => boolean): void {
     for (const uri of this.#updated) {
-      if (!this.#send(buildNotification('notifications/resources/updated', { uri }))) return
+      if (mayHear(uri) && !this.#send(buildNotification('notifications/resources/updated', { uri }))) return
       this.#updated.delete(uri)
     }
   }

@@ -36,6 +36,7 @@ import type { RequestDelivery } from '../runs/seat.js'
 import { takeNotice } from './notices.js'
 import type { SessionPhase } from '../holdings/session-machine.js'
 import type { ClientQuestion } from './questions.js'
+import { hearersOf } from '../catalog/authorization.js'
 import { peerProblem } from './access.js'
 import { hibernate, lookAtUse } from './idle.js'
 import { learnConfirmation, shareConfirmation } from './saving.js'
@@ -80,6 +81,7 @@ export const sessionActor = defineActor({
       if (problem !== undefined) return refuse(problem)
       session.lastActive = session.now()
       session.isHeard = true
+      notePeer(session, peer)
       if (isRequest(message)) return takeRequest(session, { request: message, sink, peer }, ctx)
       if (isNotification(message)) return takeNotification(session, message, peer, ctx)
       session.questions.answer(message)
@@ -238,17 +240,28 @@ function attach(session: Session, sink: Sink, peer: Peer | undefined): Refusal |
   if (problem !== undefined) return refuse(problem)
   session.lastActive = session.now()
   session.isHeard = true
+  if (peer !== undefined) notePeer(session, peer)
   sink.negotiated?.(session.facts.revision)
   session.readers.attach(sink)
   tellChanges(session)
   return undefined
 }
 
+/** Whose token came last decides what its client may hear of, where that depends on it. */
+function notePeer(session: Session, { principal, trusted }: Peer): void {
+  if (!session.holdings.catalog.guardsResources) return
+  const { lastPeer } = session
+  if (lastPeer !== undefined && lastPeer.principal === principal && lastPeer.trusted === trusted) return
+  const who = { principal, ...(trusted !== undefined && { trusted }) }
+  session.lastPeer = { transport: '', headers: {}, remoteAddress: undefined, ...who }
+}
+
 /** Before `notifications/initialized` the client gets no messages (specification: lifecycle). */
-function tellChanges({ phase, readers, holdings }: Session): void {
+function tellChanges({ phase, readers, holdings, lastPeer }: Session): void {
   if (phase !== 'ready') return
-  readers.tellCatalog(holdings.catalog)
-  readers.tellUpdated()
+  const { catalog } = holdings
+  readers.tellCatalog(catalog)
+  readers.tellUpdated((uri) => lastPeer === undefined || hearersOf(uri, catalog)?.(lastPeer) !== false)
 }
 
 /** Takes over what another program made of the session; its record counts if it is newer than ours. */

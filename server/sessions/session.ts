@@ -90,6 +90,8 @@ export class Session {
   /** Whether its client has said anything since `initialize`, or reads. */
   isHeard: boolean
   lastSaved: number
+  /** Who has sent its last message, or reads: nothing but the principal. Undefined where it does not matter. */
+  lastPeer: Peer | undefined = undefined
   /** The number of the last update of a resource that it has heard of. */
   heard: number
   /** Whether something would end with its process. */

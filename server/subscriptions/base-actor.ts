@@ -6,6 +6,7 @@ import { describe } from '../../runtime/watch/inspect.js'
 import type { RefOf } from '../../runtime/process/ref.js'
 import type { Registry } from '../../runtime/process/registry.js'
 import type { TimerRef } from '../../runtime/process/timers.js'
+import { hearersOf } from '../catalog/authorization.js'
 import type { Component } from '../catalog/catalog.js'
 import type { Changes, ListKind } from '../context/changes.js'
 import { optionError, ServerError } from '../base/errors.js'
@@ -164,14 +165,14 @@ function noteAnything(base: Base, ctx: ActorContext): Promise<void> {
   const { catalog } = base.holdings
   const touched = lists.map((list) => catalog.touch(list))
   if (touched.includes(true)) announce(base, ctx)
-  base.listens.noteAllUpdated()
+  base.listens.noteAllUpdated((uri) => hearersOf(uri, catalog))
   const number = base.holdings.asleep.noteUpdate()
   base.telling ??= ctx.sendAfter(coalesce, 'tell')
   return tellSessions(base, ctx, (session) => void session.cast('allUpdated', number))
 }
 
 function noteUpdated(base: Base, uri: string, ctx: ActorContext): Promise<void> {
-  base.listens.noteUpdated(uri)
+  base.listens.noteUpdated(uri, hearersOf(uri, base.holdings.catalog))
   const number = base.holdings.asleep.noteUpdate(uri)
   base.telling ??= ctx.sendAfter(coalesce, 'tell')
   return tellSessions(base, ctx, (session) => void session.cast('updated', { uri, number }))

@@ -72,8 +72,8 @@ export class Topics<Listener> {
   }
 
   /** Those that somebody listens to. */
-  resources(): Iterable<Topic<Listener>> {
-    return this.#resources.values()
+  resources(): Iterable<readonly [uri: string, topic: Topic<Listener>]> {
+    return this.#resources
   }
 
   /** The topic of a task that somebody listens to, as it is now; undefined when nobody does, or for old news. */

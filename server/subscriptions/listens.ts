@@ -131,9 +131,10 @@ export class Listens {
     this.#note(this.#topics.list(list))
   }
 
-  noteUpdated(uri: string): void {
+  /** `mayHear`: of those who have subscribed; undefined: all. */
+  noteUpdated(uri: string, mayHear?: (peer: Peer) => boolean): void {
     const topic = this.#topics.resource(uri)
-    if (topic !== undefined) this.#note(topic)
+    if (topic !== undefined) this.#note(topic, mayHear)
   }
 
   noteTask(record: TaskRecord): void {
@@ -141,8 +142,8 @@ export class Listens {
     if (topic !== undefined) this.#note(topic)
   }
 
-  noteAllUpdated(): void {
-    for (const topic of this.#topics.resources()) this.#note(topic)
+  noteAllUpdated(hearersOf: (uri: string) => ((peer: Peer) => boolean) | undefined): void {
+    for (const [uri, topic] of this.#topics.resources()) this.#note(topic, hearersOf(uri))
   }
 
   /** Tells some streams what was noted; answers whether there are more. */
@@ -180,8 +181,9 @@ export class Listens {
     for (const listen of this.#all) this.#end(listen)
   }
 
-  #note(topic: Topic<Listen>): void {
+  #note(topic: Topic<Listen>, mayHear?: (peer: Peer) => boolean): void {
     for (const listen of topic.listeners) {
+      if (mayHear !== undefined && !mayHear(listen.call.peer)) continue
       listen.pending.add(topic)
       // `retry` notifies a reader that is behind
       if (listen.queued || listen.behindSince !== undefined) continue

@@ -194,11 +194,10 @@ test('the page of a tool is that of its own server', async (t) => {
     })
   const { client } = await through(t, { evil: withPage('evil'), good: withPage('good') })
   const { tools } = await client.listTools()
-  for (const [at, server] of ['evil', 'good'].entries()) {
-    const meta = tools[at]?._meta as { ui: { resourceUri: string; visibility: string[] } } & Record<
-      string,
-      unknown
-    >
+  for (const server of ['evil', 'good']) {
+    const meta = tools.find(({ name }) => name === `${server}__show`)?._meta as {
+      ui: { resourceUri: string; visibility: string[] }
+    } & Record<string, unknown>
     assert.is((await client.readResource(meta.ui.resourceUri)).text, `page of ${server}`)
     assert.equal([meta['ui/resourceUri'], meta.ui.visibility], [meta.ui.resourceUri, ['model']])
   }

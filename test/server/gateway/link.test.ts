@@ -188,6 +188,7 @@ function newRecord() {
     lists: undefined,
     wanted: new Map(),
     places: new Places(maxWanted),
+    wasReady: false,
     unwant: () => {},
   }
 }
