@@ -237,8 +237,8 @@ class Gateway {
     if (pinned !== undefined) {
       const ready = { wake: () => this.#awake(), absent: (name: string) => this.#absent(name) }
       // who waits for a turn has it also when this actor ends
-      const rota = new Rota(lastingWorld(this.#ctx.world), anybody)
-      const tools = searchTools(() => this.#hidden, ready, rota)
+      const world = lastingWorld(this.#ctx.world)
+      const tools = searchTools(() => this.#hidden, ready, new Rota(world, anybody), world)
       const former = tools.map(({ kind, name }) => [kind, name] as const)
       this.#holdings.catalog.swap(former, tools)
     }

@@ -369,7 +369,7 @@ export class UpstreamLink {
           (error: unknown) => {
             const now = world.now()
             const isLate = ctx.signal.aborted && now - began >= limit - slack
-            if (ctx.signal.aborted || mayGoOn(error)) giveUp(instance, call.asker, now, limit)
+            if (ctx.signal.aborted || mayGoOn(error)) giveUp(instance, call.asker, now)
             // time in which a caller is asked is not the server's
             const isAsked = call.open > 0 || (call.asked.size > 0 && now - call.answeredAt < limit / 2)
             verdict = isAsked && (isLate || isTimeout(error)) ? 'unsaid' : isLate ? 'fails' : verdictOn(error)
@@ -732,10 +732,10 @@ function callsOfOne(instance: Instance, what: 'question' | 'log', now: number): 
   return all.every((each) => each.asker === asker) ? all : []
 }
 
-/** Its server may go on with it for as long as it had in all: many do not hear that a call is cancelled. */
-function giveUp(instance: Instance, asker: unknown, now: number, limit: number): void {
+/** Its server may go on with it: many do not hear that a call is cancelled. */
+function giveUp(instance: Instance, asker: unknown, now: number): void {
   const givenUp = givenUpNow(instance, now)
-  const until = now + Math.min(limit, longestWork)
+  const until = now + longestWork
   const isAlone = givenUp === undefined || givenUp.asker === asker
   instance.givenUp = {
     server: instance.running?.server,

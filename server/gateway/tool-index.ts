@@ -34,10 +34,12 @@ const maxWordLength = 32
 /** Letters of a word that longer words may begin with: fewer begin too many. */
 const shortestPrefix = 3
 
-/** Tools that are read in one turn of the event loop. */
-const perTurn = 200
+/** Characters that are read in one turn of the event loop: words that differ cost most. */
+const perTurn = 8_000
+/** What a tool costs besides, in such characters. */
+const perTool = 40
 
-/** The words of tools. Made anew when the tools change. */
+/** The words of tools. Others have their turns while it is made, and between the words of a search. */
 export class ToolIndex {
   readonly #engine: MiniSearch
 
@@ -45,8 +47,12 @@ export class ToolIndex {
     this.#engine = engine
   }
 
-  /** Others have their turns meanwhile. Of tools of one name the first is there. */
-  static async of(Engine: SearchEngine, tools: Iterable<Searchable>): Promise<ToolIndex> {
+  /** Of tools of one name the first is there. `turn` resolves when it may go on. */
+  static async of(
+    Engine: SearchEngine,
+    tools: Iterable<Searchable>,
+    turn: () => Promise<void>,
+  ): Promise<ToolIndex> {
     const engine = new Engine({
       idField: 'name',
       fields,
@@ -59,28 +65,42 @@ export class ToolIndex {
         maxFuzzy: 2,
       },
     })
-    const documents = new Map<string, object>()
-    for (const { name, title = '', description = '', inputSchema } of tools)
-      if (!documents.has(name))
-        documents.set(name, {
-          name,
-          title: title.slice(0, maxText),
-          description: description.slice(0, maxText),
-          parameters: parametersIn(inputSchema).slice(0, maxText),
-        })
-    await engine.addAllAsync([...documents.values()], { chunkSize: perTurn })
+    let room = 0
+    for (const { name, title = '', description = '', inputSchema } of tools) {
+      if (engine.has(name)) continue
+      if (room <= 0) {
+        await turn()
+        room = perTurn
+      }
+      const document = {
+        name,
+        title: title.slice(0, maxText),
+        description: description.slice(0, maxText),
+        parameters: parametersIn(inputSchema).slice(0, maxText),
+      }
+      engine.add(document)
+      room -= Object.values(document).join('').length + perTool
+    }
     return new ToolIndex(engine)
   }
 
   /** The names of the tools that fit, best first: those with all words before those with some. */
-  search(query: string, limit: number): string[] {
+  async search(query: string, limit: number, turn: () => Promise<void>): Promise<string[]> {
     const given = wordsOf(query.slice(0, maxQuery)).map((word) => word.slice(0, maxWordLength))
     const words = [...new Set(given)].slice(0, maxWords)
-    const found = this.#engine.search(words.join(' '))
-    const isWhole = ({ queryTerms }: { readonly queryTerms: readonly string[] }): boolean =>
-      queryTerms.length === words.length
-    const sorted = [...found.filter(isWhole), ...found.filter((each) => !isWhole(each))]
-    return sorted.slice(0, limit).map(({ id }) => String(id))
+    const found = new Map<string, { words: number; score: number }>()
+    for (const word of words) {
+      await turn()
+      for (const { id, score } of this.#engine.search(word)) {
+        const before = found.get(id) ?? { words: 0, score: 0 }
+        found.set(id, { words: before.words + 1, score: before.score + score })
+      }
+    }
+    const isWhole = (name: string): boolean => found.get(name)?.words === words.length
+    const scoreOf = (name: string): number => found.get(name)?.score ?? 0
+    return [...found.keys()]
+      .sort((one, other) => Number(isWhole(other)) - Number(isWhole(one)) || scoreOf(other) - scoreOf(one))
+      .slice(0, limit)
   }
 }
 

@@ -7,12 +7,17 @@ import { isAllowed } from '../context/scopes.js'
 import type { ToolContext } from '../context/context.js'
 import { defineTool, type ToolDefinition } from '../definitions/define-tool.js'
 import type { Rota } from '../../runtime/tasks/rota.js'
+import type { Clock } from '../../runtime/time/clock.js'
+import { anybody } from '../../transports/base/network.js'
 import { loadSearchEngine, type Searchable, ToolIndex } from './tool-index.js'
 
 const most = 50
 /** Characters of what is told at once; a tool that alone has more is told by its name. */
 const maxText = 100_000
 const usual = 10
+/** Ms that an index may take to be made anew with each change; after a longer one it is left so many times as long. */
+const quick = 100
+const restFactor = 4
 
 /**
  * The two tools that stand for all: `tools` answers those that are not listed, as they are now; `wake`
@@ -22,16 +27,28 @@ export function searchTools(
   tools: () => readonly ToolDefinition[],
   { wake, absent }: Pick<UpstreamComponents, 'wake' | 'absent'>,
   rota: Rota,
+  clock: Pick<Clock, 'now'>,
 ): readonly ToolDefinition[] {
-  const memory: { of?: readonly ToolDefinition[]; index?: Promise<ToolIndex> } = {}
+  let latest: { readonly of: unknown; readonly index: ToolIndex; readonly until: number } | undefined
+  let making: Promise<void> | undefined
+  const make = async (): Promise<void> => {
+    const of = tools()
+    const began = clock.now()
+    const index = await ToolIndex.of(await loadSearchEngine(), of.map(entryOf), () => rota.next(anybody))
+    const took = clock.now() - began
+    latest = { of, index, until: took < quick ? 0 : clock.now() + restFactor * took }
+  }
+  /** That of the tools there are; after one that took long, for a while that of before. */
   const index = async (): Promise<ToolIndex> => {
-    const engine = await loadSearchEngine()
-    const now = tools()
-    if (memory.index === undefined || memory.of !== now) {
-      memory.of = now
-      memory.index = ToolIndex.of(engine, now.map(entryOf))
+    for (let tries = 0; ; tries += 1) {
+      const isGood = latest !== undefined && (latest.of === tools() || clock.now() < latest.until)
+      // tools that change all the time
+      if (latest !== undefined && (isGood || tries === 2)) return latest.index
+      making ??= make().finally(() => {
+        making = undefined
+      })
+      await making
     }
-    return memory.index
   }
   const seen = (ctx: ToolContext): Map<string, ToolDefinition> =>
     new Map(tools().flatMap((tool) => (isAllowed(ctx.peer, tool) ? [[tool.name, tool]] : [])))
@@ -56,11 +73,14 @@ export function searchTools(
     async run({ query, limit = usual }, ctx) {
       await wake()
       const words = await index()
-      await rota.next(callerOf(ctx.peer, ctx.session.id))
-      ctx.signal.throwIfAborted()
+      const turn = async (): Promise<void> => {
+        await rota.next(callerOf(ctx.peer, ctx.session.id))
+        ctx.signal.throwIfAborted()
+      }
+      const all = await words.search(query, Number.POSITIVE_INFINITY, turn)
       const visible = seen(ctx)
       // some that fit may be for others
-      const names = words.search(query, tools().length).filter((name) => visible.has(name))
+      const names = all.filter((name) => visible.has(name))
       const entries = names.flatMap((name): JsonObject[] => {
         const { relayed } = visible.get(name) ?? {}
         return relayed === undefined ? [] : [relayed.entry]

@@ -332,8 +332,10 @@ for (const revision of ['2025-11-25', '2026-07-28'])
       asked.push(question)
       return { action: 'decline' as const }
     }
-    const pair = await through(t, { up: entry }, { principal: somebody('ada') })
-    const bob = startClient({ transport: pair.connectAs(somebody('bob')), onElicit, logger: false })
+    const clock = fakeClock()
+    const options = { servers: { up: { timeout: 1_000 } } }
+    const pair = await through(t, { up: entry }, { principal: somebody('ada'), clock, options })
+    const bob = startClient({ transport: pair.connectAs(somebody('bob')), onElicit, clock, logger: false })
     t.after(() => bob.close())
     const heard = new Recording<unknown>('logs')
     bob.onNotification('notifications/message', ({ data }) => heard.add(data))
@@ -342,6 +344,8 @@ for (const revision of ['2025-11-25', '2026-07-28'])
     const lose = await begun.next()
     lose(new ClientError('CONNECTION_LOST', 'the stream was cut', { data: { sent: true } }))
     assert.equal((await lost).data, { code: 'CONNECTION_LOST', retryable: false, sent: true })
+    // its server may take longer than its callers wait
+    await clock.advance(2_000)
     const call = bob.callTool('up__one')
     const end = await begun.next()
     const [first] = all

@@ -3,6 +3,7 @@ import { loadSearchEngine, type Searchable, ToolIndex, wordsOf } from '../../../
 import { suite } from '../../support/suite.js'
 
 const test = suite('tool index')
+const atOnce = async () => {}
 
 const tools: readonly Searchable[] = [
   { name: 'files__read_file', description: 'Reads a text file from disk.' },
@@ -18,49 +19,61 @@ const tools: readonly Searchable[] = [
 ]
 
 test('finds by words of name, description and parameters; the best comes first', async () => {
-  const index = await ToolIndex.of(await loadSearchEngine(), tools)
-  assert.is(index.search('read file', 3)[0], 'files__read_file')
-  assert.is(index.search('write_file', 3)[0], 'files__writeFile')
-  assert.equal(index.search('forecast for a town', 1), ['weather__forecast'])
-  assert.equal(index.search('weathr', 5), ['weather__forecast'])
-  assert.equal(index.search('quantum', 5), [])
-  assert.equal(index.search('', 5), [])
+  const index = await ToolIndex.of(await loadSearchEngine(), tools, atOnce)
+  assert.is((await index.search('read file', 3, atOnce))[0], 'files__read_file')
+  assert.is((await index.search('write_file', 3, atOnce))[0], 'files__writeFile')
+  assert.equal(await index.search('forecast for a town', 1, atOnce), ['weather__forecast'])
+  assert.equal(await index.search('weathr', 5, atOnce), ['weather__forecast'])
+  assert.equal(await index.search('quantum', 5, atOnce), [])
+  assert.equal(await index.search('', 5, atOnce), [])
 })
 
 test('the tool index bounds results and query length', async () => {
   const many = Array.from({ length: 1_000 }, (_, n) => ({ name: `tool_${n}`, description: 'does things' }))
-  const index = await ToolIndex.of(await loadSearchEngine(), [...many, ...many])
-  assert.is(index.search('things', 10).length, 10)
-  assert.is(index.search('things', 5_000).length, 1_000)
-  assert.ok(index.search('things '.repeat(100_000), 5).length === 5)
+  const index = await ToolIndex.of(await loadSearchEngine(), [...many, ...many], atOnce)
+  assert.is((await index.search('things', 10, atOnce)).length, 10)
+  assert.is((await index.search('things', 5_000, atOnce)).length, 1_000)
+  assert.ok((await index.search('things '.repeat(100_000), 5, atOnce)).length === 5)
   // of many words twenty count, each once, and one letter begins nothing
-  const before = performance.now()
-  index.search('t l f m n d w a '.repeat(600), 5)
-  index.search(Array.from({ length: 300 }, (_, n) => `th${n}`).join(' '), 5)
-  assert.ok(performance.now() - before < 1_000)
-  assert.equal(index.search('t', 5), [])
+  let turns = 0
+  const count = async (): Promise<void> => {
+    turns += 1
+  }
+  await index.search('t l f m n d w a '.repeat(600), 5, count)
+  assert.is(turns, 8)
+  await index.search(Array.from({ length: 300 }, (_, n) => `th${n}`).join(' '), 5, count)
+  assert.is(turns, 8 + 20)
+  assert.equal(await index.search('t', 5, atOnce), [])
   const last = `${Array.from({ length: 20 }, (_, n) => `none${n}x`).join(' ')} things`
-  assert.equal(index.search(last, 5), [])
+  assert.equal(await index.search(last, 5, atOnce), [])
 })
 
 test('a name counts more than a title, and a title more than what is described', async () => {
   const words = ['alpha', 'beta', 'gamma', 'delta']
-  const index = await ToolIndex.of(await loadSearchEngine(), [
-    { name: 'a', description: 'letter' },
-    { name: 'b', title: 'letter' },
-    { name: 'letter' },
-    ...words.map((name) => ({ name })),
-  ])
-  assert.equal(index.search('letter', 5), ['letter', 'b', 'a'])
+  const index = await ToolIndex.of(
+    await loadSearchEngine(),
+    [
+      { name: 'a', description: 'letter' },
+      { name: 'b', title: 'letter' },
+      { name: 'letter' },
+      ...words.map((name) => ({ name })),
+    ],
+    atOnce,
+  )
+  assert.equal(await index.search('letter', 5, atOnce), ['letter', 'b', 'a'])
 })
 
 test('tools with all words come before those with one of them', async () => {
-  const index = await ToolIndex.of(await loadSearchEngine(), [
-    { name: 'pay', description: 'pay' },
-    { name: 'x', description: 'to pay an invoice of somebody' },
-  ])
-  assert.equal(index.search('pay invoice', 5), ['x', 'pay'])
-  assert.equal(index.search('inv', 5), ['x'])
+  const index = await ToolIndex.of(
+    await loadSearchEngine(),
+    [
+      { name: 'pay', description: 'pay' },
+      { name: 'x', description: 'to pay an invoice of somebody' },
+    ],
+    atOnce,
+  )
+  assert.equal(await index.search('pay invoice', 5, atOnce), ['x', 'pay'])
+  assert.equal(await index.search('inv', 5, atOnce), ['x'])
 })
 
 test('only the first 4,000 characters of a text are searched, and 1,000 of a query', async () => {
@@ -68,32 +81,42 @@ test('only the first 4,000 characters of a text are searched, and 1,000 of a que
   const at = (text: string) => ({
     inputSchema: { properties: { p: { description: text.slice(2) } } },
   })
-  const index = await ToolIndex.of(await loadSearchEngine(), [
-    { name: 'a', description: `${padding}inside` },
-    { name: 'b', description: `${padding}pad beyond` },
-    { name: 'c', title: `${padding}pad beyond` },
-    { name: 'd', ...at(`${padding}pad beyond`) },
-    { name: 'e', title: `${padding}here` },
-  ])
-  assert.equal(index.search('beyond', 5), [])
-  assert.equal(index.search('insi', 5), ['a'])
-  assert.equal(index.search('here', 5), ['e'])
-  assert.equal(index.search(`${'zz '.repeat(334)}here`, 5), [])
-  assert.equal(index.search(`${'zz '.repeat(331)}here`, 5), ['e'])
+  const index = await ToolIndex.of(
+    await loadSearchEngine(),
+    [
+      { name: 'a', description: `${padding}inside` },
+      { name: 'b', description: `${padding}pad beyond` },
+      { name: 'c', title: `${padding}pad beyond` },
+      { name: 'd', ...at(`${padding}pad beyond`) },
+      { name: 'e', title: `${padding}here` },
+    ],
+    atOnce,
+  )
+  assert.equal(await index.search('beyond', 5, atOnce), [])
+  assert.equal(await index.search('insi', 5, atOnce), ['a'])
+  assert.equal(await index.search('here', 5, atOnce), ['e'])
+  assert.equal(await index.search(`${'zz '.repeat(334)}here`, 5, atOnce), [])
+  assert.equal(await index.search(`${'zz '.repeat(331)}here`, 5, atOnce), ['e'])
 })
 
-test('the index of very many tools is made in many turns of the event loop', async () => {
-  const many = Array.from({ length: 10_000 }, (_, n) => ({ name: `tool_${n}`, description: 'does things' }))
-  let turns = 0
-  const count = (): void => {
-    turns += 1
-    turning = setImmediate(count)
+test('an index is made in turns, by what its words cost and not by tools', async () => {
+  const turnsOf = async (count: number, description: (n: number) => string): Promise<number> => {
+    const tools = Array.from({ length: count }, (_, n) => ({
+      name: `tool_${n}`,
+      description: description(n),
+    }))
+    let turns = 0
+    const index = await ToolIndex.of(await loadSearchEngine(), tools, async () => {
+      turns += 1
+    })
+    assert.equal(await index.search(`tool ${count - 1}`, 1, atOnce), [`tool_${count - 1}`])
+    return turns
   }
-  let turning = setImmediate(count)
-  const index = await ToolIndex.of(await loadSearchEngine(), many)
-  clearImmediate(turning)
-  assert.ok(turns >= 10_000 / 200, `${turns} turns`)
-  assert.equal(index.search('tool 9999', 1), ['tool_9999'])
+  const many = await turnsOf(10_000, () => 'does things')
+  assert.ok(many >= 50, `${many} turns`)
+  const words = (n: number): string => Array.from({ length: 600 }, (_, word) => `w${n}x${word}`).join(' ')
+  const long = await turnsOf(50, words)
+  assert.ok(long >= 20, `${long} turns`)
 })
 
 test('tool names are split into words', () => {
