@@ -45,7 +45,8 @@ export function records(options: RecordsOptions): LocalEngine {
       open ??= {
         sessions: inOrder(options, world),
         tasks: tasks ?? createMemoryTaskStore(),
-        values: new MemoryValues(world.now),
+        // those of one program are not for all
+        ...(options.shared !== true && { values: new MemoryValues(world.now) }),
         secrets: keys ?? [world.randomBytes(32)],
       }
       return open

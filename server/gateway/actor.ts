@@ -78,6 +78,8 @@ interface UpstreamState {
   asking: AbortController | undefined
   /** Whether some of its lists have come, and others are waited for, or have failed. */
   isPartial: boolean
+  /** Whether some did not come the last time. */
+  isSlow: boolean
   /** Until then they are not asked for again. */
   pause: TimerRef | undefined
   /** Pauses in a row in which they have changed. */
@@ -428,10 +430,8 @@ class Gateway {
     const { link, record } = place
     const { clock } = this.#ctx
     const { needsTemplates } = link
-    fetchLists(client, { signal, former: record.lists, needsTemplates, clock, onSome: tell }).then(
-      tell,
-      (error: unknown) => tell(undefined, whyNot(error)),
-    )
+    const how = { signal, former: record.lists, needsTemplates, clock, isSlow: place.isSlow, onSome: tell }
+    fetchLists(client, how).then(tell, (error: unknown) => tell(undefined, whyNot(error)))
   }
 
   /** Its lists may be asked for again: at once, if they have changed. */
@@ -458,11 +458,17 @@ class Gateway {
       place.leftOut = leftOut
     }
     if (fetched?.isWhole === false) {
-      place.isPartial = true
+      place.isPartial = place.isSlow = true
       this.#tellOf(place, fetched.problem, '')
+      // they have changed meanwhile: what does not come is asked for anew, with all others
+      if (place.isStale) {
+        stopAsking(place)
+        place.pause = this.#ctx.sendAfter(this.#pauseFor(place), { list: name })
+      }
       return this.#settle()
     }
     place.asking = undefined
+    place.isSlow = false
     let wait = this.#pauseFor(place)
     const missing = fetched === undefined ? problem : fetched.problem
     if (missing !== '' && place.isReady) {
@@ -527,6 +533,7 @@ class Gateway {
       again: undefined,
       asking: undefined,
       isPartial: false,
+      isSlow: false,
       pause: undefined,
       turns: 0,
       isStale: false,

@@ -608,19 +608,22 @@ export class UpstreamLink {
       key.startsWith('session ') && ctx !== undefined ? ToolContext.scopeOf(ctx).hold?.() : undefined
     // it ends with its session; one that comes back has it started again
     if (holder !== undefined) instance.forget = outside(() => holder.onExit(() => this.#close(key, instance)))
-    starting.then(
-      (client) => {
-        if (this.#instances.get(key) !== instance) return client.close().catch(() => {})
-        instance.running = client
-        if (key === shared) this.#input.began(client)
-        else this.#hear(client, key, instance)
-        return undefined
-      },
-      (error: unknown) => {
-        if (this.#instances.get(key) !== instance) return
-        this.#close(key, instance)
-        this.#input.failed(error, key === shared)
-      },
+    // so does what it tells: the client may serve others when this caller has gone
+    void outside(() =>
+      starting.then(
+        (client) => {
+          if (this.#instances.get(key) !== instance) return client.close().catch(() => {})
+          instance.running = client
+          if (key === shared) this.#input.began(client)
+          else this.#hear(client, key, instance)
+          return undefined
+        },
+        (error: unknown) => {
+          if (this.#instances.get(key) !== instance) return
+          this.#close(key, instance)
+          this.#input.failed(error, key === shared)
+        },
+      ),
     )
     return instance
   }
@@ -680,7 +683,7 @@ export class UpstreamLink {
     if (this.#instances.get(key) === instance) this.#instances.delete(key)
     instance?.forget()
     instance?.controller.abort(new Error(`${this.name}: the client is not needed any more`))
-    instance?.client.then((client) => client.close()).catch(() => {})
+    outside(() => instance?.client.then((client) => client.close()).catch(() => {}))
   }
 
   #idleOf(key: string): number {

@@ -19,6 +19,8 @@ const maxBytes = 4 * 1024 * 1024
 
 /** Milliseconds that the lists of a server are waited for together; then those that are here are used. */
 const patience = 5_000
+/** The same of a server that has let some be waited for in vain. */
+const lessPatience = 500
 
 type ListName = Exclude<keyof UpstreamLists, 'toolsKnown' | 'templatesKnown'>
 
@@ -55,6 +57,8 @@ export interface FetchOptions {
   readonly former?: UpstreamLists | undefined
   /** Whether it matters that its templates are known. */
   readonly needsTemplates: boolean
+  /** Whether some of them did not come the last time: then the others are waited for less. */
+  readonly isSlow?: boolean
   /** Hears, once, of those that are here when others let themselves be waited for. */
   readonly onSome: (fetched: Fetched) => void
 }
@@ -65,7 +69,7 @@ export interface FetchOptions {
  */
 export async function fetchLists(
   client: Upstream,
-  { signal, clock, former, needsTemplates, onSome }: FetchOptions,
+  { signal, clock, former, needsTemplates, isSlow = false, onSome }: FetchOptions,
 ): Promise<Fetched> {
   const left: string[] = []
   let leftCount = 0
@@ -113,6 +117,7 @@ export async function fetchLists(
     (name) => capabilities[requests[name][0]] !== undefined,
   )
   const came = new Map<ListName, readonly JsonObject[]>()
+  const waited = isSlow ? lessPatience : patience
   const failed: string[] = []
   let refused: unknown
   let given = 0
@@ -142,7 +147,7 @@ export async function fetchLists(
     const listOf = (name: ListName): readonly JsonObject[] =>
       came.get(name) ?? (asked.includes(name) ? former?.[name] : undefined) ?? []
     const late = asked.filter((name) => !came.has(name))
-    const waits = late.map((name) => `${requests[name][1]}: no answer in ${patience} ms, it is waited for`)
+    const waits = late.map((name) => `${requests[name][1]}: no answer yet, it is waited for`)
     const more = leftCount > left.length ? [`${leftCount - left.length} more`] : []
     const [tools, resources] = [listOf('tools'), listOf('resources')]
     const isKnown = (name: ListName, before: boolean | undefined): boolean =>
@@ -161,7 +166,7 @@ export async function fetchLists(
   }
   const timer = clock.setTimeout(() => {
     if (given > 0) onSome(fetched())
-  }, patience)
+  }, waited)
   try {
     await Promise.all(asked.map(take))
   } finally {

@@ -1,3 +1,5 @@
+import { outside } from '../../runtime/faults/containment.js'
+
 /** Resources that a server is asked about at a time, for one caller and for all: its connections are for calls. */
 const ofOne = 4
 const atOnce = 64
@@ -26,6 +28,11 @@ export class Wants {
 
   /** What is wanted of a resource has changed, or may have been forgotten. */
   changed(uri: string, caller: string): void {
+    // whoever wants it may end before it is told
+    outside(() => this.#changed(uri, caller))
+  }
+
+  #changed(uri: string, caller: string): void {
     const telling = this.#telling.get(uri)
     if (telling !== undefined) {
       telling.next = caller
@@ -70,7 +77,7 @@ export class Wants {
       if (left === 0) this.#counts.delete(caller)
       else this.#counts.set(caller, left)
       if (telling.next === undefined) this.#go()
-      else this.changed(uri, telling.next)
+      else this.#changed(uri, telling.next)
     })
   }
 }

@@ -138,7 +138,8 @@ export async function agreed(values: Values, key: string, propose: () => string)
   return agreed(values, key, propose)
 }
 
-async function prolong(values: Values, key: string, ttl: number): Promise<void> {
+/** Keeps a value that is there for longer. */
+export async function prolong(values: Values, key: string, ttl: number): Promise<void> {
   const was = await values.get(key)
   // whoever changes it meanwhile prolongs it, too
   if (was !== undefined && was.text !== '') await values.set(key, was.text, { ttl, was })

@@ -267,10 +267,23 @@ function explained(settings: ProviderSettings, cause: unknown, isRefresh = false
   if (isRefresh && error !== 'invalid_grant') return unavailable(settings, cause)
   if (Number(status) >= 500) return unavailable(settings, cause)
   const why = typeof error === 'string' ? `: ${error.replace(/[^\x20-\x7e]/g, '?').slice(0, 100)}` : ''
-  return new TransportError('UNAUTHORIZED', `the login at ${settings.name} has failed${why}`, { cause })
+  const problem = `the login at ${settings.name} has failed${why}`
+  return new TransportError('UNAUTHORIZED', problem, { cause: withoutBody(cause) })
+}
+
+/** What the library throws has the answer of the provider in it, tokens included. */
+function withoutBody(cause: unknown): Error {
+  const { code, error } = (cause ?? {}) as { readonly code?: unknown; readonly error?: unknown }
+  return Object.assign(new Error(messageOf(cause)), {
+    ...(typeof code === 'string' && { code }),
+    ...(typeof error === 'string' && { error }),
+  })
 }
 
 function unavailable({ name }: ProviderSettings, cause: unknown): TransportError {
   const problem = `${name} cannot be asked: ${messageOf(cause)}`
-  return new TransportError('AUTHORIZATION_UNAVAILABLE', problem, { cause, retryable: true })
+  return new TransportError('AUTHORIZATION_UNAVAILABLE', problem, {
+    cause: withoutBody(cause),
+    retryable: true,
+  })
 }

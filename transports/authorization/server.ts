@@ -30,7 +30,7 @@ import { newSigningKey } from './keys.js'
 import { consentPage, messagePage, pageHeaders } from './pages.js'
 import { callbackPath, metadataPlaceOf, pageOf, resumedAt, routes, visitOf } from './paths.js'
 import { IdentityProvider, type SignedInUser } from './provider.js'
-import { type LoginProof, openLogin, type ProviderLogin } from './provider-login.js'
+import { type LoginProof, openLogin, type ProviderLogin, type ProviderTokens } from './provider-login.js'
 import { RateLimits, type SignInLimits } from './rate-limits.js'
 import { isForbidden } from './redirects.js'
 import { baseScope } from './scopes.js'
@@ -150,6 +150,8 @@ export class AuthorizationServer {
     const found = await this.#provider.AccessToken.find(token)
     if (found === undefined || !found.isValid) throw refused('the token is not known, or has expired')
     if (![found.aud].flat().includes(resource)) throw refused('the token is for another resource')
+    // there is nobody who looks at proofs
+    if (found.jkt !== undefined && !this.#settings.dpop) throw refused('the token is bound to a key')
     const user = await this.#users.userOf(found.accountId)
     if (user === undefined) throw refused('its user has signed out')
     return {
@@ -268,15 +270,20 @@ export class AuthorizationServer {
     if (!(await this.#users.mayEnter(user))) return this.#end(request, response, denied(notAllowed))
     const asked = String(details.params.scope ?? '')
     const scopes = await this.#users.grantable(user, asked)
+    const redirectUri = String(details.params.redirect_uri)
     if (request.method === 'POST') {
       this.#checkOrigin(request)
       const form = new URLSearchParams((await readBody(request, formBytes)).toString())
       if (form.get('decision') !== 'allow')
         return this.#end(request, response, denied('the user has refused'))
-      const grantId = await this.#grant({ accountId, clientId }, scopes, asked)
+      // a role may have come since the page was shown
+      const shown = (await this.#values.get(shownKey(uid)))?.text ?? ''
+      const granted = scopes.filter((scope) => shown.split(' ').includes(scope))
+      const grantId = await this.#grant({ accountId, clientId }, granted, asked)
+      await put(this.#values, redirectKey(grantId), digest(redirectUri), longestGrant)
       return this.#end(request, response, { consent: { grantId } })
     }
-    const redirectUri = String(details.params.redirect_uri)
+    await put(this.#values, shownKey(uid), scopes.join(' '), loginTime)
     const { scopes: texts, name } = this.#settings
     sendPage(
       response,
@@ -391,13 +398,20 @@ export class AuthorizationServer {
     try {
       const { user, tokens } = await this.#login.finish(answer, proof, this.#callback)
       if ((await this.#users.accountOf(user)) !== account) return asAnother
-      await this.#credentials.keep(account, tokens, usedClient)
-      return undefined
+      return (await this.#keepCredentials(account, tokens)) ? undefined : asAnother
     } catch (cause) {
       if (!(cause instanceof TransportError && cause.code === 'UNAUTHORIZED')) throw cause
       this.#noteRefusal(cause)
       return 'It was refused. Close this page, and go back to your program.'
     }
+  }
+
+  /** False, and nothing is kept, for a user who was signed out meanwhile. */
+  async #keepCredentials(account: string, tokens: ProviderTokens): Promise<boolean> {
+    await this.#credentials.keep(account, tokens, usedClient)
+    const isThere = (await this.#users.userOf(account)) !== undefined
+    if (!isThere) await this.#credentials.forget(account)
+    return isThere
   }
 
   /** What is no decision of the user has to be mended. */
@@ -411,8 +425,8 @@ export class AuthorizationServer {
       const { user, tokens } = await this.#login.finish(answer, proof, this.#callback)
       if (!(await this.#users.mayEnter(user))) return { refused: notAllowed }
       const account = await this.#users.keep(user)
-      await this.#credentials.keep(account, tokens, usedClient)
-      return { account }
+      if (await this.#keepCredentials(account, tokens)) return { account }
+      return { refused: signedOut }
     } catch (cause) {
       if (cause instanceof TransportError && cause.code === 'UNAUTHORIZED') {
         this.#noteRefusal(cause)
@@ -440,7 +454,7 @@ export class AuthorizationServer {
   async #entering({ accountId = '', grantId = '' }: GrantedToken): Promise<SignedInUser> {
     const { errors } = this.#library
     const user = await this.#users.userOf(accountId)
-    if (user === undefined) throw new errors.InvalidGrant('the user has signed out')
+    if (user === undefined) throw new errors.InvalidGrant(signedOut)
     const may = await this.#users.mayEnter(user).catch((cause: unknown) => this.#cannotSay(cause))
     if (may) return user
     await put(this.#values, grantKey(grantId), undefined, 1)
@@ -567,6 +581,21 @@ export class AuthorizationServer {
       return hasEnded ? Check.REQUEST_PROMPT : Check.NO_NEED_TO_PROMPT
     })
     policy.get('login')?.checks.add(isOver)
+    // a user lets a client in at the address that the page has named, and at no other one that it registered
+    const isElsewhere = new Check(
+      'other_redirect',
+      'access goes elsewhere',
+      'consent_required',
+      async ({ oidc }) => {
+        const { result, params, grant } = oidc
+        if (result?.consent !== undefined || grant?.jti === undefined) return Check.NO_NEED_TO_PROMPT
+        const agreedTo = await this.#values.get(redirectKey(grant.jti))
+        return agreedTo?.text === digest(String(params?.redirect_uri))
+          ? Check.NO_NEED_TO_PROMPT
+          : Check.REQUEST_PROMPT
+      },
+    )
+    policy.get('consent')?.checks.add(isElsewhere)
     const usedAlready = (): Error => new errors.InvalidGrant('it was used already')
     const secure = issuer.startsWith('https:')
     return {
@@ -685,6 +714,7 @@ export class AuthorizationServer {
 
 const asAnother =
   'You have signed in as somebody else. Begin again in your program, and sign in as who you are there.'
+const signedOut = 'the user has signed out'
 const notAllowed = 'this account may not use this server'
 
 interface GrantedToken {
@@ -739,6 +769,14 @@ function loginKey(state: string): string {
 
 function visitKey(id: string): string {
   return `visit ${id}`
+}
+
+function shownKey(uid: string): string {
+  return `shown ${uid}`
+}
+
+function redirectKey(grantId: string): string {
+  return `redirect ${grantId}`
 }
 
 function browserKey(uid: string): string {

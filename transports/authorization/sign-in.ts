@@ -77,7 +77,8 @@ export interface SignInSettings
 /**
  * For the option `auth` of `serveHttp` and `mount`: this server is an OAuth 2.1 authorization server for itself,
  * at which any client may register (RFC 7591), and whose users sign in at an identity provider at which clients
- * cannot. Needs the package `oidc-provider`, and an engine that keeps values: all but `sealed()`. Tools see who
+ * cannot. Needs the package `oidc-provider`, and an engine that keeps values: all but `sealed()` and
+ * `records({ shared: true })`. Tools see who
  * calls as `ctx.principal`. Throws TransportError BAD_OPTION.
  */
 export function signIn(options: SignInOptions): OwnServer {
@@ -105,7 +106,10 @@ export function signIn(options: SignInOptions): OwnServer {
     verify: Object.assign((token: string) => opened().principalOf(token), { prepare: loadServer }),
     async open(values: Values | undefined, world: World) {
       if (values === undefined)
-        throw optionError('engine', 'signIn: engine: expected one that keeps logins, which sealed() does not')
+        throw optionError(
+          'engine',
+          'signIn: engine: expected one that keeps logins, which sealed() and records({ shared: true }) do not',
+        )
       // a listener that starts again goes on with what it had, also while the engine is away
       if (openedWith === values) return
       const { openServer } = await loadServer()

@@ -3,7 +3,7 @@ import { waitWithin } from '../../runtime/time/wait.js'
 import type { World } from '../../runtime/time/world.js'
 import { optionError, TransportError } from '../base/errors.js'
 import type { Values } from '../contract/values.js'
-import { agreed, put, usedClient } from './adapter.js'
+import { prolong, put, usedClient } from './adapter.js'
 import type { SignedInUser } from './provider.js'
 import type { SignInSettings } from './sign-in.js'
 
@@ -31,15 +31,31 @@ export class Users {
     return kept === undefined || kept.text === '' ? undefined : kept.text
   }
 
-  /** A user has signed in; answers the account. Rejects with CLUSTER_UNAVAILABLE for one who signs out now. */
+  /**
+   * A user has signed in; answers the account: that of before, unless it was signed out. Rejects with
+   * CLUSTER_UNAVAILABLE where others change it again and again.
+   */
   async keep(user: SignedInUser): Promise<string> {
-    // one whose record is gone was signed out, maybe not to the end
-    const known = await this.accountOf(user)
-    if (known !== undefined && (await this.userOf(known)) === undefined) await this.#leave(user, known)
-    const account = await agreed(this.#values, placeOf(user), () => this.#world.id())
-    await put(this.#values, keyOf(account), JSON.stringify(user), usedClient)
-    if ((await this.accountOf(user)) === account) return account
-    await put(this.#values, keyOf(account), undefined, 1)
+    const ttl = usedClient
+    const text = JSON.stringify(user)
+    for (let tries = 0; tries < 10; tries += 1) {
+      const place = await this.#values.get(placeOf(user))
+      if (place === undefined || place.text === '') {
+        // its record comes first: whoever finds an account without one takes it for signed out
+        const account = this.#world.id()
+        await put(this.#values, keyOf(account), text, ttl)
+        if (await this.#values.set(placeOf(user), account, { ttl, was: place })) return account
+        await put(this.#values, keyOf(account), undefined, 1)
+        continue
+      }
+      const record = await this.#values.get(keyOf(place.text))
+      if (record === undefined || record.text === '') await this.#leave(user, place.text)
+      // never where there is none: it would bring back what was signed out
+      else if (await this.#values.set(keyOf(place.text), text, { ttl, was: record })) {
+        await prolong(this.#values, placeOf(user), ttl)
+        return place.text
+      }
+    }
     throw new TransportError('CLUSTER_UNAVAILABLE', 'the user is signed out now', { retryable: true })
   }
 

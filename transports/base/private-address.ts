@@ -26,17 +26,30 @@ const privateNetworks: readonly Network[] = [
   ['169.254.0.0', 16],
   ['172.16.0.0', 12],
   ['192.0.0.0', 24],
+  ['192.0.2.0', 24],
+  ['192.31.196.0', 24],
+  ['192.52.193.0', 24],
+  ['192.88.99.0', 24],
   ['192.168.0.0', 16],
+  ['192.175.48.0', 24],
   ['198.18.0.0', 15],
+  ['198.51.100.0', 24],
+  ['203.0.113.0', 24],
   ['224.0.0.0', 3],
-  ['::', 127],
+  // IPv4-compatible and translated ones stand for any address; no network has them
+  ['::', 96],
+  ['::ffff:0:0:0', 96],
+  ['100::', 64],
   ['64:ff9b::', 96],
   ['64:ff9b:1::', 48],
   // tunnels, which stand for any IPv4 address
-  ['2001::', 32],
+  ['2001::', 23],
+  ['2001:db8::', 32],
   ['2002::', 16],
+  ['3fff::', 20],
+  ['5f00::', 16],
   ['fc00::', 7],
-  ['fe80::', 10],
+  ['fe80::', 9],
   ['ff00::', 8],
 ]
 const linkLocal: readonly Network[] = [
@@ -46,9 +59,19 @@ const linkLocal: readonly Network[] = [
   ['2002:a9fe::', 32],
 ]
 
-/** Whether an IP address is not public, or stands for such an IPv4 address. Undefined for a name. */
+/**
+ * Whether an IP address is not public, stands for such an IPv4 address, or is one of this machine. Undefined for
+ * a name.
+ */
 export function isPrivateAddress(address: string): boolean | undefined {
-  return isAmong(address, privateNetworks)
+  return isAmong(address, [...privateNetworks, ...ownAddresses()])
+}
+
+function ownAddresses(): readonly Network[] {
+  const { networkInterfaces } = process.getBuiltinModule('node:os')
+  return Object.values(networkInterfaces()).flatMap((all = []) =>
+    all.map(({ address, family }): Network => [address.replace(/%.*$/, ''), family === 'IPv4' ? 32 : 128]),
+  )
 }
 
 /** Whether an IP address is link-local, where clouds keep their credentials. False for a name. */

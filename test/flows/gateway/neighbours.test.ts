@@ -9,7 +9,7 @@ import {
   type Seat,
   startServer,
 } from 'caduceus/server'
-import { connect } from 'caduceus/testing'
+import { connect, scriptedServer } from 'caduceus/testing'
 import { http, serveHttp, stdio } from 'caduceus/transports'
 import { suite, type TestContext } from '../../support/suite.js'
 
@@ -65,6 +65,48 @@ test('a question for a call that was given up is put to no other client', async 
   await given.catch(() => {})
   assert.match((await bob.callTool('up__ask')).text, /calls of several clients are under way/)
   assert.is(asked.length, 1)
+})
+
+test('what one session subscribes to last does not end what others wait for', async (t) => {
+  const waiting: (() => void)[] = []
+  const told = new Set<string>()
+  const { transport } = scriptedServer({
+    initialize: () => ({
+      protocolVersion: '2025-11-25',
+      capabilities: { resources: { subscribe: true } },
+      serverInfo: { name: 'slow', version: '1' },
+    }),
+    'resources/list': () => ({ resources: [] }),
+    'resources/templates/list': () => ({ resourceTemplates: [] }),
+    'resources/subscribe': ({ params }) =>
+      new Promise((resolve) => {
+        told.add(String(params?.uri))
+        waiting.push(() => resolve({}))
+      }),
+    'resources/unsubscribe': ({ params }) => {
+      told.delete(String(params?.uri))
+      return {}
+    },
+  })
+  const up = startClient({ transport, era: 'handshake', logger: false })
+  t.after(() => up.close())
+  const eve = await connect(gateway({ up }), { client: { era: 'handshake' } })
+  t.after(() => eve.close())
+  const ada = startClient({ transport: eve.transport, era: 'handshake', logger: false })
+  t.after(() => ada.close())
+  await ada.ready()
+  for (let n = 0; n < 12; n += 1) await eve.client.subscribe(`eve:${n}`)
+  for (let n = 0; n < 6; n += 1) await ada.subscribe(`ada:${n}`)
+  await eve.client.close()
+  while ([...told].filter((uri) => uri.startsWith('ada:')).length < 6) {
+    waiting.shift()?.()
+    await new Promise(setImmediate)
+  }
+  // and those of who has gone are taken back
+  while ([...told].some((uri) => uri.startsWith('eve:'))) {
+    waiting.shift()?.()
+    await new Promise(setImmediate)
+  }
 })
 
 test('sessions of one client end those of its own servers first', async (t) => {

@@ -1,6 +1,10 @@
 import { once } from 'node:events'
 import { request } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { files } from 'caduceus/server'
 import * as assert from 'uvu/assert'
 import { startClient } from 'caduceus/client'
 import { http } from 'caduceus/transports'
@@ -69,6 +73,43 @@ test('confused deputy: each client needs consent, whatever cookies there are', a
     const none = await browser.open(begin(other, { prompt: 'none' }).url, isBack)
     assert.match(String(none.url.searchParams.get('error')), /^(?:interaction|consent)_required$/)
   }
+})
+
+test('confused deputy: consent is for the address that the page has named', async (t) => {
+  const { register, begin } = await attack(t)
+  const [good, evil] = ['https://claude.example/back', 'https://evil.example/back'] as const
+  const client = await register({ application_type: 'web', redirect_uris: [good, evil] })
+  const browser = new Browser()
+  const isAway = ({ protocol }: URL): boolean => protocol === 'https:'
+  const to = (redirect_uri: string) => browser.open(begin(client, { redirect_uri }).url, isAway)
+  const page = await to(good)
+  assert.match(page.text, /Access goes to <b>claude\.example<\/b>/)
+  assert.ok((await browser.press(page, 'allow', isAway)).url.searchParams.has('code'))
+  // again, to where it was allowed
+  assert.ok((await to(good)).url.searchParams.has('code'))
+  assert.match((await to(evil)).text, /Access goes to <b>evil\.example<\/b>/)
+})
+
+test('what the page did not list is not granted, though a role has come meanwhile', async (t) => {
+  const may = { scopes: [] as string[] }
+  const { register, begin, token } = await attack(t, {
+    scopes: { write: 'Write' },
+    scopesOf: () => may.scopes,
+  })
+  const client = await register()
+  const browser = new Browser()
+  const { url, verifier } = begin(client, { scope: 'mcp write' })
+  const page = await browser.open(url, isBack)
+  may.scopes = ['write']
+  const last = await browser.press(page, 'allow', isBack)
+  const { body } = await token({
+    grant_type: 'authorization_code',
+    client_id: client.client_id ?? '',
+    redirect_uri: back,
+    code: last.url.searchParams.get('code') ?? '',
+    code_verifier: verifier,
+  })
+  assert.is(body.scope, 'mcp')
 })
 
 test('consent by another site: its form is refused, and no page shows ours in a frame', async (t) => {
@@ -223,6 +264,20 @@ test('a token that is bound to a key opens nothing without it; a proof is good o
   assert.is(await status({ authorization: `DPoP ${token}`, dpop: good }), 401)
   const { client } = signedIn(t, resource, undefined, { dpop: true })
   assert.match((await client.callTool('whoami')).text, /"subject":"ada".*"cnf":\{"jkt":"/)
+})
+
+test('a token that is bound to a key is no bearer token where nobody looks at proofs', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'logins-'))
+  const engine = () => files({ folder })
+  const { register, codeOf, origin, server, port } = await attack(t, { dpop: true, engine: engine() })
+  const { form } = await codeOf(await register())
+  const own = await prove(await makeProofKey(), '', { claims: { htu: `${origin}/token`, ath: undefined } })
+  const body = new URLSearchParams(form)
+  const given = await fetch(`${origin}/token`, { method: 'POST', headers: { dpop: own }, body })
+  const { access_token: token } = (await given.json()) as Json
+  await server.stop()
+  const { status } = await attack(t, { port, engine: engine() })
+  assert.is(await status(token), 401)
 })
 
 test('a token that its client revokes opens nothing any more', async (t) => {

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import express from 'express'
 import * as assert from 'uvu/assert'
 import { memoryAuthStorage } from 'caduceus/client'
-import { files, sealed, startServer } from 'caduceus/server'
+import { files, records, sealed, startServer } from 'caduceus/server'
 import { crash, fakeClock, fakeIdentityProvider, until } from 'caduceus/testing'
 import { mount, oidc, serveHttp, serveSse, serveWebSocket, signIn } from 'caduceus/transports'
 import { suite } from '../../support/suite.js'
@@ -255,7 +255,17 @@ test('what cannot work is told when the program starts', async () => {
   const transport = serveHttp({ port, auth })
   const engine = sealed({ keys: ['k'.repeat(32)] })
   const error = await startServer(shop, { transport, engine, logger: false }).catch((cause: Error) => cause)
-  assert.match(String(error), /signIn: engine: expected one that keeps logins, which sealed\(\) does not/)
+  assert.match(String(error), /signIn: engine: expected one that keeps logins, which sealed\(\) and records/)
+  const shared = records({
+    shared: true,
+    load: async () => undefined,
+    save: async () => {},
+    delete: async () => {},
+  })
+  const other = await startServer(shop, { transport, engine: shared, logger: false }).catch(
+    (cause: Error) => cause,
+  )
+  assert.match(String(other), /signIn: engine: expected one that keeps logins/)
   const bad: (() => unknown)[] = [
     () => signIn({ with: {} as never, resource: 'https://mcp.example.com/mcp' }),
     () => signIn({ with: provider, resource: 'http://mcp.example.com/mcp' }),

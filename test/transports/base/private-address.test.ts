@@ -1,3 +1,4 @@
+import { networkInterfaces } from 'node:os'
 import * as assert from 'uvu/assert'
 import {
   isLinkLocal,
@@ -33,6 +34,9 @@ test('loopback, network and cloud addresses are private, others and names are no
     '100.64.0.1',
     '0.0.0.0',
     '224.0.0.1',
+    '192.0.2.2',
+    '198.51.100.7',
+    '203.0.113.5',
   ])
     assert.is(isPrivateAddress(address), true, address)
   for (const address of [
@@ -48,11 +52,21 @@ test('loopback, network and cloud addresses are private, others and names are no
     '2002:7f00:1::',
     '2001:0:4136:e378:8000:63bf:3fff:fdd2',
     'ff02::1',
+    '::127.0.0.1',
+    '::ffff:0:127.0.0.1',
+    '2001:db8::1',
+    'fec0::1',
+    '100::1',
   ])
     assert.is(isPrivateAddress(address), true, address)
-  for (const address of ['8.8.8.8', '172.32.0.1', '203.0.113.5', '2606:4700::1111', '::ffff:8.8.8.8'])
+  for (const address of ['8.8.8.8', '172.32.0.1', '203.0.114.5', '2606:4700::1111', '::ffff:8.8.8.8'])
     assert.is(isPrivateAddress(address), false, address)
   assert.is(isPrivateAddress('example.com'), undefined)
+})
+
+test('each address of this machine is private, whatever its network', () => {
+  for (const { address } of Object.values(networkInterfaces()).flat() as { address: string }[])
+    assert.is(isPrivateAddress(address), true, address)
 })
 
 test('a host is private if all its addresses are, and unknown ones are not', async () => {

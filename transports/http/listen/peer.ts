@@ -1,3 +1,4 @@
+import { isAddress } from '../../contract/address.js'
 import type { IncomingMessage } from 'node:http'
 import { TransportError } from '../../base/errors.js'
 import { queryOf } from '../../base/target.js'
@@ -63,9 +64,16 @@ export class HttpPeer implements Peer {
   }
 }
 
-/** The address of the client, as the trusted proxies in between say. */
+/** The address of the client, as the trusted proxies in between say; of what is none, that of the last of them. */
 export function addressBehind(request: IncomingMessage, proxies: number): string | undefined {
-  return forwarded(request, 'x-forwarded-for', proxies) ?? request.socket.remoteAddress
+  const said = withoutPort(forwarded(request, 'x-forwarded-for', proxies) ?? '')
+  return isAddress(said) ? said : request.socket.remoteAddress
+}
+
+/** Some proxies name the port, too: each connection would be another client. */
+function withoutPort(said: string): string {
+  const [, v4, v6] = /^(?:([\d.]+):\d+|\[([^\]]*)\](?::\d+)?)$/.exec(said) ?? []
+  return v4 ?? v6 ?? said
 }
 
 export function withoutToken({

@@ -174,10 +174,10 @@ test('fault 29: a redirect from a public address to a private one is not followe
   ]) {
     const front = await startRedirector(t, 307, () => `http://${host}:${secretPort}/latest`)
     const proxy = await startTunnel(t, () => Number(new URL(front.url).port))
-    const client = start(t, 'http://203.0.113.5/mcp', { proxy: proxy.url })
+    const client = start(t, 'http://203.0.114.5/mcp', { proxy: proxy.url })
     const reason = await firstReason(client)
     assert.match(reason.message, 'to an address of this machine or network', host)
-    assert.equal([...new Set(proxy.asked.all.map(({ authority }) => authority))], ['203.0.113.5:80'])
+    assert.equal([...new Set(proxy.asked.all.map(({ authority }) => authority))], ['203.0.114.5:80'])
     await client.close()
   }
   assert.is(reached, 0)

@@ -151,6 +151,23 @@ test('behind proxies the address comes from the outermost trusted one, the host 
   )
 })
 
+test('a proxy may name the port of a client, too; what is no address is not believed', () => {
+  for (const [said, address] of [
+    ['8.8.8.8:50123', '8.8.8.8'],
+    ['[2001:db8::1]:50123', '2001:db8::1'],
+    ['[2001:db8::1]', '2001:db8::1'],
+    ['2001:db8::1', '2001:db8::1'],
+    ['unknown', '127.0.0.1'],
+    ['_hidden:1', '127.0.0.1'],
+    ['8.8.8.8:50123:1', '127.0.0.1'],
+    ['', '127.0.0.1'],
+  ] as const) {
+    const headers = { 'x-forwarded-for': said }
+    const request = { headers, socket: { remoteAddress: '127.0.0.1' } } as unknown as IncomingMessage
+    assert.is(new HttpPeer(request, 1).remoteAddress, address, said)
+  }
+})
+
 test('a refusal names the host safely', () => {
   const host = 'mcp.example.com'
   assert.is(

@@ -1,0 +1,154 @@
+import { randomBytes } from 'node:crypto'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { inspect } from 'node:util'
+import * as assert from 'uvu/assert'
+import { systemWorld } from 'caduceus/runtime'
+import { oauth2 } from 'caduceus/transports'
+import { openLogin } from '../../../transports/authorization/provider-login.js'
+import { IdentityProvider } from '../../../transports/authorization/provider.js'
+import type { SignInSettings } from '../../../transports/authorization/sign-in.js'
+import { Users } from '../../../transports/authorization/users.js'
+import type { KeptValue, Values } from '../../../transports/contract/values.js'
+import { suite } from '../../support/suite.js'
+
+const test = suite('accounts of those who sign in')
+const ada = { issuer: 'https://login.example', subject: 'ada', claims: {} }
+
+/** An engine in memory that several use at once: `steps` says whose turn comes next, and how each ends. */
+function shared() {
+  const kept = new Map<string, KeptValue>()
+  const usersOf = (turn: () => Promise<void>): Users => {
+    const values: Values = {
+      async get(key) {
+        await turn()
+        return kept.get(key)
+      },
+      async set(key, text, { was }) {
+        await turn()
+        if (kept.get(key)?.tag !== was?.tag) return false
+        if (text === undefined) kept.delete(key)
+        else kept.set(key, { text, tag: randomBytes(8).toString('hex') })
+        return true
+      },
+    }
+    return new Users({ scopes: {} } as SignInSettings, values, systemWorld)
+  }
+  return { kept, usersOf, calm: usersOf(async () => {}) }
+}
+
+/** All orders in which two may take so many steps each, as far as one goes on to its end. */
+function* orders(steps: number): Iterable<readonly [first: number, second: number]> {
+  for (let first = 0; first <= steps; first += 1)
+    for (let second = 0; second <= steps; second += 1) yield [first, second]
+}
+
+/** Runs two at once: so many steps of the first, then so many of the other, then the first to its end, then the rest. */
+async function interleave(
+  [first, second]: readonly [number, number],
+  one: (turn: () => Promise<void>) => Promise<unknown>,
+  other: (turn: () => Promise<void>) => Promise<unknown>,
+): Promise<readonly [unknown, unknown]> {
+  const gates = [first, second].map((most) => {
+    let left = most
+    let open = (): void => {}
+    const opened = new Promise<void>((resolve) => {
+      open = resolve
+    })
+    let held = (): void => {}
+    const isHeld = new Promise<void>((resolve) => {
+      held = resolve
+    })
+    const turn = async (): Promise<void> => {
+      if (left > 0) {
+        left -= 1
+        return
+      }
+      held()
+      await opened
+    }
+    return { turn, open, isHeld }
+  })
+  const [a, b] = gates as [(typeof gates)[0], (typeof gates)[0]]
+  const running = one(a.turn)
+  await Promise.race([running, a.isHeld])
+  const meanwhile = other(b.turn)
+  await Promise.race([meanwhile, b.isHeld])
+  a.open()
+  const outcome = await running
+  b.open()
+  return [outcome, await meanwhile]
+}
+
+test('two who sign in at once as one user are one account, whatever their order', async () => {
+  for (const order of orders(8)) {
+    const { usersOf, calm } = shared()
+    const keep = (turn: () => Promise<void>) => usersOf(turn).keep(ada)
+    const [one, other] = await interleave(order, keep, keep)
+    assert.is(one, other, String(order))
+    assert.is(await calm.accountOf(ada), one)
+    await calm.signOut(ada)
+    assert.is(await calm.userOf(String(one)), undefined)
+  }
+})
+
+test('who is signed out while somebody signs in is signed out, and can be again', async () => {
+  for (const isLoginFirst of [true, false])
+    for (const order of orders(8)) {
+      const { kept, usersOf, calm } = shared()
+      const before = await calm.keep(ada)
+      const keep = (turn: () => Promise<void>) => usersOf(turn).keep(ada)
+      const out = (turn: () => Promise<void>) => usersOf(turn).signOut(ada)
+      await (isLoginFirst ? interleave(order, keep, out) : interleave(order, out, keep))
+      assert.is(await calm.userOf(before), undefined, `${isLoginFirst} ${order}`)
+      await calm.signOut(ada)
+      assert.is(kept.size, 0, `${isLoginFirst} ${order}`)
+    }
+})
+
+test('an engine that fails half-way brings nobody back', async () => {
+  for (let lives = 0; lives < 14; lives += 1)
+    for (let at = 0; at <= lives; at += 1) {
+      const { usersOf, calm } = shared()
+      const before = await calm.keep(ada)
+      let steps = 0
+      const failing = usersOf(async () => {
+        steps += 1
+        if (steps === at + 1) await calm.signOut(ada)
+        if (steps > lives) throw new Error('the engine is away')
+      })
+      await failing.keep(ada).catch(() => {})
+      if (steps > at) assert.is(await calm.userOf(before), undefined, `${at} of ${lives}`)
+    }
+})
+
+test('what a provider answers is in no error, nor in its causes', async (t) => {
+  for (const answer of [
+    { access_token: 'SECRET', refresh_token: 'SECRET' },
+    { access_token: 'SECRET', refresh_token: 'SECRET', token_type: 'mac' },
+    { access_token: 'SECRET', token_type: 'bearer', expires_in: 'SECRET' },
+    { error: 'invalid_grant', error_description: 'of SECRET' },
+  ]) {
+    const server = createServer((_request, response) => {
+      const status = 'error' in answer ? 400 : 200
+      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(answer))
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    t.after(() => new Promise((resolve) => server.close(resolve)))
+    const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const provider = oauth2({
+      authorizeUrl: `${origin}/authorize`,
+      tokenUrl: `${origin}/token`,
+      clientId: 'shop',
+      clientSecret: 'own',
+      userInfo: async () => ({ subject: 'ada' }),
+    })
+    const login = await openLogin(IdentityProvider.settings(provider), systemWorld)
+    const error = await login.refresh('old').catch((cause: unknown) => cause)
+    assert.instance(error, Error)
+    assert.not.match(inspect(error, { depth: 20, showHidden: true }), 'SECRET')
+    server.closeAllConnections()
+  }
+})
+
+test.run()
