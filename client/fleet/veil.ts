@@ -10,15 +10,8 @@ const shortest = 4
  * `values`: names by values.
  */
 export function veiled(transport: ClientTransport, values: ReadonlyMap<string, string>): ClientTransport {
-  const forms = new Map<string, string>()
-  for (const [value, name] of values)
-    for (const form of [value, ...addressForms(value)])
-      if (value.length >= shortest) forms.set(form, `\${${name}}`)
-  if (forms.size === 0) return transport
-  // a short one may be a part of a long one, which would not be found any more
-  const all = [...forms].sort(([one], [other]) => other.length - one.length)
-  const text = (given: string): string =>
-    all.reduce((rest, [value, name]) => rest.replaceAll(value, name), given)
+  const text = veilOf(values)
+  if (values.size === 0) return transport
 
   function facts(given: unknown): unknown {
     if (typeof given === 'string') return text(given)
@@ -60,6 +53,17 @@ export function veiled(transport: ClientTransport, values: ReadonlyMap<string, s
       }
     },
   } satisfies ClientTransport)
+}
+
+/** Writes `${NAME}` where a value stands. */
+export function veilOf(values: ReadonlyMap<string, string>): (text: string) => string {
+  const forms = new Map<string, string>()
+  for (const [value, name] of values)
+    for (const form of [value, ...addressForms(value)])
+      if (value.length >= shortest) forms.set(form, `\${${name}}`)
+  // a short one may be a part of a long one, which would not be found any more
+  const all = [...forms].sort(([one], [other]) => other.length - one.length)
+  return (given) => all.reduce((rest, [value, name]) => rest.replaceAll(value, name), given)
 }
 
 /** As it stands in an address that was read. */

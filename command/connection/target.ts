@@ -11,6 +11,7 @@ import {
   TransportError,
   websocket,
 } from 'caduceus'
+import { veiled, veilOf } from '../../client/fleet/veil.js'
 import { isObject } from '../../protocol/wire/json.js'
 import { show } from '../../runtime/base/errors.js'
 import { didYouMean } from '../../runtime/base/near.js'
@@ -59,12 +60,14 @@ export async function readTarget(invocation: Invocation): Promise<Target> {
   if (/^[a-z]+:\/\//i.test(word))
     return { ...connectionOf({ url: word }, invocation), name: withoutQuery(word), others }
   const found = findNamed(word, textOf(invocation, 'config'))
-  const entry = await filled(found, invocation)
+  const values = new Map<string, string>()
+  const entry = await filled(found, invocation, (value, name) => values.set(value, name))
   try {
-    return { ...connectionOf(checked(entry), invocation, stopTimeout), name: word, others }
+    const { transport, login } = connectionOf(checked(entry), invocation, stopTimeout)
+    return { transport: veiled(transport, values), login, name: word, others }
   } catch (error) {
     const isOfEntry = error instanceof UsageError || error instanceof TransportError
-    throw isOfEntry ? new UsageError(`${found.file}: ${word}: ${error.message}`) : error
+    throw isOfEntry ? new UsageError(veilOf(values)(`${found.file}: ${word}: ${error.message}`)) : error
   }
 }
 
@@ -102,11 +105,16 @@ function withoutQuery(address: string): string {
 }
 
 /** The entry of a server with its variables replaced. Rejects with UsageError for one without a value. */
-export function filled(found: FoundServer, invocation: Invocation): Promise<FoundServer['entry']> {
+export function filled(
+  found: FoundServer,
+  invocation: Invocation,
+  note?: (value: string, name: string) => void,
+): Promise<FoundServer['entry']> {
   return fill(found, {
     env: process.env,
     home: homedir(),
     input: (id) => inputOf(id, found, invocation),
+    note,
   })
 }
 

@@ -7,8 +7,12 @@ interface Variables {
   readonly home: string
   /** Gives the value of `${input:ID}`. */
   readonly input: (id: string) => Promise<string>
+  /** Hears of each value of a variable of the environment or an input: it may be a secret. */
+  readonly note?: ((value: string, name: string) => void) | undefined
 }
 
+/** Variables that say where something is. */
+const places: ReadonlySet<string> = new Set(['workspaceFolder', 'userHome', 'pathSeparator', '/'])
 const variable = /\$\{([^}]+)\}/g
 
 /**
@@ -19,7 +23,11 @@ export async function fill(found: FoundServer, variables: Variables): Promise<Fo
   const values = new Map<string, string>()
   // one after the other: a person may be asked for it
   for (const [, inner = ''] of JSON.stringify(found.entry).matchAll(variable))
-    if (!values.has(inner)) values.set(inner, await lookUp(inner, found, variables))
+    if (!values.has(inner)) {
+      const value = await lookUp(inner, found, variables)
+      values.set(inner, value)
+      if (!places.has(inner)) variables.note?.(value, inner)
+    }
   const replace = (value: unknown): unknown => {
     if (typeof value === 'string')
       return value.replace(variable, (_, inner: string) => values.get(inner) ?? '')

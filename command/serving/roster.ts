@@ -2,6 +2,7 @@ import { constants } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { type ClientTransport, startClient } from 'caduceus'
 import type { StartedUpstream, Upstreams } from 'caduceus/server'
+import { veiled, veilOf } from '../../client/fleet/veil.js'
 import { messageOf } from '../../runtime/base/errors.js'
 import { aboutServer } from '../base/failure.js'
 import { type FoundServer, serversIn } from '../hosts/host-files.js'
@@ -87,15 +88,16 @@ export class Roster implements Upstreams {
   /** The member for an entry: that of before, where nothing has changed or the entry is wrong. */
   async #member(found: FoundServer, before: Member | undefined): Promise<Member | undefined> {
     const { name } = found
+    const values = new Map<string, string>()
     try {
-      const entry = await filled(found, this.#invocation)
+      const entry = await filled(found, this.#invocation, (value, variable) => values.set(value, variable))
       const text = JSON.stringify(entry)
       if (text === before?.text) return before
       const { transport } = connectionOf(checked(entry), this.#invocation)
-      return { text, upstream: this.#upstream(name, transport) }
+      return { text, upstream: this.#upstream(name, veiled(transport, values)) }
     } catch (error) {
       const outcome = before === undefined ? 'it is left out' : 'it stays as it was'
-      tell(oneLine(`${aboutServer(name, messageOf(error))}; ${outcome}`))
+      tell(oneLine(`${aboutServer(name, veilOf(values)(messageOf(error)))}; ${outcome}`))
       return before
     }
   }

@@ -18,8 +18,14 @@ export default defineServer({ name: 'module', version: '1.0.0', tools: [${tools}
 }
 
 /** A program that runs until the test ends: `line` waits for what it tells, `stop` sends SIGTERM and waits for the exit code. */
-export function begin(t: TestContext, args: readonly string[], home: string) {
-  const child = spawn(process.execPath, [program, ...args], { cwd: home, env: environmentOf(home) })
+export function begin(
+  t: TestContext,
+  args: readonly string[],
+  home: string,
+  variables: Readonly<Record<string, string>> = {},
+) {
+  const env = { ...environmentOf(home), ...variables }
+  const child = spawn(process.execPath, [program, ...args], { cwd: home, env })
   t.after(() => child.kill('SIGKILL'))
   let told = ''
   const ended = new Promise<number | null>((resolve) => child.once('close', resolve))

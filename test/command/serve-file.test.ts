@@ -60,6 +60,30 @@ test('servers of a host file are served as one and follow changes of the file', 
   assert.ok(readFileSync(file, 'utf8').startsWith('{ broken'))
 })
 
+test('what is told of an entry names its variables, and not their values', async (t) => {
+  const home = newHome(t)
+  const good = { command: process.execPath, args: [serverFile, '--stdio'] }
+  const mcpServers = {
+    good,
+    address: { url: 'nonsense ${WORD_OF_TEST}' },
+    program: { command: '${WORD_OF_TEST}' },
+    header: { url: 'http://127.0.0.1:1/mcp', headers: { 'x-key': '${WORD_OF_TEST}\n' } },
+  }
+  writeFileSync(join(home, 'mcp.json'), JSON.stringify({ mcpServers }))
+  const env = { WORD_OF_TEST: 'supersecrettoken' }
+  const { line, stop, child } = begin(t, ['serve', 'mcp.json', '--http', '0'], home, env)
+  let told = ''
+  child.stderr.on('data', (chunk) => {
+    told += chunk
+  })
+  await line(/address: .*\$\{WORD_OF_TEST\}/)
+  const url = (await line(servedAt))[1] ?? ''
+  await connectTo(t, url).listTools()
+  await until(() => /program: .*\$\{WORD_OF_TEST\}/.test(told), { timeout: 10_000 })
+  await stop()
+  assert.not.match(told, 'supersecrettoken')
+})
+
 test('a change of the file is seen while another one beside it is written on and on', async (t) => {
   const home = newHome(t)
   const file = join(home, 'mcp.json')

@@ -129,6 +129,7 @@ export class AuthorizationServer {
     this.#provider = new library.default(settings.issuer, this.#configuration(keys))
     // requests are made to say that they came to the issuer, whatever a proxy or a client has written there
     this.#provider.proxy = true
+    this.#provider.use((ctx, next) => this.#sendNobodyOn(ctx as KoaContextWithOIDC, next))
     this.#provider.on('server_error', (_ctx, error) => this.#report(error))
     this.#handle = this.#provider.callback()
     // a cookie of that name is of this host alone, and comes over https only
@@ -160,7 +161,11 @@ export class AuthorizationServer {
       ...(found.clientId !== undefined && { clientId: found.clientId }),
       scopes: found.scope?.split(' ') ?? [],
       ...(found.exp !== undefined && { expiresAt: found.exp * 1_000 }),
-      claims: { ...claimsOf(user), ...(found.jkt !== undefined && { cnf: { jkt: found.jkt } }) },
+      claims: {
+        ...claimsOf(user),
+        sid: digest(found.accountId),
+        ...(found.jkt !== undefined && { cnf: { jkt: found.jkt } }),
+      },
     }
   }
 
@@ -174,11 +179,14 @@ export class AuthorizationServer {
    * without one, and where the user comes back without, or not within ten minutes.
    */
   async credentials(
-    { issuer, subject }: Principal,
+    { issuer, subject, claims }: Principal,
     wanted: WantedCredentials | undefined,
     signal: AbortSignal,
   ): Promise<Credentials | CredentialsVisit> {
     const account = await this.#users.accountOf({ issuer, subject })
+    // a call of a user who has signed out since gets nothing of their new login
+    const isOver = claims?.sid !== undefined && account !== undefined && claims.sid !== digest(account)
+    if (isOver) throw new TransportError('UNAUTHORIZED', signedOut)
     while (true) {
       const found = await this.#credentials.of(account, signal)
       const { scopes = [] } = found
@@ -253,6 +261,32 @@ export class AuthorizationServer {
     headers.host = host
     headers['x-forwarded-host'] = host
     headers['x-forwarded-proto'] = protocol.slice(0, -1)
+  }
+
+  /**
+   * Anybody may register an address. Nobody is sent there for a request that has failed, unless they have let the
+   * client in before (RFC 9700, section 4.11.2).
+   */
+  async #sendNobodyOn(ctx: KoaContextWithOIDC, next: () => Promise<unknown>): Promise<void> {
+    await next()
+    const location = ctx.path === routes.authorization ? ctx.response.get('location') : ''
+    if (!URL.canParse(location)) return
+    const { origin, search, hash } = new URL(location)
+    const answer = new URLSearchParams(`${search.slice(1)}&${hash.slice(1)}`)
+    const error = answer.get('error')
+    if (error === null || origin === this.#settings.issuer) return
+    const { client, session } = ctx.oidc
+    if (client !== undefined && session?.grantIdFor(client.clientId) !== undefined) return
+    ctx.remove('location')
+    ctx.status = 400
+    const why = answer.get('error_description')
+    this.#showError(ctx, why === null ? error : `${error}: ${why}`)
+  }
+
+  #showError(ctx: KoaContextWithOIDC, text: string): void {
+    ctx.set(pageHeaders())
+    ctx.type = 'html'
+    ctx.body = messagePage(this.#settings.name, text)
   }
 
   /** One step of an authorization: the login at the provider, or the consent. */
@@ -682,11 +716,8 @@ export class AuthorizationServer {
       expiresWithSession: () => false,
       jwks: { keys: [signing] },
       pkce: { required: () => true },
-      renderError: (ctx, { error, error_description: text }) => {
-        ctx.set(pageHeaders())
-        ctx.type = 'html'
-        ctx.body = messagePage(this.#settings.name, `${error}${text === undefined ? '' : `: ${text}`}`)
-      },
+      renderError: (ctx, { error, error_description: text }) =>
+        this.#showError(ctx, `${error}${text === undefined ? '' : `: ${text}`}`),
       responseTypes: ['code'],
       // with one token of a grant all of it ends: it is marked
       revokeGrantPolicy: () => true,

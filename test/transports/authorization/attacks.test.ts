@@ -71,7 +71,7 @@ test('confused deputy: each client needs consent, whatever cookies there are', a
     assert.not.ok(isBack(page.url), application_type)
     assert.match(page.text, /<b>Other<\/b> wants to use/)
     const none = await browser.open(begin(other, { prompt: 'none' }).url, isBack)
-    assert.match(String(none.url.searchParams.get('error')), /^(?:interaction|consent)_required$/)
+    assert.match(none.text, /(?:interaction|consent)_required/)
   }
 })
 
@@ -159,6 +159,33 @@ test('open redirect: nothing is sent to an address that was not registered', asy
   assert.match(any.text, /a program on this device \(127\.0\.0\.1:54321\)/)
 })
 
+test('open redirect: a request that fails leads to nobody who was not let in before', async (t) => {
+  const { register, begin, codeOf } = await attack(t)
+  const evil = await register({ redirect_uris: ['https://evil.example/x'] })
+  const isEvil = ({ hostname }: URL): boolean => hostname === 'evil.example'
+  const browser = new Browser()
+  const client = await register()
+  await codeOf(client, browser)
+  for (const more of [
+    { prompt: 'none' },
+    { response_type: 'token' },
+    { code_challenge_method: 'plain' },
+    { resource: 'https://other.example/mcp' },
+    { request: 'x' },
+    { request_uri: 'https://x.example' },
+  ] as Json[])
+    for (const each of [browser, new Browser()]) {
+      const page = await each.open(
+        begin(evil, { redirect_uri: 'https://evil.example/x', ...more }).url,
+        isEvil,
+      )
+      assert.equal([page.status, isEvil(page.url)], [400, false], JSON.stringify(more))
+    }
+  // one that it has let in is told
+  const told = await browser.open(begin(client, { prompt: 'none' }).url, isBack)
+  assert.match(String(told.url.searchParams.get('error')), /required$/)
+})
+
 test('bad registrations are refused: scripts, fragments, plain http elsewhere', async (t) => {
   const { register } = await attack(t)
   for (const uri of [
@@ -210,7 +237,8 @@ test('an authorization without PKCE is refused', async (t) => {
     const { url } = begin(client, more)
     if (more.code_challenge === '') url.searchParams.delete('code_challenge')
     const page = await new Browser().open(url, isBack)
-    assert.is(page.url.searchParams.get('error'), 'invalid_request', JSON.stringify(more))
+    assert.equal([page.status, isBack(page.url)], [400, false], JSON.stringify(more))
+    assert.match(page.text, 'invalid_request')
   }
 })
 
@@ -303,7 +331,7 @@ test('token passthrough: no token of the provider goes to a client, or is taken'
   const other = await attack(t)
   const wrong = other.begin(await other.register(), { resource })
   const page = await new Browser().open(wrong.url, isBack)
-  assert.is(page.url.searchParams.get('error'), 'invalid_target')
+  assert.match(page.text, 'invalid_target')
   assert.is(await other.status(body.access_token), 401)
 })
 
