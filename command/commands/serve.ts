@@ -10,6 +10,8 @@ import { type Invocation, textOf } from '../base/invocation.js'
 import { checkPort, readCount, readListening } from '../serving/listening.js'
 import { checkModule } from '../serving/module-file.js'
 import { Roster } from '../serving/roster.js'
+import { isLoopback } from '../../transports/http/listen/guard.js'
+import { changedParts, listenAs, serverOptionsOf, type TeamListener } from '../serving/team-listening.js'
 import { oneLine, tell } from '../terminal/screen.js'
 import { exitCodes, UsageError } from '../base/usage-error.js'
 import { foldersTo, linksTo, watchFolders } from '../serving/watch.js'
@@ -53,9 +55,14 @@ interface Running {
 }
 
 /** Tells where it is served, lets it be looked at, and resolves once it has ended. */
-export async function untilEnd(server: Running, path: string, invocation: Invocation): Promise<number> {
+export async function untilEnd(
+  server: Running,
+  path: string,
+  invocation: Invocation,
+  observed?: number,
+): Promise<number> {
   if (server.url !== undefined) tell(`${oneLine(server.name)} is served at ${server.url}`)
-  const port = textOf(invocation, 'observe')
+  const port = textOf(invocation, 'observe') ?? observed?.toString()
   const name = basename(path).replace(/\.\w+$/, '')
   const view = await observe({
     name,
@@ -106,6 +113,14 @@ function isDefinition(value: unknown): boolean {
   return isObject(value) && value.kind === 'server'
 }
 
+/** As the options say, and else the file. */
+function listenerOf(file: string, roster: Roster, invocation: Invocation): TeamListener {
+  if (invocation.values.stdio === true) return { transport: readListening(invocation), renew: () => {} }
+  const given = textOf(invocation, 'http')
+  const port = given === undefined ? roster.team.listen.port : readCount(given, '--http', 'a port', 0)
+  return listenAs(file, roster.team, port ?? 3000, () => roster.team.tokens)
+}
+
 /** All servers of a file as one; what changes in the file changes here, and costs the others nothing. */
 async function serveFile(file: string, invocation: Invocation, world: World): Promise<number> {
   if (invocation.values.processes !== undefined)
@@ -114,14 +129,24 @@ async function serveFile(file: string, invocation: Invocation, world: World): Pr
   await roster.read()
   if (roster.names.length === 0)
     throw new UsageError(`${file} has no server that could be served: mend what is told of it, or add one`)
-  const team = gateway(roster, { name: 'caduceus', version: '1.0.0' })
-  const transport = readListening(invocation)
-  await checkPort(invocation)
-  const server = await startServer(team, { transport })
+  const { team } = roster
+  const listener = listenerOf(file, roster, invocation)
+  const { transport } = listener
+  await checkPort(invocation, team.listen)
+  const server = await startServer(gateway(roster, team.gateway), {
+    transport,
+    ...serverOptionsOf(file, team),
+  })
+  const isOpen = team.tokens === undefined && transport.name === 'http'
+  if (isOpen && !isLoopback(team.listen.host ?? '127.0.0.1'))
+    tell(`whoever reaches this address may use all servers: give caduceus.tokens in ${file}`)
   tell(`${roster.names.length} servers of ${file}: ${roster.names.map(oneLine).join(', ')}`)
   const reread = async (isAsked = false): Promise<void> => {
     try {
       const changes = await roster.read()
+      for (const part of changedParts(team, roster.team))
+        tell(`${file}: caduceus.${part} has changed: it applies at the next start`)
+      if (isAsked) listener.renew()
       if (changes !== '' || isAsked) tell(`${file}: ${changes === '' ? 'nothing has changed' : changes}`)
     } catch (error) {
       tell(oneLine(`${messageOf(error)}; all servers stay as they are`))
@@ -136,7 +161,7 @@ async function serveFile(file: string, invocation: Invocation, world: World): Pr
   const onHangUp = (): void => void reread(true)
   // of a terminal it says that this is gone: then the server stops
   if (![0, 1, 2].some((descriptor) => isatty(descriptor))) process.on('SIGHUP', onHangUp)
-  return await untilEnd(server, file, invocation).finally(() => {
+  return await untilEnd(server, file, invocation, team.observe).finally(() => {
     process.off('SIGHUP', onHangUp)
     undo()
   })

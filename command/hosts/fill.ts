@@ -1,5 +1,7 @@
+import { resolve } from 'node:path'
 import type { FoundServer } from './host-files.js'
 import { UsageError } from '../base/usage-error.js'
+import { textOf } from './host-files.js'
 
 /** Values for the variables of a host's file. */
 interface Variables {
@@ -17,7 +19,7 @@ const variable = /\$\{([^}]+)\}/g
 
 /**
  * The entry of a server with its variables replaced: `${NAME}`, `${NAME:-default}`, `${env:NAME}`, `${input:ID}`,
- * `${workspaceFolder}`, `${userHome}`. Rejects with UsageError for one without a value.
+ * `${file:PATH}`, `${workspaceFolder}`, `${userHome}`. Rejects with UsageError for one without a value.
  */
 export async function fill(found: FoundServer, variables: Variables): Promise<FoundServer['entry']> {
   const values = new Map<string, string>()
@@ -43,9 +45,24 @@ async function lookUp(inner: string, found: FoundServer, { env, home, input }: V
   if (inner === 'userHome') return home
   if (inner === 'pathSeparator' || inner === '/') return process.platform === 'win32' ? '\\' : '/'
   if (inner.startsWith('input:')) return await input(inner.slice(6))
+  if (inner.startsWith('file:')) return secretIn(inner.slice(5), found)
   const [, name = inner, usual] = /^(?:env:)?(.*?)(?::-(.*))?$/s.exec(inner) ?? []
   const known = Object.hasOwn(env, name) ? env[name] : undefined
   if (known !== undefined && (known !== '' || usual === undefined)) return known
   if (usual !== undefined) return usual
   throw new UsageError(`${found.file}: ${found.name} needs the variable ${name}: set it in the environment`)
+}
+
+/** Bytes of a file that is a value. */
+const mostBytes = 65_536
+
+/** What a file has in it, such as a secret that is mounted; without the end of its line. */
+function secretIn(path: string, { file, name, folder }: FoundServer): string {
+  try {
+    const text = textOf(resolve(folder, path), mostBytes)
+    return text.replace(/\r?\n$/, '')
+  } catch (error) {
+    const why = error instanceof UsageError ? error.message : (error as NodeJS.ErrnoException).code
+    throw new UsageError(`${file}: ${name} needs the file ${path}: it cannot be read (${why})`)
+  }
 }

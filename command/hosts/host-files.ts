@@ -82,11 +82,12 @@ export function findServers(
 }
 
 /** Of a file: a pipe that nobody writes to would hold the program, and a device may have no end. */
-function textOf(path: string): string {
+export function textOf(path: string, mostBytes = Number.POSITIVE_INFINITY): string {
   const file = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0))
   try {
     // of a folder the reader says so itself
     const facts = fstatSync(file)
+    if (facts.size > mostBytes) throw new UsageError(`it has more than ${mostBytes} bytes`)
     if (facts.isFile() || facts.isDirectory()) return readFileSync(file, 'utf8')
   } finally {
     closeSync(file)

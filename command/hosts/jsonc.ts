@@ -4,17 +4,22 @@ import { UsageError } from '../base/usage-error.js'
 const blank = /(?:[\s\uFEFF]+|\/\/[^\n]*|\/\*[\s\S]*?\*\/)*/y
 const word = /"(?:[^"\\\n]|\\.)*"|-?\d[\d.eE+-]*|true|false|null/y
 
+/** By objects: their keys, and after how many characters each stands. */
+export type Places = WeakMap<object, ReadonlyMap<string, number>>
+
 /** Objects and arrays within each other. */
 const maxDepth = 200
 
 /**
  * Reads JSON with comments and trailing commas, as hosts write it; `where` names it, `note` hears of keys
- * that an object has twice, of which the last one counts. Throws UsageError, with the line.
+ * that an object has twice, of which the last one counts. `places` gets where each object has its keys. Throws
+ * UsageError, with the line.
  */
 export function parseJsonc(
   source: string,
   where: string,
   note: (problem: string) => void = () => {},
+  places?: Places,
 ): unknown {
   let at = 0
   const lineAt = (index: number): number => source.slice(0, index).split('\n').length
@@ -66,6 +71,7 @@ export function parseJsonc(
     }
     if (!takes('{')) return readWord('a value')
     const fields = new Map<string, unknown>()
+    const keys = new Map<string, number>()
     readList('}', () => {
       const begin = at
       const name =
@@ -75,8 +81,11 @@ export function parseJsonc(
       if (fields.has(name))
         note(`${where}, line ${lineAt(begin)}: ${JSON.stringify(name)} is there twice: the last one counts`)
       fields.set(name, value)
+      keys.set(name, begin)
     })
-    return Object.fromEntries(fields)
+    const read = Object.fromEntries(fields)
+    places?.set(read, keys)
+    return read
   }
   const value = readValue(0)
   skip()

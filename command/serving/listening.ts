@@ -15,11 +15,14 @@ export function readListening(invocation: Invocation): ServerTransport {
  * Rejects with LISTEN_FAILED where a port of this machine is taken already: told in one line, before there is
  * a server whose crash is logged. Somebody who takes it meanwhile is told by the server.
  */
-export async function checkPort(invocation: Invocation): Promise<void> {
-  const given = textOf(invocation, 'http') ?? '3000'
+export async function checkPort(
+  invocation: Invocation,
+  usual: { readonly host?: string; readonly port?: number } = {},
+): Promise<void> {
+  const { host = '127.0.0.1' } = usual
+  const given = textOf(invocation, 'http') ?? String(usual.port ?? 3000)
   if (invocation.values.stdio === true || given === '0') return
   const port = readCount(given, '--http', 'a port', 0)
-  const host = '127.0.0.1'
   const { createServer } = process.getBuiltinModule('node:net')
   await new Promise<void>((resolve, reject) => {
     const probe = createServer().once('error', (cause: NodeJS.ErrnoException) => {

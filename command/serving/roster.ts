@@ -10,11 +10,14 @@ import type { Invocation } from '../base/invocation.js'
 import { oneLine, tell } from '../terminal/screen.js'
 import { checked, connectionOf, filled } from '../connection/target.js'
 import { UsageError } from '../base/usage-error.js'
+import { readTeamFile, type TeamFile, type TeamMember } from './team-file.js'
 
 /** A server of the file, and how it is reached. */
 interface Member {
   /** Its entry in the file, to see changes. */
   readonly text: string
+  /** What the section `caduceus` says of it, for the same. */
+  readonly optionsText: string
   readonly upstream: StartedUpstream
 }
 
@@ -24,6 +27,7 @@ export class Roster implements Upstreams {
   readonly #invocation: Invocation
   readonly #listeners = new Set<(name: string) => void>()
   #members: ReadonlyMap<string, Member> = new Map()
+  #team: TeamFile | undefined
   /** The last read of the file; the next one waits for it. */
   #last: Promise<unknown> = Promise.resolve()
 
@@ -34,6 +38,12 @@ export class Roster implements Upstreams {
 
   get names(): readonly string[] {
     return [...this.#members.keys()]
+  }
+
+  /** What the section `caduceus` of the file says. Throws before the file was read. */
+  get team(): TeamFile {
+    if (this.#team === undefined) throw new UsageError(`${this.#file} was not read yet`)
+    return this.#team
   }
 
   has(name: string): boolean {
@@ -70,12 +80,16 @@ export class Roster implements Upstreams {
     const text = await textOf(this.#file)
     const before = this.#members
     const members = new Map<string, Member>()
-    for (const found of serversIn(this.#file, text, tell)) {
+    const all = serversIn(this.#file, text, tell)
+    const names = all.map(({ name }) => name)
+    const team = await readTeamFile(this.#file, text, names, (part) => filled(part, this.#invocation))
+    for (const found of all) {
       if (found.isDisabled) continue
-      const member = await this.#member(found, before.get(found.name))
+      const member = await this.#member(found, team.servers.get(found.name) ?? {}, before.get(found.name))
       if (member !== undefined) members.set(found.name, member)
     }
     this.#members = members
+    this.#team = team
     const gone = [...before.keys()].filter((name) => !members.has(name))
     const come = [...members].filter(([name, member]) => before.get(name) !== member).map(([name]) => name)
     for (const name of [...gone, ...come]) for (const fn of this.#listeners) fn(name)
@@ -86,15 +100,27 @@ export class Roster implements Upstreams {
   }
 
   /** The member for an entry: that of before, where nothing has changed or the entry is wrong. */
-  async #member(found: FoundServer, before: Member | undefined): Promise<Member | undefined> {
+  async #member(
+    found: FoundServer,
+    options: TeamMember,
+    before: Member | undefined,
+  ): Promise<Member | undefined> {
     const { name } = found
     const values = new Map<string, string>()
     try {
       const entry = await filled(found, this.#invocation, (value, variable) => values.set(value, variable))
-      const text = JSON.stringify(entry)
-      if (text === before?.text) return before
+      const [text, optionsText] = [JSON.stringify(entry), JSON.stringify(options)]
+      const isSame = text === before?.text
+      if (isSame && optionsText === before.optionsText) return before
+      const usual = { lazy: this.#invocation.values.lazy === true }
+      if (isSame) {
+        // what is offered of it changes, and it goes on
+        const { start } = before.upstream
+        return { text, optionsText, upstream: { ...usual, ...options, start } }
+      }
       const { transport } = connectionOf(checked(entry), this.#invocation)
-      return { text, upstream: this.#upstream(name, veiled(transport, values)) }
+      const start = this.#starterOf(name, veiled(transport, values))
+      return { text, optionsText, upstream: { ...usual, ...options, start } }
     } catch (error) {
       const outcome = before === undefined ? 'it is left out' : 'it stays as it was'
       tell(oneLine(`${aboutServer(name, veilOf(values)(messageOf(error)))}; ${outcome}`))
@@ -102,30 +128,27 @@ export class Roster implements Upstreams {
     }
   }
 
-  #upstream(name: string, transport: ClientTransport): StartedUpstream {
-    const { verbose, lazy } = this.#invocation.values
+  #starterOf(name: string, transport: ClientTransport): StartedUpstream['start'] {
+    const { verbose } = this.#invocation.values
     const last = { problem: '' }
-    return {
-      lazy: lazy === true,
-      start({ answers }) {
-        const client = startClient({
-          ...answers(),
-          name,
-          transport,
-          era: 'auto',
-          probeTimeout: 2_000,
-          ...(verbose !== true && { logger: false as const }),
-        })
-        client.onState(({ phase, reason, attempt }) => {
-          if (phase === 'ready') last.problem = ''
-          // once, and not at each attempt
-          const isNews = phase === 'failed' || (phase === 'disconnected' && attempt === 1)
-          if (!isNews || reason === undefined || last.problem === reason.message) return
-          last.problem = reason.message
-          tell(oneLine(aboutServer(name, messageOf(reason))))
-        })
-        return client
-      },
+    return ({ answers }) => {
+      const client = startClient({
+        ...answers(),
+        name,
+        transport,
+        era: 'auto',
+        probeTimeout: 2_000,
+        ...(verbose !== true && { logger: false as const }),
+      })
+      client.onState(({ phase, reason, attempt }) => {
+        if (phase === 'ready') last.problem = ''
+        // once, and not at each attempt
+        const isNews = phase === 'failed' || (phase === 'disconnected' && attempt === 1)
+        if (!isNews || reason === undefined || last.problem === reason.message) return
+        last.problem = reason.message
+        tell(oneLine(aboutServer(name, messageOf(reason))))
+      })
+      return client
     }
   }
 }

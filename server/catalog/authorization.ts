@@ -26,8 +26,10 @@ export function guardedIn(found: ResourceMatch): Guarded {
  * another one's by now, or have come after the subscription.
  */
 export function hearersOf(uri: string, catalog: Catalog): ((peer: Peer) => boolean) | undefined {
-  const found = catalog.guardsResources ? catalog.find(uri) : undefined
-  if (found === undefined) return undefined
+  if (!catalog.guardsResources) return undefined
+  const found = catalog.find(uri)
+  // of what no server behind this one offers nobody hears, whoever tells of it
+  if (found === undefined) return catalog.isExtended ? () => false : undefined
   const { scopes = [], permits } = guardedIn(found)
   return scopes.length === 0 && permits === undefined
     ? undefined
@@ -42,8 +44,9 @@ export function hearingOf(
   uri: string,
   peer: Peer,
   catalog: Catalog,
+  asker: string,
 ): { readonly undo: (() => void) | undefined } | undefined {
   const found = catalog.guardsResources ? catalog.find(uri) : undefined
   if (found !== undefined && !isAllowed(peer, guardedIn(found))) return undefined
-  return { undo: found && catalog.wantFound(found, peer) }
+  return { undo: found && catalog.wantFound(found, peer, asker) }
 }

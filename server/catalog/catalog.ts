@@ -295,17 +295,18 @@ export class Catalog {
   }
 
   /**
-   * Somebody wants to hear of changes of a resource, until the returned function is called. Undefined where
+   * Somebody wants to hear of changes of a resource, until the returned function is called: `asker` tells apart
+   * those of this machine whom nobody knows, such as the id of a session. Undefined where
    * no server behind this one has to know.
    */
-  want(uri: string, peer: Peer): (() => void) | undefined {
+  want(uri: string, peer: Peer, asker: string | undefined): (() => void) | undefined {
     const found = this.#upstream === undefined ? undefined : this.find(uri)
-    return found && this.wantFound(found, peer)
+    return found && this.wantFound(found, peer, asker)
   }
 
   /** The same, of what `find` has found. */
-  wantFound(found: ResourceMatch, peer: Peer): (() => void) | undefined {
-    return ('resource' in found ? found.resource : found.template).relayed?.want?.(peer)
+  wantFound(found: ResourceMatch, peer: Peer, asker?: string): (() => void) | undefined {
+    return ('resource' in found ? found.resource : found.template).relayed?.want?.(peer, asker)
   }
 
   /** False when its name or uri is taken. */

@@ -17,5 +17,5 @@ export interface Relayed {
   /** Suggests values for an argument; absent where that server does not. */
   complete?(params: object, ctx: ToolContext): Promise<JsonObject>
   /** Somebody who may see this resource wants to hear of its changes, until the returned function is called. */
-  want?(peer: Peer): () => void
+  want?(peer: Peer, asker?: string): () => void
 }

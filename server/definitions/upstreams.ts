@@ -170,8 +170,17 @@ export interface UpstreamRecord {
 export interface WantedResource {
   /** The uris here that it is wanted by, and how many want it by each. */
   readonly listed: Map<string, number>
-  /** Of these the ones that are another server's by now, with what undoes that it is asked for them. */
-  readonly moved: Map<string, () => void>
+  /** Of these the ones that are another server's by now. */
+  readonly moved: Map<string, MovedResource>
+  /** Since when it is wanted, until its server has said that it tells of it; of another client's: from ever. */
+  since?: number | undefined
   /** Whose share it counts for: of the first who wanted it. */
   readonly caller: string
+}
+
+export interface MovedResource {
+  /** The server; undefined: several are asked, as none lists it. */
+  readonly to: string | undefined
+  /** Has nobody asked for it any more. */
+  readonly undo: () => void
 }

@@ -33,7 +33,7 @@ import type { Peer } from '../../transports/contract/contract.js'
 import { emitServer, type GatewayEvent } from '../base/events.js'
 import type { Holdings } from '../holdings/holdings-actor.js'
 import type { baseActor } from '../subscriptions/base-actor.js'
-import { componentsOf, foundAt, type LinkAim, routedTemplates } from './components.js'
+import { componentsOf, foundAt, hearersAt, type LinkAim, pendingAt, routedTemplates } from './components.js'
 import { instructionsOf } from './instructions.js'
 import { Places } from '../../transports/base/places.js'
 import { isStarted, maxWanted, notKnown, UpstreamLink } from './link.js'
@@ -199,6 +199,8 @@ class Gateway {
   #held: ReadonlyMap<string, Held> = new Map()
   /** Whose names are, and who has which address, as of the last change. */
   #claims: NameClaims
+  /** Whether it is known which servers there are, and which of them an address is of. */
+  #isRouted = false
   #table: RouteTable
   #changing: TimerRef | undefined
   /** Characters of all that they have, and ms that it took to offer it last. */
@@ -519,7 +521,7 @@ class Gateway {
       world,
       began: (client) => void this.#cast('began', { name, client }),
       failed: (error, isTeller) => void this.#cast('failed', { name, error, isTeller }),
-      resourceUpdated: (uri) => void this.#holdings.changes.resourceUpdated(uri).catch(() => {}),
+      resourceUpdated: (uri, own) => this.#tellUpdate(name, uri, own),
     })
     const place: UpstreamState = {
       entry,
@@ -662,15 +664,30 @@ class Gateway {
     this.#took = world.now() - began
   }
 
+  /** A server tells of a change at an address, which is `own` there. */
+  #tellUpdate(name: string, uri: string, own = uri): void {
+    const link = this.#places.get(name)?.link
+    const routed = this.#table.servers.find((server) => server.name === name)
+    if (link === undefined || routed === undefined) return
+    const { templates: all, uris } = routed
+    const templates = all.filter(({ matcher }) => matcher?.match(own) !== undefined)
+    const mayHear = hearersAt({ link, uri: own, all, templates, isListed: uris.has(own), isLikely: true })
+    if (mayHear !== false) this.#base?.cast('relayed', { uri, mayHear })
+  }
+
+  get #base(): RefOf<typeof baseActor> | undefined {
+    const { names } = this.#holdings.settings
+    return this.#ctx.registry.whereis(names.base) as RefOf<typeof baseActor> | undefined
+  }
+
   /** Whoever wants to hear of a resource of a server that is no more hears of it from who has its address now. */
   #moveWants(): void {
-    const { catalog, changes, upstreams } = this.#holdings
+    const { catalog, upstreams } = this.#holdings
     for (const [name, { wanted }] of upstreams) {
       const isBack = this.#places.has(name)
       for (const { listed, moved } of wanted.values())
         for (const uri of isBack ? moved.keys() : listed.keys()) {
-          const undo = moved.get(uri)
-          if (!isBack && undo !== undefined) continue
+          const move = moved.get(uri)
           const found = catalog.find(uri)
           const owner = found && relayedAt(found)
           if (owner?.isUnsure === true) continue
@@ -678,13 +695,16 @@ class Gateway {
             // it may have lost the address meanwhile
             if ((owner?.server ?? name) !== name) continue
             moved.delete(uri)
-            undo?.()
+            move?.undo()
           } else {
-            if (found === undefined) continue
-            moved.set(uri, catalog.wantFound(found, itself) ?? (() => {}))
+            // one that nobody lists may be in a list by now
+            if (found === undefined || (move !== undefined && move.to === owner?.server)) continue
+            const undo = catalog.wantFound(found, itself) ?? (() => {})
+            move?.undo()
+            moved.set(uri, { to: owner?.server, undo })
           }
           // it may have changed meanwhile
-          void changes.resourceUpdated(uri).catch(() => {})
+          this.#base?.cast('relayed', { uri, mayHear: undefined })
         }
     }
   }
@@ -699,7 +719,7 @@ class Gateway {
       const left = (resource.listed.get(uri) ?? 0) - 1
       resource.listed.set(uri, left)
       if (left > 0) return
-      resource.moved.get(uri)?.()
+      resource.moved.get(uri)?.undo()
       if (wanted.get(uri) === resource) wanted.delete(uri)
     }
   }
@@ -710,6 +730,7 @@ class Gateway {
     const { catalog, settings } = this.#holdings
     // what an earlier incarnation has left stays until it is known which servers there are
     if (this.#isPending) return
+    this.#isRouted = true
     const held = new Map<string, Held>()
     const { removed } = this.#holdings
     const renames = [...this.#places].map(([name, { link }]) => [name, link.options] as const)
@@ -807,8 +828,7 @@ class Gateway {
       gone.map(([, { component }]) => [component.kind, nameIn(component)]),
       come.map(([, { component }]) => component),
     )
-    const base = this.#ctx.registry.whereis(settings.names.base) as RefOf<typeof baseActor> | undefined
-    base?.cast('changed')
+    this.#base?.cast('changed')
   }
 
   #extend(): void {
@@ -864,6 +884,8 @@ class Gateway {
 
   /** What is at an address that is not listed, or is listed of a server that is away. */
   #find(uri: string): ResourceMatch | undefined {
+    const wantLater = (wanted: string): (() => void) => this.#wantLater(wanted)
+    if (!this.#isRouted) return pendingAt(uri, this.#holdings.settings.definition.info.name, wantLater)
     const { step, aims } = routeOf(this.#table, uri)
     const isListed = step === 'exact' || step === 'qualified'
     const known = aims.flatMap(({ server, ...aim }): LinkAim[] => {
@@ -874,7 +896,7 @@ class Gateway {
     })
     const templateAt = (listed: string): Component | undefined =>
       this.#held.get(`resourceTemplate ${listed}`)?.component
-    return foundAt(uri, known, this.#id, templateAt, (wanted) => this.#wantLater(wanted))
+    return foundAt(uri, known, this.#id, templateAt, wantLater)
   }
 
   /** Of a name in the options, once. */

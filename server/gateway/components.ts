@@ -155,13 +155,13 @@ export function foundAt(
         readFirst(uri, allowed(offered, ctx.peer), { params, gateway }, ctx).catch((error: unknown) => {
           throw unsure !== undefined && isUnknown(error) ? notKnown(unsure.name) : error
         }),
-      want(peer: Peer) {
+      want(peer: Peer, asker?: string) {
         const wanted: (() => void)[] = []
         const undoAll = (): void => {
           for (const undo of wanted) undo()
         }
         try {
-          for (const aim of allowed(offered, peer)) wanted.push(aim.link.want(aim.uri, uri, peer))
+          for (const aim of allowed(offered, peer)) wanted.push(aim.link.want(aim.uri, uri, peer, asker))
         } catch (error) {
           undoAll()
           throw error
@@ -181,14 +181,38 @@ export function foundAt(
 
 /** What is refused until the templates of a server are known: whoever asks may ask again. */
 function unsureAt(uri: string, link: UpstreamLink, wantLater: (uri: string) => () => void): ResourceMatch {
+  const guard = resourceOf(link, { uri }, uri)
+  return { resource: Object.freeze({ ...guard, relayed: refusedAt(uri, link.name, wantLater) }) }
+}
+
+/** The same until it is known which servers there are behind the one of this name. */
+export function pendingAt(uri: string, name: string, wantLater: (uri: string) => () => void): ResourceMatch {
+  const nobodys = { scopes: undefined, permits: undefined, session: false, timeout: undefined }
+  const relayed = refusedAt(uri, name, wantLater)
+  const resource = {
+    kind: 'resource',
+    ...plain(uri),
+    ...described,
+    ...nobodys,
+    uri,
+    size: undefined,
+  } as const
+  return { resource: Object.freeze({ ...resource, isolated: undefined, read: unused, relayed }) }
+}
+
+function refusedAt(uri: string, name: string, wantLater: (uri: string) => () => void): Relayed {
   const refuse = (): never => {
-    throw notKnown(link.name)
+    throw notKnown(name)
   }
-  const resource = resourceOf(link, { uri }, uri)
-  // a session that comes back with it is not to fail for it
-  const want = ({ trusted }: Peer): (() => void) => (trusted === true ? wantLater(uri) : refuse())
-  const relayed = { ...resource.relayed, run: async () => refuse(), want, isUnsure: true } as Relayed
-  return { resource: Object.freeze({ ...resource, relayed }) }
+  return {
+    server: name,
+    own: uri,
+    entry: { uri },
+    run: async () => refuse(),
+    // a session that comes back with it is not to fail for it
+    want: ({ trusted }) => (trusted === true ? wantLater(uri) : refuse()),
+    isUnsure: true,
+  }
 }
 
 /** The gateways that have passed a read on: one that is among its own servers would be asked for ever. */
@@ -271,6 +295,17 @@ async function unlessAway(
   if (inTime !== undefined) return inTime
   if (link.server === undefined) throw notKnown(link.name)
   return answer
+}
+
+/**
+ * Who may be told that a server has changed what is at an address; undefined: whoever has subscribed. False: it is
+ * not offered.
+ */
+export function hearersAt(aim: LinkAim): ((peer: Peer) => boolean) | undefined | false {
+  const { scopes = [], permits, allow, deny } = aim.link.options
+  if ((allow ?? deny) !== undefined && !isOfferedAt(aim, new Readings())) return false
+  if (scopes.length === 0 && permits === undefined) return undefined
+  return (peer) => allowed([aim], peer).length > 0
 }
 
 function allowed(aims: readonly LinkAim[], peer: Peer): readonly LinkAim[] {
@@ -408,7 +443,7 @@ function resourceOf(link: UpstreamLink, entry: JsonObject, uri: string): Resourc
     own,
     entry: { ...entry, uri },
     run: (params, ctx) => link.relay(ctx, readOf({ ...params, uri: own }, own)),
-    want: (peer) => link.want(own, uri, peer),
+    want: (peer, asker) => link.want(own, uri, peer, asker),
   }
   const name = typeof entry.name === 'string' ? entry.name : uri
   return Object.freeze({
@@ -510,13 +545,13 @@ function promptOf(link: UpstreamLink, entry: JsonObject & { name: string }, name
 /** Lists show the entry of the server instead. */
 const described = Object.freeze({ mimeType: undefined, annotations: undefined, cache: undefined })
 
+function plain(name: string) {
+  return { name, title: undefined, description: undefined, icons: undefined, meta: undefined }
+}
+
 function common(link: UpstreamLink, name: string, own: string) {
   return {
-    name,
-    title: undefined,
-    description: undefined,
-    icons: undefined,
-    meta: undefined,
+    ...plain(name),
     ...guardOf(link, own),
     session: false,
     timeout: link.lastTimeout,

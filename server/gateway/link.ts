@@ -109,7 +109,8 @@ interface UpstreamLinkInput {
   readonly began: (client: Upstream) => void
   /** A client could not be started; `isTeller`: that one. */
   readonly failed: (error: unknown, isTeller: boolean) => void
-  readonly resourceUpdated: (uri: string) => void
+  /** Hears of an address here, and of the same as the server knows it. */
+  readonly resourceUpdated: (uri: string, own: string) => void
 }
 
 /** Keys of the client that all callers share, and of the one that lists what the server offers. */
@@ -122,6 +123,10 @@ const longestWork = 30_000
 /** Milliseconds that the time of a request may have begun before that of its call. */
 const slack = 100
 const usualIdle = 600_000
+/** Milliseconds after which a start that nobody waits for has failed: it may never come. */
+const longestStart = 300_000
+/** Milliseconds in which a server says that it tells of a resource, and nobody needs to look again. */
+const soon = 10
 /** Milliseconds between two changes of a resource that are told. */
 const pace = 100
 /** Resources whose changes a server is asked for. */
@@ -153,9 +158,15 @@ export class UpstreamLink {
     this.#gate = new Gate(name, options, world)
     this.#wants = new Wants({
       tell: (uri) =>
-        this.#tellTeller((client) =>
-          record.wanted.has(uri) ? client.subscribe(uri) : client.unsubscribe(uri),
-        ),
+        this.#tellTeller(async (client) => {
+          const wanted = record.wanted.get(uri)
+          if (wanted === undefined) return client.unsubscribe(uri)
+          await client.subscribe(uri)
+          const { since = Number.POSITIVE_INFINITY } = wanted
+          wanted.since = undefined
+          // what changed until now it has told nobody
+          if (world.now() - since > soon) this.updated(uri)
+        }),
     })
     record.unwant = (uri, caller) => this.#wants.changed(uri, caller)
     if (!isStarted(entry)) this.#instances.set(shared, this.#instance(Promise.resolve(entry), entry))
@@ -244,9 +255,12 @@ export class UpstreamLink {
     if (instance !== undefined) instance.usedAt = world.now()
     this.#gate.reset()
     tellLogs(client)
-    for (const [uri, { caller }] of record.wanted) this.#wants.changed(uri, caller)
     // a client that comes back tells by itself what may have changed; another one knows of nothing
-    if (this.#teller !== client && record.wasReady) for (const uri of record.wanted.keys()) this.updated(uri)
+    const isAnother = this.#teller !== client && record.wasReady
+    for (const [uri, resource] of record.wanted) {
+      if (isAnother) resource.since = Number.NEGATIVE_INFINITY
+      this.#wants.changed(uri, resource.caller)
+    }
     this.#teller = client
     record.wasReady = true
   }
@@ -263,11 +277,15 @@ export class UpstreamLink {
    * Subscribes to a resource at the server, which is `listed` here; reference-counted: the last to undo it
    * unsubscribes. Throws McpError 429 for one resource too many of the server, or of one client of it.
    */
-  want(uri: string, listed: string, peer: Peer): () => void {
+  want(uri: string, listed: string, peer: Peer, asker?: string): () => void {
     const { record } = this.#input
     const { wanted, places } = record
     const known = wanted.get(uri)
-    const resource = known ?? { listed: new Map(), moved: new Map(), caller: this.#wantingCaller(peer) }
+    const since = this.#input.world.now()
+    const resource = known ?? {
+      ...{ listed: new Map(), moved: new Map(), since },
+      caller: this.#wantingCaller(peer, asker),
+    }
     resource.listed.set(listed, (resource.listed.get(listed) ?? 0) + 1)
     if (known === undefined) {
       wanted.set(uri, resource)
@@ -280,7 +298,7 @@ export class UpstreamLink {
       if (left > 0) resource.listed.set(listed, left)
       else {
         resource.listed.delete(listed)
-        resource.moved.get(listed)?.()
+        resource.moved.get(listed)?.undo()
         resource.moved.delete(listed)
       }
       if (resource.listed.size > 0 || wanted.get(uri) !== resource) return
@@ -295,9 +313,9 @@ export class UpstreamLink {
    * Who makes the server tell of one more resource. A peer that is trusted may, as a session does with what it
    * had.
    */
-  #wantingCaller(peer: Peer): string {
+  #wantingCaller(peer: Peer, asker: string | undefined): string {
     const { places } = this.#input.record
-    const caller = callerOf(peer, undefined)
+    const caller = callerOf(peer, asker)
     const isServed = places.hasItsShare(caller)
     if (peer.trusted === true || (!places.isFull && !isServed)) return caller
     const those = isServed ? `${shareOf(maxWanted)} resources for one client` : `${maxWanted} resources`
@@ -315,7 +333,7 @@ export class UpstreamLink {
       return
     }
     // of what has moved another one tells
-    for (const listed of wanted.listed.keys()) if (!wanted.moved.has(listed)) resourceUpdated(listed)
+    for (const listed of wanted.listed.keys()) if (!wanted.moved.has(listed)) resourceUpdated(listed, uri)
     const timer = outside(() => world.setTimeout(() => this.#tellAgain(uri), pace))
     this.#told.set(uri, { timer, isAgain: false })
   }
@@ -421,6 +439,11 @@ export class UpstreamLink {
     const { record, world } = this.#input
     for (const [key, { calls, running, usedAt }] of this.#instances) {
       const idle = this.#idleOf(key)
+      if (running === undefined && calls.size === 0 && world.now() - usedAt >= longestStart) {
+        this.#close(key)
+        this.#input.failed(new Error(`it has not been started within ${longestStart} ms`), key === shared)
+        continue
+      }
       const isStarting = running === undefined || beginning.has(running.state.phase)
       const isUsed = isStarting || calls.size > 0 || (key === shared && record.wanted.size > 0)
       if (idle > 0 && !isUsed && world.now() - usedAt >= idle) this.#close(key)

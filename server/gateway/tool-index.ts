@@ -5,6 +5,8 @@ import { lazy } from '../../runtime/faults/load.js'
 /** A tool as lists show it, as far as it is searched. */
 export interface Searchable {
   readonly name: string
+  /** Whose it is: one server has so many words at most. */
+  readonly server?: string | undefined
   readonly title?: string | undefined
   readonly description?: string | undefined
   readonly inputSchema?: unknown
@@ -21,7 +23,7 @@ export async function loadSearchEngine(): Promise<SearchEngine> {
   return loaded.default ?? (loaded as SearchEngine)
 }
 
-const fields = ['name', 'title', 'description', 'parameters']
+const fields = ['words', 'title', 'description', 'parameters']
 /** Characters of a text that are searched. */
 const maxText = 4_000
 /**
@@ -34,6 +36,12 @@ const maxWordLength = 32
 /** Letters of a word that longer words may begin with: fewer begin too many. */
 const shortestPrefix = 3
 
+/**
+ * Different words of a tool, and of all tools of a server, that are searched: a word of a query may begin them all,
+ * and looks at each.
+ */
+const mostOfTool = 200
+const mostOfServer = 20_000
 /** Characters that are read in one turn of the event loop: words that differ cost most. */
 const perTurn = 8_000
 /** What a tool costs besides, in such characters. */
@@ -58,7 +66,7 @@ export class ToolIndex {
       fields,
       tokenize: wordsOf,
       searchOptions: {
-        boost: { name: 4, title: 2 },
+        boost: { words: 4, title: 2 },
         prefix: (word) => word.length >= shortestPrefix,
         fuzzy: 0.2,
         // letters that may be wrong: each more costs many times as much
@@ -66,20 +74,29 @@ export class ToolIndex {
       },
     })
     let room = 0
-    for (const { name, title = '', description = '', inputSchema } of tools) {
+    const counts = new Map<string, number>()
+    for (const { name, server = '', title = '', description = '', inputSchema } of tools) {
       if (engine.has(name)) continue
       if (room <= 0) {
         await turn()
         room = perTurn
       }
-      const document = {
+      const own = new Set<string>()
+      const left = Math.min(mostOfTool, mostOfServer - (counts.get(server) ?? 0))
+      const kept = (text: string): string =>
+        wordsOf(text.slice(0, maxText))
+          .filter((word) => own.has(word) || (own.size < left && own.add(word)))
+          .join(' ')
+      const texts = [name, title, description, parametersIn(inputSchema)]
+      engine.add({
         name,
-        title: title.slice(0, maxText),
-        description: description.slice(0, maxText),
-        parameters: parametersIn(inputSchema).slice(0, maxText),
-      }
-      engine.add(document)
-      room -= Object.values(document).join('').length + perTool
+        words: kept(name) || name,
+        title: kept(title),
+        description: kept(description),
+        parameters: kept(parametersIn(inputSchema)),
+      })
+      counts.set(server, (counts.get(server) ?? 0) + own.size)
+      room -= texts.reduce((sum, text) => sum + Math.min(text.length, maxText), perTool)
     }
     return new ToolIndex(engine)
   }

@@ -158,6 +158,7 @@ function entryOf({ name, relayed }: ToolDefinition): Searchable {
   const { title, description, inputSchema } = relayed?.entry ?? {}
   return {
     name,
+    server: relayed?.server,
     title: typeof title === 'string' ? title : undefined,
     description: typeof description === 'string' ? description : undefined,
     inputSchema,

@@ -31,6 +31,8 @@ export interface RouteScope {
   readonly dialect: Dialect
   readonly catalog: Catalog
   readonly peer: Peer
+  /** The id of the session, if there is one. */
+  readonly session?: string
   /** What the client has declared: in its session, or with this request. */
   readonly capabilities: ClientCapabilities
   /** Absent where no tool runs as a task, and inside of one. */

@@ -63,6 +63,13 @@ export interface SessionInfo extends OpenSessionFacts {
   readonly ref: ProcessRef | undefined
 }
 
+/** A change of a resource, and who may hear of it. */
+interface NotedUpdate {
+  readonly uri: string
+  readonly number: number
+  readonly mayHear: ((peer: Peer) => boolean) | undefined
+}
+
 /** Its handlers are short and run no author's code: ping and cancellation are served while tools run. */
 export const sessionActor = defineActor({
   name: 'session',
@@ -125,11 +132,13 @@ export const sessionActor = defineActor({
       learnConfirmation(session)
       tellChanges(session)
     },
-    updated: (session, { uri, number }: { uri: string; number: number }) => {
+    updated: (session, { uri, number, mayHear }: NotedUpdate) => {
       // what it was woken after it knows already
       if (number <= session.heard) return
       session.heard = number
-      if (session.wishes.isSubscribed(uri)) session.readers.noteUpdated(uri)
+      const { lastPeer } = session
+      const hears = mayHear === undefined || lastPeer === undefined || mayHear(lastPeer)
+      if (hears && session.wishes.isSubscribed(uri)) session.readers.noteUpdated(uri)
       learnConfirmation(session)
       tellChanges(session)
     },
@@ -176,7 +185,10 @@ function takeRequest(
   try {
     const { dialect, holdings, facts, mcpTasks: tasks } = session
     const { capabilities } = facts
-    const planned = route(request, { dialect, catalog: holdings.catalog, peer, capabilities, tasks })
+    const planned = route(request, {
+      ...{ dialect, catalog: holdings.catalog, peer, session: session.facts.id },
+      ...{ capabilities, tasks },
+    })
     if ('text' in planned)
       return answerAtOnce(session, delivery, () => encodedResult(id, planned.result, planned.text))
     return startWork(session, planned, delivery, ctx)
@@ -271,7 +283,7 @@ async function adopt(session: Session, record: SessionRecord, ctx: ActorContext)
     session.version = record.version
     session.state.adopt(record.state)
     const before = new Set(session.wishes.subscriptions)
-    session.wishes.adopt(record, (uri) => wantFor(session.holdings, uri))
+    session.wishes.adopt(record, (uri) => wantFor(session.holdings, uri, record.id))
     // of changes since then nothing was noted here
     for (const uri of session.wishes.subscriptions) if (!before.has(uri)) session.readers.noteUpdated(uri)
     session.readers.prune((uri) => session.wishes.isSubscribed(uri))

@@ -116,7 +116,7 @@ export class Session {
     this.world = world
     this.facts = Object.freeze({ id, client, revision, capabilities })
     this.state = new SessionState(record.state)
-    this.wishes = new SessionWishes(record, (uri) => wantFor(holdings, uri))
+    this.wishes = new SessionWishes(record, (uri) => wantFor(holdings, uri, id))
     this.mcpTasks = tasksOf(holdings, ctx.registry, world, tellerOf(holdings, ctx.registry, id))
     this.tasks = new TaskSupervisor(tasks, Number.POSITIVE_INFINITY)
     this.waiting = new WaitingLine(holdings.settings.limits.waiting, holdings.waiting)
@@ -194,8 +194,8 @@ export function noteAllUpdated({ readers, wishes }: Pick<Session, 'readers' | 'w
 }
 
 /** A session asks for what its client has been allowed before. */
-export function wantFor({ catalog }: Holdings, uri: string): (() => void) | undefined {
-  return catalog.want(uri, itself)
+export function wantFor({ catalog }: Holdings, uri: string, session: string): (() => void) | undefined {
+  return catalog.want(uri, itself, session)
 }
 
 const itself: Peer = Object.freeze({ transport: '', headers: {}, remoteAddress: undefined, trusted: true })

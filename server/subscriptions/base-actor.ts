@@ -6,6 +6,7 @@ import { describe } from '../../runtime/watch/inspect.js'
 import type { RefOf } from '../../runtime/process/ref.js'
 import type { Registry } from '../../runtime/process/registry.js'
 import type { TimerRef } from '../../runtime/process/timers.js'
+import type { Peer } from '../../transports/contract/contract.js'
 import { hearersOf } from '../catalog/authorization.js'
 import type { Component } from '../catalog/catalog.js'
 import type { Changes, ListKind } from '../context/changes.js'
@@ -124,6 +125,8 @@ export const baseActor = defineActor({
   },
   cast: {
     tell: (base, _nothing: undefined, ctx) => tell(base, ctx),
+    /** A server behind this one has told of a change: each node hears of it by itself. */
+    relayed: (base, { uri, mayHear }: RelayedUpdate, ctx) => noteUpdated(base, uri, ctx, mayHear),
     /** The catalog has been changed. */
     changed: (base, _nothing: undefined, ctx) => announce(base, ctx),
     closeListen: ({ listens }, stream: Listen) => listens.close(stream),
@@ -171,11 +174,26 @@ function noteAnything(base: Base, ctx: ActorContext): Promise<void> {
   return tellSessions(base, ctx, (session) => void session.cast('allUpdated', number))
 }
 
-function noteUpdated(base: Base, uri: string, ctx: ActorContext): Promise<void> {
-  base.listens.noteUpdated(uri, hearersOf(uri, base.holdings.catalog))
+/** A change that a server behind this one has told of. */
+interface RelayedUpdate {
+  readonly uri: string
+  /** Who may use it there; undefined: whoever has subscribed. */
+  readonly mayHear: ((peer: Peer) => boolean) | undefined
+}
+
+function noteUpdated(
+  base: Base,
+  uri: string,
+  ctx: ActorContext,
+  mayHear?: RelayedUpdate['mayHear'],
+): Promise<void> {
+  const here = hearersOf(uri, base.holdings.catalog)
+  const isOpen = here === undefined && mayHear === undefined
+  const hears = (peer: Peer): boolean => here?.(peer) !== false && mayHear?.(peer) !== false
+  base.listens.noteUpdated(uri, isOpen ? undefined : hears)
   const number = base.holdings.asleep.noteUpdate(uri)
   base.telling ??= ctx.sendAfter(coalesce, 'tell')
-  return tellSessions(base, ctx, (session) => void session.cast('updated', { uri, number }))
+  return tellSessions(base, ctx, (session) => void session.cast('updated', { uri, number, mayHear }))
 }
 
 function announce(base: Base, ctx: ActorContext): void {

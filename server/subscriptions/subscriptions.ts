@@ -38,6 +38,8 @@ export class Subscriptions {
   readonly #world: World
   readonly #tasks: McpTasks | undefined
   readonly #rota: Rota
+  /** Streams so far, which tells those of this machine apart. */
+  #opened = 0
 
   /** Throws RuntimeError NOPROC when the group is not complete. */
   constructor(holdings: Holdings, { registry, world }: ActorContext, rota: Rota) {
@@ -87,6 +89,8 @@ export class Subscriptions {
     if (uris === undefined) return filter
     const { catalog } = this.#holdings
     const allowed: string[] = []
+    this.#opened += 1
+    const asker = `stream ${this.#opened}`
     let until = this.#world.now() + slice
     for (const uri of uris) {
       if (this.#world.now() >= until) {
@@ -94,7 +98,7 @@ export class Subscriptions {
         if (signal.aborted) break
         until = this.#world.now() + slice
       }
-      const hearing = hearingOf(uri, peer, catalog)
+      const hearing = hearingOf(uri, peer, catalog, asker)
       if (hearing === undefined) continue
       allowed.push(uri)
       wanted.push(hearing.undo)

@@ -33,15 +33,17 @@ export function messagePage(server: string, text: string): string {
   return page(server, `<h1>${escaped(server)}</h1><p>${escaped(text)}</p>`)
 }
 
-/** The headers of a page; `formTargets`: where its form may lead, redirects included. */
-export function pageHeaders(formTargets: readonly string[] = []): Record<string, string> {
-  const targets = formTargets.map(sourceOf).join(' ')
+/**
+ * The headers of a page. That of a form says nothing of where it may lead: browsers ask that of each redirect that
+ * follows, and those of a host's own callback lead into its app.
+ */
+export function pageHeaders(kind?: 'form'): Record<string, string> {
   const policy = [
     "default-src 'none'",
     "style-src 'unsafe-inline'",
     "frame-ancestors 'none'",
     "base-uri 'none'",
-    `form-action ${targets === '' ? "'none'" : targets}`,
+    ...(kind === 'form' ? [] : ["form-action 'none'"]),
   ]
   return {
     'content-type': 'text/html; charset=utf-8',
@@ -79,12 +81,6 @@ function placeOf(address: string): string {
   if (isOnDevice(url)) return `a program on this device (${url.host})`
   // whatever is installed for that scheme opens it
   return url.protocol === 'https:' ? url.host : cut(address)
-}
-
-/** An address as a source of a policy: its origin, or its scheme. */
-function sourceOf(address: string): string {
-  const { protocol, origin } = new URL(address)
-  return origin === 'null' ? protocol : origin
 }
 
 function cut(text: string): string {

@@ -62,6 +62,8 @@ const documentTime = 5_000
 /** Bytes of the form of a page, and of a registration. */
 const formBytes = 4_096
 const registrationBytes = 8_192
+/** Bytes of a request for tokens. */
+const tokenBytes = 65_536
 /** Characters of the query of an authorization: it is kept for a while. */
 const queryLength = 4_096
 
@@ -69,6 +71,7 @@ const queryLength = 4_096
 const ofOpenId = ['nonce', 'max_age', 'acr_values', 'claims', 'id_token_hint', 'response_mode']
 /** What clients may do here; they name more, for other servers. */
 const grantTypes: readonly unknown[] = ['authorization_code', 'refresh_token']
+const authMethods = ['none', 'client_secret_basic', 'client_secret_post', 'private_key_jwt'] as const
 /** Milliseconds after which a refresh token may be renewed: each that is used is kept. */
 const renewalPause = 30_000
 /** Documents of clients that are fetched at once, for one network and for all, and bytes of each. */
@@ -109,6 +112,8 @@ export class AuthorizationServer {
   readonly #provider: Provider
   readonly #handle: (request: IncomingMessage, response: ServerResponse) => Promise<void>
   readonly #cookie: string
+  /** Of the cookies of `oidc-provider`. */
+  readonly #names: { readonly session: string; readonly interaction: string; readonly resume: string }
   /** Documents that are being fetched, for which networks, and until when at most. */
   readonly #documents = new Map<string, { readonly network: string; readonly until: number }>()
   readonly #networks = new WeakMap<IncomingMessage, string>()
@@ -126,6 +131,9 @@ export class AuthorizationServer {
     this.#users = new Users(settings, values, world)
     this.#credentials = new UserCredentials(values, login, world)
     this.#limits = new RateLimits(settings.limits, world)
+    this.#names = settings.issuer.startsWith('https:')
+      ? { session: '__Host-session', interaction: '__Secure-interaction', resume: '__Secure-resume' }
+      : { session: 'session', interaction: 'interaction', resume: 'resume' }
     this.#provider = new library.default(settings.issuer, this.#configuration(keys))
     // requests are made to say that they came to the issuer, whatever a proxy or a client has written there
     this.#provider.proxy = true
@@ -231,9 +239,19 @@ export class AuthorizationServer {
     this.#address(request, metadataPlaceOf(path, new URL(this.#settings.resource).pathname))
     if (path === routes.authorization) this.#address(request, `${path}?${this.#asked(query)}`)
     const resumed = resumedAt(path)
-    if (resumed !== undefined) await this.#checkBrowser(resumed, request)
-    if (path === routes.authorization || resumed !== undefined)
+    if (resumed !== undefined) {
+      // `oidc-provider` goes on with what the cookie names
+      if (cookieOf(request, this.#names.resume) !== resumed) throw notOurs()
+      await this.#checkBrowser(resumed, request)
+    }
+    // a form of another site comes without cookies: it must not replace one
+    if (request.method === 'GET' && (path === routes.authorization || resumed !== undefined))
       response.setHeader('set-cookie', this.#mark(request))
+    if (path === routes.token && request.method === 'POST' && isBare(this.#settings.resource)) {
+      const named = await this.#withOwnResource(request)
+      this.#networks.set(named, networkOf(address))
+      return this.#handle(named, response)
+    }
     if (path !== routes.registration) return this.#handle(request, response)
     allowAnyPage(request, response)
     if (!response.writableEnded) await this.#handle(await fitting(request), response)
@@ -248,9 +266,29 @@ export class AuthorizationServer {
     const scopes = (params.get('scope') ?? '').split(' ')
     const known = scopes.filter((scope) => Object.hasOwn(this.#settings.scopes, scope))
     params.set('scope', [...new Set([baseScope, ...known])].join(' '))
+    this.#nameResource(params)
     // nobody is identified to a client: what is for OpenID alone would be refused without its scope
     for (const name of ofOpenId) params.delete(name)
     return params.toString()
+  }
+
+  /** Libraries write an address without a path with a slash: it is the same (RFC 3986, section 6.2.3). */
+  #nameResource(params: URLSearchParams): void {
+    const { resource } = this.#settings
+    const isOurs = (asked: string): boolean =>
+      URL.canParse(asked) && !asked.includes('#') && new URL(asked).href === new URL(resource).href
+    const asked = params.getAll('resource')
+    params.delete('resource')
+    for (const one of asked) params.append('resource', isOurs(one) ? resource : one)
+  }
+
+  async #withOwnResource(request: IncomingMessage): Promise<IncomingMessage> {
+    const body = await readBody(request, tokenBytes)
+    if (!/^application\/x-www-form-urlencoded/i.test(request.headers['content-type'] ?? ''))
+      return repeatRequest(request, body)
+    const form = new URLSearchParams(body.toString())
+    this.#nameResource(form)
+    return repeatRequest(request, Buffer.from(form.toString()))
   }
 
   /** Addresses are made of the issuer, and never of what a request says, or where a web framework has us. */
@@ -330,7 +368,7 @@ export class AuthorizationServer {
         provider: this.#settings.with.name,
         scopes: scopes.map((scope) => texts[scope] ?? scope),
       }),
-      [new URL(this.#settings.issuer).origin, redirectUri],
+      'form',
     )
   }
 
@@ -556,7 +594,10 @@ export class AuthorizationServer {
         maxRedirects: 0,
       }
       const signal = init?.signal ?? new AbortController().signal
-      return toResponse(await safeFetch(url, { ...request, maxBytes: documentBytes, signal }))
+      const found = await toResponse(await safeFetch(url, { ...request, maxBytes: documentBytes, signal }))
+      if (found.status !== 200) return found
+      const body = fitted(Buffer.from(await found.arrayBuffer()))
+      return new Response(body, { status: 200, headers: withoutLength(found.headers) })
     } finally {
       this.#documents.delete(url)
     }
@@ -641,13 +682,11 @@ export class AuthorizationServer {
         grant_types: ['authorization_code', 'refresh_token'],
         id_token_signed_response_alg: 'ES256',
       },
-      clientAuthMethods: ['none', 'client_secret_basic', 'client_secret_post'],
+      clientAuthMethods: [...authMethods],
       clientBasedCORS: () => true,
       cookies: {
         keys: [cookies],
-        names: secure
-          ? { session: '__Host-session', interaction: '__Secure-interaction', resume: '__Secure-resume' }
-          : { session: 'session', interaction: 'interaction', resume: 'resume' },
+        names: this.#names,
         long: { httpOnly: true, sameSite: 'lax', secure, path: '/' },
         short: { httpOnly: true, sameSite: 'lax', secure },
       },
@@ -869,14 +908,9 @@ function redirect(response: ServerResponse, location: string, headers: Record<st
   response.writeHead(303, { ...own, ...headers }).end()
 }
 
-function sendPage(
-  response: ServerResponse,
-  status: number,
-  html: string,
-  formTargets?: readonly string[],
-): void {
+function sendPage(response: ServerResponse, status: number, html: string, kind?: 'form'): void {
   const length = String(Buffer.byteLength(html))
-  response.writeHead(status, { ...pageHeaders(formTargets), 'content-length': length }).end(html)
+  response.writeHead(status, { ...pageHeaders(kind), 'content-length': length }).end(html)
 }
 
 /** Pages of any site may register: what they get is worth nothing without a user's consent. */
@@ -891,6 +925,8 @@ function allowAnyPage({ method, headers }: IncomingMessage, response: ServerResp
 }
 
 interface Registration {
+  readonly token_endpoint_auth_method?: unknown
+  readonly token_endpoint_auth_methods_supported?: unknown
   readonly scope?: unknown
   readonly grant_types?: unknown
 }
@@ -902,13 +938,35 @@ interface Registration {
 async function fitting(request: IncomingMessage): Promise<IncomingMessage> {
   if (request.method !== 'POST') return request
   const body = await readBody(request, registrationBytes)
+  return repeatRequest(request, fitted(body))
+}
+
+/** Those of a body that is another one now. */
+function withoutLength(headers: Headers): Headers {
+  const kept = new Headers(headers)
+  for (const name of ['content-length', 'content-encoding']) kept.delete(name)
+  return kept
+}
+
+/** The metadata of a client; what is no JSON stays, and the answer says what is wrong. */
+function fitted(body: Buffer): Buffer {
   try {
     const { scope: _, grant_types: types, ...metadata } = JSON.parse(body.toString()) as Registration
     const known = Array.isArray(types) ? types.filter((type) => grantTypes.includes(type)) : types
-    return repeatRequest(request, Buffer.from(JSON.stringify({ ...metadata, grant_types: known })))
+    const { token_endpoint_auth_method: method, token_endpoint_auth_methods_supported: others } = metadata
+    // a client that can do without is not asked for its key: each has PKCE
+    const isWithout =
+      !authMethods.some((known) => known === method) && Array.isArray(others) && others.includes('none')
+    const auth = isWithout ? { token_endpoint_auth_method: 'none' } : {}
+    return Buffer.from(JSON.stringify({ ...metadata, ...auth, grant_types: known }))
   } catch {
-    return repeatRequest(request, body) // its answer says what is wrong
+    return body
   }
+}
+
+/** Whether an address has no path, which is written with a slash, too. */
+function isBare(resource: string): boolean {
+  return new URL(resource).pathname === '/'
 }
 
 async function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {

@@ -29,7 +29,7 @@ export function readResource(params: Params<'resources/read'>, scope: RouteScope
 /** Plans `resources/subscribe`. Throws McpError like `resources/read`. */
 export function subscribe({ uri }: Params<'resources/subscribe'>, scope: RouteScope): Work {
   find(uri, scope)
-  const want = () => scope.catalog.want(uri, scope.peer)
+  const want = () => scope.catalog.want(uri, scope.peer, scope.session)
   return keep('resources/subscribe', (wishes) => wishes.subscribe(uri, want))
 }
 

@@ -428,17 +428,19 @@ test('a client of one session ends with it, and others go on', async (t) => {
   })
   const server = await startServer(plan, { transport: serveHttp(), logger: false })
   t.after(() => server.stop())
-  const [one, two] = ['one', 'two'].map((name) => {
-    const client = startClient({ name, transport: http(String(server.url)), logger: false })
+  const begin = () => {
+    const client = startClient({ transport: http(String(server.url)), logger: false })
     t.after(() => client.close())
     return client
-  })
-  assert.ok(one && two)
+  }
+  const one = begin()
   assert.is((await one.callTool('up__hi')).text, 'hi')
   const [first] = await server.sessions()
+  assert.ok(first)
+  const two = begin()
   assert.is((await two.callTool('up__hi')).text, 'hi')
   await one.close()
-  assert.is(await closed.next(), first?.id)
+  assert.is(await closed.next(), first.id)
   assert.is((await two.callTool('up__hi')).text, 'hi')
   assert.is(closed.all.length, 1)
 })

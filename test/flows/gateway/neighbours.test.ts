@@ -9,7 +9,7 @@ import {
   type Seat,
   startServer,
 } from 'caduceus/server'
-import { connect, scriptedServer } from 'caduceus/testing'
+import { connect, scriptedServer, until } from 'caduceus/testing'
 import { http, serveHttp, stdio } from 'caduceus/transports'
 import { suite, type TestContext } from '../../support/suite.js'
 
@@ -97,6 +97,8 @@ test('what one session subscribes to last does not end what others wait for', as
   await ada.ready()
   for (let n = 0; n < 12; n += 1) await eve.client.subscribe(`eve:${n}`)
   for (let n = 0; n < 6; n += 1) await ada.subscribe(`ada:${n}`)
+  // callers of this machine whom nobody knows take turns by their sessions
+  await until(() => [...told].filter((uri) => uri.startsWith('ada:')).length === 4)
   await eve.client.close()
   while ([...told].filter((uri) => uri.startsWith('ada:')).length < 6) {
     waiting.shift()?.()

@@ -100,7 +100,7 @@ test('changes are kept from those who lack scopes of resources, or of families',
   const allowed = (more: Partial<typeof parts>) => {
     const definition = defineServer({ name: 'test', version: '1', ...more })
     const catalog = new Catalog(definition, { pageSize: 500, revisions: allRevisions }, systemWorld)
-    return ['x://kept', 'kept://a'].filter((uri) => hearingOf(uri, peer, catalog) !== undefined)
+    return ['x://kept', 'kept://a'].filter((uri) => hearingOf(uri, peer, catalog, '') !== undefined)
   }
   assert.equal(allowed({ resources }), ['kept://a'])
   assert.equal(allowed({ resourceTemplates }), ['x://kept'])

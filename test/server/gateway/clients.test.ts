@@ -339,6 +339,27 @@ test('a lazy server is there for others, though the read that started it was giv
   assert.is((await ada.callTool('up__one')).text, 'done')
 })
 
+test('a start that never comes is made again once nobody waits for it', async (t) => {
+  const clock = fakeClock()
+  const up = byHand()
+  let starts = 0
+  const start = () => {
+    starts += 1
+    return starts === 1 ? new Promise<never>(() => {}) : up.client
+  }
+  const { client } = await through(t, { up: { start, lazy: true } }, { clock, options: { startTimeout: 1 } })
+  const listed = client.listTools()
+  await clock.advance(2_000)
+  assert.is((await listed).tools.length, 0)
+  await clock.advance(400_000)
+  await until(async () => {
+    const again = client.listTools()
+    await clock.advance(10_000)
+    return (await again).tools.length === 1
+  })
+  assert.is(starts, 2)
+})
+
 test('an address that no server lists waits for no lazy server that does not come', async (t) => {
   const clock = fakeClock()
   const other = byHand({

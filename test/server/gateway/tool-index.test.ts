@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import * as assert from 'uvu/assert'
 import { loadSearchEngine, type Searchable, ToolIndex, wordsOf } from '../../../server/gateway/tool-index.js'
 import { suite } from '../../support/suite.js'
@@ -117,6 +118,24 @@ test('an index is made in turns, by what its words cost and not by tools', async
   const words = (n: number): string => Array.from({ length: 600 }, (_, word) => `w${n}x${word}`).join(' ')
   const long = await turnsOf(50, words)
   assert.ok(long >= 20, `${long} turns`)
+})
+
+test('of a tool 200 different words are searched, and of a server 20,000, names first', async () => {
+  const wordOf = (n: number, at: number): string =>
+    createHash('sha256').update(`${n} ${at}`).digest('hex').slice(0, 12)
+  const words = (n: number): string => Array.from({ length: 250 }, (_, at) => wordOf(n, at)).join(' ')
+  const loud = Array.from({ length: 110 }, (_, n) => ({
+    name: `loud${n}`,
+    server: 'loud',
+    description: words(n),
+  }))
+  const quiet = { name: 'quiet', server: 'quiet', description: 'whisper' }
+  const index = await ToolIndex.of(await loadSearchEngine(), [...loud, quiet], atOnce)
+  const find = (query: string) => index.search(query, 5, atOnce)
+  assert.equal(await find(wordOf(3, 198)), ['loud3'])
+  assert.equal(await find(wordOf(3, 199)), [])
+  assert.equal(await find(wordOf(109, 1)), [])
+  assert.equal(await find('whisper'), ['quiet'])
 })
 
 test('tool names are split into words', () => {

@@ -46,11 +46,13 @@ interface Wishes extends Partial<Omit<SignInOptions, 'with' | 'resource'>> {
   readonly provider?: IdentityProvider
   readonly port?: number
   readonly clock?: Clock
+  /** The path of MCP. Default `/mcp`. */
+  readonly at?: string
 }
 
 export async function start(
   t: TestContext,
-  { fake, engine, provider, port, clock, ...options }: Wishes = {},
+  { fake, engine, provider, port, clock, at = '/mcp', ...options }: Wishes = {},
 ) {
   const login = await fakeIdentityProvider(fake)
   t.after(() => login.close())
@@ -60,11 +62,11 @@ export async function start(
       ? github({ url: issuer, clientId, clientSecret })
       : oidc({ issuer, clientId, clientSecret })
   const own = port ?? (await freePort())
-  const resource = `http://127.0.0.1:${own}/mcp`
+  const resource = `http://127.0.0.1:${own}${at}`
   const auth = signIn({ with: provider ?? known, resource, ...options })
   const run = () =>
     startServer(shop, {
-      transport: serveHttp({ port: own, auth }),
+      transport: serveHttp({ port: own, auth, path: at === '' ? '/' : at }),
       logger: false,
       ...(engine !== undefined && { engine }),
       ...(clock !== undefined && { clock }),

@@ -61,6 +61,55 @@ test('session swap: nobody signs in for an authorization that another browser be
   assert.match((await attacker.open(`${origin}/sign-in/${uid}`, isBack)).text, /Allow access/)
 })
 
+test('session swap: an authorization goes on with no other that a cookie names', async (t) => {
+  const { origin, register, begin } = await attack(t)
+  const client = await register()
+  const [mallory, victim] = [new Browser(), new Browser()]
+  await mallory.open(begin(client).url, isBack)
+  const page = await victim.open(begin(client).url, isBack)
+  const uid = victim.visited.find(({ pathname }) => pathname.startsWith('/authorize/'))?.pathname
+  assert.match(page.text, /Allow access/)
+  assert.ok(uid)
+  const other = mallory.visited.find(({ pathname }) => pathname.startsWith('/authorize/'))?.pathname ?? ''
+  const tossed = mallory
+    .cookiesFor(new URL(`${origin}${other}`))
+    .replace(/(^|; )(sign-in|session)(\.sig)?=[^;]*/g, '')
+  const own = victim.cookiesFor(new URL(`${origin}/`))
+  const headers = { cookie: `${own}; ${tossed}` }
+  const answer = await fetch(`${origin}${uid}`, { headers, redirect: 'manual' })
+  assert.is(answer.status, 400)
+})
+
+test('an address without a path is the same with a slash', async (t) => {
+  const { origin, register, begin, token, port } = await attack(t, { at: '' })
+  const client = await register()
+  for (const resource of [origin, `${origin}/`]) {
+    const browser = new Browser()
+    const { url, verifier } = begin(client, { resource })
+    const page = await browser.open(url, isBack)
+    const last = await browser.press(page, 'allow', isBack)
+    const { status, body } = await token({
+      grant_type: 'authorization_code',
+      client_id: client.client_id ?? '',
+      redirect_uri: back,
+      code: last.url.searchParams.get('code') ?? '',
+      code_verifier: verifier,
+      resource,
+    })
+    assert.equal([status, body.token_type], [200, 'Bearer'], `${resource} ${JSON.stringify(body)}`)
+    const answer = await fetch(`http://127.0.0.1:${port}/`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${body.access_token}`,
+        accept: 'application/json, text/event-stream',
+        'content-type': 'application/json',
+      },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' }),
+    })
+    assert.is(answer.status, 400) // no session; let in
+  }
+})
+
 test('confused deputy: each client needs consent, whatever cookies there are', async (t) => {
   const { register, begin, codeOf } = await attack(t)
   const browser = new Browser()
@@ -116,6 +165,8 @@ test('consent by another site: its form is refused, and no page shows ours in a 
   const { register, begin } = await attack(t)
   const browser = new Browser()
   const page = await browser.open(begin(await register()).url, isBack)
+  // browsers would ask it of each redirect behind a host's own callback, which leads into its app
+  assert.not.match(page.headers.get('content-security-policy') ?? '', 'form-action')
   for (const origin of ['https://evil.example', 'null', undefined]) {
     const headers = {
       'content-type': 'application/x-www-form-urlencoded',

@@ -1,4 +1,5 @@
 // second tier: time
+import { generateKeyPairSync, randomUUID, sign } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
@@ -78,6 +79,64 @@ test('its user agrees to what the document says, and it is not registered', asyn
   assert.is(renewed.status, 200)
   // it is kept for a while
   assert.equal(asked, ['/mcp/client.json'])
+})
+
+test('what documents say for other servers is left out', async (t) => {
+  const [chat, editor] = ['chat', 'editor'].map((name) => `https://${host}/${name}.json`)
+  await onTheWeb(t, {
+    '/chat.json': {
+      ...document,
+      client_id: chat,
+      token_endpoint_auth_method: 'tls_client_auth',
+      token_endpoint_auth_methods_supported: ['none', 'tls_client_auth'],
+    },
+    '/editor.json': {
+      ...document,
+      client_id: editor,
+      scope: 'openid offline_access',
+      grant_types: [...document.grant_types, 'urn:ietf:params:oauth:grant-type:device_code'],
+    },
+  })
+  const { codeOf, token, status } = await attack(t)
+  for (const client_id of [chat ?? '', editor ?? '']) {
+    const { form } = await codeOf({ client_id })
+    const { body } = await token(form)
+    assert.is(await status(body.access_token), 400, client_id)
+  }
+})
+
+test('one with a key proves it where tokens are given', async (t) => {
+  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const jwk = { ...publicKey.export({ format: 'jwk' }), kid: 'one', use: 'sig', alg: 'ES256' }
+  await onTheWeb(t, {
+    '/mcp/client.json': {
+      ...document,
+      token_endpoint_auth_method: 'private_key_jwt',
+      token_endpoint_auth_methods_supported: ['none', 'private_key_jwt'],
+      jwks_uri: `https://${host}/keys.json`,
+    },
+    '/keys.json': { keys: [jwk] },
+  })
+  const { codeOf, token, status, origin } = await attack(t)
+  const assertion = (by = privateKey): string => {
+    const now = Math.floor(Date.now() / 1_000)
+    const claims = { iss: id, sub: id, aud: origin, jti: randomUUID(), iat: now, exp: now + 60 }
+    const text = [{ alg: 'ES256', kid: 'one' }, claims]
+      .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
+      .join('.')
+    const key = { key: by, dsaEncoding: 'ieee-p1363' } as const
+    return `${text}.${sign('sha256', Buffer.from(text), key).toString('base64url')}`
+  }
+  const proof = { client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer' }
+  const { form } = await codeOf({ client_id: id })
+  assert.is((await token(form)).body.error, 'invalid_client')
+  const other = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey
+  assert.is(
+    (await token({ ...form, ...proof, client_assertion: assertion(other) })).body.error,
+    'invalid_client',
+  )
+  const { body } = await token({ ...form, ...proof, client_assertion: assertion() })
+  assert.is(await status(body.access_token), 400, JSON.stringify(body))
 })
 
 test('where tokens are given, no document of an unknown client is fetched', async (t) => {

@@ -1,0 +1,267 @@
+import { createHash } from 'node:crypto'
+import { dirname } from 'node:path'
+import type { GatewayOptions, StartedUpstream } from 'caduceus/server'
+import { isObject } from '../../protocol/wire/json.js'
+import { messageOf, show } from '../../runtime/base/errors.js'
+import { optionReaders } from '../../runtime/base/read-options.js'
+import { readGateway, readStarted } from '../../server/definitions/gateway-options.js'
+import { UsageError } from '../base/usage-error.js'
+import type { FoundServer } from '../hosts/host-files.js'
+import { parseJsonc, type Places } from '../hosts/jsonc.js'
+
+/** How one server of the file is served, besides how it is reached. */
+export type TeamMember = Omit<StartedUpstream, 'start'>
+
+/** Who comes with a token. */
+export interface TokenOwner {
+  readonly name: string
+  readonly scopes: readonly string[]
+}
+
+/** What the section `caduceus` of a host's file says. */
+export interface TeamFile {
+  /** What all servers look like as one. */
+  readonly gateway: GatewayOptions
+  readonly listen: TeamListening
+  readonly engine: { readonly files: string } | { readonly redis: string } | undefined
+  readonly rate: { readonly calls: number; readonly per: 'second' | 'minute' | 'hour' } | undefined
+  /** The port of the page that shows the processes. */
+  readonly observe: number | undefined
+  /** By digests of tokens; undefined: whoever reaches the address may come in. */
+  readonly tokens: ReadonlyMap<string, TokenOwner> | undefined
+  readonly servers: ReadonlyMap<string, TeamMember>
+}
+
+/** Where the team listens. */
+export interface TeamListening {
+  readonly host?: string
+  readonly port?: number
+  readonly path?: string
+  readonly allowedHosts?: readonly string[]
+  readonly allowedOrigins?: readonly string[]
+  readonly trustProxy?: boolean | number
+  readonly health?: boolean
+  readonly metrics?: boolean
+  /** The files of the certificate and its key. */
+  readonly tls?: { readonly cert: string; readonly key: string }
+}
+
+/** Replaces the variables of a part of the file. */
+export type Fill = (part: FoundServer) => Promise<FoundServer['entry']>
+
+const gatewayFields = [
+  ...['name', 'title', 'instructions', 'separator', 'prefix', 'toolSearch', 'startTimeout'],
+] as const
+const fields = [...gatewayFields, 'listen', 'engine', 'rate', 'observe', 'tokens', 'servers'] as const
+const listenFields = [
+  ...['host', 'port', 'path', 'allowedHosts', 'allowedOrigins', 'trustProxy', 'health', 'metrics', 'tls'],
+] as const
+/** Characters that a token has at least: a shorter one may be guessed. */
+const shortestToken = 16
+
+/**
+ * Reads the section `caduceus` of a host's file, which hosts leave alone. `names` are those of its servers. Rejects
+ * with UsageError, with the line and column of what is wrong.
+ */
+export async function readTeamFile(
+  file: string,
+  text: string,
+  names: readonly string[],
+  fill: Fill,
+): Promise<TeamFile> {
+  const places: Places = new WeakMap()
+  const whole = parseJsonc(text, file, undefined, places)
+  const given = isObject(whole) ? whole.caduceus : undefined
+  const wrong = (field: string, problem: string): UsageError => {
+    const at = placeOf(whole, field === '' ? 'caduceus' : `caduceus.${field}`, places)
+    const lines = text.slice(0, at).split('\n')
+    return new UsageError(
+      `${file}:${lines.length}:${(lines.at(-1) ?? '').length + 1}: caduceus.${problem}; mend the file`,
+    )
+  }
+  const readers = optionReaders(wrong)
+  if (given !== undefined && !isObject(given))
+    throw new UsageError(`${file}: caduceus: expected an object, got ${show(given)}`)
+  readers.readFields(given ?? {}, 'caduceus', fields)
+  const section = await fill({
+    ...{ name: 'caduceus', file, folder: dirname(file), entry: given ?? {} },
+    ...{ isDisabled: false, inputs: new Map() },
+  })
+  const { listen, engine, rate, observe, tokens, servers = {} } = section
+  return {
+    gateway: readTeam(section, wrong),
+    listen: listen === undefined ? {} : readListen(listen, readers),
+    engine: engine === undefined ? undefined : readEngine(engine, readers),
+    rate: rate === undefined ? undefined : readRate(rate, readers),
+    observe: observe === undefined ? undefined : readPort(observe, 'observe', readers),
+    tokens: tokens === undefined ? undefined : readTokens(tokens, readers),
+    servers: readServers(servers, names, wrong, readers),
+  }
+}
+
+type TeamReaders = ReturnType<typeof optionReaders<UsageError>>
+type Wrong = (field: string, problem: string) => UsageError
+
+/** After how many characters a field stands; of one that is not there, the one that it would be in. */
+function placeOf(whole: unknown, path: string, places: Places): number {
+  let [value, rest, at] = [whole, path, 0]
+  while (rest !== '' && isObject(value)) {
+    const keys = places.get(value)
+    // names of servers may have dots
+    const key = [...(keys?.keys() ?? [])].find((one) => rest === one || rest.startsWith(`${one}.`))
+    if (key === undefined) return at
+    at = keys?.get(key) ?? at
+    value = value[key]
+    rest = rest.slice(key.length + 1)
+  }
+  return at
+}
+
+function readTeam(section: FoundServer['entry'], wrong: Wrong): GatewayOptions {
+  const own = Object.fromEntries(
+    gatewayFields.flatMap((field) => (section[field] === undefined ? [] : [[field, section[field]]])),
+  )
+  const options: GatewayOptions = { name: 'caduceus', ...own }
+  try {
+    readGateway({}, options)
+  } catch (error) {
+    throw told(error, '', ['gateway: '], wrong)
+  }
+  for (const field of ['name', 'title', 'instructions'] as const)
+    if (options[field] !== undefined && (typeof options[field] !== 'string' || options[field] === ''))
+      throw wrong(field, `${field}: expected a text, got ${show(options[field])}`)
+  return options
+}
+
+function readListen(value: unknown, readers: TeamReaders): TeamListening {
+  const { readFields, readText, readFlag, badOption } = readers
+  const given = readFields(value, 'listen', listenFields, 'listen.')
+  const list = (name: string): readonly string[] | undefined => {
+    const all = given[name]
+    if (all === undefined) return undefined
+    if (Array.isArray(all) && all.length > 0 && all.every((one) => typeof one === 'string' && one !== ''))
+      return all as string[]
+    throw badOption(`listen.${name}`, 'an array of texts', all)
+  }
+  const { host, port, path, trustProxy, health, metrics, tls } = given
+  const isProxy = typeof trustProxy === 'boolean' || (Number.isInteger(trustProxy) && Number(trustProxy) > 0)
+  if (trustProxy !== undefined && !isProxy)
+    throw badOption('listen.trustProxy', 'true, false, or how many proxies there are', trustProxy)
+  const [allowedHosts, allowedOrigins] = [list('allowedHosts'), list('allowedOrigins')]
+  return {
+    ...(host !== undefined && { host: readText(host, 'listen.host') }),
+    ...(port !== undefined && { port: readPort(port, 'listen.port', readers) }),
+    ...(path !== undefined && { path: readText(path, 'listen.path') }),
+    ...(allowedHosts !== undefined && { allowedHosts }),
+    ...(allowedOrigins !== undefined && { allowedOrigins }),
+    ...(trustProxy !== undefined && { trustProxy: trustProxy as boolean | number }),
+    ...(health !== undefined && { health: readFlag(health, 'listen.health') }),
+    ...(metrics !== undefined && { metrics: readFlag(metrics, 'listen.metrics') }),
+    ...(tls !== undefined && { tls: readTls(tls, readers) }),
+  }
+}
+
+function readTls(value: unknown, { readFields, readText }: TeamReaders) {
+  const { cert, key } = readFields(value, 'listen.tls', ['cert', 'key'], 'listen.tls.')
+  return { cert: readText(cert, 'listen.tls.cert'), key: readText(key, 'listen.tls.key') }
+}
+
+function readEngine(value: unknown, { readFields, readText, badOption }: TeamReaders): TeamFile['engine'] {
+  const { files, redis } = readFields(value, 'engine', ['files', 'redis'], 'engine.')
+  if ((files === undefined) === (redis === undefined))
+    throw badOption('engine', '{ "files": "FOLDER" } or { "redis": "redis://..." }', value)
+  if (files !== undefined) return { files: readText(files, 'engine.files') }
+  return { redis: readText(redis, 'engine.redis') }
+}
+
+function readRate(value: unknown, { readFields, readCount, readWord }: TeamReaders) {
+  const { calls, per } = readFields(value, 'rate', ['calls', 'per'], 'rate.')
+  return {
+    calls: readCount(calls, 'rate.calls'),
+    per: readWord(per, 'rate.per', ['second', 'minute', 'hour']),
+  }
+}
+
+/** A number, also as the text that a variable gives. */
+function readPort(value: unknown, field: string, { badOption }: TeamReaders): number {
+  const port = typeof value === 'string' && /^\d{1,5}$/.test(value) ? Number(value) : value
+  if (Number.isInteger(port) && Number(port) >= 0 && Number(port) <= 65_535) return Number(port)
+  throw badOption(field, 'a port from 0 to 65535', value)
+}
+
+/** By digests of tokens. Errors say no token. */
+function readTokens(value: unknown, readers: TeamReaders): ReadonlyMap<string, TokenOwner> {
+  const { readObject, readFields, badOption } = readers
+  const owners = new Map<string, TokenOwner>()
+  for (const [name, given] of Object.entries(readObject(value, 'tokens'))) {
+    const field = `tokens.${name}`
+    const one = typeof given === 'string' ? { token: given } : given
+    const { token, scopes = [] } = readFields(one, field, ['token', 'scopes'], `${field}.`)
+    if (typeof token !== 'string' || token.length < shortestToken || !/^[\x21-\x7e]+$/.test(token))
+      throw badOption(
+        field,
+        `a token of ${shortestToken} printable characters or more, without spaces`,
+        undefined,
+      )
+    if (!Array.isArray(scopes) || !scopes.every((scope) => typeof scope === 'string' && scope !== ''))
+      throw badOption(`${field}.scopes`, 'an array of scopes', scopes)
+    const key = digestOf(token)
+    const other = owners.get(key)?.name
+    if (other !== undefined) throw badOption(field, `another token than that of ${other}`, undefined)
+    owners.set(key, { name, scopes })
+  }
+  return owners
+}
+
+/** What a token is looked up by: how long that takes says nothing of it. */
+export function digestOf(token: string): string {
+  return createHash('sha256').update(token).digest('base64url')
+}
+
+function readServers(
+  value: unknown,
+  names: readonly string[],
+  wrong: Wrong,
+  { readObject, readFields }: TeamReaders,
+): ReadonlyMap<string, TeamMember> {
+  const all = readFields(value, 'servers', names, 'servers.')
+  return new Map(
+    Object.entries(all).map(([name, given]) => {
+      const field = `servers.${name}`
+      const { per, max, lazy, idle, ...options } = readObject(given, field)
+      const own = Object.entries({ per, max, lazy, idle }).filter(([, each]) => each !== undefined)
+      const member = { ...Object.fromEntries(own), options } as TeamMember
+      if (options.permits !== undefined)
+        throw wrong(
+          `${field}.permits`,
+          `${field}.permits: a file has no functions: use scopes, allow and deny`,
+        )
+      try {
+        readStarted(field, { ...member, start: () => {} })
+      } catch (error) {
+        throw told(
+          error,
+          field,
+          [`gateway: ${field}.options.breaker: `, `gateway: ${field}.options: `, `gateway: ${field}: `],
+          wrong,
+        )
+      }
+      return [name, member]
+    }),
+  )
+}
+
+/** The error for a part of the file of one that a definition would have. */
+function told(error: unknown, field: string, about: readonly string[], wrong: Wrong): UsageError {
+  const data = (error as { readonly data?: { readonly field?: unknown } }).data
+  const message = messageOf(error)
+  const start = about.find((each) => message.startsWith(each)) ?? ''
+  const inner = typeof data?.field === 'string' ? data.field : ''
+  const within = start.includes('.breaker: ') ? `breaker.${inner}` : inner
+  const path = [field, within].filter((part) => part !== '').join('.')
+  const problem = message.slice(start.length)
+  return wrong(
+    path,
+    field === '' ? problem : `${field}.${start.includes('.breaker: ') ? 'breaker.' : ''}${problem}`,
+  )
+}

@@ -1,0 +1,178 @@
+// second tier: time
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { get } from 'node:https'
+import { join } from 'node:path'
+import * as assert from 'uvu/assert'
+import { http, startClient } from 'caduceus'
+import { until } from 'caduceus/testing'
+import { suite, type TestContext } from '../support/suite.js'
+import { caduceus, newHome, serverFile } from './_caduceus.js'
+import { begin, servedAt } from './_serve.js'
+
+const test = suite('caduceus serve, and the section caduceus of its file', { timeout: 30_000 })
+const entry = { command: process.execPath, args: [serverFile, '--stdio'] }
+const [adas, bobs] = ['token-of-ada-0123456789', 'token-of-bob-0123456789']
+
+function place(t: TestContext) {
+  const home = newHome(t)
+  const write = (section: object, mcpServers: object = { one: entry, two: entry }): void =>
+    writeFileSync(join(home, 'mcp.json'), JSON.stringify({ mcpServers, caduceus: section }))
+  return { home, write }
+}
+
+function clientWith(t: TestContext, url: string, token: string) {
+  const client = startClient({ transport: http(url, { auth: token }), logger: false })
+  t.after(() => client.close())
+  return client
+}
+
+test('what is offered, to whom, and where, is in the file, and follows it', async (t) => {
+  const { home, write } = place(t)
+  mkdirSync(join(home, 'secrets'))
+  writeFileSync(join(home, 'secrets', 'bob'), `${bobs}\n`)
+  const section = (servers: object, more: object = {}) => ({
+    name: 'team',
+    instructions: 'For ada and bob.',
+    listen: { port: '${PORT:-0}', path: '/all', health: true },
+    tokens: { ada: { token: '${ADA_TOKEN}', scopes: ['two'] }, bob: '${file:secrets/bob}', ...more },
+    servers,
+  })
+  write(section({ one: { allow: ['add', 'echo'], rename: { add: 'plus' } }, two: { scopes: ['two'] } }))
+  const { line, stop } = begin(t, ['serve', 'mcp.json'], home, { ADA_TOKEN: adas })
+  const [, url = ''] = await line(servedAt)
+  assert.match(url, /\/all$/)
+  assert.is((await fetch(new URL('/healthz', url))).status, 200)
+  const refused = await fetch(url, { method: 'POST', headers: { authorization: 'Bearer other' } })
+  assert.is(refused.status, 401)
+  const [ada, bob] = [clientWith(t, url, adas), clientWith(t, url, bobs)]
+  const names = async (client: typeof ada): Promise<string[]> =>
+    (await client.listTools()).tools.map(({ name }) => name).sort()
+  await until(async () => (await names(ada)).includes('two__add'), { timeout: 10_000 })
+  assert.equal(await names(bob), ['one__echo', 'plus'])
+  assert.is((await bob.callTool('plus', { a: 1, b: 2 })).text, '3')
+  assert.match(ada.server?.instructions ?? '', /^For ada and bob\./)
+  const { pid } = JSON.parse(
+    (await ada.callTool('two__add', { a: 1, b: 1 })).text === '2' ? '{"pid":1}' : '{}',
+  )
+  assert.is(pid, 1)
+  // what changes applies at once; who has no token any more is out
+  write({ ...section({ one: { deny: ['add'] } }), tokens: { ada: '${ADA_TOKEN}' } })
+  await line(/one has changed, two has changed/)
+  await until(async () => !(await names(ada)).includes('plus') && (await names(ada)).includes('one__fail'))
+  assert.match(
+    String(await bob.callTool('one__echo', { message: 'x' }).catch((error) => error)),
+    /401|token|UNAUTHORIZED/i,
+  )
+  // what is wrong changes nothing, and is told with its place
+  writeFileSync(join(home, 'mcp.json'), `{\n "mcpServers": {},\n "caduceus": {\n  "tokenz": {} } }`)
+  await line(
+    /mcp\.json:4:3: caduceus\.tokenz: expected an option among .*"tokens".*all servers stay as they are/,
+  )
+  assert.is((await ada.callTool('one__echo', { message: 'still' })).text, 'still')
+  write({ ...section({ one: { deny: ['add'] } }), tokens: { ada: '${ADA_TOKEN}' }, listen: { port: 1 } })
+  await line(/caduceus\.listen has changed: it applies at the next start/)
+  assert.is(await stop(), 0)
+})
+
+test('a certificate is read again when it is told', async (t) => {
+  const { home, write } = place(t)
+  const certify = (name: string): void => {
+    const [key, cert] = ['key', 'cert'].map((kind) => join(home, `${kind}.pem`))
+    execFileSync(
+      'openssl',
+      [
+        ...[
+          'req',
+          '-x509',
+          '-newkey',
+          'ec',
+          '-pkeyopt',
+          'ec_paramgen_curve:prime256v1',
+          '-nodes',
+          '-days',
+          '1',
+        ],
+        ...['-keyout', key ?? '', '-out', cert ?? '', '-subj', `/CN=${name}`],
+      ],
+      { stdio: 'ignore' },
+    )
+  }
+  certify('first.example')
+  write({ listen: { port: 0, health: true, tls: { cert: 'cert.pem', key: 'key.pem' } } }, { one: entry })
+  const { line, stop, child } = begin(t, ['serve', 'mcp.json'], home)
+  const [, url = ''] = await line(servedAt)
+  const nameOf = (): Promise<string> =>
+    new Promise((resolve, reject) => {
+      const asked = get(new URL('/healthz', url), { rejectUnauthorized: false, agent: false }, (answer) => {
+        const { socket } = answer as unknown as {
+          socket: { getPeerCertificate(): { subject: { CN: string } } }
+        }
+        resolve(socket.getPeerCertificate().subject.CN)
+        answer.resume()
+      })
+      asked.once('error', reject)
+    })
+  assert.is(await nameOf(), 'first.example')
+  certify('second.example')
+  child.kill('SIGHUP')
+  await line(/nothing has changed/)
+  assert.is(await nameOf(), 'second.example')
+  writeFileSync(join(home, 'key.pem'), 'no key')
+  child.kill('SIGHUP')
+  await line(/listen\.tls cannot be used/)
+  assert.is(await nameOf(), 'second.example')
+  assert.is(await stop(), 0)
+})
+
+test('what is wrong in the section is told with its line and column', async (t) => {
+  const { home, write } = place(t)
+  const cases: readonly (readonly [section: unknown, told: RegExp])[] = [
+    [[], /caduceus: expected an object, got an array/],
+    [
+      { tokens: { ada: 'short' } },
+      /:\d+:\d+: caduceus\.tokens\.ada: expected a token of 16 printable characters/,
+    ],
+    [{ tokens: { ada: adas, bob: adas } }, /caduceus\.tokens\.bob: expected another token than that of ada/],
+    [{ tokens: { ada: '${NO_SUCH_TOKEN}' } }, /caduceus needs the variable NO_SUCH_TOKEN/],
+    [{ tokens: { ada: '${file:nowhere}' } }, /caduceus needs the file nowhere: it cannot be read \(ENOENT\)/],
+    [{ listen: { port: 'x' } }, /caduceus\.listen\.port: expected a port from 0 to 65535, got "x"/],
+    [{ listen: { tls: { cert: 'nowhere', key: 'k' } } }, /listen\.tls: nowhere cannot be read \(ENOENT\)/],
+    [
+      { servers: { won: {} } },
+      /caduceus\.servers\.won: expected an option among one, two \(did you mean "servers\.one"\?\)/,
+    ],
+    [
+      { servers: { one: { deny: 'x' } } },
+      /caduceus\.servers\.one\.deny: expected an array of names, got "x"/,
+    ],
+    [
+      { servers: { one: { breaker: { failures: 0 } } } },
+      /caduceus\.servers\.one\.breaker\.failures: expected a whole number/,
+    ],
+    [{ servers: { one: { per: 'user' } } }, /caduceus\.servers\.one\.per: expected 'gateway'/],
+    [{ servers: { one: { permits: 'x' } } }, /caduceus\.servers\.one\.permits: a file has no functions/],
+    [{ separator: '/' }, /caduceus\.separator: expected 1 to 8 letters/],
+    [{ toolSearch: { pinned: 'x' } }, /caduceus\.toolSearch\.pinned: expected an array of names/],
+    [{ engine: {} }, /caduceus\.engine: expected \{ "files": "FOLDER" \} or/],
+    [{ rate: { calls: 1, per: 'week' } }, /caduceus\.rate\.per: expected 'second' or 'minute' or 'hour'/],
+    [{ listen: { host: '0.0.0.0', port: 0 } }, /allowedHosts/],
+  ]
+  for (const [section, told] of cases) {
+    write(section as object)
+    const { code, err } = await caduceus(t, ['serve', 'mcp.json'], { home })
+    assert.is(code, 2, `${JSON.stringify(section)}: ${err}`)
+    assert.match(err, told)
+    assert.not.match(err, adas)
+    assert.is(err.trim().split('\n').length, 1, err)
+  }
+})
+
+test('the schema for editors has what the file may say, and nothing else', () => {
+  const schema = JSON.parse(
+    readFileSync(new URL('../../../command/mcp.schema.json', import.meta.url), 'utf8'),
+  )
+  assert.ok(schema.properties.caduceus)
+})
+
+test.run()
