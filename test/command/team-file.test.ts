@@ -4,8 +4,10 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { get } from 'node:https'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
+import { Ajv } from 'ajv'
 import { http, startClient } from 'caduceus'
 import { until } from 'caduceus/testing'
+import { inRoot } from '../support/root.js'
 import { suite, type TestContext } from '../support/suite.js'
 import { caduceus, newHome, serverFile } from './_caduceus.js'
 import { begin, servedAt } from './_serve.js'
@@ -52,10 +54,7 @@ test('what is offered, to whom, and where, is in the file, and follows it', asyn
   assert.equal(await names(bob), ['one__echo', 'plus'])
   assert.is((await bob.callTool('plus', { a: 1, b: 2 })).text, '3')
   assert.match(ada.server?.instructions ?? '', /^For ada and bob\./)
-  const { pid } = JSON.parse(
-    (await ada.callTool('two__add', { a: 1, b: 1 })).text === '2' ? '{"pid":1}' : '{}',
-  )
-  assert.is(pid, 1)
+  assert.is((await ada.callTool('two__add', { a: 1, b: 1 })).text, '2')
   // what changes applies at once; who has no token any more is out
   write({ ...section({ one: { deny: ['add'] } }), tokens: { ada: '${ADA_TOKEN}' } })
   await line(/one has changed, two has changed/)
@@ -139,8 +138,8 @@ test('what is wrong in the section is told with its line and column', async (t) 
     [{ listen: { port: 'x' } }, /caduceus\.listen\.port: expected a port from 0 to 65535, got "x"/],
     [{ listen: { tls: { cert: 'nowhere', key: 'k' } } }, /listen\.tls: nowhere cannot be read \(ENOENT\)/],
     [
-      { servers: { won: {} } },
-      /caduceus\.servers\.won: expected an option among one, two \(did you mean "servers\.one"\?\)/,
+      { servers: { onee: {} } },
+      /caduceus\.servers\.onee: expected an option among one, two \(did you mean "servers\.one"\?\)/,
     ],
     [
       { servers: { one: { deny: 'x' } } },
@@ -168,11 +167,45 @@ test('what is wrong in the section is told with its line and column', async (t) 
   }
 })
 
-test('the schema for editors has what the file may say, and nothing else', () => {
-  const schema = JSON.parse(
-    readFileSync(new URL('../../../command/mcp.schema.json', import.meta.url), 'utf8'),
-  )
-  assert.ok(schema.properties.caduceus)
+test('the schema for editors has what the file may say, and nothing else', async (t) => {
+  const schema = JSON.parse(readFileSync(inRoot('command', 'mcp.schema.json'), 'utf8'))
+  const { home, write } = place(t)
+  const { team, server } = schema.definitions
+  const levels: readonly (readonly [section: (unknown: object) => object, properties: object])[] = [
+    [(unknown) => unknown, team.properties],
+    [(unknown) => ({ listen: unknown }), team.properties.listen.properties],
+    [(unknown) => ({ listen: { tls: unknown } }), team.properties.listen.properties.tls.properties],
+    [(unknown) => ({ engine: unknown }), team.properties.engine.properties],
+    [(unknown) => ({ rate: unknown }), team.properties.rate.properties],
+    [
+      (unknown) => ({ tokens: { ada: unknown } }),
+      team.properties.tokens.additionalProperties.anyOf[1].properties,
+    ],
+    [
+      (unknown) => ({ servers: { one: { breaker: unknown } } }),
+      server.properties.breaker.anyOf[1].properties,
+    ],
+  ]
+  const namesIn = async (section: object): Promise<string[]> => {
+    write(section)
+    const { err } = await caduceus(t, ['serve', 'mcp.json'], { home })
+    return (/(?:among|of) ((?:\w+, )+\w+)/.exec(err)?.[1] ?? err)
+      .replace(/, got$/, '')
+      .split(', ')
+      .sort()
+  }
+  for (const [section, properties] of levels)
+    assert.equal(await namesIn(section({ zzz: 1 })), Object.keys(properties).sort())
+  // of a program, which a file cannot have
+  const options = (await namesIn({ servers: { one: { zzz: 1 } } })).filter((name) => name !== 'permits')
+  assert.equal([...options, 'per', 'max', 'lazy', 'idle'].sort(), Object.keys(server.properties).sort())
+  const isValid = new Ajv({ strict: false }).compile(schema)
+  const one = { deny: ['a'], per: 'session', breaker: false }
+  assert.ok(isValid({ mcpServers: { one: entry }, caduceus: { tokens: { ada: 'x' }, servers: { one } } }))
+  assert.not.ok(isValid({ caduceus: { tokenz: {} } }))
+  const page = readFileSync(inRoot('command', 'README.md'), 'utf8')
+  const [, example = ''] = /```json\n([\s\S]*?)```/.exec(page) ?? []
+  assert.ok(isValid(JSON.parse(example)), JSON.stringify(isValid.errors))
 })
 
 test.run()
