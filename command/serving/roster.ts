@@ -88,6 +88,7 @@ export class Roster implements Upstreams {
       const member = await this.#member(found, team.servers.get(found.name) ?? {}, before.get(found.name))
       if (member !== undefined) members.set(found.name, member)
     }
+    const hasTokensChanged = this.#team !== undefined && textOfTokens(this.#team) !== textOfTokens(team)
     this.#members = members
     this.#team = team
     const gone = [...before.keys()].filter((name) => !members.has(name))
@@ -96,6 +97,7 @@ export class Roster implements Upstreams {
     return [
       ...gone.map((name) => `${oneLine(name)} has gone`),
       ...come.map((name) => `${oneLine(name)} has ${before.has(name) ? 'changed' : 'come'}`),
+      ...(hasTokensChanged ? ['caduceus.tokens has changed'] : []),
     ].join(', ')
   }
 
@@ -151,6 +153,11 @@ export class Roster implements Upstreams {
       return client
     }
   }
+}
+
+/** What tells apart who may come in. */
+function textOfTokens({ tokens }: TeamFile): string {
+  return JSON.stringify(tokens && [...tokens])
 }
 
 /**

@@ -57,7 +57,7 @@ test('what is offered, to whom, and where, is in the file, and follows it', asyn
   assert.is((await ada.callTool('two__add', { a: 1, b: 1 })).text, '2')
   // what changes applies at once; who has no token any more is out
   write({ ...section({ one: { deny: ['add'] } }), tokens: { ada: '${ADA_TOKEN}' } })
-  await line(/one has changed, two has changed/)
+  await line(/one has changed, two has changed, caduceus\.tokens has changed/)
   await until(async () => !(await names(ada)).includes('plus') && (await names(ada)).includes('one__fail'))
   assert.match(
     String(await bob.callTool('one__echo', { message: 'x' }).catch((error) => error)),

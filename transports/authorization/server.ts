@@ -246,7 +246,7 @@ export class AuthorizationServer {
     }
     // a form of another site comes without cookies: it must not replace one
     if (request.method === 'GET' && (path === routes.authorization || resumed !== undefined))
-      response.setHeader('set-cookie', this.#mark(request))
+      response.appendHeader('set-cookie', this.#mark(request))
     if (path === routes.token && request.method === 'POST' && isBare(this.#settings.resource)) {
       const named = await this.#withOwnResource(request)
       this.#networks.set(named, networkOf(address))
