@@ -120,7 +120,7 @@ export async function eventually(
 /** Milliseconds that it took, and whether it was refused as unavailable. */
 export async function refused(
   ask: () => Promise<unknown>,
-  within = 100,
+  within = 250,
   world: World = systemWorld,
 ): Promise<void> {
   const began = world.now()
