@@ -138,18 +138,14 @@ async function serveFile(file: string, invocation: Invocation, world: World): Pr
     ...serverOptionsOf(file, team),
   })
   const isFar = transport.name === 'http' && !isLoopback(team.listen.host ?? '127.0.0.1')
-  const warnIfOpen = (): void => {
-    if (isFar && roster.team.tokens === undefined)
-      tell(`whoever reaches this address may use all servers: give caduceus.tokens in ${file}`)
-  }
-  warnIfOpen()
+  if (isFar && team.tokens === undefined)
+    tell(`whoever reaches this address may use all servers: give caduceus.tokens in ${file}`)
   tell(`${roster.names.length} servers of ${file}: ${roster.names.map(oneLine).join(', ')}`)
   const reread = async (isAsked = false): Promise<void> => {
     try {
       const changes = await roster.read()
       for (const part of changedParts(team, roster.team))
         tell(`${file}: caduceus.${part} has changed: it applies at the next start`)
-      if (changes !== '' || isAsked) warnIfOpen()
       if (isAsked) listener.renew()
       if (changes !== '' || isAsked) tell(`${file}: ${changes === '' ? 'nothing has changed' : changes}`)
     } catch (error) {

@@ -82,7 +82,12 @@ export class Roster implements Upstreams {
     const members = new Map<string, Member>()
     const all = serversIn(this.#file, text, tell)
     const names = all.map(({ name }) => name)
-    const team = await readTeamFile(this.#file, text, names, (part) => filled(part, this.#invocation))
+    const read = await readTeamFile(this.#file, text, names, (part) => filled(part, this.#invocation))
+    // nobody is let in by what a file does not say any more
+    const isOpened = this.#team?.tokens !== undefined && read.tokens === undefined
+    if (isOpened)
+      tell(`${this.#file} has no caduceus.tokens any more: those of before count until the next start`)
+    const team = isOpened ? { ...read, tokens: this.#team?.tokens } : read
     for (const found of all) {
       if (found.isDisabled) continue
       const member = await this.#member(found, team.servers.get(found.name) ?? {}, before.get(found.name))

@@ -3,6 +3,7 @@ import { dirname } from 'node:path'
 import type { GatewayOptions, StartedUpstream } from 'caduceus/server'
 import { isObject } from '../../protocol/wire/json.js'
 import { messageOf, show } from '../../runtime/base/errors.js'
+import { didYouMean } from '../../runtime/base/near.js'
 import { optionReaders } from '../../runtime/base/read-options.js'
 import { readGateway, readStarted } from '../../server/definitions/gateway-options.js'
 import { UsageError } from '../base/usage-error.js'
@@ -60,8 +61,8 @@ const listenFields = [
 const shortestToken = 16
 
 /**
- * Reads the section `caduceus` of a host's file, which hosts leave alone. `names` are those of its servers. Rejects
- * with UsageError, with the line and column of what is wrong.
+ * Reads the section `caduceus` of a host's file, which hosts leave alone. `names` are those of its servers.
+ * Rejects with UsageError, with the line and column of what is wrong.
  */
 export async function readTeamFile(
   file: string,
@@ -72,6 +73,10 @@ export async function readTeamFile(
   const places: Places = new WeakMap()
   const whole = parseJsonc(text, file, undefined, places)
   const given = isObject(whole) ? whole.caduceus : undefined
+  // left alone, as sections of others are, it would let in everybody
+  const misspelt = Object.keys(whole as object).find((name) => didYouMean(name, ['caduceus']) !== '')
+  if (misspelt !== undefined && misspelt !== 'caduceus')
+    throw new UsageError(`${file} has a section ${show(misspelt)}${didYouMean(misspelt, ['caduceus'])}`)
   const wrong = (field: string, problem: string): UsageError => {
     const at = placeOf(whole, field === '' ? 'caduceus' : `caduceus.${field}`, places)
     const lines = text.slice(0, at).split('\n')

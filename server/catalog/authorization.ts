@@ -1,5 +1,5 @@
 import type { Peer } from '../../transports/contract/contract.js'
-import type { Catalog, ResourceMatch } from './catalog.js'
+import type { Catalog, Hearers, ResourceMatch } from './catalog.js'
 import { type Guarded, isAllowed } from '../context/scopes.js'
 import type { ServerDefinition } from '../definitions/define-server.js'
 
@@ -25,8 +25,11 @@ export function guardedIn(found: ResourceMatch): Guarded {
  * Who may be told that a resource has changed; undefined: whoever has subscribed. What is at an address may be
  * another one's by now, or have come after the subscription.
  */
-export function hearersOf(uri: string, catalog: Catalog): ((peer: Peer) => boolean) | undefined {
-  if (!catalog.guardsResources) return undefined
+export function hearersOf(uri: string, catalog: Catalog): Hearers {
+  return catalog.guardsResources ? catalog.remembered(uri, hearersIn) : undefined
+}
+
+function hearersIn(uri: string, catalog: Catalog): Hearers {
   const found = catalog.find(uri)
   // of what no server behind this one offers nobody hears, whoever tells of it
   if (found === undefined) return catalog.isExtended ? () => false : undefined

@@ -50,6 +50,12 @@ export interface UpstreamComponents {
   instructionsFor(peer: Peer): string | undefined
 }
 
+/** Who may be told that a resource has changed; undefined: whoever has subscribed. */
+export type Hearers = ((peer: Peer) => boolean) | undefined
+
+/** Addresses of which that is remembered. */
+const maxRemembered = 10_000
+
 interface CatalogSettings {
   readonly pageSize: number
   /** The spoken revisions, newest first. */
@@ -99,6 +105,7 @@ export class Catalog {
   /** With the instructions in it. */
   #discoveries = new Map<Dialect, readonly [instructions: string | undefined, answer: Immediate]>()
   /** Starts above the versions of an earlier program, whose components may have been others. */
+  readonly #hearers = new Map<string, Hearers>()
   #version: number
   readonly #changedAt: Record<ListKind, number>
   readonly #hasTasks: boolean
@@ -219,8 +226,18 @@ export class Catalog {
   /** Adds the servers behind a gateway: their instructions, and resources that they do not list. */
   extend(upstream: UpstreamComponents): void {
     this.#upstream = upstream
+    this.#hearers.clear()
     this.#capabilities = this.#readCapabilities()
     this.#discoveries = new Map()
+  }
+
+  /** What `read` says of an address, found out once until something changes. */
+  remembered(uri: string, read: (uri: string, catalog: Catalog) => Hearers): Hearers {
+    if (this.#hearers.has(uri)) return this.#hearers.get(uri)
+    const found = read(uri, this)
+    if (this.#hearers.size >= maxRemembered) this.#hearers.clear()
+    this.#hearers.set(uri, found)
+    return found
   }
 
   get isExtended(): boolean {
@@ -342,6 +359,7 @@ export class Catalog {
 
   #note(kind: Component['kind'], changed: boolean): boolean {
     if (!changed) return false
+    this.#hearers.clear()
     this.#version += 1
     this.#changedAt[listOf[kind]] = this.#version
     this.#capabilities = this.#readCapabilities()

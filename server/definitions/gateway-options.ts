@@ -65,7 +65,8 @@ export interface UpstreamOptions extends UpstreamLimits {
    * with the uri as it is written, in each way that the server may read it (percent-decoded, without `..`,
    * user, port, query ...), and with the templates that fit: all have to be a yes. Asked at each list and
    * each use, so it has to be quick; one that throws says no. A subscription is a use when it begins, and
-   * at each change that is told; values that the server suggests for a template are not judged. Default: everybody with the `scopes`.
+   * at each change that is told; values that the server suggests for a template are not judged. Default: everybody
+   * with the `scopes`.
    */
   readonly permits?: (principal: Principal | undefined, name: string) => boolean
   /** Milliseconds that a call may take. Default: as for other servers (`timeouts.request`), and its client. */

@@ -199,6 +199,8 @@ class Gateway {
   #held: ReadonlyMap<string, Held> = new Map()
   /** Whose names are, and who has which address, as of the last change. */
   #claims: NameClaims
+  /** Who may hear of addresses that servers have told of, until lists or options change. */
+  #hearers = new Map<UpstreamLink, Map<string, ReturnType<typeof hearersAt>>>()
   /** Whether it is known which servers there are, and which of them an address is of. */
   #isRouted = false
   #table: RouteTable
@@ -667,12 +669,24 @@ class Gateway {
   /** A server tells of a change at an address, which is `own` there. */
   #tellUpdate(name: string, uri: string, own = uri): void {
     const link = this.#places.get(name)?.link
-    const routed = this.#table.servers.find((server) => server.name === name)
-    if (link === undefined || routed === undefined) return
-    const { templates: all, uris } = routed
+    if (link === undefined) return
+    const mayHear = this.#hearersOf(link, own)
+    if (mayHear !== false) this.#base?.cast('relayed', { uri, mayHear })
+  }
+
+  /** Found out once for each address: a server may tell of thousands ten times a second. */
+  #hearersOf(link: UpstreamLink, own: string): ReturnType<typeof hearersAt> {
+    const { scopes, permits, allow, deny } = link.options
+    if ((scopes ?? permits ?? allow ?? deny) === undefined) return undefined
+    const known = this.#hearers.get(link) ?? new Map<string, ReturnType<typeof hearersAt>>()
+    this.#hearers.set(link, known)
+    if (known.has(own)) return known.get(own)
+    const routed = this.#table.servers.find((server) => server.name === link.name)
+    const { templates: all, uris } = routed ?? { templates: [], uris: new Set<string>() }
     const templates = all.filter(({ matcher }) => matcher?.match(own) !== undefined)
     const mayHear = hearersAt({ link, uri: own, all, templates, isListed: uris.has(own), isLikely: true })
-    if (mayHear !== false) this.#base?.cast('relayed', { uri, mayHear })
+    known.set(own, mayHear)
+    return mayHear
   }
 
   get #base(): RefOf<typeof baseActor> | undefined {
@@ -731,6 +745,7 @@ class Gateway {
     // what an earlier incarnation has left stays until it is known which servers there are
     if (this.#isPending) return
     this.#isRouted = true
+    this.#hearers = new Map()
     const held = new Map<string, Held>()
     const { removed } = this.#holdings
     const renames = [...this.#places].map(([name, { link }]) => [name, link.options] as const)

@@ -305,7 +305,8 @@ export function hearersAt(aim: LinkAim): ((peer: Peer) => boolean) | undefined |
   const { scopes = [], permits, allow, deny } = aim.link.options
   if ((allow ?? deny) !== undefined && !isOfferedAt(aim, new Readings())) return false
   if (scopes.length === 0 && permits === undefined) return undefined
-  return (peer) => allowed([aim], peer).length > 0
+  const read = new Readings()
+  return (peer) => isAllowed(peer, { scopes, permits: ({ principal }) => isPermitted(aim, principal, read) })
 }
 
 function allowed(aims: readonly LinkAim[], peer: Peer): readonly LinkAim[] {

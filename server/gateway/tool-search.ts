@@ -15,7 +15,7 @@ const most = 50
 /** Characters of what is told at once; a tool that alone has more is told by its name. */
 const maxText = 100_000
 const usual = 10
-/** Ms that an index may take to be made anew with each change; after a longer one it is left so many times as long. */
+/** Ms that an index may take to be made anew with each change; a longer one is left so many times as long. */
 const quick = 100
 const restFactor = 4
 

@@ -71,6 +71,11 @@ test('what is offered, to whom, and where, is in the file, and follows it', asyn
   assert.is((await ada.callTool('one__echo', { message: 'still' })).text, 'still')
   write({ ...section({ one: { deny: ['add'] } }), tokens: { ada: '${ADA_TOKEN}' }, listen: { port: 1 } })
   await line(/caduceus\.listen has changed: it applies at the next start/)
+  // what a file does not say any more lets nobody in
+  writeFileSync(join(home, 'mcp.json'), JSON.stringify({ mcpServers: { one: entry, two: entry } }))
+  await line(/has no caduceus\.tokens any more: those of before count/)
+  assert.is((await fetch(url, { method: 'POST' })).status, 401)
+  assert.is((await ada.callTool('one__echo', { message: 'in' })).text, 'in')
   assert.is(await stop(), 0)
 })
 
@@ -157,6 +162,8 @@ test('what is wrong in the section is told with its line and column', async (t) 
     [{ rate: { calls: 1, per: 'week' } }, /caduceus\.rate\.per: expected 'second' or 'minute' or 'hour'/],
     [{ listen: { host: '0.0.0.0', port: 0 } }, /allowedHosts/],
   ]
+  writeFileSync(join(home, 'mcp.json'), JSON.stringify({ mcpServers: { one: entry }, caducues: {} }))
+  assert.match((await caduceus(t, ['serve', 'mcp.json'], { home })).err, 'did you mean "caduceus"?')
   for (const [section, told] of cases) {
     write(section as object)
     const { code, err } = await caduceus(t, ['serve', 'mcp.json'], { home })

@@ -43,7 +43,7 @@ function* orders(steps: number): Iterable<readonly [first: number, second: numbe
     for (let second = 0; second <= steps; second += 1) yield [first, second]
 }
 
-/** Runs two at once: so many steps of the first, then so many of the other, then the first to its end, then the rest. */
+/** Runs two at once: some steps of the first, some of the other, the first to its end, then the rest. */
 async function interleave(
   [first, second]: readonly [number, number],
   one: (turn: () => Promise<void>) => Promise<unknown>,
