@@ -184,6 +184,16 @@ function printFile(path, { passed, failed, tests, skipped, problems, output, ms 
   console.log(output.trimEnd().replace(/^/gm, '     | '))
 }
 
+/** What failed, once more at the end, where whoever reads a long log begins. */
+function printFailed({ path, tests, problems, output }) {
+  console.log(`  ${path}`)
+  for (const { name, ok } of tests) if (!ok) console.log(`    ${name}`)
+  for (const problem of problems) console.log(`    the file: ${problem}`)
+  const why = output.slice(Math.max(0, output.search(/^ +FAIL {2}/m))).trimEnd()
+  const lines = why.split('\n').slice(0, 12)
+  console.log(lines.map((line) => `    | ${line.slice(0, 200)}`).join('\n'))
+}
+
 function printSlowest(outcomes, count) {
   if (count === 0) return
   console.log('\nslowest files:')
@@ -203,8 +213,9 @@ function summarize({ checked, broken, outcomes, tier, positionals, seconds, with
   const late = seconds > within
   if (late) console.log(`failed: the run took ${seconds.toFixed(1)} s, more than ${within} s`)
   const failed = sum('failed') + unparsed + (nothing ? 1 : 0) + (checked ? 0 : 1) + (late ? 1 : 0)
-  const bad = outcomes.filter((outcome) => outcome.failed > 0).map(({ path }) => path)
-  if (bad.length > 0) console.log(`\nfailed files:\n  ${bad.sort().join('\n  ')}`)
+  const bad = outcomes.filter((outcome) => outcome.failed > 0).sort((a, b) => (a.path < b.path ? -1 : 1))
+  if (bad.length > 0) console.log('\nfailed files:')
+  for (const outcome of bad) printFailed(outcome)
   const skipped = outcomes.reduce((total, outcome) => total + outcome.skipped.length, 0)
   console.log(`\n${outcomes.length} files, ${seconds.toFixed(1)} s${skipped ? `, ${skipped} skipped` : ''}`)
   console.log(`${sum('passed')} passed, ${failed} failed`)

@@ -106,7 +106,7 @@ export function messageTests(test: DefineTrial): void {
       last = Math.max(...numbers)
       return (await b.news(0)).isGap
     }
-    await eventually(flood, 10_000)
+    await eventually(flood)
     const { texts, last: told } = await b.news(0)
     equal(told, last)
     ok(texts.length >= 100 && texts.length < last)

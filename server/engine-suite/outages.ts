@@ -41,7 +41,7 @@ export function outageTests(test: DefineTrial): void {
       deepEqual(health, [false])
       for (const ask of everything(a)) await refused(ask)
       await hand(t, 'start')
-      await eventually(() => health.length === 2, 5_000)
+      await eventually(() => health.length === 2)
       equal(a.isUp, true)
       ok((await a.beat('a', long, facts())).run !== run)
       deepEqual(health, [false, true])
@@ -72,7 +72,7 @@ export function outageTests(test: DefineTrial): void {
       await eventually(() => !a.isUp)
       await refused(() => a.load('s'))
       await hand(t, 'thaw')
-      await eventually(() => a.isUp, 5_000)
+      await eventually(() => a.isUp)
       await a.beat('a', long, facts())
     },
     'silence',

@@ -55,7 +55,7 @@ export interface Trial {
 export type DefineTrial = (name: string, body: (t: Trial) => Promise<void>, needs?: EngineLack) => void
 
 export const long = 60_000
-export const soon = 60
+export const soon = 300
 export const limits: StreamLimits = { maxEntries: 100, ttl: long }
 export const stream = { session: 's', stream: 'x' }
 
@@ -107,7 +107,7 @@ export async function hand(
 /** Asks again and again: by an engine nobody hears when a time is over. */
 export async function eventually(
   holds: () => boolean | Promise<boolean>,
-  within = 3_000,
+  within = 20_000,
   world: World = systemWorld,
 ): Promise<void> {
   const deadline = world.now() + within
@@ -120,7 +120,7 @@ export async function eventually(
 /** Milliseconds that it took, and whether it was refused as unavailable. */
 export async function refused(
   ask: () => Promise<unknown>,
-  within = 250,
+  within = 500,
   world: World = systemWorld,
 ): Promise<void> {
   const began = world.now()

@@ -19,6 +19,11 @@ test('a failing test is named and its message shown, and the other tests still r
   assert.match(outcome.output, 'the reason')
   assert.match(outcome.output, 'the deeper reason')
   assert.match(outcome.output, /one\.test\.ts:7:/)
+  // a long log is read from its end
+  assert.match(
+    outcome.output,
+    /failed files:\n {2}test\/a\/one\.test\.ts\n {4}fixture: breaks\n[\s\S]*the reason/,
+  )
   assert.is(lastLine(outcome), '1 passed, 2 failed')
 })
 

@@ -1,3 +1,4 @@
+// second tier: time
 import { fakeEngine } from '../../../scripts/sim/store/engine.js'
 import { suite } from '../../support/suite.js'
 import { startNodes } from '../cluster/_nodes.js'

@@ -1,3 +1,4 @@
+// second tier: time
 import { once } from 'node:events'
 import { request } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'

@@ -1,3 +1,4 @@
+// second tier: time
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import express from 'express'
