@@ -19,7 +19,15 @@ interface Stream {
   readonly id: RequestId
   readonly filter: SubscriptionFilter
   readonly waiting: Deferred<SubscriptionFilter>[]
+  readonly since: number
   /** Runs out when the server has not agreed in time. */
+  readonly timer: unknown
+}
+
+/** One that was replaced. */
+interface Former {
+  readonly since: number
+  /** Closes it. */
   readonly timer: unknown
 }
 
@@ -69,8 +77,12 @@ function tellAll(holdings: Holdings, filter: SubscriptionFilter, agreed: Subscri
  * one may still be under way.
  */
 const overlap = 1_000
-/** Streams that stay so; wishes that change again wait for the oldest. */
+/**
+ * Streams that stay so. Where wishes change again and again, the oldest stays for some times of what the server
+ * took to agree, and for this many ms at least.
+ */
 const mostFormer = 4
+const [leastOverlap, timesTaken] = [50, 8]
 
 /** One stream of a connection (2026-07-28). It reopens after a pause; changed wishes open the new one first. */
 export class Listening {
@@ -79,8 +91,10 @@ export class Listening {
   #current: Stream | undefined
   /** Not answered yet. */
   #next: Stream | undefined
-  /** Replaced, with the timers that close them. */
-  readonly #former = new Map<RequestId, unknown>()
+  /** Replaced, the oldest one first. */
+  readonly #former = new Map<RequestId, Former>()
+  /** Ms in which the server agreed to the latest one. */
+  #taken = 0
   /** What has come beside a former one, by kind and resource: on each stream, and how often it was heard. */
   readonly #counts = new Map<string, Counted>()
   /** Callers for whom a stream is to be opened once there is room. */
@@ -122,8 +136,22 @@ export class Listening {
       for (const one of waiting) one.resolve({})
       return
     }
-    this.#isBehind = this.#next !== undefined || this.#former.size >= mostFormer
+    const isFull = this.#former.size >= mostFormer
+    this.#isBehind = this.#next !== undefined || isFull
     if (!this.#isBehind) this.#open(filter, this.#takeLater())
+    else if (isFull) this.#hurry()
+  }
+
+  /** Whoever waits for a subscription waits for the oldest of those that were replaced. */
+  #hurry(): void {
+    const { world } = this.#state
+    const [oldest] = this.#former
+    if (oldest === undefined) return
+    const [id, { since, timer }] = oldest
+    const least = Math.min(overlap, Math.max(leastOverlap, timesTaken * this.#taken))
+    world.clearTimeout(timer)
+    const left = Math.max(0, since + least - world.now())
+    this.#former.set(id, { since, timer: world.setTimeout(() => this.#endFormer(id), left) })
   }
 
   #catchUp(): void {
@@ -140,7 +168,9 @@ export class Listening {
   acknowledged(params: JsonObject & { readonly notifications: SubscriptionFilter }): boolean {
     const next = this.#next
     if (next === undefined || subscriptionOf(params) !== next.id) return false
-    this.#state.world.clearTimeout(next.timer)
+    const { world } = this.#state
+    world.clearTimeout(next.timer)
+    this.#taken = world.now() - next.since
     this.#next = undefined
     this.#retire()
     this.#current = next
@@ -188,7 +218,7 @@ export class Listening {
   clear(): void {
     const { world, calls } = this.#state
     world.clearTimeout(this.#timer)
-    for (const [id, timer] of this.#former) {
+    for (const [id, { timer }] of this.#former) {
       calls.forget(id)
       world.clearTimeout(timer)
     }
@@ -224,7 +254,7 @@ export class Listening {
       calls.giveUp(id)
       this.#over(stream, { type: 'timeout' })
     }, settings.handshakeTimeout)
-    const stream: Stream = { id, filter, waiting, timer }
+    const stream: Stream = { id, filter, waiting, since: world.now(), timer }
     this.#next = stream
   }
 
@@ -233,7 +263,7 @@ export class Listening {
     const { world, holdings, backoff } = this.#state
     const begun = stream === this.#current
     world.clearTimeout(stream.timer)
-    world.clearTimeout(this.#former.get(stream.id))
+    world.clearTimeout(this.#former.get(stream.id)?.timer)
     if (this.#former.delete(stream.id)) {
       this.#settleCounts()
       return this.#catchUp()
@@ -266,18 +296,18 @@ export class Listening {
   /** The current one stays for a while. */
   #retire(): void {
     const { id } = this.#current ?? {}
-    if (id !== undefined)
-      this.#former.set(
-        id,
-        this.#state.world.setTimeout(() => this.#endFormer(id), overlap),
-      )
+    const { world } = this.#state
+    if (id !== undefined) {
+      const timer = world.setTimeout(() => this.#endFormer(id), overlap)
+      this.#former.set(id, { since: world.now(), timer })
+    }
     this.#current = undefined
     this.#agreed = undefined
   }
 
   #endFormer(id: RequestId): void {
     const { world, calls } = this.#state
-    world.clearTimeout(this.#former.get(id))
+    world.clearTimeout(this.#former.get(id)?.timer)
     this.#former.delete(id)
     calls.giveUp(id)
     this.#settleCounts()
