@@ -28,7 +28,9 @@ export function listenAs(
     tls && { cert: contentOf(file, tls.cert), key: contentOf(file, tls.key) }
   const secure = read()
   const server = secure && securely(file, secure)
-  const authenticate: Authenticate = ({ headers }) => ownerOf([headers.authorization].flat()[0], tokens())
+  const find: Authenticate = ({ headers }) => ownerOf([headers.authorization].flat()[0], tokens())
+  // a token may go from the file while its streams are open
+  const authenticate = Object.assign(find, { again: true })
   return {
     transport: serveHttp({ ...options, port, authenticate, ...(server !== undefined && { server }) }),
     renew() {

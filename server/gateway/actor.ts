@@ -37,6 +37,7 @@ import { componentsOf, foundAt, hearersAt, type LinkAim, pendingAt, routedTempla
 import { instructionsOf } from './instructions.js'
 import { Places } from '../../transports/base/places.js'
 import { isStarted, maxWanted, notKnown, UpstreamLink } from './link.js'
+import { type Kept, KeptLists } from './kept-lists.js'
 import { type Fetched, fetchLists, whyNot } from './lists.js'
 import { fits } from './names.js'
 import { Owners } from './owners.js'
@@ -68,6 +69,8 @@ interface UpstreamState {
   client: Upstream | undefined
   /** Whether lists need not wait for it: its own are known, or it has failed, or its time is up. */
   isSettled: boolean
+  /** Whether the engine is asked for what it had. */
+  isLookedUp: boolean
   isReady: boolean
   /** Whether it cannot be reached; an idle one that was closed is not away. */
   isAway: boolean
@@ -146,6 +149,9 @@ export const gatewayActor = defineActor({
         isTeller,
       }: { readonly name: string; readonly error: unknown; readonly isTeller: boolean },
     ) => gateway.give(name, error, isTeller),
+    /** What the engine has of a server that nothing was known of. */
+    kept: (gateway, { name, kept }: { readonly name: string; readonly kept: Kept | undefined }) =>
+      gateway.kept(name, kept),
     state: (
       gateway,
       {
@@ -210,6 +216,12 @@ class Gateway {
   #took = 0
   #upstreams: Upstreams | undefined
   #waiting: Deferred<void>[] = []
+  /** Undefined where the engine ends with the program. */
+  readonly #lists: KeptLists | undefined
+  /** Servers that it has been asked for. */
+  readonly #lookedUp = new Set<string>()
+  /** Those who wait for all servers, until it is known which of them have to be started for that. */
+  #wakers: Deferred<void>[] = []
   #late: TimerRef | undefined
   /** Whether nobody waits any more for the set of servers, and for one that comes into it. */
   #isLate = false
@@ -222,6 +234,10 @@ class Gateway {
     this.#holdings = holdings
     this.#plan = plan
     this.#ctx = ctx
+    const { values, settings } = holdings
+    const isKept = settings.cluster !== undefined || settings.local?.outlives === true
+    if (isKept && values !== undefined)
+      this.#lists = new KeptLists(values, settings.definition.info.name, lastingWorld(ctx.world))
     this.#claims = new NameClaims([], plan)
     this.#table = this.#claims.table()
     const self = ctx.self as RefOf<typeof gatewayActor>
@@ -264,6 +280,7 @@ class Gateway {
 
   end(): void {
     for (const undo of this.#undo) undo()
+    this.#lists?.end()
     // whoever started them, ends them
     if (typeof this.#plan.source === 'function') this.#upstreams?.close().catch(() => {})
     for (const place of this.#places.values()) leave(place)
@@ -281,18 +298,53 @@ class Gateway {
 
   /** Starts servers of which nothing is known, and waits for their lists. */
   wake(ctx: ActorContext): Deferred<void> | undefined {
+    if (!this.#isLookingUp) {
+      this.#wakeAll()
+      return this.settled(ctx)
+    }
+    const reply = ctx.defer<void>()
+    this.#wakers.push(reply)
+    return reply
+  }
+
+  #wakeAll(): void {
     const asleep = [...this.#places.values()].filter(isAsleep)
     for (const place of asleep) {
       place.isSettled = false
       place.link.begin()
     }
     if (asleep.length > 0) this.#waitUntilLate()
-    return this.settled(ctx)
+  }
+
+  /** What a server had when this program ran last is offered until it tells what it has. */
+  kept(name: string, kept: Kept | undefined): void {
+    const place = this.#places.get(name)
+    if (place?.isLookedUp !== true) return
+    place.isLookedUp = false
+    const { record } = place
+    if (kept !== undefined && record.lists === undefined) {
+      record.lists = kept.lists
+      record.server ??= kept.server
+      place.isSettled = true
+      this.#change()
+    }
+    if (place.link.isLazy) place.isSettled = true
+    this.#lookedAll()
+    this.#settle()
+  }
+
+  /** Whoever waited for that goes on. */
+  #lookedAll(): void {
+    if (this.#isLookingUp || this.#wakers.length === 0) return
+    this.#wakeAll()
+    this.#waiting.push(...this.#wakers.splice(0))
+    this.#settle()
   }
 
   giveUp(): void {
     this.#isLate = true
-    for (const place of this.#places.values()) place.isSettled = true
+    for (const place of this.#places.values()) Object.assign(place, { isSettled: true, isLookedUp: false })
+    this.#waiting.push(...this.#wakers.splice(0))
     this.#settle()
   }
 
@@ -455,7 +507,10 @@ class Gateway {
     place.isSettled = true
     if (fetched !== undefined) {
       const { lists, leftOut } = fetched
-      place.record.lists = lists
+      const { record } = place
+      record.lists = lists
+      if (fetched.isWhole && record.server !== undefined)
+        this.#lists?.save(name, { server: record.server, lists })
       this.#change()
       // a server that tells of changes often does not tell of the same fault each time
       if (leftOut !== '' && leftOut !== place.leftOut) this.#tell('not_listed', name, `left out: ${leftOut}`)
@@ -525,12 +580,14 @@ class Gateway {
       failed: (error, isTeller) => void this.#cast('failed', { name, error, isTeller }),
       resourceUpdated: (uri, own) => this.#tellUpdate(name, uri, own),
     })
+    const isLookedUp = this.#lists !== undefined && record.lists === undefined && !this.#lookedUp.has(name)
     const place: UpstreamState = {
       entry,
       link,
       record,
       client: undefined,
-      isSettled: link.isLazy || record.lists !== undefined || this.#isLate,
+      isSettled: !isLookedUp && (link.isLazy || record.lists !== undefined || this.#isLate),
+      isLookedUp,
       isReady: false,
       isAway: false,
       failures: 0,
@@ -549,6 +606,8 @@ class Gateway {
       checked: undefined,
     }
     this.#places.set(name, place)
+    this.#lookedUp.add(name)
+    if (isLookedUp) this.#lists?.read(name).then((kept) => void this.#cast('kept', { name, kept }))
     if (isUpstream(entry)) this.watch(name, entry)
     else if (!link.isLazy || record.wanted.size > 0) link.begin()
     this.#change()
@@ -943,6 +1002,10 @@ class Gateway {
   /** Whether it is not known yet which servers there are. */
   get #isPending(): boolean {
     return typeof this.#plan.source === 'function' && this.#upstreams === undefined
+  }
+
+  get #isLookingUp(): boolean {
+    return [...this.#places.values()].some((place) => place.isLookedUp)
   }
 
   get #isSettled(): boolean {

@@ -31,7 +31,14 @@ export interface AuthenticateUse {
  * AUTHORIZATION_UNAVAILABLE with 503. Any other error or answer is 500 and reported, and no answer in time is
  * 503. `world` has the time of the listener.
  */
-export type Authenticate = (peer: Peer, how: AuthenticateUse) => Identity | Promise<Identity>
+export interface Authenticate {
+  (peer: Peer, how: AuthenticateUse): Identity | Promise<Identity>
+  /**
+   * Whether it is asked again, each 10 s or later, about those whose streams and sockets are open: these end for
+   * who is nobody or another one now, or has lost a scope. Default false: credentials may be good once.
+   */
+  readonly again?: boolean
+}
 
 /** The principal; undefined and null are refused. */
 type Identity = Principal | 'anonymous' | undefined | null

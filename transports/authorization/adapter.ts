@@ -1,4 +1,5 @@
 import type { Adapter, AdapterPayload } from 'oidc-provider'
+import { isObject } from '../../protocol/wire/json.js'
 import type { World } from '../../runtime/time/world.js'
 import { TransportError } from '../base/errors.js'
 import type { KeptValue, Values } from '../contract/values.js'
@@ -22,10 +23,25 @@ const usedFields = [
   'resource',
 ] as const
 
+/**
+ * Milliseconds in which a refresh token that was used is good again, and how often: a host with several calls at
+ * once renews for each of them. RFC 9700, section 4.14.2, leaves room for that.
+ */
+const siblings = { within: 15_000, most: 16 }
+
 interface AdapterInput {
   readonly values: Values
   readonly world: Pick<World, 'date'>
   readonly usedAlready: () => Error
+  readonly unavailable: () => Error
+}
+
+/** A refresh token that was used a moment ago, as it was. */
+interface JustUsed {
+  readonly payload: AdapterPayload
+  readonly left: number
+  /** In ms since 1970. */
+  readonly until: number
 }
 
 /** The records of one kind, as `oidc-provider` keeps them: under their ids, in the engine of the server. */
@@ -34,16 +50,26 @@ export class ValueAdapter implements Adapter {
   readonly #values: Values
   readonly #world: Pick<World, 'date'>
   readonly #usedAlready: () => Error
+  readonly #unavailable: () => Error
 
-  /** `usedAlready` makes the error for a code or token that was used before. */
-  constructor(kind: string, { values, world, usedAlready }: AdapterInput) {
+  /**
+   * `usedAlready` makes the error for a code or token that was used before, `unavailable` that for an engine that
+   * is away.
+   */
+  constructor(kind: string, { values, world, usedAlready, unavailable }: AdapterInput) {
     this.#kind = kind
     this.#values = values
     this.#world = world
     this.#usedAlready = usedAlready
+    this.#unavailable = unavailable
   }
 
-  async upsert(id: string, payload: AdapterPayload, expiresIn?: number): Promise<void> {
+  upsert(id: string, payload: AdapterPayload, expiresIn?: number): Promise<void> {
+    return this.#asked(() => this.#upsert(id, payload, expiresIn))
+  }
+
+  async #upsert(id: string, given: AdapterPayload, expiresIn: number | undefined): Promise<void> {
+    const payload = this.#kind === 'Session' ? withGrants(given) : given
     const ttl = expiresIn === undefined ? unusedClient : expiresIn * 1_000
     await put(this.#values, this.#keyOf(id), JSON.stringify(payload), ttl)
     if (this.#kind === 'Session' && payload.uid !== undefined)
@@ -56,13 +82,18 @@ export class ValueAdapter implements Adapter {
     }
   }
 
-  async find(id: string): Promise<AdapterPayload | undefined> {
-    return (await this.#find(id))?.payload
+  find(id: string): Promise<AdapterPayload | undefined> {
+    return this.#asked(async () => {
+      const payload = (await this.#find(id))?.payload
+      return payload?.consumed === undefined ? payload : ((await this.#justUsed(id))?.payload ?? payload)
+    })
   }
 
-  async findByUid(uid: string): Promise<AdapterPayload | undefined> {
-    const id = (await this.#values.get(`Session uid ${uid}`))?.text
-    return id === undefined || id === '' ? undefined : this.find(id)
+  findByUid(uid: string): Promise<AdapterPayload | undefined> {
+    return this.#asked(async () => {
+      const id = (await this.#values.get(`Session uid ${uid}`))?.text
+      return id === undefined || id === '' ? undefined : (await this.#find(id))?.payload
+    })
   }
 
   /** There are no devices that show codes. */
@@ -70,27 +101,78 @@ export class ValueAdapter implements Adapter {
     return undefined
   }
 
-  /** Of all that consume at once, on any node, one does: a code or refresh token is good once. */
-  async consume(id: string): Promise<void> {
+  /** Of all that consume at once, on any node, one does: a code is good once, a refresh token for a moment. */
+  consume(id: string): Promise<void> {
+    return this.#asked(() => (this.#kind === 'RefreshToken' ? this.#renew(id) : this.#use(id)))
+  }
+
+  async #use(id: string): Promise<void> {
     const found = await this.#find(id)
     if (found === undefined || found.payload.consumed !== undefined) throw this.#usedAlready()
     const { payload, was } = found
-    const now = Math.floor(this.#world.date() / 1_000)
-    const ttl = Math.max(1, (payload.exp ?? now) - now) * 1_000
-    const used = Object.fromEntries(usedFields.map((field) => [field, payload[field]]))
-    const text = JSON.stringify({
-      ...(this.#kind === 'RefreshToken' ? used : payload),
-      consumed: now,
-    })
+    const [now, ttl] = this.#timesOf(payload)
+    const text = JSON.stringify({ ...payload, consumed: now })
     if (!(await this.#values.set(this.#keyOf(id), text, { ttl, was }))) throw this.#usedAlready()
   }
 
-  async destroy(id: string): Promise<void> {
-    await put(this.#values, this.#keyOf(id), undefined, 1)
+  async #renew(id: string): Promise<void> {
+    const found = await this.#find(id)
+    if (found === undefined) throw this.#usedAlready()
+    const { payload, was } = found
+    if (payload.consumed !== undefined) return this.#renewAgain(id)
+    const [now, ttl] = this.#timesOf(payload)
+    // first, as whoever finds it used looks there
+    const { most: left, within } = siblings
+    const kept: JustUsed = { payload, left, until: this.#world.date() + within }
+    // false: another call does the same
+    await this.#values.set(justUsedKey(id), JSON.stringify(kept), { ttl: within, was: undefined })
+    const used = Object.fromEntries(usedFields.map((field) => [field, payload[field]]))
+    const text = JSON.stringify({ ...used, consumed: now })
+    if (!(await this.#values.set(this.#keyOf(id), text, { ttl, was }))) await this.#renewAgain(id)
   }
 
-  async revokeByGrantId(grantId: string): Promise<void> {
-    await put(this.#values, grantKey(grantId), undefined, 1)
+  /** By a call that renewed at the same time as another one of its host. */
+  async #renewAgain(id: string): Promise<void> {
+    for (let tries = 0; tries < siblings.most; tries += 1) {
+      const was = await this.#values.get(justUsedKey(id))
+      const found = readJustUsed(was)
+      const ttl = (found?.until ?? 0) - this.#world.date()
+      if (found === undefined || found.left === 0 || ttl <= 0) break
+      const text = JSON.stringify({ ...found, left: found.left - 1 })
+      if (await this.#values.set(justUsedKey(id), text, { ttl, was })) return
+    }
+    throw this.#usedAlready()
+  }
+
+  async #justUsed(id: string): Promise<JustUsed | undefined> {
+    if (this.#kind !== 'RefreshToken') return undefined
+    const found = readJustUsed(await this.#values.get(justUsedKey(id)))
+    const isGood = found !== undefined && found.left > 0 && found.until > this.#world.date()
+    return isGood ? found : undefined
+  }
+
+  /** Now, in s since 1970, and the ms that it is kept from now on. */
+  #timesOf({ exp }: AdapterPayload): readonly [number, number] {
+    const now = Math.floor(this.#world.date() / 1_000)
+    return [now, Math.max(1, (exp ?? now) - now) * 1_000]
+  }
+
+  destroy(id: string): Promise<void> {
+    return this.#asked(() => put(this.#values, this.#keyOf(id), undefined, 1))
+  }
+
+  revokeByGrantId(grantId: string): Promise<void> {
+    return this.#asked(() => put(this.#values, grantKey(grantId), undefined, 1))
+  }
+
+  /** A host that is told to try again later does not have its user sign in anew. */
+  async #asked<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
+    try {
+      return await ask()
+    } catch (error) {
+      if (error instanceof TransportError && error.code === 'CLUSTER_UNAVAILABLE') throw this.#unavailable()
+      throw error
+    }
   }
 
   async #find(
@@ -110,6 +192,22 @@ export class ValueAdapter implements Adapter {
   #keyOf(id: string): string {
     return `${this.#kind} ${id}`
   }
+}
+
+function justUsedKey(id: string): string {
+  return `just used ${id}`
+}
+
+function readJustUsed(kept: KeptValue | undefined): JustUsed | undefined {
+  return kept === undefined || kept.text === '' ? undefined : (JSON.parse(kept.text) as JustUsed)
+}
+
+/** The library makes an entry of each client that an authorization names: those with a grant are kept. */
+function withGrants(payload: AdapterPayload): AdapterPayload {
+  const { authorizations } = payload
+  if (!isObject(authorizations)) return payload
+  const kept = Object.entries(authorizations).filter(([, one]) => isObject(one) && one.grantId !== undefined)
+  return { ...payload, authorizations: Object.fromEntries(kept) as NonNullable<typeof authorizations> }
 }
 
 /** Sets a value whatever is there. Rejects with CLUSTER_UNAVAILABLE where others set it again and again. */

@@ -17,6 +17,9 @@ const answerTime = 10_000
 /** Milliseconds that its metadata is kept. */
 const metadataTime = 3_600_000
 
+/** What becomes of a field that is not there: all users would be one. */
+const nobodies: ReadonlySet<string> = new Set(['', 'undefined', 'null', 'NaN', '[object Object]'])
+
 /** What a login has to prove when its user comes back. */
 export interface LoginProof {
   readonly state: string
@@ -145,8 +148,9 @@ export async function openLogin(settings: ProviderSettings, scopeWorld: World): 
     if (claims === undefined) throw new Error('the answer has no id token')
     let all: Readonly<Record<string, unknown>> = claims
     if (claims.email === undefined && server.userinfo_endpoint !== undefined) {
-      const response = await oauth.userInfoRequest(server, client, token, options)
-      all = { ...(await oauth.processUserInfoResponse(server, client, claims.sub, response)), ...claims }
+      const info = await infoOf(server, token, claims.sub)
+      // whether an address is verified says who says the address
+      all = { ...info, ...claims, email_verified: info.email_verified }
     }
     const { name, preferred_username: shown, email, email_verified: isVerified } = all
     return user({
@@ -158,8 +162,21 @@ export async function openLogin(settings: ProviderSettings, scopeWorld: World): 
     })
   }
 
+  /** What it says besides; nothing where it does not take a token that is for another API. */
+  async function infoOf(
+    server: AuthorizationServer,
+    token: string,
+    subject: string,
+  ): Promise<Readonly<Record<string, unknown>>> {
+    const response = await oauth.userInfoRequest(server, client, token, options)
+    const { status } = response
+    if (status >= 500) throw unavailable(settings, new Error(`who has signed in is answered with ${status}`))
+    if (status >= 400) return {}
+    return oauth.processUserInfoResponse(server, client, subject, response)
+  }
+
   function user({ subject, name, email, claims }: UserFacts): SignedInUser {
-    if (typeof subject !== 'string' || subject === '' || subject.length > 512)
+    if (typeof subject !== 'string' || nobodies.has(subject) || subject.length > 512)
       throw new Error('the provider does not say who it is')
     return {
       issuer,
@@ -262,13 +279,21 @@ interface ProviderRequest {
 /** The provider's own words say what is wrong; they are for the operator. */
 function explained(settings: ProviderSettings, cause: unknown, isRefresh = false): TransportError {
   if (cause instanceof TransportError) return cause
-  const { error, status } = (cause ?? {}) as { readonly error?: unknown; readonly status?: unknown }
+  const { error, status = statusOf((cause as Error | undefined)?.cause) } = (cause ?? {}) as {
+    readonly error?: unknown
+    readonly status?: unknown
+  }
   // a refresh token ends by the word of the provider alone; a secret that has expired is the operator's
   if (isRefresh && error !== 'invalid_grant') return unavailable(settings, cause)
   if (Number(status) >= 500) return unavailable(settings, cause)
   const why = typeof error === 'string' ? `: ${error.replace(/[^\x20-\x7e]/g, '?').slice(0, 100)}` : ''
   const problem = `the login at ${settings.name} has failed${why}`
   return new TransportError('UNAUTHORIZED', problem, { cause: withoutBody(cause) })
+}
+
+/** Of an answer that the library could make nothing of. */
+function statusOf(answer: unknown): unknown {
+  return answer instanceof Response ? answer.status : undefined
 }
 
 /** What the library throws has the answer of the provider in it, tokens included. */

@@ -9,6 +9,7 @@ import type {
   JWK,
   KoaContextWithOIDC,
   RefreshToken,
+  Session,
 } from 'oidc-provider'
 import { messageOf } from '../../runtime/base/errors.js'
 import { lazy } from '../../runtime/faults/load.js'
@@ -227,6 +228,9 @@ export class AuthorizationServer {
   async #answer(request: IncomingMessage, response: ServerResponse, address: string): Promise<void> {
     const path = pathOf(request.url)
     this.#networks.set(request, networkOf(address))
+    const isStep = path === routes.authorization || resumedAt(path) !== undefined
+    // `oidc-provider` would take others, too; none of them has a cookie to know its browser by
+    if (isStep && request.method !== 'GET') return notAllowed(response, 'GET')
     const wait = this.#limits.take(limitOf(path), address)
     if (wait !== undefined) return tooMany(response, wait)
     const page = pageOf(path)
@@ -244,11 +248,9 @@ export class AuthorizationServer {
       if (cookieOf(request, this.#names.resume) !== resumed) throw notOurs()
       await this.#checkBrowser(resumed, request)
     }
-    // a form of another site comes without cookies: it must not replace one
-    if (request.method === 'GET' && (path === routes.authorization || resumed !== undefined))
-      response.appendHeader('set-cookie', this.#mark(request))
-    if (path === routes.token && request.method === 'POST' && isBare(this.#settings.resource)) {
-      const named = await this.#withOwnResource(request)
+    if (isStep) response.appendHeader('set-cookie', this.#mark(request))
+    if (path === routes.token && request.method === 'POST') {
+      const named = await this.#withOwnNames(request)
       this.#networks.set(named, networkOf(address))
       return this.#handle(named, response)
     }
@@ -263,13 +265,17 @@ export class AuthorizationServer {
    */
   #asked(query: string): string {
     const params = new URLSearchParams(query)
-    const scopes = (params.get('scope') ?? '').split(' ')
-    const known = scopes.filter((scope) => Object.hasOwn(this.#settings.scopes, scope))
-    params.set('scope', [...new Set([baseScope, ...known])].join(' '))
+    params.set('scope', this.#known(params.get('scope') ?? ''))
     this.#nameResource(params)
     // nobody is identified to a client: what is for OpenID alone would be refused without its scope
     for (const name of ofOpenId) params.delete(name)
     return params.toString()
+  }
+
+  /** Of the scopes that are asked for those that there are, and the first one. */
+  #known(scope: string): string {
+    const known = scope.split(' ').filter((one) => Object.hasOwn(this.#settings.scopes, one))
+    return [...new Set([baseScope, ...known])].join(' ')
   }
 
   /** Libraries write an address without a path with a slash: it is the same (RFC 3986, section 6.2.3). */
@@ -282,12 +288,16 @@ export class AuthorizationServer {
     for (const one of asked) params.append('resource', isOurs(one) ? resource : one)
   }
 
-  async #withOwnResource(request: IncomingMessage): Promise<IncomingMessage> {
+  /** A request for tokens with the resource and the scopes as they are called here. */
+  async #withOwnNames(request: IncomingMessage): Promise<IncomingMessage> {
     const body = await readBody(request, tokenBytes)
     if (!/^application\/x-www-form-urlencoded/i.test(request.headers['content-type'] ?? ''))
       return repeatRequest(request, body)
     const form = new URLSearchParams(body.toString())
-    this.#nameResource(form)
+    if (isBare(this.#settings.resource)) this.#nameResource(form)
+    // hosts repeat at each renewal what they asked for at first
+    const scope = form.get('scope')
+    if (scope !== null) form.set('scope', this.#known(scope))
     return repeatRequest(request, Buffer.from(form.toString()))
   }
 
@@ -314,7 +324,7 @@ export class AuthorizationServer {
     const error = answer.get('error')
     if (error === null || origin === this.#settings.issuer) return
     const { client, session } = ctx.oidc
-    if (client !== undefined && session?.grantIdFor(client.clientId) !== undefined) return
+    if (client !== undefined && grantIdOf(session, client.clientId) !== undefined) return
     ctx.remove('location')
     ctx.status = 400
     const why = answer.get('error_description')
@@ -339,7 +349,7 @@ export class AuthorizationServer {
     const client = await this.#provider.Client.find(clientId)
     const user = accountId === undefined ? undefined : await this.#users.userOf(accountId)
     if (client === undefined || user === undefined || accountId === undefined) throw notOurs()
-    if (!(await this.#users.mayEnter(user))) return this.#end(request, response, denied(notAllowed))
+    if (!(await this.#users.mayEnter(user))) return this.#end(request, response, denied(notLetIn))
     const asked = String(details.params.scope ?? '')
     const scopes = await this.#users.grantable(user, asked)
     const redirectUri = String(details.params.redirect_uri)
@@ -412,16 +422,23 @@ export class AuthorizationServer {
   /** The cookie by which a browser is known that begins something. No other host can set it (`__Host-`). */
   #mark(request: IncomingMessage): string {
     // one for all logins of a browser: several may be under way
-    const known = cookieOf(request, this.#cookie)
     const fresh = (): string => Buffer.from(this.#world.randomBytes(32)).toString('base64url')
-    const browser = /^[\w-]{43}$/.test(known) ? known : fresh()
+    const browser = this.#cookieOf(request) ?? fresh()
     this.#browsers.set(request, browser)
     const secure = this.#cookie.startsWith('__Host-') ? '; Secure' : ''
     return `${this.#cookie}=${browser}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${loginTime / 1_000}${secure}`
   }
 
+  #cookieOf(request: IncomingMessage): string | undefined {
+    const known = cookieOf(request, this.#cookie)
+    return /^[\w-]{43}$/.test(known) ? known : undefined
+  }
+
+  /** Throws for a browser without the cookie: all of those would be one. */
   #browserOf(request: IncomingMessage): string {
-    return digest(this.#browsers.get(request) ?? cookieOf(request, this.#cookie))
+    const browser = this.#browsers.get(request) ?? this.#cookieOf(request)
+    if (browser === undefined) throw notOurs()
+    return digest(browser)
   }
 
   /**
@@ -460,6 +477,7 @@ export class AuthorizationServer {
       const told = problem ?? 'That is all. Close this page, and go back to your program.'
       return sendPage(response, problem === undefined ? 200 : 403, messagePage(name, told))
     }
+    await this.#checkBrowser(purpose.uid, request)
     const end = await this.#finish(answer, proof)
     await put(this.#values, endKey(purpose.uid), JSON.stringify(end), loginTime)
     redirect(response, `/sign-in/${purpose.uid}`)
@@ -495,7 +513,7 @@ export class AuthorizationServer {
   async #finish(answer: URLSearchParams, proof: LoginProof): Promise<LoginEnd> {
     try {
       const { user, tokens } = await this.#login.finish(answer, proof, this.#callback)
-      if (!(await this.#users.mayEnter(user))) return { refused: notAllowed }
+      if (!(await this.#users.mayEnter(user))) return { refused: notLetIn }
       const account = await this.#users.keep(user)
       if (await this.#keepCredentials(account, tokens)) return { account }
       return { refused: signedOut }
@@ -530,7 +548,7 @@ export class AuthorizationServer {
     const may = await this.#users.mayEnter(user).catch((cause: unknown) => this.#cannotSay(cause))
     if (may) return user
     await put(this.#values, grantKey(grantId), undefined, 1)
-    throw new errors.InvalidGrant(notAllowed)
+    throw new errors.InvalidGrant(notLetIn)
   }
 
   async #stillGranted(code: GrantedToken, scopes: readonly string[]): Promise<readonly string[]> {
@@ -540,8 +558,13 @@ export class AuthorizationServer {
 
   #cannotSay(cause: unknown): never {
     this.#report(cause)
+    throw this.#unavailable()
+  }
+
+  #unavailable(): Error {
     const { CustomOIDCProviderError } = this.#library.errors
-    throw new CustomOIDCProviderError('temporarily_unavailable', 'try again in a minute')
+    const error = new CustomOIDCProviderError('temporarily_unavailable', 'try again in a minute')
+    return Object.assign(error, { status: 503, statusCode: 503 })
   }
 
   /** A user may have lost what they had when they agreed. */
@@ -596,7 +619,7 @@ export class AuthorizationServer {
       const signal = init?.signal ?? new AbortController().signal
       const found = await toResponse(await safeFetch(url, { ...request, maxBytes: documentBytes, signal }))
       if (found.status !== 200) return found
-      const body = fitted(Buffer.from(await found.arrayBuffer()))
+      const body = fitted(Buffer.from(await found.arrayBuffer()), true)
       return new Response(body, { status: 200, headers: withoutLength(found.headers) })
     } finally {
       this.#documents.delete(url)
@@ -626,6 +649,7 @@ export class AuthorizationServer {
       : status < 500
         ? 'This login has ended, was begun in another browser, or is not yours. Go back to your program, and begin again.'
         : 'Something went wrong here. Go back to your program, and begin again.'
+    if (status === 413) response.setHeader('connection', 'close')
     sendPage(response, status, messagePage(this.#settings.name, text))
     // who has gone is nothing to mend
     const isGone = (cause as { readonly code?: unknown } | undefined)?.code === 'ECONNRESET'
@@ -675,7 +699,12 @@ export class AuthorizationServer {
     const secure = issuer.startsWith('https:')
     return {
       adapter: (kind: string) =>
-        new ValueAdapter(kind, { values: this.#values, world: this.#world, usedAlready }),
+        new ValueAdapter(kind, {
+          values: this.#values,
+          world: this.#world,
+          usedAlready,
+          unavailable: () => this.#unavailable(),
+        }),
       clientDefaults: {
         // programs of a user, which listen on any port of this machine; so are those that do not say what they are
         application_type: 'native',
@@ -751,6 +780,13 @@ export class AuthorizationServer {
           return `/sign-in/${uid}`
         },
       },
+      // that of the library makes an entry of each client that is looked for
+      loadExistingGrant: async ({ oidc }) => {
+        const { client, result, session, provider } = oidc
+        const grantId =
+          result?.consent?.grantId ?? (client && grantIdOf(session, client.clientId))
+        return grantId === undefined ? undefined : provider.Grant.find(grantId)
+      },
       issueRefreshToken: (_ctx, client) => client.grantTypeAllowed('refresh_token'),
       expiresWithSession: () => false,
       jwks: { keys: [signing] },
@@ -785,7 +821,7 @@ export class AuthorizationServer {
 const asAnother =
   'You have signed in as somebody else. Begin again in your program, and sign in as who you are there.'
 const signedOut = 'the user has signed out'
-const notAllowed = 'this account may not use this server'
+const notLetIn = 'this account may not use this server'
 
 interface GrantedToken {
   readonly accountId?: string | undefined
@@ -879,6 +915,12 @@ function notOurs(): Error {
   return Object.assign(new Error('no such login'), { statusCode: 400 })
 }
 
+/** The grant of a client in the login of a browser. */
+function grantIdOf(session: Session | undefined, clientId: string): string | undefined {
+  const { authorizations = {} } = session ?? {}
+  return Object.hasOwn(authorizations, clientId) ? authorizations[clientId]?.grantId : undefined
+}
+
 function denied(why: string): object {
   return { error: 'access_denied', error_description: why.replace(/[^\x20-\x21\x23-\x5b\x5d-\x7e]/g, '?') }
 }
@@ -896,6 +938,10 @@ function tooMany(response: ServerResponse, wait: number): void {
     'content-length': String(body.length),
   })
   response.end(body)
+}
+
+function notAllowed(response: ServerResponse, allow: string): void {
+  response.writeHead(405, { allow, 'content-length': '0' }).end()
 }
 
 function redirect(response: ServerResponse, location: string, headers: Record<string, string> = {}): void {
@@ -949,14 +995,19 @@ function withoutLength(headers: Headers): Headers {
 }
 
 /** The metadata of a client; what is no JSON stays, and the answer says what is wrong. */
-function fitted(body: Buffer): Buffer {
+function fitted(body: Buffer, isDocument = false): Buffer {
   try {
     const { scope: _, grant_types: types, ...metadata } = JSON.parse(body.toString()) as Registration
     const known = Array.isArray(types) ? types.filter((type) => grantTypes.includes(type)) : types
     const { token_endpoint_auth_method: method, token_endpoint_auth_methods_supported: others } = metadata
+    const isWithSecret = String(method).startsWith('client_secret_')
     // a client that can do without is not asked for its key: each has PKCE
-    const isWithout =
-      !authMethods.some((known) => known === method) && Array.isArray(others) && others.includes('none')
+    const mayDoWithout = Array.isArray(others) && others.includes('none')
+    const isUnknown = !authMethods.some((known) => known === method)
+    // a document can have no secret, whatever is taken for granted where it says nothing (RFC 7591, 2)
+    const isWithout = isDocument
+      ? method === undefined || (mayDoWithout && (isUnknown || isWithSecret))
+      : mayDoWithout && isUnknown
     const auth = isWithout ? { token_endpoint_auth_method: 'none' } : {}
     return Buffer.from(JSON.stringify({ ...metadata, ...auth, grant_types: known }))
   } catch {
@@ -972,7 +1023,8 @@ function isBare(resource: string): boolean {
 async function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = []
   let size = 0
-  for await (const chunk of request as AsyncIterable<Buffer>) {
+  // what is left of one that is too long is read, and dropped: its client waits for an answer
+  for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
     size += chunk.length
     if (size > maxBytes) throw Object.assign(new Error('the body is too long'), { statusCode: 413 })
     chunks.push(chunk)

@@ -4,7 +4,7 @@ import type { World } from '../../runtime/time/world.js'
 import { optionError, TransportError } from '../base/errors.js'
 import type { Values } from '../contract/values.js'
 import { prolong, put, usedClient } from './adapter.js'
-import type { SignedInUser } from './provider.js'
+import { IdentityProvider, type SignedInUser } from './provider.js'
 import type { SignInSettings } from './sign-in.js'
 
 /** Milliseconds for `allow` and `scopesOf`. */
@@ -16,17 +16,21 @@ type UserName = Pick<SignedInUser, 'issuer' | 'subject'>
 /** Who has signed in, under a name of ours: what belongs to a user ends with that name. */
 export class Users {
   readonly #settings: Pick<SignInSettings, 'allow' | 'scopes' | 'scopesOf'>
+  /** Whoever came in by another provider has to come in by this one: `with` may have changed. */
+  readonly #issuer: string
   readonly #values: Values
   readonly #world: World
 
   constructor(settings: SignInSettings, values: Values, world: World) {
     this.#settings = settings
+    this.#issuer = IdentityProvider.settings(settings.with).issuer
     this.#values = values
     this.#world = world
   }
 
   /** The account of a user; undefined for one who has not signed in, or has signed out. */
   async accountOf(identity: UserName): Promise<string | undefined> {
+    if (identity.issuer !== this.#issuer) return undefined
     const kept = await this.#values.get(placeOf(identity))
     return kept === undefined || kept.text === '' ? undefined : kept.text
   }
@@ -61,7 +65,9 @@ export class Users {
 
   async userOf(account: string): Promise<SignedInUser | undefined> {
     const kept = await this.#values.get(keyOf(account))
-    return kept === undefined || kept.text === '' ? undefined : (JSON.parse(kept.text) as SignedInUser)
+    if (kept === undefined || kept.text === '') return undefined
+    const user = JSON.parse(kept.text) as SignedInUser
+    return user.issuer === this.#issuer ? user : undefined
   }
 
   /** Ends all that a user has here, on all nodes: who signs in again is another account. */

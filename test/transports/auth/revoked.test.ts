@@ -2,6 +2,7 @@ import * as assert from 'uvu/assert'
 import { systemWorld, type World } from 'caduceus/runtime'
 import { defineServer, defineTool, startServer } from 'caduceus/server'
 import {
+  type Authenticate,
   type AuthOptions,
   introspection,
   serveHttp,
@@ -10,7 +11,7 @@ import {
   serveWebSocket,
 } from 'caduceus/transports'
 import { identify, readAuthenticate } from '../../../transports/auth/authenticate.js'
-import { TokenWatch } from '../../../transports/auth/token-watch.js'
+import { isWatched, TokenWatch } from '../../../transports/auth/token-watch.js'
 import { Socket } from 'node:net'
 import { RawClient } from '../../server/_client.js'
 import { posted } from '../../server/_stateless.js'
@@ -186,7 +187,7 @@ test('the answer about a token is never older than the verifier keeps it', async
   time.passed = 9_000
   const principal = await identify({ peer, request }, settings, world)
   if (principal === undefined) throw new Error('it is known')
-  const watch = new TokenWatch({ request, principal, settings, world, report: () => {} })
+  const watch = new TokenWatch({ request, peer, principal, settings, world, report: () => {} })
   assert.is(issuer.introspected.length, 1, 'as kept')
   time.passed = 9_999
   assert.is(watch.isFresh, true)
@@ -204,5 +205,32 @@ async function enough(count: () => number): Promise<void> {
   const before = count()
   while (count() < before + 2) await new Promise((resolve) => setTimeout(resolve, 5))
 }
+
+test('who comes by an authenticate that is asked again is looked at again', async () => {
+  const time = { passed: 0 }
+  const world: World = { ...systemWorld, now: () => time.passed }
+  const people = new Map([['Bearer a', { issuer: 'urn:tokens', subject: 'ada', scopes: ['read', 'write'] }]])
+  const find: Authenticate = (peer) => people.get(String(peer.headers.authorization))
+  const settingsOf = (authenticate: Authenticate) => ({
+    ...readAuthenticate({ authenticate }),
+    timeouts: { authenticate: 5_000 },
+  })
+  assert.is(isWatched(settingsOf(find)), false)
+  const settings = settingsOf(Object.assign(find, { again: true }))
+  assert.is(isWatched(settings), true)
+  const request = { headers: { authorization: 'Bearer a' }, rawHeaders: [], socket: new Socket() } as never
+  const peer = { transport: 'http', headers: { authorization: 'Bearer a' }, remoteAddress: undefined }
+  const principal = await identify({ peer, request }, settings, world)
+  if (principal === undefined) throw new Error('it is known')
+  const watch = new TokenWatch({ request, peer, principal, settings, world, report: () => {} })
+  time.passed = 10_000
+  assert.equal([watch.isFresh, await watch.ask(), watch.isFresh], [false, 'good', true])
+  people.set('Bearer a', { issuer: 'urn:tokens', subject: 'ada', scopes: ['read'] })
+  assert.is(await watch.ask(), 'refused')
+  people.set('Bearer a', { issuer: 'urn:tokens', subject: 'bob', scopes: ['read', 'write'] })
+  assert.is(await watch.ask(), 'refused')
+  people.clear()
+  assert.is(await watch.ask(), 'refused')
+})
 
 test.run()

@@ -5,6 +5,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { systemWorld } from 'caduceus/runtime'
 import { files } from 'caduceus/server'
 import * as assert from 'uvu/assert'
 import { startClient } from 'caduceus/client'
@@ -295,7 +296,9 @@ test('an authorization without PKCE is refused', async (t) => {
 })
 
 test('a stolen refresh token ends what it is used for, for thief and owner', async (t) => {
-  const { register, token, codeOf, status } = await attack(t)
+  const time = { ms: 0 }
+  const clock = { ...systemWorld, date: () => Date.now() + time.ms }
+  const { register, token, codeOf, status } = await attack(t, { clock })
   const { form } = await codeOf(await register())
   const { body: first } = await token(form)
   const renewal = (refreshToken = '') => ({
@@ -306,6 +309,7 @@ test('a stolen refresh token ends what it is used for, for thief and owner', asy
   const { body: second } = await token(renewal(first.refresh_token))
   assert.is.not(second.refresh_token, first.refresh_token)
   assert.is(await status(second.access_token), 400)
+  time.ms += 15_000
   assert.is((await token(renewal(first.refresh_token))).body.error, 'invalid_grant')
   assert.is(await status(second.access_token), 401)
   assert.is((await token(renewal(second.refresh_token))).body.error, 'invalid_grant')

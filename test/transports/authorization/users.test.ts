@@ -4,7 +4,9 @@ import type { AddressInfo } from 'node:net'
 import { inspect } from 'node:util'
 import * as assert from 'uvu/assert'
 import { systemWorld } from 'caduceus/runtime'
-import { oauth2 } from 'caduceus/transports'
+import { oauth2, oidc } from 'caduceus/transports'
+import type { AdapterPayload } from 'oidc-provider'
+import { ValueAdapter } from '../../../transports/authorization/adapter.js'
 import { openLogin } from '../../../transports/authorization/provider-login.js'
 import { IdentityProvider } from '../../../transports/authorization/provider.js'
 import type { SignInSettings } from '../../../transports/authorization/sign-in.js'
@@ -13,13 +15,14 @@ import type { KeptValue, Values } from '../../../transports/contract/values.js'
 import { suite } from '../../support/suite.js'
 
 const test = suite('accounts of those who sign in')
+const provider = oidc({ issuer: 'https://login.example', clientId: 'app', clientSecret: 's' })
 const ada = { issuer: 'https://login.example', subject: 'ada', claims: {} }
 
 /** An engine in memory that several use at once: `steps` says whose turn comes next, and how each ends. */
 function shared() {
   const kept = new Map<string, KeptValue>()
-  const usersOf = (turn: () => Promise<void>): Users => {
-    const values: Values = {
+  const valuesOf = (turn: () => Promise<void>): Values => {
+    return {
       async get(key) {
         await turn()
         return kept.get(key)
@@ -32,9 +35,12 @@ function shared() {
         return true
       },
     }
-    return new Users({ scopes: {} } as SignInSettings, values, systemWorld)
   }
-  return { kept, usersOf, calm: usersOf(async () => {}) }
+  const usersOf = (turn: () => Promise<void>): Users => {
+    const values = valuesOf(turn)
+    return new Users({ scopes: {}, with: provider } as SignInSettings, values, systemWorld)
+  }
+  return { kept, valuesOf, usersOf, calm: usersOf(async () => {}) }
 }
 
 /** All orders in which two may take so many steps each, as far as one goes on to its end. */
@@ -149,6 +155,16 @@ test('what a provider answers is in no error, nor in its causes', async (t) => {
     assert.not.match(inspect(error, { depth: 20, showHidden: true }), 'SECRET')
     server.closeAllConnections()
   }
+})
+
+test('the record of a browser has the clients that were let in alone', async () => {
+  const { kept, valuesOf } = shared()
+  const never = (): Error => new Error('never')
+  const parts = { values: valuesOf(async () => {}), world: systemWorld, usedAlready: never, unavailable: never }
+  const others = Array.from({ length: 100 }, (_, at) => [`https://client.example/${at}`, {}])
+  const authorizations = { ...Object.fromEntries(others), mine: { sid: '1', grantId: 'g' } }
+  await new ValueAdapter('Session', parts).upsert('s', { kind: 'Session', authorizations } as AdapterPayload, 60)
+  assert.equal(JSON.parse(kept.get('Session s')?.text ?? '').authorizations, { mine: { sid: '1', grantId: 'g' } })
 })
 
 test.run()

@@ -2,7 +2,7 @@ import type { IncomingMessage, RequestListener } from 'node:http'
 import type { Socket } from 'node:net'
 import { lastingWorld } from '../../../runtime/process/context.js'
 import { type Denial, denialOf, identify } from '../../auth/authenticate.js'
-import { TokenWatch } from '../../auth/token-watch.js'
+import { isWatched, TokenWatch } from '../../auth/token-watch.js'
 import { contained } from '../../base/contained.js'
 import { ClientCounts } from '../../connections/client-counts.js'
 import type { LinkScope, Peer } from '../../contract/contract.js'
@@ -106,10 +106,10 @@ export async function openGate(
         return { denial }
       }
     },
-    watch(request, { principal }) {
-      const { auth } = settings
-      if (auth === undefined || principal === undefined) return undefined
-      return new TokenWatch({ request, principal, settings: { auth, timeouts }, world, report })
+    watch(request, peer) {
+      const { principal } = peer
+      if (!isWatched(settings) || principal === undefined) return undefined
+      return new TokenWatch({ request, peer, principal, settings, world, report })
     },
     enter({ remoteAddress, principal }, connection) {
       const isOne = clients.enterFrom(remoteAddress, connection)

@@ -5,7 +5,7 @@ import { haveHandshake, isModernRevision } from '../../../protocol/dialects/vers
 import { messageOf } from '../../../runtime/base/errors.js'
 import { admitKnown, denialOf, identify } from '../../auth/authenticate.js'
 import type { AuthSettings } from '../../auth/options.js'
-import { TokenWatch } from '../../auth/token-watch.js'
+import { isWatched, TokenWatch } from '../../auth/token-watch.js'
 import { challengeOf, lackingIn } from '../../auth/scopes.js'
 import type { ClientCounts } from '../../connections/client-counts.js'
 import type { Outcome, ServerPort } from '../../contract/contract.js'
@@ -130,13 +130,12 @@ async function admit(
 function watchLater(
   exchange: Exchange,
   principal: Principal,
-  { settings: { auth, timeouts }, limits: { world } }: Pick<Surroundings, 'settings' | 'limits'>,
+  { settings, limits: { world } }: Pick<Surroundings, 'settings' | 'limits'>,
 ): void {
-  if (auth === undefined) return
-  const { request } = exchange
+  if (!isWatched(settings)) return
+  const { request, peer } = exchange
   const report = (error: unknown): void => exchange.fail(error, 'throw')
-  exchange.watchToken = () =>
-    new TokenWatch({ request, principal, settings: { auth, timeouts }, world, report })
+  exchange.watchToken = () => new TokenWatch({ request, peer, principal, settings, world, report })
 }
 
 function tooMany(whose: 'address' | 'principal', { max }: ClientCounts<Exchange>): HttpRefusal {
