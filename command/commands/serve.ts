@@ -1,5 +1,4 @@
 import { basename, resolve } from 'node:path'
-import { isatty } from 'node:tty'
 import { pathToFileURL } from 'node:url'
 import { gateway, observe, serveHttp, type ServerDefinition, type ServerOptions, startServer } from 'caduceus'
 import { isObject } from '../../protocol/wire/json.js'
@@ -10,6 +9,7 @@ import { type Invocation, textOf } from '../base/invocation.js'
 import { checkPort, readCount, readListening } from '../serving/listening.js'
 import { checkModule } from '../serving/module-file.js'
 import { Roster } from '../serving/roster.js'
+import { hearSignals, type ServingSignals } from '../serving/signals.js'
 import { isLoopback } from '../../transports/http/listen/guard.js'
 import { changedParts, listenAs, serverOptionsOf, type TeamListener } from '../serving/team-listening.js'
 import { oneLine, tell } from '../terminal/screen.js'
@@ -129,14 +129,33 @@ async function serveFile(file: string, invocation: Invocation, world: World): Pr
   await roster.read()
   if (roster.names.length === 0)
     throw new UsageError(`${file} has no server that could be served: mend what is told of it, or add one`)
+  const signals = hearSignals()
+  try {
+    return await serveRoster(roster, { file, invocation, world, signals })
+  } finally {
+    await roster.ended()
+    signals.release()
+  }
+}
+
+interface Serving {
+  readonly file: string
+  readonly invocation: Invocation
+  readonly world: World
+  readonly signals: ServingSignals
+}
+
+async function serveRoster(roster: Roster, { file, invocation, world, signals }: Serving): Promise<number> {
   const { team } = roster
   const listener = listenerOf(file, roster, invocation)
   const { transport } = listener
   await checkPort(invocation, team.listen)
   const server = await startServer(gateway(roster, team.gateway), {
     transport,
+    signals: false,
     ...serverOptionsOf(file, team),
   })
+  signals.onStop(() => void server.stop())
   const isFar = transport.name === 'http' && !isLoopback(team.listen.host ?? '127.0.0.1')
   if (isFar && team.tokens === undefined)
     tell(`whoever reaches this address may use all servers: give caduceus.tokens in ${file}`)
@@ -158,11 +177,6 @@ async function serveFile(file: string, invocation: Invocation, world: World): Pr
     () => void reread(),
     world,
   )
-  const onHangUp = (): void => void reread(true)
-  // of a terminal it says that this is gone: then the server stops
-  if (![0, 1, 2].some((descriptor) => isatty(descriptor))) process.on('SIGHUP', onHangUp)
-  return await untilEnd(server, file, invocation, team.observe).finally(() => {
-    process.off('SIGHUP', onHangUp)
-    undo()
-  })
+  signals.onHangUp(() => void reread(true))
+  return await untilEnd(server, file, invocation, team.observe).finally(undo)
 }

@@ -1,6 +1,6 @@
 import { constants } from 'node:fs'
 import { open } from 'node:fs/promises'
-import { type ClientTransport, startClient } from 'caduceus'
+import { type Client, type ClientTransport, startClient } from 'caduceus'
 import type { StartedUpstream, Upstreams } from 'caduceus/server'
 import { veiled, veilOf } from '../../client/fleet/veil.js'
 import { messageOf } from '../../runtime/base/errors.js'
@@ -26,6 +26,8 @@ export class Roster implements Upstreams {
   readonly #file: string
   readonly #invocation: Invocation
   readonly #listeners = new Set<(name: string) => void>()
+  /** Those that have been started, and have not ended. */
+  readonly #clients = new Set<Client>()
   #members: ReadonlyMap<string, Member> = new Map()
   #team: TeamFile | undefined
   /** The last read of the file; the next one waits for it. */
@@ -63,6 +65,11 @@ export class Roster implements Upstreams {
 
   async close(): Promise<void> {
     this.#listeners.clear()
+  }
+
+  /** Ends what was started, and resolves once it has ended: a child that does not end by itself is killed. */
+  async ended(): Promise<void> {
+    await Promise.allSettled([...this.#clients].map((client) => client.close()))
   }
 
   /**
@@ -147,7 +154,9 @@ export class Roster implements Upstreams {
         probeTimeout: 2_000,
         ...(verbose !== true && { logger: false as const }),
       })
+      this.#clients.add(client)
       client.onState(({ phase, reason, attempt }) => {
+        if (phase === 'closed') this.#clients.delete(client)
         if (phase === 'ready') last.problem = ''
         // once, and not at each attempt
         const isNews = phase === 'failed' || (phase === 'disconnected' && attempt === 1)

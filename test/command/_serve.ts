@@ -47,7 +47,7 @@ export function begin(
     child.kill('SIGTERM')
     return ended
   }
-  return { line, stop, child }
+  return { line, stop, child, ended }
 }
 
 export function connectTo(t: TestContext, url: string): Client {
