@@ -1,5 +1,6 @@
 import type { ParseArgsConfig } from 'node:util'
 import type { Run } from './base/invocation.js'
+import { settingMeanings, settingOptions } from './serving/settings.js'
 
 /** One command: how it is called, and the file that does it, which is loaded when it is called. */
 interface Command {
@@ -24,6 +25,7 @@ const target = {
   era: { type: 'string' },
   verbose: { type: 'boolean' },
 } as const
+const toFile = { output: { type: 'string' }, force: { type: 'boolean' } } as const
 
 /** What each option means, for the help. */
 export const meanings: Readonly<Record<string, string>> = {
@@ -36,12 +38,11 @@ export const meanings: Readonly<Record<string, string>> = {
   era: 'auto, modern (2026-07-28) or handshake; default auto',
   verbose: 'shows what the server writes to standard error',
   output: 'FILE: where it is written to',
+  force: 'replaces a file that is there already',
   'no-browser': 'prints the address to sign in at, and opens nothing',
-  http: 'PORT: listens at http://127.0.0.1:PORT/mcp; default 3000',
   stdio: 'speaks over standard input and output',
   lazy: 'the servers of the file are started by their first use, and end after 10 minutes without one',
   processes: 'N: so many processes serve',
-  observe: 'PORT: shows its processes in a browser, at http://127.0.0.1:PORT; its address is told',
 }
 
 /** All commands, by name. */
@@ -53,15 +54,19 @@ export const commands: Readonly<Record<string, Command>> = {
     load: () => import('./commands/list.js'),
   },
   call: {
-    usage: 'call <target> <tool> [json | name=value ...]',
-    summary: 'calls a tool',
-    options: target,
+    usage: 'call <target> <tool> [json | @file | -] [name=value | name=@file ...]',
+    summary: 'calls a tool; - reads standard input',
+    options: { ...target, ...toFile },
+    meanings: {
+      output:
+        'FILE: images, audio and other bytes of the result go there, else its text; several are numbered',
+    },
     load: () => import('./commands/call.js'),
   },
   read: {
     usage: 'read <target> <uri>',
     summary: 'reads a resource',
-    options: { ...target, output: { type: 'string' } },
+    options: { ...target, ...toFile },
     load: () => import('./commands/read.js'),
   },
   prompt: {
@@ -97,24 +102,24 @@ export const commands: Readonly<Record<string, Command>> = {
     load: () => import('./commands/login.js'),
   },
   serve: {
-    usage:
-      'serve <module or file of a host> [--http PORT | --stdio] [--lazy] [--processes N] [--observe PORT]',
+    usage: 'serve <module or file of a host> [--http PORT | --stdio] [options]',
     summary: 'serves the server of a module, or all servers of a file as one',
     options: {
-      http: { type: 'string' },
       stdio: { type: 'boolean' },
       lazy: { type: 'boolean' },
       processes: { type: 'string' },
-      observe: { type: 'string' },
+      ...settingOptions(),
       ...{ input: target.input, verbose: target.verbose },
     },
+    meanings: settingMeanings(),
     startsServer: false,
     load: () => import('./commands/serve.js'),
   },
   dev: {
-    usage: 'dev <module> [--http PORT] [--observe PORT]',
+    usage: 'dev <module> [options]',
     summary: 'serves a module, and loads it anew when a file changes; sessions go on',
-    options: { http: { type: 'string' }, observe: { type: 'string' } },
+    options: settingOptions(),
+    meanings: settingMeanings(),
     startsServer: false,
     load: () => import('./commands/dev.js'),
   },

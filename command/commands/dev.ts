@@ -1,12 +1,13 @@
 import { type Dirent, readdirSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { ServerError, serveHttp, startServer } from 'caduceus'
+import { ServerError, startServer } from 'caduceus'
 import { messageOf } from '../../runtime/base/errors.js'
 import { systemWorld, type World } from '../../runtime/time/world.js'
-import { type Invocation, textOf } from '../base/invocation.js'
-import { checkPort, readCount } from '../serving/listening.js'
+import type { Invocation } from '../base/invocation.js'
+import { checkPort } from '../serving/listening.js'
 import { checkModule } from '../serving/module-file.js'
+import { readModuleServing, sharedTransport } from '../serving/module-options.js'
 import { tell } from '../terminal/screen.js'
 import { untilEnd } from './serve.js'
 import { UsageError } from '../base/usage-error.js'
@@ -21,10 +22,12 @@ export async function run(invocation: Invocation, world: World = systemWorld): P
   if (path === undefined || extra !== undefined) throw new UsageError('dev: expected one module')
   const module = resolve(path)
   checkModule(path)
-  const port = readCount(textOf(invocation, 'http') ?? '3000', '--http', 'a port', 0)
-  await checkPort(invocation)
+  const serving = await readModuleServing(path, invocation)
+  const transport = sharedTransport(serving)
+  await checkPort(invocation, serving.team.listen)
   const server = await startServer(pathToFileURL(module), {
-    transport: serveHttp({ port }),
+    ...serving.options,
+    transport,
     processes: 1,
     exposeErrors: true,
     timeouts: { drain: 1_000 },
@@ -48,7 +51,7 @@ export async function run(invocation: Invocation, world: World = systemWorld): P
     () => void reload(),
     world,
   )
-  return await untilEnd(server, path, invocation).finally(undo)
+  return await untilEnd(server, path, invocation, serving.team.observe).finally(undo)
 }
 
 /** A module has the lists that it has. */

@@ -1,13 +1,14 @@
 import { basename, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { gateway, observe, serveHttp, type ServerDefinition, type ServerOptions, startServer } from 'caduceus'
+import { gateway, observe, type ServerDefinition, type ServerOptions, startServer } from 'caduceus'
 import { isObject } from '../../protocol/wire/json.js'
 import { takeStandardOutput } from '../../transports/stdio/standard-output.js'
 import { messageOf } from '../../runtime/base/errors.js'
 import { systemWorld, type World } from '../../runtime/time/world.js'
 import { type Invocation, textOf } from '../base/invocation.js'
-import { checkPort, readCount, readListening } from '../serving/listening.js'
+import { checkMetrics, checkPort, readCount, overStandardInput } from '../serving/listening.js'
 import { checkModule } from '../serving/module-file.js'
+import { readModuleServing, sharedTransport, transportOfModule } from '../serving/module-options.js'
 import { Roster } from '../serving/roster.js'
 import { hearSignals, type ServingSignals } from '../serving/signals.js'
 import { isLoopback } from '../../transports/http/listen/guard.js'
@@ -27,25 +28,30 @@ export async function run(invocation: Invocation, world: World = systemWorld): P
     throw new UsageError('--lazy is for the servers of a file: a module is loaded at once')
   // standard output may be the protocol's, as the options of the module say
   const taken = takeStandardOutput()
+  const serving = await readModuleServing(path, invocation)
   const { definition, options } = await loadServer(path)
-  const isAsked = invocation.values.http !== undefined || invocation.values.stdio === true
-  // the transport of a module may check who comes in: an option must not replace it silently
-  if (isAsked && options.transport !== undefined)
-    throw new UsageError(`${path} exports a transport in its options: leave --http and --stdio out`)
-  const transport = options.transport ?? readListening(invocation)
+  const transport = transportOfModule(path, options.transport, serving, invocation)
   if (transport.name !== 'stdio') taken.restore()
-  if (options.transport === undefined) await checkPort(invocation)
-  return await untilEnd(await startServer(definition, { ...options, transport }), path, invocation)
+  const { listen, metrics, observe: observed } = serving.team
+  if (options.transport === undefined) await checkPort(invocation, listen)
+  await checkMetrics(metrics)
+  const limits = { ...options.limits, ...serving.options.limits }
+  const server = await startServer(definition, { ...options, ...serving.options, limits, transport })
+  return await untilEnd(server, path, invocation, observed)
 }
 
 async function serveProcesses(path: string, processes: string, invocation: Invocation): Promise<number> {
   if (invocation.values.stdio === true) throw new UsageError('--processes: standard input has one client')
-  const port = readCount(textOf(invocation, 'http') ?? '3000', '--http', 'a port', 0)
   const count = readCount(processes, '--processes', 'a whole number', 1)
-  const transport = serveHttp({ port })
-  await checkPort(invocation)
-  const server = await startServer(pathToFileURL(resolve(path)), { transport, processes: count })
-  return await untilEnd(server, path, invocation)
+  const serving = await readModuleServing(path, invocation)
+  const transport = sharedTransport(serving)
+  await checkPort(invocation, serving.team.listen)
+  const server = await startServer(pathToFileURL(resolve(path)), {
+    ...serving.options,
+    transport,
+    processes: count,
+  })
+  return await untilEnd(server, path, invocation, serving.team.observe)
 }
 
 interface Running {
@@ -115,10 +121,12 @@ function isDefinition(value: unknown): boolean {
 
 /** As the options say, and else the file. */
 function listenerOf(file: string, roster: Roster, invocation: Invocation): TeamListener {
-  if (invocation.values.stdio === true) return { transport: readListening(invocation), renew: () => {} }
-  const given = textOf(invocation, 'http')
-  const port = given === undefined ? roster.team.listen.port : readCount(given, '--http', 'a port', 0)
-  return listenAs(file, roster.team, port ?? 3000, () => roster.team.tokens)
+  if (invocation.values.stdio === true) {
+    if (roster.team.metrics !== undefined)
+      throw new UsageError('metrics: there is no port over standard input: leave --stdio or --metrics out')
+    return { transport: overStandardInput(invocation), renew: () => {} }
+  }
+  return listenAs(file, roster.team, roster.team.listen.port ?? 3000, () => roster.team.tokens)
 }
 
 /** All servers of a file as one; what changes in the file changes here, and costs the others nothing. */
@@ -150,6 +158,7 @@ async function serveRoster(roster: Roster, { file, invocation, world, signals }:
   const listener = listenerOf(file, roster, invocation)
   const { transport } = listener
   await checkPort(invocation, team.listen)
+  await checkMetrics(team.metrics)
   const server = await startServer(gateway(roster, team.gateway), {
     transport,
     signals: false,

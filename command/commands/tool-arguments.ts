@@ -2,6 +2,7 @@ import { isObject } from '../../protocol/wire/json.js'
 import { messageOf } from '../../runtime/base/errors.js'
 import { didYouMean } from '../../runtime/base/near.js'
 import { UsageError } from '../base/usage-error.js'
+import { textIn } from './given-content.js'
 
 interface ArgumentSchema {
   readonly type?: unknown
@@ -10,33 +11,74 @@ interface ArgumentSchema {
   readonly additionalProperties?: unknown
 }
 
+/** Where the arguments of a call may come from besides the words themselves. */
+export interface ArgumentSources {
+  /** Reads a file, or standard input (`-`), that is written as told. Rejects with UsageError. */
+  readonly read: (path: string, written: string) => Promise<Buffer>
+}
+
 /**
- * The arguments of a call: one JSON object, or `name=value` with the types of the tool's input schema. Throws
- * UsageError.
+ * The arguments of a call: a JSON object (`{...}`, `@file`, or `-` for standard input), and `name=value` with the
+ * types of the tool's input schema, which come before it; `name=@file` is what is in a file, `name=@@text` begins
+ * with an @. Rejects with UsageError.
  */
-export function readToolArguments(
+export async function readToolArguments(
   words: readonly string[],
   tool: string,
   schema: ArgumentSchema,
-): Record<string, unknown> {
-  const [first = ''] = words
-  if (words.length === 1 && first.trimStart().startsWith('{')) return readObject(first)
+  { read }: ArgumentSources,
+): Promise<Record<string, unknown>> {
+  const [first = '', ...others] = words
+  const whole = await readWhole(first, read)
+  const pairs = whole === undefined ? words : others
+  // the server judges an object by itself
+  if (whole !== undefined && pairs.length === 0) return whole
   const { properties = {}, required = [] } = schema
   const known = Object.keys(properties)
-  const given = Object.fromEntries(
-    words.map((word) => {
-      const [name, text] = splitPair(word)
-      if (!Object.hasOwn(properties, name) && schema.additionalProperties !== true && known.length > 0)
-        throw new UsageError(
-          `${tool} has no argument ${name}${didYouMean(name, known)}: it takes ${known.join(', ')}`,
-        )
-      return [name, readValue(name, text, Object.hasOwn(properties, name) ? properties[name] : undefined)]
-    }),
-  )
-  const missing = required.filter((name) => !Object.hasOwn(given, name))
+  const given: [name: string, value: unknown][] = []
+  for (const word of pairs) {
+    const [name, text] = splitPair(word)
+    if (!Object.hasOwn(properties, name) && schema.additionalProperties !== true && known.length > 0)
+      throw new UsageError(
+        `${tool} has no argument ${name}${didYouMean(name, known)}: it takes ${known.join(', ')}`,
+      )
+    const property = Object.hasOwn(properties, name) ? properties[name] : undefined
+    given.push([name, await readField(name, text, property, read)])
+  }
+  const all = { ...whole, ...Object.fromEntries(given) }
+  const missing = required.filter((name) => !Object.hasOwn(all, name))
   if (missing.length > 0)
     throw new UsageError(`${tool} needs ${missing.map((name) => `${name}=VALUE`).join(' and ')}`)
-  return given
+  return all
+}
+
+/** A word that stands for a whole object, if it does. */
+async function readWhole(
+  word: string,
+  read: ArgumentSources['read'],
+): Promise<Record<string, unknown> | undefined> {
+  if (word.trimStart().startsWith('{')) return readObject(word, 'the arguments')
+  if (word === '-') return readObject(textIn(await read('-', '-'), 'standard input'), 'standard input')
+  if (!word.startsWith('@')) return undefined
+  const path = word.slice(1)
+  return readObject(textIn(await read(path, word), path), path)
+}
+
+async function readField(
+  name: string,
+  text: string,
+  property: unknown,
+  read: ArgumentSources['read'],
+): Promise<unknown> {
+  if (text.startsWith('@@')) return readValue(name, text.slice(1), property)
+  if (!text.startsWith('@')) return readValue(name, text, property)
+  const path = text.slice(1)
+  const bytes = await read(path, text)
+  if (isObject(property) && property.contentEncoding === 'base64') return bytes.toString('base64')
+  const content = textIn(bytes, path)
+  // a file ends with the end of a line, which no number has
+  const types = typesOf(property)
+  return readValue(name, types.length === 0 || types.includes('string') ? content : content.trim(), property)
 }
 
 /** `name=value` as a pair. Throws UsageError. */
@@ -47,14 +89,14 @@ export function splitPair(word: string): readonly [name: string, value: string] 
 }
 
 /** A JSON object. Throws UsageError. */
-function readObject(text: string): Record<string, unknown> {
+function readObject(text: string, where: string): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(text)
     if (isObject(value)) return value
   } catch (error) {
-    throw new UsageError(`the arguments are no JSON: ${messageOf(error)}`)
+    throw new UsageError(`${where}: no JSON: ${messageOf(error)}`)
   }
-  throw new UsageError('the arguments: expected a JSON object')
+  throw new UsageError(`${where}: expected a JSON object`)
 }
 
 function readValue(name: string, text: string, schema: unknown): unknown {

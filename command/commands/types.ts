@@ -1,6 +1,6 @@
-import { writeFile } from 'node:fs/promises'
 import { withTarget } from '../connection/connect.js'
 import { type Invocation, textOf } from '../base/invocation.js'
+import { writeWhole } from '../base/write-file.js'
 import { printAs } from '../terminal/output.js'
 import { declarationOf, typeName } from './type-text.js'
 import { exitCodes } from '../base/usage-error.js'
@@ -15,7 +15,7 @@ export async function run(invocation: Invocation): Promise<number> {
     const types = `${head}\n\n${declarationOf(name, tools)}`
     const file = textOf(invocation, 'output')
     if (file === undefined) printAs(invocation, { types }, () => types)
-    else await writeFile(file, types)
+    else await writeWhole(file, types, { force: true }) // it is written anew whenever a server changes
     return exitCodes.ok
   })
 }

@@ -1,13 +1,12 @@
-import { serveHttp, serveStdio, type ServerTransport, TransportError } from 'caduceus'
+import { serveStdio, type ServerTransport, TransportError } from 'caduceus'
 import { type Invocation, textOf } from '../base/invocation.js'
+import { tell } from '../terminal/screen.js'
 import { UsageError } from '../base/usage-error.js'
+import type { TeamFile } from './team-file.js'
 
-/** Where a server listens: what the options say, or port 3000 of this machine. Throws UsageError. */
-export function readListening(invocation: Invocation): ServerTransport {
-  const port = textOf(invocation, 'http')
-  if (invocation.values.stdio !== true)
-    return serveHttp({ port: readCount(port ?? '3000', '--http', 'a port', 0) })
-  if (port !== undefined) throw new UsageError('--http and --stdio: give one of them')
+/** Standard input and output. Throws UsageError where a port is asked for, too. */
+export function overStandardInput(invocation: Invocation): ServerTransport {
+  if (textOf(invocation, 'http') !== undefined) throw new UsageError('--http and --stdio: give one of them')
   return serveStdio()
 }
 
@@ -22,7 +21,18 @@ export async function checkPort(
   const { host = '127.0.0.1' } = usual
   const given = textOf(invocation, 'http') ?? String(usual.port ?? 3000)
   if (invocation.values.stdio === true || given === '0') return
-  const port = readCount(given, '--http', 'a port', 0)
+  await probe(host, readCount(given, '--http', 'a port', 0))
+}
+
+/** The same, of the port for metrics; tells where they are. */
+export async function checkMetrics(place: TeamFile['metrics']): Promise<void> {
+  if (place === undefined) return
+  const { port, host = '127.0.0.1' } = place
+  await probe(host, port)
+  tell(`metrics are at http://${host.includes(':') ? `[${host}]` : host}:${port}/metrics`)
+}
+
+async function probe(host: string, port: number): Promise<void> {
   const { createServer } = process.getBuiltinModule('node:net')
   await new Promise<void>((resolve, reject) => {
     const probe = createServer().once('error', (cause: NodeJS.ErrnoException) => {

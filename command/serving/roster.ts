@@ -10,6 +10,7 @@ import type { Invocation } from '../base/invocation.js'
 import { oneLine, tell } from '../terminal/screen.js'
 import { checked, connectionOf, filled } from '../connection/target.js'
 import { UsageError } from '../base/usage-error.js'
+import { type Overrides, readSettings } from './settings.js'
 import { readTeamFile, type TeamFile, type TeamMember } from './team-file.js'
 
 /** A server of the file, and how it is reached. */
@@ -25,6 +26,7 @@ interface Member {
 export class Roster implements Upstreams {
   readonly #file: string
   readonly #invocation: Invocation
+  readonly #overrides: Overrides
   readonly #listeners = new Set<(name: string) => void>()
   /** Those that have been started, and have not ended. */
   readonly #clients = new Set<Client>()
@@ -36,6 +38,7 @@ export class Roster implements Upstreams {
   constructor(file: string, invocation: Invocation) {
     this.#file = file
     this.#invocation = invocation
+    this.#overrides = readSettings(invocation, process.env)
   }
 
   get names(): readonly string[] {
@@ -89,7 +92,8 @@ export class Roster implements Upstreams {
     const members = new Map<string, Member>()
     const all = serversIn(this.#file, text, tell)
     const names = all.map(({ name }) => name)
-    const read = await readTeamFile(this.#file, text, names, (part) => filled(part, this.#invocation))
+    const fill = (part: FoundServer) => filled(part, this.#invocation)
+    const read = await readTeamFile(this.#file, text, names, fill, this.#overrides)
     // nobody is let in by what a file does not say any more
     const isOpened = this.#team?.tokens !== undefined && read.tokens === undefined
     if (isOpened)
@@ -97,7 +101,8 @@ export class Roster implements Upstreams {
     const team = isOpened ? { ...read, tokens: this.#team?.tokens } : read
     for (const found of all) {
       if (found.isDisabled) continue
-      const member = await this.#member(found, team.servers.get(found.name) ?? {}, before.get(found.name))
+      const options = { ...(team.idle !== undefined && { idle: team.idle }), ...team.servers.get(found.name) }
+      const member = await this.#member(found, options, before.get(found.name))
       if (member !== undefined) members.set(found.name, member)
     }
     const hasTokensChanged = this.#team !== undefined && textOfTokens(this.#team) !== textOfTokens(team)

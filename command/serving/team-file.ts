@@ -6,9 +6,11 @@ import { messageOf, show } from '../../runtime/base/errors.js'
 import { didYouMean } from '../../runtime/base/near.js'
 import { optionReaders } from '../../runtime/base/read-options.js'
 import { readGateway, readStarted } from '../../server/definitions/gateway-options.js'
+import type { LogLevel } from '../../runtime/faults/log.js'
 import { UsageError } from '../base/usage-error.js'
 import type { FoundServer } from '../hosts/host-files.js'
 import { parseJsonc, type Places } from '../hosts/jsonc.js'
+import { overlaid, type Overrides } from './settings.js'
 
 /** How one server of the file is served, besides how it is reached. */
 export type TeamMember = Omit<StartedUpstream, 'start'>
@@ -28,6 +30,11 @@ export interface TeamFile {
   readonly rate: { readonly calls: number; readonly per: 'second' | 'minute' | 'hour' } | undefined
   /** The port of the page that shows the processes. */
   readonly observe: number | undefined
+  /** Milliseconds without a call after which servers end that say nothing else. */
+  readonly idle: number | undefined
+  /** A port for `/metrics` alone. */
+  readonly metrics: { readonly port: number; readonly host?: string } | undefined
+  readonly log: { readonly level?: LogLevel; readonly format?: 'text' | 'json' } | undefined
   /** By digests of tokens; undefined: whoever reaches the address may come in. */
   readonly tokens: ReadonlyMap<string, TokenOwner> | undefined
   readonly servers: ReadonlyMap<string, TeamMember>
@@ -53,7 +60,18 @@ export type Fill = (part: FoundServer) => Promise<FoundServer['entry']>
 const gatewayFields = [
   ...['name', 'title', 'instructions', 'separator', 'prefix', 'toolSearch', 'startTimeout'],
 ] as const
-const fields = [...gatewayFields, 'listen', 'engine', 'rate', 'observe', 'tokens', 'servers'] as const
+const fields = [
+  ...gatewayFields,
+  'listen',
+  'engine',
+  'rate',
+  'observe',
+  'idle',
+  'metrics',
+  'log',
+  'tokens',
+  'servers',
+] as const
 const listenFields = [
   ...['host', 'port', 'path', 'allowedHosts', 'allowedOrigins', 'trustProxy', 'health', 'metrics', 'tls'],
 ] as const
@@ -62,13 +80,14 @@ const shortestToken = 16
 
 /**
  * Reads the section `caduceus` of a host's file, which hosts leave alone. `names` are those of its servers.
- * Rejects with UsageError, with the line and column of what is wrong.
+ * `overrides` come before it. Rejects with UsageError, with the line and column of what is wrong.
  */
 export async function readTeamFile(
   file: string,
   text: string,
   names: readonly string[],
   fill: Fill,
+  overrides: Overrides = new Map(),
 ): Promise<TeamFile> {
   const places: Places = new WeakMap()
   const whole = parseJsonc(text, file, undefined, places)
@@ -78,6 +97,8 @@ export async function readTeamFile(
   if (misspelt !== undefined && misspelt !== 'caduceus')
     throw new UsageError(`${file} has a section ${show(misspelt)}${didYouMean(misspelt, ['caduceus'])}`)
   const wrong = (field: string, problem: string): UsageError => {
+    const given = [...overrides].find(([name]) => field === name || field.startsWith(`${name}.`))
+    if (given !== undefined) return new UsageError(`${given[1].from}: ${problem.replace(/^[\w.]+: /, '')}`)
     const at = placeOf(whole, field === '' ? 'caduceus' : `caduceus.${field}`, places)
     const lines = text.slice(0, at).split('\n')
     return new UsageError(
@@ -88,17 +109,21 @@ export async function readTeamFile(
   if (given !== undefined && !isObject(given))
     throw new UsageError(`${file}: caduceus: expected an object, got ${show(given)}`)
   readers.readFields(given ?? {}, 'caduceus', fields)
-  const section = await fill({
+  const filled = await fill({
     ...{ name: 'caduceus', file, folder: dirname(file), entry: given ?? {} },
     ...{ isDisabled: false, inputs: new Map() },
   })
-  const { listen, engine, rate, observe, tokens, servers = {} } = section
+  const section = overlaid(filled, overrides)
+  const { listen, engine, rate, observe, idle, metrics, log, tokens, servers = {} } = section
   return {
     gateway: readTeam(section, wrong),
     listen: listen === undefined ? {} : readListen(listen, readers),
     engine: engine === undefined ? undefined : readEngine(engine, readers),
     rate: rate === undefined ? undefined : readRate(rate, readers),
     observe: observe === undefined ? undefined : readPort(observe, 'observe', readers),
+    idle: idle === undefined ? undefined : readIdle(idle, readers),
+    metrics: metrics === undefined ? undefined : readMetrics(metrics, readers),
+    log: log === undefined ? undefined : readLog(log, readers),
     tokens: tokens === undefined ? undefined : readTokens(tokens, readers),
     servers: readServers(servers, names, wrong, readers),
   }
@@ -184,6 +209,31 @@ function readRate(value: unknown, { readFields, readCount, readWord }: TeamReade
   return {
     calls: readCount(calls, 'rate.calls'),
     per: readWord(per, 'rate.per', ['second', 'minute', 'hour']),
+  }
+}
+
+function readIdle(value: unknown, { badOption }: TeamReaders): number {
+  if (typeof value === 'number' && Number.isFinite(value) && value >= 0) return value
+  throw badOption('idle', 'milliseconds; 0: they stay', value)
+}
+
+function readMetrics(value: unknown, readers: TeamReaders): NonNullable<TeamFile['metrics']> {
+  const { port, host } = readers.readFields(value, 'metrics', ['port', 'host'], 'metrics.')
+  const taken = readPort(port, 'metrics.port', readers)
+  if (taken === 0) throw readers.badOption('metrics.port', 'a port from 1 to 65535', port)
+  return {
+    port: taken,
+    ...(host !== undefined && { host: readers.readText(host, 'metrics.host') }),
+  }
+}
+
+function readLog(value: unknown, { readFields, readWord }: TeamReaders): NonNullable<TeamFile['log']> {
+  const { level, format } = readFields(value, 'log', ['level', 'format'], 'log.')
+  return {
+    ...(level !== undefined && {
+      level: readWord(level, 'log.level', ['debug', 'info', 'warn', 'error', 'silent']),
+    }),
+    ...(format !== undefined && { format: readWord(format, 'log.format', ['text', 'json']) }),
   }
 }
 

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { files, redis, serveHttp, type ServerOptions, type ServerTransport } from 'caduceus'
 import type { Authenticate } from 'caduceus/transports'
+import type { LogOptions } from '../../runtime/faults/log.js'
 import { messageOf } from '../../runtime/base/errors.js'
 import { UsageError } from '../base/usage-error.js'
 import { digestOf, type TeamFile, type TokenOwner } from './team-file.js'
@@ -14,30 +15,38 @@ export interface TeamListener {
 }
 
 /**
- * The listener that the file asks for. `tokens` are those that count now. Rejects with UsageError for files that
+ * The listener that the file asks for. `tokens` are those that count now; none: nobody is asked for one. Rejects with UsageError for files that
  * cannot be read, and throws BAD_OPTION as `serveHttp` does.
  */
 export function listenAs(
   file: string,
-  { listen }: TeamFile,
+  { listen, metrics }: TeamFile,
   port: number,
-  tokens: () => TeamFile['tokens'],
+  tokens: (() => TeamFile['tokens']) | undefined,
 ): TeamListener {
   const { tls, ...options } = listen
   const read = (): { cert: Buffer; key: Buffer } | undefined =>
     tls && { cert: contentOf(file, tls.cert), key: contentOf(file, tls.key) }
   const secure = read()
   const server = secure && securely(file, secure)
-  const find: Authenticate = ({ headers }) => ownerOf([headers.authorization].flat()[0], tokens())
   // a token may go from the file while its streams are open
-  const authenticate = Object.assign(find, { again: true })
+  const authenticate = tokens && Object.assign(asOwner(tokens), { again: true })
+  const own = {
+    ...(authenticate && { authenticate }),
+    ...(server !== undefined && { server }),
+    ...(metrics !== undefined && { metrics }),
+  }
   return {
-    transport: serveHttp({ ...options, port, authenticate, ...(server !== undefined && { server }) }),
+    transport: serveHttp({ ...options, port, ...own }),
     renew() {
       const renewed = read()
       if (renewed !== undefined) contained(file, () => server?.setSecureContext(renewed))
     },
   }
+}
+
+function asOwner(tokens: () => TeamFile['tokens']): Authenticate {
+  return ({ headers }) => ownerOf([headers.authorization].flat()[0], tokens())
 }
 
 /** Whose token a request has; without tokens everybody is anonymous. */
@@ -74,8 +83,12 @@ function contentOf(file: string, path: string): Buffer {
 }
 
 /** The options of the server besides its transport. */
-export function serverOptionsOf(file: string, { engine, rate }: TeamFile): Omit<ServerOptions, 'transport'> {
+export function serverOptionsOf(
+  file: string,
+  { engine, rate, log }: TeamFile,
+): Omit<ServerOptions, 'transport'> & LogOptions {
   return {
+    ...logOptionsOf(log),
     ...(engine !== undefined && {
       engine:
         'files' in engine
@@ -86,11 +99,39 @@ export function serverOptionsOf(file: string, { engine, rate }: TeamFile): Omit<
   }
 }
 
+/** Categories that are written unasked, and those that somebody who looks for a fault wants besides. */
+const usual = [
+  ...['crash', 'supervisor', 'stray', 'notice', 'blocked', 'progress', 'client.warning', 'client.log'],
+  ...['server.node', 'server.gateway', 'server.notice', 'transport.notice'],
+]
+const detailed = [
+  ...['server.session', 'server.request', 'transport.listener', 'transport.connection'],
+  ...['client.state', 'client.request'],
+]
+
+/** Errors and refusals of requests are told from `info` on. */
+function logOptionsOf({ level, format }: NonNullable<TeamFile['log']> = {}): LogOptions {
+  if (level === 'silent') return { logger: false }
+  const logger = format === undefined ? {} : { logger: format }
+  if (level === undefined) return logger
+  if (level === 'info') return { ...logger, logLevels: { 'server.request': level } }
+  const categories = level === 'debug' ? [...usual, ...detailed] : usual
+  return { ...logger, logLevels: Object.fromEntries(categories.map((category) => [category, level])) }
+}
+
 /** What of the file has changed that is not looked at again while it is served, by name. */
 export function changedParts(before: TeamFile, now: TeamFile): readonly string[] {
-  const partsOf = ({ gateway, listen, engine, rate, observe }: TeamFile): Record<string, unknown> => ({
+  const partsOf = ({
+    gateway,
+    listen,
+    engine,
+    rate,
+    observe,
+    metrics,
+    log,
+  }: TeamFile): Record<string, unknown> => ({
     ...gateway,
-    ...{ listen, engine, rate, observe },
+    ...{ listen, engine, rate, observe, metrics, log },
   })
   const [old, next] = [partsOf(before), partsOf(now)]
   const names = new Set([...Object.keys(old), ...Object.keys(next)])

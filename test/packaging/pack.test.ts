@@ -94,6 +94,7 @@ test('the tarball holds bundles, declarations, sources and papers only', async (
     /^(?:runtime|protocol|transports|server|client|command)\/[\w/-]+\.(?:md|png|svg)$/,
     /^(?:index|testing|otel|(?:runtime|protocol|transports|server|client|command)\/[\w./-]+)\.ts$/,
     /^command\/mcp\.schema\.json$/,
+    /^server\/guide\/deploy\/[\w.]+$/,
     /^dist\/(?:index|testing|otel|(?:runtime|protocol|transports|server|client)\/[\w./-]+)\.js(?:\.map)?$/,
     /^dist\/(?:index|testing|otel|(?:runtime|protocol|transports|server|client)\/index)\.d\.ts(?:\.map)?$/,
     /^dist\/command\/[\w.-]+\.js(?:\.map)?$/,

@@ -3,6 +3,7 @@ import * as assert from 'uvu/assert'
 import { startClient } from 'caduceus/client'
 import { defineServer, defineTool, startServer, ToolError } from 'caduceus/server'
 import { http, serveHttp } from 'caduceus/transports'
+import { freePort } from '../../support/redis.js'
 import { inRoot } from '../../support/root.js'
 import { suite, type TestContext } from '../../support/suite.js'
 
@@ -171,5 +172,32 @@ test('without the option there is no metrics path; only GET and HEAD work', asyn
   assert.is(head.status, 200)
   assert.match(head.headers.get('content-type') ?? '', /^text\/plain; version=0\.0\.4/)
 })
+
+test('metrics have a port of their own, and are nowhere else', async (t) => {
+  const port = await freePort()
+  const server = await startServer(defineServer({ name: 'shop', version: '1', tools: [] }), {
+    transport: serveHttp({ port: 0, metrics: { port } }),
+    logger: false,
+  })
+  t.after(() => server.stop())
+  const own = `http://127.0.0.1:${port}`
+  const answer = await fetch(`${own}/metrics`)
+  assert.is(answer.status, 200)
+  assert.match(await answer.text(), /^caduceus_processes [1-9]/m)
+  assert.is((await fetch(`${own}/mcp`)).status, 404)
+  assert.is((await fetch(new URL('/metrics', server.url))).status, 404)
+  await server.stop()
+  await assertRejects(fetch(`${own}/metrics`))
+  assert.throws(() => serveHttp({ metrics: { port: 0 } }), /metrics\.port: expected a port from 1/)
+})
+
+async function assertRejects(promise: Promise<unknown>): Promise<void> {
+  assert.ok(
+    await promise.then(
+      () => false,
+      () => true,
+    ),
+  )
+}
 
 test.run()

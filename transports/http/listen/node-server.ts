@@ -8,6 +8,7 @@ import { answerMetadata, metadataPaths } from '../../auth/metadata.js'
 import type { AuthSettings } from '../../auth/options.js'
 import { contained } from '../../base/contained.js'
 import { nodeMs } from '../../base/node-ms.js'
+import { badOption } from '../../base/read-option.js'
 import { pathOf } from '../../base/target.js'
 import type { ClientCounts } from '../../connections/client-counts.js'
 import type { LinkScope } from '../../contract/contract.js'
@@ -21,6 +22,7 @@ import {
 import type { SharedConnections } from '../../contract/sharing.js'
 import { watchDescriptors } from './descriptors.js'
 import { Metrics } from './metrics.js'
+import { listenForMetrics } from './metrics-port.js'
 import { addressBehind } from './peer.js'
 import { checkReach } from './guard.js'
 import { listen, portOf, urlOf } from './listening.js'
@@ -78,7 +80,14 @@ export async function takeServer(
   source?: SharedConnections,
 ): Promise<NodeServer> {
   await settings.auth?.prepare()
-  const metrics = settings.metrics ? scope.own(new Metrics()) : undefined
+  const counted = settings.metrics === false ? undefined : scope.own(new Metrics())
+  const metrics = settings.metrics === true ? counted : undefined
+  if (counted !== undefined && typeof settings.metrics === 'object') {
+    if (source !== undefined) throw badOption('metrics', 'true where several processes serve', 'a port')
+    await listenForMetrics(settings.metrics, scope, (request, response) =>
+      answerMetrics(request, response, counted),
+    )
+  }
   const report = scope.bind((error: unknown) => {
     throw error
   })
@@ -300,7 +309,7 @@ function intercept(
   { auth, health, metrics }: ListenSettings,
   { paths, onRequest }: ServerPlan,
 ): () => void {
-  const own = [...(health ? healthPaths : []), ...(metrics ? [metricsPath] : [])]
+  const own = [...(health ? healthPaths : []), ...(metrics === true ? [metricsPath] : [])]
   const ours = new Set([...paths, ...metadataPaths(auth, paths[0]), ...own])
   const { emit } = server
   // several of our listeners may share one server: the first answers for what is nobody's

@@ -11,6 +11,7 @@ import {
   type Read,
   readCount,
   readDelay,
+  readFields,
   readFlag,
   readGroup,
   readMs,
@@ -48,9 +49,11 @@ export interface ListenOptions extends AuthenticateOptions {
   readonly health?: boolean
   /**
    * Whether `/metrics` answers what this program has counted (requests, calls, durations, sessions, restarts,
-   * the event loop, memory) as Prometheus reads it, to any host: keep it from the outside. Default false.
+   * the event loop, memory) as Prometheus reads it, to any host: keep it from the outside. `{ port, host }`:
+   * there, and not where MCP is served; `host` is 127.0.0.1 by default, and several processes cannot share the
+   * port. Default false.
    */
-  readonly metrics?: boolean
+  readonly metrics?: boolean | { readonly port: number; readonly host?: string }
   /**
    * Milliseconds between `/readyz` turning 503 and the end of listening when the server is stopped, so that a
    * load balancer has noticed; it is part of the server's `timeouts.drain`. Default 0.
@@ -214,6 +217,13 @@ function readEach(
   )
 }
 
+const readMetrics: Read<boolean | { readonly port: number; readonly host: string }> = (value, field) => {
+  if (typeof value === 'boolean') return value
+  const { port, host = '127.0.0.1' } = readFields(value, field, ['port', 'host'], `${field}.`)
+  if (port === 0) throw badOption(`${field}.port`, 'a port from 1 to 65535, as nobody would find it', port)
+  return { port: readPort(port, `${field}.port`), host: readText(host, `${field}.host`) }
+}
+
 /** Checked by `readAuthenticate`. */
 const asGiven = (value: unknown): never => value as never
 
@@ -240,7 +250,7 @@ export const listenReaders = {
   allowedHosts: orElse(readHosts, []),
   allowedOrigins: orElse(readOrigins, []),
   health: orElse(readFlag, false),
-  metrics: orElse(readFlag, false),
+  metrics: orElse(readMetrics, false),
   drainDelay: orElse(readDelay, 0),
   trustProxy: orElse(readProxies, 0),
   tls: orElse(readServerTls, undefined),

@@ -1,0 +1,86 @@
+import { chmod, link, open, realpath, rename, rm, stat } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { systemWorld, type World } from '../../runtime/time/world.js'
+import { UsageError } from './usage-error.js'
+
+/** How a file is written. */
+interface WriteOptions {
+  /** Whether a file that is there already is replaced. Default: it is an error. */
+  readonly force?: boolean
+}
+
+/**
+ * Writes a whole file, or nothing: nobody ever reads a part of it. One that is replaced keeps its mode, and a link
+ * leads to the new one; pipes and devices are written to as they are. Rejects with UsageError.
+ */
+export async function writeWhole(
+  file: string,
+  content: string | Uint8Array,
+  { force = false }: WriteOptions = {},
+): Promise<void> {
+  const before = await stat(file).catch(() => undefined)
+  if (before?.isFile() && !force) throw exists(file)
+  try {
+    if (before !== undefined && !before.isFile()) return await writeInto(file, content)
+    const target = before === undefined ? file : await realpath(file)
+    await replace(target, content, before?.mode)
+  } catch (error) {
+    throw error instanceof UsageError ? error : unwritable(file, error)
+  }
+}
+
+/** Rejects with UsageError where the file could not be written: before there is work that would be in vain. */
+export async function checkWritable(file: string, { force = false }: WriteOptions = {}): Promise<void> {
+  const before = await stat(file).catch(() => undefined)
+  if (before?.isFile() && !force) throw exists(file)
+  if (before?.isDirectory()) throw new UsageError(`${file} cannot be written: it is a folder`)
+  const folder = await stat(dirname(file)).catch((error: unknown) => {
+    throw unwritable(file, error)
+  })
+  if (!folder.isDirectory()) throw new UsageError(`${file} cannot be written: ${dirname(file)} is no folder`)
+}
+
+async function replace(
+  file: string,
+  content: string | Uint8Array,
+  mode: number | undefined,
+  { id }: Pick<World, 'id'> = systemWorld,
+): Promise<void> {
+  const draft = join(dirname(file), `.${basename(file).slice(0, 100)}.${id()}`)
+  try {
+    const written = await open(draft, 'wx', mode === undefined ? 0o666 : 0o600)
+    try {
+      await written.writeFile(content)
+      await written.sync()
+    } finally {
+      await written.close()
+    }
+    if (mode !== undefined) {
+      await chmod(draft, mode & 0o7777)
+      return await rename(draft, file)
+    }
+    // unlike a rename it never replaces what somebody else has made meanwhile
+    await link(draft, file)
+  } catch (error) {
+    throw (error as NodeJS.ErrnoException).code === 'EEXIST' ? exists(file) : error
+  } finally {
+    await rm(draft, { force: true })
+  }
+}
+
+async function writeInto(file: string, content: string | Uint8Array): Promise<void> {
+  const device = await open(file, 'w')
+  try {
+    await device.writeFile(content)
+  } finally {
+    await device.close()
+  }
+}
+
+function exists(file: string): UsageError {
+  return new UsageError(`${file} is there already: give --force to replace it`)
+}
+
+function unwritable(file: string, error: unknown): UsageError {
+  return new UsageError(`${file} cannot be written (${(error as NodeJS.ErrnoException).code ?? error})`)
+}
