@@ -21,6 +21,7 @@ export type {
   KeyAlgorithm,
   OAuthOptions,
   RegisteredClient,
+  ReturnedSignIn,
   SignIn,
   SignInSession,
   WorkloadOptions,

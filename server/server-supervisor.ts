@@ -370,7 +370,9 @@ async function openPort(
     exchange: (call) => exchanges.exchange(call),
     endSubscriptions: () => exchanges.endSubscriptions(),
   } satisfies Services)
-  if (cluster === undefined) return { port: serverPort(local), close: () => sessions.end() }
+  const pages = holdings.logins?.pages
+  const withPages = (port: ServerPort): ServerPort => (pages === undefined ? port : { ...port, pages })
+  if (cluster === undefined) return { port: withPages(serverPort(local)), close: () => sessions.end() }
   const { openClusterPort } = await loadClustered()
   const base = ctx.registry.named<typeof baseActor>(holdings.settings.names.base)
   const { port, close } = openClusterPort(cluster, ctx.world, {
@@ -387,7 +389,7 @@ async function openPort(
     sessions.end()
     close()
   }
-  return { port: serverPort(port), close: closeAll }
+  return { port: withPages(serverPort(port)), close: closeAll }
 }
 
 function handleOf(settings: ServerSettings, place: ServerPlace, registry: Registry, ref: ActorRef): Server {

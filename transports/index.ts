@@ -2,6 +2,8 @@ export { introspection, type IntrospectionOptions } from './auth/introspection.j
 export { jwt, type JwtOptions } from './auth/jwt.js'
 export type { DPoPOptions, SeenProof } from './auth/dpop.js'
 export type { AuthOptions } from './auth/options.js'
+export type { TokenExchangeOptions } from './auth/token-exchange.js'
+export type { UpstreamLogin } from './authorization/upstream-logins.js'
 export type { OwnServer } from './auth/own-server.js'
 export {
   github,

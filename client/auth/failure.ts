@@ -23,6 +23,8 @@ const shortages: ReadonlySet<unknown> = new Set([
 export function asAuthFailure(cause: unknown): ClientError {
   if (cause instanceof ClientError) return cause
   const { code } = (cause ?? {}) as { readonly code?: unknown }
+  if (code === 'SIGN_IN_NEEDED')
+    return new ClientError('SIGN_IN_NEEDED', messageOf(cause), { cause, data: { sent: false } })
   const retryable = cause instanceof CaduceusError ? cause.retryable : shortages.has(code)
   const message = `the authorization failed: ${messageOf(cause)}`
   return new ClientError('AUTHORIZATION_FAILED', message, { cause, retryable, data: { sent: false } })

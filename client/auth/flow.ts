@@ -7,9 +7,9 @@ import { AskedTimes } from './asked.js'
 import { createAsker, type Asker } from './ask.js'
 import { discover, type Discovered, resourceOf } from './discovery.js'
 import { asAuthFailure, authFailed, isDoubtful, isVerdict, quotable } from './failure.js'
-import { getToken, inVain } from './grants.js'
+import { finishCode, getToken, inVain } from './grants.js'
 import { type Binding, type KnownClient, loadLibrary } from './library.js'
-import type { OAuthSettings } from './options.js'
+import type { OAuthSettings, ReturnedSignIn } from './options.js'
 import { orAborted } from './storage.js'
 import { chooseAlgorithm, makeProofKey, type ProofKey, type Proofs } from './proofs.js'
 import type { TokenDesk } from './tokens-actor.js'
@@ -80,9 +80,34 @@ export class AuthFlow {
     this.#shelf = createShelf(settings.storage, resourceOf(server), identityOf(settings))
   }
 
-  async load(): Promise<TokenSet | undefined> {
+  async load(signal: AbortSignal): Promise<TokenSet | undefined> {
+    const returned = await this.#settings.signIn?.returned?.()
+    if (returned !== undefined) {
+      const finish = (): Promise<TokenSet> => this.#finish(returned, signal)
+      return this.#settings.storage.exclusive(this.#shelf.lockKey, finish, signal)
+    }
     const place = await this.#shelf.place()
     return place === undefined ? undefined : this.#stored(place.issuer)
+  }
+
+  /** Keeps the tokens of a sign-in that nobody waited for. */
+  async #finish(returned: ReturnedSignIn, signal: AbortSignal): Promise<TokenSet> {
+    const settings = this.#settings
+    const ask = await this.#asker(signal)
+    const { scope: asked, resourceMetadata } = returned.begun
+    const hint = typeof resourceMetadata === 'string' ? resourceMetadata : undefined
+    const found = await discover(ask, this.#server, hint)
+    const { metadata } = found
+    const { issuer } = metadata
+    const algorithm = this.#algorithmFor(found)
+    const library = await loadLibrary(ask)
+    const key = algorithm === undefined ? undefined : await makeProofKey(algorithm)
+    const registration = { ask, metadata, settings, world: this.#world }
+    const how = { registration, library, found, signal, binding: this.#bindingTo(key), clock: this.#world }
+    const answer = await finishCode(how, returned)
+    const scope = typeof asked === 'string' ? asked : undefined
+    const tokens = { ...tokensOf(answer, { scope, issuer, key, now: this.#world.date() }), scope }
+    return this.#keep(tokens, found)
   }
 
   /** Tokens that fit the option `dpop`: bound to a known key, or bearer tokens. Others are ignored. */

@@ -1,3 +1,4 @@
+import { isObject } from '../../protocol/wire/json.js'
 import { stackOf } from '../../runtime/base/errors.js'
 import type { Clock } from '../../runtime/time/clock.js'
 import { pause, waitWithin } from '../../runtime/time/wait.js'
@@ -6,8 +7,8 @@ import { ClientError } from '../base/errors.js'
 import type { Discovered, ServerMetadata } from './discovery.js'
 import { asAuthFailure, authFailed, quotable } from './failure.js'
 import type { Binding, CodeRequest, OAuthLibrary, TokenAnswer } from './library.js'
-import type { EnterpriseOptions, SignInSession, WorkloadOptions } from './options.js'
-import { clientAt, type Registration, registeredRedirect } from './registration.js'
+import type { EnterpriseOptions, ReturnedSignIn, SignInSession, WorkloadOptions } from './options.js'
+import { clientAt, knownClient, type Registration, registeredRedirect } from './registration.js'
 import { orAborted } from './storage.js'
 import type { GivenTokens } from './tokens.js'
 import { workloadToken } from './workload.js'
@@ -68,12 +69,41 @@ async function signInWithCode(request: GrantRequest): Promise<GivenTokens> {
     })
     request.asking()
     // the user's code may ignore the signal
-    const parameters = await orAborted(session.authorize(url, signal), signal)
+    const { verifier, state, challenge } = code
+    const begun = {
+      ...{ issuer: metadata.issuer, verifier, state, challenge, redirectUri },
+      ...(scope !== undefined && { scope }),
+      ...(found.resourceMetadata !== undefined && { resourceMetadata: found.resourceMetadata }),
+      ...(client.registered !== undefined && { client: client.registered }),
+    }
+    const parameters = await orAborted(session.authorize(url, signal, begun), signal)
     const callback = { parameters, redirectUri, resource }
     const trade = () => library.finishCode({ metadata, client, binding }, code, callback)
     return { ...(await persist(request, trade)), client: client.registered }
   } finally {
     await end(session, clock)
+  }
+}
+
+/** Trades the code of a sign-in that nobody waited for. Rejects with AUTHORIZATION_FAILED. */
+export async function finishCode(
+  request: Omit<GrantRequest, 'asking' | 'scope'>,
+  { begun, parameters }: ReturnedSignIn,
+): Promise<GivenTokens> {
+  const { registration, library, found, binding } = request
+  const { metadata } = registration
+  const { issuer, verifier, state, challenge, redirectUri, client: registered } = begun
+  if (issuer !== metadata.issuer)
+    throw authFailed(`the server wants tokens of ${quotable(metadata.issuer)} since the sign-in was begun`)
+  const given = isObject(registered) ? registered : undefined
+  const client = await knownClient(registration, undefined, given)
+  if (client === undefined) throw authFailed('the client of the sign-in is not known any more')
+  const code = { verifier: String(verifier), state: String(state), challenge: String(challenge) }
+  const callback = { parameters, redirectUri: String(redirectUri), resource: found.resource }
+  const trade = () => library.finishCode({ metadata, client, binding }, code, callback)
+  return {
+    ...(await persist({ ...request, asking: () => {}, scope: undefined }, trade)),
+    client: client.registered,
   }
 }
 

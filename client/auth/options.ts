@@ -1,7 +1,17 @@
+import type { JsonObject } from '../../protocol/wire/json.js'
 import { isSecureUrl } from '../../transports/base/secure-url.js'
 import type { LookupAll } from '../../transports/base/private-address.js'
 import { type AuthStorage, memoryAuthStorage } from './storage.js'
-import { bad, readFields, readFlag, readMs, readObject, readText, readWord } from '../base/read-options.js'
+import {
+  bad,
+  readFields,
+  readFlag,
+  readMs,
+  readObject,
+  readSignal,
+  readText,
+  readWord,
+} from '../base/read-options.js'
 
 /** A client registered beforehand. */
 export interface RegisteredClient {
@@ -67,15 +77,31 @@ export interface WorkloadOptions {
 export interface SignInSession {
   /** Where the authorization server sends the person back to. */
   readonly redirectUri: string
-  /** Shows the address to the person; resolves with the parameters of the redirect. */
-  authorize(url: URL, signal: AbortSignal): Promise<URLSearchParams>
+  /**
+   * Shows the address to the person; resolves with the parameters of the redirect. A rejection with the code
+   * SIGN_IN_NEEDED: the person comes back later, and `SignIn.returned` gives `begun`, which is secret JSON, with them.
+   */
+  authorize(url: URL, signal: AbortSignal, begun?: JsonObject): Promise<URLSearchParams>
   close?(): Promise<void>
 }
 
 /** How a person signs in: `loopbackSignIn()`, or one of yours where there is no browser. */
 export interface SignIn {
-  /** Called for each sign-in; `preferred` is the redirect address that is registered already. */
+  /**
+   * Called for each sign-in; `preferred` is the redirect address that is registered already. A rejection with the
+   * code SIGN_IN_NEEDED: the person is asked already, and comes back later.
+   */
   begin(preferred: string | undefined): Promise<SignInSession>
+  /** Gives once what a person has come back with later, in this program or another one. */
+  returned?(): Promise<ReturnedSignIn | undefined>
+}
+
+/** What a person came back with, of a sign-in that nobody waited for. */
+export interface ReturnedSignIn {
+  /** What `authorize` was given. */
+  readonly begun: JsonObject
+  /** Those of the redirect. */
+  readonly parameters: URLSearchParams
 }
 
 /** How tokens are got. */
@@ -113,6 +139,8 @@ export interface OAuthOptions {
   readonly requestTimeout?: number
   /** Milliseconds to get a token, the person's part included. Default 300,000. */
   readonly signInTimeout?: number
+  /** Closes it when aborted. */
+  readonly signal?: AbortSignal
 }
 
 type Defaulted = 'clientName' | 'storage' | 'requestTimeout' | 'signInTimeout'
@@ -127,13 +155,14 @@ export interface OAuthSettings extends Readonly<Required<Pick<OAuthOptions, Defa
   readonly workload: WorkloadOptions | undefined
   readonly dpop: boolean
   readonly privateNetwork: boolean | undefined
+  readonly signal: AbortSignal | undefined
   /** How names are looked up; for tests. */
   readonly lookup?: LookupAll
 }
 
 const fields = [
   ...['signIn', 'client', 'clientMetadataUrl', 'clientName', 'scope', 'grant', 'enterprise', 'storage'],
-  ...['workload', 'dpop', 'privateNetwork', 'requestTimeout', 'signInTimeout'],
+  ...['workload', 'dpop', 'privateNetwork', 'requestTimeout', 'signInTimeout', 'signal'],
 ]
 
 /** Throws BAD_OPTION, naming the field; secrets are never shown. */
@@ -168,6 +197,7 @@ export function readOAuthOptions(options: OAuthOptions): OAuthSettings {
     privateNetwork: optional(given.privateNetwork, (flag) => readFlag(flag, 'privateNetwork', false)),
     requestTimeout: readMs(given.requestTimeout, 'requestTimeout', 10_000),
     signInTimeout: readMs(given.signInTimeout, 'signInTimeout', 300_000),
+    signal: readSignal(given.signal),
   })
 }
 

@@ -36,7 +36,11 @@ interface ServerTokens {
  * the field.
  */
 export function oauth(options: OAuthOptions = {}): OAuth {
-  return new OAuth(readOAuthOptions(options))
+  const provider = new OAuth(readOAuthOptions(options))
+  const close = (): void => void provider.close()
+  if (options.signal?.aborted === true) close()
+  options.signal?.addEventListener('abort', close, { once: true })
+  return provider
 }
 
 /**

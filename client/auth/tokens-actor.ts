@@ -192,7 +192,7 @@ function begin(state: State, ctx: ActorContext, renewal: Renewal | undefined): v
     const signal = AbortSignal.any([ended, late, out])
     try {
       const { flow } = state
-      return await orAborted(renewal === undefined ? flow.load() : flow.renew(renewal, signal), signal)
+      return await orAborted(renewal === undefined ? flow.load(signal) : flow.renew(renewal, signal), signal)
     } catch (cause) {
       throw late.aborted ? tooLate(state) : cause
     }

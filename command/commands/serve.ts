@@ -166,7 +166,7 @@ async function serveRoster(roster: Roster, { file, invocation, world, signals }:
   })
   signals.onStop(() => void server.stop())
   const isFar = transport.name === 'http' && !isLoopback(team.listen.host ?? '127.0.0.1')
-  if (isFar && team.tokens === undefined)
+  if (isFar && team.tokens === undefined && team.signIn === undefined)
     tell(`whoever reaches this address may use all servers: give caduceus.tokens in ${file}`)
   tell(`${roster.names.length} servers of ${file}: ${roster.names.map(oneLine).join(', ')}`)
   const reread = async (isAsked = false): Promise<void> => {

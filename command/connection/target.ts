@@ -11,6 +11,7 @@ import {
   TransportError,
   websocket,
 } from 'caduceus'
+import type { AuthOption } from 'caduceus/transports'
 import { veiled, veilOf } from '../../client/fleet/veil.js'
 import { isObject } from '../../protocol/wire/json.js'
 import { show } from '../../runtime/base/errors.js'
@@ -151,6 +152,7 @@ export function connectionOf(
   entry: Readonly<Record<string, unknown>>,
   invocation: Invocation,
   stopTimeout?: number,
+  credentials?: AuthOption,
 ): Pick<Target, 'transport' | 'login'> {
   if (entry.command !== undefined) {
     const env = { ...(entry.env as object), ...pairsOf(listOf(invocation, 'env'), '--env', 'NAME=VALUE') }
@@ -162,8 +164,10 @@ export function connectionOf(
   const url = String(entry.url)
   const headers: Record<string, string> = { ...(entry.headers as object), ...headersOf(invocation) }
   const isAuthorized = Object.keys(headers).some((name) => name.toLowerCase() === 'authorization')
-  const login = isAuthorized ? undefined : oauth({ storage: fileAuthStorage(loginFolder()) })
-  const options = { headers, ...(login !== undefined && { auth: login }) }
+  const isOwn = isAuthorized || credentials !== undefined
+  const login = isOwn ? undefined : oauth({ storage: fileAuthStorage(loginFolder()) })
+  const auth = credentials ?? login
+  const options = { headers, ...(auth !== undefined && { auth }) }
   const kind = entry.type ?? entry.transport
   if (kind === 'sse') return { transport: sse(url, options), login }
   if (/^wss?:/i.test(url)) return { transport: websocket(url, options), login }

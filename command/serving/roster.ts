@@ -1,8 +1,9 @@
 import { constants } from 'node:fs'
 import { open } from 'node:fs/promises'
-import { type Client, type ClientTransport, startClient } from 'caduceus'
-import type { StartedUpstream, Upstreams } from 'caduceus/server'
+import { type Client, type ClientTransport, oauth, startClient } from 'caduceus'
+import type { Seat, StartedUpstream, Upstreams } from 'caduceus/server'
 import { veiled, veilOf } from '../../client/fleet/veil.js'
+import { isObject } from '../../protocol/wire/json.js'
 import { messageOf } from '../../runtime/base/errors.js'
 import { aboutServer } from '../base/failure.js'
 import { type FoundServer, serversIn } from '../hosts/host-files.js'
@@ -19,6 +20,8 @@ interface Member {
   readonly text: string
   /** What the section `caduceus` says of it, for the same. */
   readonly optionsText: string
+  /** How its users sign in, for the same. */
+  readonly loginText: string
   readonly upstream: StartedUpstream
 }
 
@@ -134,12 +137,14 @@ export class Roster implements Upstreams {
       const usual = { lazy: this.#invocation.values.lazy === true }
       if (isSame) {
         // what is offered of it changes, and it goes on
-        const { start } = before.upstream
-        return { text, optionsText, upstream: { ...usual, ...options, start } }
+        const start =
+          loginTextOf(options) === before.loginText
+            ? before.upstream.start
+            : this.#loginStarter(name, entry, options, values)
+        return memberOf({ text, optionsText, entry, options }, usual, start)
       }
-      const { transport } = connectionOf(checked(entry), this.#invocation)
-      const start = this.#starterOf(name, veiled(transport, values))
-      return { text, optionsText, upstream: { ...usual, ...options, start } }
+      const start = this.#loginStarter(name, entry, options, values)
+      return memberOf({ text, optionsText, entry, options }, usual, start)
     } catch (error) {
       const outcome = before === undefined ? 'it is left out' : 'it stays as it was'
       tell(oneLine(`${aboutServer(name, veilOf(values)(messageOf(error)))}; ${outcome}`))
@@ -147,10 +152,33 @@ export class Roster implements Upstreams {
     }
   }
 
-  #starterOf(name: string, transport: ClientTransport): StartedUpstream['start'] {
+  /** Each user has a connection of their own where they sign in; others share what is known of it. */
+  #loginStarter(
+    name: string,
+    entry: FoundServer['entry'],
+    { auth, oauth: login = {} }: TeamMember,
+    values: ReadonlyMap<string, string>,
+  ): StartedUpstream['start'] {
+    const own = checked(entry)
+    if (auth === undefined) {
+      const transport = veiled(connectionOf(own, this.#invocation).transport, values)
+      return this.#starterOf(name, () => transport)
+    }
+    if (own.url === undefined) throw new UsageError('auth: expected a server with a url')
+    // what is wrong with the address is told now
+    connectionOf(own, this.#invocation, undefined, 'none')
+    return this.#starterOf(name, (seat) => {
+      const credentials = auth === 'oauth' ? oauth({ ...seat.login(), ...login }) : seat.token
+      return veiled(connectionOf(own, this.#invocation, undefined, credentials).transport, values)
+    })
+  }
+
+  #starterOf(name: string, transportFor: (seat: Seat) => ClientTransport): StartedUpstream['start'] {
     const { verbose } = this.#invocation.values
     const last = { problem: '' }
-    return ({ answers }) => {
+    return (seat) => {
+      const { answers } = seat
+      const transport = transportFor(seat)
       const client = startClient({
         ...answers(),
         name,
@@ -172,6 +200,31 @@ export class Roster implements Upstreams {
       return client
     }
   }
+}
+
+interface MemberFacts extends Pick<Member, 'text' | 'optionsText'> {
+  readonly entry: FoundServer['entry']
+  readonly options: TeamMember
+}
+
+function memberOf(
+  { text, optionsText, entry, options }: MemberFacts,
+  usual: Pick<StartedUpstream, 'lazy'>,
+  start: StartedUpstream['start'],
+): Member {
+  const { oauth: _, auth, ...known } = options
+  const login =
+    isObject(auth) && auth.exchange.resource === undefined && auth.exchange.audience === undefined
+      ? { exchange: { ...auth.exchange, resource: String(entry.url) } }
+      : auth
+  return {
+    ...{ text, optionsText, loginText: loginTextOf(options) },
+    upstream: { ...usual, ...known, ...(login !== undefined && { auth: login }), start },
+  }
+}
+
+function loginTextOf({ oauth, auth }: TeamMember): string {
+  return JSON.stringify([oauth, auth])
 }
 
 /** What tells apart who may come in. */

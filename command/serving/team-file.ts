@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { dirname } from 'node:path'
 import type { GatewayOptions, StartedUpstream } from 'caduceus/server'
+import type { OwnServer } from 'caduceus/transports'
 import { isObject } from '../../protocol/wire/json.js'
 import { messageOf, show } from '../../runtime/base/errors.js'
 import { didYouMean } from '../../runtime/base/near.js'
@@ -11,9 +12,20 @@ import { UsageError } from '../base/usage-error.js'
 import type { FoundServer } from '../hosts/host-files.js'
 import { parseJsonc, type Places } from '../hosts/jsonc.js'
 import { overlaid, type Overrides } from './settings.js'
+import { readTeamSignIn, type TeamReaders, type Wrong } from './team-sign-in.js'
 
 /** How one server of the file is served, besides how it is reached. */
-export type TeamMember = Omit<StartedUpstream, 'start'>
+export interface TeamMember extends Omit<StartedUpstream, 'start'> {
+  /** What `auth: { oauth }` says of the client at its authorization server. */
+  readonly oauth?: MemberOAuth
+}
+
+/** How the gateway is known where users of a server sign in. */
+export interface MemberOAuth {
+  readonly client?: { readonly id: string; readonly secret?: string; readonly issuer?: string }
+  readonly clientMetadataUrl?: string
+  readonly scope?: string
+}
 
 /** Who comes with a token. */
 export interface TokenOwner {
@@ -37,6 +49,8 @@ export interface TeamFile {
   readonly log: { readonly level?: LogLevel; readonly format?: 'text' | 'json' } | undefined
   /** By digests of tokens; undefined: whoever reaches the address may come in. */
   readonly tokens: ReadonlyMap<string, TokenOwner> | undefined
+  /** How users sign in, in place of tokens; undefined: they do not. */
+  readonly signIn: { readonly text: string; readonly server: OwnServer } | undefined
   readonly servers: ReadonlyMap<string, TeamMember>
 }
 
@@ -59,6 +73,7 @@ export type Fill = (part: FoundServer) => Promise<FoundServer['entry']>
 
 const gatewayFields = [
   ...['name', 'title', 'instructions', 'separator', 'prefix', 'toolSearch', 'startTimeout'],
+  'origin',
 ] as const
 const fields = [
   ...gatewayFields,
@@ -70,6 +85,7 @@ const fields = [
   'metrics',
   'log',
   'tokens',
+  'signIn',
   'servers',
 ] as const
 const listenFields = [
@@ -114,7 +130,15 @@ export async function readTeamFile(
     ...{ isDisabled: false, inputs: new Map() },
   })
   const section = overlaid(filled, overrides)
-  const { listen, engine, rate, observe, idle, metrics, log, tokens, servers = {} } = section
+  const { listen, engine, rate, observe, idle, metrics, log, tokens, signIn, servers = {} } = section
+  if (signIn !== undefined && tokens !== undefined)
+    throw wrong('signIn', 'signIn: expected signIn or tokens, not both')
+  // in memory all would have to sign in again after each start
+  if (signIn !== undefined && engine === undefined)
+    throw wrong(
+      'signIn',
+      'signIn: expected an engine beside it, where logins are kept: { "files": "FOLDER" }',
+    )
   return {
     gateway: readTeam(section, wrong),
     listen: listen === undefined ? {} : readListen(listen, readers),
@@ -125,12 +149,13 @@ export async function readTeamFile(
     metrics: metrics === undefined ? undefined : readMetrics(metrics, readers),
     log: log === undefined ? undefined : readLog(log, readers),
     tokens: tokens === undefined ? undefined : readTokens(tokens, readers),
+    signIn:
+      signIn === undefined
+        ? undefined
+        : { text: JSON.stringify(signIn), server: readTeamSignIn(signIn, readers, wrong) },
     servers: readServers(servers, names, wrong, readers),
   }
 }
-
-type TeamReaders = ReturnType<typeof optionReaders<UsageError>>
-type Wrong = (field: string, problem: string) => UsageError
 
 /** After how many characters a field stands; of one that is not there, the one that it would be in. */
 function placeOf(whole: unknown, path: string, places: Places): number {
@@ -277,15 +302,21 @@ function readServers(
   value: unknown,
   names: readonly string[],
   wrong: Wrong,
-  { readObject, readFields }: TeamReaders,
+  readers: TeamReaders,
 ): ReadonlyMap<string, TeamMember> {
+  const { readObject, readFields } = readers
   const all = readFields(value, 'servers', names, 'servers.')
   return new Map(
     Object.entries(all).map(([name, given]) => {
       const field = `servers.${name}`
-      const { per, max, lazy, idle, ...options } = readObject(given, field)
-      const own = Object.entries({ per, max, lazy, idle }).filter(([, each]) => each !== undefined)
+      const { per, max, lazy, idle, auth, lists, ...options } = readObject(given, field)
+      const oauth = isObject(auth) && 'oauth' in auth ? readOAuth(auth, `${field}.auth`, readers) : undefined
+      const login = oauth === undefined ? auth : 'oauth'
+      const own = Object.entries({ per, max, lazy, idle, auth: login, lists }).filter(
+        ([, each]) => each !== undefined,
+      )
       const member = { ...Object.fromEntries(own), options } as TeamMember
+      const whole = { ...member, ...(oauth !== undefined && { oauth }) }
       if (options.permits !== undefined)
         throw wrong(
           `${field}.permits`,
@@ -297,14 +328,51 @@ function readServers(
         throw told(
           error,
           field,
-          [`gateway: ${field}.options.breaker: `, `gateway: ${field}.options: `, `gateway: ${field}: `],
+          [
+            `gateway: ${field}.auth.exchange: `,
+            `gateway: ${field}.options.breaker: `,
+            `gateway: ${field}.options: `,
+            `gateway: ${field}: `,
+          ],
           wrong,
         )
       }
-      return [name, member]
+      return [name, whole]
     }),
   )
 }
+
+/** The client, scopes and address of a document of `auth: { oauth }`. Errors say no secret. */
+function readOAuth(
+  auth: object,
+  field: string,
+  { readFields, readText, badOption }: TeamReaders,
+): MemberOAuth {
+  const whole = readFields(auth, field, ['oauth'], `${field}.`)
+  const at = `${field}.oauth`
+  const given = readFields(whole.oauth, at, ['client', 'clientMetadataUrl', 'scopes'], `${at}.`)
+  const { client, clientMetadataUrl, scopes } = given
+  const known =
+    client === undefined ? undefined : readFields(client, `${at}.client`, clientFields, `${at}.client.`)
+  if (known !== undefined) {
+    readText(known.id, `${at}.client.id`)
+    if (known.secret !== undefined && (typeof known.secret !== 'string' || known.secret === ''))
+      throw badOption(`${at}.client.secret`, 'a text', typeof known.secret)
+    if (known.secret !== undefined || known.issuer !== undefined)
+      readText(known.issuer, `${at}.client.issuer`)
+  }
+  const isList = Array.isArray(scopes) && scopes.every((one) => typeof one === 'string' && one !== '')
+  if (scopes !== undefined && !isList) throw badOption(`${at}.scopes`, 'an array of scopes', scopes)
+  return {
+    ...(known !== undefined && { client: known as unknown as NonNullable<MemberOAuth['client']> }),
+    ...(clientMetadataUrl !== undefined && {
+      clientMetadataUrl: readText(clientMetadataUrl, `${at}.clientMetadataUrl`),
+    }),
+    ...(isList && scopes.length > 0 && { scope: scopes.join(' ') }),
+  }
+}
+
+const clientFields = ['id', 'secret', 'issuer'] as const
 
 /** The error for a part of the file of one that a definition would have. */
 function told(error: unknown, field: string, about: readonly string[], wrong: Wrong): UsageError {
@@ -312,11 +380,13 @@ function told(error: unknown, field: string, about: readonly string[], wrong: Wr
   const message = messageOf(error)
   const start = about.find((each) => message.startsWith(each)) ?? ''
   const inner = typeof data?.field === 'string' ? data.field : ''
-  const within = start.includes('.breaker: ') ? `breaker.${inner}` : inner
+  const part = start.includes('.breaker: ')
+    ? 'breaker.'
+    : start.includes('.exchange: ')
+      ? 'auth.exchange.'
+      : ''
+  const within = `${part}${inner}`
   const path = [field, within].filter((part) => part !== '').join('.')
   const problem = message.slice(start.length)
-  return wrong(
-    path,
-    field === '' ? problem : `${field}.${start.includes('.breaker: ') ? 'breaker.' : ''}${problem}`,
-  )
+  return wrong(path, field === '' ? problem : `${field}.${part}${problem}`)
 }

@@ -20,7 +20,7 @@ export interface TeamListener {
  */
 export function listenAs(
   file: string,
-  { listen, metrics }: TeamFile,
+  { listen, metrics, signIn }: TeamFile,
   port: number,
   tokens: (() => TeamFile['tokens']) | undefined,
 ): TeamListener {
@@ -32,7 +32,7 @@ export function listenAs(
   // a token may go from the file while its streams are open
   const authenticate = tokens && Object.assign(asOwner(tokens), { again: true })
   const own = {
-    ...(authenticate && { authenticate }),
+    ...(signIn === undefined ? authenticate && { authenticate } : { auth: signIn.server }),
     ...(server !== undefined && { server }),
     ...(metrics !== undefined && { metrics }),
   }
@@ -129,9 +129,10 @@ export function changedParts(before: TeamFile, now: TeamFile): readonly string[]
     observe,
     metrics,
     log,
+    signIn,
   }: TeamFile): Record<string, unknown> => ({
     ...gateway,
-    ...{ listen, engine, rate, observe, metrics, log },
+    ...{ listen, engine, rate, observe, metrics, log, signIn: signIn?.text },
   })
   const [old, next] = [partsOf(before), partsOf(now)]
   const names = new Set([...Object.keys(old), ...Object.keys(next)])

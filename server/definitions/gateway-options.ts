@@ -2,6 +2,8 @@ import { isObject } from '../../protocol/wire/json.js'
 import { show } from '../../runtime/base/errors.js'
 import { among } from '../../runtime/base/near.js'
 import { optionError, type ServerError } from '../base/errors.js'
+import type { TokenExchangeOptions } from '../../transports/auth/token-exchange.js'
+import { isSecureUrl } from '../../transports/base/secure-url.js'
 import type { Principal } from '../../transports/contract/principal.js'
 import { type DefinitionReaders, definitionReaders } from './definition.js'
 import { readScopes } from './component.js'
@@ -103,6 +105,11 @@ export interface GatewayOptions {
    * that take longer come into the lists later. Nothing else waits. Default 3,000.
    */
   readonly startTimeout?: number
+  /**
+   * The origin at which browsers reach the gateway, such as `https://mcp.example.com`, for sign-ins at servers behind
+   * it. Default: that of `auth.resource` of its listener, or of the address where it listens.
+   */
+  readonly origin?: string
 }
 
 /** Servers behind a gateway: clients that run, functions that start them, or a set of them. */
@@ -119,11 +126,13 @@ export interface GatewayPlan {
   readonly servers: ReadonlyMap<string, UpstreamOptions>
   readonly pinned: readonly string[] | undefined
   readonly startTimeout: number
+  readonly origin: string | undefined
 }
 
 const fields = new Set([
   ...['name', 'version', 'title', 'instructions', 'separator', 'prefix', 'servers', 'toolSearch'],
   'startTimeout',
+  'origin',
 ])
 const serverFields = new Set([
   ...['allow', 'deny', 'rename', 'scopes', 'permits', 'timeout', 'whileAway'],
@@ -148,7 +157,15 @@ export function readGateway(source: UpstreamSource, options: GatewayOptions): Ga
     servers,
     pinned: readPinned(read, toolSearch),
     startTimeout: read.readMs(options.startTimeout, 'startTimeout', 3_000),
+    origin: readOrigin(read, options.origin),
   })
+}
+
+function readOrigin({ bad }: DefinitionReaders, value: unknown): string | undefined {
+  if (value === undefined) return undefined
+  const isOrigin = typeof value === 'string' && isSecureUrl(value) && new URL(value).origin === value
+  if (!isOrigin) throw bad('origin', 'an https origin without a path', value)
+  return value
 }
 
 /** The error for options of a server that there is not: a misspelled name would leave its server without them. */
@@ -197,13 +214,41 @@ function readSource({ bad }: DefinitionReaders, source: UpstreamSource): Upstrea
 /** Throws BAD_DEFINITION, naming the field. */
 export function readStarted(field: string, entry: object): void {
   const read = definitionReaders(`gateway: ${field}`)
-  read.checkFields(entry, new Set(['start', 'per', 'max', 'lazy', 'idle', 'options']))
-  const { per = 'gateway', max = 1, lazy, idle = 0, options } = entry as StartedUpstream
+  read.checkFields(entry, new Set(['start', 'per', 'max', 'lazy', 'idle', 'options', 'auth', 'lists']))
+  const { per = 'gateway', max = 1, lazy, idle = 0, options, auth, lists } = entry as StartedUpstream
   if (options !== undefined) readServer(`${field}.options`, options)
   read.readWord(per, 'per', ['gateway', 'session', 'principal'])
   read.readCount(max, 'max')
   read.readFlag(lazy, 'lazy', false)
   if (idle !== 0) read.readMs(idle, 'idle')
+  read.readWord(lists ?? 'own', 'lists', ['own', 'shared'])
+  if (auth === undefined) return
+  if (per !== 'principal') throw read.bad('per', "'principal' with auth: each has a login of its own", per)
+  if (auth !== 'oauth') readExchange(field, read, auth)
+}
+
+function readExchange(
+  field: string,
+  { readObject, bad, checkFields }: DefinitionReaders,
+  auth: unknown,
+): void {
+  if (!isObject(auth)) throw bad('auth', "'oauth' or { exchange }", auth)
+  checkFields(auth, new Set(['exchange']))
+  const read = definitionReaders(`gateway: ${field}.auth.exchange`)
+  const given = readObject(auth.exchange, 'auth.exchange') as Partial<TokenExchangeOptions>
+  read.checkFields(given, new Set(['issuer', 'tokenUrl', 'client', 'audience', 'resource', 'scopes']))
+  const { issuer, tokenUrl, client, audience, resource } = given
+  if ((issuer === undefined) === (tokenUrl === undefined))
+    throw read.bad('issuer', 'either issuer or tokenUrl', issuer)
+  for (const [name, url] of Object.entries({ issuer, tokenUrl }))
+    if (url !== undefined && !isSecureUrl(String(url))) throw read.bad(name, 'an https address', url)
+  const { id, secret } = read.readObject(client, 'client')
+  read.readText(id, 'client.id')
+  // a secret is never shown
+  if (typeof secret !== 'string' || secret === '') throw read.bad('client.secret', 'a text', typeof secret)
+  for (const [name, text] of Object.entries({ audience, resource }))
+    if (text !== undefined) read.readText(text, name)
+  readScopes(read, given.scopes)
 }
 
 function readServers(read: DefinitionReaders, value: unknown): GatewayPlan['servers'] {

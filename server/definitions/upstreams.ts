@@ -4,6 +4,8 @@ import type { Implementation } from '../../protocol/messages/base.js'
 import type { ServerCapabilities } from '../../protocol/messages/capabilities.js'
 import type { LoggingLevel } from '../../protocol/messages/logging.js'
 import type { Places } from '../../transports/base/places.js'
+import type { TokenExchangeOptions } from '../../transports/auth/token-exchange.js'
+import type { UpstreamLogin } from '../../transports/authorization/upstream-logins.js'
 import type { UpstreamOptions } from './gateway-options.js'
 import type { Principal } from '../../transports/contract/principal.js'
 
@@ -74,6 +76,17 @@ export interface Seat {
   readonly session: string | undefined
   /** Aborted when nobody waits for the client any more. */
   readonly signal: AbortSignal
+  /**
+   * Options of `oauth()` where the gateway signs users in (`auth: 'oauth'`): whose tokens they are, and how their user
+   * signs in: `http(url, { auth: oauth(seat.login()) })`. Throws BAD_OPTION elsewhere.
+   */
+  readonly login: () => UpstreamLogin
+  /**
+   * For the option `auth` of a client where tokens are traded (`auth: { exchange }`): the token of the principal for
+   * the server, or for nobody that of the client that trades. Rejects with TransportError UNAUTHORIZED, and with
+   * BAD_OPTION elsewhere.
+   */
+  readonly token: (request?: { readonly refused?: string }) => Promise<string>
 }
 
 /** How a client answers its server: by asking the client of the gateway. */
@@ -125,6 +138,17 @@ export interface StartedUpstream {
    * subscribed to it. Default 600,000; 0 for the one of all that is not `lazy`.
    */
   readonly idle?: number
+  /**
+   * How each principal is known to the server; wants `per: 'principal'`. `oauth`: each signs in there with a browser,
+   * at the first call, and the gateway keeps the tokens (`seat.login`). `exchange`: the token that the caller came
+   * with is traded for one (`seat.token`). Default: as `start` has it.
+   */
+  readonly auth?: 'oauth' | { readonly exchange: TokenExchangeOptions }
+  /**
+   * `shared`: what a server lists to one user who has signed in is shown to all callers. For servers that list the
+   * same to everybody, and nothing without a sign-in. Default `own`: what it lists to nobody in particular.
+   */
+  readonly lists?: 'own' | 'shared'
   /** What is offered of it, and what it is spared; `servers` of the gateway comes first. Default `{}`. */
   readonly options?: UpstreamOptions
 }

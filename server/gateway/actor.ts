@@ -43,6 +43,7 @@ import { fits } from './names.js'
 import { Owners } from './owners.js'
 import { pauseAfter } from './pace.js'
 import { NameClaims, routeOf, type RouteTable } from './routes.js'
+import { needsSignIn } from './sign-ins.js'
 import { searchTools } from './tool-search.js'
 import { anybody } from '../../transports/base/network.js'
 import { Rota } from '../../runtime/tasks/rota.js'
@@ -57,6 +58,11 @@ const startAgain = { first: 5_000, longest: 60_000 }
 const maxWarned = 1_000
 /** Servers that are no more, and whose addresses are kept from others. */
 const maxRemoved = 10_000
+/** Characters of lists that are kept for other nodes, and ms that they are kept. */
+const maxKeptLists = 1024 * 1024
+const keptLists = 400 * 24 * 3_600_000
+/** Milliseconds between two looks at what a server lists to a user. */
+const lendPause = 60_000
 /** Changes within this many ms are one. */
 const coalesce = 5
 
@@ -100,6 +106,8 @@ interface UpstreamState {
   undo: (() => void)[]
   /** The lists that the names in its options have been compared with. */
   checked: UpstreamLists | undefined
+  /** When the client of a user was last asked for them. */
+  lentAt: number
 }
 
 interface Held {
@@ -160,6 +168,13 @@ export const gatewayActor = defineActor({
         client,
       }: { readonly name: string; readonly state: Upstream['state']; readonly client: Upstream },
     ) => gateway.note(name, state, client),
+    /** A client of one user that may tell what its server lists. */
+    lent: (gateway, { name, client }: { readonly name: string; readonly client: Upstream }) =>
+      gateway.lent(name, client),
+    borrowed: (gateway, { name, lists }: { readonly name: string; readonly lists?: UpstreamLists }) =>
+      gateway.borrowed(name, lists),
+    recalled: (gateway, { name, lists }: { readonly name: string; readonly lists: UpstreamLists }) =>
+      gateway.recalled(name, lists),
     changed: (gateway, { name, client }: { readonly name: string; readonly client: Upstream }) =>
       gateway.changed(name, client),
     listed: (
@@ -256,6 +271,10 @@ class Gateway {
   begin(): void {
     const { source, pinned } = this.#plan
     this.#waitUntilLate()
+    this.#holdings.logins?.finishBy(async (name, principal, returned) => {
+      const link = this.#places.get(name)?.link
+      return link === undefined ? `there is no server ${name}` : link.finishLogin(principal, returned)
+    })
     if (pinned !== undefined) {
       const ready = { wake: () => this.#awake(), absent: (name: string) => this.#absent(name) }
       // who waits for a turn has it also when this actor ends
@@ -432,6 +451,7 @@ class Gateway {
     if (place === undefined) return
     const { entry, client } = place
     place.again = undefined
+    this.#recall(place)
     if (!isUpstream(entry)) return place.link.begin()
     // its state says what comes of it
     if (client?.state.phase === 'failed') outside(() => void client.reconnect?.().catch(() => {}))
@@ -450,8 +470,11 @@ class Gateway {
       link.ready(client)
       if (place.hasFailed) rest(place)
       this.ask(name, client)
-    } else if (phase === 'failed' || phase === 'closed') this.#end(place, client)
-    else if (reason !== undefined) place.isAway = place.isSettled = true
+    } else if (phase === 'failed' || phase === 'closed') {
+      if (needsSignIn(reason) && link.wantsLists)
+        this.#tellOnce(`lists of ${name}`, 'not_listed', name, ownLists)
+      this.#end(place, client)
+    } else if (reason !== undefined) place.isAway = place.isSettled = true
     if (link.options.whileAway === 'hide') this.#change()
     this.#settle()
   }
@@ -488,6 +511,68 @@ class Gateway {
     const { needsTemplates } = link
     const how = { signal, former: record.lists, needsTemplates, clock, isSlow: place.isSlow, onSome: tell }
     fetchLists(client, how).then(tell, (error: unknown) => tell(undefined, whyNot(error)))
+  }
+
+  /** What a server lists to one user is for all, where nobody's client is let in. */
+  lent(name: string, client: Upstream): void {
+    const place = this.#places.get(name)
+    const { now } = this.#ctx.clock
+    if (place === undefined || place.isReady || now() - place.lentAt < lendPause) return
+    place.lentAt = now()
+    const { link, record } = place
+    record.server = client.server
+    const { signal, clock } = this.#ctx
+    const tell = (fetched: Fetched | undefined): void =>
+      void (fetched !== undefined && this.#cast('borrowed', { name, lists: fetched.lists }))
+    const how = { signal, former: record.lists, needsTemplates: link.needsTemplates, clock, onSome: tell }
+    outside(() => void fetchLists(client, how).then(tell, () => this.#cast('borrowed', { name })))
+  }
+
+  /** Undefined: the client of that user could not tell them, and another one may. */
+  borrowed(name: string, lists: UpstreamLists | undefined): void {
+    const place = this.#places.get(name)
+    if (place === undefined || place.isReady) return
+    if (lists === undefined) {
+      place.lentAt = Number.NEGATIVE_INFINITY
+      return
+    }
+    place.record.lists = lists
+    place.isSettled = true
+    this.#remember(place)
+    this.#change()
+    this.#settle()
+  }
+
+  /** What another node, or an earlier run, was listed by a server that lists nothing to nobody. */
+  #recall({ link, record }: UpstreamState): void {
+    const { values } = this.#holdings
+    if (values === undefined || record.lists !== undefined || !link.isShared) return
+    const { name } = link
+    values.get(listsKey(name)).then(
+      (kept) => {
+        if (kept !== undefined && kept.text !== '')
+          this.#cast('recalled', { name, lists: JSON.parse(kept.text) as UpstreamLists })
+      },
+      // they come with the first user
+      () => {},
+    )
+  }
+
+  recalled(name: string, lists: UpstreamLists): void {
+    if (this.#places.get(name)?.record.lists === undefined) this.borrowed(name, lists)
+  }
+
+  #remember({ link, record: { lists } }: UpstreamState): void {
+    const { values } = this.#holdings
+    const text = JSON.stringify(lists)
+    if (values === undefined || !link.isShared || text.length > maxKeptLists) return
+    const key = listsKey(link.name)
+    const keep = async (): Promise<void> => {
+      const was = await values.get(key)
+      // whoever keeps other ones at the same time has newer ones, too
+      if (was?.text !== text) await values.set(key, text, { ttl: keptLists, was })
+    }
+    outside(() => void keep().catch(() => {}))
   }
 
   /** Its lists may be asked for again: at once, if they have changed. */
@@ -578,6 +663,8 @@ class Gateway {
       world,
       began: (client) => void this.#cast('began', { name, client }),
       failed: (error, isTeller) => void this.#cast('failed', { name, error, isTeller }),
+      lent: (client) => void this.#cast('lent', { name, client }),
+      logins: this.#holdings.logins,
       resourceUpdated: (uri, own) => this.#tellUpdate(name, uri, own),
     })
     const isLookedUp = this.#lists !== undefined && record.lists === undefined && !this.#lookedUp.has(name)
@@ -604,12 +691,14 @@ class Gateway {
       leftOut: '',
       undo: [],
       checked: undefined,
+      lentAt: Number.NEGATIVE_INFINITY,
     }
     this.#places.set(name, place)
     this.#lookedUp.add(name)
     if (isLookedUp) this.#lists?.read(name).then((kept) => void this.#cast('kept', { name, kept }))
     if (isUpstream(entry)) this.watch(name, entry)
     else if (!link.isLazy || record.wanted.size > 0) link.begin()
+    this.#recall(place)
     this.#change()
   }
 
@@ -646,7 +735,8 @@ class Gateway {
     const { entry, link } = place
     place.isSettled = true
     const hasFailed = link.over(client)
-    if (hasFailed || isUpstream(entry)) place.isAway = true
+    // a server that lets in users alone is there
+    if (hasFailed || isUpstream(entry)) place.isAway = !needsSignIn(place.reason)
     if (hasFailed || (isUpstream(entry) && client.state.phase === 'failed')) this.#later(place)
     if (isUpstream(entry)) return
     for (const undo of place.undo.splice(0)) undo()
@@ -681,7 +771,10 @@ class Gateway {
   #start(source: Extract<GatewayPlan['source'], (...args: never) => unknown>): void {
     const { signal } = this.#ctx
     const answers = (name?: string) => this.#answersFor(String(name))
-    const seat = { answers, principal: undefined, session: undefined, signal }
+    const none = (): never => {
+      throw new TypeError('login, token: expected servers by their names, each with start and auth')
+    }
+    const seat = { answers, principal: undefined, session: undefined, signal, login: none, token: none }
     // not in the scope of this actor: what goes wrong in there is not its fault
     outside(async () => source(seat))
       .then((upstreams) => {
@@ -821,8 +914,8 @@ class Gateway {
     const owners = new Owners(this.#holdings.owners, new Map(lists))
     this.#size = 0
     for (const place of this.#places.values()) {
-      const { link, record, isAway } = place
-      const { lists } = record
+      const { link, isAway } = place
+      const { lists } = link
       if (lists === undefined) continue
       const isHidden = isAway && link.options.whileAway === 'hide'
       const isTaken = (kind: Component['kind'], key: string, own: string): boolean => {
@@ -1020,11 +1113,18 @@ class Gateway {
   }
 }
 
+const ownLists =
+  "it lists nothing to nobody in particular: with lists: 'shared' what it lists to one user is shown to all"
 /** Whether nothing is known of a server that is started by its first use. */
 /** The name of no server: wants of resources whose servers are not known. */
 const nobody = ''
 /** A session asks for what its client has been allowed before. */
 const itself: Peer = Object.freeze({ transport: '', headers: {}, remoteAddress: undefined, trusted: true })
+
+/** Where lists are kept that no node can have without a user. */
+function listsKey(name: string): string {
+  return `upstream lists ${name}`
+}
 
 function relayedAt(found: ResourceMatch): Relayed | undefined {
   return ('resource' in found ? found.resource : found.template).relayed

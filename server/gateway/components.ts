@@ -44,7 +44,9 @@ export function componentsOf(link: UpstreamLink, lists: UpstreamLists, setting: 
     const taken = new Set<string>()
     return entries.flatMap((entry): [NamedComponent, string][] => {
       const { name } = entry
-      if (typeof name !== 'string' || name === '' || !filter.offers(name)) return []
+      if (typeof name !== 'string' || name === '') return []
+      const isOurs = kind === 'tool' && link.isSignIn(name)
+      if (!isOurs && !filter.offers(name)) return []
       const isTaken = (key: string): boolean => taken.has(key) || setting.isTaken(kind, key, name)
       const renamed = Object.hasOwn(rename, name) ? rename[name] : undefined
       const server = setting.prefix && renamed === undefined ? link.name : undefined

@@ -9,6 +9,7 @@ import { waitWithin } from '../../runtime/time/wait.js'
 import type { Clock } from '../../runtime/time/clock.js'
 import type { World } from '../../runtime/time/world.js'
 import { anybody, isNear, shareOf } from '../../transports/base/network.js'
+import type { ReturnedUser } from '../../transports/authorization/upstream-logins.js'
 import type { Peer } from '../../transports/contract/contract.js'
 import { keyOfPrincipal, type Principal } from '../../transports/contract/principal.js'
 import { ToolContext } from '../context/context.js'
@@ -21,12 +22,15 @@ import type {
   StartedUpstream,
   Upstream,
   UpstreamCall,
+  UpstreamLists,
   UpstreamRecord,
 } from '../definitions/upstreams.js'
-import { AskError, tooManyRequests } from '../base/errors.js'
+import { AskError, optionError, tooManyRequests } from '../base/errors.js'
+import type { GatewayLogins } from '../holdings/gateway-logins.js'
 import { type Verdict, verdictOf } from './breaker.js'
 import { type Filter, filterOf } from './filter.js'
 import { Gate } from './gate.js'
+import { needsSignIn, signedIn, whetherReady } from './sign-ins.js'
 import { Wants } from './wants.js'
 
 /** A request that goes on to a server. */
@@ -109,10 +113,18 @@ interface UpstreamLinkInput {
   readonly began: (client: Upstream) => void
   /** A client could not be started; `isTeller`: that one. */
   readonly failed: (error: unknown, isTeller: boolean) => void
+  /** A client of one user is ready, whose server may list to it what it lists to nobody. */
+  readonly lent: (client: Upstream) => void
+  /** Logins of users, for servers that want them. */
+  readonly logins: GatewayLogins | undefined
   /** Hears of an address here, and of the same as the server knows it. */
   readonly resourceUpdated: (uri: string, own: string) => void
 }
 
+/** By which a user signs in to a server that lists nothing before. */
+const signInTool = 'sign_in'
+/** Users who were asked to sign in that are known. */
+const maxAsked = 1_000
 /** Keys of the client that all callers share, and of the one that lists what the server offers. */
 const shared = ''
 const usualMax = 100
@@ -147,6 +159,8 @@ export class UpstreamLink {
   /** The client that was ready last. */
   #teller: Upstream | undefined
   #isEnded = false
+  /** Keys of clients whose users were asked to sign in. */
+  readonly #isAsked = new Set<string>()
 
   constructor(input: UpstreamLinkInput) {
     const { name, entry, options, record, world } = input
@@ -358,8 +372,113 @@ export class UpstreamLink {
       for (const { ctx, pages } of calls) if (pages.has(elicitationId)) ctx.elicitationComplete(elicitationId)
   }
 
-  /** Makes a request for a caller. Rejects with McpError, or as its signal says. */
-  async relay(
+  /** Makes a request for a caller, who may have to sign in first. Rejects with McpError, or as its signal says. */
+  relay(ctx: ToolContext, relay: Relay): Promise<JsonObject> {
+    const { principal } = ctx
+    const { logins } = this.#input
+    if (this.#auth !== 'oauth' || principal === undefined || logins === undefined)
+      return this.#relay(ctx, relay)
+    const key = this.#keyFor(ctx)
+    return signedIn(ctx, relay.method, {
+      server: this.name,
+      principal,
+      logins,
+      isAsked: this.#isAsked.has(key),
+      call: async () => {
+        const result = this.isSignIn(relay.tool) ? await this.#signInOnly(ctx) : await this.#relay(ctx, relay)
+        this.#isAsked.delete(key)
+        return result
+      },
+      refused: () => {
+        // it is looked up whether they have come back, before their server is asked again
+        this.#isAsked.delete(this.#isAsked.size < maxAsked ? '' : first(this.#isAsked))
+        this.#isAsked.add(key)
+        if (this.#instances.get(key)?.calls.size === 0) this.#close(key)
+      },
+    })
+  }
+
+  /** What is offered of it, once that is known; where it lists nothing without a user, also a tool to sign in. */
+  get lists(): UpstreamLists | undefined {
+    const { lists } = this.#input.record
+    if (!this.isSignIn(signInTool)) return lists
+    const description = `Signs you in to ${this.name}. Its tools are listed once somebody has signed in.`
+    const tool = { name: signInTool, description, inputSchema: { type: 'object' } }
+    const { tools, ...others } = lists ?? { tools: [], resources: [], templates: [], prompts: [] }
+    return { ...others, tools: [...tools, tool] }
+  }
+
+  /** Whether a tool is ours, and not the server's. */
+  isSignIn(name: string | undefined): boolean {
+    if (name !== signInTool || this.#auth !== 'oauth' || !this.isShared) return false
+    return this.#input.record.lists?.tools.some((tool) => tool.name === signInTool) !== true
+  }
+
+  /** Whether nothing is offered where the server lists nothing without a user. */
+  get wantsLists(): boolean {
+    return this.#auth === 'oauth' && !this.isShared && this.#input.record.lists === undefined
+  }
+
+  /** Whether what the server lists to one user is for all. */
+  get isShared(): boolean {
+    return isStarted(this.#entry) && this.#entry.lists === 'shared'
+  }
+
+  /** A tool of ours: the server hears of it as of a list, which comes when its user is let in. */
+  async #signInOnly(ctx: ToolContext): Promise<JsonObject> {
+    const instance = this.#instanceAt(this.#keyFor(ctx), ctx)
+    const client = instance.running ?? (await this.#started(instance, ctx, this.#input.requestTimeout))
+    await client.request('tools/list', {}, { signal: ctx.signal }).catch((error: unknown) => {
+      throw told(this.name, 'tools/call', error, this.#isEnded)
+    })
+    const text = `You are signed in to ${this.name}. Its tools are listed now.`
+    return { content: [{ type: 'text', text }] }
+  }
+
+  get #auth(): StartedUpstream['auth'] {
+    return isStarted(this.#entry) ? this.#entry.auth : undefined
+  }
+
+  /** What a user came back with is traded by a client of its own; resolves with why not, once that is known. */
+  async finishLogin(principal: Principal, returned: ReturnedUser): Promise<string | undefined> {
+    const entry = this.#entry
+    if (!isStarted(entry) || this.#isEnded) return 'its server has gone'
+    const controller = new AbortController()
+    const key = `principal ${keyOfPrincipal(principal)}`
+    const seat = await this.#seatFor(
+      key,
+      { principal, session: undefined, signal: controller.signal },
+      returned,
+    )
+    const client = await outside(async () => entry.start(seat))
+    try {
+      return await whetherReady(client, this.clock)
+    } finally {
+      controller.abort(new Error(`${this.name}: the client is not needed any more`))
+      outside(() => void client.close().catch(() => {}))
+    }
+  }
+
+  async #seatFor(
+    key: string,
+    { principal, session, signal }: Pick<Seat, 'principal' | 'session' | 'signal'>,
+    returned?: ReturnedUser,
+  ): Promise<Seat> {
+    const { logins } = this.#input
+    const auth = this.#auth
+    const opened = auth === 'oauth' ? await logins?.open() : undefined
+    const trade = isObject(auth) ? await logins?.openExchange(auth.exchange, this.name) : undefined
+    return {
+      answers: () => this.answersFor(key),
+      principal,
+      session,
+      signal,
+      login: () => opened?.loginFor(this.name, principal, signal, returned) ?? noLogin(this.name, "'oauth'"),
+      token: async ({ refused } = {}) => trade?.(principal, refused) ?? noLogin(this.name, '{ exchange }'),
+    }
+  }
+
+  async #relay(
     ctx: ToolContext,
     { method, params, tool = method, what = tool, asTask = false }: Relay,
   ): Promise<JsonObject> {
@@ -562,9 +681,14 @@ export class UpstreamLink {
     const id = per === 'session' ? ctx.session.id : undefined
     if (id !== undefined) return `session ${id}${rightsOf(ctx.principal)}`
     if (ctx.principal !== undefined)
-      return `principal ${keyOfPrincipal(ctx.principal)}${rightsOf(ctx.principal)}`
+      return `principal ${keyOfPrincipal(ctx.principal)}${rightsOf(ctx.principal)}${this.#loginOf(ctx.principal)}`
     const what = per === 'session' ? 'a session, or a principal' : 'a principal'
     throw McpError.invalidRequest(`${this.name} has a client for each ${per}: the call needs ${what}`)
+  }
+
+  /** Whoever has signed out, and in again, has other tokens. */
+  #loginOf({ claims }: Principal): string {
+    return this.#auth !== undefined && typeof claims?.sid === 'string' ? ` ${claims.sid}` : ''
   }
 
   /** Among those that all share: one without calls, else a new one, else the one with the fewest. */
@@ -613,15 +737,14 @@ export class UpstreamLink {
       this.begin()
     }
     const controller = new AbortController()
-    const seat: Seat = {
-      answers: () => this.answersFor(key),
+    const whose = {
       principal: key === shared ? undefined : ctx?.principal,
       session: key.startsWith('session ') ? ctx?.session.id : undefined,
       signal: controller.signal,
     }
     // not in the scope of the caller, which ends before
     const starting = outside(async (): Promise<Upstream> => {
-      const client: unknown = await entry.start(seat)
+      const client: unknown = await entry.start(await this.#seatFor(key, whose))
       if (isUpstream(client)) return client
       throw new TypeError(`start: expected a client, got ${show(client)}`)
     })
@@ -658,7 +781,10 @@ export class UpstreamLink {
       this.visited(String(params.elicitationId)),
     )
     client.onState(({ phase }) => {
-      if (phase === 'ready') tellLogs(client)
+      if (phase === 'ready') {
+        tellLogs(client)
+        if (this.isShared) this.#input.lent(client)
+      }
       // it will never be ready again: the next call starts another one
       else if (ended.has(phase)) this.#close(key, instance)
     })
@@ -722,6 +848,15 @@ export class UpstreamLink {
       ?.client.then(fn)
       .catch(() => {})
   }
+}
+
+function noLogin(name: string, auth: string): never {
+  throw optionError('auth', `gateway: ${name}: start: the seat has this with auth: ${auth} alone`)
+}
+
+function first(keys: Iterable<string>): string {
+  for (const key of keys) return key
+  return ''
 }
 
 export function isStarted(entry: Upstream | StartedUpstream): entry is StartedUpstream {
@@ -824,16 +959,6 @@ export function notKnown(name: string, reason?: unknown): McpError {
   const data = { code: 'NOT_STARTED', retryable: true, sent: false }
   const problem = `${name}: it is not known yet what it offers: its client has not started, or has not told: try again`
   return new McpError(errorCodes.internalError, problem, { data })
-}
-
-/** Whether a person has to sign in to the server; the client wraps that more than once. */
-function needsSignIn(error: unknown): boolean {
-  let each = error
-  for (let depth = 0; depth < 5 && each instanceof CaduceusError; depth++) {
-    if (each.code === 'SIGN_IN_NEEDED') return true
-    each = each.cause
-  }
-  return false
 }
 
 /** Where is for whoever runs the gateway: a caller can do nothing. */

@@ -27,6 +27,7 @@ import { LocalEngine, type OpenEngine } from '../engine/local-engine.js'
 import type { SessionStore } from '../engine/session-store.js'
 import type { TaskStore } from '../engine/task-store.js'
 import { SealedValues } from '../engine/values.js'
+import type { GatewayLogins } from './gateway-logins.js'
 import type { Rates } from './rates.js'
 import type { WaitingBytes } from '../base/waiting-line.js'
 
@@ -40,6 +41,8 @@ export interface Holdings {
   readonly taskStore: TaskStore | undefined
   /** What listeners keep; undefined: the engine keeps nothing for them. */
   readonly values: Values | undefined
+  /** The logins of users at servers behind this one; undefined: there may be none. */
+  readonly logins: GatewayLogins | undefined
   /** Undefined where there is no `limits.rate`. */
   readonly rates: Rates | undefined
   readonly catalog: Catalog
@@ -89,6 +92,11 @@ export const loadSessionMachine = /* @__PURE__ */ lazy(
 
 const loadRates = /* @__PURE__ */ lazy('../../server/holdings/rates.js', () => import('./rates.js'))
 
+const loadLogins = /* @__PURE__ */ lazy(
+  '../../server/holdings/gateway-logins.js',
+  () => import('./gateway-logins.js'),
+)
+
 const loadIsolated = /* @__PURE__ */ lazy(
   '../../server/isolation/isolated-calls.js',
   () => import('../isolation/isolated-calls.js'),
@@ -130,6 +138,7 @@ export const holdingsActor = defineActor({
       binding,
       store: open.sessions,
       values,
+      logins: await loginsOf(settings, binding, values, world),
       rates: limits.rate && new (await loadRates()).Rates(limits.rate, settings.name, values, world),
       taskStore: settings.tasks && open.tasks,
       catalog: new Catalog(
@@ -173,6 +182,17 @@ function valuesOf(open: Cluster | OpenEngine, secrets: Secrets, world: World): V
     () => secrets,
     world,
   )
+}
+
+async function loginsOf(
+  { definition: { gateway: plan, info } }: ServerSettings,
+  binding: Binding,
+  values: Values | undefined,
+  world: World,
+): Promise<GatewayLogins | undefined> {
+  if (plan === undefined) return undefined
+  const { GatewayLogins: Logins } = await loadLogins()
+  return new Logins({ values, world, name: info.title ?? info.name, binding, origin: plan.origin })
 }
 
 function sleepers({ size }: Hibernation): string {

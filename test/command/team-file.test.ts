@@ -184,6 +184,7 @@ test('the schema for editors has what the file may say, and nothing else', async
     [(unknown) => ({ listen: { tls: unknown } }), team.properties.listen.properties.tls.properties],
     [(unknown) => ({ engine: unknown }), team.properties.engine.properties],
     [(unknown) => ({ rate: unknown }), team.properties.rate.properties],
+    [(unknown) => ({ engine: { files: 'kept' }, signIn: unknown }), team.properties.signIn.properties],
     [
       (unknown) => ({ tokens: { ada: unknown } }),
       team.properties.tokens.additionalProperties.anyOf[1].properties,
@@ -204,8 +205,9 @@ test('the schema for editors has what the file may say, and nothing else', async
   for (const [section, properties] of levels)
     assert.equal(await namesIn(section({ zzz: 1 })), Object.keys(properties).sort())
   // of a program, which a file cannot have
+  const own = ['per', 'max', 'lazy', 'idle', 'auth', 'lists']
   const options = (await namesIn({ servers: { one: { zzz: 1 } } })).filter((name) => name !== 'permits')
-  assert.equal([...options, 'per', 'max', 'lazy', 'idle'].sort(), Object.keys(server.properties).sort())
+  assert.equal([...options, ...own].sort(), Object.keys(server.properties).sort())
   const isValid = new Ajv({ strict: false }).compile(schema)
   const one = { deny: ['a'], per: 'session', breaker: false }
   assert.ok(isValid({ mcpServers: { one: entry }, caduceus: { tokens: { ada: 'x' }, servers: { one } } }))

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { World } from '../../runtime/time/world.js'
 import type { Credentials, CredentialsVisit, Principal, WantedCredentials } from '../contract/principal.js'
+import type { PageVisitor } from '../contract/pages.js'
 import type { Values } from '../contract/values.js'
 import type { DPoPOptions } from './dpop.js'
 import type { TokenVerifier } from './tokens.js'
@@ -34,6 +35,7 @@ export interface OwnServerParts {
     signal: AbortSignal,
   ): Promise<Credentials | CredentialsVisit>
   signOut(user: SignedOut): Promise<void>
+  readonly shows: NonNullable<PageVisitor['shows']>
 }
 
 /** Whom `ctx.principal` names. */

@@ -28,6 +28,31 @@ ${list}
   )
 }
 
+/** What a page about a server behind this one says. */
+interface UpstreamText {
+  readonly name: string
+  readonly server: string
+  readonly user: string
+  /** Where the user signs in. */
+  readonly at: string
+  /** Whether the browser has shown that it is that of the user. */
+  readonly isShown: boolean
+}
+
+/** Who asks for a sign-in, at which server, and where it leads. */
+export function upstreamPage({ name, server, user, at, isShown }: UpstreamText): string {
+  const who = isShown
+    ? `You are <b>${escaped(cut(user))}</b> here.`
+    : `It is for <b>${escaped(cut(user))}</b>. If that is not you, close this page: whoever sent you here would use your account.`
+  return page(
+    `${name}: sign in to ${server}`,
+    `<h1>Sign in to ${escaped(server)}?</h1>
+<p><b>${escaped(name)}</b> wants to use <b>${escaped(server)}</b> with your account there, for calls that you make in your program. ${who}</p>
+<p>You sign in at <b>${escaped(placeOf(at))}</b>. Go on only if you have just asked for this in a program that you know.</p>
+<form method="post"><button name="decision" value="allow">Go on</button> <button name="decision" value="deny">Not now</button></form>`,
+  )
+}
+
 /** A page that says one thing. */
 export function messagePage(server: string, text: string): string {
   return page(server, `<h1>${escaped(server)}</h1><p>${escaped(text)}</p>`)

@@ -26,6 +26,20 @@ export function isOwnPath(path: string, mcpPath: string): boolean {
   return metadataPlaceOf(path, mcpPath) !== undefined
 }
 
+/** Where the authorization servers of servers behind this one send browsers back to. */
+export const upstreamCallback = '/upstream/callback'
+const upstreamPage = /^\/upstream\/sign-in\/([\w-]{43})$/
+
+/** Whether a path is of the logins at servers behind this one. */
+export function isUpstreamPath(path: string): boolean {
+  return path === upstreamCallback || upstreamPage.test(path)
+}
+
+/** The sign-in at such a server that a path is the page of. */
+export function upstreamLoginOf(path: string): string | undefined {
+  return upstreamPage.exec(path)?.[1]
+}
+
 /** The step of an authorization that a path is the page of. */
 export function pageOf(path: string): string | undefined {
   return pagePath.exec(path)?.[1]

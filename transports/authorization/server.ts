@@ -1,4 +1,3 @@
-import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type Provider from 'oidc-provider'
 import type {
@@ -26,6 +25,18 @@ import type { Values } from '../contract/values.js'
 import { safeFetch } from '../http/outgoing/fetch.js'
 import { toResponse } from '../http/outgoing/to-response.js'
 import { agreed, documentKey, grantKey, put, takeOnce, usedClient, ValueAdapter } from './adapter.js'
+import {
+  checkOrigin,
+  cookieOf,
+  digest,
+  isSame,
+  markOf,
+  notOurs,
+  readBody,
+  redirect,
+  secretOf,
+  sendPage,
+} from './browser.js'
 import { UserCredentials } from './credentials.js'
 import { newSigningKey } from './keys.js'
 import { consentPage, messagePage, pageHeaders } from './pages.js'
@@ -36,6 +47,7 @@ import { RateLimits, type SignInLimits } from './rate-limits.js'
 import { isForbidden } from './redirects.js'
 import { baseScope } from './scopes.js'
 import type { SignInSettings } from './sign-in.js'
+import { upstreamTokensKey } from './upstream-storage.js'
 import { Users } from './users.js'
 
 const loadProvider = /* @__PURE__ */ lazy('oidc-provider', () =>
@@ -88,7 +100,11 @@ interface PendingLogin extends LoginProof {
 }
 
 /** An authorization that goes on with it, or more scopes for an account that there is. */
-type LoginPurpose = { readonly uid: string } | { readonly account: string; readonly visit: string }
+type LoginPurpose =
+  | { readonly uid: string }
+  | { readonly account: string; readonly visit: string }
+  /** A page of ours wants to know whose browser it is. */
+  | { readonly account: string; readonly back: string }
 
 /** What a user is wanted at the provider for. */
 interface Visit {
@@ -221,7 +237,11 @@ export class AuthorizationServer {
   /** Ends all that a user has here, on all nodes. */
   async signOut({ issuer, subject }: Principal): Promise<void> {
     const account = await this.#users.accountOf({ issuer, subject })
-    if (account !== undefined) await this.#credentials.forget(account)
+    if (account !== undefined) {
+      await this.#credentials.forget(account)
+      const claims = { sid: digest(account) }
+      await put(this.#values, upstreamTokensKey({ issuer, subject, claims }), undefined, 1)
+    }
     await this.#users.signOut({ issuer, subject })
   }
 
@@ -354,7 +374,7 @@ export class AuthorizationServer {
     const scopes = await this.#users.grantable(user, asked)
     const redirectUri = String(details.params.redirect_uri)
     if (request.method === 'POST') {
-      this.#checkOrigin(request)
+      checkOrigin(request, this.#settings.issuer)
       const form = new URLSearchParams((await readBody(request, formBytes)).toString())
       if (form.get('decision') !== 'allow')
         return this.#end(request, response, denied('the user has refused'))
@@ -421,22 +441,14 @@ export class AuthorizationServer {
 
   /** The cookie by which a browser is known that begins something. No other host can set it (`__Host-`). */
   #mark(request: IncomingMessage): string {
-    // one for all logins of a browser: several may be under way
-    const fresh = (): string => Buffer.from(this.#world.randomBytes(32)).toString('base64url')
-    const browser = this.#cookieOf(request) ?? fresh()
-    this.#browsers.set(request, browser)
-    const secure = this.#cookie.startsWith('__Host-') ? '; Secure' : ''
-    return `${this.#cookie}=${browser}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${loginTime / 1_000}${secure}`
-  }
-
-  #cookieOf(request: IncomingMessage): string | undefined {
-    const known = cookieOf(request, this.#cookie)
-    return /^[\w-]{43}$/.test(known) ? known : undefined
+    const { secret, setCookie } = markOf(request, this.#cookie, loginTime, this.#world)
+    this.#browsers.set(request, secret)
+    return setCookie
   }
 
   /** Throws for a browser without the cookie: all of those would be one. */
   #browserOf(request: IncomingMessage): string {
-    const browser = this.#browsers.get(request) ?? this.#cookieOf(request)
+    const browser = this.#browsers.get(request) ?? secretOf(request, this.#cookie)
     if (browser === undefined) throw notOurs()
     return digest(browser)
   }
@@ -462,6 +474,7 @@ export class AuthorizationServer {
     const { purpose, browser, ...proof } = JSON.parse(text) as PendingLogin
     // whoever began the login is who ends it: else an attacker could have somebody use their account
     if (!isSame(this.#browserOf(request), browser)) throw notOurs()
+    if ('back' in purpose) return this.#comeBackTo(purpose, answer, proof, request, response)
     if ('account' in purpose) {
       const problem = await this.#widen(purpose.account, answer, proof)
       // somebody else's attempt ends nobody's
@@ -481,6 +494,40 @@ export class AuthorizationServer {
     const end = await this.#finish(answer, proof)
     await put(this.#values, endKey(purpose.uid), JSON.stringify(end), loginTime)
     redirect(response, `/sign-in/${purpose.uid}`)
+  }
+
+  /** Whose browser it is, is known for ten minutes. */
+  async #comeBackTo(
+    { account, back }: { readonly account: string; readonly back: string },
+    answer: URLSearchParams,
+    proof: LoginProof,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<void> {
+    // their tokens stay: those that come with this may be good for less
+    const user = await this.#login.finish(answer, proof, this.#callback).catch((cause: unknown) => {
+      if (!(cause instanceof TransportError && cause.code === 'UNAUTHORIZED')) throw cause
+      this.#noteRefusal(cause)
+    })
+    const isSelf = user !== undefined && (await this.#users.accountOf(user.user)) === account
+    if (!isSelf) return sendPage(response, 403, messagePage(this.#settings.name, asAnother))
+    await put(this.#values, shownByKey(this.#browserOf(request)), account, loginTime)
+    redirect(response, back)
+  }
+
+  /** Whether the browser is that of the principal; false: it was sent to the provider, and comes back to `path`. */
+  async shows(
+    { issuer, subject, claims }: Principal,
+    request: IncomingMessage,
+    response: ServerResponse,
+    path: string,
+  ): Promise<boolean> {
+    const account = await this.#users.accountOf({ issuer, subject })
+    if (account === undefined || claims?.sid !== digest(account)) throw notOurs()
+    const shown = await this.#values.get(shownByKey(this.#browserOf(request)))
+    if (shown?.text === account) return true
+    await this.#leave({ account, back: path }, this.#login.prove(), request, response)
+    return false
   }
 
   /** Keeps a token that is good for more; answers why not. */
@@ -630,12 +677,6 @@ export class AuthorizationServer {
     await this.#provider.interactionFinished(request, response, result as never, {
       mergeWithLastSubmission: true,
     })
-  }
-
-  /** A form of another site is not taken, whatever its cookies. */
-  #checkOrigin({ headers }: IncomingMessage): void {
-    const { origin, 'sec-fetch-site': site } = headers
-    if (origin !== this.#settings.issuer || (site !== undefined && site !== 'same-origin')) throw notOurs()
   }
 
   /** Who is asked for what is answered; errors of ours say nothing. */
@@ -885,6 +926,10 @@ function redirectKey(grantId: string): string {
   return `redirect ${grantId}`
 }
 
+function shownByKey(browser: string): string {
+  return `shown by ${browser}`
+}
+
 function browserKey(uid: string): string {
   return `browser ${uid}`
 }
@@ -893,26 +938,9 @@ function endKey(uid: string): string {
   return `end of login ${uid}`
 }
 
-function digest(text: string): string {
-  return createHash('sha256').update(text).digest('base64url')
-}
-
-function isSame(one: string, other: string): boolean {
-  return one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other))
-}
-
-function cookieOf({ headers: { cookie = '' } }: IncomingMessage, name: string): string {
-  const pair = cookie.split('; ').find((one) => one.startsWith(`${name}=`))
-  return pair?.slice(name.length + 1) ?? ''
-}
-
 function limitOf(path: string): keyof SignInLimits {
   if (path === routes.registration) return 'registrations'
   return path === routes.authorization || visitOf(path) !== undefined ? 'authorizations' : 'requests'
-}
-
-function notOurs(): Error {
-  return Object.assign(new Error('no such login'), { statusCode: 400 })
 }
 
 /** The grant of a client in the login of a browser. */
@@ -942,21 +970,6 @@ function tooMany(response: ServerResponse, wait: number): void {
 
 function notAllowed(response: ServerResponse, allow: string): void {
   response.writeHead(405, { allow, 'content-length': '0' }).end()
-}
-
-function redirect(response: ServerResponse, location: string, headers: Record<string, string> = {}): void {
-  const own = {
-    location,
-    'cache-control': 'no-store',
-    'content-length': '0',
-    'referrer-policy': 'no-referrer',
-  }
-  response.writeHead(303, { ...own, ...headers }).end()
-}
-
-function sendPage(response: ServerResponse, status: number, html: string, kind?: 'form'): void {
-  const length = String(Buffer.byteLength(html))
-  response.writeHead(status, { ...pageHeaders(kind), 'content-length': length }).end(html)
 }
 
 /** Pages of any site may register: what they get is worth nothing without a user's consent. */
@@ -1018,16 +1031,4 @@ function fitted(body: Buffer, isDocument = false): Buffer {
 /** Whether an address has no path, which is written with a slash, too. */
 function isBare(resource: string): boolean {
   return new URL(resource).pathname === '/'
-}
-
-async function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
-  const chunks: Buffer[] = []
-  let size = 0
-  // what is left of one that is too long is read, and dropped: its client waits for an answer
-  for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
-    size += chunk.length
-    if (size > maxBytes) throw Object.assign(new Error('the body is too long'), { statusCode: 413 })
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks)
 }

@@ -8,6 +8,7 @@ import type { Owned } from '../../runtime/process/owned.js'
 import type { ProcessRef } from '../../runtime/process/ref.js'
 import type { TransportError } from '../base/errors.js'
 import type { Credentials, CredentialsVisit, Principal, WantedCredentials } from './principal.js'
+import type { ServerPages } from './pages.js'
 import type { SharedStreams } from './shared-streams.js'
 import type { Sharing } from './sharing.js'
 import type { Values } from './values.js'
@@ -264,6 +265,8 @@ export interface ServerPort {
   readonly streams?: SharedStreams | undefined
   /** What listeners keep in the engine of the server. Absent: the engine keeps nothing for them. */
   readonly values?: Values | undefined
+  /** Pages that are served beside MCP. Absent: there are none. */
+  readonly pages?: ServerPages | undefined
   /** Takes a message that came by itself; its sink is told the outcome. Never throws. */
   receive(inbound: Inbound): void
   /** Serves a connection. */
@@ -319,6 +322,8 @@ export interface Binding {
   /** Where clients reach it; undefined where there is no address. */
   readonly url: string | undefined
   readonly port: number | undefined
+  /** The origin at which browsers reach it, such as that of `auth.resource`; absent without an address. */
+  readonly site?: string | undefined
   /** Starts the actor that serves it, with `ctx.start`; called after each restart of the group. */
   start(ctx: ActorContext, server: ServerPort, scope: ListenScope): Promise<ProcessRef>
   /**

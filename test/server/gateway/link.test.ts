@@ -40,6 +40,8 @@ for (const { what, lazy, after } of [
       world: { ...systemWorld, ...clock, now: () => clock.now() },
       began: () => began(),
       failed: (error) => assert.unreachable(String(error)),
+      lent: () => {},
+      logins: undefined,
       resourceUpdated: () => {},
     })
     link.begin()
@@ -77,6 +79,8 @@ test('a server is asked for so many resources, of one client a share: none is lo
     world: systemWorld,
     began: () => {},
     failed: (error) => assert.unreachable(String(error)),
+    lent: () => {},
+    logins: undefined,
     resourceUpdated: () => {},
   })
   const from = (remoteAddress: string) => ({ transport: 'http', headers: {}, remoteAddress })
@@ -122,6 +126,8 @@ test('a hundred thousand changes of one resource are few, and the last one is to
     world: { ...systemWorld, ...clock, now: () => clock.now() },
     began: () => {},
     failed: (error) => assert.unreachable(String(error)),
+    lent: () => {},
+    logins: undefined,
     resourceUpdated: (uri) => told.push(uri),
   })
   const peer = { transport: 'http', headers: {}, remoteAddress: '192.0.2.1' }
@@ -149,6 +155,8 @@ test('until templates are known clients are refused, not sessions that come back
     world: systemWorld,
     began: () => {},
     failed: () => {},
+    lent: () => {},
+    logins: undefined,
     resourceUpdated: () => {},
   })
   const aim = { uri: 'user://1', templates: [], all: [], isLikely: true, isListed: false, link }
@@ -167,6 +175,8 @@ test('where names of tools are denied, no verdict is kept of what callers write'
     world: systemWorld,
     began: () => {},
     failed: () => {},
+    lent: () => {},
+    logins: undefined,
     resourceUpdated: () => {},
   })
   const kept: string[] = []

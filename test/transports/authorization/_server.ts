@@ -3,7 +3,13 @@ import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import { oauth, type OAuthOptions, type SignIn, startClient } from 'caduceus/client'
 import type { Clock } from 'caduceus/runtime'
-import { defineServer, defineTool, type ServerOptions, startServer } from 'caduceus/server'
+import {
+  defineServer,
+  defineTool,
+  type ServerDefinition,
+  type ServerOptions,
+  startServer,
+} from 'caduceus/server'
 import { type FakeIdentityProviderOptions, fakeIdentityProvider } from 'caduceus/testing'
 import {
   github,
@@ -46,13 +52,15 @@ interface Wishes extends Partial<Omit<SignInOptions, 'with' | 'resource'>> {
   readonly provider?: IdentityProvider
   readonly port?: number
   readonly clock?: Clock
+  /** Default: the shop. */
+  readonly definition?: ServerDefinition
   /** The path of MCP. Default `/mcp`. */
   readonly at?: string
 }
 
 export async function start(
   t: TestContext,
-  { fake, engine, provider, port, clock, at = '/mcp', ...options }: Wishes = {},
+  { fake, engine, provider, port, clock, at = '/mcp', definition = shop, ...options }: Wishes = {},
 ) {
   const login = await fakeIdentityProvider(fake)
   t.after(() => login.close())
@@ -65,7 +73,7 @@ export async function start(
   const resource = `http://127.0.0.1:${own}${at}`
   const auth = signIn({ with: provider ?? known, resource, ...options })
   const run = () =>
-    startServer(shop, {
+    startServer(definition, {
       transport: serveHttp({ port: own, auth, path: at === '' ? '/' : at }),
       logger: false,
       ...(engine !== undefined && { engine }),

@@ -19,7 +19,9 @@ import {
   type ListenerOrigin,
   noteRefused,
 } from '../../contract/events.js'
+import type { ServerPages } from '../../contract/pages.js'
 import type { SharedConnections } from '../../contract/sharing.js'
+import { answerPage } from './answer-page.js'
 import { watchDescriptors } from './descriptors.js'
 import { Metrics } from './metrics.js'
 import { listenForMetrics } from './metrics-port.js'
@@ -36,6 +38,8 @@ export interface ServerPlan {
   readonly paths: readonly [string, ...string[]]
   readonly onRequest: RequestListener
   readonly onUpgrade?: UpgradeListener
+  /** Pages that the server has beside MCP. */
+  readonly pages?: (() => ServerPages | undefined) | undefined
   /** Why requests are not taken and served, for `/readyz`; undefined: they are. */
   problem(): string | undefined
   /** Milliseconds that a client may take for a whole request. */
@@ -246,8 +250,9 @@ function withOwnPaths(
   const {
     paths: [path],
     onRequest,
+    pages,
   } = plan
-  if (!health && auth === undefined && metrics === undefined) return onRequest
+  if (!health && auth === undefined && metrics === undefined && pages === undefined) return onRequest
   const metadata = { auth, path, isShared: server !== undefined }
   return (request, response) => {
     if (health && answerHealth(request, response, plan.problem())) return
@@ -255,7 +260,7 @@ function withOwnPaths(
     if (answerMetadata(request, response, metadata)) return
     if (auth?.own?.has(pathOf(request.url)))
       auth.own.take(request, response, addressBehind(request, trustProxy))
-    else onRequest(request, response)
+    else if (!answerPage(pages?.(), request, response, { auth, trustProxy })) onRequest(request, response)
   }
 }
 
@@ -307,7 +312,7 @@ const healthPaths: readonly string[] = ['/healthz', '/readyz']
 function intercept(
   server: HttpServer,
   { auth, health, metrics }: ListenSettings,
-  { paths, onRequest }: ServerPlan,
+  { paths, onRequest, pages }: ServerPlan,
 ): () => void {
   const own = [...(health ? healthPaths : []), ...(metrics === true ? [metricsPath] : [])]
   const ours = new Set([...paths, ...metadataPaths(auth, paths[0]), ...own])
@@ -322,6 +327,7 @@ function intercept(
       !released &&
       (ours.has(pathOf(request.url)) ||
         auth?.own?.has(pathOf(request.url)) === true ||
+        pages?.()?.has(pathOf(request.url)) === true ||
         (isFirst && server.listenerCount('request') === 0))
     if (!isOurs) return Reflect.apply(emit, server, [event, ...args])
     onRequest(request, response)

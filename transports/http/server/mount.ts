@@ -3,6 +3,7 @@ import { systemWorld } from '../../../runtime/time/world.js'
 import { outside } from '../../../runtime/faults/containment.js'
 import { lazy } from '../../../runtime/faults/load.js'
 import { answerMetadata, metadataOf, writeMetadata } from '../../auth/metadata.js'
+import { answerPage } from '../listen/answer-page.js'
 import { addressBehind } from '../listen/peer.js'
 import { readFields } from '../../base/read-option.js'
 import { pathOf } from '../../base/target.js'
@@ -143,6 +144,7 @@ export function mount(options: MountOptions = {}): Mount {
       if (answerMetadata(request, response, { auth, path, isShared: true })) return
       if (auth?.own?.has(pathOf(request.url)))
         return auth.own.take(request, response, addressBehind(request, trustProxy))
+      if (answerPage(place?.socket.pages, request, response, settings)) return
       if (next === undefined) response.writeHead(404, { 'content-length': '0' }).end()
       else next()
     },

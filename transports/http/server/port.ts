@@ -13,6 +13,7 @@ import {
   type ServerPort,
 } from '../../contract/contract.js'
 import { type ListenerOrigin, originHere } from '../../contract/events.js'
+import type { ServerPages } from '../../contract/pages.js'
 import type { SharedStreams } from '../../contract/shared-streams.js'
 import type { SharedConnections } from '../../contract/sharing.js'
 import { type NodeServer, type ServerPlan, takeServer } from '../listen/node-server.js'
@@ -58,6 +59,7 @@ export async function bindHttpSocket(
   const plan: ServerPlan = {
     paths: [path],
     onRequest: (request, response) => socket.take(request, response),
+    pages: () => socket.pages,
     problem: () => socket.problem,
     requestTimeout: timeouts.body,
     maxConnections: all,
@@ -124,6 +126,16 @@ export class HttpSocket implements Binding {
 
   get url(): string | undefined {
     return this.server?.url('http', this.settings.path)
+  }
+
+  get site(): string | undefined {
+    const address = this.settings.auth?.resource ?? this.url
+    return address && new URL(address).origin
+  }
+
+  /** What the server has beside MCP, while it is served. */
+  get pages(): ServerPages | undefined {
+    return this.#listener?.server.pages
   }
 
   /** Why requests are not served, for `/readyz`; undefined: they are. */

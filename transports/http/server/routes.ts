@@ -98,7 +98,7 @@ function pick(exchange: Exchange, { settings, guard, clients, server }: Surround
 /** Before anything of the request is used. Who was handed over by the framework is known already. */
 async function admit(
   exchange: Exchange,
-  { settings, clients, limits, unidentified }: Surroundings,
+  { server, settings, clients, limits, unidentified }: Surroundings,
 ): Promise<void> {
   const { peer, request } = exchange
   const assigned: AssignedRequest = request
@@ -111,6 +111,7 @@ async function admit(
     try {
       const principal = await identify({ peer, request }, settings, limits.world)
       assigned[principalKey] = principal ?? 'anonymous'
+      if (principal !== undefined) hear(server, principal, request)
       if (principal !== undefined) watchLater(exchange, principal, { settings, limits })
     } catch (error) {
       const denial = denialOf(error)
@@ -124,6 +125,13 @@ async function admit(
   if (settings.auth !== undefined) (request as AssignedRequest)[headersKey] = withoutToken(request.headers)
   if (peer.principal === undefined || exchange.isOver) return
   if (!clients.enter(keyOfPrincipal(peer.principal), exchange)) throw tooMany('principal', clients)
+}
+
+/** A server that trades tokens gets the one that came. */
+function hear({ pages }: ServerPort, principal: Principal, { headers }: IncomingMessage): void {
+  if (pages?.heard === undefined) return
+  const [, token] = /^(?:bearer|dpop) +([\x21-\x7e]+)$/i.exec(headers.authorization ?? '') ?? []
+  if (token !== undefined) pages.heard(principal, token)
 }
 
 /** Most requests are over before their token can be revoked: only what lasts has it watched. */

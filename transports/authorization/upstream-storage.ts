@@ -1,0 +1,148 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { isObject, type JsonObject } from '../../protocol/wire/json.js'
+import { waitWithin } from '../../runtime/time/wait.js'
+import type { World } from '../../runtime/time/world.js'
+import { TransportError } from '../base/errors.js'
+import { keyOfPrincipal, type Principal } from '../contract/principal.js'
+import type { Values } from '../contract/values.js'
+import { put, takeOnce, usedClient } from './adapter.js'
+
+/** What a client of one user keeps of its logins; `AuthStorage` of clients is such a storage. */
+export interface UpstreamStorage {
+  read(key: string): Promise<JsonObject | undefined>
+  write(key: string, value: JsonObject | undefined): Promise<void>
+  exclusive<T>(key: string, work: () => Promise<T>, signal: AbortSignal): Promise<T>
+}
+
+/** Whom tokens belong to. */
+export type TokenHolder = Pick<Principal, 'issuer' | 'subject' | 'claims'>
+
+/** Milliseconds that a lock holds without a sign of life of its holder. */
+const lease = 10_000
+/** Milliseconds between signs of life, and between attempts to take it. */
+const beatEvery = 2_500
+const lookEvery = 50
+
+interface HeldLock {
+  readonly lock: string
+  readonly mine: string
+}
+
+/** Where all tokens of a user for servers behind this one are; whoever signs out and in again is another one. */
+export function upstreamTokensKey({ issuer, subject, claims }: TokenHolder): string {
+  const { sid } = claims ?? {}
+  return `upstream tokens ${keyOfPrincipal({ issuer, subject })}${typeof sid === 'string' ? ` ${sid}` : ''}`
+}
+
+/**
+ * The tokens of one user for one server, sealed in the engine and shared by all nodes; clients that were registered
+ * are shared by all users. The lock of a node that died is anybody's after 10 s; a node that was taken for dead
+ * writes nothing any more.
+ */
+export function upstreamStorage(
+  values: Values,
+  world: World,
+  holder: TokenHolder | undefined,
+  server: string,
+): UpstreamStorage {
+  const place = holder === undefined ? 'upstream tokens' : upstreamTokensKey(holder)
+  const within = (key: string): string => JSON.stringify([server, key])
+  const held = new AsyncLocalStorage<HeldLock | undefined>()
+
+  async function checkHeld(): Promise<void> {
+    const mine = held.getStore()
+    if (mine !== undefined && (await values.get(mine.lock))?.text !== mine.mine) throw takenOver()
+  }
+
+  return {
+    async read(key) {
+      if (isShared(key)) return objectIn((await values.get(sharedPlace(key)))?.text)
+      const own = objectIn((await values.get(place))?.text)?.[within(key)]
+      return isObject(own) ? own : undefined
+    },
+
+    async write(key, value) {
+      await checkHeld()
+      if (isShared(key)) return put(values, sharedPlace(key), value && JSON.stringify(value), usedClient)
+      for (let tries = 0; tries < 10; tries += 1) {
+        const was = await values.get(place)
+        const { [within(key)]: _, ...others } = objectIn(was?.text) ?? {}
+        const all = value === undefined ? others : { ...others, [within(key)]: value }
+        const isEmpty = Object.keys(all).length === 0
+        const text = isEmpty ? undefined : JSON.stringify(all)
+        if (await values.set(place, text, { ttl: usedClient, was })) return undefined
+        await checkHeld()
+      }
+      throw busy()
+    },
+
+    async exclusive(key, work, signal) {
+      const mine: HeldLock = { lock: `upstream lock ${place} ${within(key)}`, mine: world.id() }
+      await take(values, world, mine, signal)
+      const stopBeating = beat(values, world, mine)
+      try {
+        return await held.run(mine, work)
+      } finally {
+        stopBeating()
+        if ((await values.get(mine.lock).catch(() => undefined))?.text === mine.mine)
+          await takeOnce(values, mine.lock).catch(() => {})
+      }
+    },
+  }
+}
+
+/** Clients belong to an issuer, and to no user. */
+function isShared(key: string): boolean {
+  return key.startsWith('client ')
+}
+
+function sharedPlace(key: string): string {
+  return `upstream ${key}`
+}
+
+function objectIn(text: string | undefined): JsonObject | undefined {
+  if (text === undefined || text === '') return undefined
+  const value: unknown = JSON.parse(text)
+  return isObject(value) ? value : undefined
+}
+
+async function take(
+  values: Values,
+  world: World,
+  { lock, mine }: HeldLock,
+  signal: AbortSignal,
+): Promise<void> {
+  while (true) {
+    signal.throwIfAborted()
+    const was = await values.get(lock)
+    const isFree = was === undefined || was.text === ''
+    if (isFree && (await values.set(lock, mine, { ttl: lease, was }))) return
+    await waitWithin<void>({ clock: world, ms: lookEvery, late: () => {}, signal }, () => undefined)
+  }
+}
+
+/** Shows that the holder lives, until the returned function is called. */
+function beat(values: Values, world: World, { lock, mine }: HeldLock): () => void {
+  const sign = async (): Promise<void> => {
+    const was = await values.get(lock)
+    if (was?.text === mine) await values.set(lock, mine, { ttl: lease, was })
+  }
+  const next = (): unknown =>
+    world.setTimeout(() => {
+      // what is written later tells whether it was in time
+      sign().catch(() => {})
+      due = next()
+    }, beatEvery)
+  let due = next()
+  return () => world.clearTimeout(due)
+}
+
+function takenOver(): TransportError {
+  return new TransportError('CLUSTER_UNAVAILABLE', 'another node has taken over what was to be renewed', {
+    retryable: true,
+  })
+}
+
+function busy(): TransportError {
+  return new TransportError('CLUSTER_UNAVAILABLE', 'a login is being changed by others', { retryable: true })
+}
