@@ -54,6 +54,7 @@ export {
   type ToolOptions,
   type TypesFor,
 } from './definitions/define-tool.js'
+export type { PinMode, PinnedDefinition, Pins } from './definitions/pins.js'
 export type { DeferredAnswer } from './context/deferred-answer.js'
 export type { Described, ArgumentsOf, Immutable, StructuredOf } from './definitions/described.js'
 export { AskError, type AskErrorCode, ServerError, type ServerErrorCode, ToolError } from './base/errors.js'

@@ -109,10 +109,17 @@ export interface NodeEvent {
 
 /**
  * What a gateway tells of a server behind it: that its client, its lists, or entries of them could not be
- * had, or that its options name what there is not. It is logged, unless `logLevels` says otherwise.
+ * had, that its options name what there is not, that definitions of it are held back, could not be remembered, or
+ * have characters that nobody sees. It is logged, unless `logLevels` says otherwise.
  */
 export interface GatewayEvent {
-  readonly type: 'not_started' | 'not_listed' | 'unknown_name'
+  readonly type:
+    | 'not_started'
+    | 'not_listed'
+    | 'unknown_name'
+    | 'held_back'
+    | 'not_pinned'
+    | 'hidden_characters'
   readonly level: 'warn'
   readonly tree: number
   /** The name of the gateway, as a server. */

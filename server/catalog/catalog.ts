@@ -36,9 +36,9 @@ export interface UpstreamComponents {
   find(uri: string): ResourceMatch | undefined
   /**
    * The error for an unlisted name that a server behind a gateway may have, which has not listed what it
-   * offers.
+   * offers, or whose definition is held back.
    */
-  absent(name: string): McpError | undefined
+  absent(name: string, peer: Peer): McpError | undefined
   /**
    * Starts those of which nothing is known, and resolves when it is; undefined when there are none. Never
    * rejects.
@@ -245,8 +245,8 @@ export class Catalog {
   }
 
   /** See `UpstreamComponents`. */
-  absent(name: string): McpError | undefined {
-    return this.#upstream?.absent(name)
+  absent(name: string, peer: Peer): McpError | undefined {
+    return this.#upstream?.absent(name, peer)
   }
 
   /** See `UpstreamComponents`. */

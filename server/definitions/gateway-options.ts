@@ -7,6 +7,7 @@ import { isSecureUrl } from '../../transports/base/secure-url.js'
 import type { Principal } from '../../transports/contract/principal.js'
 import { type DefinitionReaders, definitionReaders } from './definition.js'
 import { readScopes } from './component.js'
+import type { PinMode, Pins } from './pins.js'
 import type { Seat, StartedUpstream, StartUpstream, Upstream, Upstreams } from './upstreams.js'
 
 /** When calls are refused for a while, as those before them came to nothing. */
@@ -75,6 +76,8 @@ export interface UpstreamOptions extends UpstreamLimits {
   readonly timeout?: number
   /** Whether what it offers stays in lists while it cannot be reached. Default `keep`. */
   readonly whileAway?: 'keep' | 'hide'
+  /** Whether its definitions are pinned. Default: as `pin` of the gateway says. */
+  readonly pin?: PinMode
 }
 
 /** What `gateway` takes. */
@@ -100,6 +103,15 @@ export interface GatewayOptions {
    * for anything). Default false.
    */
   readonly toolSearch?: boolean | { readonly pinned?: readonly string[] }
+  /**
+   * Whether definitions of the servers (tools, prompts, resources, templates, instructions) are remembered when they
+   * are seen first. One that changes is held back: it is not offered, and its calls are refused, until the change
+   * is accepted, or taken back. So is one that is new and has characters that nobody sees; with `strict`, each
+   * one that is new. Default false.
+   */
+  readonly pin?: PinMode
+  /** Where they are remembered. Default: in memory, as long as the server runs. */
+  readonly pins?: Pins
   /**
    * Milliseconds that a start, and lists that are asked for meanwhile, wait for what the servers have; those
    * that take longer come into the lists later. Nothing else waits. Default 3,000.
@@ -127,15 +139,16 @@ export interface GatewayPlan {
   readonly pinned: readonly string[] | undefined
   readonly startTimeout: number
   readonly origin: string | undefined
+  readonly pin: PinMode
+  readonly pins: Pins | undefined
 }
 
 const fields = new Set([
   ...['name', 'version', 'title', 'instructions', 'separator', 'prefix', 'servers', 'toolSearch'],
-  'startTimeout',
-  'origin',
+  ...['startTimeout', 'origin', 'pin', 'pins'],
 ])
 const serverFields = new Set([
-  ...['allow', 'deny', 'rename', 'scopes', 'permits', 'timeout', 'whileAway'],
+  ...['allow', 'deny', 'rename', 'scopes', 'permits', 'timeout', 'whileAway', 'pin'],
   ...['maxCalls', 'maxCallsPerCaller', 'maxCallsPerTool', 'breaker'],
 ])
 
@@ -158,6 +171,8 @@ export function readGateway(source: UpstreamSource, options: GatewayOptions): Ga
     pinned: readPinned(read, toolSearch),
     startTimeout: read.readMs(options.startTimeout, 'startTimeout', 3_000),
     origin: readOrigin(read, options.origin),
+    pin: readPin(read, options.pin) ?? false,
+    pins: readPins(read, options.pins),
   })
 }
 
@@ -272,6 +287,7 @@ function readServer(field: string, value: unknown): UpstreamOptions {
   if (given.permits !== undefined) read.readFunction(given.permits, 'permits')
   read.readTimeout(given.timeout)
   read.readWord(given.whileAway ?? 'keep', 'whileAway', ['keep', 'hide'])
+  readPin(read, given.pin)
   for (const [key, count] of Object.entries({ maxCalls, maxCallsPerCaller }))
     if (count !== undefined) read.readCount(count, key)
   for (const [name, count] of Object.entries(read.readObject(maxCallsPerTool, 'maxCallsPerTool')))
@@ -286,6 +302,18 @@ function readBreaker(field: string, options: BreakerOptions): void {
   if (options.failures !== undefined) read.readCount(options.failures, 'failures')
   if (options.pause !== undefined) read.readMs(options.pause, 'pause')
   if (options.maxPause !== undefined) read.readMs(options.maxPause, 'maxPause')
+}
+
+function readPin({ bad }: DefinitionReaders, value: unknown): PinMode | undefined {
+  if (value === undefined || typeof value === 'boolean' || value === 'strict') return value
+  throw bad('pin', 'true, false or strict', value)
+}
+
+function readPins({ bad }: DefinitionReaders, value: unknown): Pins | undefined {
+  if (value === undefined) return undefined
+  const { of, add, onChange } = isObject(value) ? value : {}
+  if ([of, add, onChange].every((each) => typeof each === 'function')) return value as Pins
+  throw bad('pins', 'an object with of, add and onChange', value)
 }
 
 function readPinned(read: DefinitionReaders, value: unknown): readonly string[] | undefined {

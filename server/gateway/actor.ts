@@ -1,5 +1,5 @@
 import { backoff } from '../../runtime/time/backoff.js'
-import type { McpError } from '../../protocol/wire/errors.js'
+import { errorCodes, McpError } from '../../protocol/wire/errors.js'
 import { isObject } from '../../protocol/wire/json.js'
 import { type Deferred, defineActor } from '../../runtime/process/behaviour.js'
 import { type ActorContext, lastingWorld } from '../../runtime/process/context.js'
@@ -33,7 +33,16 @@ import type { Peer } from '../../transports/contract/contract.js'
 import { emitServer, type GatewayEvent } from '../base/events.js'
 import type { Holdings } from '../holdings/holdings-actor.js'
 import type { baseActor } from '../subscriptions/base-actor.js'
-import { componentsOf, foundAt, hearersAt, type LinkAim, pendingAt, routedTemplates } from './components.js'
+import {
+  componentsOf,
+  foundAt,
+  hearersAt,
+  heldAt,
+  type LinkAim,
+  pendingAt,
+  routedTemplates,
+} from './components.js'
+import { visible } from './hidden-characters.js'
 import { instructionsOf } from './instructions.js'
 import { Places } from '../../transports/base/places.js'
 import { isStarted, maxWanted, notKnown, UpstreamLink } from './link.js'
@@ -42,6 +51,7 @@ import { type Fetched, fetchLists, whyNot } from './lists.js'
 import { fits } from './names.js'
 import { Owners } from './owners.js'
 import { pauseAfter } from './pace.js'
+import { definitionsOf, type Judgement, judge, type ReadDefinition, type Readings } from './pins.js'
 import { NameClaims, routeOf, type RouteTable } from './routes.js'
 import { needsSignIn } from './sign-ins.js'
 import { searchTools } from './tool-search.js'
@@ -63,6 +73,9 @@ const maxKeptLists = 1024 * 1024
 const keptLists = 400 * 24 * 3_600_000
 /** Milliseconds between two looks at what a server lists to a user. */
 const lendPause = 60_000
+/** Definitions of a server that are told as held back, or as having hidden characters; and of these at a time. */
+const maxHeldTold = 1_000
+const maxHeldNamed = 5
 /** Changes within this many ms are one. */
 const coalesce = 5
 
@@ -108,7 +121,14 @@ interface UpstreamState {
   checked: UpstreamLists | undefined
   /** When the client of a user was last asked for them. */
   lentAt: number
+  /** What of its definitions is held back. */
+  judgement: Judgement
+  /** Definitions that were told: what they are of, and their digests. */
+  readonly heldTold: Set<string>
 }
+
+const noLists: UpstreamLists = Object.freeze({ tools: [], resources: [], templates: [], prompts: [] })
+const nothingHeld: Judgement = Object.freeze({ held: new Map(), fresh: new Map() })
 
 interface Held {
   readonly component: Component
@@ -118,7 +138,7 @@ interface Held {
   readonly link?: UpstreamLink
   /** Those of its link that it was made with. */
   readonly options?: UpstreamOptions
-  /** Whether it is not offered while its server is away; its name stays its own. */
+  /** Whether it is not offered, as its server is away or its definition is held back; its name stays its own. */
   readonly isHidden?: boolean
 }
 
@@ -177,6 +197,21 @@ export const gatewayActor = defineActor({
       gateway.recalled(name, lists),
     changed: (gateway, { name, client }: { readonly name: string; readonly client: Upstream }) =>
       gateway.changed(name, client),
+    /** What is pinned has changed. */
+    pins: (gateway) => gateway.repin(),
+    /** Definitions are remembered, or are not, and why. */
+    pinned: (
+      gateway,
+      {
+        name,
+        fresh,
+        problem,
+      }: {
+        readonly name: string
+        readonly fresh: Judgement['fresh']
+        readonly problem: string | undefined
+      },
+    ) => gateway.pinned(name, fresh, problem),
     listed: (
       gateway,
       {
@@ -242,6 +277,13 @@ class Gateway {
   #isLate = false
   /** Names that were reported: each once. */
   readonly #warned = new Set<string>()
+  /** Definitions that were read already. */
+  readonly #readings: Readings = new WeakMap()
+  /** Tools and prompts whose definitions are held back, by their names here. */
+  #heldNames = new Map<
+    string,
+    readonly { readonly component: Component; readonly refuse: () => McpError }[]
+  >()
   #undo: (() => void)[] = []
 
   constructor(holdings: Holdings, plan: GatewayPlan, ctx: ActorContext) {
@@ -269,14 +311,17 @@ class Gateway {
   }
 
   begin(): void {
-    const { source, pinned } = this.#plan
+    const { source, pinned, pins } = this.#plan
+    // code of the user: it does not run in here
+    if (pins !== undefined) this.#undo.push(outside(() => pins.onChange(() => void this.#cast('pins'))))
     this.#waitUntilLate()
     this.#holdings.logins?.finishBy(async (name, principal, returned) => {
       const link = this.#places.get(name)?.link
       return link === undefined ? `there is no server ${name}` : link.finishLogin(principal, returned)
     })
     if (pinned !== undefined) {
-      const ready = { wake: () => this.#awake(), absent: (name: string) => this.#absent(name) }
+      const absent = (name: string, peer: Peer) => this.#absent(name, peer)
+      const ready = { wake: () => this.#awake(), absent }
       // who waits for a turn has it also when this actor ends
       const world = lastingWorld(this.#ctx.world)
       const tools = searchTools(() => this.#hidden, ready, new Rota(world, anybody), world)
@@ -692,6 +737,8 @@ class Gateway {
       undo: [],
       checked: undefined,
       lentAt: Number.NEGATIVE_INFINITY,
+      judgement: nothingHeld,
+      heldTold: new Set(),
     }
     this.#places.set(name, place)
     this.#lookedUp.add(name)
@@ -829,6 +876,7 @@ class Gateway {
   /** Found out once for each address: a server may tell of thousands ten times a second. */
   #hearersOf(link: UpstreamLink, own: string): ReturnType<typeof hearersAt> {
     const { scopes, permits, allow, deny } = link.options
+    if (this.#places.get(link.name)?.judgement.held.has(`resource ${own}`) === true) return false
     if ((scopes ?? permits ?? allow ?? deny) === undefined) return undefined
     const known = this.#hearers.get(link) ?? new Map<string, ReturnType<typeof hearersAt>>()
     this.#hearers.set(link, known)
@@ -898,6 +946,7 @@ class Gateway {
     if (this.#isPending) return
     this.#isRouted = true
     this.#hearers = new Map()
+    this.#heldNames = new Map()
     const held = new Map<string, Held>()
     const { removed } = this.#holdings
     const renames = [...this.#places].map(([name, { link }]) => [name, link.options] as const)
@@ -916,8 +965,9 @@ class Gateway {
     for (const place of this.#places.values()) {
       const { link, isAway } = place
       const { lists } = link
+      place.judgement = this.#judge(place, lists ?? noLists)
       if (lists === undefined) continue
-      const isHidden = isAway && link.options.whileAway === 'hide'
+      const isGone = isAway && link.options.whileAway === 'hide'
       const isTaken = (kind: Component['kind'], key: string, own: string): boolean => {
         const whole = `${kind} ${key}`
         const isHeld = held.has(whole) || (!this.#held.has(whole) && catalog.has(kind, key))
@@ -945,7 +995,15 @@ class Gateway {
           `left out: ${unjudged} entries: with those before them they can be read in too many ways for deny`,
         )
       for (const component of components) {
-        const { relayed, scopes } = component
+        const { kind, relayed, scopes } = component
+        const what = `${kind} ${relayed?.own}`
+        const why = place.judgement.held.get(what)
+        if (why !== undefined && (kind === 'tool' || kind === 'prompt')) {
+          const refuse = (): McpError => this.#heldError(link.name, what, why)
+          const others = this.#heldNames.get(nameIn(component)) ?? []
+          this.#heldNames.set(nameIn(component), [...others, { component, refuse }])
+        }
+        const isHidden = isGone || why !== undefined
         const text = JSON.stringify([link.name, relayed?.own, relayed?.entry, scopes])
         this.#size += text.length
         const known = this.#held.get(keyOf(component))
@@ -1003,9 +1061,10 @@ class Gateway {
     const links = [...this.#places.values()].map(({ link }) => link)
     const own = settings.definition.instructions
     const { sections, cuts } = instructionsOf(
-      links.flatMap(({ name, server }) =>
-        server?.instructions === undefined ? [] : [[name, server.instructions] as const],
-      ),
+      [...this.#places].flatMap(([name, { link, judgement }]) => {
+        const instructions = judgement.held.has('instructions') ? undefined : link.server?.instructions
+        return instructions === undefined ? [] : [[name, instructions] as const]
+      }),
     )
     for (const name of cuts)
       this.#tellOnce(`instructions of ${name}`, 'not_listed', name, 'its instructions are too long, and cut')
@@ -1026,7 +1085,7 @@ class Gateway {
           ? forAll
           : instructionsFor((name) => ruled.get(name)?.some((each) => isAllowed(peer, each)) ?? true),
       find: (uri) => this.#find(uri),
-      absent: (name) => this.#absent(name),
+      absent: (name, peer) => this.#absent(name, peer),
       wake: () => this.#awake(),
       mayComplete: [...this.#places.values()].some(
         ({ link, record, isSettled }) => record.lists === undefined && (link.isLazy || !isSettled),
@@ -1036,9 +1095,11 @@ class Gateway {
 
   /**
    * Why a tool or a prompt of that name may exist, though it is unlisted: its server has not listed its own
-   * yet.
+   * yet, or its definition is held back.
    */
-  #absent(name: string): McpError | undefined {
+  #absent(name: string, peer: Peer): McpError | undefined {
+    const refused = this.#heldNames.get(name)?.find(({ component }) => isAllowed(peer, component))
+    if (refused !== undefined) return refused.refuse()
     if (this.#isPending) return notKnown(this.#holdings.settings.definition.info.name)
     const owner = this.#claims.ownerOf(name)
     const unknown = [...this.#places].filter(([, { record }]) => record.lists?.toolsKnown !== true)
@@ -1061,9 +1122,133 @@ class Gateway {
       const isAsked = step !== 'unlisted' || link?.mayHaveResources
       return link === undefined || !isAsked ? [] : [{ ...aim, link, isListed }]
     })
-    const templateAt = (listed: string): Component | undefined =>
-      this.#held.get(`resourceTemplate ${listed}`)?.component
-    return foundAt(uri, known, this.#id, templateAt, wantLater)
+    const open = known.filter((aim) => this.#whyHeld(aim) === undefined)
+    const [closed] = known
+    if (closed !== undefined && open.length === 0) {
+      const [what, why] = this.#whyHeld(closed) ?? ['', '']
+      return heldAt(uri, closed.link, () => this.#heldError(closed.link.name, what, why), wantLater)
+    }
+    const templateAt = (listed: string): Component | undefined => {
+      const found = this.#held.get(`resourceTemplate ${listed}`)
+      return found?.isHidden === true ? undefined : found?.component
+    }
+    return foundAt(uri, open, this.#id, templateAt, wantLater)
+  }
+
+  /** What is held back that is at an address, and why: a resource, or each template that fits. */
+  #whyHeld({ link, uri, templates }: Omit<LinkAim, 'isListed' | 'isLikely'>): [string, string] | undefined {
+    const held = this.#places.get(link.name)?.judgement.held ?? nothingHeld.held
+    if (held.size === 0) return undefined
+    const resource = held.get(`resource ${uri}`)
+    if (resource !== undefined) return [`resource ${uri}`, resource]
+    const whys = templates.map(({ own }) => [`resourceTemplate ${own}`, held.get(`resourceTemplate ${own}`)])
+    const [first] = whys
+    const areAll = first !== undefined && whys.every(([, why]) => why !== undefined)
+    return areAll ? (first as [string, string]) : undefined
+  }
+
+  repin(): void {
+    this.#change()
+  }
+
+  pinned(name: string, fresh: Judgement['fresh'], problem: string | undefined): void {
+    if (problem !== undefined) {
+      this.#tell('not_pinned', name, `its definitions are pinned until the end only: ${visible(problem)}`)
+      return
+    }
+    // from now on its place says what is accepted: another node may have been first
+    const own = this.#holdings.pinned.get(name)
+    for (const key of fresh.keys()) own?.delete(key)
+    if (own?.size === 0) this.#holdings.pinned.delete(name)
+    this.#change()
+  }
+
+  /** What of a server is held back, by what is pinned now; remembers what is new. */
+  #judge({ link, record }: UpstreamState, lists: UpstreamLists): Judgement {
+    const { name, options } = link
+    const { pins } = this.#plan
+    const mode = options.pin ?? this.#plan.pin
+    const definitions = definitionsOf(lists, record.server?.instructions, this.#readings)
+    const place = this.#places.get(name)
+    if (mode === false) {
+      for (const [key, all] of definitions)
+        for (const { digest, hidden } of all)
+          if (hidden.length > 0 && place !== undefined && isNews(place, `${key} ${digest}`))
+            this.#tell(
+              'hidden_characters',
+              name,
+              `${visible(key)} has hidden characters: ${hidden.join('; ')}`,
+            )
+      return nothingHeld
+    }
+    const { accepted, problem } = this.#pinnedOf(name)
+    if (accepted === undefined) {
+      const held = new Map([...definitions.keys()].map((key) => [key, `cannot be judged: ${problem}`]))
+      if (place !== undefined) this.#tellHeld(place, definitions, held)
+      return { held, fresh: new Map() }
+    }
+    const judgement = judge(definitions, accepted, mode)
+    if (place !== undefined) this.#tellHeld(place, definitions, judgement.held)
+    const { fresh } = judgement
+    if (fresh.size === 0) return judgement
+    const own = this.#holdings.pinned.get(name) ?? new Map<string, string>()
+    for (const [key, { digest }] of fresh) own.set(key, digest)
+    this.#holdings.pinned.set(name, own)
+    if (pins === undefined) return judgement
+    const tell = (problem?: string): void => void this.#cast('pinned', { name, fresh, problem })
+    outside(async () => pins.add(name, fresh)).then(
+      () => tell(),
+      (error: unknown) => tell(messageOf(error)),
+    )
+    return judgement
+  }
+
+  /** The digests that are accepted of a server; without them where they cannot be had. */
+  #pinnedOf(name: string): {
+    readonly accepted: ReadonlyMap<string, string> | undefined
+    readonly problem: string
+  } {
+    const own = this.#holdings.pinned.get(name) ?? []
+    try {
+      const kept = outside(() => this.#plan.pins?.of(name)) ?? []
+      return { accepted: new Map([...own, ...kept]), problem: '' }
+    } catch (error) {
+      return { accepted: undefined, problem: visible(messageOf(error)) }
+    }
+  }
+
+  /** Each definition once. */
+  #tellHeld(
+    place: UpstreamState,
+    definitions: ReadonlyMap<string, readonly ReadDefinition[]>,
+    held: Judgement['held'],
+  ): void {
+    const { name } = place.link
+    const news = [...held].filter(([key]) => {
+      const digests = definitions.get(key)?.map(({ digest }) => digest) ?? []
+      return isNews(place, `${key} ${digests.join(' ')}`)
+    })
+    if (news.length === 0) return
+    const some = news.slice(0, maxHeldNamed).map(([key, why]) => `${visible(key)} ${why}`)
+    const more = news.length > some.length ? [`${news.length - some.length} more`] : []
+    this.#tell('held_back', name, `held back: ${[...some, ...more].join('; ')}: ${this.#remedy(name)}`)
+  }
+
+  #remedy(name: string): string {
+    let how = ''
+    try {
+      how = outside(() => this.#plan.pins?.howToAccept?.(name)) ?? ''
+    } catch {
+      // said without it
+    }
+    return `it is offered once it is accepted${how === '' ? '' : ` (${how})`}`
+  }
+
+  /** The error for the use of what is held back. */
+  #heldError(name: string, key: string, why: string): McpError {
+    const problem = `${visible(key)} of ${name} ${why}: ${this.#remedy(name)}: ask whoever runs this server`
+    const data = { code: 'HELD_BACK', retryable: false, sent: false }
+    return new McpError(errorCodes.internalError, problem, { data })
   }
 
   /** Of a name in the options, once. */
@@ -1124,6 +1309,13 @@ const itself: Peer = Object.freeze({ transport: '', headers: {}, remoteAddress: 
 /** Where lists are kept that no node can have without a user. */
 function listsKey(name: string): string {
   return `upstream lists ${name}`
+}
+
+/** Whether it is told for the first time. Of too many nothing more is told. */
+function isNews({ heldTold }: UpstreamState, what: string): boolean {
+  if (heldTold.has(what) || heldTold.size >= maxHeldTold) return false
+  heldTold.add(what)
+  return true
 }
 
 function relayedAt(found: ResourceMatch): Relayed | undefined {

@@ -187,7 +187,25 @@ function unsureAt(uri: string, link: UpstreamLink, wantLater: (uri: string) => (
   return { resource: Object.freeze({ ...guard, relayed: refusedAt(uri, link.name, wantLater) }) }
 }
 
-/** The same until it is known which servers there are behind the one of this name. */
+/** What is refused, as its definition is held back, to those who might use it. */
+export function heldAt(
+  uri: string,
+  link: UpstreamLink,
+  error: () => McpError,
+  wantLater: (uri: string) => () => void,
+): ResourceMatch {
+  const refuse = (): never => {
+    throw error()
+  }
+  const relayed: Relayed = {
+    ...refusedAt(uri, link.name, wantLater),
+    run: async () => refuse(),
+    want: ({ trusted }) => (trusted === true ? wantLater(uri) : refuse()),
+  }
+  return { resource: Object.freeze({ ...resourceOf(link, { uri }, uri), relayed }) }
+}
+
+/** What is refused until it is known which servers there are behind the one of this name. */
 export function pendingAt(uri: string, name: string, wantLater: (uri: string) => () => void): ResourceMatch {
   const nobodys = { scopes: undefined, permits: undefined, session: false, timeout: undefined }
   const relayed = refusedAt(uri, name, wantLater)

@@ -130,7 +130,7 @@ async function relayTo(
   const { name, arguments: args = {} } = isObject(given) ? given : {}
   const tool = typeof name === 'string' ? tools.get(name) : undefined
   if (tool?.relayed === undefined) {
-    const late = typeof name === 'string' ? absent(name) : undefined
+    const late = typeof name === 'string' ? absent(name, ctx.peer) : undefined
     throw late ?? McpError.invalidParams(`Unknown tool: ${show(name)}: find one with search_tools`)
   }
   return tool.relayed.run({ ...params, name, arguments: args }, ctx)

@@ -63,6 +63,8 @@ export interface Holdings {
   owners: ReadonlyMap<string, Owner>
   /** What stands before the `+` of addresses of servers that are no more: it is nobody else's. */
   readonly removed: Set<string>
+  /** Definitions of servers behind this one that are remembered nowhere else: digests, by what they are of. */
+  readonly pinned: Map<string, Map<string, string>>
   /**
    * The module of the machine of sessions; undefined until a server on pipes has a session that is confirmed.
    */
@@ -155,6 +157,7 @@ export const holdingsActor = defineActor({
       upstreams: new Map(),
       owners: new Map(),
       removed: new Set(),
+      pinned: new Map(),
       machine: isAwaited ? undefined : await loadSessionMachine(),
       isolation:
         settings.isolation === undefined

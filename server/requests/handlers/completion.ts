@@ -7,6 +7,7 @@ import { show } from '../../../runtime/base/errors.js'
 import { checkAllowed, type Guarded } from '../../context/scopes.js'
 import type { Catalog } from '../../catalog/catalog.js'
 import type { Completers } from '../../definitions/completer.js'
+import type { Peer } from '../../../transports/contract/contract.js'
 import type { Relayed } from '../../definitions/relayed.js'
 import { ServerError } from '../../base/errors.js'
 import { checkUsable, type MayNeedSession } from '../../definitions/session-needs.js'
@@ -28,7 +29,7 @@ export function complete(
   { catalog, dialect, peer }: RouteScope,
 ): Immediate | Work {
   const { ref, argument, context } = params
-  const target = find(ref, catalog)
+  const target = find(ref, catalog, peer)
   checkAllowed(peer, target, () => absent(ref))
   checkUsable(dialect, target, 'what is to be completed')
   const { name, value } = argument
@@ -54,11 +55,11 @@ export function complete(
   }
 }
 
-function find(ref: Params<'completion/complete'>['ref'], catalog: Catalog): Target {
+function find(ref: Params<'completion/complete'>['ref'], catalog: Catalog, peer: Peer): Target {
   const { prompts, templates } = catalog
   if (ref.type === 'ref/prompt') {
     const prompt = prompts.get(ref.name)
-    if (prompt === undefined) throw catalog.absent(ref.name) ?? absent(ref)
+    if (prompt === undefined) throw catalog.absent(ref.name, peer) ?? absent(ref)
     const { completers, scopes, permits, session, relayed } = prompt
     return { names: prompt.arguments.map(({ name }) => name), completers, scopes, permits, session, relayed }
   }

@@ -15,7 +15,7 @@ import { noAnswerFrom, noAnswerIn, notValid, type RouteScope, type Work } from '
 export function getPrompt(params: Params<'prompts/get'>, { catalog, peer, dialect }: RouteScope): Work {
   const { name, arguments: args = {} } = params
   const prompt = catalog.prompts.get(name)
-  const absent = () => catalog.absent(name) ?? unknown('prompt', name, catalog.prompts, peer)
+  const absent = () => catalog.absent(name, peer) ?? unknown('prompt', name, catalog.prompts, peer)
   if (prompt === undefined) throw absent()
   checkAllowed(peer, prompt, absent)
   checkUsable(dialect, prompt, `prompt ${show(name)}`)

@@ -29,7 +29,7 @@ export { toolCrash }
 export function callTool(params: Params<'tools/call'>, { catalog, peer, dialect }: RouteScope): Work {
   const { name, arguments: args = {} } = params
   const tool = catalog.tools.get(name)
-  const absent = () => catalog.absent(name) ?? unknown('tool', name, catalog.tools, peer)
+  const absent = () => catalog.absent(name, peer) ?? unknown('tool', name, catalog.tools, peer)
   if (tool === undefined) throw absent()
   checkAllowed(peer, tool, absent)
   checkUsable(dialect, tool, `tool ${show(name)}`)

@@ -1,0 +1,109 @@
+import { createHash } from 'node:crypto'
+import { isObject, type JsonObject } from '../../protocol/wire/json.js'
+import type { PinnedDefinition, PinMode } from '../definitions/pins.js'
+import type { UpstreamLists } from '../definitions/upstreams.js'
+import { hiddenIn, visible } from './hidden-characters.js'
+
+/** Definitions of one server that are remembered: those that are gone are, too. */
+export const maxPinned = 10_000
+
+/** What a gateway does with the definitions of one server. */
+export interface Judgement {
+  /** Why some are not offered, by what they are of. */
+  readonly held: ReadonlyMap<string, string>
+  /** Seen for the first time, and to be remembered. */
+  readonly fresh: ReadonlyMap<string, PinnedDefinition>
+}
+
+/** A definition, and where it has characters that nobody sees. */
+export interface ReadDefinition extends PinnedDefinition {
+  readonly hidden: readonly string[]
+}
+
+/** The same definition is read once, however often it is judged. */
+export type Readings = WeakMap<object, ReadDefinition>
+
+/** All definitions of a server by what they are of: a server may list one twice. */
+export function definitionsOf(
+  { tools, prompts, resources, templates }: UpstreamLists,
+  instructions: string | undefined,
+  known: Readings = new WeakMap(),
+): ReadonlyMap<string, readonly ReadDefinition[]> {
+  const all = new Map<string, ReadDefinition[]>()
+  const add = (key: string, entry: JsonObject, of: unknown = entry): void => {
+    const read = known.get(entry) ?? readingOf(of)
+    known.set(entry, read)
+    const others = all.get(key)
+    if (others === undefined) all.set(key, [read])
+    else others.push(read)
+  }
+  for (const tool of tools) add(`tool ${String(tool.name)}`, tool)
+  for (const prompt of prompts) add(`prompt ${String(prompt.name)}`, prompt)
+  for (const resource of resources) add(`resource ${String(resource.uri)}`, resource, lasting(resource))
+  for (const template of templates) add(`resourceTemplate ${String(template.uriTemplate)}`, template)
+  if (instructions !== undefined) all.set('instructions', [readingOf(instructions)])
+  return all
+}
+
+/**
+ * Which definitions are held back: those that differ from what is pinned; and those that are not, where there are
+ * hidden characters in them, or `mode` is `strict`.
+ */
+export function judge(
+  definitions: ReadonlyMap<string, readonly ReadDefinition[]>,
+  pinned: ReadonlyMap<string, string>,
+  mode: PinMode,
+): Judgement {
+  const held = new Map<string, string>()
+  const fresh = new Map<string, PinnedDefinition>()
+  for (const [key, all] of definitions) {
+    const [first] = all
+    if (first === undefined) continue
+    const known = pinned.get(key)
+    if (known !== undefined) {
+      // of one that is listed twice nobody knows which is meant
+      if (all.some(({ digest }) => digest !== known)) held.set(key, 'has changed since it was pinned')
+      continue
+    }
+    const { digest, definition, hidden } = first
+    if (hidden.length > 0) held.set(key, `has hidden characters (${hidden.join('; ')})`)
+    else if (mode === 'strict') held.set(key, 'is new')
+    else if (all.some((other) => other.digest !== digest)) held.set(key, 'is listed twice, and differs')
+    else if (pinned.size + fresh.size >= maxPinned)
+      held.set(key, `is new, and ${maxPinned} definitions are pinned already`)
+    else fresh.set(key, { digest, definition })
+  }
+  return { held, fresh }
+}
+
+/** In words: `tool read`, as a line of a log may have it. */
+export function shownKey(key: string): string {
+  return visible(key)
+}
+
+/** The digest of a definition: neither the order of keys nor how numbers are written counts. */
+export function digestOf(definition: unknown): string {
+  return `sha256-${createHash('sha256')
+    .update(JSON.stringify(inOrder(definition)))
+    .digest('base64url')}`
+}
+
+/** The same value, with all keys in order. */
+export function inOrder(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(inOrder)
+  if (!isObject(value)) return value
+  const keys = Object.keys(value).sort()
+  return Object.fromEntries(keys.map((key) => [key, inOrder(value[key])]))
+}
+
+function readingOf(value: unknown): ReadDefinition {
+  const definition = inOrder(value)
+  return { definition, digest: digestOf(definition), hidden: hiddenIn(definition) }
+}
+
+/** A resource without what changes with what is in it. */
+function lasting({ size: _size, annotations, ...resource }: JsonObject): JsonObject {
+  if (!isObject(annotations)) return annotations === undefined ? resource : { ...resource, annotations }
+  const { lastModified: _at, ...rest } = annotations
+  return { ...resource, ...(Object.keys(rest).length > 0 && { annotations: rest }) }
+}
