@@ -54,6 +54,7 @@ export {
   type ToolOptions,
   type TypesFor,
 } from './definitions/define-tool.js'
+export type { Audit, AuditEntry } from './base/audit.js'
 export type { PinMode, PinnedDefinition, Pins } from './definitions/pins.js'
 export type { DeferredAnswer } from './context/deferred-answer.js'
 export type { Described, ArgumentsOf, Immutable, StructuredOf } from './definitions/described.js'

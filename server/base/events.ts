@@ -132,9 +132,12 @@ export interface GatewayEvent {
 
 /** What a server tells those who run it. It is logged, unless `logLevels` says otherwise. */
 export interface ServerNoticeEvent {
-  /** At its start: its sessions end with its program. At SIGHUP: it has nothing to reload. */
-  readonly type: 'sessions_in_memory' | 'not_reloaded'
-  readonly level: 'info'
+  /**
+   * At its start: its sessions end with its program. At SIGHUP: it has nothing to reload. That entries of its
+   * audit log are lost, or are taken again.
+   */
+  readonly type: 'sessions_in_memory' | 'not_reloaded' | 'audit'
+  readonly level: 'info' | 'warn'
   readonly tree: number
   /** The name of the server. */
   readonly server: string

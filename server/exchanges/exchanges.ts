@@ -24,6 +24,7 @@ import { checkArguments } from '../requests/handlers/tools.js'
 import type { Holdings } from '../holdings/holdings-actor.js'
 import { route } from '../requests/router.js'
 import { noteAnswer, noteRequest } from '../base/events.js'
+import { isAudited, refusedCall } from '../runs/audited.js'
 import { impersonalFacts } from '../base/work-facts.js'
 import { tasksOf } from '../tasks/load.js'
 import type { McpTasks } from '../tasks/tasks.js'
@@ -136,10 +137,13 @@ export class Exchanges {
   async #failed(call: ExchangeCall, startedAt: number, error: unknown): Promise<ExchangeAnswer> {
     const dialect = modernDialectOf(call.envelope.revision)
     const refused = responseTo(error, call, dialect)
-    const response =
+    let response =
       refused === undefined || dialect === undefined
         ? refused
         : answerNow(call.request, dialect, this.#host.origin, () => refused)
+    const { auditor } = this.#host.holdings
+    if (response !== undefined && auditor !== undefined && isAudited(call.request))
+      response = await auditor.answered(refusedCall(call, startedAt), response)
     const isBusy = error instanceof TransportError && error.code === 'EXCHANGE_LIMIT'
     const code = isBusy ? tooManyRequests : errorCodes.internalError
     const noted = response ?? buildError(call.request.id, { code, message: 'failed' })

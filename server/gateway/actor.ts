@@ -51,7 +51,7 @@ import { type Fetched, fetchLists, whyNot } from './lists.js'
 import { fits } from './names.js'
 import { Owners } from './owners.js'
 import { pauseAfter } from './pace.js'
-import { definitionsOf, type Judgement, judge, type ReadDefinition, type Readings } from './pins.js'
+import { definitionsOf, type Judgement, judge, type KnownDefinitions, type ReadDefinition } from './pins.js'
 import { NameClaims, routeOf, type RouteTable } from './routes.js'
 import { needsSignIn } from './sign-ins.js'
 import { searchTools } from './tool-search.js'
@@ -278,7 +278,7 @@ class Gateway {
   /** Names that were reported: each once. */
   readonly #warned = new Set<string>()
   /** Definitions that were read already. */
-  readonly #readings: Readings = new WeakMap()
+  readonly #readings: KnownDefinitions = new WeakMap()
   /** Tools and prompts whose definitions are held back, by their names here. */
   #heldNames = new Map<
     string,

@@ -15,6 +15,7 @@ const longestPath = 200
  */
 const hidden =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+  // biome-ignore lint/suspicious/noMisleadingCharacterClass: each is looked for by itself
   /[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}]|\u034f|\p{Co}|\p{Cs}/gu
 
 /** Where they say how what is before them is shown: emoji, and scripts whose letters join. */

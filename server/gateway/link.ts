@@ -483,6 +483,9 @@ export class UpstreamLink {
     { method, params, tool = method, what = tool, asTask = false }: Relay,
   ): Promise<JsonObject> {
     const asker = askerOf(ctx)
+    const note = (): void =>
+      ToolContext.scopeOf(ctx).noteUpstream?.(this.name, String(params.name ?? params.uri))
+    note()
     const leave = this.#gate.enter(tool, callerOf(ctx.peer, ctx.session.id), what)
     const { world, requestTimeout } = this.#input
     const { timeout } = this.options
@@ -515,6 +518,8 @@ export class UpstreamLink {
           },
         )
         if (verdict === 'unsaid') verdict = 'serves'
+        // of several that are asked for a resource, the one that has it
+        note()
         return this.#passedBack(result, client, ctx)
       } finally {
         instance.calls.delete(call)

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { isObject, type JsonObject } from '../../protocol/wire/json.js'
 import type { PinnedDefinition, PinMode } from '../definitions/pins.js'
 import type { UpstreamLists } from '../definitions/upstreams.js'
-import { hiddenIn, visible } from './hidden-characters.js'
+import { hiddenIn } from './hidden-characters.js'
 
 /** Definitions of one server that are remembered: those that are gone are, too. */
 export const maxPinned = 10_000
@@ -21,17 +21,17 @@ export interface ReadDefinition extends PinnedDefinition {
 }
 
 /** The same definition is read once, however often it is judged. */
-export type Readings = WeakMap<object, ReadDefinition>
+export type KnownDefinitions = WeakMap<object, ReadDefinition>
 
 /** All definitions of a server by what they are of: a server may list one twice. */
 export function definitionsOf(
   { tools, prompts, resources, templates }: UpstreamLists,
   instructions: string | undefined,
-  known: Readings = new WeakMap(),
+  known: KnownDefinitions = new WeakMap(),
 ): ReadonlyMap<string, readonly ReadDefinition[]> {
   const all = new Map<string, ReadDefinition[]>()
-  const add = (key: string, entry: JsonObject, of: unknown = entry): void => {
-    const read = known.get(entry) ?? readingOf(of)
+  const add = (key: string, entry: JsonObject, of = (whole: JsonObject): unknown => whole): void => {
+    const read = known.get(entry) ?? readingOf(of(entry))
     known.set(entry, read)
     const others = all.get(key)
     if (others === undefined) all.set(key, [read])
@@ -39,7 +39,7 @@ export function definitionsOf(
   }
   for (const tool of tools) add(`tool ${String(tool.name)}`, tool)
   for (const prompt of prompts) add(`prompt ${String(prompt.name)}`, prompt)
-  for (const resource of resources) add(`resource ${String(resource.uri)}`, resource, lasting(resource))
+  for (const resource of resources) add(`resource ${String(resource.uri)}`, resource, lasting)
   for (const template of templates) add(`resourceTemplate ${String(template.uriTemplate)}`, template)
   if (instructions !== undefined) all.set('instructions', [readingOf(instructions)])
   return all
@@ -71,14 +71,9 @@ export function judge(
     else if (all.some((other) => other.digest !== digest)) held.set(key, 'is listed twice, and differs')
     else if (pinned.size + fresh.size >= maxPinned)
       held.set(key, `is new, and ${maxPinned} definitions are pinned already`)
-    else fresh.set(key, { digest, definition })
+    else fresh.set(key, { digest, definition: inOrder(definition) })
   }
   return { held, fresh }
-}
-
-/** In words: `tool read`, as a line of a log may have it. */
-export function shownKey(key: string): string {
-  return visible(key)
 }
 
 /** The digest of a definition: neither the order of keys nor how numbers are written counts. */
@@ -97,8 +92,16 @@ export function inOrder(value: unknown): unknown {
 }
 
 function readingOf(value: unknown): ReadDefinition {
-  const definition = inOrder(value)
-  return { definition, digest: digestOf(definition), hidden: hiddenIn(definition) }
+  let digest: string | undefined
+  return {
+    definition: value,
+    hidden: hiddenIn(value),
+    // only where something is pinned
+    get digest() {
+      digest ??= digestOf(value)
+      return digest
+    },
+  }
 }
 
 /** A resource without what changes with what is in it. */

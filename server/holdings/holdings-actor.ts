@@ -2,7 +2,7 @@ import { defineActor } from '../../runtime/process/behaviour.js'
 import { type ActorContext, lastingWorld } from '../../runtime/process/context.js'
 import { describe } from '../../runtime/watch/inspect.js'
 import { lazy } from '../../runtime/faults/load.js'
-import type { ActorRef } from '../../runtime/process/ref.js'
+import { type ActorRef, processOf } from '../../runtime/process/ref.js'
 import { RestartWindow } from '../../runtime/supervision/restart-window.js'
 import { ClientCounts } from '../../transports/connections/client-counts.js'
 import type { Binding } from '../../transports/contract/contract.js'
@@ -10,6 +10,7 @@ import { emitTransport, originHere } from '../../transports/contract/events.js'
 import type { World } from '../../runtime/time/world.js'
 import type { Values } from '../../transports/contract/values.js'
 import { TransportError } from '../../transports/base/errors.js'
+import { emitServer } from '../base/events.js'
 import type { Secrets } from '../base/sealing.js'
 import type { Cluster } from '../cluster/cluster.js'
 import { warnOfScopes } from '../catalog/authorization.js'
@@ -27,6 +28,7 @@ import { LocalEngine, type OpenEngine } from '../engine/local-engine.js'
 import type { SessionStore } from '../engine/session-store.js'
 import type { TaskStore } from '../engine/task-store.js'
 import { SealedValues } from '../engine/values.js'
+import type { Auditor } from './auditor.js'
 import type { GatewayLogins } from './gateway-logins.js'
 import type { Rates } from './rates.js'
 import type { WaitingBytes } from '../base/waiting-line.js'
@@ -45,6 +47,8 @@ export interface Holdings {
   readonly logins: GatewayLogins | undefined
   /** Undefined where there is no `limits.rate`. */
   readonly rates: Rates | undefined
+  /** Undefined where nobody hears of calls. */
+  readonly auditor: Auditor | undefined
   readonly catalog: Catalog
   readonly restores: RestoreLimit
   readonly requestStates: RequestStates
@@ -98,6 +102,7 @@ const loadLogins = /* @__PURE__ */ lazy(
   '../../server/holdings/gateway-logins.js',
   () => import('./gateway-logins.js'),
 )
+const loadAuditor = /* @__PURE__ */ lazy('../../server/holdings/auditor.js', () => import('./auditor.js'))
 
 const loadIsolated = /* @__PURE__ */ lazy(
   '../../server/isolation/isolated-calls.js',
@@ -142,6 +147,14 @@ export const holdingsActor = defineActor({
       values,
       logins: await loginsOf(settings, binding, values, world),
       rates: limits.rate && new (await loadRates()).Rates(limits.rate, settings.name, values, world),
+      auditor:
+        settings.audit &&
+        new (await loadAuditor()).Auditor(settings.audit, world, (problem) =>
+          emitServer('notice', () => ({
+            ...{ type: 'audit', level: 'warn', tree: processOf(ctx.self).tree.id, server: settings.name },
+            problem,
+          })),
+        ),
       taskStore: settings.tasks && open.tasks,
       catalog: new Catalog(
         definition,

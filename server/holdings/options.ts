@@ -10,6 +10,7 @@ import type { Cluster } from '../cluster/cluster.js'
 import { isServer, type ServerDefinition } from '../definitions/define-server.js'
 import { ServerError } from '../base/errors.js'
 import { namesOf } from '../base/names.js'
+import { type Audit, readAudit } from '../base/audit.js'
 import type { IsolatedHandler } from '../context/isolated.js'
 import { type IsolationOptions, poolsFor, readIsolation } from '../isolation/options.js'
 import { readersOf } from '../base/read-options.js'
@@ -72,6 +73,11 @@ export interface ServerOptions {
    * Default false: they get the number of the report, where one is written.
    */
   readonly exposeErrors?: boolean
+  /**
+   * Hears of each call of a tool, read of a resource and get of a prompt before that is answered: who, what, and how
+   * it came out; also of those that are refused. Default: nobody.
+   */
+  readonly audit?: Audit
 }
 
 /** How much a server takes at once. */
@@ -210,6 +216,7 @@ const readers = {
   timeouts: readTimeouts,
   isolation: orElse(readIsolation, undefined),
   tasks: orElse(readTasks, undefined),
+  audit: orElse(readAudit, undefined),
 }
 
 /** The fields of ServerOptions. */

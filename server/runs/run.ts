@@ -9,6 +9,7 @@ import type { ToolContext } from '../context/context.js'
 import { toldCrash } from '../base/exposed-error.js'
 import { answer, encodedResult, refusal, tryAgain } from '../requests/answer.js'
 import type { Work } from '../requests/work.js'
+import { callOf, isAudited } from './audited.js'
 import type { RunSeat } from './seat.js'
 
 /**
@@ -20,6 +21,7 @@ export function run(work: Work, seat: RunSeat): Response | undefined | Promise<R
   const { link, host } = seat
   const since = host.world.now()
   const made: Made = { response: undefined, kept: undefined }
+  seat.startedAt = since
   const { name } = work
   const { request: serves } = seat.delivery
   const about = () => seat.about()
@@ -27,10 +29,11 @@ export function run(work: Work, seat: RunSeat): Response | undefined | Promise<R
   const how = link === undefined ? { name, serves, about } : { name, link, serves, about }
   const task = host.tasks.start((ctx) => perform(work, seat, ctx, made), how)
   // who links to it may keep the reference for a while: then not its answer, too
-  const ended = (reason: ExitReason): Response | undefined => {
+  const ended = (reason: ExitReason): Response | undefined | Promise<Response | undefined> => {
     const last = { ...made }
     made.response = made.kept = undefined
-    return outcome(work, seat, last, task.ref, reason)
+    const response = outcome(work, seat, last, task.ref, reason)
+    return seat.isAudited ? response : audited(seat, response)
   }
   const { reason } = task.ref
   if (reason !== undefined) return ended(reason)
@@ -54,6 +57,14 @@ interface Made {
 
 function perform(work: Work, seat: RunSeat, task: TaskContext, made: Made): void | Promise<void> {
   const ctx = seat.enter(task)
+  const { auditor } = seat.host.holdings
+  const refusing = auditor !== undefined && isAudited(seat.delivery.request) && auditor.before(callOf(seat))
+  if (!refusing) return counted(work, seat, ctx, made)
+  seat.isAudited = true
+  return refusing.then((response) => keep(seat, response, made))
+}
+
+function counted(work: Work, seat: RunSeat, ctx: ToolContext, made: Made): void | Promise<void> {
   const { rates } = seat.host.holdings
   if (rates === undefined || !seat.isCounted) return answered(work, seat, ctx, made)
   try {
@@ -70,14 +81,31 @@ function perform(work: Work, seat: RunSeat, task: TaskContext, made: Made): void
 
 function refused(seat: RunSeat, error: unknown, made: Made): void | Promise<void> {
   if (!(error instanceof McpError)) throw error
-  return keep(seat, refusal(seat.requestId, error, seat.dialect), made)
+  return auditedThen(seat, refusal(seat.requestId, error, seat.dialect), made, true)
 }
 
 function answered(work: Work, seat: RunSeat, ctx: ToolContext, made: Made): void | Promise<void> {
   const { delivery, dialect, host } = seat
   const answering = answer(work, ctx, { request: delivery.request, dialect, origin: host.origin })
-  if (isPromise(answering)) return answering.then((response) => keep(seat, response, made))
-  return keep(seat, answering, made)
+  if (isPromise(answering)) return answering.then((response) => auditedThen(seat, response, made))
+  return auditedThen(seat, answering, made)
+}
+
+function auditedThen(seat: RunSeat, response: Response, made: Made, isRefused = false): void | Promise<void> {
+  const answer = audited(seat, response, isRefused)
+  return isPromise(answer) ? answer.then((late) => keep(seat, late, made)) : keep(seat, answer, made)
+}
+
+/** The answer once its entry is in the audit log, if there is one. */
+function audited<Answer extends Response | undefined>(
+  seat: RunSeat,
+  response: Answer,
+  isRefused = false,
+): Answer | Promise<Answer | Response> {
+  const { auditor } = seat.host.holdings
+  if (auditor === undefined || !isAudited(seat.delivery.request)) return response
+  seat.isAudited = true
+  return auditor.answered(callOf(seat, isRefused), response)
 }
 
 function keep(seat: RunSeat, response: Response, made: Made): void | Promise<void> {

@@ -52,6 +52,12 @@ export abstract class RunSeat implements RequestScope {
   isLate = false
   /** Whether the answer is not wanted any more. */
   cancelled = false
+  /** When it began, by the clock of the tree. */
+  startedAt = 0
+  /** Whether its audit entry was made. */
+  isAudited = false
+  /** The server behind this one that was asked last, and what it calls that. */
+  upstream: { readonly server: string; readonly name: string } | undefined
   #task: TaskContext | undefined
   #running: TaskRef<void> | undefined
   #timer: unknown
@@ -196,6 +202,15 @@ export abstract class RunSeat implements RequestScope {
 
   get peer(): Peer {
     return this.delivery.peer
+  }
+
+  /** The id of the task that it runs in; undefined outside of one. */
+  get taskId(): string | undefined {
+    return undefined
+  }
+
+  noteUpstream(server: string, name: string): void {
+    this.upstream = { server, name }
   }
 
   get signal(): AbortSignal {

@@ -32,6 +32,7 @@ import {
   wantFor,
 } from './session.js'
 import { noteNotification, noteRequest } from '../base/events.js'
+import { isAudited, refusedCall } from '../runs/audited.js'
 import type { RequestDelivery } from '../runs/seat.js'
 import { takeNotice } from './notices.js'
 import type { SessionPhase } from '../holdings/session-machine.js'
@@ -196,7 +197,19 @@ function takeRequest(
     if (!(error instanceof McpError)) throw error
     // to find out that there is no such thing may have taken long: others have their turn
     processOf(session.self).tree.scheduler.began(false)
-    return answerAtOnce(session, delivery, () => refusal(id, error, session.dialect))
+    const { auditor } = session.holdings
+    if (auditor === undefined || !isAudited(request))
+      return answerAtOnce(session, delivery, () => refusal(id, error, session.dialect))
+    const call = { ...refusedCall(delivery, session.now()), session: session.facts.id }
+    const made = answerNow(request, session.dialect, session.origin, () =>
+      refusal(id, error, session.dialect),
+    )
+    const reply = ctx.defer<Response | undefined>()
+    const { lastActive } = session
+    void auditor
+      .answered(call, made)
+      .then((response) => reply.resolve(answered(session, delivery, response, lastActive)))
+    return reply
   }
 }
 

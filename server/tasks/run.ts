@@ -6,6 +6,7 @@ import { isPromise } from '../../runtime/base/promise.js'
 import type { Peer, Response } from '../../transports/contract/contract.js'
 import { refusal } from '../requests/answer.js'
 import { route } from '../requests/router.js'
+import { refusedCall } from '../runs/audited.js'
 import { run } from '../runs/run.js'
 import { nowhere } from '../runs/seat.js'
 import type { TaskEnd, TaskRecord } from '../engine/task-store.js'
@@ -30,7 +31,12 @@ export function startRun(task: McpTask): TaskEnd | undefined {
     return undefined
   } catch (error) {
     if (!(error instanceof McpError)) throw error
-    return endOf(refusal(id, error, dialect))
+    const refused = refusal(id, error, dialect)
+    const { auditor } = host.holdings
+    const call = { ...refusedCall({ request, peer }, task.world.now()), task: id }
+    // nobody waits for the end of a task
+    if (auditor !== undefined) void auditor.answered(call, refused)
+    return endOf(refused)
   }
 }
 

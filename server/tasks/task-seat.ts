@@ -43,6 +43,10 @@ export class McpTaskSeat extends SeatWithoutSession {
   readonly steps: Steps
   readonly #task: McpTask
 
+  override get taskId(): string {
+    return this.#task.record.id
+  }
+
   /** Its request has been. */
   override get isCounted(): boolean {
     return false

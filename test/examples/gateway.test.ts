@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import * as assert from 'uvu/assert'
 import { runNode } from '../support/project.js'
 import { inRoot, root } from '../support/root.js'
@@ -24,6 +25,14 @@ test('login asks a user to sign in to the server behind', async (t) => {
   const lines = output.split('\n').filter((line) => !line.includes('WARNING'))
   const told = 'Sign in to mail: open http://… in a browser, and call this again.'
   assert.equal([code, lines], [0, ['mail__sign_in', told, '']])
+})
+
+test('trust refuses what has changed until it is accepted, and tells each call', async (t) => {
+  const program = inRoot('.t', 'test', 'examples', 'gateway', 'trust.js')
+  const { code, output } = await runNode([program], root, t.signal)
+  const lines = output.split('\n').filter((line) => !line.startsWith('{'))
+  const [page = ''] = readFileSync(inRoot('server', 'gateway', 'trust.md'), 'utf8').match(/(?<=```text\n)[^`]+/) ?? []
+  assert.equal([code, lines.join('\n')], [0, page])
 })
 
 test.run()
