@@ -43,6 +43,10 @@ export const meanings: Readonly<Record<string, string>> = {
   stdio: 'speaks over standard input and output',
   lazy: 'the servers of the file are started by their first use, and end after 10 minutes without one',
   processes: 'N: so many processes serve',
+  audit:
+    'FILE: a line of JSON for each call, read and prompt; also CADUCEUS_AUDIT, and caduceus.audit of the file',
+  file: 'FILE: the file of a host; default mcp.json',
+  yes: 'accepts without a question, for scripts',
 }
 
 /** All commands, by name. */
@@ -109,11 +113,24 @@ export const commands: Readonly<Record<string, Command>> = {
       lazy: { type: 'boolean' },
       processes: { type: 'string' },
       ...settingOptions(),
+      audit: { type: 'string' },
       ...{ input: target.input, verbose: target.verbose },
     },
     meanings: settingMeanings(),
     startsServer: false,
     load: () => import('./commands/serve.js'),
+  },
+  trust: {
+    usage: 'trust <server> [--file mcp.json] [--yes]',
+    summary: 'shows what has changed in the definitions of a server, and accepts it (pin)',
+    options: {
+      ...asJson,
+      file: { type: 'string' },
+      yes: { type: 'boolean' },
+      ...{ timeout: target.timeout, env: target.env, input: target.input, verbose: target.verbose },
+    },
+    startsServer: false,
+    load: () => import('./commands/trust.js'),
   },
   dev: {
     usage: 'dev <module> [options]',

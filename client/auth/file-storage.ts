@@ -38,7 +38,7 @@ export function fileAuthStorage(folder: string): AuthStorage {
     },
     async exclusive<T>(key: string, work: () => Promise<T>, signal: AbortSignal): Promise<T> {
       await makeFolder(folder)
-      const release = await lock(join(folder, `${nameOf(key)}.lock`), signal)
+      const release = await lockFile(join(folder, `${nameOf(key)}.lock`), signal)
       try {
         return await work()
       } finally {
@@ -75,10 +75,10 @@ async function readValue(path: string, key: string): Promise<JsonObject | undefi
 }
 
 /**
- * Waits for the lock; the returned function releases it. Time is that of this machine, as of its files: other
+ * Waits for the lock at a path; the returned function releases it. Time is that of this machine, as of its files: other
  * processes go by it, too.
  */
-async function lock(path: string, signal: AbortSignal): Promise<() => Promise<void>> {
+export async function lockFile(path: string, signal: AbortSignal): Promise<() => Promise<void>> {
   const mine = systemWorld.id()
   while (!(await tryLock(path, mine))) {
     await removeIfDead(path)

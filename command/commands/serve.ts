@@ -1,6 +1,13 @@
-import { basename, resolve } from 'node:path'
+import { basename, dirname, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { gateway, observe, type ServerDefinition, type ServerOptions, startServer } from 'caduceus'
+import {
+  type Audit,
+  gateway,
+  observe,
+  type ServerDefinition,
+  type ServerOptions,
+  startServer,
+} from 'caduceus'
 import { isObject } from '../../protocol/wire/json.js'
 import { takeStandardOutput } from '../../transports/stdio/standard-output.js'
 import { messageOf } from '../../runtime/base/errors.js'
@@ -8,9 +15,12 @@ import { systemWorld, type World } from '../../runtime/time/world.js'
 import { type Invocation, textOf } from '../base/invocation.js'
 import { checkMetrics, checkPort, readCount, overStandardInput } from '../serving/listening.js'
 import { checkModule } from '../serving/module-file.js'
+import { AuditFile } from '../serving/audit-file.js'
+import { LockFile, lockFileOf } from '../serving/lock-file.js'
 import { readModuleServing, sharedTransport, transportOfModule } from '../serving/module-options.js'
 import { Roster } from '../serving/roster.js'
 import { hearSignals, type ServingSignals } from '../serving/signals.js'
+import type { TeamAudit } from '../serving/team-file.js'
 import { isLoopback } from '../../transports/http/listen/guard.js'
 import { changedParts, listenAs, serverOptionsOf, type TeamListener } from '../serving/team-listening.js'
 import { oneLine, tell } from '../terminal/screen.js'
@@ -36,8 +46,41 @@ export async function run(invocation: Invocation, world: World = systemWorld): P
   if (options.transport === undefined) await checkPort(invocation, listen)
   await checkMetrics(metrics)
   const limits = { ...options.limits, ...serving.options.limits }
-  const server = await startServer(definition, { ...options, ...serving.options, limits, transport })
-  return await untilEnd(server, path, invocation, observed)
+  const { audit, end } = await auditOf(invocation, process.cwd(), undefined, options.audit !== undefined)
+  const all = { ...options, ...serving.options, limits, transport, ...(audit && { audit }) }
+  const server = await startServer(definition, all)
+  return await untilEnd(server, path, invocation, observed).finally(end)
+}
+
+/** Bytes of an audit log, and how many former ones are kept. */
+const auditUsual = { maxBytes: 10 * 1024 * 1024, maxFiles: 5, sync: false }
+
+/**
+ * The audit log that the command line, CADUCEUS_AUDIT or the file asks for, the first that does. Rejects with
+ * UsageError where it cannot be written. `isTaken`: the module has one of its own.
+ */
+async function auditOf(
+  invocation: Invocation,
+  folder: string,
+  { file, ...rest }: TeamAudit = {},
+  isTaken = false,
+): Promise<{ readonly audit: Audit | undefined; readonly end: () => Promise<void> }> {
+  const given = textOf(invocation, 'audit')
+  if (given !== undefined && isTaken)
+    throw new UsageError('the module exports an audit in its options: leave --audit out')
+  const asked = given ?? (isTaken ? undefined : process.env.CADUCEUS_AUDIT)
+  const path = asked === undefined || asked === '' ? file && resolve(folder, file) : resolve(asked)
+  if (path === undefined) {
+    if (Object.keys(rest).length > 0)
+      throw new UsageError('caduceus.audit has no file: give one there, or --audit FILE')
+    return { audit: undefined, end: async () => {} }
+  }
+  const { maxBytes, maxFiles, sync, ...options } = { ...auditUsual, ...rest }
+  const log = new AuditFile({ file: path, maxBytes, maxFiles, sync })
+  await log.open().catch((error: unknown) => {
+    throw new UsageError(`the audit log ${path} cannot be written: ${messageOf(error)}`)
+  })
+  return { audit: { ...options, write: log.write }, end: () => log.close() }
 }
 
 async function serveProcesses(path: string, processes: string, invocation: Invocation): Promise<number> {
@@ -159,9 +202,13 @@ async function serveRoster(roster: Roster, { file, invocation, world, signals }:
   const { transport } = listener
   await checkPort(invocation, team.listen)
   await checkMetrics(team.metrics)
-  const server = await startServer(gateway(roster, team.gateway), {
+  const pins = new LockFile(lockFileOf(file), trustCommandOf(file), world)
+  await pins.read()
+  const { audit, end } = await auditOf(invocation, dirname(file), team.audit)
+  const server = await startServer(gateway(roster, { ...team.gateway, pins }), {
     transport,
     signals: false,
+    ...(audit && { audit }),
     ...serverOptionsOf(file, team),
   })
   signals.onStop(() => void server.stop())
@@ -186,6 +233,31 @@ async function serveRoster(roster: Roster, { file, invocation, world, signals }:
     () => void reread(),
     world,
   )
-  signals.onHangUp(() => void reread(true))
-  return await untilEnd(server, file, invocation, team.observe).finally(undo)
+  const repin = (): void =>
+    void pins
+      .read()
+      .catch((error) => tell(oneLine(`${messageOf(error)}; nothing pinned is offered until then`)))
+  const undoPins = watchFolders(
+    () => foldersTo(pins.path),
+    (name) => linksTo(pins.path).some((place) => name === basename(place)),
+    repin,
+    world,
+  )
+  // the audit log finds out by itself that it was moved away
+  signals.onHangUp(() => void reread(true).then(repin))
+  return await untilEnd(server, file, invocation, team.observe).finally(async () => {
+    undo()
+    undoPins()
+    await end()
+  })
+}
+
+/** How a change of a server of that file is accepted. */
+function trustCommandOf(file: string): string {
+  return file === resolve('mcp.json') ? 'caduceus trust' : `caduceus trust --file ${shownPath(file)}`
+}
+
+/** As a shell takes it. */
+function shownPath(path: string): string {
+  return /^[\w./-]+$/.test(path) ? path : JSON.stringify(path)
 }

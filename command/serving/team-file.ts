@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { dirname } from 'node:path'
-import type { GatewayOptions, StartedUpstream } from 'caduceus/server'
+import type { Audit, GatewayOptions, StartedUpstream } from 'caduceus/server'
 import type { OwnServer } from 'caduceus/transports'
 import { isObject } from '../../protocol/wire/json.js'
 import { messageOf, show } from '../../runtime/base/errors.js'
@@ -11,6 +11,7 @@ import type { LogLevel } from '../../runtime/faults/log.js'
 import { UsageError } from '../base/usage-error.js'
 import type { FoundServer } from '../hosts/host-files.js'
 import { parseJsonc, type Places } from '../hosts/jsonc.js'
+import type { AuditFileOptions } from './audit-file.js'
 import { overlaid, type Overrides } from './settings.js'
 import { readTeamSignIn, type TeamReaders, type Wrong } from './team-sign-in.js'
 
@@ -52,6 +53,13 @@ export interface TeamFile {
   /** How users sign in, in place of tokens; undefined: they do not. */
   readonly signIn: { readonly text: string; readonly server: OwnServer } | undefined
   readonly servers: ReadonlyMap<string, TeamMember>
+  readonly audit: TeamAudit | undefined
+}
+
+/** What is written of calls, and where. */
+export interface TeamAudit extends Partial<Omit<AuditFileOptions, 'file'>>, Omit<Audit, 'write'> {
+  /** Undefined: as the command line says. */
+  readonly file?: string
 }
 
 /** Where the team listens. */
@@ -72,7 +80,7 @@ export interface TeamListening {
 export type Fill = (part: FoundServer) => Promise<FoundServer['entry']>
 
 const gatewayFields = [
-  ...['name', 'title', 'instructions', 'separator', 'prefix', 'toolSearch', 'startTimeout'],
+  ...['name', 'title', 'instructions', 'separator', 'prefix', 'toolSearch', 'startTimeout', 'pin'],
   'origin',
 ] as const
 const fields = [
@@ -84,6 +92,7 @@ const fields = [
   'idle',
   'metrics',
   'log',
+  'audit',
   'tokens',
   'signIn',
   'servers',
@@ -130,7 +139,7 @@ export async function readTeamFile(
     ...{ isDisabled: false, inputs: new Map() },
   })
   const section = overlaid(filled, overrides)
-  const { listen, engine, rate, observe, idle, metrics, log, tokens, signIn, servers = {} } = section
+  const { listen, engine, rate, observe, idle, metrics, log, tokens, signIn, servers = {}, audit } = section
   if (signIn !== undefined && tokens !== undefined)
     throw wrong('signIn', 'signIn: expected signIn or tokens, not both')
   // in memory all would have to sign in again after each start
@@ -154,6 +163,7 @@ export async function readTeamFile(
         ? undefined
         : { text: JSON.stringify(signIn), server: readTeamSignIn(signIn, readers, wrong) },
     servers: readServers(servers, names, wrong, readers),
+    audit: audit === undefined ? undefined : readAudit(audit, readers),
   }
 }
 
@@ -259,6 +269,30 @@ function readLog(value: unknown, { readFields, readWord }: TeamReaders): NonNull
       level: readWord(level, 'log.level', ['debug', 'info', 'warn', 'error', 'silent']),
     }),
     ...(format !== undefined && { format: readWord(format, 'log.format', ['text', 'json']) }),
+  }
+}
+
+const auditFields = [
+  ...(['file', 'arguments', 'results', 'onFailure', 'sync', 'maxBytes', 'maxFiles'] as const),
+] as const
+
+/** The name of the file alone, or all options. */
+function readAudit(value: unknown, readers: TeamReaders): TeamAudit {
+  const { readFields, readText, readFlag, readWord, readCount } = readers
+  if (typeof value === 'string') return { file: readText(value, 'audit') }
+  const given = readFields(value, 'audit', auditFields, 'audit.')
+  const { file, onFailure, maxBytes, maxFiles } = given
+  const flags = (['arguments', 'results', 'sync'] as const).flatMap((name) =>
+    given[name] === undefined ? [] : [[name, readFlag(given[name], `audit.${name}`)]],
+  )
+  return {
+    ...Object.fromEntries(flags),
+    ...(file !== undefined && { file: readText(file, 'audit.file') }),
+    ...(onFailure !== undefined && {
+      onFailure: readWord(onFailure, 'audit.onFailure', ['refuse', 'tell']),
+    }),
+    ...(maxBytes !== undefined && { maxBytes: readCount(maxBytes, 'audit.maxBytes') }),
+    ...(maxFiles !== undefined && { maxFiles: readCount(maxFiles, 'audit.maxFiles') }),
   }
 }
 

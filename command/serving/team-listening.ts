@@ -130,9 +130,10 @@ export function changedParts(before: TeamFile, now: TeamFile): readonly string[]
     metrics,
     log,
     signIn,
+    audit,
   }: TeamFile): Record<string, unknown> => ({
     ...gateway,
-    ...{ listen, engine, rate, observe, metrics, log, signIn: signIn?.text },
+    ...{ listen, engine, rate, observe, metrics, log, audit, signIn: signIn?.text },
   })
   const [old, next] = [partsOf(before), partsOf(now)]
   const names = new Set([...Object.keys(old), ...Object.keys(next)])

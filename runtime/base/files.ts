@@ -4,19 +4,31 @@ import { join } from 'node:path'
 
 /**
  * Replaces a file (mode 0600) atomically: readers find the old or the new one, whole. `at` sets its time of
- * change (ms since 1970, default now); `durable` waits for the disk; `id` makes a name that is not taken.
+ * change (ms since 1970, default now), `mode` its rights; `durable` waits for the disk; `id` makes a name that is
+ * not taken.
  */
 export async function replaceFile(
   folder: string,
   name: string,
   content: string | Uint8Array,
-  { at, durable, id }: { readonly at?: number; readonly durable: boolean; readonly id: () => string },
+  {
+    at,
+    mode,
+    durable,
+    id,
+  }: {
+    readonly at?: number
+    readonly mode?: number
+    readonly durable: boolean
+    readonly id: () => string
+  },
 ): Promise<void> {
   const temporary = join(folder, `.${id()}.tmp`)
   try {
     const file = await create(folder, temporary)
     try {
       await file.writeFile(content)
+      if (mode !== undefined) await file.chmod(mode)
       if (at !== undefined) await file.utimes(at / 1000, at / 1000)
       if (durable) await file.sync()
     } finally {
