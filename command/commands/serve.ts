@@ -1,13 +1,7 @@
 import { basename, dirname, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import {
-  type Audit,
-  gateway,
-  observe,
-  type ServerDefinition,
-  type ServerOptions,
-  startServer,
-} from 'caduceus'
+import { gateway, observe, type ServerDefinition, type ServerOptions, startServer } from 'caduceus'
+import type { Audit } from 'caduceus/server'
 import { isObject } from '../../protocol/wire/json.js'
 import { takeStandardOutput } from '../../transports/stdio/standard-output.js'
 import { messageOf } from '../../runtime/base/errors.js'

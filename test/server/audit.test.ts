@@ -232,7 +232,7 @@ test('a tool that runs as a task has an entry at its begin, and one at its end',
   })
   t.after(pair.close)
   const { task } = await pair.client.tasks.start('work', {})
-  await pair.client.tasks.result(String(task?.id ?? task?.taskId))
+  await pair.client.tasks.result(String(task?.taskId))
   await until(() => entries.length === 2)
   const sorted = [...entries].sort((one, other) => one.outcome.localeCompare(other.outcome))
   assert.equal(
