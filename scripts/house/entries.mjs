@@ -7,6 +7,7 @@ export const doors = [
   ...floorsWithDoors.map((floor) => `${floor}/index.ts`),
   'testing.ts',
   'otel.ts',
+  'openapi.ts',
 ]
 
 /** Doors that stand alone: whoever needs one of these floors loads nothing of another. */
@@ -19,7 +20,7 @@ export const doorsApart = ['transports/index.ts', 'server/index.ts', 'client/ind
 export const fields = 'protocol/schema/fields/fields.ts'
 
 /** Doors that stand on top of everything: they load all that the door of everyday names does. */
-export const doorsOnTop = ['testing.ts', 'otel.ts']
+export const doorsOnTop = ['testing.ts', 'otel.ts', 'openapi.ts']
 
 /**
  * Files that run as a worker thread or a process of their own; bundled as entries so that their paths exist

@@ -14,7 +14,8 @@ export const homes = new Map([
   ['oidc-provider', /^transports\/authorization\/(?:server|adapter)$/],
   ['@opentelemetry/api', /^otel$/],
   ['ioredis', /^transports\/redis\/(?:connection|line)$/],
-  ['yaml', /^protocol\/skills\/yaml$/],
+  ['yaml', /^(?:protocol\/skills\/yaml|server\/openapi\/load)$/],
+  ['@apidevtools/json-schema-ref-parser', /^server\/openapi\/load$/],
   ['nanoid', /^runtime\/time\/world$/],
   // the command is a program like any other: it uses what the package exports, as its users' modules do
   ['caduceus', /^command\//],

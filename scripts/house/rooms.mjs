@@ -84,6 +84,7 @@ export const rooms = {
     ],
     subscriptions: ['base', 'context', 'catalog', 'engine', 'cluster', 'holdings', 'tasks', 'sessions'],
     gateway: ['base', 'context', 'definitions', 'catalog', 'holdings', 'subscriptions'],
+    openapi: ['base', 'results', 'context', 'definitions', 'gateway'],
     processes: ['base', 'context', 'engine', 'cluster', 'nodes', 'holdings', 'sessions'],
     exchanges: [
       'base',

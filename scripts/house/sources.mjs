@@ -13,7 +13,7 @@ export const floors = ['runtime', 'protocol', 'transports', 'server', 'client', 
 export const floorsWithDoors = floors.filter((floor) => floor !== 'command')
 
 /** The files at the top: the door of everyday names, that of tests, and that of OpenTelemetry. */
-export const topFiles = ['index.ts', 'testing.ts', 'otel.ts']
+export const topFiles = ['index.ts', 'testing.ts', 'otel.ts', 'openapi.ts']
 
 /** Every place where TypeScript of the project lives, besides the files at the top. */
 export const sourceFolders = [...floors, 'test', 'scripts']

@@ -72,7 +72,13 @@ function isTypeScript(path) {
 /** Inside `.t/`, `import 'caduceus/client'` means the transpiled folder, or its bundle where a run asks for that (`built.mjs`). */
 function mirrorPackage() {
   const doors = floorsWithDoors.map((floor) => [`./${floor}`, `${floor}/index.js`])
-  const files = [['.', 'index.js'], ['./testing', 'testing.js'], ['./otel', 'otel.js'], ...doors]
+  const files = [
+    ['.', 'index.js'],
+    ['./testing', 'testing.js'],
+    ['./otel', 'otel.js'],
+    ['./openapi', 'openapi.js'],
+    ...doors,
+  ]
   const exports = Object.fromEntries(
     files.map(([door, file]) => [door, { built: `./dist/${file}`, default: `./${file}` }]),
   )

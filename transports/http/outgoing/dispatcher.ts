@@ -26,11 +26,11 @@ export { type Departure, discard, type HttpResponse, readStart, readText } from 
 
 /** One HTTP request; to the origin that the dispatchers were opened for, until it is redirected. */
 export interface HttpRequest {
-  readonly method: 'GET' | 'POST' | 'DELETE'
+  readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS' | 'TRACE'
   readonly path: string
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>
-  readonly body?: string | undefined
+  readonly body?: string | Uint8Array | undefined
   readonly signal: AbortSignal
   /** Records how far the request got. Default: not recorded. */
   readonly departure?: Departure | undefined

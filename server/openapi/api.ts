@@ -1,0 +1,223 @@
+import { callerOf } from '../../transports/contract/caller.js'
+import {
+  type HttpDispatchers,
+  type HttpResponse,
+  openDispatchers,
+} from '../../transports/http/outgoing/dispatcher.js'
+import { readRetryAfter } from '../../transports/base/retry-after.js'
+import { secretsSent } from '../../transports/base/secrets.js'
+import { TransportError } from '../../transports/base/errors.js'
+import type { Clock } from '../../runtime/time/clock.js'
+import { pause } from '../../runtime/time/wait.js'
+import { messageOf } from '../../runtime/base/errors.js'
+import type { ToolContext } from '../context/context.js'
+import type { Verdict } from '../gateway/breaker.js'
+import { Gate } from '../gateway/gate.js'
+import type { Operation } from './operations.js'
+import type { OpenApiSettings } from './options.js'
+import type { ApiRequest } from './request.js'
+import type { Signer } from './security.js'
+
+/** What the API answered. */
+export interface ApiAnswer {
+  readonly status: number
+  readonly contentType: string
+  readonly body: Uint8Array
+  /** Whether there was more than was to be read. */
+  readonly isCut: boolean
+  /** Where a redirect leads that was not followed. */
+  readonly location: string | undefined
+  /** Milliseconds after which the API wants to be asked again. */
+  readonly retryAfter: number | undefined
+  /** What nobody else may read. */
+  readonly secrets: readonly string[]
+}
+
+/** Why there is no answer. */
+export class NoAnswer extends Error {
+  readonly isLate: boolean
+
+  constructor(message: string, details: { readonly isLate: boolean; readonly cause: unknown }) {
+    super(message, { cause: details.cause })
+    this.isLate = details.isLate
+  }
+}
+
+/** Requests that are sent once more after 429 or 503. */
+const maxRepeats = 3
+/** Bytes of the body of an error that are read. */
+const maxErrorBytes = 16_384
+const connectTimeout = 10_000
+/** Characters of a secret at least: shorter ones stand in too many words. */
+const shortestSecret = 6
+
+/** One API: its connections, and what its operations are spared. */
+export class Api {
+  readonly #base: URL
+  readonly #settings: OpenApiSettings
+  readonly #signer: Signer
+  readonly #gate: Gate
+  readonly #clock: Clock
+  /** Of what only reads, which may be redirected; of the rest, which may not. */
+  readonly #dispatchers = new Map<boolean, Promise<HttpDispatchers>>()
+  #isClosed = false
+
+  constructor(base: URL, settings: OpenApiSettings, signer: Signer) {
+    this.#base = base
+    this.#settings = settings
+    this.#signer = signer
+    this.#clock = settings.clock
+    const { maxCalls, maxCallsPerCaller, maxCallsPerTool, breaker } = settings
+    const limits = {
+      ...(maxCalls !== undefined && { maxCalls }),
+      ...(maxCallsPerCaller !== undefined && { maxCallsPerCaller }),
+      ...(maxCallsPerTool !== undefined && { maxCallsPerTool }),
+      ...(breaker !== undefined && { breaker }),
+    }
+    this.#gate = new Gate(base.host, limits, settings.clock)
+  }
+
+  /**
+   * Calls an operation within its time. Rejects with NoAnswer, with McpError where a limit is reached or the
+   * breaker is open, and as the functions of `auth` do.
+   */
+  async call(operation: Operation, request: ApiRequest, ctx: ToolContext): Promise<ApiAnswer> {
+    const leave = this.#gate.enter(operation.name, callerOf(ctx.peer, ctx.session.id))
+    let verdict: Verdict = 'unsaid'
+    try {
+      const answer = await this.#ask(operation, request, ctx)
+      verdict = answer.status >= 500 ? 'fails' : answer.status === 429 ? 'unsaid' : 'serves'
+      return answer
+    } catch (error) {
+      // a caller that gives up says nothing of the API
+      if (error instanceof NoAnswer && error.isLate) verdict = 'fails'
+      throw error
+    } finally {
+      leave(verdict)
+    }
+  }
+
+  /** Ends all connections, and what is under way. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    const all = [...this.#dispatchers.values()]
+    this.#dispatchers.clear()
+    await Promise.all(all.map(async (one) => (await one).destroy()))
+  }
+
+  async #ask(operation: Operation, request: ApiRequest, ctx: ToolContext): Promise<ApiAnswer> {
+    const { timeout } = this.#settings
+    const end = this.#clock.now() + timeout
+    for (let repeats = 0; ; repeats++) {
+      const answer = await this.#send(operation, request, ctx, end)
+      const { status, retryAfter } = answer
+      const mayRepeat = status === 429 || (status === 503 && isSafe(request.method))
+      const wait = retryAfter ?? Number.POSITIVE_INFINITY
+      if (!mayRepeat || repeats === maxRepeats || this.#clock.now() + wait >= end) return answer
+      await pause(wait, this.#clock, ctx.signal)
+      ctx.signal.throwIfAborted()
+    }
+  }
+
+  async #send(operation: Operation, request: ApiRequest, ctx: ToolContext, end: number): Promise<ApiAnswer> {
+    const signed = await this.#signer.sign(operation.security, ctx)
+    const given = this.#settings.headers
+    const secrets = [
+      ...signed.secrets.filter(({ length }) => length >= shortestSecret),
+      ...secretsSent(given),
+    ]
+    const late = new AbortController()
+    const ms = Math.max(0, end - this.#clock.now())
+    const timer = this.#clock.setTimeout(() => late.abort(), ms)
+    const cookies = [...request.cookies, ...signed.cookies]
+    const query = [...request.query, ...signed.query].join('&')
+    try {
+      const dispatchers = await this.#open(isSafe(request.method))
+      const response = await dispatchers.send({
+        method: request.method as 'GET',
+        path: `${this.#base.pathname.replace(/\/+$/, '')}${request.path}${query === '' ? '' : `?${query}`}`,
+        headers: {
+          accept: 'application/json, */*;q=0.5',
+          'user-agent': 'caduceus',
+          ...request.headers,
+          ...given,
+          ...signed.headers,
+          ...(cookies.length > 0 && { cookie: cookies.join('; ') }),
+        },
+        body: request.body,
+        signal: AbortSignal.any([ctx.signal, late.signal]),
+      })
+      return await this.#read(response, secrets)
+    } catch (cause) {
+      ctx.signal.throwIfAborted()
+      if (late.signal.aborted) {
+        const { timeout } = this.#settings
+        throw new NoAnswer(`the API did not answer within ${timeout} ms`, { isLate: true, cause })
+      }
+      throw new NoAnswer(problemOf(cause), { isLate: false, cause })
+    } finally {
+      this.#clock.clearTimeout(timer)
+    }
+  }
+
+  #open(isSafe: boolean): Promise<HttpDispatchers> {
+    if (this.#isClosed) throw new TransportError('NOT_OPEN', 'the API was closed: close() has been called')
+    const known = this.#dispatchers.get(isSafe)
+    if (known !== undefined) return known
+    const opened = openDispatchers(this.#base.origin, {
+      connections: 64,
+      connectTimeout,
+      // a request that changes something is not repeated anywhere
+      redirects: { maxRedirects: isSafe ? 5 : 0, elsewhere: isSafe },
+    })
+    this.#dispatchers.set(isSafe, opened)
+    opened.catch(() => this.#dispatchers.delete(isSafe))
+    return opened
+  }
+
+  async #read(response: HttpResponse, secrets: readonly string[]): Promise<ApiAnswer> {
+    const { status, headers } = response
+    const one = (name: string): string | undefined => {
+      const value = headers[name]
+      return typeof value === 'string' ? value : value?.[0]
+    }
+    const most = status < 400 ? this.#settings.maxBytes : Math.min(maxErrorBytes, this.#settings.maxBytes)
+    const { body, isCut } = await readBytes(response, most)
+    return {
+      status,
+      contentType: one('content-type') ?? '',
+      body,
+      isCut,
+      location: one('location'),
+      retryAfter: readRetryAfter(one('retry-after'), Date.now()),
+      secrets,
+    }
+  }
+}
+
+/** The bytes of a body up to a bound; more is not read. */
+async function readBytes(
+  response: HttpResponse,
+  most: number,
+): Promise<{ body: Uint8Array; isCut: boolean }> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of response.body as AsyncIterable<Uint8Array>) {
+    chunks.push(chunk)
+    size += chunk.length
+    if (size > most) break // the stream is destroyed
+  }
+  return { body: Buffer.concat(chunks).subarray(0, most), isCut: size > most }
+}
+
+function isSafe(method: string): boolean {
+  return method === 'GET' || method === 'HEAD'
+}
+
+/** What went wrong, in words that name no address but that of the API, and no credential. */
+function problemOf(cause: unknown): string {
+  if (cause instanceof TransportError) return messageOf(cause)
+  const { code } = (cause ?? {}) as { readonly code?: unknown }
+  const why = typeof code === 'string' ? ` (${code})` : ''
+  return `the API cannot be reached, or the connection was lost${why}`
+}
