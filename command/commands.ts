@@ -47,6 +47,9 @@ export const meanings: Readonly<Record<string, string>> = {
     'FILE: a line of JSON for each call, read and prompt; also CADUCEUS_AUDIT, and caduceus.audit of the file',
   file: 'FILE: the file of a host; default mcp.json',
   yes: 'accepts without a question, for scripts',
+  'base-url': 'URL: where the API is; default: what its document says',
+  include: 'a tag, operation or path of the API that is served; may be given several times',
+  exclude: 'one that is not; may be given several times',
 }
 
 /** All commands, by name. */
@@ -106,14 +109,17 @@ export const commands: Readonly<Record<string, Command>> = {
     load: () => import('./commands/login.js'),
   },
   serve: {
-    usage: 'serve <module or file of a host> [--http PORT | --stdio] [options]',
-    summary: 'serves the server of a module, or all servers of a file as one',
+    usage: 'serve <module, file of a host or OpenAPI> [--http PORT | --stdio] [options]',
+    summary: 'serves the server of a module, all servers of a file as one, or an API',
     options: {
       stdio: { type: 'boolean' },
       lazy: { type: 'boolean' },
       processes: { type: 'string' },
       ...settingOptions(),
       audit: { type: 'string' },
+      'base-url': { type: 'string' },
+      include: { type: 'string', multiple: true },
+      exclude: { type: 'string', multiple: true },
       ...{ input: target.input, verbose: target.verbose },
     },
     meanings: settingMeanings(),

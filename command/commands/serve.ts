@@ -12,6 +12,7 @@ import { checkModule } from '../serving/module-file.js'
 import { AuditFile } from '../serving/audit-file.js'
 import { LockFile, lockFileOf } from '../serving/lock-file.js'
 import { readModuleServing, sharedTransport, transportOfModule } from '../serving/module-options.js'
+import { isApiDocument, loadApi } from '../serving/openapi.js'
 import { Roster } from '../serving/roster.js'
 import { hearSignals, type ServingSignals } from '../serving/signals.js'
 import type { TeamAudit } from '../serving/team-file.js'
@@ -25,6 +26,9 @@ import { foldersTo, linksTo, watchFolders } from '../serving/watch.js'
 export async function run(invocation: Invocation, world: World = systemWorld): Promise<number> {
   const [path, extra] = invocation.positionals
   if (path === undefined || extra !== undefined) throw new UsageError('serve: expected one module or file')
+  if (isApiDocument(path)) return await serveApi(path, invocation)
+  const ofApi = ['base-url', 'include', 'exclude'].find((name) => invocation.values[name] !== undefined)
+  if (ofApi !== undefined) throw new UsageError(`--${ofApi} is for a document of OpenAPI`)
   if (/\.jsonc?$/i.test(path)) return await serveFile(resolve(path), invocation, world)
   const processes = textOf(invocation, 'processes')
   if (processes !== undefined) return await serveProcesses(path, processes, invocation)
@@ -75,6 +79,21 @@ async function auditOf(
     throw new UsageError(`the audit log ${path} cannot be written: ${messageOf(error)}`)
   })
   return { audit: { ...options, write: log.write }, end: () => log.close() }
+}
+
+async function serveApi(path: string, invocation: Invocation): Promise<number> {
+  for (const name of ['processes', 'lazy'])
+    if (invocation.values[name] !== undefined)
+      throw new UsageError(`--${name}: not for a document of OpenAPI`)
+  const serving = await readModuleServing(path, invocation)
+  const definition = await loadApi(path, invocation)
+  const transport = transportOfModule(path, undefined, serving, invocation)
+  const { listen, metrics, observe: observed } = serving.team
+  await checkPort(invocation, listen)
+  await checkMetrics(metrics)
+  const { audit, end } = await auditOf(invocation, process.cwd())
+  const server = await startServer(definition, { ...serving.options, transport, ...(audit && { audit }) })
+  return await untilEnd(server, path, invocation, observed).finally(end)
 }
 
 async function serveProcesses(path: string, processes: string, invocation: Invocation): Promise<number> {

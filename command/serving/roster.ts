@@ -1,5 +1,6 @@
 import { constants } from 'node:fs'
 import { open } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { type Client, type ClientTransport, oauth, startClient } from 'caduceus'
 import type { Seat, StartedUpstream, Upstreams } from 'caduceus/server'
 import { veiled, veilOf } from '../../client/fleet/veil.js'
@@ -11,6 +12,7 @@ import type { Invocation } from '../base/invocation.js'
 import { oneLine, tell } from '../terminal/screen.js'
 import { checked, connectionOf, filled } from '../connection/target.js'
 import { UsageError } from '../base/usage-error.js'
+import { startApi } from './openapi.js'
 import { type Overrides, readSettings } from './settings.js'
 import { readTeamFile, type TeamFile, type TeamMember } from './team-file.js'
 
@@ -140,16 +142,40 @@ export class Roster implements Upstreams {
         const start =
           loginTextOf(options) === before.loginText
             ? before.upstream.start
-            : this.#loginStarter(name, entry, options, values)
+            : this.#startOf(found, entry, options, values)
         return memberOf({ text, optionsText, entry, options }, usual, start)
       }
-      const start = this.#loginStarter(name, entry, options, values)
+      const start = this.#startOf(found, entry, options, values)
       return memberOf({ text, optionsText, entry, options }, usual, start)
     } catch (error) {
       const outcome = before === undefined ? 'it is left out' : 'it stays as it was'
       tell(oneLine(`${aboutServer(name, veilOf(values)(messageOf(error)))}; ${outcome}`))
       return before
     }
+  }
+
+  #startOf(
+    found: FoundServer,
+    entry: FoundServer['entry'],
+    options: TeamMember,
+    values: ReadonlyMap<string, string>,
+  ): StartedUpstream['start'] {
+    if (entry.openapi === undefined) return this.#loginStarter(found.name, entry, options, values)
+    if (options.auth !== undefined) throw new UsageError('auth: expected a server with a url')
+    return this.#apiStarter(found, entry)
+  }
+
+  /** An API has no connection that could be lost: its server is here. */
+  #apiStarter({ name, file }: FoundServer, entry: FoundServer['entry']): StartedUpstream['start'] {
+    const { verbose } = this.#invocation.values
+    return ({ answers }) =>
+      startApi(name, entry, dirname(file), {
+        ...answers(),
+        ...(verbose !== true && { logger: false as const }),
+      }).catch((error: unknown) => {
+        tell(oneLine(aboutServer(name, messageOf(error))))
+        throw error
+      })
   }
 
   /** Each user has a connection of their own where they sign in; others share what is known of it. */

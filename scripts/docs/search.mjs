@@ -27,6 +27,7 @@ const words = {
   'server/guide/processes.md': 'multi core scale cluster fork workers scaling cpu',
   'server/guide/cluster.md': 'horizontal scaling load balancer kubernetes redis nodes sticky sessions',
   'server/guide/gateway.md': 'proxy aggregate combine multiple mcp servers upstream gateway multiplex',
+  'server/guide/openapi.md': 'openapi swagger rest api to mcp http wrap existing generate tools from spec',
   'server/guide/testing.md': 'how to test testing tests unit test mock vitest jest node:test fake clock',
   'server/guide/mistakes.md': 'error handling errors exception throw mistake',
   'server/guide/best-practices.md': 'best practices recommendations advice patterns guidelines dos donts',

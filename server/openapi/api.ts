@@ -7,7 +7,7 @@ import {
 import { readRetryAfter } from '../../transports/base/retry-after.js'
 import { secretsSent } from '../../transports/base/secrets.js'
 import { TransportError } from '../../transports/base/errors.js'
-import type { Clock } from '../../runtime/time/clock.js'
+import type { World } from '../../runtime/time/world.js'
 import { pause } from '../../runtime/time/wait.js'
 import { messageOf } from '../../runtime/base/errors.js'
 import type { ToolContext } from '../context/context.js'
@@ -57,7 +57,7 @@ export class Api {
   readonly #settings: OpenApiSettings
   readonly #signer: Signer
   readonly #gate: Gate
-  readonly #clock: Clock
+  readonly #world: World
   /** Of what only reads, which may be redirected; of the rest, which may not. */
   readonly #dispatchers = new Map<boolean, Promise<HttpDispatchers>>()
   #isClosed = false
@@ -66,7 +66,7 @@ export class Api {
     this.#base = base
     this.#settings = settings
     this.#signer = signer
-    this.#clock = settings.clock
+    this.#world = settings.world
     const { maxCalls, maxCallsPerCaller, maxCallsPerTool, breaker } = settings
     const limits = {
       ...(maxCalls !== undefined && { maxCalls }),
@@ -74,7 +74,7 @@ export class Api {
       ...(maxCallsPerTool !== undefined && { maxCallsPerTool }),
       ...(breaker !== undefined && { breaker }),
     }
-    this.#gate = new Gate(base.host, limits, settings.clock)
+    this.#gate = new Gate(base.host, limits, settings.world)
   }
 
   /**
@@ -107,14 +107,14 @@ export class Api {
 
   async #ask(operation: Operation, request: ApiRequest, ctx: ToolContext): Promise<ApiAnswer> {
     const { timeout } = this.#settings
-    const end = this.#clock.now() + timeout
+    const end = this.#world.now() + timeout
     for (let repeats = 0; ; repeats++) {
       const answer = await this.#send(operation, request, ctx, end)
       const { status, retryAfter } = answer
       const mayRepeat = status === 429 || (status === 503 && isSafe(request.method))
       const wait = retryAfter ?? Number.POSITIVE_INFINITY
-      if (!mayRepeat || repeats === maxRepeats || this.#clock.now() + wait >= end) return answer
-      await pause(wait, this.#clock, ctx.signal)
+      if (!mayRepeat || repeats === maxRepeats || this.#world.now() + wait >= end) return answer
+      await pause(wait, this.#world, ctx.signal)
       ctx.signal.throwIfAborted()
     }
   }
@@ -127,8 +127,8 @@ export class Api {
       ...secretsSent(given),
     ]
     const late = new AbortController()
-    const ms = Math.max(0, end - this.#clock.now())
-    const timer = this.#clock.setTimeout(() => late.abort(), ms)
+    const ms = Math.max(0, end - this.#world.now())
+    const timer = this.#world.setTimeout(() => late.abort(), ms)
     const cookies = [...request.cookies, ...signed.cookies]
     const query = [...request.query, ...signed.query].join('&')
     try {
@@ -156,7 +156,7 @@ export class Api {
       }
       throw new NoAnswer(problemOf(cause), { isLate: false, cause })
     } finally {
-      this.#clock.clearTimeout(timer)
+      this.#world.clearTimeout(timer)
     }
   }
 
@@ -189,7 +189,7 @@ export class Api {
       body,
       isCut,
       location: one('location'),
-      retryAfter: readRetryAfter(one('retry-after'), Date.now()),
+      retryAfter: readRetryAfter(one('retry-after'), this.#world.date()),
       secrets,
     }
   }

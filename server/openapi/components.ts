@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { McpError, errorCodes } from '../../protocol/wire/errors.js'
 import { isObject, type JsonObject } from '../../protocol/wire/json.js'
 import type { ToolAnnotations } from '../../protocol/messages/tools.js'
@@ -98,11 +97,11 @@ async function callTool(
 /** Rejects with ToolError where there is no answer. */
 async function callOperation(
   operation: Operation,
-  { api }: Maker,
+  { api, settings }: Maker,
   args: JsonObject,
   ctx: ToolContext,
 ): Promise<ApiAnswer> {
-  const request = requestOf(operation, args, `caduceus-${randomBytes(16).toString('hex')}`)
+  const request = requestOf(operation, args, `caduceus-${settings.world.id()}`)
   try {
     return await api.call(operation, request, ctx)
   } catch (error) {

@@ -50,9 +50,9 @@ export async function fromOpenApi(
   const { root } = loaded.document
   const base = settings.baseUrl ?? (await baseOf(loaded.document, loaded.from))
   const api = new Api(base, settings, new Signer(loaded.document, settings.auth))
-  const said = addressIn(loaded.document, loaded.from)
-  const home = said !== undefined && URL.canParse(said) ? new URL(said).origin : base.origin
-  const isHere = (servers: unknown): string | undefined => elsewhere(servers, [home, base.origin])
+  const said = addressIn(loaded.document, loaded.from) ?? firstServer(root)
+  const home = said !== undefined && URL.canParse(said, base.href) ? new URL(said, base.href).host : base.host
+  const isHere = (servers: unknown): string | undefined => elsewhere(servers, [home, base.host])
   const { operations, omitted } = readOperations(loaded.document, chosenBy(settings), isHere)
   const maker: Maker = {
     document: loaded.document,
@@ -193,12 +193,22 @@ function serverAddress(server: unknown): string | undefined {
   })
 }
 
+/** The server of the first path that names one, in a document that names none for all. */
+function firstServer({ paths }: JsonObject): string | undefined {
+  for (const item of Object.values(childrenOf(paths))) {
+    const { servers } = childrenOf(item)
+    const found = serverAddress(listOf(servers)[0])
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
 /** Why an operation with servers of its own is not ours to call: credentials go to one origin. */
 function elsewhere(servers: unknown, home: readonly string[]): string | undefined {
   const said = serverAddress(listOf(servers)[0])
   if (said === undefined || !URL.canParse(said)) return undefined
-  const { origin } = new URL(said)
-  if (home.includes(origin)) return undefined
+  const { host, origin } = new URL(said)
+  if (home.includes(host)) return undefined
   return `it is served at ${origin}: serve it by a fromOpenApi of its own, with this baseUrl`
 }
 

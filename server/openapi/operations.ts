@@ -154,7 +154,6 @@ function readOperation(
   if (!isObject(own)) throw new Unusable('it is no object')
   const { path, method } = facts
   if (!path.startsWith('/')) throw new Unusable('its path does not begin with a slash')
-  if (path.includes('#')) throw new Unusable('its path has a fragment, which no server is told')
   const elsewhere = isHere(own.servers ?? item.servers)
   if (elsewhere !== undefined) throw new Unusable(elsewhere)
   const { parameters, bodyParameters } = readParameters(document, facts, item, own)
@@ -165,8 +164,9 @@ function readOperation(
       : readBody3(document, own, names)
   return {
     ...facts,
-    path: path.replace(/\?.*$/s, ''),
-    query: /\?(.*)$/s.exec(path)?.[1] ?? '',
+    // some documents tell operations of one path apart by a fragment
+    path: path.replace(/[?#].*$/s, ''),
+    query: /^[^#]*?\?([^#]*)/.exec(path)?.[1] ?? '',
     summary: textOf(own.summary),
     description: textOf(own.description),
     parameters,
@@ -190,7 +190,7 @@ function readParameters(document: ApiDocument, { path }: OperationFacts, item: J
     else if (typeof name === 'string' && name !== '') all.set(`${String(place)} ${name}`, found)
   }
   const inPath = new Set(
-    [...path.replace(/\?.*$/s, '').matchAll(/\{([^{}]*)\}/g)].map(([, name = '']) => name),
+    [...path.replace(/[?#].*$/s, '').matchAll(/\{([^{}]*)\}/g)].map(([, name = '']) => name),
   )
   if (inPath.has('')) throw new Unusable('its path has a parameter without a name')
   for (const name of inPath)

@@ -1,6 +1,7 @@
 import { isObject } from '../../protocol/wire/json.js'
 import { orElse, type Read } from '../../runtime/base/read-options.js'
-import { type Clock, systemClock } from '../../runtime/time/clock.js'
+import type { Clock } from '../../runtime/time/clock.js'
+import { readWorld } from '../../runtime/time/world.js'
 import { readersOf } from '../base/read-options.js'
 import type { ToolContext } from '../context/context.js'
 import type { BreakerOptions, UpstreamLimits } from '../definitions/gateway-options.js'
@@ -184,12 +185,13 @@ const table = {
   maxCallsPerCaller: orElse(readCount, undefined),
   maxCallsPerTool: orElse(readPerTool, undefined),
   breaker: orElse(readBreaker, undefined),
-  clock: orElse(readClock, systemClock),
+  clock: orElse(readClock, undefined),
 }
 
 /** Throws BAD_OPTION, naming the field; no credential is shown. */
 export function readOpenApiOptions(options: OpenApiOptions) {
-  return readers.readOptions(options, table)
+  const { clock, ...settings } = readers.readOptions(options, table)
+  return { ...settings, world: readWorld(clock) }
 }
 
 /** Whether a text can be the value of a header (RFC 9110, section 5.5): nothing that ends a line. */

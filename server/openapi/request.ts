@@ -159,10 +159,13 @@ function written(value: unknown, style: Style, explode: boolean, encode: (text: 
   return entries.map(([name, inner]) => `${one(name)}${explode ? '=' : ','}${one(inner)}`).join(between)
 }
 
-type Named = Pick<Parameter, 'name' | 'style' | 'explode'> & { readonly allowReserved?: boolean }
+type PairStyle = Pick<Parameter, 'name' | 'style' | 'explode'> & { readonly allowReserved?: boolean }
 
 /** A value as pairs of a query, a cookie or a form. */
-function pairsOf({ name, style, explode, allowReserved = false }: Named, value: unknown): readonly string[] {
+function pairsOf(
+  { name, style, explode, allowReserved = false }: PairStyle,
+  value: unknown,
+): readonly string[] {
   const encode = allowReserved ? reserved : encoded
   const key = encoded(name)
   const one = (inner: unknown): string => encode(plain(inner))

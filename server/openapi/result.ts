@@ -19,6 +19,8 @@ export interface Output {
 const maxErrorText = 4_096
 /** How often what does not fit is taken out, before nothing is left. */
 const maxPruning = 3
+/** Characters of a text that is read in every way: a longer one would hold the others up. */
+const thoroughlyRead = 16_384
 const decoder = new TextDecoder()
 
 /** What the model gets of an answer. */
@@ -46,7 +48,25 @@ export async function resultOf(
 
 /** The text of an answer as nobody's credentials stand in it. */
 export function textOf({ body, secrets }: ApiAnswer): string {
-  return withoutSecrets(decoder.decode(body), secrets)
+  const said = decoder.decode(body)
+  return said.length <= thoroughlyRead
+    ? withoutSecrets(said, secrets)
+    : spellings(secrets).reduce(without, said)
+}
+
+/** The usual ways to write them, the longest first, as one may be a part of another. */
+function spellings(secrets: readonly string[]): readonly string[] {
+  const all = secrets.flatMap((secret) => [
+    secret,
+    encodeURIComponent(secret),
+    JSON.stringify(secret).slice(1, -1),
+    Buffer.from(secret).toString('base64'),
+  ])
+  return [...new Set(all)].sort((one, other) => other.length - one.length)
+}
+
+function without(said: string, secret: string): string {
+  return said.replaceAll(secret, '...')
 }
 
 /** Whether the bytes of an answer are a text. */
@@ -128,12 +148,12 @@ async function structuredOf(value: unknown, { schema, isWrapped }: Output) {
     const paths = checked.issues.map(({ path }) => path)
     for (const path of paths) left.add(path === '' ? 'the whole' : cut(path, 80))
     if (round >= maxPruning || paths.includes('')) return { structured: {}, left: [...left] }
-    for (const path of new Set(paths)) without(structured, keysOf(path))
+    for (const path of new Set(paths)) takeOut(structured, keysOf(path))
   }
 }
 
 /** Takes out the nearest field around what is wrong: an item of a list keeps its place. */
-function without(structured: object, keys: readonly PropertyKey[]): void {
+function takeOut(structured: object, keys: readonly PropertyKey[]): void {
   const depth = keys.findLastIndex((key) => typeof key === 'string')
   let at: unknown = structured
   for (const key of keys.slice(0, Math.max(depth, 0)))

@@ -13,7 +13,7 @@ import { suite } from '../support/suite.js'
 const test = suite('packed package', { timeout: 60_000 })
 const doors = [
   'caduceus',
-  ...['runtime', 'protocol', 'transports', 'server', 'client', 'testing', 'otel'].map(
+  ...['runtime', 'protocol', 'transports', 'server', 'client', 'testing', 'otel', 'openapi'].map(
     (door) => `caduceus/${door}`,
   ),
 ]
@@ -92,11 +92,11 @@ test('the tarball holds bundles, declarations, sources and papers only', async (
   const expected = [
     /^(?:package\.json|README\.md|CHANGELOG\.md|LICENSE)$/,
     /^(?:runtime|protocol|transports|server|client|command)\/[\w/-]+\.(?:md|png|svg)$/,
-    /^(?:index|testing|otel|(?:runtime|protocol|transports|server|client|command)\/[\w./-]+)\.ts$/,
+    /^(?:index|testing|otel|openapi|(?:runtime|protocol|transports|server|client|command)\/[\w./-]+)\.ts$/,
     /^command\/mcp\.schema\.json$/,
     /^server\/guide\/deploy\/[\w.]+$/,
-    /^dist\/(?:index|testing|otel|(?:runtime|protocol|transports|server|client)\/[\w./-]+)\.js(?:\.map)?$/,
-    /^dist\/(?:index|testing|otel|(?:runtime|protocol|transports|server|client)\/index)\.d\.ts(?:\.map)?$/,
+    /^dist\/(?:index|testing|otel|openapi|(?:runtime|protocol|transports|server|client)\/[\w./-]+)\.js(?:\.map)?$/,
+    /^dist\/(?:index|testing|otel|openapi|(?:runtime|protocol|transports|server|client)\/index)\.d\.ts(?:\.map)?$/,
     /^dist\/command\/[\w.-]+\.js(?:\.map)?$/,
     /^dist\/chunks\/[\w.-]+\.js(?:\.map)?$/,
     /^dist\/chunks\/(?:runtime|protocol|transports|server|client)\.d\.ts(?:\.map)?$/,
@@ -126,7 +126,7 @@ test('every entry point declares exactly its promised names', async (t) => {
     const file =
       door === 'caduceus'
         ? 'index.d.ts'
-        : door === 'caduceus/testing' || door === 'caduceus/otel'
+        : ['caduceus/testing', 'caduceus/otel', 'caduceus/openapi'].includes(door)
           ? `${door.slice(9)}.d.ts`
           : `${door.slice(9)}/index.d.ts`
     const text = readFileSync(join(folder, 'node_modules', 'caduceus', 'dist', file), 'utf8')

@@ -155,10 +155,8 @@ test('fields of a JSON body are arguments; one that clashes has its place before
   }
   const document = posting({ 'application/vnd.x+json': { schema } })
   const { client, api } = await serve(t, document, { baseUrl: url, output: false })
-  const { properties, required } = (api.tools[0] ?? (assert.unreachable() as never)).schema.jsonSchema as Record<
-    string,
-    object
-  >
+  const { properties, required } = (api.tools[0] ?? (assert.unreachable() as never)).schema
+    .jsonSchema as Record<string, object>
   assert.equal(Object.keys(properties ?? {}), ['id', 'body_id', 'a_b'])
   assert.equal(required, ['id', 'body_id'])
   await client.callTool('op', { id: 'one', body_id: 2, a_b: 'x' })
@@ -213,7 +211,7 @@ test('files of a multipart form are base64 in the arguments, and bytes on the wi
   const { client } = await serve(t, document, { baseUrl: url, output: false })
   const bytes = Buffer.from([0, 255, 13, 10])
   await client.callTool('op', { id: '1', file: bytes.toString('base64'), note: 'a\r\n--x', more: { a: 1 } })
-  const { headers, body } = asked[0] ?? assert.unreachable()
+  const { headers, body } = asked[0] ?? (assert.unreachable() as never)
   const form = await new Response(new Uint8Array(body), {
     headers: { 'content-type': String(headers['content-type']) },
   }).formData()
@@ -363,7 +361,10 @@ test('a call that is cancelled ends the request', async (t) => {
   })
   const { client } = await serve(t, pets, { baseUrl: url })
   const call = client.callTool('getPet', { petId: '1' }, { signal: controller.signal })
-  await call.then(assert.unreachable, () => {})
+  await call.then(
+    () => assert.unreachable(),
+    () => {},
+  )
   await closed
 })
 
@@ -371,9 +372,12 @@ test('an API that fails again and again is left alone for a while', async (t) =>
   const { url, asked } = await startApi(t, (_asked, response) => void response.writeHead(500).end())
   const { client } = await serve(t, pets, { baseUrl: url, breaker: { failures: 2 } })
   for (let call = 0; call < 2; call++) await client.callTool('getPet', { petId: '1' })
-  await client.callTool('getPet', { petId: '1' }).then(assert.unreachable, (error: Error) => {
-    assert.match(error.message, 'has failed 2 times in a row, and rests')
-  })
+  await client.callTool('getPet', { petId: '1' }).then(
+    () => assert.unreachable(),
+    (error: Error) => {
+      assert.match(error.message, 'has failed 2 times in a row, and rests')
+    },
+  )
   assert.is(asked.length, 2)
 })
 
@@ -429,9 +433,24 @@ for (const [scheme, value, sentAs, expected] of schemes) {
       assert.not.ok(text.includes(value), text)
       assert.not.ok(text.includes(expected.replace(/^\w+ /, '')), text)
     }
-    assert.is(sentAs(asked[0] ?? assert.unreachable()), expected)
+    assert.is(sentAs(asked[0] ?? (assert.unreachable() as never)), expected)
   })
 }
+
+test('a long result shows no credential either', async (t) => {
+  const { url } = await startApi(t, ({ headers }, response) => {
+    const sent = String(headers.authorization).slice('Bearer '.length)
+    const told = [sent, encodeURIComponent(sent), btoa(sent)]
+    response.setHeader('content-type', 'application/json').end(JSON.stringify([...told, 'x'.repeat(20_000)]))
+  })
+  const auth = { s: 'se"cret/1' }
+  const { client } = await serve(t, secured({ type: 'http', scheme: 'bearer' }), {
+    baseUrl: url,
+    output: false,
+    auth,
+  })
+  assert.match(textsOf(await client.callTool('op')), /^\["\.\.\.","\.\.\.","\.\.\.","x/)
+})
 
 test('a credential may be a function of the caller, and none may be needed', async (t) => {
   const { url, asked } = await startApi(t)

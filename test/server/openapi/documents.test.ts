@@ -20,7 +20,10 @@ async function problem(
   document: object | string | URL,
   options: OpenApiOptions = { baseUrl },
 ): Promise<string> {
-  return fromOpenApi(document, options).then(assert.unreachable, ({ code, message }) => `${code} ${message}`)
+  return fromOpenApi(document, options).then(
+    () => assert.unreachable() as never,
+    ({ code, message }) => `${code} ${message}`,
+  )
 }
 
 function withSchema(schema: unknown, schemas: object = {}, openapi = '3.0.3'): object {
@@ -172,7 +175,10 @@ test('schemas of 3.0 become JSON Schema 2020-12', async () => {
       { S: { type: 'string' } },
     ),
   )
-  const { properties, $defs } = (tools[0] ?? (assert.unreachable() as never)).schema.jsonSchema as Record<string, object>
+  const { properties, $defs } = (tools[0] ?? (assert.unreachable() as never)).schema.jsonSchema as Record<
+    string,
+    object
+  >
   assert.equal(properties, {
     above: { type: 'integer', exclusiveMinimum: 1, examples: [3] },
     maybe: { type: ['string', 'null'], enum: ['a', null] },
@@ -231,8 +237,7 @@ test('schemas that go on for ever are cut, and compile', async () => {
   const { schema, output } = tools[0] ?? (assert.unreachable() as never)
   assert.ok(JSON.stringify(schema.jsonSchema).length < 80_000)
   assert.ok(JSON.stringify(output?.jsonSchema).length < 40_000)
-  for (const one of [schema, output])
-    new Ajv2020({ strict: false }).compile(one?.jsonSchema ?? assert.unreachable())
+  for (const one of [schema, output]) new Ajv2020({ strict: false }).compile(one?.jsonSchema ?? {})
 })
 
 const folderOf = (): string => {
