@@ -33,6 +33,7 @@ const singles = [
   'index.ts',
   'testing.ts',
   'otel.ts',
+  'openapi.ts',
   'package.json',
   'tsconfig.json',
   'README.md',
