@@ -1,5 +1,5 @@
 import { AsyncResource } from 'node:async_hooks'
-import { getHeapStatistics } from 'node:v8'
+import { heapLimit } from '../base/heap.js'
 import type { Order, World } from './world.js'
 
 export interface Runnable {
@@ -23,7 +23,7 @@ const lookEvery = 16
  * Asynchronous tasks begun per turn. What they make is in memory together until the turn ends: for each 16 MiB
  * as a value, and again as a text, half of the heap has room.
  */
-const tasksPerTurn = Math.max(4, Math.min(64, Math.floor(getHeapStatistics().heap_size_limit / 2 ** 26)))
+const tasksPerTurn = Math.max(4, Math.min(64, Math.floor(heapLimit() / 2 ** 26)))
 
 /**
  * The run queue of a tree, drained in microtasks. Only the event loop refills its budget, so timers and

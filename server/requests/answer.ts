@@ -39,8 +39,12 @@ export function answerNow<Made extends Response>(
   return withWork(workEvent({ request, dialect, origin }, atOnce), make)
 }
 
-/** What is answered at once is not given up. */
-const atOnce = Object.freeze({ signal: new AbortController().signal })
+/** What is answered at once is not given up. Its signal is made when it is asked for: not every platform makes one at its start. */
+const atOnce = Object.freeze({
+  get signal() {
+    return new AbortController().signal
+  },
+})
 
 function respond(work: Work, ctx: ToolContext, dialect: Dialect): Response | Promise<Response> {
   try {

@@ -1,4 +1,4 @@
-import { getHeapStatistics } from 'node:v8'
+import { heapLimit } from '../../runtime/base/heap.js'
 import { outside } from '../../runtime/faults/containment.js'
 import type { World } from '../../runtime/time/world.js'
 import type { Peer } from '../contract/contract.js'
@@ -28,7 +28,7 @@ const perTurn = { most: 100, fewest: 1 }
  */
 export function messagesPerTurn(maxMessageBytes: number | undefined): number {
   if (maxMessageBytes === undefined) return perTurn.most
-  const fit = Math.floor(getHeapStatistics().heap_size_limit / 16 / maxMessageBytes)
+  const fit = Math.floor(heapLimit() / 16 / maxMessageBytes)
   return Math.max(perTurn.fewest, Math.min(perTurn.most, fit))
 }
 

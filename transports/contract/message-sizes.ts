@@ -1,5 +1,5 @@
-import { getHeapStatistics } from 'node:v8'
 import { encode } from '../../protocol/wire/codec.js'
+import { heapLimit } from '../../runtime/base/heap.js'
 import { errorCodes, type ProtocolError } from '../../protocol/wire/errors.js'
 import {
   answerInvalid,
@@ -27,12 +27,12 @@ type Told = Pick<LinkEvents, 'lost' | 'trouble'>
 
 /** The default of `limits.messageBytes`: 16 MiB, and less in a small heap (`--max-old-space-size`). */
 export function usualMessageBytes(): number {
-  return Math.min(16 * MiB, Math.floor(getHeapStatistics().heap_size_limit / 16))
+  return Math.min(16 * MiB, Math.floor(heapLimit() / 16))
 }
 
 /** An eighth of the heap: texts and values that are made of bytes take several times as much. */
 export function usualPendingBytes(): number {
-  return Math.floor(getHeapStatistics().heap_size_limit / 8)
+  return Math.floor(heapLimit() / 8)
 }
 
 /** The default of `limits.queuedBytes`: four of the longest messages. */
