@@ -70,19 +70,20 @@ export type {
   TokenRequest,
 } from './http/client/auth.js'
 export type { HttpClientLimitOptions, HttpOptions } from './http/client/options.js'
-export {
-  type HttpLimitOptions,
-  type HttpServeOptions,
-  type HttpStreamOptions,
-  type HttpTimeoutOptions,
-  type ResumeOptions,
-  serveHttp,
-} from './http/server/serve.js'
+export type {
+  HttpLimitOptions,
+  HttpServeOptions,
+  HttpStreamOptions,
+  HttpTimeoutOptions,
+  ResumeOptions,
+} from './http/server/options.js'
+export { serveHttp } from './http/server/serve.js'
 export type { ConnectionTimeoutOptions, ListenLimitOptions } from './http/listen/options.js'
 export type { LinkLimitOptions } from './contract/link-limits.js'
 export type { LinkStats } from './link/gauge.js'
 export { memory, type MemoryOptions, type MemoryTransport } from './connections/memory.js'
-export { type Mount, mount, type MountedRequest, type MountOptions } from './http/server/mount.js'
+export { type Mount, mount, type MountedRequest } from './http/server/mount.js'
+export type { MountOptions } from './http/server/mount-options.js'
 export type { Credentials, Principal } from './contract/principal.js'
 export { shared, type SharedOptions } from './shared/client.js'
 export { sharedClients, type SharedListOptions } from './shared/list.js'

@@ -2,12 +2,10 @@ import type { FuncKeywordDefinition, Options, ValidateFunction } from 'ajv'
 import { ProtocolError } from '../wire/errors.js'
 import { lazy } from '../wire/load.js'
 import { canonical, isObject, type JsonObject } from '../wire/json.js'
-import { type Issue, toIssues } from './issues.js'
-import { dialectOfSchema, type SchemaDialect, subschemasOf, unnamed } from './limits.js'
+import { type Interpreter, interpretedCheck } from './interpreted.js'
+import { type Issue, toIssues, type ValueCheck } from './issues.js'
+import { dialectOfSchema, subschemasOf, unnamed } from './limits.js'
 import { compilePattern, type Spend } from './pattern/pattern.js'
-
-/** Says what is wrong with a value; no issues, all well. */
-export type ValueCheck = (value: unknown) => readonly Issue[]
 
 type Validator = Pick<import('ajv').default, 'compile' | 'addKeyword' | 'removeKeyword'>
 type ValidatorClass = new (options: Options) => Validator
@@ -41,7 +39,7 @@ class TooMuchWork extends Error {}
 
 /** Loads what `compileCheck` needs for this schema, ahead of its first value. */
 export async function prepareCheck(schema: JsonObject): Promise<void> {
-  await load[dialectOfSchema(schema)]()
+  await modules[dialectOfSchema(schema)]()
 }
 
 /**
@@ -49,7 +47,11 @@ export async function prepareCheck(schema: JsonObject): Promise<void> {
  * more than a fraction of a second fails, however schema and value conspire.
  */
 export async function compileCheck(schema: JsonObject): Promise<ValueCheck> {
-  const Ajv = await load[dialectOfSchema(schema)]()
+  const dialect = dialectOfSchema(schema)
+  const module = await modules[dialect]()
+  // what bundles for hosts that compile no code have in its place (`browser` of package.json)
+  if ('Validator' in module) return interpretedCheck(module as unknown as Interpreter, schema, dialect)
+  const Ajv = classOf(module)
   const budget = createBudget()
   const quick = compile(Ajv, schema, { spend: budget.spend, allErrors: false })
   let thorough: ValidateFunction | undefined
@@ -69,17 +71,15 @@ export async function compileCheck(schema: JsonObject): Promise<ValueCheck> {
   return check
 }
 
+/** The validators, each in a file of its own: a program that never checks a JSON Schema never loads ajv. */
 const modules = {
   '2020-12': /* @__PURE__ */ lazy('ajv/dist/2020.js', () => import('ajv/dist/2020.js')),
   '2019-09': /* @__PURE__ */ lazy('ajv/dist/2019.js', () => import('ajv/dist/2019.js')),
   'draft-07': /* @__PURE__ */ lazy('ajv/dist/ajv.js', () => import('ajv/dist/ajv.js')),
 }
 
-/** The validators, each in a file of its own: a program that never checks a JSON Schema never loads ajv. */
-const load: Readonly<Record<SchemaDialect, () => Promise<ValidatorClass>>> = {
-  '2020-12': async () => (await modules['2020-12']()).Ajv2020,
-  '2019-09': async () => (await modules['2019-09']()).Ajv2019,
-  'draft-07': async () => (await modules['draft-07']()).Ajv,
+function classOf(module: Partial<Record<'Ajv2020' | 'Ajv2019' | 'Ajv', unknown>>): ValidatorClass {
+  return (module.Ajv2020 ?? module.Ajv2019 ?? module.Ajv) as ValidatorClass
 }
 
 function compile(

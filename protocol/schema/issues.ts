@@ -8,8 +8,11 @@ export interface Issue {
   readonly message: string
 }
 
+/** Says what is wrong with a value; no issues, all well. */
+export type ValueCheck = (value: unknown) => readonly Issue[]
+
 /** An error as the JSON Schema validator reports it. */
-interface RawError {
+export interface RawError {
   readonly keyword: string
   readonly instancePath: string
   readonly params: Readonly<Record<string, unknown>>

@@ -1,7 +1,7 @@
 import { ProtocolError } from '../wire/errors.js'
 import { deepFreeze, isObject, type JsonObject, kindOf } from '../wire/json.js'
-import { compileCheck, prepareCheck, type ValueCheck } from './check.js'
-import { formatPath, type Issue } from './issues.js'
+import { compileCheck, prepareCheck } from './check.js'
+import { formatPath, type Issue, type ValueCheck } from './issues.js'
 import { admitSchema, copySchema } from './limits.js'
 
 /** The value as the schema reads it, or all that is wrong with it. */

@@ -8,10 +8,11 @@ export const doors = [
   'testing.ts',
   'otel.ts',
   'openapi.ts',
+  'fetch.ts',
 ]
 
-/** Doors that stand alone: whoever needs one of these floors loads nothing of another. */
-export const floorsAlone = ['runtime/index.ts', 'protocol/index.ts']
+/** Doors that stand alone: whoever needs one of these floors, or `fetch` alone, loads nothing of another. */
+export const floorsAlone = ['runtime/index.ts', 'protocol/index.ts', 'fetch.ts']
 
 /** Doors of which most programs use one or two: what one of them needs alone is in no chunk of another. */
 export const doorsApart = ['transports/index.ts', 'server/index.ts', 'client/index.ts']

@@ -7,6 +7,7 @@ export const homes = new Map([
   ['undici', /^transports\/http\/outgoing\/dispatcher$/],
   ['ws', /^transports\/websocket\/[\w-]+$/],
   ['ajv', /^protocol\/schema\/check$/],
+  ['@cfworker/json-schema', /^protocol\/schema\/interpreted$/],
   ['eventsource-parser', /^protocol\/wire\/sse$/],
   ['jose', /^(?:transports\/auth\/(?:keys|jwt-check|proof-check)|client\/auth\/proofs)$/],
   ['minisearch', /^server\/gateway\/tool-index$/],

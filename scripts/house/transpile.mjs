@@ -77,6 +77,7 @@ function mirrorPackage() {
     ['./testing', 'testing.js'],
     ['./otel', 'otel.js'],
     ['./openapi', 'openapi.js'],
+    ['./fetch', 'fetch.js'],
     ...doors,
   ]
   const exports = Object.fromEntries(

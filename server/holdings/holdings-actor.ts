@@ -1,7 +1,6 @@
 import { defineActor } from '../../runtime/process/behaviour.js'
 import { type ActorContext, lastingWorld } from '../../runtime/process/context.js'
 import { describe } from '../../runtime/watch/inspect.js'
-import { lazy } from '../../runtime/faults/load.js'
 import { type ActorRef, processOf } from '../../runtime/process/ref.js'
 import { RestartWindow } from '../../runtime/supervision/restart-window.js'
 import { ClientCounts } from '../../transports/connections/client-counts.js'
@@ -69,10 +68,8 @@ export interface Holdings {
   readonly removed: Set<string>
   /** Definitions of servers behind this one that are remembered nowhere else: digests, by what they are of. */
   readonly pinned: Map<string, Map<string, string>>
-  /**
-   * The module of the machine of sessions; undefined until a server on pipes has a session that is confirmed.
-   */
-  machine: SessionMachine | undefined
+  /** The module of the machine of sessions; undefined where nobody inspects them. */
+  readonly machine: SessionMachine | undefined
 }
 
 type SessionMachine = typeof import('./session-machine.js')
@@ -91,24 +88,6 @@ export interface ServerPlace {
   supervisor: ActorRef | undefined
 }
 
-export const loadSessionMachine = /* @__PURE__ */ lazy(
-  '../../server/holdings/session-machine.js',
-  () => import('./session-machine.js'),
-)
-
-const loadRates = /* @__PURE__ */ lazy('../../server/holdings/rates.js', () => import('./rates.js'))
-
-const loadLogins = /* @__PURE__ */ lazy(
-  '../../server/holdings/gateway-logins.js',
-  () => import('./gateway-logins.js'),
-)
-const loadAuditor = /* @__PURE__ */ lazy('../../server/holdings/auditor.js', () => import('./auditor.js'))
-
-const loadIsolated = /* @__PURE__ */ lazy(
-  '../../server/isolation/isolated-calls.js',
-  () => import('../isolation/isolated-calls.js'),
-)
-
 /**
  * Owns what must outlive the group: the port, the engine, the components added at run time. Does nothing else.
  */
@@ -124,7 +103,6 @@ export const holdingsActor = defineActor({
     if (isOnPipes) warnOfScopes(definition)
     // a server with many connections may lack file descriptors to load modules later
     else await prepare(definition)
-    const isAwaited = isOnPipes && settings.inspect === undefined
     const binding = await bind(settings, place, ctx)
     place.binding = binding
     const { url, port } = binding
@@ -133,7 +111,7 @@ export const holdingsActor = defineActor({
     ctx.own(() => emitTransport('listener', () => ({ ...about, type: 'stopped' })))
     place.supervisor = supervisor
     const world = lastingWorld(ctx.world)
-    const { cluster, limits, timeouts, revisions, local = LocalEngine.parts(inMemory()) } = settings
+    const { cluster, limits, timeouts, revisions, parts, local = LocalEngine.parts(inMemory()) } = settings
     const open =
       cluster ?? (await local.open(ctx, { maxSessions: limits.sessions, idleTimeout: timeouts.idle }))
     const { secrets = [world.randomBytes(32)] } = open
@@ -146,10 +124,14 @@ export const holdingsActor = defineActor({
       store: open.sessions,
       values,
       logins: await loginsOf(settings, binding, values, world),
-      rates: limits.rate && new (await loadRates()).Rates(limits.rate, settings.name, values, world),
+      rates:
+        limits.rate &&
+        parts.rates &&
+        new (await parts.rates()).Rates(limits.rate, settings.name, values, world),
       auditor:
         settings.audit &&
-        new (await loadAuditor()).Auditor(settings.audit, world, (problem) =>
+        parts.auditor &&
+        new (await parts.auditor()).Auditor(settings.audit, world, (problem) =>
           emitServer('notice', () => ({
             ...{ type: 'audit', level: 'warn', tree: processOf(ctx.self).tree.id, server: settings.name },
             problem,
@@ -171,11 +153,11 @@ export const holdingsActor = defineActor({
       owners: new Map(),
       removed: new Set(),
       pinned: new Map(),
-      machine: isAwaited ? undefined : await loadSessionMachine(),
+      machine: settings.inspect && (await parts.machine?.()),
       isolation:
-        settings.isolation === undefined
+        settings.isolation === undefined || parts.isolated === undefined
           ? undefined
-          : new (await loadIsolated()).IsolatedCalls(ctx.registry, settings.names.isolation),
+          : new (await parts.isolated()).IsolatedCalls(ctx.registry, settings.names.isolation),
       requestStates: new RequestStates({
         sealing: sealRequestStates(secrets),
         server: definition.info.name,
@@ -201,13 +183,13 @@ function valuesOf(open: Cluster | OpenEngine, secrets: Secrets, world: World): V
 }
 
 async function loginsOf(
-  { definition: { gateway: plan, info } }: ServerSettings,
+  { definition: { gateway: plan, info }, parts }: ServerSettings,
   binding: Binding,
   values: Values | undefined,
   world: World,
 ): Promise<GatewayLogins | undefined> {
-  if (plan === undefined) return undefined
-  const { GatewayLogins: Logins } = await loadLogins()
+  if (plan === undefined || parts.logins === undefined) return undefined
+  const { GatewayLogins: Logins } = await parts.logins()
   return new Logins({ values, world, name: info.title ?? info.name, binding, origin: plan.origin })
 }
 

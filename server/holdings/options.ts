@@ -16,6 +16,7 @@ import { type IsolationOptions, poolsFor, readIsolation } from '../isolation/opt
 import { readersOf } from '../base/read-options.js'
 import { needsSessions } from '../definitions/session-needs.js'
 import { LocalEngine, readEngine, type ServerEngine } from '../engine/local-engine.js'
+import type { HoldingsParts } from './parts.js'
 import { readTasks, tasksFor, type TasksOptions } from './task-options.js'
 
 /** Whether to start, or a function that says so at each start. */
@@ -225,7 +226,11 @@ export const serverFields: readonly string[] = Object.keys(readers)
 const example = 'startServer(definition, { transport: serveStdio() })'
 
 /** Reads the options of a server. Throws BAD_DEFINITION, or BAD_OPTION that names the field. */
-export function readServerOptions(definition: ServerDefinition, options: ServerOptions) {
+export function readServerOptions(
+  definition: ServerDefinition,
+  options: ServerOptions,
+  parts: HoldingsParts,
+) {
   if (!isServer(definition)) {
     const problem = `expected what defineServer returns, got ${show(definition)}`
     throw new ServerError('BAD_DEFINITION', problem, { data: { field: 'definition' } })
@@ -242,6 +247,7 @@ export function readServerOptions(definition: ServerDefinition, options: ServerO
   return Object.freeze({
     ...read,
     definition,
+    parts,
     name,
     names: namesOf(name),
     revisions,

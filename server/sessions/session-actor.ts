@@ -11,16 +11,13 @@ import {
 import { type Deferred, defineActor, type Refusal, refuse } from '../../runtime/process/behaviour.js'
 import { normal } from '../../runtime/base/exit.js'
 import type { ActorContext } from '../../runtime/process/context.js'
-import { retryLoad } from '../../runtime/faults/load.js'
 import { type ProcessRef, processOf, type RefOf } from '../../runtime/process/ref.js'
 import type { Sink, Peer, Response } from '../../transports/contract/contract.js'
 import { answerNow, encodedResult, refusal } from '../requests/answer.js'
 import type { OpenSessionFacts } from '../context/context.js'
 import { AskError } from '../base/errors.js'
-import { loadSessionMachine } from '../holdings/holdings-actor.js'
 import { route } from '../requests/router.js'
 import {
-  bringToLife,
   hibernated,
   noteAllUpdated,
   noteMissed,
@@ -35,7 +32,7 @@ import { noteNotification, noteRequest } from '../base/events.js'
 import { isAudited, refusedCall } from '../runs/audited.js'
 import type { RequestDelivery } from '../runs/seat.js'
 import { takeNotice } from './notices.js'
-import type { SessionPhase } from '../holdings/session-machine.js'
+import type { SessionPhase } from '../holdings/session-life.js'
 import type { ClientQuestion } from './questions.js'
 import { hearersOf } from '../catalog/authorization.js'
 import { peerProblem } from './access.js'
@@ -106,7 +103,7 @@ export const sessionActor = defineActor({
       return leaveIfIdle(session, ctx)
     },
     ask: (session, asking: ClientQuestion, ctx) => ask(session, asking, ctx),
-    adopt: (session, record: SessionRecord, ctx) => adopt(session, record, ctx),
+    adopt: (session, record: SessionRecord) => adopt(session, record),
     attach: (session, { sink, peer }: { sink: Sink; peer: Peer | undefined }) => attach(session, sink, peer),
     /**
      * The session's revision; refused if the peer's MCP-Protocol-Version differs, or the session is not its.
@@ -236,7 +233,7 @@ function takeNotification(
   notification: JsonRpcNotification,
   peer: Peer,
   ctx: ActorContext,
-): Promise<Deferred<undefined> | undefined> | undefined {
+): Deferred<undefined> | undefined {
   const { method, params } = notification
   noteNotification(session.origin, 'received', method)
   const own = session.holdings.catalog.lowLevel.notifications.get(method)
@@ -246,17 +243,14 @@ function takeNotification(
   return method === 'notifications/initialized' ? confirm(session, ctx) : undefined
 }
 
-/** What follows waits: a server on pipes has no machine before this, to answer `initialize` sooner. */
-async function confirm(session: Session, ctx: ActorContext): Promise<Deferred<undefined> | undefined> {
+function confirm(session: Session, ctx: ActorContext): Deferred<undefined> | undefined {
   const shared = shareConfirmation(session, ctx)
-  await becomeReady(session, ctx)
+  becomeReady(session)
   return shared
 }
 
-async function becomeReady(session: Session, ctx: ActorContext): Promise<void> {
-  session.holdings.machine ??= await retryLoad(loadSessionMachine, ctx)
-  bringToLife(session)
-  session.life?.send('initialized')
+function becomeReady(session: Session): void {
+  session.life.send('initialized')
   tellChanges(session)
 }
 
@@ -290,7 +284,7 @@ function tellChanges({ phase, readers, holdings, lastPeer }: Session): void {
 }
 
 /** Takes over what another program made of the session; its record counts if it is newer than ours. */
-async function adopt(session: Session, record: SessionRecord, ctx: ActorContext): Promise<void> {
+function adopt(session: Session, record: SessionRecord): void {
   session.isConfirmed ||= record.initialized === true
   if (record.version > session.version) {
     session.version = record.version
@@ -301,11 +295,11 @@ async function adopt(session: Session, record: SessionRecord, ctx: ActorContext)
     for (const uri of session.wishes.subscriptions) if (!before.has(uri)) session.readers.noteUpdated(uri)
     session.readers.prune((uri) => session.wishes.isSubscribed(uri))
   }
-  if (record.initialized === true && session.phase === 'initializing') await becomeReady(session, ctx)
+  if (record.initialized === true && session.phase === 'initializing') becomeReady(session)
 }
 
 function close(session: Session): void {
-  session.life?.send('closed')
+  session.life.send('closed')
   const reason = processOf(session.self).reason ?? normal
   // after a crash it is brought back for whoever asks
   session.readers.end(reason.type !== 'normal')

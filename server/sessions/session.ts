@@ -15,7 +15,7 @@ import type { Asleep } from '../holdings/hibernation.js'
 import type { Holdings } from '../holdings/holdings-actor.js'
 import type { SessionRef } from './session-actor.js'
 import { emitServer, originOf, type SessionEvent, type SessionOrigin } from '../base/events.js'
-import type { SessionLife, SessionPhase } from '../holdings/session-machine.js'
+import { PlainLife, type SessionLife, type SessionPhase } from '../holdings/session-life.js'
 import { SessionQuestions } from './questions.js'
 import { SessionReaders } from './readers.js'
 import type { SessionRequest } from './work.js'
@@ -76,8 +76,7 @@ export class Session {
   isLeaving = false
   /** When its lifetime is over. */
   readonly endsAt: number
-  /** Undefined while there is no machine yet: then nothing has changed its phase. */
-  life: SessionLife | undefined = undefined
+  readonly life: SessionLife
   /** Whether its record says that the client has sent `notifications/initialized`. */
   isConfirmed: boolean
   version: number
@@ -112,6 +111,7 @@ export class Session {
     this.dialect = dialect
     this.holdings = holdings
     this.self = self
+    this.life = lifeOf(holdings, self)
     this.origin = originOf(self, holdings.settings.name)
     this.world = world
     this.facts = Object.freeze({ id, client, revision, capabilities })
@@ -133,7 +133,7 @@ export class Session {
   }
 
   get phase(): SessionPhase {
-    return this.life?.phase ?? 'initializing'
+    return this.life.phase
   }
 
   now(): number {
@@ -152,8 +152,7 @@ export function openSession(input: SessionInput, ctx: ActorContext): Session {
   if (tasks === undefined)
     throw new RuntimeError('NOPROC', 'a session needs the task supervisor of its group', { retryable: true })
   const session = new Session(input, ctx, tasks)
-  bringToLife(session)
-  if (restored) session.life?.send('restored')
+  if (restored) session.life.send('restored')
   if (asleep !== undefined) noteOwed(session, asleep)
   else if (restored) noteMissed(session)
   if (asleep !== undefined) noteSession(session, 'woken', { was: asleep.process })
@@ -168,11 +167,9 @@ function tellerOf({ settings }: Holdings, registry: Registry, id: string) {
     void (registry.whereis(name) as SessionRef | undefined)?.cast('tell', message)
 }
 
-/** Its machine begins, if it is there. */
-export function bringToLife(session: Session): void {
-  const { machine, settings } = session.holdings
-  const id = `session ${session.self.id}`
-  session.life ??= machine?.beginLife(settings.inspect, id, processOf(session.self).tree.world)
+function lifeOf({ machine, settings }: Holdings, self: SessionRef): SessionLife {
+  if (machine === undefined || settings.inspect === undefined) return new PlainLife()
+  return machine.inspectedLife(settings.inspect, `session ${self.id}`, processOf(self).tree.world)
 }
 
 /** It is unknown what its client was notified of: each list, and each resource it wants, may have changed. */

@@ -3,7 +3,7 @@
 import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs'
 import { join, posix } from 'node:path'
 import { performance } from 'node:perf_hooks'
-import { build, type Metafile, stop } from 'esbuild'
+import { build, type BuildOptions, type Metafile, stop } from 'esbuild'
 import * as assert from 'uvu/assert'
 import { linkDevelopmentPackage, packOnce, runAndListPackages, writeConsumerFile } from '../support/packed.js'
 import { run, runNode } from '../support/project.js'
@@ -13,7 +13,7 @@ import { suite } from '../support/suite.js'
 const test = suite('packed package', { timeout: 60_000 })
 const doors = [
   'caduceus',
-  ...['runtime', 'protocol', 'transports', 'server', 'client', 'testing', 'otel', 'openapi'].map(
+  ...['runtime', 'protocol', 'transports', 'server', 'client', 'testing', 'otel', 'openapi', 'fetch'].map(
     (door) => `caduceus/${door}`,
   ),
 ]
@@ -79,6 +79,8 @@ server.close()
 }
 /** KiB of the sample server in one file with all its packages, minified. */
 const mostBundled = 834
+/** KiB of a server of three tools for a Worker, minified. */
+const mostForFetch = 402
 
 /** With what `caduceus/otel` stands on, which its users install. */
 async function packWithPeer(signal: AbortSignal) {
@@ -92,11 +94,11 @@ test('the tarball holds bundles, declarations, sources and papers only', async (
   const expected = [
     /^(?:package\.json|README\.md|CHANGELOG\.md|LICENSE)$/,
     /^(?:runtime|protocol|transports|server|client|command)\/[\w/-]+\.(?:md|png|svg)$/,
-    /^(?:index|testing|otel|openapi|(?:runtime|protocol|transports|server|client|command)\/[\w./-]+)\.ts$/,
+    /^(?:index|testing|otel|openapi|fetch|(?:runtime|protocol|transports|server|client|command)\/[\w./-]+)\.ts$/,
     /^command\/mcp\.schema\.json$/,
     /^server\/guide\/deploy\/[\w.]+$/,
-    /^dist\/(?:index|testing|otel|openapi|(?:runtime|protocol|transports|server|client)\/[\w./-]+)\.js(?:\.map)?$/,
-    /^dist\/(?:index|testing|otel|openapi|(?:runtime|protocol|transports|server|client)\/index)\.d\.ts(?:\.map)?$/,
+    /^dist\/(?:index|testing|otel|openapi|fetch|(?:runtime|protocol|transports|server|client)\/[\w./-]+)\.js(?:\.map)?$/,
+    /^dist\/(?:index|testing|otel|openapi|fetch|(?:runtime|protocol|transports|server|client)\/index)\.d\.ts(?:\.map)?$/,
     /^dist\/command\/[\w.-]+\.js(?:\.map)?$/,
     /^dist\/chunks\/[\w.-]+\.js(?:\.map)?$/,
     /^dist\/chunks\/(?:runtime|protocol|transports|server|client)\.d\.ts(?:\.map)?$/,
@@ -126,7 +128,7 @@ test('every entry point declares exactly its promised names', async (t) => {
     const file =
       door === 'caduceus'
         ? 'index.d.ts'
-        : ['caduceus/testing', 'caduceus/otel', 'caduceus/openapi'].includes(door)
+        : ['caduceus/testing', 'caduceus/otel', 'caduceus/openapi', 'caduceus/fetch'].includes(door)
           ? `${door.slice(9)}.d.ts`
           : `${door.slice(9)}/index.d.ts`
     const text = readFileSync(join(folder, 'node_modules', 'caduceus', 'dist', file), 'utf8')
@@ -257,17 +259,21 @@ test('no entry point loads an optional package', async (t) => {
 })
 
 /** What a program is made of in one file, minified. */
-async function bundled(folder: string, contents: string): Promise<Metafile> {
+async function bundled(
+  folder: string,
+  contents: string,
+  options: BuildOptions = { platform: 'node' },
+): Promise<Metafile> {
   const { metafile } = await build({
     stdin: { contents, resolveDir: folder },
     absWorkingDir: folder,
     bundle: true,
     minify: true,
     format: 'esm',
-    platform: 'node',
     write: false,
-    metafile: true,
     logLevel: 'error',
+    ...options,
+    metafile: true,
   })
   return metafile
 }
@@ -320,6 +326,34 @@ test('a server bundles without a flag, and brings nothing that it does not name'
   const packages = new Set(used.map(([path]) => /node_modules\/([^/]+)\//.exec(path)?.[1] ?? 'own'))
   for (const name of ['ioredis', 'oauth4webapi', 'undici', 'ws', 'yaml']) assert.not(packages.has(name), name)
   assert.ok(bytes <= mostBundled * 1_024, `${Math.ceil(bytes / 1_024)} KiB, expected ${mostBundled} at most`)
+})
+
+test('a server for fetch bundles for a Worker without what only Node needs', async (t) => {
+  const { folder } = await packOnce(t.signal)
+  t.after(() => stop())
+  const text = `import { defineServer, defineTool, field, serveFetch } from 'caduceus/fetch'
+const tools = ['one', 'two', 'three'].map((name) =>
+  defineTool({ name, input: { text: field.string() }, run: ({ text }) => text }),
+)
+export default serveFetch(defineServer({ name: 'small', version: '1', tools }), { lifetime: 'program' })
+`
+  const metafile = await bundled(folder, text, {
+    platform: 'browser',
+    conditions: ['workerd', 'worker', 'browser'],
+    external: ['node:*'],
+  })
+  const [{ bytes, inputs } = { bytes: 0, inputs: {} }] = Object.values(metafile.outputs)
+  const used = Object.entries(inputs).filter(([, { bytesInOutput }]) => bytesInOutput > 0)
+  const packages = new Set(
+    used.map(([path]) => /node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1] ?? 'own'),
+  )
+  // what is left of a package in whose place there is nothing is a few bytes
+  for (const name of ['ioredis', 'jose', 'minisearch', 'oauth4webapi', 'undici', 'ws', 'xstate', 'yaml'])
+    assert.not(packages.has(name), name)
+  assert.ok(
+    bytes <= mostForFetch * 1_024,
+    `${Math.ceil(bytes / 1_024)} KiB, expected ${mostForFetch} at most`,
+  )
 })
 
 test('the list of loaded packages names what a program imported', async (t) => {

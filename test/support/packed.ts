@@ -34,6 +34,7 @@ const singles = [
   'testing.ts',
   'otel.ts',
   'openapi.ts',
+  'fetch.ts',
   'package.json',
   'tsconfig.json',
   'README.md',

@@ -7,10 +7,10 @@ import { Socket } from 'node:net'
 import { PassThrough, Readable } from 'node:stream'
 import * as assert from 'uvu/assert'
 import { worldOn } from '../support/world.js'
-import type { HttpResponse, UndiciDispatcher } from '../../transports/http/outgoing/dispatcher.js'
+import type { HttpResponse } from '../../transports/http/outgoing/dispatcher.js'
 import { AnswerBudget } from '../../transports/http/client/answer-budget.js'
 import { followStream, type StreamPort } from '../../transports/http/client/event-stream.js'
-import { discard, exchange } from '../../transports/http/outgoing/exchange.js'
+import { type Dispatching, discard, exchange } from '../../transports/http/outgoing/exchange.js'
 import { textWithin } from '../../transports/contract/message-sizes.js'
 import { SseConnection } from '../../transports/sse/connection.js'
 import { suite } from '../support/suite.js'
@@ -80,7 +80,7 @@ test('128 KiB of an unwanted body are read, and not a byte more', async () => {
 
 test('a request aborted before it is sent rejects with the reason', async () => {
   const reason = new Error('given up')
-  const dispatcher = { dispatch: () => true } as unknown as UndiciDispatcher
+  const dispatcher = { dispatch: () => true } as unknown as Dispatching
   const request = { path: '/', method: 'GET', headers: {}, signal: AbortSignal.abort(reason) } as const
   const failed = exchange(dispatcher, request, 'http://x').catch((error) => error)
   assert.is(await failed, reason)

@@ -8,7 +8,7 @@ import { badOption } from '../base/read-option.js'
 import { pathOf } from '../base/target.js'
 import type { Peer } from '../contract/contract.js'
 import { hasExpired, type Principal, readPrincipal } from '../contract/principal.js'
-import { type AuthOptions, type AuthSettings, readListenerAuth } from './options.js'
+import type { AuthOptions, AuthSettings } from './options.js'
 import type { OwnServer } from './own-server.js'
 import type { ProofGate } from './dpop.js'
 import { type Challenge, challengeOf, isDPoP, withImplied } from './scopes.js'
@@ -203,13 +203,17 @@ export function refuseOwnServer({ auth }: AuthenticateSettings, where: string): 
   throw optionError('auth', problem)
 }
 
-export function readAuthenticate(options: AuthenticateOptions): AuthenticateSettings {
+/** `readAuth` reads the option `auth`. Throws BAD_OPTION. */
+export function readAuthenticate(
+  options: AuthenticateOptions,
+  readAuth: (given: unknown) => AuthSettings,
+): AuthenticateSettings {
   const { authenticate, auth: given } = options
   if (authenticate !== undefined && typeof authenticate !== 'function')
     throw badOption('authenticate', 'a function', authenticate)
   if (given === undefined) return { authenticate, auth: undefined }
   if (authenticate !== undefined) throw badOption('authenticate', 'nothing beside auth', authenticate)
-  const auth = readListenerAuth(given)
+  const auth = readAuth(given)
   return { authenticate: holder(auth), auth }
 }
 

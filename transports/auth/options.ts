@@ -1,11 +1,10 @@
 import { isObject } from '../../protocol/wire/json.js'
-import { type DPoPOptions, type ProofGate, readDPoP } from './dpop.js'
-import { jwt } from './jwt.js'
+import type { DPoPOptions, ProofGate } from './dpop.js'
 import { type ImpliedScopes, isScope } from './scopes.js'
 import { readSecureUrl } from '../base/secure-url.js'
-import { OwnServer, type OwnServerParts } from './own-server.js'
+import type { OwnServerParts } from './own-server.js'
 import type { TokenVerifier } from './tokens.js'
-import { badOption, orElse, type Read, readOptions } from '../base/read-option.js'
+import { badOption, orElse, type Read, readOptions, type ReadWith } from '../base/read-option.js'
 
 /** Makes a listener an OAuth 2.1 resource server (specification: authorization). */
 export interface AuthOptions {
@@ -53,43 +52,34 @@ const ownMetadata: readonly string[] = [
   'dpop_bound_access_tokens_required',
 ]
 
-export function readListenerAuth(options: unknown): AuthSettings {
-  if (options instanceof OwnServer) return ownSettings(OwnServer.parts(options))
-  const { verify: given, scopesSupported, ...read } = readOptions(options, readers, 'auth')
-  const { resource, authorizationServers, scopes, dpop } = read
-  const [issuer = ''] = authorizationServers
-  if (given === undefined && authorizationServers.length > 1)
-    throw badOption('auth.verify', 'a function, where there are several authorization servers', undefined)
-  const verify = given ?? jwt({ issuer })
+/** Reads `auth` where the program brings the check of tokens, and none are bound to keys. Throws BAD_OPTION. */
+export function readVerifiedAuth(options: unknown): AuthSettings {
+  if (isObject(options) && options.dpop !== undefined)
+    throw badOption('auth.dpop', 'nothing: mount() has it', options.dpop)
+  const read = readOptions(options, authReaders, 'auth')
+  const { verify } = read
+  if (verify === undefined)
+    throw badOption('auth.verify', 'what jwt({ issuer }) or introspection() returns, or a function', verify)
+  return authSettings({ ...read, verify, dpop: undefined })
+}
+
+type ReadAuth = Omit<ReadWith<typeof authReaders>, 'verify'> & Pick<AuthSettings, 'verify' | 'dpop'>
+
+/** The settings of a listener that trusts other authorization servers. */
+export function authSettings({ scopesSupported, verify, dpop, ...read }: ReadAuth): AuthSettings {
   return Object.freeze({
     ...read,
     own: undefined,
     verify,
+    dpop,
     prepare: () => Promise.all([verify.prepare?.(), dpop?.prepare()]),
-    scopesSupported: scopesSupported ?? scopes,
-    metadataUrl: metadataUrlOf(resource),
-  })
-}
-
-function ownSettings(own: OwnServerParts): AuthSettings {
-  const { resource, issuer, scopes, verify } = own
-  const dpop = own.dpop && readDPoP(own.dpop, 'dpop')
-  return Object.freeze({
-    ...{
-      own,
-      resource,
-      verify,
-      scopesSupported: scopes,
-      authorizationServers: [issuer],
-    },
-    ...{ dpop, scopes, impliedScopes: {}, metadata: {} },
-    prepare: () => Promise.all([verify.prepare?.(), dpop?.prepare()]),
-    metadataUrl: metadataUrlOf(resource),
+    scopesSupported: scopesSupported ?? read.scopes,
+    metadataUrl: metadataUrlOf(read.resource),
   })
 }
 
 /** RFC 9728, section 3.1: between the host and the path of the resource. */
-function metadataUrlOf(resource: string): string {
+export function metadataUrlOf(resource: string): string {
   const { origin, pathname, search } = new URL(resource)
   return `${origin}/.well-known/oauth-protected-resource${pathname === '/' ? '' : pathname}${search}`
 }
@@ -127,11 +117,10 @@ const readMetadata: Read<Readonly<Record<string, unknown>>> = (value, field) => 
   return Object.freeze({ ...value })
 }
 
-const readers = {
+export const authReaders = {
   resource: readSecureUrl,
   authorizationServers: readIssuers,
   verify: orElse(readVerifier, undefined),
-  dpop: orElse(readDPoP, undefined),
   scopes: orElse(readScopes, []),
   scopesSupported: orElse(readScopes, undefined),
   impliedScopes: orElse(readImplied, {}),

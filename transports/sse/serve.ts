@@ -1,5 +1,6 @@
 import { refuseOwnServer } from '../auth/authenticate.js'
 import { lazy } from '../../runtime/faults/load.js'
+import { readListenerAuth } from '../auth/listener-auth.js'
 import { badOption, orElse, readFlag, readGroup, readMs } from '../base/read-option.js'
 import type { Binding, LinkScope, ServerTransport } from '../contract/contract.js'
 import {
@@ -41,7 +42,7 @@ export type SseServeSettings = ListenSettingsWith<typeof readers>
  * LISTEN_FAILED.
  */
 export function serveSse(options: SseServeOptions = {}): ServerTransport {
-  const settings = readListenOptions(options, readers, 'serveSse')
+  const settings = readListenOptions(options, readers, { name: 'serveSse', readAuth: readListenerAuth })
   refuseOwnServer(settings, 'serveSse')
   if (settings.path === settings.messagesPath)
     throw badOption('messagesPath', 'another path than that of the stream', settings.messagesPath)

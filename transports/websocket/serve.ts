@@ -1,5 +1,6 @@
 import { refuseOwnServer } from '../auth/authenticate.js'
 import { lazy } from '../../runtime/faults/load.js'
+import { readListenerAuth } from '../auth/listener-auth.js'
 import { orElse, readGroup, readMs } from '../base/read-option.js'
 import type { Binding, LinkScope, ServerTransport } from '../contract/contract.js'
 import type { SharedConnections } from '../contract/sharing.js'
@@ -42,7 +43,7 @@ export type WebSocketServeSettings = ListenSettingsWith<typeof readers>
  * is not UTF-8, 1008 too many fragments, 1009 a message beyond the limit, 1013 a reader that is too slow.
  */
 export function serveWebSocket(options: WebSocketServeOptions = {}): ServerTransport {
-  const settings = readListenOptions(options, readers, 'serveWebSocket')
+  const settings = readListenOptions(options, readers, { name: 'serveWebSocket', readAuth: readListenerAuth })
   refuseOwnServer(settings, 'serveWebSocket')
   return Object.freeze({
     name: 'websocket',

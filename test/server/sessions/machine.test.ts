@@ -1,7 +1,8 @@
 import type { InspectionEvent } from 'xstate'
 import * as assert from 'uvu/assert'
 import { systemWorld } from 'caduceus/runtime'
-import { beginLife, type SessionTransition } from '../../../server/holdings/session-machine.js'
+import { PlainLife, type SessionTransition } from '../../../server/holdings/session-life.js'
+import { inspectedLife } from '../../../server/holdings/session-machine.js'
 import { suite } from '../../support/suite.js'
 
 const test = suite('session machine')
@@ -10,7 +11,7 @@ const id = 'session 1'
 
 /** The phases that a session goes through. */
 function phases(...sent: SessionTransition[]): string[] {
-  const life = beginLife(undefined, id, systemWorld)
+  const life = new PlainLife()
   const seen: string[] = [life.phase]
   for (const event of sent) {
     life.send(event)
@@ -35,7 +36,7 @@ test('an inspected session goes through the same states', async () => {
     for (const second of events)
       for (const third of events) {
         const heard: InspectionEvent[] = []
-        const life = beginLife((event) => void heard.push(event), id, systemWorld)
+        const life = inspectedLife((event) => void heard.push(event), id, systemWorld)
         const seen = [life.phase]
         for (const event of [first, second, third]) {
           life.send(event)
@@ -51,7 +52,7 @@ test('an inspected session goes through the same states', async () => {
 test('an inspector is called later, and its throws are contained', async () => {
   const warned = new Promise<string>((resolve) => process.once('warning', ({ message }) => resolve(message)))
   const heard: string[] = []
-  const life = beginLife(
+  const life = inspectedLife(
     {
       next(event) {
         heard.push(event.type)

@@ -11,6 +11,7 @@ import {
   serveWebSocket,
 } from 'caduceus/transports'
 import { identify, readAuthenticate } from '../../../transports/auth/authenticate.js'
+import { readListenerAuth } from '../../../transports/auth/listener-auth.js'
 import { isWatched, TokenWatch } from '../../../transports/auth/token-watch.js'
 import { Socket } from 'node:net'
 import { RawClient } from '../../server/_client.js'
@@ -178,7 +179,7 @@ test('the answer about a token is never older than the verifier keeps it', async
   const { issuer, auth: options } = await startIssuer(t, {}, 10_000)
   const time = { passed: 0 }
   const world: World = { ...systemWorld, now: () => time.passed }
-  const { auth, authenticate } = readAuthenticate({ auth: options })
+  const { auth, authenticate } = readAuthenticate({ auth: options }, readListenerAuth)
   if (auth === undefined) throw new Error('there is auth')
   const settings = { auth, authenticate, timeouts: { authenticate: 5_000 } }
   const request = { headers, rawHeaders: [], socket: new Socket() } as never
@@ -212,7 +213,7 @@ test('who comes by an authenticate that is asked again is looked at again', asyn
   const people = new Map([['Bearer a', { issuer: 'urn:tokens', subject: 'ada', scopes: ['read', 'write'] }]])
   const find: Authenticate = (peer) => people.get(String(peer.headers.authorization))
   const settingsOf = (authenticate: Authenticate) => ({
-    ...readAuthenticate({ authenticate }),
+    ...readAuthenticate({ authenticate }, readListenerAuth),
     timeouts: { authenticate: 5_000 },
   })
   assert.is(isWatched(settingsOf(find)), false)

@@ -21,6 +21,7 @@ import {
   type ReadWith,
   readText,
 } from '../../base/read-option.js'
+import type { AuthSettings } from '../../auth/options.js'
 import { usualMessageBytes, usualPendingBytes } from '../../contract/message-sizes.js'
 import { checkReach } from './guard.js'
 
@@ -144,11 +145,17 @@ export type ListenSettings = Omit<ReadWith<typeof listenReaders>, keyof Authenti
 
 export type ListenSettingsWith<Table extends Readers> = ListenSettings & ReadWith<Table>
 
-/** Reads the options of the listener `name`: these, and those that `table` has readers for. Throws BAD_OPTION. */
+/** A listener as its errors call it, and how it reads the option `auth`. */
+export interface ListenerKind {
+  readonly name: string
+  readonly readAuth: (given: unknown) => AuthSettings
+}
+
+/** Reads the options of a listener: these, and those that `table` has readers for. Throws BAD_OPTION. */
 export function readListenOptions<Table extends Readers>(
   options: unknown,
   table: Table,
-  name: string,
+  { name, readAuth }: ListenerKind,
 ): ListenSettingsWith<Table> {
   const all = { ...listenReaders, ...table }
   const read: ReadWith<typeof listenReaders> = readOptions(options, all, undefined, `${name}({ port: 3000 })`)
@@ -156,7 +163,7 @@ export function readListenOptions<Table extends Readers>(
   if (tls !== undefined && server !== undefined)
     throw badOption('tls', 'nothing beside server, which has its own', tls)
   if (server === undefined) checkReach({ host, allowedHosts })
-  return Object.freeze({ ...read, ...readAuthenticate(read) }) as ListenSettingsWith<Table>
+  return Object.freeze({ ...read, ...readAuthenticate(read, readAuth) }) as ListenSettingsWith<Table>
 }
 
 export const readPath: Read<string> = (value, field) => {

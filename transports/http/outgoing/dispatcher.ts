@@ -2,6 +2,7 @@ import type { Dispatcher } from 'undici'
 import type { Clock } from '../../../runtime/time/clock.js'
 import { lazy } from '../../../runtime/faults/load.js'
 import { TransportError } from '../../base/errors.js'
+import { badOption } from '../../base/read-option.js'
 import { urlAt } from '../../base/target.js'
 import {
   isLinkLocal,
@@ -10,7 +11,8 @@ import {
   routedLookup,
   type SocketLookup,
 } from '../../base/private-address.js'
-import { type Departure, discard, exchange, type HttpResponse } from './exchange.js'
+import { type Departure, discard, type Dispatching, exchange, type HttpResponse } from './exchange.js'
+import { FetchDispatcher } from './fetch-dispatcher.js'
 import {
   awayFailure,
   type Hop,
@@ -21,7 +23,6 @@ import {
 } from './redirect.js'
 import type { TlsSettings } from './tls-options.js'
 
-export type { Dispatcher as UndiciDispatcher }
 export { type Departure, discard, type HttpResponse, readStart, readText } from './exchange.js'
 
 /** One HTTP request; to the origin that the dispatchers were opened for, until it is redirected. */
@@ -68,12 +69,18 @@ export interface DispatcherOptions {
  */
 export const loadUndici = /* @__PURE__ */ lazy('undici/index.js', () => import('undici/index.js'))
 
-/** Loads undici and opens two pools. Responses take as long as they like: deadlines are the client's. */
+/**
+ * Loads undici and opens two pools. Responses take as long as they like: deadlines are the client's. On a host
+ * without undici (`browser` of package.json) its `fetch` takes the place of both. Rejects with BAD_OPTION for `tls` and
+ * `proxy` there.
+ */
 export async function openDispatchers(origin: string, options: DispatcherOptions): Promise<HttpDispatchers> {
-  const undici = await loadUndici()
+  const undici: Partial<typeof import('undici')> = await loadUndici()
+  if (!isWhole(undici)) refuseForFetch(options)
   const { connections, maxStreams = Number.POSITIVE_INFINITY } = options
-  const bounded = new HttpPools(undici, origin, options, connections)
-  const unbounded = new HttpPools(undici, origin, options, null)
+  const make = isWhole(undici) ? poolsOf(undici) : fetchPools
+  const bounded = new HttpPools(make, origin, options, connections)
+  const unbounded = new HttpPools(make, origin, options, null)
   let apart = 0
   return {
     send: (request) => bounded.send(request),
@@ -105,19 +112,19 @@ const noRedirects: RedirectRules = { maxRedirects: 0, elsewhere: false }
 
 /** The connections to the origin of a client, and to wherever that redirects; nothing is connected yet. */
 class HttpPools {
-  readonly #undici: typeof import('undici')
+  readonly #make: PoolMaker
   readonly #origin: string
   readonly #rules: RedirectRules
   readonly #clock: Clock | undefined
   readonly #isProxied: boolean
   readonly #common: object
   readonly #connect: object
-  readonly #home: Dispatcher
-  #elsewhere: Promise<Dispatcher> | undefined
+  readonly #home: Dispatching
+  #elsewhere: Promise<Dispatching> | undefined
 
   /** `connections` at most to one origin; null: as many as are asked for. */
   constructor(
-    undici: typeof import('undici'),
+    make: PoolMaker,
     origin: string,
     { connectTimeout, proxy, tls, lookup, redirects = noRedirects, clock }: DispatcherOptions,
     connections: number | null,
@@ -128,24 +135,14 @@ class HttpPools {
       ...(lookup !== undefined && { lookup: lookup as never }),
     }
     const common = { pipelining: 1, headersTimeout: 0, bodyTimeout: 0, connections }
-    this.#undici = undici
+    this.#make = make
     this.#origin = origin
     this.#rules = redirects
     this.#clock = clock
     this.#isProxied = proxy !== undefined
     this.#common = common
     this.#connect = connect
-    this.#home =
-      proxy === undefined
-        ? poolOf(undici, origin, { ...common, connect })
-        : new undici.ProxyAgent({
-            ...common,
-            uri: proxy.href,
-            requestTls: connect,
-            proxyTls: connect,
-            factory: (to, given) => poolOf(undici, to, given),
-            clientFactory: (to, given) => poolOf(undici, to, given),
-          })
+    this.#home = make.home(origin, { common, connect, proxy })
   }
 
   send(request: HttpRequest): Promise<HttpResponse> {
@@ -186,7 +183,7 @@ class HttpPools {
    * of the public internet none leads into our own network: rejects with HTTP_STATUS for an address, and what
    * is sent there with ERR_PRIVATE_ADDRESS for a name. Behind a proxy names are its business.
    */
-  async #to(url: URL, status: number): Promise<Dispatcher> {
+  async #to(url: URL, status: number): Promise<Dispatching> {
     if (url.origin === this.#origin) return this.#home
     const { hostname } = new URL(this.#origin)
     if (isPrivateTarget(url) && !(await isPrivateHost(hostname)))
@@ -196,8 +193,7 @@ class HttpPools {
     if (this.#isProxied) return this.#home
     this.#elsewhere ??= isPrivateHost(hostname).then((isPrivate) => {
       const connect = { ...this.#connect, lookup: isPrivate ? routedLookup() : publicLookup() }
-      const factory = (to: string | URL, given: object): Dispatcher => poolOf(this.#undici, to, given)
-      return new this.#undici.Agent({ ...this.#common, connect: connect as object, factory })
+      return this.#make.elsewhere(this.#common, connect)
     })
     return this.#elsewhere
   }
@@ -205,6 +201,50 @@ class HttpPools {
   async destroy(): Promise<void> {
     await Promise.all([this.#home.destroy(), this.#elsewhere?.then((agent) => agent.destroy())])
   }
+}
+
+/** Where connections come from. */
+interface PoolMaker {
+  /** Connections to one origin. */
+  home(
+    origin: string,
+    options: { readonly common: object; readonly connect: object; readonly proxy: URL | undefined },
+  ): Dispatching
+  /** Connections to any. */
+  elsewhere(common: object, connect: object): Dispatching
+}
+
+function isWhole(undici: Partial<typeof import('undici')>): undici is typeof import('undici') {
+  return undici.Pool !== undefined
+}
+
+function poolsOf(undici: typeof import('undici')): PoolMaker {
+  const factory = (to: string | URL, given: object): Dispatcher => poolOf(undici, to, given)
+  return {
+    home: (origin, { common, connect, proxy }) =>
+      proxy === undefined
+        ? poolOf(undici, origin, { ...common, connect })
+        : new undici.ProxyAgent({
+            ...common,
+            uri: proxy.href,
+            requestTls: connect,
+            proxyTls: connect,
+            factory,
+            clientFactory: factory,
+          }),
+    elsewhere: (common, connect) => new undici.Agent({ ...common, connect: connect as object, factory }),
+  }
+}
+
+const fetchPools: PoolMaker = {
+  home: () => new FetchDispatcher(),
+  elsewhere: () => new FetchDispatcher(),
+}
+
+/** Certificates and proxies are the host's there. */
+function refuseForFetch({ tls, proxy }: DispatcherOptions): void {
+  if (proxy !== undefined) throw badOption('proxy', 'nothing, where requests are sent by fetch', proxy.origin)
+  if (tls !== undefined) throw badOption('tls', 'nothing, where requests are sent by fetch', 'options')
 }
 
 /**

@@ -1,11 +1,16 @@
 import { Readable } from 'node:stream'
 import type { Clock } from '../../../runtime/time/clock.js'
-import type { HttpRequest, UndiciDispatcher } from './dispatcher.js'
+import type { HttpRequest } from './dispatcher.js'
 import { secretsSent, withoutSecrets } from '../../base/secrets.js'
 import { longAnswer } from '../../contract/message-sizes.js'
 
-type Controller = UndiciDispatcher.DispatchController
-type HeaderFields = Readonly<Record<string, string | readonly string[] | undefined>>
+/** How an exchange is paced, and given up. */
+export interface Controller {
+  abort(reason: Error): void
+  pause(): void
+  resume(): void
+}
+export type HeaderFields = Readonly<Record<string, string | readonly string[] | undefined>>
 
 /** Bytes of a body that wait for a reader before the server has to. */
 const room = 64 * 1024
@@ -106,9 +111,29 @@ export interface Departure {
   begun: boolean
 }
 
+/** What sends requests: a pool of undici, or `fetch`. */
+export interface Dispatching {
+  dispatch(request: DispatchedRequest, handler: DispatchHandler): unknown
+  destroy(): Promise<void>
+}
+
+export interface DispatchedRequest extends Pick<HttpRequest, 'method' | 'path' | 'headers'> {
+  readonly origin: string
+  readonly body: string | null
+}
+
+/** What is told of an exchange, in this order. */
+export interface DispatchHandler {
+  onRequestStart(controller: Controller): void
+  onResponseStart(controller: Controller, status: number, headers: HeaderFields): void
+  onResponseData(controller: Controller, chunk: Buffer): void
+  onResponseEnd(): void
+  onResponseError(controller: Controller, error: Error): void
+}
+
 /** Sends a request to an origin and resolves with its response; the text of a short body costs no stream. */
 export function exchange(
-  dispatcher: UndiciDispatcher,
+  dispatcher: Dispatching,
   { method, path, headers, body, signal, departure }: HttpRequest,
   origin: string,
 ): Promise<HttpResponse> {
@@ -132,7 +157,7 @@ interface TextReader extends BodyReading {
 }
 
 /** One exchange, as undici tells of it. */
-class ClientExchange implements UndiciDispatcher.DispatchHandler, HttpResponse {
+class ClientExchange implements DispatchHandler, HttpResponse {
   readonly origin: string
   status = 0
   headers: HeaderFields = {}

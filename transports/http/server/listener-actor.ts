@@ -13,7 +13,7 @@ import { emitTransport, type StreamEvent } from '../../contract/events.js'
 import { AnswerQueue } from './answer-queue.js'
 import { type Beats, Exchange, type ExchangeLimits } from './exchange.js'
 import { createRoute } from './routes.js'
-import type { HttpSettings } from './serve.js'
+import type { HttpSettings } from './options.js'
 import type { HttpSocket, TakeRequest } from './port.js'
 import { hasExpired } from '../../contract/principal.js'
 

@@ -2,49 +2,20 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { systemWorld } from '../../../runtime/time/world.js'
 import { outside } from '../../../runtime/faults/containment.js'
 import { lazy } from '../../../runtime/faults/load.js'
+import { readListenerAuth } from '../../auth/listener-auth.js'
 import { answerMetadata, metadataOf, writeMetadata } from '../../auth/metadata.js'
 import { answerPage } from '../listen/answer-page.js'
 import { addressBehind } from '../listen/peer.js'
-import { readFields } from '../../base/read-option.js'
 import { pathOf } from '../../base/target.js'
 import type { Binding, LinkScope, ServerTransport } from '../../contract/contract.js'
-import {
-  httpFields,
-  type HttpLimitOptions,
-  httpLimits,
-  type HttpServeOptions,
-  type HttpTimeoutOptions,
-  httpTimeouts,
-  readHttpOptions,
-} from './serve.js'
+import { type MountOptions, readMountOptions } from './mount-options.js'
 import type { HttpSocket } from './port.js'
 import type { Principal } from '../../contract/principal.js'
 
-const loadSocket = /* @__PURE__ */ lazy('../../transports/http/server/port.js', () => import('./port.js'))
-const loadMounted = /* @__PURE__ */ lazy(
-  '../../transports/http/server/mounted.js',
-  () => import('./mounted.js'),
+const loadParts = /* @__PURE__ */ lazy(
+  '../../transports/http/server/mount-parts.js',
+  () => import('./mount-parts.js'),
 )
-
-/** Options of a port and of its connections, which belong to the web server around. */
-const foreign = ['port', 'host', 'path', 'tls', 'server', 'health', 'metrics'] as const
-const foreignLimits = ['connections', 'connectionsPerClient'] as const
-const foreignTimeouts = ['headers', 'keepAlive', 'body'] as const
-
-/** How a mounted server is set up: as a Streamable HTTP listener without a port of its own. */
-export interface MountOptions
-  extends Omit<HttpServeOptions, (typeof foreign)[number] | 'limits' | 'timeouts'> {
-  readonly limits?: Omit<HttpLimitOptions, (typeof foreignLimits)[number]>
-  readonly timeouts?: Omit<HttpTimeoutOptions, (typeof foreignTimeouts)[number]>
-}
-
-const fields = without(httpFields, foreign)
-const limitFields = without(Object.keys(httpLimits), foreignLimits)
-const timeoutFields = without(Object.keys(httpTimeouts), foreignTimeouts)
-
-function without(names: readonly string[], others: readonly string[]): readonly string[] {
-  return names.filter((name) => !others.includes(name))
-}
 
 /** What a web framework has found out about a request already. */
 export interface MountedRequest {
@@ -94,15 +65,11 @@ interface Place {
  * Throws TransportError BAD_OPTION.
  */
 export function mount(options: MountOptions = {}): Mount {
-  const { limits = {}, timeouts = {} } = readFields(options, 'options', fields)
-  readFields(limits, 'limits', limitFields, 'limits.')
-  readFields(timeouts, 'timeouts', timeoutFields, 'timeouts.')
-  const settings = readHttpOptions(options)
+  const settings = readMountOptions(options, readListenerAuth)
   let place: Place | undefined
 
   async function bind(scope: LinkScope): Promise<Binding> {
-    const { HttpSocket: Socket } = await loadSocket()
-    const { withKnown } = await loadMounted()
+    const { HttpSocket: Socket, withKnown } = await loadParts()
     await settings.auth?.prepare()
     const socket = new Socket(settings, scope)
     const own: Place = { socket, prepare: (request, known) => withKnown(request, settings.path, known) }
@@ -121,7 +88,7 @@ export function mount(options: MountOptions = {}): Mount {
   }
 
   async function fetch(request: Request, known: Omit<MountedRequest, 'body'> = {}): Promise<Response> {
-    const { exchangeOf } = await loadMounted()
+    const { exchangeOf } = await loadParts()
     const { incoming, outgoing, result } = exchangeOf(request, place?.socket.world ?? systemWorld)
     handle(incoming, outgoing, known)
     return result

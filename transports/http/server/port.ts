@@ -1,10 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
 import type { World } from '../../../runtime/time/world.js'
 import type { ActorContext } from '../../../runtime/process/context.js'
 import type { ProcessRef } from '../../../runtime/process/ref.js'
 import { ByteBudget } from '../../connections/byte-budget.js'
-import { ClientCounts } from '../../connections/client-counts.js'
 import {
   type Binding,
   type LinkScope,
@@ -15,13 +13,11 @@ import {
 import { type ListenerOrigin, originHere } from '../../contract/events.js'
 import type { ServerPages } from '../../contract/pages.js'
 import type { SharedStreams } from '../../contract/shared-streams.js'
-import type { SharedConnections } from '../../contract/sharing.js'
-import { type NodeServer, type ServerPlan, takeServer } from '../listen/node-server.js'
-import { connectionLimits } from '../listen/sharing.js'
+import type { NodeServer } from '../listen/node-server.js'
 import { EventLog } from '../streams/event-log.js'
 import { SharedLog } from '../streams/shared-log.js'
 import { httpListener } from './listener-actor.js'
-import type { HttpSettings } from './serve.js'
+import type { HttpSettings } from './options.js'
 
 /** Takes one request and answers for its errors; it must not throw. */
 export type TakeRequest = (request: IncomingMessage, response: ServerResponse) => void
@@ -43,43 +39,6 @@ interface WaitingRequest {
 /** Milliseconds that a request waits for a listener, and how many may. */
 const handoverTimeout = 1_000
 const maxWaiting = 1_000
-
-/**
- * Takes a port, or the connections of `source`, and gives it back with the scope. Rejects with TransportError
- * LISTEN_FAILED.
- */
-export async function bindHttpSocket(
-  settings: HttpSettings,
-  scope: LinkScope,
-  source?: SharedConnections,
-): Promise<HttpSocket> {
-  const { path, timeouts } = settings
-  const { all, client } = connectionLimits(settings)
-  const socket = new HttpSocket(settings, scope)
-  const plan: ServerPlan = {
-    paths: [path],
-    onRequest: (request, response) => socket.take(request, response),
-    pages: () => socket.pages,
-    problem: () => socket.problem,
-    requestTimeout: timeouts.body,
-    maxConnections: all,
-    // whoever has the port counts them for all processes
-    clients: source === undefined && client ? new ClientCounts<Socket>(...client) : undefined,
-    watchesGiven: false,
-    origin: socket.origin,
-    tells: true,
-  }
-  const server = await takeServer(settings, scope, plan, source)
-  const { retire } = server
-  socket.server = server
-  if (retire !== undefined)
-    socket.retire = (ms) => {
-      socket.beginRetiring()
-      return retire(ms)
-    }
-  scope.own(() => socket.close())
-  return socket
-}
 
 /**
  * A port with its open connections, which outlives the listeners that serve it, one at a time. Requests that

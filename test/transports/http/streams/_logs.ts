@@ -12,8 +12,9 @@ import {
   type StreamReader,
 } from '../../../../transports/http/streams/event-log.js'
 import type { Found, FollowedStream } from '../../../../transports/http/streams/followed-stream.js'
-import { bindHttpSocket } from '../../../../transports/http/server/port.js'
-import { readHttpOptions } from '../../../../transports/http/server/serve.js'
+import { bindHttpSocket } from '../../../../transports/http/server/bind.js'
+import { readListenerAuth } from '../../../../transports/auth/listener-auth.js'
+import { readHttpOptions } from '../../../../transports/http/server/options.js'
 import { SharedLog } from '../../../../transports/http/streams/shared-log.js'
 import { StreamArchive } from '../../../../transports/http/streams/stream-archive.js'
 
@@ -194,7 +195,7 @@ export function shareHttp(options: HttpServeOptions, streams: SharedStreams): Se
   return {
     name: 'http',
     async bind(scope) {
-      const socket = await bindHttpSocket(readHttpOptions({ port: 0, ...options }), scope)
+      const socket = await bindHttpSocket(readHttpOptions({ port: 0, ...options }, readListenerAuth), scope)
       const { port, url } = socket
       return { port, url, start: (ctx, server, on) => socket.start(ctx, { ...server, streams }, on) }
     },

@@ -1,0 +1,183 @@
+import type { OutputUnit, SchemaDraft } from '@cfworker/json-schema'
+import { ProtocolError } from '../wire/errors.js'
+import { isObject, type JsonObject } from '../wire/json.js'
+import { type RawError, toIssues, type ValueCheck } from './issues.js'
+import { type SchemaDialect, subschemasOf } from './limits.js'
+import { compilePattern, type LinearPattern } from './pattern/pattern.js'
+
+/** The validator that compiles nothing. */
+export type Interpreter = typeof import('@cfworker/json-schema')
+
+const drafts: Readonly<Record<SchemaDialect, SchemaDraft>> = {
+  '2020-12': '2020-12',
+  '2019-09': '2019-09',
+  'draft-07': '7',
+}
+
+/** Work of one pattern, in steps of about 20 ns. */
+const patternSteps = 6_000_000
+const tooLong = [{ path: '', message: 'takes too long to check: it is too large or too deep' }]
+
+/**
+ * A check for hosts that compile no code at run time, such as Workers: several times slower than a compiled one. How
+ * much work a schema and a value are together is bounded by the host. Throws BAD_SCHEMA, also for
+ * `patternProperties`, whose patterns would not be matched in linear time.
+ */
+export function interpretedCheck(
+  { Validator, format }: Interpreter,
+  schema: JsonObject,
+  dialect: SchemaDialect,
+): ValueCheck {
+  const copy: JsonObject = structuredClone(schema)
+  const patterns = takePatterns(copy)
+  const make = (isQuick: boolean) => new Validator(copy, drafts[dialect], isQuick)
+  const quick = make(true)
+  const thorough = make(false)
+  return (value) => {
+    const plain = bare(value)
+    // nothing else runs meanwhile
+    for (const [name, pattern] of patterns) format[name] = (text: string) => pattern.test(text)
+    try {
+      if (quick.validate(plain).valid) return []
+      const { errors } = thorough.validate(plain)
+      const raw = errors.slice(0, maxConsidered).map((unit) => errorOf(unit, copy))
+      return toIssues(withoutFollowing(raw), value)
+    } catch (error) {
+      if (error === tooMuch || error instanceof RangeError) return tooLong
+      throw error
+    } finally {
+      for (const name of patterns.keys()) delete format[name]
+    }
+  }
+}
+
+/** A field that does not fit counts as unknown as well. */
+function withoutFollowing(errors: readonly RawError[]): readonly RawError[] {
+  const wrong = errors.filter(({ keyword }) => keyword !== unknownField && keyword !== summary)
+  return errors.filter(
+    ({ keyword, instancePath }) =>
+      keyword !== unknownField || !wrong.some((one) => `${one.instancePath}/`.startsWith(`${instancePath}/`)),
+  )
+}
+
+const unknownField = 'additionalProperties'
+/** Any of those that only sum up what others say. */
+const summary = 'allOf'
+/** Errors of one check that are read. */
+const maxConsidered = 1_000
+const tooMuch = new Error('the pattern takes too much work')
+
+/** Makes a format of each pattern, which is matched by ours; formats of the schema are not checked. */
+function takePatterns(schema: JsonObject): Map<string, LinearPattern> {
+  const patterns = new Map<string, LinearPattern>()
+  for (const { schema: part } of subschemasOf(schema)) {
+    Reflect.deleteProperty(part, 'format')
+    if (part.patternProperties !== undefined) throw refusal('patternProperties is not checked on this host')
+    if (typeof part.pattern !== 'string') continue
+    const name = `pattern ${part.pattern}`
+    patterns.set(name, patterns.get(name) ?? linear(part.pattern))
+    Reflect.deleteProperty(part, 'pattern')
+    Reflect.set(part, 'format', name)
+  }
+  return patterns
+}
+
+function linear(source: string): LinearPattern {
+  let left = 0
+  const pattern = compilePattern(source, (units) => {
+    left -= units
+    if (left < 0) throw tooMuch
+  })
+  if (typeof pattern === 'string') throw refusal(`the pattern ${pattern}`)
+  return {
+    test(text) {
+      left = patternSteps
+      return pattern.test(text)
+    },
+  }
+}
+
+function refusal(problem: string): ProtocolError {
+  return new ProtocolError('BAD_SCHEMA', `JSON Schema: ${problem}`)
+}
+
+/** Without prototypes: the validator takes `constructor` for a field of every object. */
+function bare(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(bare)
+  if (!isObject(value)) return value
+  const copy: Record<string, unknown> = Object.create(null)
+  for (const [key, inner] of Object.entries(value)) copy[key] = bare(inner)
+  return copy
+}
+
+/** Names of parameters, as the sentences about errors have them. */
+const named: Readonly<Record<string, string>> = {
+  type: 'type',
+  enum: 'allowedValues',
+  const: 'allowedValue',
+  multipleOf: 'multipleOf',
+  minLength: 'limit',
+  maxLength: 'limit',
+  minItems: 'limit',
+  maxItems: 'limit',
+  minProperties: 'limit',
+  maxProperties: 'limit',
+  minimum: 'limit',
+  maximum: 'limit',
+  exclusiveMinimum: 'limit',
+  exclusiveMaximum: 'limit',
+}
+
+const comparisons: Readonly<Record<string, string>> = {
+  minimum: '>=',
+  maximum: '<=',
+  exclusiveMinimum: '>',
+  exclusiveMaximum: '<',
+}
+
+/** Summaries of what other errors say: those of keywords that hold schemas. */
+const summaries = new Set([
+  ...[
+    'properties',
+    'additionalProperties',
+    'unevaluatedProperties',
+    'items',
+    'prefixItems',
+    'additionalItems',
+  ],
+  ...['unevaluatedItems', '$ref', 'allOf', 'if', 'dependentSchemas', 'propertyNames'],
+])
+
+/** An error in the form of the compiled check. */
+function errorOf(
+  { keyword, keywordLocation, instanceLocation, error }: OutputUnit,
+  schema: JsonObject,
+): RawError {
+  const instancePath = decodeURI(instanceLocation.slice(1))
+  if (summaries.has(keyword)) return { keyword: summary, instancePath, params: {}, message: error }
+  if (keyword === 'false') return { keyword: unknownField, instancePath, params: {} }
+  if (keyword === 'format') {
+    const pattern = String(valueAt(schema, keywordLocation)).slice('pattern '.length)
+    return { keyword: 'pattern', instancePath, params: { pattern } }
+  }
+  if (keyword === 'required') {
+    const [, missingProperty] = /required property "(.*)"/s.exec(error) ?? []
+    return { keyword, instancePath, params: { missingProperty } }
+  }
+  const name = named[keyword]
+  const given = name === undefined ? undefined : valueAt(schema, keywordLocation)
+  // behind a reference the location is of no use
+  if (name === undefined || given === undefined)
+    return { keyword: '', instancePath, params: {}, message: error }
+  return { keyword, instancePath, params: { [name]: given, comparison: comparisons[keyword] } }
+}
+
+function valueAt(schema: JsonObject, location: string): unknown {
+  let value: unknown = schema
+  for (const part of location.split('/').slice(1)) {
+    const key = part.replaceAll('~1', '/').replaceAll('~0', '~')
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return undefined
+    value = Reflect.get(value, key)
+  }
+  return value
+}

@@ -1,0 +1,69 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { outside } from '../../../runtime/faults/containment.js'
+import { systemWorld } from '../../../runtime/time/world.js'
+import { answerMetadata } from '../../auth/metadata.js'
+import { readVerifiedAuth } from '../../auth/options.js'
+import { pathOf } from '../../base/target.js'
+import type { Binding, LinkScope, ServerTransport } from '../../contract/contract.js'
+import { addressBehind } from '../listen/peer.js'
+import type { MountedRequest } from './mount.js'
+import { type MountOptions, readMountOptions } from './mount-options.js'
+import { exchangeOf, withKnown } from './mounted.js'
+import type { HttpSettings } from './options.js'
+import { HttpSocket } from './port.js'
+
+/** A listener that only `fetch` reaches, at the paths that it would serve on a port of its own. */
+export interface FetchListener extends ServerTransport {
+  /** Answers one request, with what the host knows of it; calls `over` at the end of the response. Never rejects. */
+  fetch(request: Request, known: Omit<MountedRequest, 'body'>, over?: () => void): Promise<Response>
+}
+
+/**
+ * Serves Streamable HTTP where nothing listens: no socket, no thread. All of it is imported at once, as such a
+ * host starts with every isolate. Throws TransportError BAD_OPTION.
+ */
+export function fetchListener(options: MountOptions & { readonly path?: string }): FetchListener {
+  const { path, ...rest } = options
+  const settings = readMountOptions(rest, readVerifiedAuth, path)
+  let socket: HttpSocket | undefined
+
+  async function bind(scope: LinkScope): Promise<Binding> {
+    await settings.auth?.prepare()
+    const own = new HttpSocket(settings, scope)
+    socket = own
+    scope.own(() => {
+      if (socket === own) socket = undefined
+      return own.close()
+    })
+    return own
+  }
+
+  return Object.freeze({
+    name: 'fetch',
+    bind,
+    fetch(request: Request, known: Omit<MountedRequest, 'body'>, over?: () => void) {
+      const { incoming, outgoing, result } = exchangeOf(request, socket?.world ?? systemWorld)
+      if (over !== undefined) outgoing.once('close', over)
+      if (!answerBeside(incoming, outgoing, settings)) {
+        const here = socket
+        if (here === undefined) outgoing.writeHead(503, { 'retry-after': '1', 'content-length': '0' }).end()
+        else outside(() => here.take(withKnown(incoming, settings.path, known), outgoing))
+      }
+      return result
+    },
+  })
+}
+
+/** Answers what is not for the one path of MCP. */
+function answerBeside(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { auth, path, trustProxy }: HttpSettings,
+): boolean {
+  if (answerMetadata(request, response, { auth, path, isShared: false })) return true
+  const asked = pathOf(request.url)
+  if (asked === path) return false
+  if (auth?.own?.has(asked)) auth.own.take(request, response, addressBehind(request, trustProxy))
+  else response.writeHead(404, { 'content-length': '0' }).end()
+  return true
+}
