@@ -1,7 +1,11 @@
-// npm run build: dist/ with one bundle per door (dependencies external, shared chunks, source maps) and the declarations.
+// npm run build: dist/ as it is published: one bundle per door (dependencies external, shared chunks), and the declarations.
+//   node scripts/build.mjs [--maps]
+// With --maps there are source maps, too, which the package does not have: they lead to the sources of the repository.
 import { existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { parseArgs } from 'node:util'
 import { bundle, bundleProgram } from './house/bundle.mjs'
+import { condense } from './house/condense.mjs'
 import { declare } from './house/declarations.mjs'
 import { doors, doorsApart, doorsOnTop, fields, floorsAlone, program, workers } from './house/entries.mjs'
 import { repository } from './house/sources.mjs'
@@ -16,14 +20,18 @@ const declarations = {
 process.exitCode = await main()
 
 async function main() {
+  const { values } = parseArgs({ options: { maps: { type: 'boolean', default: false } } })
   const entries = [...doors, fields, ...workers]
   const missing = [...entries, program].filter((path) => !existsSync(join(repository, path)))
   if (missing.length > 0) {
     console.error(`build: no such file: ${missing.join(', ')} (the list is in scripts/house/entries.mjs)`)
     return 1
   }
-  rmSync(join(repository, 'dist'), { recursive: true, force: true })
-  return (await bundleAll(entries)) && (await declare(declarations)) ? 0 : 1
+  const dist = join(repository, 'dist')
+  rmSync(dist, { recursive: true, force: true })
+  if (!(await bundleAll(entries))) return 1
+  await condense(dist, values.maps)
+  return (await declare({ ...declarations, maps: values.maps })) ? 0 : 1
 }
 
 async function bundleAll(entries) {

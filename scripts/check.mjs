@@ -5,6 +5,7 @@ import { spawn } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
+import { checkApi } from './house/api-digest.mjs'
 import { checkChance } from './house/chance.mjs'
 import { checkDoors } from './house/doors.mjs'
 import { checkErrorIndex } from './house/error-index.mjs'
@@ -73,6 +74,7 @@ async function checkHouse(root, scope) {
   findings.push(
     ...checkImports(library),
     ...checkDoors(root, tests),
+    ...checkApi(root),
     ...checkErrorIndex(root),
     ...(await checkPage(root)),
     ...(await checkMachines(root)),

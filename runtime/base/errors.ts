@@ -46,6 +46,7 @@ export class CaduceusError<Code extends string = string> extends Error {
   }
 }
 
+/** The codes of `RuntimeError`. */
 export type RuntimeErrorCode =
   /** A field of a definition for `defineActor` is wrong (`data.field`). */
   | 'BAD_BEHAVIOUR'

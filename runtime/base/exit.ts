@@ -21,6 +21,7 @@ export const normal: ExitReason = Object.freeze({ type: 'normal' })
 /** The end that a supervisor asks of its children. */
 export const shutdown: ExitReason = Object.freeze({ type: 'shutdown' })
 
+/** The reason of a process that was killed. */
 export const killed: ExitReason = Object.freeze({ type: 'killed' })
 
 /** The reason for a process that does not exist. */
@@ -29,6 +30,7 @@ export const noproc: ExitReason = Object.freeze({ type: 'noproc' })
 /** Ends a process at once; it cannot be trapped, and others see `killed`. */
 export const kill: ExitRequest = Object.freeze({ type: 'kill' })
 
+/** The reason of a process that this error ended. */
 export function crash(error: unknown): ExitReason {
   return { type: 'crash', error }
 }
@@ -43,6 +45,7 @@ export function isNormal(reason: ExitReason): boolean {
   return reason.type === 'normal' || reason.type === 'shutdown'
 }
 
+/** A reason as a line of text, with the message of its error. */
 export function formatReason(reason: ExitReason): string {
   if (reason.type !== 'crash' && reason.type !== 'noconnection') return reason.type
   return `${reason.type}: ${messageOf(reason.error)}`

@@ -19,6 +19,7 @@ export interface Logger {
   error(facts: object, message: string): void
 }
 
+/** Where lines are written, and from which level on. */
 export interface LogOptions {
   /**
    * Your own logger, or false for none. `json` is pino on standard error, loaded with the first line; `text` is
@@ -39,6 +40,7 @@ export interface LogOptions {
 
 /** A level per category; `silent` writes nothing. */
 export type LogLevels = { readonly [Category in LogCategory]?: LogLevel }
+/** What lines are about: an event of the runtime, or one of a floor above, such as `client.warning`. */
 export type LogCategory = keyof RuntimeEvents | `${string}.${string}`
 /** The lowest level that is written. */
 export type LogLevel = Level | 'silent'

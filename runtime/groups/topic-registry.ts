@@ -4,6 +4,7 @@ import { badOption, checkFunction } from '../base/check.js'
 import { handled } from '../base/promise.js'
 import { fence, type ProcessRef, processOf } from '../process/process.js'
 
+/** Who is registered below a key, with its value. */
 export interface RegistryEntry<Value> {
   readonly ref: ProcessRef
   readonly value: Value

@@ -10,6 +10,7 @@ export { type Deferred, type Ignore, ignore, type Refusal, refuse } from './prog
 /** Handles one message: the state, its input, the context. Answers a call with its result or promise. */
 export type Handler<State> = (state: State, input: never, ctx: ActorContext) => unknown
 
+/** Handlers of an actor, by the name of their message. */
 export type Handlers<State> = { readonly [name: string]: Handler<State> }
 
 /** A monitored process ended (OTP: 'DOWN' message). */

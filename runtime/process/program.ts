@@ -37,6 +37,7 @@ export function refuse(error: unknown): Refusal {
 /** Returned by `init` to decline: the start rejects with IGNORED, and a supervisor goes on without it. */
 export const ignore: unique symbol = Symbol('ignore')
 
+/** The type of `ignore`: what `init` answers where there is nothing to start. */
 export type Ignore = typeof ignore
 
 export class Entry {

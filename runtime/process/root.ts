@@ -31,6 +31,7 @@ export interface TreeOptions extends WatchdogOptions {
   unowned?: Unowned
 }
 
+/** What a tree is started with. */
 export interface RootOptions extends StartOptions, TreeOptions, LogOptions {}
 
 /**

@@ -19,6 +19,7 @@ export interface Home {
   readonly contextOf: (actor: Actor) => object
 }
 
+/** How an actor is started. */
 export interface StartOptions {
   /**
    * Its name while it lives; ALREADY_STARTED when a living process has it. `init` runs once all that its last

@@ -2,6 +2,7 @@ import { type ChildSpec, type FullChildSpec, readChildSpecs, refuseSignificant }
 import { badOption, checkCount, checkFields, checkName } from '../base/check.js'
 import type { Strategy } from './strategy.js'
 
+/** How a supervisor restarts its children, and which it starts with. */
 export interface SupervisorOptions {
   /** Shown in trees, reports and errors. Default `supervisor`. */
   name?: string
@@ -35,6 +36,7 @@ export interface DynamicSupervisorOptions {
   periodMs?: number
 }
 
+/** The name of a supervisor of tasks, and how many may run. */
 export interface TaskSupervisorOptions {
   /** Shown in trees, reports and errors. Default `task_supervisor`. */
   name?: string

@@ -4,6 +4,7 @@ import type { ActorRef, ProcessRef } from '../process/ref.js'
 import { Registry } from '../process/registry.js'
 import { supervisorSpec } from './supervise.js'
 
+/** How many partitions there are, and what each of them is. */
 export interface PartitionSupervisorOptions {
   /** The name of the supervisor; partition `i` is registered as `<name>/<i>`. */
   name: string
@@ -56,6 +57,7 @@ export function partitionFor(
   return registry.whereis(partitionName(name, partitionOf(key, partitions)))
 }
 
+/** The name that a partition is registered with. */
 export function partitionName(name: string, partition: number): string {
   return `${name}/${partition}`
 }

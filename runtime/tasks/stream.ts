@@ -5,6 +5,7 @@ import { outcomeOf, type TaskOutcome } from './await.js'
 import type { TaskContext } from './task.js'
 import { type TaskRef, TaskSupervisor } from './supervisor.js'
 
+/** How many tasks of a stream run at once, in which order they are told, and how long each may take. */
 export interface AsyncStreamOptions {
   /** Tasks at once. Default 8. */
   maxConcurrency?: number

@@ -13,6 +13,7 @@ import { type ActorRef, ProcessRef, processOf } from '../process/ref.js'
 import { readTaskSupervisorOptions, type TaskSupervisorOptions } from '../supervision/options.js'
 import { Task, type TaskContext, type TaskEnd } from './task.js'
 
+/** How a task is named and linked, and how long it may take. */
 export interface TaskOptions {
   /** Shown in trees and reports. Default `task`. */
   name?: string
@@ -28,6 +29,7 @@ export interface TaskOptions {
   about?: () => WorkFacts
 }
 
+/** A task that runs: its process, and its result. */
 export interface TaskRef<T> {
   readonly ref: ProcessRef
   /**

@@ -4,6 +4,7 @@ import { RuntimeError } from '../base/errors.js'
 import { badOption, checkFields } from '../base/check.js'
 import { handled } from '../base/promise.js'
 
+/** How long a wait lasts, by which clock, and what ends it. */
 export interface WaitOptions {
   /** Milliseconds until the wait rejects with TIMEOUT. Default 5000. */
   readonly timeout?: number

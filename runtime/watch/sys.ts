@@ -16,6 +16,7 @@ export interface TraceEvent {
   readonly input: unknown
 }
 
+/** What an actor is doing, without its state being read. */
 export interface ActorStatus {
   readonly name: string
   readonly phase: string
@@ -24,6 +25,7 @@ export interface ActorStatus {
   readonly status: unknown
 }
 
+/** What an actor has counted. */
 export interface Statistics {
   /** Milliseconds since counting began. */
   readonly forMs: number

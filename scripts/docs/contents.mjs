@@ -52,7 +52,19 @@ const told = [
     ],
   },
   { title: 'Coming from', pages: ['server/from-the-sdk.md', ...guide('server', 'from-fastmcp from-hermes')] },
-  { title: 'Reference', pages: ['protocol/errors.md', 'runtime/guide/glossary.md', 'CHANGELOG.md'] },
+  {
+    title: 'Reference',
+    pages: [
+      'server/guide/promises.md',
+      'protocol/names.md',
+      'protocol/errors.md',
+      'runtime/guide/versions.md',
+      'runtime/guide/glossary.md',
+      '.github/CONTRIBUTING.md',
+      '.github/SECURITY.md',
+      'CHANGELOG.md',
+    ],
+  },
 ]
 const listed = new Set(told.flatMap(({ pages }) => pages))
 const rooms = floors

@@ -12,7 +12,7 @@ const common = {
   target: 'node20.19',
   packages: 'external',
   sourcemap: true,
-  sourcesContent: false, // the package has the sources, once: maps of declarations lead to files alone,
+  sourcesContent: false, // the sources are beside it
   logLevel: 'warning',
 }
 

@@ -10,32 +10,36 @@ import { dts } from 'rollup-plugin-dts'
  * doors show it: a class with private fields is the same type behind all of them. False when tsc has printed what is wrong;
  * rejects when the roll-up fails.
  */
-export async function declare({ folder, project, entries, outdir }) {
+export async function declare({ folder, project, entries, outdir, maps = true }) {
   const single = join(folder, outdir, '.declarations')
-  const tsc = join(folder, 'node_modules', 'typescript', 'bin', 'tsc')
-  const args = [tsc, '-p', project, '--outDir', single]
   try {
-    const { status } = spawnSync(process.execPath, args, { cwd: folder, stdio: 'inherit' })
-    if (status !== 0) return false
-    await rollUp(single, entries, join(folder, outdir))
+    if (!declarationsOf(folder, project, single)) return false
+    await rollUp(single, entries, join(folder, outdir), maps)
     return true
   } finally {
     rmSync(single, { recursive: true, force: true })
   }
 }
 
-async function rollUp(single, entries, dir) {
+/** Has tsc write the declarations of each file below `outDir`. False when it has printed what is wrong. */
+export function declarationsOf(folder, project, outDir) {
+  const tsc = join(folder, 'node_modules', 'typescript', 'bin', 'tsc')
+  const args = [tsc, '-p', project, '--outDir', outDir]
+  return spawnSync(process.execPath, args, { cwd: folder, stdio: 'inherit' }).status === 0
+}
+
+async function rollUp(single, entries, dir, maps) {
   const names = entries.map((path) => path.replace(/\.ts$/, ''))
   const input = Object.fromEntries(names.map((name) => [name, join(single, `${name}.d.ts`)]))
   const external = (id) => !/^[./]/.test(id)
-  const bundle = await rollup({ input, external, plugins: [dts({ sourcemap: true })], onwarn: refuse })
+  const bundle = await rollup({ input, external, plugins: [dts({ sourcemap: maps })], onwarn: refuse })
   await bundle.write({
     dir,
     format: 'es',
     entryFileNames: '[name].d.ts',
     chunkFileNames: 'chunks/[name].d.ts',
     minifyInternalExports: false,
-    sourcemap: true,
+    sourcemap: maps,
     manualChunks: (id) => floorOf(single, id, names),
   })
   await bundle.close()

@@ -5,8 +5,8 @@ import { build } from 'esbuild'
 
 /** Where each machine is, and the page that shows it between `<!-- machine NAME -->` and `<!-- end -->`. */
 const pictures = [
-  { file: 'client/connection/client-machine.ts', name: 'connectionMachine', page: 'README.md' },
-  { file: 'server/holdings/session-machine.ts', name: 'sessionMachine', page: 'README.md' },
+  { file: 'client/connection/client-machine.ts', name: 'connectionMachine', page: '.github/CONTRIBUTING.md' },
+  { file: 'server/holdings/session-machine.ts', name: 'sessionMachine', page: '.github/CONTRIBUTING.md' },
 ]
 
 /** The pages with their pictures as they should be: path to text. */

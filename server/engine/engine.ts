@@ -30,6 +30,7 @@ export interface NodeName {
   readonly server: string
 }
 
+/** What the nodes of a cluster have in common. */
 export interface ClusterSettings {
   /** Milliseconds from its last beat until a node owns nothing any more. */
   readonly lease: number
@@ -197,6 +198,7 @@ export interface NodeFacts {
   readonly marks: readonly string[]
 }
 
+/** The nodes that are there, as the engine knows them. */
 export interface Members {
   /** The same for as long as the engine has lost nothing: another one after a restart or a fail-over. */
   readonly run: string
@@ -210,6 +212,7 @@ export interface Members {
   readonly now: number
 }
 
+/** What a node says of itself and of a session when it claims it. */
 export interface ClaimRequest {
   readonly node: string
   /** Milliseconds that the node is not taken for gone. */
@@ -226,6 +229,7 @@ export interface ClaimRequest {
   readonly mayTakeOver: boolean
 }
 
+/** What became of a claim: it holds, another node has the session, or there is no room. */
 export type Claimed =
   /** Each claim of a session has a higher epoch than the one before. */
   | { readonly type: 'claimed'; readonly epoch: number }
@@ -241,6 +245,7 @@ export interface HeldClaim {
   readonly saved: SavedRecord | undefined
 }
 
+/** A record of a session as an engine keeps it. */
 export interface SavedRecord {
   readonly text: string
   readonly version: number
@@ -259,6 +264,7 @@ export interface Listed {
 /** What the names of tasks begin with: no header has it, and so no session. */
 export const taskMark = 'task\n'
 
+/** What was told to all nodes since; with a gap where some of it is lost. */
 export interface News {
   readonly texts: readonly string[]
   readonly last: number
@@ -277,6 +283,7 @@ export interface StreamEntry {
   readonly text: string
 }
 
+/** How much of a stream is kept, and for how long. */
 export interface StreamLimits {
   readonly maxEntries: number
   /** Milliseconds after the last entry. */

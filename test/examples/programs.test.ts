@@ -1,8 +1,11 @@
 // second tier: time
 // time limit: 60 s
 import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
 import * as assert from 'uvu/assert'
+import { withClient } from 'caduceus/client'
+import { http } from 'caduceus/transports'
 import { inRoot, root } from '../support/root.js'
 import { suite } from '../support/suite.js'
 
@@ -27,6 +30,21 @@ test('the long-running client starts its server, lists a folder, and ends by its
   assert.match(output, 'ready')
   assert.match(output, '[FILE] package.json')
   assert.match(output, 'closed')
+})
+
+test('the gateway has the tools of both servers', async (t) => {
+  const server = spawn(process.execPath, [program('first/gateway')], {
+    cwd: root,
+    env: { ...process.env, PORT: '0' },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  t.after(() => server.kill())
+  const [line] = await once(server.stdout, 'data')
+  const found = await withClient({ transport: http(String(line).trim()) }, async (client) => [
+    (await client.callTool('memory__read_graph')).isError,
+    (await client.callTool('files__list_directory', { path: root })).text.includes('[FILE] package.json'),
+  ])
+  assert.equal(found, [undefined, true])
 })
 
 test('the task example starts a task and awaits it by id', async () => {

@@ -12,7 +12,8 @@ const inFloors = floors.flatMap((floor) =>
     .filter((path) => path.endsWith('.md'))
     .map((path) => posix.join(floor, path.replaceAll('\\', '/'))),
 )
-const pages = ['README.md', 'CHANGELOG.md', ...inFloors.sort()]
+const papers = ['README.md', 'CHANGELOG.md', '.github/CONTRIBUTING.md', '.github/SECURITY.md']
+const pages = [...papers, ...inFloors.sort()]
 const rooms = inFloors.filter((page) => page.split('/').length > 2)
 /** Programs make a page of the guide longer. */
 const most = (page: string): number => (page.includes('/guide/') ? 900 : 700)

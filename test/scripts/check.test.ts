@@ -1,4 +1,5 @@
 // second tier: time
+import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
@@ -158,11 +159,13 @@ test('a name of a type that stands twice in a floor is named', (t) =>
     ],
   ))
 
-test('README shows the table of rooms', async () => {
+test('CONTRIBUTING shows the table of rooms', async () => {
   const { rooms } = (await import(inRoot('scripts', 'house', 'rooms.mjs'))) as {
     rooms: Record<string, Record<string, readonly string[]>>
   }
-  const rows = readFileSync(inRoot('README.md'), 'utf8').matchAll(/^\| `([\w/-]+)` \| [^|]+ \| ([^|]+) \|$/gm)
+  const rows = readFileSync(inRoot('.github', 'CONTRIBUTING.md'), 'utf8').matchAll(
+    /^\| `([\w/-]+)` \| [^|]+ \| ([^|]+) \|$/gm,
+  )
   const shown = [...rows].map(([, room, imports]) => `${room}: ${imports}`)
   const said = Object.entries(rooms).flatMap(([floor, rows]) =>
     Object.entries(rows).map(([room, allowed]) => `${floor}/${room}: ${allowed.join(', ') || '-'}`),
@@ -249,6 +252,17 @@ export * from './b.js'
       'runtime/a.ts:13 export *: list the names',
     ],
   ))
+
+test('a report of the API that the changelog does not name is told', async (t) => {
+  const files = { 'index.ts': 'export {}\n', 'test/api/caduceus.md': '# caduceus\n' }
+  const word = createHash('sha256').update('test/api/caduceus.md\n# caduceus\n').digest('hex').slice(0, 12)
+  const text = `says nothing of the API as test/api/ has it: npm run api -- 'what changes for users'`
+  const changelog = '# Changelog\n\n## Unreleased\n\n- a line\n\n## 1.0.0\n\n- a line'
+  const older = { ...files, 'CHANGELOG.md': `${changelog} (API ${word})\n` }
+  await expectFindings(t, older, [`CHANGELOG.md:1 ${text}`])
+  const told = changelog.replace('a line', () => `a line (API ${word})`)
+  await expectFindings(t, { ...files, 'CHANGELOG.md': `${told}\n` }, [])
+})
 
 test('a test that imports internals is named in the README of its room', (t) =>
   expectFindings(

@@ -76,7 +76,8 @@ async function packOfRun(run: string, signal: AbortSignal): Promise<Packed> {
   return { folder, tarball: join(whole, tarball), files }
 }
 
-function ownFolder(): string {
+/** A folder that is removed when the process ends. */
+export function ownFolder(): string {
   const place = mkdtempSync(join(tmpdir(), 'packed-'))
   process.once('exit', () => rmSync(place, { recursive: true, force: true }))
   return place
@@ -143,9 +144,7 @@ export async function runAndListPackages(
 }
 
 async function packInto(place: string, signal: AbortSignal): Promise<Packed> {
-  const copy = join(place, 'copy')
-  for (const name of [...sources, ...singles]) cpSync(inRoot(name), join(copy, name), { recursive: true })
-  symlinkSync(inRoot('node_modules'), join(copy, 'node_modules'))
+  const copy = copyRepository(place)
   const packed = await npm(['pack', '--json', '--pack-destination', place], copy, signal)
   const { filename, files } = readPackReport(packed.output)
   const folder = join(place, 'consumer')
@@ -158,6 +157,14 @@ async function packInto(place: string, signal: AbortSignal): Promise<Packed> {
     signal,
   )
   return { folder, tarball, files }
+}
+
+/** A copy of what is needed to build; returns its path. */
+export function copyRepository(place: string): string {
+  const copy = join(place, 'copy')
+  for (const name of [...sources, ...singles]) cpSync(inRoot(name), join(copy, name), { recursive: true })
+  symlinkSync(inRoot('node_modules'), join(copy, 'node_modules'))
+  return copy
 }
 
 async function npm(args: readonly string[], cwd: string, signal: AbortSignal): Promise<Outcome> {
