@@ -100,10 +100,7 @@ export function nodeSpec(definition: ServerDefinition, options: ServerOptions, n
 
 /** All that there is, each loaded at its first use. */
 const parts: OptionalParts = {
-  auditor: /* @__PURE__ */ lazy(
-    '../../server/holdings/auditor.js',
-    () => import('./holdings/auditor.js'),
-  ),
+  auditor: /* @__PURE__ */ lazy('../../server/holdings/auditor.js', () => import('./holdings/auditor.js')),
   logins: /* @__PURE__ */ lazy(
     '../../server/holdings/gateway-logins.js',
     () => import('./holdings/gateway-logins.js'),

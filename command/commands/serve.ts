@@ -258,11 +258,13 @@ async function serveRoster(roster: Roster, { file, invocation, world, signals }:
   )
   // the audit log finds out by itself that it was moved away
   signals.onHangUp(() => void reread(true).then(repin))
-  return await untilEnd(server, file, invocation, team.observe).finally(async () => {
+  try {
+    return await untilEnd(server, file, invocation, team.observe)
+  } finally {
     undo()
     undoPins()
     await end()
-  })
+  }
 }
 
 /** How a change of a server of that file is accepted. */

@@ -742,7 +742,8 @@ class Gateway {
     }
     this.#places.set(name, place)
     this.#lookedUp.add(name)
-    if (isLookedUp) this.#lists?.read(name).then((kept) => void this.#cast('kept', { name, kept }))
+    // it never rejects
+    if (isLookedUp) void this.#lists?.read(name).then((kept) => void this.#cast('kept', { name, kept }))
     if (isUpstream(entry)) this.watch(name, entry)
     else if (!link.isLazy || record.wanted.size > 0) link.begin()
     this.#recall(place)

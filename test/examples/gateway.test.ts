@@ -31,7 +31,8 @@ test('trust refuses what has changed until it is accepted, and tells each call',
   const program = inRoot('.t', 'test', 'examples', 'gateway', 'trust.js')
   const { code, output } = await runNode([program], root, t.signal)
   const lines = output.split('\n').filter((line) => !line.startsWith('{'))
-  const [page = ''] = readFileSync(inRoot('server', 'gateway', 'trust.md'), 'utf8').match(/(?<=```text\n)[^`]+/) ?? []
+  const [page = ''] =
+    readFileSync(inRoot('server', 'gateway', 'trust.md'), 'utf8').match(/(?<=```text\n)[^`]+/) ?? []
   assert.equal([code, lines.join('\n')], [0, page])
 })
 

@@ -824,8 +824,7 @@ export class AuthorizationServer {
       // that of the library makes an entry of each client that is looked for
       loadExistingGrant: async ({ oidc }) => {
         const { client, result, session, provider } = oidc
-        const grantId =
-          result?.consent?.grantId ?? (client && grantIdOf(session, client.clientId))
+        const grantId = result?.consent?.grantId ?? (client && grantIdOf(session, client.clientId))
         return grantId === undefined ? undefined : provider.Grant.find(grantId)
       },
       issueRefreshToken: (_ctx, client) => client.grantTypeAllowed('refresh_token'),

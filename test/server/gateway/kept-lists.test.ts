@@ -22,7 +22,8 @@ async function run(t: TestContext, folder: string, up: StartedUpstream) {
   const client = await new RawClient(t, server.url).open()
   const names = async (): Promise<string> => {
     const { result } = await client.ask('tools/list')
-    return (result?.tools as { name: string }[]).map(({ name }) => name).join()
+    const { tools } = result as unknown as { readonly tools: readonly { readonly name: string }[] }
+    return tools.map(({ name }) => name).join()
   }
   return { server, client, names }
 }

@@ -31,7 +31,7 @@ test('an authorization is begun by a browser that is known, in no other way', as
   assert.is((await step(cookies)).status, 303)
 })
 
-test('calls at once that renew with one token all go on; later it ends what it is used for', async (t) => {
+test('calls at once may renew with one token; used later it ends its grant', async (t) => {
   const time = { ms: 0 }
   const clock = { ...systemWorld, date: () => Date.now() + time.ms }
   const { register, codeOf, token, status } = await attack(t, { clock })

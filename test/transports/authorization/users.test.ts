@@ -160,11 +160,22 @@ test('what a provider answers is in no error, nor in its causes', async (t) => {
 test('the record of a browser has the clients that were let in alone', async () => {
   const { kept, valuesOf } = shared()
   const never = (): Error => new Error('never')
-  const parts = { values: valuesOf(async () => {}), world: systemWorld, usedAlready: never, unavailable: never }
+  const parts = {
+    values: valuesOf(async () => {}),
+    world: systemWorld,
+    usedAlready: never,
+    unavailable: never,
+  }
   const others = Array.from({ length: 100 }, (_, at) => [`https://client.example/${at}`, {}])
   const authorizations = { ...Object.fromEntries(others), mine: { sid: '1', grantId: 'g' } }
-  await new ValueAdapter('Session', parts).upsert('s', { kind: 'Session', authorizations } as AdapterPayload, 60)
-  assert.equal(JSON.parse(kept.get('Session s')?.text ?? '').authorizations, { mine: { sid: '1', grantId: 'g' } })
+  await new ValueAdapter('Session', parts).upsert(
+    's',
+    { kind: 'Session', authorizations } as AdapterPayload,
+    60,
+  )
+  assert.equal(JSON.parse(kept.get('Session s')?.text ?? '').authorizations, {
+    mine: { sid: '1', grantId: 'g' },
+  })
 })
 
 test.run()

@@ -119,7 +119,7 @@ export interface Dispatching {
 
 export interface DispatchedRequest extends Pick<HttpRequest, 'method' | 'path' | 'headers'> {
   readonly origin: string
-  readonly body: string | null
+  readonly body: string | Uint8Array | null
 }
 
 /** What is told of an exchange, in this order. */
