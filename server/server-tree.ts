@@ -15,7 +15,7 @@ import { TransportError } from '../transports/base/errors.js'
 import type { ServerPort } from '../transports/contract/contract.js'
 import type { Services } from '../transports/inbound/services.js'
 import { serverPort } from '../transports/inbound/port.js'
-import { ServerError } from './base/errors.js'
+import { optionError, ServerError } from './base/errors.js'
 import { baseActor, changesOf } from './subscriptions/base-actor.js'
 import type { gatewayActor } from './gateway/actor.js'
 import { type Holdings, holdingsActor, type ServerPlace } from './holdings/holdings-actor.js'
@@ -337,7 +337,7 @@ function partOf<Name extends keyof OptionalParts>(
   name: Name,
 ): ReturnType<NonNullable<OptionalParts[Name]>> {
   const load = (parts as OptionalParts)[name]
-  if (load === undefined) throw new ServerError('BAD_OPTION', `this server has no ${name}`)
+  if (load === undefined) throw optionError(name, `this server has no ${name}`)
   return load() as ReturnType<NonNullable<OptionalParts[Name]>>
 }
 

@@ -132,14 +132,18 @@ test('a subscription reaches its own server only, and only that one reports chan
   const told = heard<string>()
   client.onNotification('notifications/resources/updated', ({ uri }) => told.add(uri))
   for (const uri of ['note://1', 'a__b+note://1', 'a__b+note://t/5']) await client.subscribe(uri)
+  // one that takes long to say that it tells is looked at again: that has been told when it answers what comes later
+  await client.callTool('a__b__read')
+  await client.ping()
+  const early = told.all.length
   for (const other of others)
     for (const uri of ['note://1', 'a__b+note://1', 'a__b+note://t/5', 'note://t/5'])
       other.notify('notifications/resources/updated', { uri })
   // all that they have told has been heard once they answer what comes after it
   await client.callTool('a__hang')
   await client.callTool('z__hang')
-  assert.equal(told.all, [])
-  while (told.all.length < 2) {
+  assert.equal(told.all.slice(early), [])
+  while (told.all.length < early + 2) {
     await upstream.server.resourceUpdated('note://1')
     await client.ping()
   }

@@ -1,4 +1,4 @@
-import { mkdtemp } from 'node:fs/promises'
+import { mkdtemp, readdir } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
@@ -25,7 +25,14 @@ async function run(t: TestContext, folder: string, up: StartedUpstream) {
     const { tools } = result as unknown as { readonly tools: readonly { readonly name: string }[] }
     return tools.map(({ name }) => name).join()
   }
-  return { server, client, names }
+  /** Ends it once its lists are kept, which nobody waits for. */
+  const end = async (): Promise<void> => {
+    await until(async () =>
+      (await readdir(join(folder, 'values')).catch(() => [])).some((name) => !name.includes('tmp')),
+    )
+    await server.stop()
+  }
+  return { server, client, names, end }
 }
 
 /** A start that the test lets go on. */
@@ -47,7 +54,7 @@ test('is offered at once, until they tell what they have now', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'kept-'))
   const first = await run(t, folder, { start: () => byHand({ tools: ['read', 'erase'] }).client })
   assert.is(await first.names(), 'up__read,up__erase')
-  await first.server.stop()
+  await first.end()
   const { start, release } = held(['read', 'write'])
   const second = await run(t, folder, { start })
   assert.is(await second.names(), 'up__read,up__erase')
@@ -64,7 +71,7 @@ test('keeps a lazy server from being started by a list', async (t) => {
   const before = await run(t, folder, { lazy: true, start: first.start })
   assert.is(await before.names(), 'up__read')
   assert.is(first.starts(), 1)
-  await before.server.stop()
+  await before.end()
   const next = held(['read'])
   next.release()
   const after = await run(t, folder, { lazy: true, start: next.start })
@@ -78,7 +85,7 @@ test('options apply to it', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'kept-'))
   const first = await run(t, folder, { start: () => byHand({ tools: ['read', 'erase'] }).client })
   await first.names()
-  await first.server.stop()
+  await first.end()
   const second = await run(t, folder, { start: held([]).start, options: { deny: ['erase'] } })
   assert.is(await second.names(), 'up__read')
 })
