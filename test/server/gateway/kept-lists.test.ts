@@ -27,9 +27,12 @@ async function run(t: TestContext, folder: string, up: StartedUpstream) {
   }
   /** Ends it once its lists are kept, which nobody waits for. */
   const end = async (): Promise<void> => {
-    await until(async () =>
-      (await readdir(join(folder, 'values')).catch(() => [])).some((name) => !name.includes('tmp')),
-    )
+    await until(async () => {
+      // each answer has it looked again
+      await client.ask('ping')
+      const kept = await readdir(join(folder, 'values')).catch(() => [])
+      return kept.some((name) => name.endsWith('.value'))
+    })
     await server.stop()
   }
   return { server, client, names, end }
