@@ -150,7 +150,7 @@ export class Roster implements Upstreams {
     } catch (error) {
       const outcome = before === undefined ? 'it is left out' : 'it stays as it was'
       tell(oneLine(`${aboutServer(name, veilOf(values)(messageOf(error)))}; ${outcome}`))
-      return before
+      return before && withRights(before, options)
     }
   }
 
@@ -247,6 +247,14 @@ function memberOf(
     ...{ text, optionsText, loginText: loginTextOf(options) },
     upstream: { ...usual, ...known, ...(login !== undefined && { auth: login }), start },
   }
+}
+
+/** The same server, with what the file says now of who may use what: an entry that is wrong must not keep that back. */
+function withRights(before: Member, { options }: TeamMember): Member {
+  const { options: had } = before.upstream
+  if (JSON.stringify(had) === JSON.stringify(options)) return before
+  // once the entry is right, all of it is looked at again
+  return { ...before, optionsText: '', upstream: { ...before.upstream, options: options ?? {} } }
 }
 
 function loginTextOf({ oauth, auth }: TeamMember): string {

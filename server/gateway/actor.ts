@@ -1360,6 +1360,10 @@ function ownerOf(component: Component, server: string): Owner {
   return { server, kind, own: relayed?.own ?? nameIn(component), matcher }
 }
 
+function perOf({ per = 'gateway' }: StartedUpstream): string {
+  return per
+}
+
 /** Whether only options differ: then it is not started anew. */
 function isSameServer(
   before: UpstreamState['entry'],
@@ -1367,6 +1371,10 @@ function isSameServer(
 ): entry is StartedUpstream {
   const isOne = typeof before !== 'function' && typeof entry !== 'function'
   return (
-    isOne && isStarted(before) && isStarted(entry) && before.start === entry.start && before.per === entry.per
+    isOne &&
+    isStarted(before) &&
+    isStarted(entry) &&
+    before.start === entry.start &&
+    perOf(before) === perOf(entry)
   )
 }

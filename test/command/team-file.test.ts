@@ -79,6 +79,24 @@ test('what is offered, to whom, and where, is in the file, and follows it', asyn
   assert.is(await stop(), 0)
 })
 
+test('who may use a server changes though its entry is wrong, or lacks a variable', async (t) => {
+  const { home, write } = place(t)
+  write({ listen: { port: 0 } }, { one: entry })
+  const { line, stop } = begin(t, ['serve', 'mcp.json'], home)
+  const [, url = ''] = await line(servedAt)
+  const client = clientWith(t, url, adas)
+  await until(async () => (await client.listTools()).tools.some(({ name }) => name === 'one__add'))
+  const servers = { one: { deny: ['add'] } }
+  write({ listen: { port: 0 }, servers }, { one: { ...entry, env: { KEY: '${IS_NOT_SET_ANYWHERE}' } } })
+  await line(/one needs the variable IS_NOT_SET_ANYWHERE.*it stays as it was/)
+  await until(async () => !(await client.listTools()).tools.some(({ name }) => name === 'one__add'))
+  assert.is((await client.callTool('one__echo', { message: 'on' })).text, 'on')
+  // and back, once all is right
+  write({ listen: { port: 0 }, servers: {} }, { one: entry })
+  await until(async () => (await client.listTools()).tools.some(({ name }) => name === 'one__add'))
+  assert.is(await stop(), 0)
+})
+
 test('a certificate is read again when it is told', async (t) => {
   const { home, write } = place(t)
   const certify = (name: string): void => {
