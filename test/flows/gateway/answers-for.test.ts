@@ -147,7 +147,7 @@ test('a subscription reaches its own server only, and only that one reports chan
     await upstream.server.resourceUpdated('note://1')
     await client.ping()
   }
-  assert.equal([...new Set(told.all)].sort(), ['a__b+note://1', 'note://1'])
+  assert.equal([...new Set(told.all.slice(early))].sort(), ['a__b+note://1', 'note://1'])
   await client.unsubscribe('note://1')
   for (const other of others)
     assert.equal(
