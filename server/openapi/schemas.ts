@@ -123,7 +123,7 @@ export class SchemaWriter {
       case 'contentEncoding':
         return typeof value === 'string' ? this.#kept(cut(value, 60)) : undefined
       case 'pattern':
-        return isPattern(value) ? this.#kept(value) : undefined
+        return this.#pattern(value)
       case 'enum':
         return Array.isArray(value) && value.length > 0 && isShallow(value)
           ? this.#keptList(value)
@@ -174,6 +174,12 @@ export class SchemaWriter {
       default:
         return undefined
     }
+  }
+
+  #pattern(value: unknown): string | undefined {
+    if (typeof value !== 'string') return undefined
+    const pattern = [value, withoutNeedlessEscapes(value)].find(isPattern)
+    return pattern === undefined ? undefined : this.#kept(pattern)
   }
 
   #map(properties: JsonObject, depth: number): JsonObject {
@@ -284,9 +290,22 @@ function withNull(written: Map<string, unknown>): JsonObject {
   return fromEntries(written)
 }
 
+/** Whether validators of others take it, which read all patterns with the flag `u` (JSON Schema, 6.4). */
 function isPattern(value: unknown): value is string {
   if (typeof value !== 'string' || value.length > schemaLimits.maxPatternLength) return false
+  try {
+    new RegExp(value, 'u')
+  } catch {
+    return false
+  }
   return typeof compilePattern(value, () => undefined) !== 'string'
+}
+
+/** Authors escape what needs no escape, and `u` has that for a mistake: `[\w\:]`. */
+function withoutNeedlessEscapes(pattern: string): string {
+  return pattern.replaceAll(/\\([^\w\s])/g, (escape, one: string) =>
+    /[\^$\\.*+?()[\]{}|/-]/.test(one) ? escape : one,
+  )
 }
 
 function isShallow(value: unknown, levels = maxValueDepth): boolean {

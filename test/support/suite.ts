@@ -70,6 +70,7 @@ export function suite(area: string, defaults: TestOptions = {}): Suite {
   }
   const skip = (promise: string, reason: string) => {
     report({ type: 'skip', name: `${area}: ${promise}`, reason })
+    file.skipped += 1
     inner.skip()
   }
   const run = () => {
@@ -112,6 +113,7 @@ interface TestFile {
   started: number
   running: number
   tests: number
+  skipped: number
   failed: number
   ended: boolean
   /** CPU time of the process, in ms, when the file began. */
@@ -128,6 +130,7 @@ function newFile(): TestFile {
     started: 0,
     running: 0,
     tests: 0,
+    skipped: 0,
     failed: 0,
     ended: false,
     cpu: totalCpu(),
@@ -223,7 +226,7 @@ async function endFile(): Promise<void> {
     ...leaks.map((leak) => `leaked: ${leak}`),
     ...file.problems,
   ]
-  if (file.tests === 0 && file.choice === undefined)
+  if (file.tests + file.skipped === 0 && file.choice === undefined)
     problems.push(file.started === 0 ? 'no test ran: is test.run() called?' : 'no test ran')
   if (file.started < file.suites)
     problems.push(`${file.suites - file.started} suite(s) of this file never ran`)

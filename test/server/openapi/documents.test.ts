@@ -170,6 +170,8 @@ test('schemas of 3.0 become JSON Schema 2020-12', async () => {
           either: { oneOf: [{ type: 'string' }, { type: 'integer' }], discriminator: { propertyName: 'x' } },
           bytes: { type: 'string', format: 'binary' },
           again: { type: 'string', pattern: '(a)\\1' },
+          needless: { type: 'string', pattern: '^[\\w\\:\\-]+\\/$' },
+          wrong: { type: 'string', pattern: '[\\_]' },
         },
       },
       { S: { type: 'string' } },
@@ -187,6 +189,8 @@ test('schemas of 3.0 become JSON Schema 2020-12', async () => {
     either: { anyOf: [{ type: 'string' }, { type: 'integer' }] },
     bytes: { type: 'string', contentEncoding: 'base64' },
     again: { type: 'string' },
+    needless: { type: 'string', pattern: '^[\\w:\\-]+\\/$' },
+    wrong: { type: 'string' },
   })
   assert.equal($defs, { S: { type: 'string' } })
 })

@@ -53,10 +53,11 @@ for (const [name, [operations, elsewhere]] of Object.entries(documents)) {
         if (schema) ajv.compile(structuredClone(schema.jsonSchema))
     }
 
+    // what stands behind a # is never sent, and the checking server knows it not
     const paths = Object.entries(document.paths).filter(
-      (_path, at, all) => at % Math.ceil(all.length / 12) === 0,
+      ([path], at, all) => at % Math.ceil(all.length / 12) === 0 && !path.includes('#'),
     )
-    const sample = { ...document, paths: Object.fromEntries(paths), security: [], servers: [] }
+    const sample = { ...document, paths: Object.fromEntries(paths), security: [] }
     const problems: string[] = []
     const { OpenAPIBackend } = await import(pathToFileURL(`${modules}/openapi-backend/index.js`).href)
     const backend = new OpenAPIBackend({
