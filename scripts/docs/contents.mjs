@@ -14,7 +14,10 @@ const told = [
         'server',
         'state engines hooks scopes authenticate add-tool tasks isolation processes cluster own-engine',
       ),
-      ...guide('server', 'gateway testing mistakes best-practices'),
+      ...guide('server', 'login providers tutorial-login gateway openapi testing mistakes best-practices'),
+      'server/gateway/logins.md',
+      'server/gateway/trust.md',
+      'server/gateway/audit.md',
       'server/README.md',
       'server/extensions.md',
     ],
@@ -45,7 +48,8 @@ const told = [
   {
     title: 'Operating',
     pages: [
-      ...guide('server', 'deployment bundling runtimes'),
+      ...guide('server', 'deployment bundling runtimes fetch functions'),
+      'server/guide/deploy/README.md',
       ...guide('transports', 'live-view telemetry'),
       'client/guide/troubleshooting.md',
       'command/README.md',

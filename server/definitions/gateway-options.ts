@@ -1,6 +1,7 @@
 import { isObject } from '../../protocol/wire/json.js'
 import { show } from '../../runtime/base/errors.js'
 import { among } from '../../runtime/base/near.js'
+import type { Lazy } from '../../runtime/faults/load.js'
 import { optionError, type ServerError } from '../base/errors.js'
 import type { TokenExchangeOptions } from '../../transports/auth/token-exchange.js'
 import { isSecureUrl } from '../../transports/base/secure-url.js'
@@ -141,6 +142,13 @@ export interface GatewayPlan {
   readonly origin: string | undefined
   readonly pin: PinMode
   readonly pins: Pins | undefined
+  readonly modules: GatewayModules
+}
+
+/** What logins of users need, which a program without a gateway has not in its bundle. */
+export interface GatewayModules {
+  readonly logins: Lazy<typeof import('../../transports/authorization/upstream-logins.js')>
+  readonly exchange: Lazy<typeof import('../../transports/auth/token-exchange.js')>
 }
 
 const fields = new Set([
@@ -153,7 +161,7 @@ const serverFields = new Set([
 ])
 
 /** Throws BAD_DEFINITION, naming the field, and BAD_OPTION for options of a server that there is not. */
-export function readGateway(source: UpstreamSource, options: GatewayOptions): GatewayPlan {
+export function readGateway(source: UpstreamSource, options: GatewayOptions): Omit<GatewayPlan, 'modules'> {
   const read = definitionReaders('gateway')
   read.checkFields(read.readObject(options, 'options'), fields)
   const { separator = '__', toolSearch = false } = options

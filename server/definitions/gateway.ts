@@ -1,5 +1,23 @@
+import { lazy } from '../../runtime/faults/load.js'
 import { defineServer, type ServerDefinition } from './define-server.js'
-import { type GatewayOptions, readGateway, type UpstreamSource } from './gateway-options.js'
+import {
+  type GatewayModules,
+  type GatewayOptions,
+  readGateway,
+  type UpstreamSource,
+} from './gateway-options.js'
+
+/** Here, so that a bundle without this function has them not. */
+const modules: GatewayModules = {
+  logins: /* @__PURE__ */ lazy(
+    '../../transports/authorization/upstream-logins.js',
+    () => import('../../transports/authorization/upstream-logins.js'),
+  ),
+  exchange: /* @__PURE__ */ lazy(
+    '../../transports/auth/token-exchange.js',
+    () => import('../../transports/auth/token-exchange.js'),
+  ),
+}
 
 /**
  * Defines a server that offers what other servers have: their tools and prompts as `files__read`, their
@@ -21,5 +39,5 @@ export function gateway(clients: UpstreamSource, options: GatewayOptions = {}): 
     ...(title !== undefined && { title }),
     ...(instructions !== undefined && { instructions }),
   })
-  return Object.freeze({ ...definition, gateway: plan })
+  return Object.freeze({ ...definition, gateway: Object.freeze({ ...plan, modules }) })
 }

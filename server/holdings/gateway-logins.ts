@@ -1,4 +1,3 @@
-import { lazy } from '../../runtime/faults/load.js'
 import type { World } from '../../runtime/time/world.js'
 import type { TokenExchange, TokenExchangeOptions } from '../../transports/auth/token-exchange.js'
 import { isUpstreamPath } from '../../transports/authorization/paths.js'
@@ -8,18 +7,10 @@ import type { ServerPages } from '../../transports/contract/pages.js'
 import type { Principal } from '../../transports/contract/principal.js'
 import type { Values } from '../../transports/contract/values.js'
 import { optionError } from '../base/errors.js'
-
-const loadLogins = /* @__PURE__ */ lazy(
-  '../../transports/authorization/upstream-logins.js',
-  () => import('../../transports/authorization/upstream-logins.js'),
-)
-
-const loadExchange = /* @__PURE__ */ lazy(
-  '../../transports/auth/token-exchange.js',
-  () => import('../../transports/auth/token-exchange.js'),
-)
+import type { GatewayModules } from '../definitions/gateway-options.js'
 
 interface GatewayLoginsInput {
+  readonly modules: GatewayModules
   /** Undefined: the engine keeps no logins. */
   readonly values: Values | undefined
   readonly world: World
@@ -65,7 +56,7 @@ export class GatewayLogins {
   async open(): Promise<UpstreamLogins> {
     const { values, world, name, binding, origin } = this.#input
     if (values === undefined) throw noValues()
-    const { UpstreamLogins: Logins } = await loadLogins()
+    const { UpstreamLogins: Logins } = await this.#input.modules.logins()
     this.#logins ??= new Logins({ values, world, name, site: () => origin ?? binding.site })
     this.#logins.finish = this.#finish
     return this.#logins
@@ -78,7 +69,7 @@ export class GatewayLogins {
   async openExchange(options: TokenExchangeOptions, server: string) {
     const { values, world, binding } = this.#input
     if (values === undefined) throw noValues()
-    const { TokenExchange: Exchange } = await loadExchange()
+    const { TokenExchange: Exchange } = await this.#input.modules.exchange()
     this.#exchange ??= new Exchange(values, world)
     const exchange = this.#exchange
     const { credentials } = binding

@@ -190,7 +190,14 @@ async function loginsOf(
 ): Promise<GatewayLogins | undefined> {
   if (plan === undefined || parts.logins === undefined) return undefined
   const { GatewayLogins: Logins } = await parts.logins()
-  return new Logins({ values, world, name: info.title ?? info.name, binding, origin: plan.origin })
+  return new Logins({
+    values,
+    world,
+    name: info.title ?? info.name,
+    binding,
+    origin: plan.origin,
+    modules: plan.modules,
+  })
 }
 
 function sleepers({ size }: Hibernation): string {

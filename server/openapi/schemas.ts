@@ -303,8 +303,8 @@ function isPattern(value: unknown): value is string {
 
 /** Authors escape what needs no escape, and `u` has that for a mistake: `[\w\:]`. */
 function withoutNeedlessEscapes(pattern: string): string {
-  return pattern.replaceAll(/\\([^\w\s])/g, (escape, one: string) =>
-    /[\^$\\.*+?()[\]{}|/-]/.test(one) ? escape : one,
+  return pattern.replaceAll(/\\([^\w\s])/g, (whole, one: string) =>
+    /[\^$\\.*+?()[\]{}|/-]/.test(one) ? whole : one,
   )
 }
 

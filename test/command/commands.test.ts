@@ -110,7 +110,7 @@ test(
       [['call', url, 'add', 'a=1'], 'add needs b=VALUE'],
       [['call', url, 'add', 'a=1', 'b=x'], 'b: expected number, got x'],
       [['call', url, 'echo', 'mesage=1'], 'echo has no argument mesage (did you mean "message"?)'],
-      [['call', url, 'add', '{"a":1'], 'the arguments are no JSON'],
+      [['call', url, 'add', '{"a":1'], 'the arguments: no JSON'],
       [['list', 'files'], 'files is no server; no file of a host has a server'],
       [['list', '--', 'no-such-program-here'], 'no-such-program-here'],
       [['list', url, '--era', 'new'], '--era: expected auto, modern or handshake, got new'],

@@ -48,7 +48,8 @@ test('a second signal ends it at once, and them', async (t) => {
   child.kill('SIGTERM')
   const again = setInterval(() => child.kill('SIGTERM'), 100)
   t.after(() => clearInterval(again))
-  assert.is(await ended, 143)
+  // null: one more came while it was ending
+  assert.ok([143, null].includes(await ended))
   await gone(pid)
 })
 

@@ -78,9 +78,9 @@ server.close()
   },
 }
 /** KiB of the sample server in one file with all its packages, minified. */
-const mostBundled = 836
+const mostBundled = 860
 /** KiB of a server of three tools for a Worker, minified. */
-const mostForFetch = 402
+const mostForFetch = 405
 
 /** With what `caduceus/otel` stands on, which its users install. */
 async function packWithPeer(signal: AbortSignal) {
@@ -92,7 +92,7 @@ async function packWithPeer(signal: AbortSignal) {
 test('the tarball holds bundles, declarations and papers only', async (t) => {
   const { files } = await packOnce(t.signal)
   const expected = [
-    /^(?:package\.json|README\.md|CHANGELOG\.md|LICENSE)$/,
+    /^(?:package\.json|README\.md|LICENSE)$/,
     /^command\/(?:mcp\.schema\.json|README\.md)$/, // npm takes a README along
     /^dist\/(?:index|testing|otel|openapi|fetch|(?:runtime|protocol|transports|server|client)\/[\w./-]+)\.js$/,
     /^dist\/(?:index|testing|otel|openapi|fetch|(?:runtime|protocol|transports|server|client)\/index)\.d\.ts$/,
@@ -104,13 +104,13 @@ test('the tarball holds bundles, declarations and papers only', async (t) => {
     files.filter((path) => !expected.some((pattern) => pattern.test(path))),
     [],
   )
-  for (const name of ['README.md', 'CHANGELOG.md', 'LICENSE', 'command/mcp.schema.json'])
+  for (const name of ['README.md', 'LICENSE', 'command/mcp.schema.json'])
     assert.ok(files.includes(name), name)
 })
 
-test('the tarball is smaller than 700 kB', async (t) => {
+test('the tarball is smaller than 720 kB', async (t) => {
   const { size } = statSync((await packOnce(t.signal)).tarball)
-  assert.ok(size > 100_000 && size < 700_000, `${size} bytes`)
+  assert.ok(size > 100_000 && size < 720_000, `${size} bytes`)
 })
 
 test('every entry point declares exactly its promised names', async (t) => {

@@ -58,7 +58,7 @@ export class TokenExchange {
   readonly #values: Values
   readonly #world: World
   /** Digests of tokens that are kept, by whose they are. */
-  readonly #heard = new Map<string, string>()
+  readonly #heard = new Map<string, { readonly digest: string; readonly again: number }>()
   /** Trades that are under way. */
   readonly #trading = new Map<string, Promise<string>>()
 
@@ -71,19 +71,20 @@ export class TokenExchange {
   heard(principal: Principal, token: string): void {
     const whose = whoseOf(principal)
     const seen = digestOf(token)
-    if (this.#heard.get(whose) === seen) return
+    const now = this.#world.date()
+    const known = this.#heard.get(whose)
+    if (known?.digest === seen && now < known.again) return
+    const ttl = Math.max(1, Math.min(longest, (principal.expiresAt ?? now + longest) - now))
     this.#heard.delete(whose)
-    this.#heard.set(whose, seen)
+    // it is kept anew long before it would be forgotten
+    this.#heard.set(whose, { digest: seen, again: now + ttl / 2 })
     const [oldest] = this.#heard.keys()
     if (this.#heard.size > maxHeard && oldest !== undefined) this.#heard.delete(oldest)
-    const now = this.#world.date()
-    const ttl = Math.max(1, Math.min(longest, (principal.expiresAt ?? now + longest) - now))
     // whoever needs it is told that it is not there
     this.#coming.set(whose, token)
-    void this.#put(cameKey(whose), token, ttl).then(
-      () => this.#coming.delete(whose),
-      () => this.#heard.delete(whose),
-    )
+    void this.#put(cameKey(whose), () => this.#coming.get(whose) ?? token, ttl)
+      .catch(() => this.#heard.delete(whose))
+      .finally(() => this.#coming.get(whose) === token && this.#coming.delete(whose))
   }
 
   /** Tokens that are being kept. */
@@ -92,7 +93,9 @@ export class TokenExchange {
   /** Rejects with UNAUTHORIZED, and with AUTHORIZATION_UNAVAILABLE while the provider cannot be asked. */
   async tokenFor(options: TokenExchangeOptions, request: ExchangeRequest): Promise<string> {
     const { server, principal, refused } = request
-    const key = `upstream traded ${JSON.stringify([server, principal && whoseOf(principal)])}`
+    // a token for other options may be for another server
+    const what = digestOf(JSON.stringify(factsOf(options)))
+    const key = `upstream traded ${JSON.stringify([server, what, principal && whoseOf(principal)])}`
     const kept = await this.#keptAt(key)
     if (kept !== undefined && kept.token !== refused && kept.until - early > this.#world.date())
       return kept.token
@@ -127,7 +130,7 @@ export class TokenExchange {
     const lifetime = typeof seconds === 'number' && seconds > 0 ? seconds * 1_000 : unsaid
     const kept: TradedToken = { token, until: this.#world.date() + lifetime }
     // what cannot be kept is good here, too
-    await this.#put(key, JSON.stringify(kept), lifetime).catch(() => {})
+    await this.#put(key, () => JSON.stringify(kept), lifetime).catch(() => {})
     return token
   }
 
@@ -172,10 +175,18 @@ export class TokenExchange {
     return text === undefined || text === '' ? undefined : (JSON.parse(text) as TradedToken)
   }
 
-  async #put(key: string, text: string, ttl: number): Promise<void> {
-    for (let tries = 0; tries < 10; tries += 1)
-      if (await this.#values.set(key, text, { ttl, was: await this.#values.get(key) })) return
+  /** `textOf`: the newest, whoever is late. */
+  async #put(key: string, textOf: () => string, ttl: number): Promise<void> {
+    for (let tries = 0; tries < 10; tries += 1) {
+      const was = await this.#values.get(key)
+      if (await this.#values.set(key, textOf(), { ttl, was })) return
+    }
   }
+}
+
+/** What tells apart what tokens are for, and from whom. */
+function factsOf({ tokenUrl, issuer, client, audience, resource, scopes = [] }: TokenExchangeOptions) {
+  return [tokenUrl, issuer, client.id, audience, resource, scopes.toSorted()]
 }
 
 /** RFC 8414, section 3.1, and OpenID Connect Discovery. */

@@ -85,7 +85,10 @@ export class ValueAdapter implements Adapter {
   find(id: string): Promise<AdapterPayload | undefined> {
     return this.#asked(async () => {
       const payload = (await this.#find(id))?.payload
-      return payload?.consumed === undefined ? payload : ((await this.#justUsed(id))?.payload ?? payload)
+      if (payload?.consumed === undefined) return payload
+      const used = await this.#justUsed(id)
+      // too many at once are refused, and end nothing
+      return used === undefined ? payload : used.left > 0 ? used.payload : undefined
     })
   }
 
@@ -147,8 +150,7 @@ export class ValueAdapter implements Adapter {
   async #justUsed(id: string): Promise<JustUsed | undefined> {
     if (this.#kind !== 'RefreshToken') return undefined
     const found = readJustUsed(await this.#values.get(justUsedKey(id)))
-    const isGood = found !== undefined && found.left > 0 && found.until > this.#world.date()
-    return isGood ? found : undefined
+    return found !== undefined && found.until > this.#world.date() ? found : undefined
   }
 
   /** Now, in s since 1970, and the ms that it is kept from now on. */
@@ -202,11 +204,16 @@ function readJustUsed(kept: KeptValue | undefined): JustUsed | undefined {
   return kept === undefined || kept.text === '' ? undefined : (JSON.parse(kept.text) as JustUsed)
 }
 
+/** Clients that the login of one browser remembers to have let in; for older ones its user is asked again. */
+const mostClients = 100
+
 /** The library makes an entry of each client that an authorization names: those with a grant are kept. */
 function withGrants(payload: AdapterPayload): AdapterPayload {
   const { authorizations } = payload
   if (!isObject(authorizations)) return payload
-  const kept = Object.entries(authorizations).filter(([, one]) => isObject(one) && one.grantId !== undefined)
+  const kept = Object.entries(authorizations)
+    .filter(([, one]) => isObject(one) && one.grantId !== undefined)
+    .slice(-mostClients)
   return { ...payload, authorizations: Object.fromEntries(kept) as NonNullable<typeof authorizations> }
 }
 

@@ -26,13 +26,27 @@ export function isOwnPath(path: string, mcpPath: string): boolean {
   return metadataPlaceOf(path, mcpPath) !== undefined
 }
 
-/** Where the authorization servers of servers behind this one send browsers back to. */
-export const upstreamCallback = '/upstream/callback'
+const upstreamCallback = '/upstream/callback/'
+/** Characters of the name of a server there. */
+const longestName = 1_000
 const upstreamPage = /^\/upstream\/sign-in\/([\w-]{43})$/
 
 /** Whether a path is of the logins at servers behind this one. */
 export function isUpstreamPath(path: string): boolean {
-  return path === upstreamCallback || upstreamPage.test(path)
+  return isUpstreamCallback(path) || upstreamPage.test(path)
+}
+
+/**
+ * Where the authorization server of a server behind this one sends browsers back to: one address for each, so that
+ * none passes an answer of another one on as its own (RFC 9700, section 4.4).
+ */
+export function upstreamCallbackOf(server: string): string {
+  return `${upstreamCallback}${encodeURIComponent(server)}`
+}
+
+/** Whether a path is that of one of them. */
+export function isUpstreamCallback(path: string): boolean {
+  return path.startsWith(upstreamCallback) && path.length < upstreamCallback.length + 3 * longestName
 }
 
 /** The sign-in at such a server that a path is the page of. */

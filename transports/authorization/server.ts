@@ -317,8 +317,20 @@ export class AuthorizationServer {
     if (isBare(this.#settings.resource)) this.#nameResource(form)
     // hosts repeat at each renewal what they asked for at first
     const scope = form.get('scope')
-    if (scope !== null) form.set('scope', this.#known(scope))
+    if (scope !== null)
+      form.set('scope', await this.#renewable(this.#known(scope), form.get('refresh_token')))
     return repeatRequest(request, Buffer.from(form.toString()))
+  }
+
+  /** Of these scopes those that the user has granted: hosts repeat what they asked for. */
+  async #renewable(scope: string, refreshToken: string | null): Promise<string> {
+    const token = refreshToken === null ? undefined : await this.#provider.RefreshToken.find(refreshToken)
+    const has = token?.scope?.split(' ')
+    if (has === undefined) return scope
+    return scope
+      .split(' ')
+      .filter((one) => has.includes(one))
+      .join(' ')
   }
 
   /** Addresses are made of the issuer, and never of what a request says, or where a web framework has us. */
@@ -524,7 +536,8 @@ export class AuthorizationServer {
   ): Promise<boolean> {
     const account = await this.#users.accountOf({ issuer, subject })
     if (account === undefined || claims?.sid !== digest(account)) throw notOurs()
-    const shown = await this.#values.get(shownByKey(this.#browserOf(request)))
+    const secret = secretOf(request, this.#cookie)
+    const shown = secret === undefined ? undefined : await this.#values.get(shownByKey(digest(secret)))
     if (shown?.text === account) return true
     await this.#leave({ account, back: path }, this.#login.prove(), request, response)
     return false

@@ -21,7 +21,7 @@ import {
   sendPage,
 } from './browser.js'
 import { messagePage, upstreamPage } from './pages.js'
-import { isUpstreamPath, upstreamCallback, upstreamLoginOf } from './paths.js'
+import { isUpstreamCallback, isUpstreamPath, upstreamCallbackOf, upstreamLoginOf } from './paths.js'
 import { RateLimits } from './rate-limits.js'
 import { type UpstreamStorage, upstreamStorage } from './upstream-storage.js'
 
@@ -134,7 +134,7 @@ export class UpstreamLogins {
         begin: async () => {
           if ((await this.visitOf(server, principal)) !== undefined) throw comesLater(server)
           return {
-            redirectUri: `${site}${upstreamCallback}`,
+            redirectUri: `${site}${upstreamCallbackOf(server)}`,
             authorize: async (url, _signal, begun = {}) => {
               await this.#ask({ server, principal, url: url.href, begun })
               throw comesLater(server)
@@ -208,7 +208,7 @@ export class UpstreamLogins {
     }
     const path = pathOf(request.url)
     const { method } = request
-    if (path === upstreamCallback && method === 'GET') return this.#comeBack(request, response)
+    if (isUpstreamCallback(path) && method === 'GET') return this.#comeBack(request, response)
     const id = upstreamLoginOf(path) ?? ''
     const pending = await this.#pendingAt(id)
     if (pending === undefined || pending.end !== undefined) throw notOurs()
@@ -252,6 +252,8 @@ export class UpstreamLogins {
     const id = (await this.#values.get(state))?.text
     const pending = id === undefined || id === '' ? undefined : await this.#pendingAt(id)
     if (id === undefined || pending?.browser === undefined || pending.end !== undefined) throw notOurs()
+    // an answer that came to the address of another server may be that server's
+    if (pathOf(request.url) !== upstreamCallbackOf(pending.server)) throw notOurs()
     // whoever began is who ends it: else an attacker could have somebody use their account
     if (!isSame(digest(cookieOf(request, this.#cookie)), pending.browser)) throw notOurs()
     if ((await takeOnce(this.#values, state)) === undefined) throw notOurs()

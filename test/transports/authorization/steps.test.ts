@@ -58,15 +58,20 @@ test('calls at once may renew with one token; used later it ends its grant', asy
 })
 
 test('a token is renewed so often at once, and no more', async (t) => {
-  const { register, codeOf, token } = await attack(t)
+  const { register, codeOf, token, status } = await attack(t)
   const { form } = await codeOf(await register())
   const { body: first } = await token(form)
   const codes: number[] = []
+  let last = ''
   for (let at = 0; at < 20; at += 1) {
     const again = { grant_type: 'refresh_token', refresh_token: first.refresh_token ?? '' }
-    codes.push((await token({ ...again, client_id: form.client_id })).status)
+    const renewed = await token({ ...again, client_id: form.client_id })
+    codes.push(renewed.status)
+    last = renewed.body.access_token ?? last
   }
   assert.equal(codes, [...Array.from({ length: 17 }, () => 200), 400, 400, 400])
+  // what the others have got is as good as before
+  assert.is(await status(last), 400)
 })
 
 test('who came in by another provider comes in by this one, or not', async (t) => {
@@ -90,6 +95,17 @@ test('scopes of a renewal are those that there are, and the one of all', async (
   const { form } = await codeOf(await register(), new Browser(), { scope: 'mcp write read' })
   const { refresh_token = '' } = (await token(form)).body
   const renewal: Json = { grant_type: 'refresh_token', refresh_token, scope: 'openid read offline_access' }
+  assert.is((await token({ ...renewal, client_id: form.client_id })).body.scope, 'mcp read')
+})
+
+test('a host may repeat what it asked for, though its user has granted less', async (t) => {
+  const { register, codeOf, token } = await attack(t, {
+    scopes: { write: 'Write', read: 'Read' },
+    scopesOf: () => ['read'],
+  })
+  const { form } = await codeOf(await register(), new Browser(), { scope: 'mcp write read' })
+  const { refresh_token = '' } = (await token(form)).body
+  const renewal: Json = { grant_type: 'refresh_token', refresh_token, scope: 'mcp write read' }
   assert.is((await token({ ...renewal, client_id: form.client_id })).body.scope, 'mcp read')
 })
 

@@ -59,11 +59,14 @@ test('a way back in another browser, or a second time, signs nobody in', async (
   const [address = ''] = /http:\S+sign-in\/[\w-]+/.exec(JSON.stringify(told)) ?? []
   mail.provider.user = { subject: 'ada-at-mail' }
   const browser = new Browser()
-  const isBack = ({ pathname }: URL): boolean => pathname === '/upstream/callback'
+  const isBack = ({ pathname }: URL): boolean => pathname === '/upstream/callback/mail'
   const back = await goThrough(address, browser, isBack)
   assert.is((await new Browser().open(back.url)).status, 400)
+  // an authorization server that passes on what another one has answered
+  const elsewhere = back.url.href.replace('/callback/mail', '/callback/other')
+  assert.is((await browser.open(elsewhere)).status, 400)
   // a state of nobody, and a page of nobody
-  assert.is((await browser.open(new URL('/upstream/callback?code=x&state=y', address))).status, 400)
+  assert.is((await browser.open(new URL('/upstream/callback/mail?code=x&state=y', address))).status, 400)
   assert.is((await browser.open(new URL(`/upstream/sign-in/${'x'.repeat(43)}`, address))).status, 400)
   assert.match((await browser.open(back.url)).text, /You have signed in to mail/)
   assert.is((await browser.open(back.url)).status, 400, 'it counts once')
@@ -77,7 +80,7 @@ test('an answer of another issuer signs nobody in', async (t) => {
   const told = await client.callTool('mail__sign_in')
   const [address = ''] = /http:\S+sign-in\/[\w-]+/.exec(JSON.stringify(told)) ?? []
   const browser = new Browser()
-  const back = await goThrough(address, browser, ({ pathname }) => pathname === '/upstream/callback')
+  const back = await goThrough(address, browser, ({ pathname }) => pathname === '/upstream/callback/mail')
   back.url.searchParams.set('iss', 'https://other.example')
   assert.is((await browser.open(back.url)).status, 403)
   assert.match(JSON.stringify(await client.callTool('mail__sign_in')), /sign-in\//)
@@ -101,7 +104,8 @@ test('where users sign in with a browser, a page is for its own user alone', asy
   assert.match(refused.text, /signed in as somebody else/)
   login.user = { subject: 'ada' }
   mail.provider.user = { subject: 'ada-at-mail' }
-  assert.match((await goThrough(address, ada.browser)).text, /You have signed in to mail/)
+  // a browser that has never been here, or long ago
+  assert.match((await goThrough(address, new Browser())).text, /You have signed in to mail/)
   await ada.client.callTool('mail__sign_in')
   await until(async () => (await names(ada.client)).includes('mail__whoami'))
   assert.is((await ada.client.callTool('mail__whoami')).text, 'ada-at-mail')

@@ -1,0 +1,92 @@
+import { createServer } from 'node:http'
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import * as assert from 'uvu/assert'
+import { systemWorld } from 'caduceus/runtime'
+import { TokenExchange } from '../../../transports/auth/token-exchange.js'
+import type { KeptValue, Values } from '../../../transports/contract/values.js'
+import { suite, type TestContext } from '../../support/suite.js'
+
+const test = suite('exchange of tokens')
+const ada = { issuer: 'https://login.example', subject: 'ada' }
+const hour = 3_600_000
+
+/** An exchange at a provider that numbers its tokens, and a clock that the test sets. */
+async function start(t: TestContext) {
+  const time = { ms: 0 }
+  const world = { ...systemWorld, date: () => time.ms }
+  const kept = new Map<string, KeptValue & { readonly until: number }>()
+  const at = (key: string) => {
+    const found = kept.get(key)
+    return found !== undefined && found.until > time.ms ? found : undefined
+  }
+  const values: Values = {
+    get: async (key) => at(key),
+    async set(key, text, { ttl, was }) {
+      if (at(key)?.tag !== was?.tag) return false
+      if (text === undefined) kept.delete(key)
+      else kept.set(key, { text, tag: `${time.ms} ${text}`, until: time.ms + ttl })
+      return true
+    },
+  }
+  const traded: URLSearchParams[] = []
+  const provider = createServer(async (request, response) => {
+    const chunks: Buffer[] = []
+    for await (const chunk of request) chunks.push(chunk as Buffer)
+    traded.push(new URLSearchParams(Buffer.concat(chunks).toString()))
+    response.setHeader('content-type', 'application/json')
+    response.end(JSON.stringify({ access_token: `t${traded.length}`, expires_in: 300, token_type: 'Bearer' }))
+  })
+  provider.listen(0, '127.0.0.1')
+  await once(provider, 'listening')
+  t.after(() => {
+    provider.closeAllConnections()
+    provider.close()
+  })
+  const tokenUrl = `http://127.0.0.1:${(provider.address() as AddressInfo).port}/token`
+  const exchange = new TokenExchange(values, world)
+  const own = { tokenUrl, client: { id: 'gateway', secret: 's' } }
+  const tokenFor = (resource: string) =>
+    exchange.tokenFor(
+      { ...own, resource },
+      { server: 'mail', principal: ada, refused: undefined, subject: undefined },
+    )
+  return { time, exchange, traded, tokenFor }
+}
+
+test('a token that was traded for one server is for no other one of its name', async (t) => {
+  const { exchange, traded, tokenFor } = await start(t)
+  exchange.heard(ada, 'own')
+  assert.is(await tokenFor('https://a.example/mcp'), 't1')
+  assert.is(await tokenFor('https://a.example/mcp'), 't1')
+  assert.is(await tokenFor('https://b.example/mcp'), 't2')
+  assert.equal(
+    traded.map((form) => form.get('resource')),
+    ['https://a.example/mcp', 'https://b.example/mcp'],
+  )
+})
+
+test('the token of a caller is at hand as long as they come with it', async (t) => {
+  const { time, exchange, traded, tokenFor } = await start(t)
+  for (const minutes of [0, 20, 59, 61, 120, 121, 600]) {
+    time.ms = minutes * 60_000
+    exchange.heard({ ...ada, expiresAt: 24 * hour }, 'of a day')
+    await tokenFor('https://a.example/mcp')
+  }
+  assert.ok(traded.length >= 5)
+  assert.ok(traded.every((form) => form.get('subject_token') === 'of a day'))
+})
+
+test('of two tokens that come at once the newer one counts', async (t) => {
+  const { traded, exchange, tokenFor, time } = await start(t)
+  for (const token of ['older', 'newer']) exchange.heard(ada, token)
+  await tokenFor('https://a.example/mcp')
+  time.ms = 10 * 60_000
+  await tokenFor('https://a.example/mcp')
+  assert.equal(
+    traded.map((form) => form.get('subject_token')),
+    ['newer', 'newer'],
+  )
+})
+
+test.run()
