@@ -82,7 +82,6 @@ async function browse(t: TestContext, executablePath: string): Promise<void> {
 
   await open('index.html')
   assert.match(await page.title(), 'Caduceus')
-  await page.locator('.mermaid svg').first().waitFor()
   for (const group of ['First hour', 'Servers', 'Clients', 'Operating', 'Reference'])
     await page.locator('#tsd-nav-container', { hasText: group }).waitFor()
 
@@ -90,6 +89,9 @@ async function browse(t: TestContext, executablePath: string): Promise<void> {
   await find(page, 'startClientPool', 'startClientPool')
   await find(page, 'drainDelay', 'Deployment')
   for (const [words, title] of firstOf) await find(page, words, title, 'li:first-child')
+
+  await open('documents/Contributing.html')
+  await page.locator('.mermaid svg').first().waitFor()
 
   await open('documents/Why_supervision.html')
   const loaded = await page
