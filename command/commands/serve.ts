@@ -198,7 +198,6 @@ async function serveFile(file: string, invocation: Invocation, world: World): Pr
     return await serveRoster(roster, { file, invocation, world, signals })
   } finally {
     await roster.ended()
-    signals.release()
   }
 }
 

@@ -3,13 +3,12 @@ import { isatty } from 'node:tty'
 const numbers = Object.freeze({ SIGHUP: 1, SIGINT: 2, SIGTERM: 15 })
 type Signal = keyof typeof numbers
 
-/** What signals mean to a program that serves, until it is released. */
+/** What signals mean to a program that serves, to its end: children may need some time yet. */
 export interface ServingSignals {
   /** What the first signal begins; before, one ends the program at once. */
   onStop(stop: () => void): void
   /** What SIGHUP does where it does not say that a terminal is gone. */
   onHangUp(again: () => void): void
-  release(): void
 }
 
 /**
@@ -34,9 +33,6 @@ export function hearSignals(): ServingSignals {
     },
     onHangUp(again) {
       state.again = again
-    },
-    release() {
-      for (const [signal, listener] of Object.entries(listeners)) process.off(signal, listener)
     },
   }
 }
