@@ -249,7 +249,10 @@ function memberOf(
   }
 }
 
-/** The same server, with what the file says now of who may use what: an entry that is wrong must not keep that back. */
+/**
+ * The same server, with what the file says now of who may use what: an entry that is wrong must not keep that
+ * back.
+ */
 function withRights(before: Member, { options }: TeamMember): Member {
   const { options: had } = before.upstream
   if (JSON.stringify(had) === JSON.stringify(options)) return before

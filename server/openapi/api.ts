@@ -8,6 +8,7 @@ import { readRetryAfter } from '../../transports/base/retry-after.js'
 import { secretsSent } from '../../transports/base/secrets.js'
 import { TransportError } from '../../transports/base/errors.js'
 import type { World } from '../../runtime/time/world.js'
+import { publicLookup, routedLookup } from '../../transports/base/private-address.js'
 import { pause } from '../../runtime/time/wait.js'
 import { messageOf } from '../../runtime/base/errors.js'
 import type { ToolContext } from '../context/context.js'
@@ -54,16 +55,21 @@ const shortestSecret = 6
 /** One API: its connections, and what its operations are spared. */
 export class Api {
   readonly #base: URL
+  readonly #path: string
+  /** Whether a stranger has said where it is: then no name of it may lead into our network. */
+  readonly #isGuarded: boolean
   readonly #settings: OpenApiSettings
   readonly #signer: Signer
   readonly #gate: Gate
   readonly #world: World
   /** Of what only reads, which may be redirected; of the rest, which may not. */
-  readonly #dispatchers = new Map<boolean, Promise<HttpDispatchers>>()
+  readonly #dispatchers = new Map<string, Promise<HttpDispatchers>>()
   #isClosed = false
 
-  constructor(base: URL, settings: OpenApiSettings, signer: Signer) {
+  constructor(base: URL, isGuarded: boolean, settings: OpenApiSettings, signer: Signer) {
     this.#base = base
+    this.#path = withoutSlashes(base.pathname)
+    this.#isGuarded = isGuarded
     this.#settings = settings
     this.#signer = signer
     this.#world = settings.world
@@ -129,18 +135,22 @@ export class Api {
     const late = new AbortController()
     const ms = Math.max(0, end - this.#world.now())
     const timer = this.#world.setTimeout(() => late.abort(), ms)
-    const cookies = [...request.cookies, ...signed.cookies]
-    const query = [...request.query, ...signed.query].join('&')
+    const { cookie: own, ...others }: Readonly<Record<string, string>> = given
+    // no argument stands for a credential, or before one
+    const signedIn = [...(own === undefined ? [] : own.split(/; */)), ...signed.cookies]
+    const cookies = [...signedIn, ...withoutNames(request.cookies, signedIn)]
+    const query = [...withoutNames(request.query, signed.query), ...signed.query].join('&')
     try {
-      const dispatchers = await this.#open(isSafe(request.method))
+      // a key in the address would go along to wherever a redirect leads
+      const dispatchers = await this.#open(isSafe(request.method), signed.query.length > 0)
       const response = await dispatchers.send({
         method: request.method as 'GET',
-        path: `${this.#base.pathname.replace(/\/+$/, '')}${request.path}${query === '' ? '' : `?${query}`}`,
+        path: `${this.#path}${request.path}${query === '' ? '' : `?${query}`}`,
         headers: {
           accept: 'application/json, */*;q=0.5',
           'user-agent': 'caduceus',
           ...request.headers,
-          ...given,
+          ...others,
           ...signed.headers,
           ...(cookies.length > 0 && { cookie: cookies.join('; ') }),
         },
@@ -160,18 +170,20 @@ export class Api {
     }
   }
 
-  #open(isSafe: boolean): Promise<HttpDispatchers> {
+  #open(isSafe: boolean, hasKey: boolean): Promise<HttpDispatchers> {
     if (this.#isClosed) throw new TransportError('NOT_OPEN', 'the API was closed: close() has been called')
-    const known = this.#dispatchers.get(isSafe)
+    const kind = `${isSafe} ${hasKey}`
+    const known = this.#dispatchers.get(kind)
     if (known !== undefined) return known
     const opened = openDispatchers(this.#base.origin, {
       connections: 64,
       connectTimeout,
+      lookup: this.#isGuarded ? publicLookup() : routedLookup(),
       // a request that changes something is not repeated anywhere
-      redirects: { maxRedirects: isSafe ? 5 : 0, elsewhere: isSafe },
+      redirects: { maxRedirects: isSafe ? 5 : 0, elsewhere: isSafe && !hasKey },
     })
-    this.#dispatchers.set(isSafe, opened)
-    opened.catch(() => this.#dispatchers.delete(isSafe))
+    this.#dispatchers.set(kind, opened)
+    opened.catch(() => this.#dispatchers.delete(kind))
     return opened
   }
 
@@ -208,6 +220,27 @@ async function readBytes(
     if (size > most) break // the stream is destroyed
   }
   return { body: Buffer.concat(chunks).subarray(0, most), isCut: size > most }
+}
+
+/** A path without slashes at its end, of which a document may have any number. */
+export function withoutSlashes(path: string): string {
+  let end = path.length
+  while (end > 0 && path[end - 1] === '/') end -= 1
+  return path.slice(0, end)
+}
+
+/** Pairs whose names none of the others has. */
+function withoutNames(pairs: readonly string[], others: readonly string[]): readonly string[] {
+  const nameOf = (pair: string): string => {
+    const name = pair.slice(0, Math.max(0, pair.indexOf('=')))
+    try {
+      return decodeURIComponent(name)
+    } catch {
+      return name
+    }
+  }
+  const taken = new Set(others.map(nameOf))
+  return pairs.filter((pair) => !taken.has(nameOf(pair)))
 }
 
 function isSafe(method: string): boolean {

@@ -297,13 +297,25 @@ function outputOf(
   }
 }
 
+/** Schemas that one object may be made of: each may name all others again. */
+const mostParts = 500
+
 /** Whether all that fits is an object: what may be something else is wrapped. */
-function isObjectSchema(document: ApiDocument, schema: unknown, depth = 0): boolean {
+function isObjectSchema(
+  document: ApiDocument,
+  schema: unknown,
+  depth = 0,
+  room = { left: mostParts },
+): boolean {
+  room.left -= 1
+  if (room.left < 0) return false
   const { type, properties, allOf, nullable } = document.object(schema)
   if (nullable === true || depth > 8) return false
   if (type !== undefined) return type === 'object'
   if (isObject(properties)) return true
   return (
-    Array.isArray(allOf) && allOf.length > 0 && allOf.every((one) => isObjectSchema(document, one, depth + 1))
+    Array.isArray(allOf) &&
+    allOf.length > 0 &&
+    allOf.every((one) => isObjectSchema(document, one, depth + 1, room))
   )
 }

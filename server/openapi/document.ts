@@ -18,7 +18,9 @@ export class ApiDocument {
     this.version = version
   }
 
-  /** What stands there, through all references. Throws Unusable for one that leads nowhere, or in a circle. */
+  /**
+   * What stands there, through all references. Throws Unusable for one that leads nowhere, or in a circle.
+   */
   resolve(value: unknown): unknown {
     let found = value
     for (let hops = 0; isObject(found) && typeof found.$ref === 'string'; hops++) {

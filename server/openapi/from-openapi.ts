@@ -4,10 +4,10 @@ import { messageOf, show } from '../../runtime/base/errors.js'
 import { optionError, type ServerError } from '../base/errors.js'
 import type { ResourceDefinition, ResourceTemplateDefinition } from '../definitions/define-resource.js'
 import type { ToolDefinition } from '../definitions/define-tool.js'
-import { Api } from './api.js'
+import { Api, withoutSlashes } from './api.js'
 import { type Maker, resourceOf, templateOf, toolOf } from './components.js'
 import { type ApiDocument, listOf, textOf, Unusable } from './document.js'
-import { loadDocument } from './load.js'
+import { type LoadedDocument, loadDocument } from './load.js'
 import { childrenOf, type Omitted, type Operation, readOperations } from './operations.js'
 import {
   type OpenApiOptions,
@@ -31,15 +31,17 @@ export interface OpenApiComponents extends AsyncDisposable {
   /** What the document calls the API, and its version. */
   readonly title: string
   readonly version: string
-  /** Ends the connections to the API, and what is under way. Idle ones end by themselves, and hold no program. */
+  /**
+   * Ends the connections to the API, and what is under way. Idle ones end by themselves, and hold no program.
+   */
   close(): Promise<void>
 }
 
 /**
- * Makes components of an API that has a document of OpenAPI 2.0, 3.0 or 3.1: an object, the path of a file, an
- * address, or its JSON or YAML. Each operation is a tool unless `map` says otherwise; one that cannot be served is in
- * `omitted`, and costs no other. Warns of more than 40 tools (`CADUCEUS_MANY_TOOLS`). Rejects with BAD_OPTION, naming
- * the field, and with BAD_DEFINITION for what is no such document, or cannot be read.
+ * Makes components of an API that has a document of OpenAPI 2.0, 3.0 or 3.1: an object, the path of a file,
+ * an address, or its JSON or YAML. Each operation is a tool unless `map` says otherwise; one that cannot be
+ * served is in `omitted`, and costs no other. Warns of more than 40 tools (`CADUCEUS_MANY_TOOLS`). Rejects
+ * with BAD_OPTION, naming the field, and with BAD_DEFINITION for what is no such document, or cannot be read.
  */
 export async function fromOpenApi(
   document: object | string | URL,
@@ -48,8 +50,9 @@ export async function fromOpenApi(
   const settings = readOpenApiOptions(options)
   const loaded = await loadDocument(document, settings)
   const { root } = loaded.document
-  const base = settings.baseUrl ?? (await baseOf(loaded.document, loaded.from))
-  const api = new Api(base, settings, new Signer(loaded.document, settings.auth))
+  const base = settings.baseUrl ?? (await baseOf(loaded))
+  const isGuarded = settings.baseUrl === undefined && loaded.isPublic
+  const api = new Api(base, isGuarded, settings, new Signer(loaded.document, settings.auth))
   const said = addressIn(loaded.document, loaded.from) ?? firstServer(root)
   const home = said !== undefined && URL.canParse(said, base.href) ? new URL(said, base.href).host : base.host
   const isHere = (servers: unknown): string | undefined => elsewhere(servers, [home, base.host])
@@ -58,7 +61,7 @@ export async function fromOpenApi(
     document: loaded.document,
     api,
     settings,
-    origin: `${settings.uriScheme}://${base.host}${base.pathname.replace(/\/+$/, '')}`,
+    origin: `${settings.uriScheme}://${base.host}${withoutSlashes(base.pathname)}`,
   }
   const made = makeAll(operations, maker)
   if (made.tools.length > manyTools) warnOfMany(made.tools.length, textOf(childrenOf(root.info).title))
@@ -145,8 +148,11 @@ function wild(pattern: string): (text: string) => boolean {
   }
 }
 
-/** Where the document says that the API is. Rejects with BAD_OPTION where it does not, or that is not to be trusted. */
-async function baseOf(document: ApiDocument, from: URL | undefined): Promise<URL> {
+/**
+ * Where the document says that the API is. Rejects with BAD_OPTION where it does not, or that is not to be
+ * trusted.
+ */
+async function baseOf({ document, from, isPublic }: LoadedDocument): Promise<URL> {
   const said = addressIn(document, from)
   const base =
     said !== undefined && URL.canParse(said, baseFor(from)) ? new URL(said, baseFor(from)) : undefined
@@ -154,11 +160,7 @@ async function baseOf(document: ApiDocument, from: URL | undefined): Promise<URL
     throw missing(said === undefined ? 'the document names no server' : `the document names ${show(said)}`)
   if (base.username !== '' || base.password !== '') throw missing('the document names an address with a user')
   // a stranger's document must not send anybody into our network
-  const isStrange = from !== undefined && from.protocol !== 'file:' && from.origin !== base.origin
-  if (
-    isLinkLocal(base.hostname) ||
-    (isStrange && (await isPrivateHost(base.hostname)) && !(await isPrivateHost(from.hostname)))
-  )
+  if (isLinkLocal(base.hostname) || (isPublic && (await isPrivateHost(base.hostname))))
     throw missing(`the document names ${base.origin}, an address of this machine or network`)
   return new URL(base.origin + base.pathname)
 }

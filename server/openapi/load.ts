@@ -33,6 +33,8 @@ const loadParser = /* @__PURE__ */ lazy('@apidevtools/json-schema-ref-parser', (
 export interface LoadedDocument {
   readonly document: ApiDocument
   readonly from: URL | undefined
+  /** Whether it is from the internet, as found out before it was read. */
+  readonly isPublic: boolean
 }
 
 /**
@@ -41,10 +43,12 @@ export interface LoadedDocument {
  */
 export async function loadDocument(given: unknown, settings: OpenApiSettings): Promise<LoadedDocument> {
   const from = addressOf(given)
+  const isPublic = from !== undefined && from.protocol !== 'file:' && !(await isPrivateHost(from.hostname))
   const root =
-    from === undefined ? await rootOf(given) : await parseDocument(await read(from, settings), from.href)
-  const whole = settings.references.length === 0 ? root : await bundle(root, from, settings)
-  return { document: new ApiDocument(whole, versionOf(whole)), from }
+    from === undefined ? await rootOf(given) : await parseDocument(await read(from, !isPublic), from.href)
+  const whole = settings.references.length === 0 ? root : await bundle(root, { from, isPublic }, settings)
+  if (whole !== root) checkLevels(whole, 'the document')
+  return { document: new ApiDocument(whole, versionOf(whole)), from, isPublic }
 }
 
 /** Undefined for an object or a text. */
@@ -99,6 +103,9 @@ function parseJson(text: string): unknown {
   }
 }
 
+/** Values of a document, aliases written out. */
+const mostNodes = 2_000_000
+
 async function parseYaml(text: string, where: string): Promise<unknown> {
   const { parseDocument: parse } = await loadYaml()
   const parsed = parse(text, { schema: 'core', merge: true, prettyErrors: true, logLevel: 'silent' })
@@ -107,11 +114,20 @@ async function parseYaml(text: string, where: string): Promise<unknown> {
     throw bad(`${where} is neither JSON nor YAML: ${messageOf(error).split('\n')[0]}`, error)
   try {
     // aliases of aliases may stand for more than there is room for
-    const value: unknown = JSON.parse(JSON.stringify(parsed.toJS({ maxAliasCount: 1_000 })))
-    return value
+    const value: unknown = parsed.toJS({ maxAliasCount: 100 })
+    countNodes(value, { left: mostNodes })
+    return JSON.parse(JSON.stringify(value)) as unknown
   } catch (cause) {
     throw bad(`${where}: ${messageOf(cause)}`, cause)
   }
+}
+
+/** What aliases stand for counts each time. Throws RangeError for more, and for what is in itself. */
+function countNodes(value: unknown, room: { left: number }): void {
+  room.left -= 1
+  if (room.left < 0) throw new RangeError(`it has more than ${mostNodes} values, aliases written out`)
+  if (typeof value === 'object' && value !== null)
+    for (const inner of Object.values(value)) countNodes(inner, room)
 }
 
 /** What goes deeper would end whoever walks through it. */
@@ -133,8 +149,8 @@ function versionOf({ openapi, swagger }: JsonObject): ApiDocument['version'] {
   throw bad(`expected OpenAPI 2.0, 3.0 or 3.1, got ${got}`)
 }
 
-async function read(from: URL, { references: _ }: OpenApiSettings): Promise<string> {
-  return from.protocol === 'file:' ? readFile(fileURLToPath(from)) : fetchText(from, true)
+async function read(from: URL, privateNetwork: boolean): Promise<string> {
+  return from.protocol === 'file:' ? readFile(fileURLToPath(from)) : fetchText(from, privateNetwork)
 }
 
 /** Of a file, and of nothing that may never end. */
@@ -168,21 +184,32 @@ async function fetchText(url: URL, privateNetwork: boolean): Promise<string> {
   throw bad(`${url.origin}${url.pathname} cannot be read: the server answered ${answer.status}`)
 }
 
+/** Documents that one may refer to, each of them by others too. */
+const mostFiles = 200
+
 /** One document of it and all that it refers to, as far as the options allow. */
 async function bundle(
   root: JsonObject,
-  from: URL | undefined,
+  { from, isPublic }: Pick<LoadedDocument, 'from' | 'isPublic'>,
   settings: OpenApiSettings,
 ): Promise<JsonObject> {
   const { $RefParser } = await loadParser()
   const { references } = settings
   const folder = from?.protocol === 'file:' ? await realpath(dirname(fileURLToPath(from))) : undefined
-  // what is on the internet may not look into our network
-  const isPrivate = from !== undefined && from.protocol !== 'file:' && (await isPrivateHost(from.hostname))
+  const room = { files: mostFiles, bytes: maxBytes }
   const readFrom = async ({ url }: { readonly url: string }): Promise<string> => {
+    room.files -= 1
+    if (room.files < 0) throw bad(`it refers to more than ${mostFiles} documents`)
+    const text = await readOne(url)
+    room.bytes -= text.length
+    if (room.bytes < 0) throw bad(`what it refers to has more than ${maxBytes} characters`)
+    return text
+  }
+  const readOne = async (url: string): Promise<string> => {
     if (/^https?:/i.test(url)) {
       if (!references.includes('network')) throw bad(`${url} is not read: see the option references`)
-      return fetchText(new URL(url), isPrivate)
+      // what is on the internet may not look into our network
+      return fetchText(new URL(url), from !== undefined && from.protocol !== 'file:' && !isPublic)
     }
     if (!references.includes('files') || folder === undefined)
       throw bad(`${url} is not read: see the option references`)

@@ -88,7 +88,8 @@ export interface Operations {
   readonly omitted: readonly Omitted[]
 }
 
-const methods = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace']
+/** Not TRACE, whose answer is what was sent: credentials would be read by whoever calls (RFC 9110, 9.3.8). */
+const methods = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch']
 
 /** Reads the operations of a document; `isWanted` says which, `isHere` whether its servers are ours. */
 export function readOperations(
@@ -134,8 +135,10 @@ function factsOf(own: unknown, method: string, path: string, taken: ReadonlySet<
   const { operationId, tags, deprecated } = isObject(own) ? own : ({} as JsonObject)
   const id = textOf(operationId)
   const usual = nameOf(id, method, path)
+  let name = usual
+  for (let turn = 0; taken.has(name); turn += 1) name = apart(usual, `${method} ${path}${'.'.repeat(turn)}`)
   return {
-    name: taken.has(usual) ? apart(usual, `${method} ${path}`) : usual,
+    name,
     method,
     path,
     operationId: id,
@@ -178,7 +181,7 @@ function readOperation(
 
 /** Headers that say how a request is sent; and those that the document says elsewhere. */
 const notSettable =
-  /^(?:accept|content-type|authorization|host|content-length|transfer-encoding|connection|keep-alive|upgrade|te|trailer|expect|proxy-.*)$/i
+  /^(?:accept|content-type|cookie|authorization|host|content-length|transfer-encoding|connection|keep-alive|upgrade|te|trailer|expect|proxy-.*)$/i
 
 function readParameters(document: ApiDocument, { path }: OperationFacts, item: JsonObject, own: JsonObject) {
   const all = new Map<string, JsonObject>()
@@ -362,6 +365,10 @@ interface Found {
   readonly isRequired: boolean
 }
 
+/** Schemas that one object may be made of: each may name all others again. And fields that it may have. */
+const mostParts = 500
+const mostFields = 1_000
+
 /** What may stand in a schema whose fields are all that it says. */
 const plainKeywords = new Set([
   ...['type', 'properties', 'required', 'title', 'description', 'example', 'examples', 'allOf', 'default'],
@@ -369,7 +376,14 @@ const plainKeywords = new Set([
 ])
 
 /** The fields of an object that is fully said by them; undefined for any other schema. */
-function fieldsOf(document: ApiDocument, schema: unknown, depth = 0): readonly Found[] | undefined {
+function fieldsOf(
+  document: ApiDocument,
+  schema: unknown,
+  depth = 0,
+  room = { left: mostParts },
+): readonly Found[] | undefined {
+  room.left -= 1
+  if (room.left < 0) return undefined
   const found = document.object(schema)
   const { properties, required, allOf, additionalProperties } = found
   const isPlain = Object.keys(found).every(
@@ -380,9 +394,13 @@ function fieldsOf(document: ApiDocument, schema: unknown, depth = 0): readonly F
     return undefined
   const own = childrenOf(properties)
   const needed = new Set(listOf(required))
-  const parts = listOf(allOf).map((part) => fieldsOf(document, part, depth + 1))
-  if (parts.some((part) => part === undefined)) return undefined
-  const inherited = parts.flatMap((part) => part ?? [])
+  const inherited: Found[] = []
+  for (const part of listOf(allOf)) {
+    const found = fieldsOf(document, part, depth + 1, room)
+    if (found === undefined) return undefined
+    inherited.push(...found)
+    if (inherited.length > mostFields) throw new Unusable(`its arguments have more than ${mostFields} fields`)
+  }
   const named = new Map<string, Found>()
   for (const one of inherited) named.set(one.name, one)
   for (const [name, one] of Object.entries(own)) {
@@ -391,6 +409,7 @@ function fieldsOf(document: ApiDocument, schema: unknown, depth = 0): readonly F
     named.set(name, { name, schema: one, isRequired: false })
   }
   if (named.size === 0) return depth > 0 ? [] : undefined
+  if (named.size > mostFields) throw new Unusable(`its arguments have more than ${mostFields} fields`)
   // what the API alone sets
   const settable = [...named.values()].filter((one) => document.object(one.schema).readOnly !== true)
   return settable.map((one) => ({ ...one, isRequired: one.isRequired || needed.has(one.name) }))

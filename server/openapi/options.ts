@@ -36,21 +36,22 @@ export type Credential =
 /** What `fromOpenApi` takes. */
 export interface OpenApiOptions extends UpstreamLimits {
   /**
-   * Where the API is: http or https, with the path that comes before those of the document. Default: the first
-   * of the `servers` (2.0: `host`) that the document names; credentials are sent there, and nowhere else.
+   * Where the API is: http or https, with the path that comes before those of the document. Default: the
+   * first of the `servers` (2.0: `host`) that the document names; credentials are sent there, and nowhere
+   * else.
    */
   readonly baseUrl?: string | URL
   /**
    * Credentials by the names of the document's security schemes, or by `bearer` (any token), `basic` and
-   * `apiKey` (of all schemes of that kind). A document that names no scheme takes `bearer` and `basic` for all
-   * operations. Default none.
+   * `apiKey` (of all schemes of that kind). A document that names no scheme takes `bearer` and `basic` for
+   * all operations. Default none.
    */
   readonly auth?: Readonly<Record<string, Credential>>
   /** Sent with each request, besides what an operation says. Default none. */
   readonly headers?: Readonly<Record<string, string>>
   /**
-   * Which operations are served: tags, operation ids and names, paths (`/pets/*`), or both (`GET /pets/*`); `*`
-   * stands for anything. Default all.
+   * Which operations are served: tags, operation ids and names, paths (`/pets/*`), or both (`GET /pets/*`);
+   * `*` stands for anything. Default all.
    */
   readonly include?: readonly string[]
   /** Which of those are not, written alike. Default none. */

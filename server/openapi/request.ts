@@ -20,8 +20,9 @@ export interface ApiRequest {
 type Arguments = JsonObject
 
 /**
- * The request for arguments that fit the schema. No value of a path reaches another path, and none of a header
- * another header. Throws ToolError for one that would, and for what is not base64 where bytes are wanted.
+ * The request for arguments that fit the schema. No value of a path reaches another path, and none of a
+ * header another header. Throws ToolError for one that would, and for what is not base64 where bytes are
+ * wanted.
  */
 export function requestOf(operation: Operation, args: Arguments, boundary: string): ApiRequest {
   const { method, parameters, body } = operation
@@ -98,10 +99,27 @@ function pathValue({ name, style, explode, argument }: Parameter, value: unknown
   return { plain: plainText, text: each.map((one) => `;${key}=${one}`).join('') }
 }
 
-/** What servers and proxies may make of a value: as it is, decoded once, and twice. */
+/** What servers and proxies may make of a value: as it is, and decoded as often as there is something to decode. */
 function readings(text: string): readonly string[] {
-  const once = decoded(text)
-  return [text, once, decoded(once)]
+  const all = [text]
+  for (
+    let next = decodedRuns(text);
+    next !== all.at(-1) && all.length < mostReadings;
+    next = decodedRuns(next)
+  )
+    all.push(next)
+  // what can be decoded on and on is not looked into
+  const last = all.at(-1) ?? ''
+  return decodedRuns(last) === last ? all : [...all, '..']
+}
+
+const mostReadings = 8
+
+/** What can be decoded, whatever stands beside it. */
+function decodedRuns(text: string): string {
+  return text.replaceAll(/(?:%[\da-f]{2})+/gi, (run) =>
+    Buffer.from(run.replaceAll('%', ''), 'hex').toString(),
+  )
 }
 
 function isStill(text: string): boolean {

@@ -47,8 +47,8 @@ export async function resultOf(
 }
 
 /** The text of an answer as nobody's credentials stand in it. */
-export function textOf({ body, secrets }: ApiAnswer): string {
-  const said = decoder.decode(body)
+export function textOf({ body, isCut, secrets }: ApiAnswer): string {
+  const said = withoutBegun(decoder.decode(body), isCut ? spellings(secrets) : [])
   return said.length <= thoroughlyRead
     ? withoutSecrets(said, secrets)
     : spellings(secrets).reduce(without, said)
@@ -60,9 +60,20 @@ function spellings(secrets: readonly string[]): readonly string[] {
     secret,
     encodeURIComponent(secret),
     JSON.stringify(secret).slice(1, -1),
+    // as PHP writes it
+    JSON.stringify(secret).slice(1, -1).replaceAll('/', '\\/'),
     Buffer.from(secret).toString('base64'),
   ])
   return [...new Set(all)].sort((one, other) => other.length - one.length)
+}
+
+/** A text that was cut may end within a secret. */
+function withoutBegun(said: string, secrets: readonly string[]): string {
+  let most = 0
+  for (const secret of secrets)
+    for (let length = Math.min(secret.length - 1, said.length); length > most; length -= 1)
+      if (said.endsWith(secret.slice(0, length))) most = length
+  return most === 0 ? said : said.slice(0, -most)
 }
 
 function without(said: string, secret: string): string {
@@ -93,7 +104,7 @@ export function problemOf(answer: ApiAnswer): string {
   const { status, location, retryAfter, isCut, secrets } = answer
   const said = isTextual(answer) ? plain(textOf(answer)) : ''
   const body = cut(said, maxErrorText)
-  const where = location === undefined ? '' : ` to ${plain(withoutSecrets(cut(location, 500), secrets))}`
+  const where = location === undefined ? '' : ` to ${plain(cut(withoutSecrets(location, secrets), 500))}`
   const what =
     status < 400
       ? `The API redirects (${status})${where}, which is not followed.`
@@ -115,7 +126,10 @@ function contentOf(answer: ApiAnswer, uri: string): ContentBlock[] {
   const mimeType = mediaTypeOf(answer)
   // the beginning of a picture is none
   if (isCut) return [text(`The API answered with ${mimeType}, which is too large.`)]
-  const data = Buffer.from(body).toString('base64')
+  const bytes = Buffer.from(body)
+  if (spellings(answer.secrets).some((secret) => bytes.includes(secret)))
+    return [text(`The API answered with ${mimeType}, in which a credential stands: it is not shown.`)]
+  const data = bytes.toString('base64')
   if (mimeType.startsWith('image/')) return [{ type: 'image', data, mimeType }]
   if (mimeType.startsWith('audio/')) return [{ type: 'audio', data, mimeType }]
   return [{ type: 'resource', resource: { uri, mimeType, blob: data } }]
@@ -134,8 +148,8 @@ function parsed(given: string): unknown {
 }
 
 /**
- * The value as its schema allows it. A call must not fail for an API that returns something else than it says: what
- * does not fit is left out here, and stands in the text.
+ * The value as its schema allows it. A call must not fail for an API that returns something else than it
+ * says: what does not fit is left out here, and stands in the text.
  */
 async function structuredOf(value: unknown, { schema, isWrapped }: Output) {
   const left = new Set<string>()

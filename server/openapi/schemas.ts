@@ -19,8 +19,8 @@ const maxExample = 200
 const maxValueDepth = 6
 
 /**
- * Makes JSON Schema 2020-12 of the schemas of one tool. What it refers to comes into `$defs`, the nearest first, as
- * far as there is room; what is left open takes any value, and the API decides.
+ * Makes JSON Schema 2020-12 of the schemas of one tool. What it refers to comes into `$defs`, the nearest
+ * first, as far as there is room; what is left open takes any value, and the API decides.
  */
 export class SchemaWriter {
   readonly #document: ApiDocument

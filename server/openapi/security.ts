@@ -32,10 +32,13 @@ const kinds: readonly SchemeKind[] = ['bearer', 'basic', 'apiKey']
 export class Signer {
   readonly #schemes: ReadonlyMap<string, Scheme>
   readonly #auth: ReadonlyMap<string, Credential>
+  /** Whether the document names schemes, also those that are not known here. */
+  readonly #hasSchemes: boolean
 
   /** Throws BAD_OPTION for a credential of no scheme: a misspelt one would not be sent. */
   constructor(document: ApiDocument, auth: ReadonlyMap<string, Credential>) {
     this.#schemes = schemesOf(document)
+    this.#hasSchemes = Object.keys(givenSchemes(document)).length > 0
     this.#auth = auth
     const known = [...this.#schemes.keys(), ...kinds]
     for (const name of auth.keys()) {
@@ -46,8 +49,8 @@ export class Signer {
   }
 
   /**
-   * How a request is signed: by the first of the ways that it may be, for which there are all credentials; not at
-   * all where there is none. Rejects with ToolError for a credential that cannot be sent.
+   * How a request is signed: by the first of the ways that it may be, for which there are all credentials;
+   * not at all where there is none. Rejects with ToolError for a credential that cannot be sent.
    */
   async sign(ways: readonly Requirement[], ctx: ToolContext): Promise<Signature> {
     if (this.#auth.size === 0) return bare
@@ -60,14 +63,14 @@ export class Signer {
 
   /** A document without schemes says nothing of who may ask. */
   #waysOf(ways: readonly Requirement[]): readonly Requirement[] {
-    if (this.#schemes.size > 0) return ways
+    if (this.#hasSchemes) return ways
     return kinds.filter((kind) => this.#auth.has(kind)).map((kind) => new Map([[kind, []]]))
   }
 
   async #signAs(way: Requirement, ctx: ToolContext): Promise<Signature | undefined> {
     const parts: Signature[] = []
     for (const [name, scopes] of way) {
-      const scheme = this.#schemes.get(name) ?? (this.#schemes.size === 0 ? usualScheme(name) : undefined)
+      const scheme = this.#schemes.get(name) ?? (this.#hasSchemes ? undefined : usualScheme(name))
       const credential = this.#auth.get(name) ?? (scheme && this.#auth.get(scheme.kind))
       if (scheme === undefined || credential === undefined) return undefined
       const value = typeof credential === 'string' ? credential : await credential(ctx, { scopes })
@@ -77,7 +80,7 @@ export class Signer {
       parts.push(signatureOf(scheme, value))
     }
     return {
-      headers: Object.assign({}, ...parts.map(({ headers }) => headers)),
+      headers: Object.fromEntries(parts.flatMap(({ headers }) => Object.entries(headers))),
       query: parts.flatMap(({ query }) => query),
       cookies: parts.flatMap(({ cookies }) => cookies),
       secrets: parts.flatMap(({ secrets }) => secrets),
@@ -103,11 +106,14 @@ function signatureOf({ kind, in: place, name }: Scheme, value: string): Signatur
   return { ...bare, headers: { authorization: `${word} ${sent}` }, secrets: [value, sent, ...password] }
 }
 
-function schemesOf(document: ApiDocument): ReadonlyMap<string, Scheme> {
+function givenSchemes(document: ApiDocument): JsonObject {
   const { components, securityDefinitions } = document.root
-  const given = document.version === '2.0' ? securityDefinitions : childrenOf(components).securitySchemes
+  return childrenOf(document.version === '2.0' ? securityDefinitions : childrenOf(components).securitySchemes)
+}
+
+function schemesOf(document: ApiDocument): ReadonlyMap<string, Scheme> {
   return new Map(
-    Object.entries(childrenOf(given)).flatMap(([name, one]): [string, Scheme][] => {
+    Object.entries(givenSchemes(document)).flatMap(([name, one]): [string, Scheme][] => {
       const scheme = schemeOf(document, one)
       return scheme === undefined ? [] : [[name, scheme]]
     }),

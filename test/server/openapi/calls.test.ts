@@ -68,6 +68,7 @@ test('no value of a path reaches another path', async (t) => {
   const { url, asked } = await startApi(t)
   const { client } = await serve(t, pets, { baseUrl: url, output: false })
   const refused = ['..', '.', '', '../admin', 'a/../../b', '%2e%2e', '%2e%2e%2fadmin', '%252e%252e%252fx']
+  refused.push('%2e%2e%2fadmin%zz', '%25252e%25252e/x', `%${'25'.repeat(9)}2e./x`)
   for (const petId of [...refused, '..\\x', '..;/x', 'a\u0000', 'a\r\nx: y'])
     assert.is((await client.callTool('getPet', { petId })).isError, true, petId)
   assert.is(asked.length, 0)
@@ -437,6 +438,25 @@ for (const [scheme, value, sentAs, expected] of schemes) {
   })
 }
 
+test('an answer that was cut, or is written as PHP does, shows no part of a credential', async (t) => {
+  const secret = 'abcd/efgh/secret-1'
+  const bodies = [
+    JSON.stringify({ said: secret, more: 'x'.repeat(20_000) }).replaceAll('/', '\\/'),
+    `${'x'.repeat(30_000 - 10)}${secret}`,
+  ]
+  const { url, asked } = await startApi(t, (_asked, response) => {
+    response.writeHead(200, { 'content-type': asked.length === 1 ? 'application/json' : 'text/plain' })
+    response.end(bodies[asked.length - 1])
+  })
+  const scheme = { type: 'http', scheme: 'bearer' }
+  const options = { baseUrl: url, output: false as const, auth: { s: secret }, maxBytes: 30_000 }
+  const { client } = await serve(t, secured(scheme), options)
+  for (const _ of bodies) {
+    const result = await client.callTool('op')
+    assert.not.match(JSON.stringify(result), /abcd/)
+  }
+})
+
 test('a long result shows no credential either', async (t) => {
   const { url } = await startApi(t, ({ headers }, response) => {
     const sent = String(headers.authorization).slice('Bearer '.length)
@@ -466,6 +486,47 @@ test('a credential may be a function of the caller, and none may be needed', asy
   await client.callTool('op')
   assert.equal(wanted, [['read', 'write']])
   assert.is(asked[0]?.headers.authorization, undefined)
+})
+
+test('no argument stands for a credential, or before one', async (t) => {
+  const { url, asked } = await startApi(t)
+  const document = documentOf(
+    {
+      '/x': {
+        get: {
+          operationId: 'op',
+          responses: ok,
+          parameters: [
+            { in: 'query', name: 'f', schema: {} },
+            { in: 'query', name: 'key', schema: { type: 'string' } },
+            { in: 'cookie', name: 'lang', schema: { type: 'string' } },
+            { in: 'header', name: 'Cookie', schema: { type: 'string' } },
+          ],
+        },
+      },
+    },
+    {
+      components: { securitySchemes: { s: { type: 'apiKey', in: 'query', name: 'key' } } },
+      security: [{ s: [] }],
+    },
+  )
+  const headers = { cookie: 'gateway=own' }
+  const { client } = await serve(t, document, { baseUrl: url, output: false, auth: { s: 'real' }, headers })
+  await client.callTool('op', { f: { key: 'mine', admin: '1' }, key: 'mine', lang: 'en' } as never)
+  const [one] = asked
+  assert.is(one?.url, '/x?admin=1&key=real')
+  assert.is(one?.headers.cookie, 'gateway=own; lang=en')
+})
+
+test('a key in the query goes nowhere else by a redirect', async (t) => {
+  const other = await startApi(t)
+  const { url } = await startApi(t, ({ url: path }, response) => {
+    response.writeHead(302, { location: `${other.url}${path}` }).end()
+  })
+  const scheme = { type: 'apiKey', in: 'query', name: 'key' }
+  const { client } = await serve(t, secured(scheme), { baseUrl: url, output: false, auth: { s: 'secret-1' } })
+  assert.not.match(textsOf(await client.callTool('op')), /secret-1/)
+  assert.is(other.asked.length, 0)
 })
 
 test('a redirect to another origin gets no credentials, and a POST none at all', async (t) => {

@@ -307,6 +307,36 @@ const hostile: readonly [string, object | string, RegExp | readonly string[]][] 
     withSchema({ $ref: '#/components/schemas/A' }, { A: { allOf: [{ $ref: '#/components/schemas/A' }] } }),
     [],
   ],
+  [
+    'a schema in many circles of allOf',
+    withSchema(
+      { $ref: '#/components/schemas/A' },
+      { A: { allOf: Array.from({ length: 20 }, () => ({ $ref: '#/components/schemas/A' })) } },
+    ),
+    [],
+  ],
+  [
+    'an argument of many fields',
+    withSchema({
+      type: 'object',
+      properties: Object.fromEntries(Array.from({ length: 1_500 }, (_, at) => [`f${at}`, {}])),
+    }),
+    [],
+  ],
+  ['TRACE, which returns what was sent', documentOf({ '/a': { trace: {}, get: {} } }), ['get_a']],
+  [
+    'names that clash with those made for others',
+    documentOf({
+      '/a': { get: { operationId: 'a_088b3148' }, put: { operationId: 'a' } },
+      '/b': { get: { operationId: 'a' }, put: { operationId: 'a' } },
+    }),
+    ['a_088b3148', 'a', 'a_db789e7b', 'a_843e62b5'],
+  ],
+  [
+    'aliases of one list, many times',
+    `openapi: 3.0.0\nl: &l\n${'  - {}\n'.repeat(900)}all:\n${'  - *l\n'.repeat(3_000)}`,
+    /alias/,
+  ],
   ['a reference to nothing', withSchema({ $ref: '#/components/schemas/B' }), []],
   [
     'names of prototypes',
