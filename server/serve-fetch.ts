@@ -27,10 +27,10 @@ export interface FetchServeOptions
   /** The one path that is served. Default `/mcp`. */
   readonly path?: string
   /**
-   * How long a server lives. `program`: from the first request to the end of the program, or `close()`. `request`: each
-   * request has a server of its own, and sessions need an engine that outlives it. Default: `request` in a Worker of
-   * Cloudflare, where no request may use timers and streams of another, else `program`. In a Durable Object, whose
-   * requests may, say `program`.
+   * How long a server lives. `program`: from the first request to the end of the program, or `close()`.
+   * `request`: each request has a server of its own, and sessions need an engine that outlives it. Default:
+   * `request` in a Worker of Cloudflare, where no request may use timers and streams of another, else
+   * `program`. In a Durable Object, whose requests may, say `program`.
    */
   readonly lifetime?: 'program' | 'request'
   /** Those of the listener and of the server. */
@@ -39,12 +39,14 @@ export interface FetchServeOptions
   readonly timeouts?: MountOptions['timeouts'] & ServerOptions['timeouts']
 }
 
-/** A server as a function from a `Request` to a `Response`: what hosts without `node:http` ask of a program. */
+/**
+ * A server as a function from a `Request` to a `Response`: what hosts without `node:http` ask of a program.
+ */
 export interface FetchHandler<Env = unknown> {
   /**
    * Answers one request; the first one starts the server. Tools find `env` and `context` of the host as
-   * `ctx.assigns`. Never rejects: where the server does not start it answers 500, and the next request tries again.
-   * Needs no `this`.
+   * `ctx.assigns`. Never rejects: where the server does not start it answers 500, and the next request tries
+   * again. Needs no `this`.
    */
   readonly fetch: (request: Request, env?: Env, context?: unknown) => Promise<Response>
   /** Stops the server in order; a later request starts another one. */
@@ -52,11 +54,11 @@ export interface FetchHandler<Env = unknown> {
 }
 
 /**
- * Serves a definition where a host calls `fetch` (specification: transports, Streamable HTTP): Cloudflare Workers,
- * Deno, Bun, functions of Vercel or AWS. Both eras are served, as `serveHttp` does, at `path` and the paths of
- * `auth`; all others are 404. Nothing happens before the first request. `options` may be a function of the `env` of
- * that request, where a host has secrets there. Throws BAD_OPTION and BAD_DEFINITION; what such a function gives is
- * told by a 500, and on the console.
+ * Serves a definition where a host calls `fetch` (specification: transports, Streamable HTTP): Cloudflare
+ * Workers, Deno, Bun, functions of Vercel or AWS. Both eras are served, as `serveHttp` does, at `path` and
+ * the paths of `auth`; all others are 404. Nothing happens before the first request. `options` may be a
+ * function of the `env` of that request, where a host has secrets there. Throws BAD_OPTION and
+ * BAD_DEFINITION; what such a function gives is told by a 500, and on the console.
  */
 export function serveFetch<Env = unknown>(
   definition: ServerDefinition,
@@ -123,10 +125,10 @@ async function answerOnce(
     over = resolve
   })
   const { server, listener } = await start(plan)
-  const stopped = end.then(() => server.stop())
+  const stopped = end.then(() => server.stop()).catch(() => {})
   const { context } = assigns as { context?: { waitUntil?(work: Promise<unknown>): void } }
   // else the host would end it with the last byte, or with the client
-  context?.waitUntil?.(stopped.catch(() => {}))
+  context?.waitUntil?.(stopped)
   return listener.fetch(request, { assigns }, over)
 }
 
@@ -141,7 +143,10 @@ interface Plan {
 
 /** Throws BAD_OPTION and BAD_DEFINITION. */
 function readPlan(definition: ServerDefinition, options: FetchServeOptions): Plan {
-  if (!isObject(options as unknown)) throw badOption('options', 'an object, or a function of env', options)
+  // what an async function gives has none of the options in it, and would let in everybody
+  const isLate = typeof (options as { readonly then?: unknown } | undefined)?.then === 'function'
+  if (!isObject(options as unknown) || isLate)
+    throw badOption('options', 'an object, or a function of env that gives one at once', options)
   const { lifetime: given, clock, logger = consoleLogger, logLevels, limits, timeouts, ...rest } = options
   const lifetime = readWord(given ?? usualLifetime(), 'lifetime', ['program', 'request'] as const)
   const [limitsOfHttp, limitsOfServer] = split(limits, Object.keys(httpLimits))

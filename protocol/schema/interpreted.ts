@@ -16,11 +16,17 @@ const drafts: Readonly<Record<SchemaDialect, SchemaDraft>> = {
 
 /** Work of one pattern, in steps of about 20 ns. */
 const patternSteps = 6_000_000
+/** Looks at subschemas in one check: references to references may double with each level. */
+const mostLooks = 300_000
+/** Comparisons of all items of a list with each other; those of objects count more. */
+const mostComparisons = 6_000_000
+const objectCosts = 50
+const noText = [{ path: '', message: 'has a name of a field that is no text' }]
 const tooLong = [{ path: '', message: 'takes too long to check: it is too large or too deep' }]
 
 /**
- * A check for hosts that compile no code at run time, such as Workers: several times slower than a compiled one. How
- * much work a schema and a value are together is bounded by the host. Throws BAD_SCHEMA, also for
+ * A check for hosts that compile no code at run time, such as Workers: several times slower than a compiled
+ * one. Looks at subschemas, and comparisons of items, are counted. Throws BAD_SCHEMA, also for
  * `patternProperties`, whose patterns would not be matched in linear time.
  */
 export function interpretedCheck(
@@ -30,20 +36,26 @@ export function interpretedCheck(
 ): ValueCheck {
   const copy: JsonObject = structuredClone(schema)
   const patterns = takePatterns(copy)
+  const work = { left: mostLooks }
+  const hasUnique = subschemasOf(copy).some(({ schema: part }) => part.uniqueItems === true)
+  countLooks(copy, work)
   const make = (isQuick: boolean) => new Validator(copy, drafts[dialect], isQuick)
   const quick = make(true)
   const thorough = make(false)
   return (value) => {
-    const plain = bare(value)
     // nothing else runs meanwhile
     for (const [name, pattern] of patterns) format[name] = (text: string) => pattern.test(text)
     try {
+      const plain = bare(value, hasUnique)
+      work.left = mostLooks
       if (quick.validate(plain).valid) return []
+      work.left = mostLooks
       const { errors } = thorough.validate(plain)
       const raw = errors.slice(0, maxConsidered).map((unit) => errorOf(unit, copy))
       return toIssues(withoutFollowing(raw), value)
     } catch (error) {
       if (error === tooMuch || error instanceof RangeError) return tooLong
+      if (error instanceof URIError) return noText
       throw error
     } finally {
       for (const name of patterns.keys()) delete format[name]
@@ -72,7 +84,13 @@ function takePatterns(schema: JsonObject): Map<string, LinearPattern> {
   const patterns = new Map<string, LinearPattern>()
   for (const { schema: part } of subschemasOf(schema)) {
     Reflect.deleteProperty(part, 'format')
-    if (part.patternProperties !== undefined) throw refusal('patternProperties is not checked on this host')
+    for (const keyword of ['patternProperties', '$dynamicRef'])
+      if (part[keyword] !== undefined) throw refusal(`${keyword} is not checked on this host`)
+    if (part.nullable === true && part.type !== undefined)
+      Reflect.set(part, 'type', [...new Set([part.type, 'null'].flat())])
+    // else the validator does not look at the most
+    if (part.contains !== undefined && part.maxContains !== undefined && part.minContains === undefined)
+      Reflect.set(part, 'minContains', 1)
     if (typeof part.pattern !== 'string') continue
     const name = `pattern ${part.pattern}`
     patterns.set(name, patterns.get(name) ?? linear(part.pattern))
@@ -101,12 +119,35 @@ function refusal(problem: string): ProtocolError {
   return new ProtocolError('BAD_SCHEMA', `JSON Schema: ${problem}`)
 }
 
-/** Without prototypes: the validator takes `constructor` for a field of every object. */
-function bare(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(bare)
+/** The validator reads `type` once for each look at a subschema: that counts it. */
+function countLooks(schema: JsonObject, work: { left: number }): void {
+  for (const { schema: part } of subschemasOf(schema)) {
+    const { type } = part
+    Object.defineProperty(part, 'type', {
+      enumerable: type !== undefined,
+      configurable: true,
+      get() {
+        work.left -= 1
+        if (work.left < 0) throw tooMuch
+        return type
+      },
+    })
+  }
+}
+
+/**
+ * Without prototypes: the validator takes `constructor` for a field of every object. Where it compares all items of
+ * a list with each other, a list that is too long for that throws.
+ */
+function bare(value: unknown, hasUnique: boolean): unknown {
+  if (Array.isArray(value)) {
+    const each = value.some((one) => typeof one === 'object' && one !== null) ? objectCosts : 1
+    if (hasUnique && value.length ** 2 * each > mostComparisons) throw tooMuch
+    return value.map((one) => bare(one, hasUnique))
+  }
   if (!isObject(value)) return value
   const copy: Record<string, unknown> = Object.create(null)
-  for (const [key, inner] of Object.entries(value)) copy[key] = bare(inner)
+  for (const [key, inner] of Object.entries(value)) copy[key] = bare(inner, hasUnique)
   return copy
 }
 

@@ -280,6 +280,15 @@ test('options may come from the environment of the first request', async (t) => 
   assert.equal(heard, ['the env'])
 })
 
+test('an async function of the environment serves nobody', async (t) => {
+  const given = async () => ({ authenticate: () => undefined, logger: false as const })
+  const handler = serveFetch(defineServer({ name: 'shop', version: '1', tools: [who] }), given as never)
+  t.after(() => handler.close())
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' })
+  const answer = await handler.fetch(new Request('http://localhost/mcp', { method: 'POST', body }))
+  assert.is(answer.status, 500)
+})
+
 test('a server that was closed starts again with the next request', async (t) => {
   const handler = serve(t)
   await handler.close()

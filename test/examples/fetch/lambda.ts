@@ -21,12 +21,15 @@ export async function handler(event: HttpEvent) {
   const request = new Request(`https://${headers.host}${rawPath}?${rawQueryString}`, {
     method: requestContext.http.method,
     headers,
+    signal: AbortSignal.timeout(25_000), // a stream that does not end costs no more time than that
     ...(body !== undefined && { body: Buffer.from(body, isBase64Encoded ? 'base64' : 'utf8') }),
   })
   const response = await server.fetch(request, event)
+  const text = await response.text().catch(() => undefined) // with its whole stream, when the call is over
+  if (text === undefined) return { statusCode: 504, headers: {}, body: '' }
   return {
     statusCode: response.status,
     headers: Object.fromEntries(response.headers),
-    body: await response.text(), // with its whole stream: it is sent when the call is over
+    body: text,
   }
 }

@@ -77,4 +77,25 @@ test('what it cannot check is refused', () => {
     )
 })
 
+test('what takes too long is told as that, and ends at once', () => {
+  const unique = interpretedCheck(interpreter, { type: 'array', uniqueItems: true }, '2020-12')
+  assert.equal(unique([1, 2, 3]), [])
+  assert.match(String(unique(Array.from({ length: 80_000 }, (_, at) => at))[0]?.message), /takes too long/)
+  const $defs: Record<string, object> = { d0: { type: 'integer' } }
+  for (let at = 1; at < 30; at += 1)
+    $defs[`d${at}`] = { allOf: [1, 2].map(() => ({ $ref: `#/$defs/d${at - 1}` })) }
+  const doubling = interpretedCheck(interpreter, { $ref: '#/$defs/d29', $defs }, '2020-12')
+  assert.match(String(doubling(1)[0]?.message), /takes too long/)
+})
+
+test('what it cannot check is refused, and what others take is taken', () => {
+  const one = (schema: object, value: unknown) =>
+    interpretedCheck(interpreter, schema as never, '2020-12')(value)
+  assert.throws(() => one({ $dynamicRef: '#n', $defs: {} }, 1), /\$dynamicRef is not checked/)
+  assert.equal(one({ type: 'string', nullable: true }, null), [])
+  assert.is(one({ contains: { type: 'string' }, maxContains: 2 }, [1, 2]).length > 0, true)
+  const issues = one({ type: 'object', additionalProperties: { type: 'string' } }, { '\ud800': 'b' })
+  assert.match(String(issues[0]?.message), /no text/)
+})
+
 test.run()
