@@ -75,8 +75,8 @@ async function readValue(path: string, key: string): Promise<JsonObject | undefi
 }
 
 /**
- * Waits for the lock at a path; the returned function releases it. Time is that of this machine, as of its files: other
- * processes go by it, too.
+ * Waits for the lock at a path; the returned function releases it. Time is that of this machine, as of its
+ * files: other processes go by it, too.
  */
 export async function lockFile(path: string, signal: AbortSignal): Promise<() => Promise<void>> {
   const mine = systemWorld.id()

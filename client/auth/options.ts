@@ -79,7 +79,8 @@ export interface SignInSession {
   readonly redirectUri: string
   /**
    * Shows the address to the person; resolves with the parameters of the redirect. A rejection with the code
-   * SIGN_IN_NEEDED: the person comes back later, and `SignIn.returned` gives `begun`, which is secret JSON, with them.
+   * SIGN_IN_NEEDED: the person comes back later, and `SignIn.returned` gives `begun`, which is secret JSON,
+   * with them.
    */
   authorize(url: URL, signal: AbortSignal, begun?: JsonObject): Promise<URLSearchParams>
   close?(): Promise<void>
@@ -88,8 +89,8 @@ export interface SignInSession {
 /** How a person signs in: `loopbackSignIn()`, or one of yours where there is no browser. */
 export interface SignIn {
   /**
-   * Called for each sign-in; `preferred` is the redirect address that is registered already. A rejection with the
-   * code SIGN_IN_NEEDED: the person is asked already, and comes back later.
+   * Called for each sign-in; `preferred` is the redirect address that is registered already. A rejection with
+   * the code SIGN_IN_NEEDED: the person is asked already, and comes back later.
    */
   begin(preferred: string | undefined): Promise<SignInSession>
   /** Gives once what a person has come back with later, in this program or another one. */

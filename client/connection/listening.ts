@@ -78,8 +78,8 @@ function tellAll(holdings: Holdings, filter: SubscriptionFilter, agreed: Subscri
  */
 const overlap = 1_000
 /**
- * Streams that stay so. Where wishes change again and again, the oldest stays for some times of what the server
- * took to agree, and for this many ms at least.
+ * Streams that stay so. Where wishes change again and again, the oldest stays for some times of what the
+ * server took to agree, and for this many ms at least.
  */
 const mostFormer = 4
 const [leastOverlap, timesTaken] = [50, 8]

@@ -68,9 +68,9 @@ export interface UpstreamOptions extends UpstreamLimits {
    * server gives it; the principal is undefined for an anonymous caller. For a uri in no list it is asked
    * with the uri as it is written, in each way that the server may read it (percent-decoded, without `..`,
    * user, port, query ...), and with the templates that fit: all have to be a yes. Asked at each list and
-   * each use, so it has to be quick; one that throws says no. A subscription is a use when it begins, and
-   * at each change that is told; values that the server suggests for a template are not judged. Default: everybody
-   * with the `scopes`.
+   * each use, so it has to be quick; one that throws says no. A subscription is a use when it begins, and at
+   * each change that is told; values that the server suggests for a template are not judged. Default:
+   * everybody with the `scopes`.
    */
   readonly permits?: (principal: Principal | undefined, name: string) => boolean
   /** Milliseconds that a call may take. Default: as for other servers (`timeouts.request`), and its client. */
@@ -105,10 +105,10 @@ export interface GatewayOptions {
    */
   readonly toolSearch?: boolean | { readonly pinned?: readonly string[] }
   /**
-   * Whether definitions of the servers (tools, prompts, resources, templates, instructions) are remembered when they
-   * are seen first. One that changes is held back: it is not offered, and its calls are refused, until the change
-   * is accepted, or taken back. So is one that is new and has characters that nobody sees; with `strict`, each
-   * one that is new. Default false.
+   * Whether definitions of the servers (tools, prompts, resources, templates, instructions) are remembered
+   * when they are seen first. One that changes is held back: it is not offered, and its calls are refused,
+   * until the change is accepted, or taken back. So is one that is new and has characters that nobody sees;
+   * with `strict`, each one that is new. Default false.
    */
   readonly pin?: PinMode
   /** Where they are remembered. Default: in memory, as long as the server runs. */
@@ -119,8 +119,8 @@ export interface GatewayOptions {
    */
   readonly startTimeout?: number
   /**
-   * The origin at which browsers reach the gateway, such as `https://mcp.example.com`, for sign-ins at servers behind
-   * it. Default: that of `auth.resource` of its listener, or of the address where it listens.
+   * The origin at which browsers reach the gateway, such as `https://mcp.example.com`, for sign-ins at
+   * servers behind it. Default: that of `auth.resource` of its listener, or of the address where it listens.
    */
   readonly origin?: string
 }

@@ -7,14 +7,14 @@ export interface PinnedDefinition {
 }
 
 /**
- * Where a gateway remembers definitions of the servers behind it (`pins`): a file, a table. What a definition is
- * of is `tool NAME`, `prompt NAME`, `resource URI`, `resourceTemplate TEMPLATE` or `instructions`, as its server
- * calls it.
+ * Where a gateway remembers definitions of the servers behind it (`pins`): a file, a table. What a definition
+ * is of is `tool NAME`, `prompt NAME`, `resource URI`, `resourceTemplate TEMPLATE` or `instructions`, as its
+ * server calls it.
  */
 export interface Pins {
   /**
-   * The digests that are accepted of a server, by what they are of. It is asked at each change, so it has to be
-   * quick. While it throws, nothing of the server is offered.
+   * The digests that are accepted of a server, by what they are of. It is asked at each change, so it has to
+   * be quick. While it throws, nothing of the server is offered.
    */
   of(server: string): ReadonlyMap<string, string>
   /**

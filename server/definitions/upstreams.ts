@@ -77,14 +77,14 @@ export interface Seat {
   /** Aborted when nobody waits for the client any more. */
   readonly signal: AbortSignal
   /**
-   * Options of `oauth()` where the gateway signs users in (`auth: 'oauth'`): whose tokens they are, and how their user
-   * signs in: `http(url, { auth: oauth(seat.login()) })`. Throws BAD_OPTION elsewhere.
+   * Options of `oauth()` where the gateway signs users in (`auth: 'oauth'`): whose tokens they are, and how
+   * their user signs in: `http(url, { auth: oauth(seat.login()) })`. Throws BAD_OPTION elsewhere.
    */
   readonly login: () => UpstreamLogin
   /**
-   * For the option `auth` of a client where tokens are traded (`auth: { exchange }`): the token of the principal for
-   * the server, or for nobody that of the client that trades. Rejects with TransportError UNAUTHORIZED, and with
-   * BAD_OPTION elsewhere.
+   * For the option `auth` of a client where tokens are traded (`auth: { exchange }`): the token of the
+   * principal for the server, or for nobody that of the client that trades. Rejects with TransportError
+   * UNAUTHORIZED, and with BAD_OPTION elsewhere.
    */
   readonly token: (request?: { readonly refused?: string }) => Promise<string>
 }
@@ -139,14 +139,15 @@ export interface StartedUpstream {
    */
   readonly idle?: number
   /**
-   * How each principal is known to the server; wants `per: 'principal'`. `oauth`: each signs in there with a browser,
-   * at the first call, and the gateway keeps the tokens (`seat.login`). `exchange`: the token that the caller came
-   * with is traded for one (`seat.token`). Default: as `start` has it.
+   * How each principal is known to the server; wants `per: 'principal'`. `oauth`: each signs in there with a
+   * browser, at the first call, and the gateway keeps the tokens (`seat.login`). `exchange`: the token that
+   * the caller came with is traded for one (`seat.token`). Default: as `start` has it.
    */
   readonly auth?: 'oauth' | { readonly exchange: TokenExchangeOptions }
   /**
-   * `shared`: what a server lists to one user who has signed in is shown to all callers. For servers that list the
-   * same to everybody, and nothing without a sign-in. Default `own`: what it lists to nobody in particular.
+   * `shared`: what a server lists to one user who has signed in is shown to all callers. For servers that
+   * list the same to everybody, and nothing without a sign-in. Default `own`: what it lists to nobody in
+   * particular.
    */
   readonly lists?: 'own' | 'shared'
   /** What is offered of it, and what it is spared; `servers` of the gateway comes first. Default `{}`. */

@@ -52,6 +52,7 @@ import { fits } from './names.js'
 import { Owners } from './owners.js'
 import { pauseAfter } from './pace.js'
 import { definitionsOf, type Judgement, judge, type KnownDefinitions, type ReadDefinition } from './pins.js'
+import { folded, readingsWithin } from './readings.js'
 import { NameClaims, routeOf, type RouteTable } from './routes.js'
 import { needsSignIn } from './sign-ins.js'
 import { searchTools } from './tool-search.js'
@@ -68,12 +69,11 @@ const startAgain = { first: 5_000, longest: 60_000 }
 const maxWarned = 1_000
 /** Servers that are no more, and whose addresses are kept from others. */
 const maxRemoved = 10_000
-/** Characters of lists that are kept for other nodes, and ms that they are kept. */
-const maxKeptLists = 1024 * 1024
-const keptLists = 400 * 24 * 3_600_000
 /** Milliseconds between two looks at what a server lists to a user. */
 const lendPause = 60_000
-/** Definitions of a server that are told as held back, or as having hidden characters; and of these at a time. */
+/**
+ * Definitions of a server that are told as held back, or as having hidden characters; and of these at a time.
+ */
 const maxHeldTold = 1_000
 const maxHeldNamed = 5
 /** Changes within this many ms are one. */
@@ -138,7 +138,9 @@ interface Held {
   readonly link?: UpstreamLink
   /** Those of its link that it was made with. */
   readonly options?: UpstreamOptions
-  /** Whether it is not offered, as its server is away or its definition is held back; its name stays its own. */
+  /**
+   * Whether it is not offered, as its server is away or its definition is held back; its name stays its own.
+   */
   readonly isHidden?: boolean
 }
 
@@ -193,8 +195,6 @@ export const gatewayActor = defineActor({
       gateway.lent(name, client),
     borrowed: (gateway, { name, lists }: { readonly name: string; readonly lists?: UpstreamLists }) =>
       gateway.borrowed(name, lists),
-    recalled: (gateway, { name, lists }: { readonly name: string; readonly lists: UpstreamLists }) =>
-      gateway.recalled(name, lists),
     changed: (gateway, { name, client }: { readonly name: string; readonly client: Upstream }) =>
       gateway.changed(name, client),
     /** What is pinned has changed. */
@@ -279,6 +279,8 @@ class Gateway {
   readonly #warned = new Set<string>()
   /** Definitions that were read already. */
   readonly #readings: KnownDefinitions = new WeakMap()
+  /** How the addresses of what is held back may be written, by each way. */
+  readonly #heldReadings = new WeakMap<Judgement['held'], ReadonlyMap<string, readonly [string, string]>>()
   /** Tools and prompts whose definitions are held back, by their names here. */
   #heldNames = new Map<
     string,
@@ -383,18 +385,30 @@ class Gateway {
   /** What a server had when this program ran last is offered until it tells what it has. */
   kept(name: string, kept: Kept | undefined): void {
     const place = this.#places.get(name)
-    if (place?.isLookedUp !== true) return
+    if (place === undefined) return
+    const { link, record, isLookedUp } = place
     place.isLookedUp = false
-    const { record } = place
-    if (kept !== undefined && record.lists === undefined) {
+    // what one user was listed is for all as long as the option says so
+    const isGood = kept !== undefined && (!kept.isOfUser || link.isShared)
+    if (isGood && record.lists === undefined) {
       record.lists = kept.lists
       record.server ??= kept.server
       place.isSettled = true
       this.#change()
     }
-    if (place.link.isLazy) place.isSettled = true
-    this.#lookedAll()
+    if (link.isLazy) place.isSettled = true
+    if (isLookedUp) this.#lookedAll()
     this.#settle()
+  }
+
+  /** It never rejects, and `kept` says what comes of it. */
+  #lookUp(name: string): void {
+    void this.#lists?.read(name).then((kept) => void this.#cast('kept', { name, kept }))
+  }
+
+  /** For the next run, and for other nodes. */
+  #keep({ link: { name }, record: { server, lists } }: UpstreamState, isOfUser: boolean): void {
+    if (server !== undefined && lists !== undefined) this.#lists?.save(name, { server, lists, isOfUser })
   }
 
   /** Whoever waited for that goes on. */
@@ -496,7 +510,8 @@ class Gateway {
     if (place === undefined) return
     const { entry, client } = place
     place.again = undefined
-    this.#recall(place)
+    // another node may have had a user who can list it
+    if (place.record.lists === undefined) this.#lookUp(name)
     if (!isUpstream(entry)) return place.link.begin()
     // its state says what comes of it
     if (client?.state.phase === 'failed') outside(() => void client.reconnect?.().catch(() => {}))
@@ -583,41 +598,9 @@ class Gateway {
     }
     place.record.lists = lists
     place.isSettled = true
-    this.#remember(place)
+    this.#keep(place, true)
     this.#change()
     this.#settle()
-  }
-
-  /** What another node, or an earlier run, was listed by a server that lists nothing to nobody. */
-  #recall({ link, record }: UpstreamState): void {
-    const { values } = this.#holdings
-    if (values === undefined || record.lists !== undefined || !link.isShared) return
-    const { name } = link
-    values.get(listsKey(name)).then(
-      (kept) => {
-        if (kept !== undefined && kept.text !== '')
-          this.#cast('recalled', { name, lists: JSON.parse(kept.text) as UpstreamLists })
-      },
-      // they come with the first user
-      () => {},
-    )
-  }
-
-  recalled(name: string, lists: UpstreamLists): void {
-    if (this.#places.get(name)?.record.lists === undefined) this.borrowed(name, lists)
-  }
-
-  #remember({ link, record: { lists } }: UpstreamState): void {
-    const { values } = this.#holdings
-    const text = JSON.stringify(lists)
-    if (values === undefined || !link.isShared || text.length > maxKeptLists) return
-    const key = listsKey(link.name)
-    const keep = async (): Promise<void> => {
-      const was = await values.get(key)
-      // whoever keeps other ones at the same time has newer ones, too
-      if (was?.text !== text) await values.set(key, text, { ttl: keptLists, was })
-    }
-    outside(() => void keep().catch(() => {}))
   }
 
   /** Its lists may be asked for again: at once, if they have changed. */
@@ -639,8 +622,7 @@ class Gateway {
       const { lists, leftOut } = fetched
       const { record } = place
       record.lists = lists
-      if (fetched.isWhole && record.server !== undefined)
-        this.#lists?.save(name, { server: record.server, lists })
+      if (fetched.isWhole) this.#keep(place, false)
       this.#change()
       // a server that tells of changes often does not tell of the same fault each time
       if (leftOut !== '' && leftOut !== place.leftOut) this.#tell('not_listed', name, `left out: ${leftOut}`)
@@ -737,16 +719,14 @@ class Gateway {
       undo: [],
       checked: undefined,
       lentAt: Number.NEGATIVE_INFINITY,
-      judgement: nothingHeld,
+      judgement: former?.judgement ?? nothingHeld,
       heldTold: new Set(),
     }
     this.#places.set(name, place)
     this.#lookedUp.add(name)
-    // it never rejects
-    if (isLookedUp) void this.#lists?.read(name).then((kept) => void this.#cast('kept', { name, kept }))
+    if (isLookedUp) this.#lookUp(name)
     if (isUpstream(entry)) this.watch(name, entry)
     else if (!link.isLazy || record.wanted.size > 0) link.begin()
-    this.#recall(place)
     this.#change()
   }
 
@@ -966,7 +946,7 @@ class Gateway {
     for (const place of this.#places.values()) {
       const { link, isAway } = place
       const { lists } = link
-      place.judgement = this.#judge(place, lists ?? noLists)
+      place.judgement = this.#judge(place, place.record.lists ?? noLists)
       if (lists === undefined) continue
       const isGone = isAway && link.options.whileAway === 'hide'
       const isTaken = (kind: Component['kind'], key: string, own: string): boolean => {
@@ -1137,15 +1117,38 @@ class Gateway {
   }
 
   /** What is held back that is at an address, and why: a resource, or each template that fits. */
-  #whyHeld({ link, uri, templates }: Omit<LinkAim, 'isListed' | 'isLikely'>): [string, string] | undefined {
+  #whyHeld({
+    link,
+    uri,
+    templates,
+  }: Omit<LinkAim, 'isListed' | 'isLikely'>): readonly [string, string] | undefined {
     const held = this.#places.get(link.name)?.judgement.held ?? nothingHeld.held
     if (held.size === 0) return undefined
     const resource = held.get(`resource ${uri}`)
     if (resource !== undefined) return [`resource ${uri}`, resource]
+    // a server may read another way of writing it as the same
+    const spelling = this.#heldSpelling(link, uri, held)
+    if (spelling !== undefined) return spelling
     const whys = templates.map(({ own }) => [`resourceTemplate ${own}`, held.get(`resourceTemplate ${own}`)])
     const [first] = whys
     const areAll = first !== undefined && whys.every(([, why]) => why !== undefined)
     return areAll ? (first as [string, string]) : undefined
+  }
+
+  /** The held back resource that an address may be; one that can be read in too many ways may be any. */
+  #heldSpelling(
+    link: UpstreamLink,
+    uri: string,
+    held: Judgement['held'],
+  ): readonly [string, string] | undefined {
+    const known = this.#heldReadings.get(held) ?? heldReadings(held)
+    this.#heldReadings.set(held, known)
+    if (known.size === 0) return undefined
+    const readings = readingsWithin(uri)
+    if (readings === undefined) return [...known.values()][0]
+    // an address that is another one of its list is that one
+    const isListed = link.lists?.resources.some((entry) => entry.uri === uri) === true
+    return isListed ? undefined : known.get(readings.map(folded).find((one) => known.has(one)) ?? '')
   }
 
   repin(): void {
@@ -1307,9 +1310,17 @@ const nobody = ''
 /** A session asks for what its client has been allowed before. */
 const itself: Peer = Object.freeze({ transport: '', headers: {}, remoteAddress: undefined, trusted: true })
 
-/** Where lists are kept that no node can have without a user. */
-function listsKey(name: string): string {
-  return `upstream lists ${name}`
+function heldReadings(held: Judgement['held']): ReadonlyMap<string, readonly [string, string]> {
+  const kind = 'resource '
+  return new Map(
+    [...held].flatMap(([key, why]) =>
+      key.startsWith(kind)
+        ? (readingsWithin(key.slice(kind.length)) ?? [key.slice(kind.length)]).map(
+            (one) => [folded(one), [key, why]] as const,
+          )
+        : [],
+    ),
+  )
 }
 
 /** Whether it is told for the first time. Of too many nothing more is told. */

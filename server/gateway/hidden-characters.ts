@@ -23,7 +23,7 @@ const shown =
   /(?<=\p{Extended_Pictographic}\ufe0f?[\u{1f3fb}-\u{1f3ff}]?)\u200d(?=\p{Extended_Pictographic})|(?<=[\p{Extended_Pictographic}#*\d])[\ufe0e\ufe0f](?![\ufe00-\ufe0f])|(?<=[\p{scx=Arab}\p{scx=Beng}\p{scx=Deva}\p{scx=Gujr}\p{scx=Guru}\p{scx=Knda}\p{scx=Mlym}\p{scx=Mong}\p{scx=Orya}\p{scx=Sinh}\p{scx=Syrc}\p{scx=Taml}\p{scx=Telu}])[\u200c\u200d](?=[\p{L}\p{M}\s]|$)/gu
 
 /** Without any of these in its JSON, a definition has none. */
-const maybe = /[^ -~]|\\u/
+const maybe = /[^ -~]|\\[ubf]/
 
 /**
  * Where a definition has characters that nobody sees, and which: `description: U+200B at 17`. Empty: nowhere.

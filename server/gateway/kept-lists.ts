@@ -1,10 +1,16 @@
+import { createHash } from 'node:crypto'
 import { isObject } from '../../protocol/wire/json.js'
 import type { Clock } from '../../runtime/time/clock.js'
 import type { Values } from '../../transports/contract/values.js'
 import type { UpstreamLists, UpstreamRecord } from '../definitions/upstreams.js'
 
 /** What a server had when the gateway ran last. */
-export type Kept = Required<Pick<UpstreamRecord, 'server' | 'lists'>>
+export interface Kept {
+  readonly server: NonNullable<UpstreamRecord['server']>
+  readonly lists: UpstreamLists
+  /** Whether it was listed to one user, and not to nobody in particular. */
+  readonly isOfUser: boolean
+}
 
 /** Milliseconds that it is kept: a server that is away for longer is as a new one. */
 const ttl = 30 * 86_400_000
@@ -12,15 +18,18 @@ const ttl = 30 * 86_400_000
 const pace = 10_000
 const lists = ['tools', 'resources', 'templates', 'prompts'] as const
 
-/** The last known lists of the servers behind a gateway, in its engine. What goes wrong there costs lists only. */
+/**
+ * The last known lists of the servers behind a gateway, in its engine. What goes wrong there costs lists
+ * only.
+ */
 export class KeptLists {
   readonly #values: Values
   readonly #gateway: string
   readonly #clock: Clock
   /** What is written next, by server; undefined while its time is not over and nothing has changed. */
   readonly #next = new Map<string, { kept: Kept | undefined; readonly timer: unknown }>()
-  /** What was read or written last. */
-  readonly #texts = new Map<string, string>()
+  /** Digests of what was read or written last. */
+  readonly #known = new Map<string, string>()
 
   constructor(values: Values, gateway: string, clock: Clock) {
     this.#values = values
@@ -32,7 +41,7 @@ export class KeptLists {
   async read(server: string): Promise<Kept | undefined> {
     try {
       const { text = '' } = (await this.#values.get(this.#keyOf(server))) ?? {}
-      this.#texts.set(server, text)
+      this.#known.set(server, digestOf(text))
       return readKept(JSON.parse(text))
     } catch {
       return undefined
@@ -59,13 +68,14 @@ export class KeptLists {
     }, pace)
     this.#next.set(server, { kept: undefined, timer })
     const text = JSON.stringify(kept)
-    if (text === this.#texts.get(server)) return
+    const digest = digestOf(text)
+    if (digest === this.#known.get(server)) return
     const key = this.#keyOf(server)
     // another node may write the same: either one will do
     this.#values
       .get(key)
       .then((was) => this.#values.set(key, text, { ttl, was }))
-      .then((isDone) => isDone && this.#texts.set(server, text))
+      .then((isDone) => isDone && this.#known.set(server, digest))
       .catch(() => {})
   }
 
@@ -76,9 +86,13 @@ export class KeptLists {
 
 /** As another version, or a damaged engine, may have left it. */
 function readKept(value: unknown): Kept | undefined {
-  const { server, lists: found } = isObject(value) ? value : {}
+  const { server, lists: found, isOfUser } = isObject(value) ? value : {}
   if (!isObject(server) || !isObject(server.info) || !isObject(server.capabilities) || !isObject(found))
     return undefined
   if (!lists.every((name) => Array.isArray(found[name]) && found[name].every(isObject))) return undefined
-  return { server, lists: found } as unknown as Kept & { readonly lists: UpstreamLists }
+  return { server, lists: found, isOfUser: isOfUser === true } as unknown as Kept
+}
+
+function digestOf(text: string): string {
+  return createHash('sha256').update(text).digest('base64url')
 }

@@ -11,7 +11,7 @@ import type { World } from '../../runtime/time/world.js'
 import { anybody, isNear, shareOf } from '../../transports/base/network.js'
 import type { ReturnedUser } from '../../transports/authorization/upstream-logins.js'
 import type { Peer } from '../../transports/contract/contract.js'
-import { keyOfPrincipal, type Principal } from '../../transports/contract/principal.js'
+import { keyOfPrincipal, loginOf, type Principal } from '../../transports/contract/principal.js'
 import { ToolContext } from '../context/context.js'
 import type { AskMethod } from '../context/ask.js'
 import { isUpstream, type UpstreamOptions } from '../definitions/gateway-options.js'
@@ -372,7 +372,10 @@ export class UpstreamLink {
       for (const { ctx, pages } of calls) if (pages.has(elicitationId)) ctx.elicitationComplete(elicitationId)
   }
 
-  /** Makes a request for a caller, who may have to sign in first. Rejects with McpError, or as its signal says. */
+  /**
+   * Makes a request for a caller, who may have to sign in first. Rejects with McpError, or as its signal
+   * says.
+   */
   relay(ctx: ToolContext, relay: Relay): Promise<JsonObject> {
     const { principal } = ctx
     const { logins } = this.#input
@@ -398,7 +401,9 @@ export class UpstreamLink {
     })
   }
 
-  /** What is offered of it, once that is known; where it lists nothing without a user, also a tool to sign in. */
+  /**
+   * What is offered of it, once that is known; where it lists nothing without a user, also a tool to sign in.
+   */
   get lists(): UpstreamLists | undefined {
     const { lists } = this.#input.record
     if (!this.isSignIn(signInTool)) return lists
@@ -439,7 +444,9 @@ export class UpstreamLink {
     return isStarted(this.#entry) ? this.#entry.auth : undefined
   }
 
-  /** What a user came back with is traded by a client of its own; resolves with why not, once that is known. */
+  /**
+   * What a user came back with is traded by a client of its own; resolves with why not, once that is known.
+   */
   async finishLogin(principal: Principal, returned: ReturnedUser): Promise<string | undefined> {
     const entry = this.#entry
     if (!isStarted(entry) || this.#isEnded) return 'its server has gone'
@@ -692,8 +699,9 @@ export class UpstreamLink {
   }
 
   /** Whoever has signed out, and in again, has other tokens. */
-  #loginOf({ claims }: Principal): string {
-    return this.#auth !== undefined && typeof claims?.sid === 'string' ? ` ${claims.sid}` : ''
+  #loginOf(principal: Principal): string {
+    const login = loginOf(principal)
+    return this.#auth === undefined || login === undefined ? '' : ` ${login}`
   }
 
   /** Among those that all share: one without calls, else a new one, else the one with the fewest. */

@@ -46,8 +46,8 @@ export function definitionsOf(
 }
 
 /**
- * Which definitions are held back: those that differ from what is pinned; and those that are not, where there are
- * hidden characters in them, or `mode` is `strict`.
+ * Which definitions are held back: those that differ from what is pinned; and those that are not, where there
+ * are hidden characters in them, or `mode` is `strict`.
  */
 export function judge(
   definitions: ReadonlyMap<string, readonly ReadDefinition[]>,

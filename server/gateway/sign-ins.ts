@@ -27,8 +27,8 @@ const finishTime = 20_000
 const mostTries = 3
 
 /**
- * Makes a call, and asks its user to sign in where the server wants that; then it goes on. Where the client shows no
- * pages, the address is in the answer.
+ * Makes a call, and asks its user to sign in where the server wants that; then it goes on. Where the client
+ * shows no pages, the address is in the answer.
  */
 export async function signedIn(
   ctx: ToolContext,

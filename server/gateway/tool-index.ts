@@ -37,8 +37,8 @@ const maxWordLength = 32
 const shortestPrefix = 3
 
 /**
- * Different words of a tool, and of all tools of a server, that are searched: a word of a query may begin them
- * all, and looks at each.
+ * Different words of a tool, and of all tools of a server, that are searched: a word of a query may begin
+ * them all, and looks at each.
  */
 const mostOfTool = 200
 const mostOfServer = 20_000

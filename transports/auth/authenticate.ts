@@ -34,8 +34,8 @@ export interface AuthenticateUse {
 export interface Authenticate {
   (peer: Peer, how: AuthenticateUse): Identity | Promise<Identity>
   /**
-   * Whether it is asked again, each 10 s or later, about those whose streams and sockets are open: these end for
-   * who is nobody or another one now, or has lost a scope. Default false: credentials may be good once.
+   * Whether it is asked again, each 10 s or later, about those whose streams and sockets are open: these end
+   * for who is nobody or another one now, or has lost a scope. Default false: credentials may be good once.
    */
   readonly again?: boolean
 }

@@ -52,7 +52,9 @@ const ownMetadata: readonly string[] = [
   'dpop_bound_access_tokens_required',
 ]
 
-/** Reads `auth` where the program brings the check of tokens, and none are bound to keys. Throws BAD_OPTION. */
+/**
+ * Reads `auth` where the program brings the check of tokens, and none are bound to keys. Throws BAD_OPTION.
+ */
 export function readVerifiedAuth(options: unknown): AuthSettings {
   if (isObject(options) && options.dpop !== undefined)
     throw badOption('auth.dpop', 'nothing: mount() has it', options.dpop)

@@ -5,7 +5,7 @@ import { basicCredentials } from '../base/basic-credentials.js'
 import { TransportError } from '../base/errors.js'
 import { isSecureUrl } from '../base/secure-url.js'
 import { urlAt } from '../base/target.js'
-import { keyOfPrincipal, type Principal } from '../contract/principal.js'
+import { keyOfPrincipal, loginOf, type Principal } from '../contract/principal.js'
 import type { Values } from '../contract/values.js'
 import { type SafeAnswer, safeFetch } from '../http/outgoing/fetch.js'
 
@@ -163,7 +163,10 @@ export class TokenExchange {
     )
   }
 
-  /** To an address that the operator has chosen: it may be in their own network. A redirect would take secrets along. */
+  /**
+   * To an address that the operator has chosen: it may be in their own network. A redirect would take secrets
+   * along.
+   */
   #send(url: string, request: Pick<Parameters<typeof safeFetch>[1], 'method' | 'headers' | 'body'>) {
     const { signal } = new AbortController()
     const how = { timeout: answerTime, clock: this.#world, privateNetwork: true, maxRedirects: 0, signal }
@@ -219,9 +222,9 @@ function refusal(status: number, error: unknown): TransportError {
 
 /** A token of the same person may be for less, or for another program. */
 function whoseOf(principal: Principal): string {
-  const { clientId = '', scopes = [], claims } = principal
-  const sid = typeof claims?.sid === 'string' ? claims.sid : ''
-  return JSON.stringify([keyOfPrincipal(principal), clientId, sid, ...scopes.toSorted()])
+  const { clientId = '', scopes = [] } = principal
+  const login = loginOf(principal) ?? ''
+  return JSON.stringify([keyOfPrincipal(principal), clientId, login, ...scopes.toSorted()])
 }
 
 function cameKey(whose: string): string {

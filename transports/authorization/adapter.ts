@@ -24,8 +24,8 @@ const usedFields = [
 ] as const
 
 /**
- * Milliseconds in which a refresh token that was used is good again, and how often: a host with several calls at
- * once renews for each of them. RFC 9700, section 4.14.2, leaves room for that.
+ * Milliseconds in which a refresh token that was used is good again, and how often: a host with several calls
+ * at once renews for each of them. RFC 9700, section 4.14.2, leaves room for that.
  */
 const siblings = { within: 15_000, most: 16 }
 
@@ -53,8 +53,8 @@ export class ValueAdapter implements Adapter {
   readonly #unavailable: () => Error
 
   /**
-   * `usedAlready` makes the error for a code or token that was used before, `unavailable` that for an engine that
-   * is away.
+   * `usedAlready` makes the error for a code or token that was used before, `unavailable` that for an engine
+   * that is away.
    */
   constructor(kind: string, { values, world, usedAlready, unavailable }: AdapterInput) {
     this.#kind = kind
@@ -104,7 +104,9 @@ export class ValueAdapter implements Adapter {
     return undefined
   }
 
-  /** Of all that consume at once, on any node, one does: a code is good once, a refresh token for a moment. */
+  /**
+   * Of all that consume at once, on any node, one does: a code is good once, a refresh token for a moment.
+   */
   consume(id: string): Promise<void> {
     return this.#asked(() => (this.#kind === 'RefreshToken' ? this.#renew(id) : this.#use(id)))
   }

@@ -37,8 +37,8 @@ export function isUpstreamPath(path: string): boolean {
 }
 
 /**
- * Where the authorization server of a server behind this one sends browsers back to: one address for each, so that
- * none passes an answer of another one on as its own (RFC 9700, section 4.4).
+ * Where the authorization server of a server behind this one sends browsers back to: one address for each, so
+ * that none passes an answer of another one on as its own (RFC 9700, section 4.4).
  */
 export function upstreamCallbackOf(server: string): string {
   return `${upstreamCallback}${encodeURIComponent(server)}`

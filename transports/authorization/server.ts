@@ -20,7 +20,14 @@ import { optionError, TransportError } from '../base/errors.js'
 import { networkOf } from '../base/network.js'
 import { repeatRequest } from '../base/repeat-request.js'
 import { pathOf, queryOf } from '../base/target.js'
-import type { Credentials, CredentialsVisit, Principal, WantedCredentials } from '../contract/principal.js'
+import {
+  type Credentials,
+  type CredentialsVisit,
+  loginOf,
+  type Principal,
+  type WantedCredentials,
+  withLogin,
+} from '../contract/principal.js'
 import type { Values } from '../contract/values.js'
 import { safeFetch } from '../http/outgoing/fetch.js'
 import { toResponse } from '../http/outgoing/to-response.js'
@@ -188,7 +195,7 @@ export class AuthorizationServer {
       ...(found.exp !== undefined && { expiresAt: found.exp * 1_000 }),
       claims: {
         ...claimsOf(user),
-        sid: digest(found.accountId),
+        ...withLogin(digest(found.accountId)),
         ...(found.jkt !== undefined && { cnf: { jkt: found.jkt } }),
       },
     }
@@ -204,13 +211,14 @@ export class AuthorizationServer {
    * without one, and where the user comes back without, or not within ten minutes.
    */
   async credentials(
-    { issuer, subject, claims }: Principal,
+    principal: Principal,
     wanted: WantedCredentials | undefined,
     signal: AbortSignal,
   ): Promise<Credentials | CredentialsVisit> {
-    const account = await this.#users.accountOf({ issuer, subject })
+    const account = await this.#users.accountOf(principal)
+    const login = loginOf(principal)
     // a call of a user who has signed out since gets nothing of their new login
-    const isOver = claims?.sid !== undefined && account !== undefined && claims.sid !== digest(account)
+    const isOver = login !== undefined && account !== undefined && login !== digest(account)
     if (isOver) throw new TransportError('UNAUTHORIZED', signedOut)
     while (true) {
       const found = await this.#credentials.of(account, signal)
@@ -239,7 +247,7 @@ export class AuthorizationServer {
     const account = await this.#users.accountOf({ issuer, subject })
     if (account !== undefined) {
       await this.#credentials.forget(account)
-      const claims = { sid: digest(account) }
+      const claims = withLogin(digest(account))
       await put(this.#values, upstreamTokensKey({ issuer, subject, claims }), undefined, 1)
     }
     await this.#users.signOut({ issuer, subject })
@@ -527,15 +535,18 @@ export class AuthorizationServer {
     redirect(response, back)
   }
 
-  /** Whether the browser is that of the principal; false: it was sent to the provider, and comes back to `path`. */
+  /**
+   * Whether the browser is that of the principal; false: it was sent to the provider, and comes back to
+   * `path`.
+   */
   async shows(
-    { issuer, subject, claims }: Principal,
+    principal: Principal,
     request: IncomingMessage,
     response: ServerResponse,
     path: string,
   ): Promise<boolean> {
-    const account = await this.#users.accountOf({ issuer, subject })
-    if (account === undefined || claims?.sid !== digest(account)) throw notOurs()
+    const account = await this.#users.accountOf(principal)
+    if (account === undefined || loginOf(principal) !== digest(account)) throw notOurs()
     const secret = secretOf(request, this.#cookie)
     const shown = secret === undefined ? undefined : await this.#values.get(shownByKey(digest(secret)))
     if (shown?.text === account) return true

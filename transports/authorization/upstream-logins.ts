@@ -6,7 +6,7 @@ import type { World } from '../../runtime/time/world.js'
 import { TransportError } from '../base/errors.js'
 import { pathOf, queryOf } from '../base/target.js'
 import type { PageVisitor, ServerPages } from '../contract/pages.js'
-import { keyOfPrincipal, type Principal } from '../contract/principal.js'
+import { keyOfPrincipal, loginOf, type Principal } from '../contract/principal.js'
 import type { Values } from '../contract/values.js'
 import { put, takeOnce } from './adapter.js'
 import {
@@ -304,9 +304,10 @@ function pendingKey(id: string): string {
   return `upstream sign-in ${id}`
 }
 
-function askedKey(server: string, { issuer, subject, claims }: Principal): string {
-  const sid = typeof claims?.sid === 'string' ? claims.sid : ''
-  return `upstream asked ${JSON.stringify([server, sid])} ${keyOfPrincipal({ issuer, subject })}`
+function askedKey(server: string, principal: Principal): string {
+  const { issuer, subject } = principal
+  const place = JSON.stringify([server, loginOf(principal) ?? ''])
+  return `upstream asked ${place} ${keyOfPrincipal({ issuer, subject })}`
 }
 
 function stateKey(state: string): string {

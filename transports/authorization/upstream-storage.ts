@@ -3,7 +3,7 @@ import { isObject, type JsonObject } from '../../protocol/wire/json.js'
 import { waitWithin } from '../../runtime/time/wait.js'
 import type { World } from '../../runtime/time/world.js'
 import { TransportError } from '../base/errors.js'
-import { keyOfPrincipal, type Principal } from '../contract/principal.js'
+import { keyOfPrincipal, loginOf, type Principal } from '../contract/principal.js'
 import type { Values } from '../contract/values.js'
 import { put, takeOnce, usedClient } from './adapter.js'
 
@@ -28,16 +28,19 @@ interface HeldLock {
   readonly mine: string
 }
 
-/** Where all tokens of a user for servers behind this one are; whoever signs out and in again is another one. */
-export function upstreamTokensKey({ issuer, subject, claims }: TokenHolder): string {
-  const { sid } = claims ?? {}
-  return `upstream tokens ${keyOfPrincipal({ issuer, subject })}${typeof sid === 'string' ? ` ${sid}` : ''}`
+/**
+ * Where all tokens of a user for servers behind this one are; whoever signs out and in again is another one.
+ */
+export function upstreamTokensKey(holder: TokenHolder): string {
+  const { issuer, subject } = holder
+  const login = loginOf(holder)
+  return `upstream tokens ${keyOfPrincipal({ issuer, subject })}${login === undefined ? '' : ` ${login}`}`
 }
 
 /**
- * The tokens of one user for one server, sealed in the engine and shared by all nodes; clients that were registered
- * are shared by all users. The lock of a node that died is anybody's after 10 s; a node that was taken for dead
- * writes nothing any more.
+ * The tokens of one user for one server, sealed in the engine and shared by all nodes; clients that were
+ * registered are shared by all users. The lock of a node that died is anybody's after 10 s; a node that was
+ * taken for dead writes nothing any more.
  */
 export function upstreamStorage(
   values: Values,

@@ -15,8 +15,8 @@ export interface ServerPages {
 export interface PageVisitor {
   readonly address: string | undefined
   /**
-   * Whether the browser has shown that it is that of the principal. False: it was sent to show it, and comes back to
-   * the path. Absent: nobody signs in here with a browser.
+   * Whether the browser has shown that it is that of the principal. False: it was sent to show it, and comes
+   * back to the path. Absent: nobody signs in here with a browser.
    */
   readonly shows?:
     | ((

@@ -91,3 +91,19 @@ function bad(field: string, expected: string, got: string): TransportError {
   const message = `principal: ${field}: expected ${expected}, got ${got}`
   return optionError(field, message)
 }
+
+const loginClaim = 'urn:caduceus:login'
+
+/**
+ * A claim that tells the logins of one user apart, as `signIn()` gives it: `sid` of a token is the
+ * provider's.
+ */
+export function withLogin(login: string): Readonly<Record<string, string>> {
+  return { [loginClaim]: login }
+}
+
+/** The login that a principal came by; undefined: by none of `signIn()`. */
+export function loginOf({ claims }: Pick<Principal, 'claims'>): string | undefined {
+  const login = claims?.[loginClaim]
+  return typeof login === 'string' ? login : undefined
+}
