@@ -1,7 +1,9 @@
-// npm run api -- 'what changes for users': writes the reports of the public API, and the page of all names, from the declarations.
+// npm run api -- 'what changes for users': writes the reports of the public API, and the page of all names,
+// from the declarations.
 //   node scripts/api.mjs ['a sentence']
-// A report that changes needs the sentence: it goes into the section "Unreleased" of CHANGELOG.md, with the digest of the
-// reports. `npm run check` looks for that digest, so nobody changes the API without a word to users.
+// A report that changes needs the sentence: it goes into the section "Unreleased" of CHANGELOG.md, with the
+// digest of the reports. `npm run check` looks for that digest, so nobody changes the API without a word to
+// users.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { checkApi, digestOf } from './house/api-digest.mjs'

@@ -1,6 +1,8 @@
-// npm run build: dist/ as it is published: one bundle per door (dependencies external, shared chunks), and the declarations.
+// npm run build: dist/ as it is published: one bundle per door (dependencies external, shared chunks), and
+// the declarations.
 //   node scripts/build.mjs [--maps]
-// With --maps there are source maps, too, which the package does not have: they lead to the sources of the repository.
+// With --maps there are source maps, too, which the package does not have: they lead to the sources of the
+// repository.
 import { existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'

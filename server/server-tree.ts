@@ -27,7 +27,9 @@ import { Exchanges } from './exchanges/exchanges.js'
 import { Sessions } from './sessions/sessions.js'
 import { noteSessionsInMemory } from './notices.js'
 
-/** Modules that a server loads when it is told to use them. Absent: the program that starts it has them not. */
+/**
+ * Modules that a server loads when it is told to use them. Absent: the program that starts it has them not.
+ */
 export interface OptionalParts extends HoldingsParts {
   readonly clustered?: Lazy<typeof import('./clustered.js')>
   readonly taskTree?: Lazy<typeof import('./tasks/supervisor.js')>
@@ -183,8 +185,8 @@ function gatewaySpecs(settings: ServerSettings): ChildSpec[] {
 }
 
 /**
- * A start is over when the servers behind a gateway have told what they have, or their time is up; clients are
- * answered meanwhile. Never rejects.
+ * A start is over when the servers behind a gateway have told what they have, or their time is up; clients
+ * are answered meanwhile. Never rejects.
  */
 async function firstLists({ definition, names }: ServerSettings, registry: Registry): Promise<void> {
   const { gateway: plan } = definition

@@ -10,8 +10,8 @@ interface WriteOptions {
 }
 
 /**
- * Writes a whole file, or nothing: nobody ever reads a part of it. One that is replaced keeps its mode, and a link
- * leads to the new one; pipes and devices are written to as they are. Rejects with UsageError.
+ * Writes a whole file, or nothing: nobody ever reads a part of it. One that is replaced keeps its mode, and a
+ * link leads to the new one; pipes and devices are written to as they are. Rejects with UsageError.
  */
 export async function writeWhole(
   file: string,
@@ -29,7 +29,9 @@ export async function writeWhole(
   }
 }
 
-/** Rejects with UsageError where the file could not be written: before there is work that would be in vain. */
+/**
+ * Rejects with UsageError where the file could not be written: before there is work that would be in vain.
+ */
 export async function checkWritable(file: string, { force = false }: WriteOptions = {}): Promise<void> {
   const before = await stat(file).catch(() => undefined)
   if (before?.isFile() && !force) throw exists(file)

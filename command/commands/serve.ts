@@ -64,6 +64,7 @@ async function auditOf(
   isTaken = false,
 ): Promise<{ readonly audit: Audit | undefined; readonly end: () => Promise<void> }> {
   const given = textOf(invocation, 'audit')
+  if (given === '') throw new UsageError('--audit: expected a file, got an empty text')
   if (given !== undefined && isTaken)
     throw new UsageError('the module exports an audit in its options: leave --audit out')
   const asked = given ?? (isTaken ? undefined : process.env.CADUCEUS_AUDIT)
@@ -99,6 +100,8 @@ async function serveApi(path: string, invocation: Invocation): Promise<number> {
 async function serveProcesses(path: string, processes: string, invocation: Invocation): Promise<number> {
   if (invocation.values.stdio === true) throw new UsageError('--processes: standard input has one client')
   const count = readCount(processes, '--processes', 'a whole number', 1)
+  if (textOf(invocation, 'audit') !== undefined || (process.env.CADUCEUS_AUDIT ?? '') !== '')
+    throw new UsageError('--processes: one program writes an audit log: leave --audit and CADUCEUS_AUDIT out')
   const serving = await readModuleServing(path, invocation)
   const transport = sharedTransport(serving)
   await checkPort(invocation, serving.team.listen)

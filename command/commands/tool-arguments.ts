@@ -18,9 +18,9 @@ export interface ArgumentSources {
 }
 
 /**
- * The arguments of a call: a JSON object (`{...}`, `@file`, or `-` for standard input), and `name=value` with the
- * types of the tool's input schema, which come before it; `name=@file` is what is in a file, `name=@@text` begins
- * with an @. Rejects with UsageError.
+ * The arguments of a call: a JSON object (`{...}`, `@file`, or `-` for standard input), and `name=value` with
+ * the types of the tool's input schema, which come before it; `name=@file` is what is in a file,
+ * `name=@@text` begins with an @. Rejects with UsageError.
  */
 export async function readToolArguments(
   words: readonly string[],

@@ -117,5 +117,5 @@ function linesOf(definition: unknown): string {
 
 /** What `visible` shows, of lines of any length. */
 function shownLine(line: string): string {
-  return (line.match(/[\s\S]{1,150}/gu) ?? ['']).map(visible).join('')
+  return (line.match(/[\s\S]{1,100}/gu) ?? ['']).map(visible).join('')
 }

@@ -11,8 +11,8 @@ interface Part {
 }
 
 /**
- * Writes a result to a file: its images, audio and blobs as bytes, several to numbered files, and prints the rest;
- * a result without any as text.
+ * Writes a result to a file: its images, audio and blobs as bytes, several to numbered files, and prints the
+ * rest; a result without any as text.
  */
 export async function writeContent(
   invocation: Invocation,

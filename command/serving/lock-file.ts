@@ -12,8 +12,8 @@ import { jsonText } from '../terminal/screen.js'
 /** What the file says: definitions of servers, by server and by what they are of. */
 export type PinnedServers = ReadonlyMap<string, ReadonlyMap<string, PinnedDefinition>>
 
-/** Ms that another program may have the file. */
-const patience = 20_000
+/** Ms that another program may have the file: what one that was killed has left is taken over after 30 s. */
+const patience = 45_000
 const version = 1
 
 /** The lock file of a configuration: `mcp.lock.json` of `mcp.json`. */
@@ -22,8 +22,8 @@ export function lockFileOf(file: string): string {
 }
 
 /**
- * Definitions that are accepted, in a file beside the configuration: JSON, for people and repositories. Several
- * programs may write to it at once, and none loses what another has written.
+ * Definitions that are accepted, in a file beside the configuration: JSON, for people and repositories.
+ * Several programs may write to it at once, and none loses what another has written.
  */
 export class LockFile implements Pins {
   readonly path: string

@@ -23,8 +23,8 @@ export async function readModuleServing(path: string, invocation: Invocation): P
 }
 
 /**
- * Where a module listens. One that exports a transport keeps it: it may check who comes in. Throws UsageError where
- * that contradicts the options.
+ * Where a module listens. One that exports a transport keeps it: it may check who comes in. Throws UsageError
+ * where that contradicts the options.
  */
 export function transportOfModule(
   path: string,

@@ -49,7 +49,10 @@ const tokens = ([all = '']: readonly string[]): unknown =>
       }),
   )
 
-/** All of them, in the order of the help. What is given by an option comes first, then by a variable, then in the file. */
+/**
+ * All of them, in the order of the help. What is given by an option comes first, then by a variable, then in
+ * the file.
+ */
 export const settings: readonly Setting[] = [
   {
     ...{ flag: 'http', variable: 'CADUCEUS_HTTP', field: 'listen.port', form: 'PORT', read: text },
@@ -149,6 +152,9 @@ export function readSettings(
   // left alone it would let in everybody
   if (misspelt !== undefined)
     throw new UsageError(`${misspelt} is not read (did you mean CADUCEUS_TOKENS="NAME=TOKEN ..."?)`)
+  // a variable of somebody else that is not set must not let in everybody
+  if (env.CADUCEUS_TOKENS === '')
+    throw new UsageError('CADUCEUS_TOKENS is empty: give it NAME=TOKEN, or leave it out to let in everybody')
   const given = new Map<string, { readonly value: unknown; readonly from: string }>()
   for (const { flag, variable, field, read } of settings) {
     const option = flag === undefined ? undefined : values[flag]

@@ -12,9 +12,9 @@ export interface ServingSignals {
 }
 
 /**
- * Has SIGTERM, SIGINT and, with a terminal, SIGHUP end what is served in order; the second one ends the program
- * at once, and with it what it started. The library would end the program with the last server, and leave
- * children no time to end by themselves.
+ * Has SIGTERM, SIGINT and, with a terminal, SIGHUP end what is served in order; the second one ends the
+ * program at once, and with it what it started. The library would end the program with the last server, and
+ * leave children no time to end by themselves.
  */
 export function hearSignals(): ServingSignals {
   const state: { stop?: () => void; again?: () => void; isStopping: boolean } = { isStopping: false }

@@ -15,8 +15,8 @@ export interface TeamListener {
 }
 
 /**
- * The listener that the file asks for. `tokens` are those that count now; none: nobody is asked for one. Rejects with UsageError for files that
- * cannot be read, and throws BAD_OPTION as `serveHttp` does.
+ * The listener that the file asks for. `tokens` are those that count now; none: nobody is asked for one.
+ * Rejects with UsageError for files that cannot be read, and throws BAD_OPTION as `serveHttp` does.
  */
 export function listenAs(
   file: string,

@@ -41,8 +41,8 @@ const providers = ['github', 'oidc', 'oauth2'] as const
 const userFields = ['url', 'subject', 'name', 'email', 'emailVerified'] as const
 
 /**
- * What `signIn()` makes of `caduceus.signIn`: rules stand for its functions. Throws what `wrong` makes, for the field
- * that is wrong.
+ * What `signIn()` makes of `caduceus.signIn`: rules stand for its functions. Throws what `wrong` makes, for
+ * the field that is wrong.
  */
 export function readTeamSignIn(value: unknown, readers: TeamReaders, wrong: Wrong): OwnServer {
   const { readFields } = readers

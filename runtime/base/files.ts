@@ -4,8 +4,8 @@ import { join } from 'node:path'
 
 /**
  * Replaces a file (mode 0600) atomically: readers find the old or the new one, whole. `at` sets its time of
- * change (ms since 1970, default now), `mode` its rights; `durable` waits for the disk; `id` makes a name that is
- * not taken.
+ * change (ms since 1970, default now), `mode` its rights; `durable` waits for the disk; `id` makes a name
+ * that is not taken.
  */
 export async function replaceFile(
   folder: string,

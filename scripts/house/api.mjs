@@ -13,7 +13,10 @@ export const namesPage = 'protocol/names.md'
 const scratch = '.t/api'
 const printer = ts.createPrinter({ removeComments: true })
 
-/** What the doors declare now: path of a report, or of the page of names, to text. Undefined when tsc has said what is wrong. */
+/**
+ * What the doors declare now: path of a report, or of the page of names, to text. Undefined when tsc has said
+ * what is wrong.
+ */
 export async function readApi(root) {
   const folder = join(root, scratch)
   try {
@@ -67,7 +70,9 @@ function fileOf(door) {
   return door.split('/')[1] ?? door
 }
 
-/** A door that is no floor's says of each name where it is declared, and declares what no floor's door does. */
+/**
+ * A door that is no floor's says of each name where it is declared, and declares what no floor's door does.
+ */
 function reportOf({ door, file, floor, exported, declared }, all) {
   const others = floor === undefined ? all.filter((one) => one.floor !== undefined) : []
   const elsewhere = (name) => others.find((one) => one.exported.has(name))?.door

@@ -5,8 +5,9 @@ import { minify } from 'terser'
 import { listFiles } from './sources.mjs'
 
 /**
- * Functions, classes and what a file exports keep their names, and lines stay short: a stack trace says who called whom, and an
- * editor can go there. Bundlers keep what they need to drop what nobody uses. */
+ * Functions, classes and what a file exports keep their names, and lines stay short: a stack trace says who
+ * called whom, and an
+ */
 const options = {
   compress: false,
   mangle: { keep_fnames: true, keep_classnames: true },
@@ -28,7 +29,8 @@ async function condenseFile(path, maps) {
   }
   const { code, map } = await minify(readFileSync(path, 'utf8'), { ...options, sourceMap })
   writeFileSync(path, code)
-  // esbuild names files by what is in them and in their maps: it makes them in any case, so that the names are the same
+  // esbuild names files by what is in them and in their maps: it makes them in any case, so that the names
+  // are the same
   if (maps) writeFileSync(mapPath, map)
   else rmSync(mapPath)
 }

@@ -12,7 +12,10 @@ export const floors = ['runtime', 'protocol', 'transports', 'server', 'client', 
 /** The floors that programs can import; the command is run, and imports the doors. */
 export const floorsWithDoors = floors.filter((floor) => floor !== 'command')
 
-/** The files at the top: the doors of everyday names, of tests, of OpenTelemetry, of APIs, and for hosts with fetch alone. */
+/**
+ * The files at the top: the doors of everyday names, of tests, of OpenTelemetry, of APIs, and for hosts with
+ * fetch alone.
+ */
 export const topFiles = ['index.ts', 'testing.ts', 'otel.ts', 'openapi.ts', 'fetch.ts']
 
 /** Every place where TypeScript of the project lives, besides the files at the top. */

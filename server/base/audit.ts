@@ -7,7 +7,9 @@ export interface AuditEntry {
   /** When its answer was ready: ISO 8601, UTC. */
   readonly time: string
   readonly method: 'tools/call' | 'resources/read' | 'prompts/get'
-  /** The tool or prompt by the name that was called, or the address that was read; at most 2,000 characters. */
+  /**
+   * The tool or prompt by the name that was called, or the address that was read; at most 2,000 characters.
+   */
   readonly name: string
   /** The server behind a gateway that had it; absent if none was asked. */
   readonly server?: string
@@ -54,7 +56,10 @@ export interface AuditEntry {
   readonly request: RequestId
   /** The header `x-request-id`. */
   readonly requestId?: string
-  /** With the option `arguments`: as they were sent; of more than 16,384 characters of JSON the first, as a text. */
+  /**
+   * With the option `arguments`: as they were sent; of more than 16,384 characters of JSON the first, as a
+   * text.
+   */
   readonly arguments?: unknown
   /** With the option `results`: the result, or the error; cut in the same way. */
   readonly result?: unknown
@@ -63,8 +68,8 @@ export interface AuditEntry {
 /** The option `audit` of a server: who called what, and how it came out. */
 export interface Audit {
   /**
-   * Takes an entry. The answer to its call waits for what this returns, 10 s at most: then, and when this throws or
-   * rejects, the entry counts as lost.
+   * Takes an entry. The answer to its call waits for what this returns, 10 s at most: then, and when this
+   * throws or rejects, the entry counts as lost.
    */
   readonly write: (entry: AuditEntry) => void | Promise<void>
   /** Whether entries have the arguments of calls. They may be secret. Default false. */
@@ -72,9 +77,9 @@ export interface Audit {
   /** Whether entries have results, and errors in full. Default false. */
   readonly results?: boolean
   /**
-   * What becomes of calls whose entries are lost. `refuse`: such a call is answered with -32603 in place of its
-   * result, and others are refused before they do anything, until an entry is taken again. `tell`: they are
-   * answered, and it is logged. Default `refuse`.
+   * What becomes of calls whose entries are lost. `refuse`: such a call is answered with -32603 in place of
+   * its result, and others are refused before they do anything, until an entry is taken again. `tell`: they
+   * are answered, and it is logged. Default `refuse`.
    */
   readonly onFailure?: 'refuse' | 'tell'
 }

@@ -109,8 +109,8 @@ export interface NodeEvent {
 
 /**
  * What a gateway tells of a server behind it: that its client, its lists, or entries of them could not be
- * had, that its options name what there is not, that definitions of it are held back, could not be remembered, or
- * have characters that nobody sees. It is logged, unless `logLevels` says otherwise.
+ * had, that its options name what there is not, that definitions of it are held back, could not be
+ * remembered, or have characters that nobody sees. It is logged, unless `logLevels` says otherwise.
  */
 export interface GatewayEvent {
   readonly type:

@@ -129,7 +129,12 @@ export class Exchanges {
     } catch (error) {
       const response = responseTo(error, exchange.call, exchange.dialect)
       if (response === undefined) throw error
-      exchange.settle(response, true)
+      const { auditor } = this.#host.holdings
+      if (auditor === undefined || !isAudited(exchange.call.request)) return exchange.settle(response, true)
+      // it never rejects
+      void auditor
+        .answered(refusedCall(exchange.call, exchange.startedAt), response)
+        .then((told) => exchange.settle(told, true))
     }
   }
 

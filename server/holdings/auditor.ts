@@ -47,8 +47,8 @@ export class Auditor {
   }
 
   /**
-   * The refusal of a call that is about to begin, while entries are lost: its own entry tries whether they still
-   * are. Undefined: it may begin.
+   * The refusal of a call that is about to begin, while entries are lost: its own entry tries whether they
+   * still are. Undefined: it may begin.
    */
   before(call: AuditedCall): Promise<Response> | undefined {
     if (!this.#isFailing || this.#plan.onFailure === 'tell') return undefined

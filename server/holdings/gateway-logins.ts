@@ -63,8 +63,8 @@ export class GatewayLogins {
   }
 
   /**
-   * Keeps the tokens of callers from now on, to trade them; how to trade that of one. Rejects with BAD_OPTION where
-   * the engine keeps no logins.
+   * Keeps the tokens of callers from now on, to trade them; how to trade that of one. Rejects with BAD_OPTION
+   * where the engine keeps no logins.
    */
   async openExchange(options: TokenExchangeOptions, server: string) {
     const { values, world, binding } = this.#input

@@ -66,7 +66,9 @@ export interface Holdings {
   owners: ReadonlyMap<string, Owner>
   /** What stands before the `+` of addresses of servers that are no more: it is nobody else's. */
   readonly removed: Set<string>
-  /** Definitions of servers behind this one that are remembered nowhere else: digests, by what they are of. */
+  /**
+   * Definitions of servers behind this one that are remembered nowhere else: digests, by what they are of.
+   */
   readonly pinned: Map<string, Map<string, string>>
   /** The module of the machine of sessions; undefined where nobody inspects them. */
   readonly machine: SessionMachine | undefined

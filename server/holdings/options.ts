@@ -75,8 +75,8 @@ export interface ServerOptions {
    */
   readonly exposeErrors?: boolean
   /**
-   * Hears of each call of a tool, read of a resource and get of a prompt before that is answered: who, what, and how
-   * it came out; also of those that are refused. Default: nobody.
+   * Hears of each call of a tool, read of a resource and get of a prompt before that is answered: who, what,
+   * and how it came out; also of those that are refused. Default: nobody.
    */
   readonly audit?: Audit
 }

@@ -1,6 +1,8 @@
 import type { Lazy } from '../../runtime/faults/load.js'
 
-/** Modules that a server loads when it is told to use them. Absent: the program that starts it has them not. */
+/**
+ * Modules that a server loads when it is told to use them. Absent: the program that starts it has them not.
+ */
 export interface HoldingsParts {
   readonly auditor?: Lazy<typeof import('./auditor.js')>
   readonly isolated?: Lazy<typeof import('../isolation/isolated-calls.js')>

@@ -11,7 +11,10 @@ export interface SessionLife {
   send(event: SessionTransition): void
 }
 
-/** What `sessionMachine` says, without xstate: there are thousands of sessions, and mostly nobody inspects one. */
+/**
+ * What `sessionMachine` says, without xstate: there are thousands of sessions, and mostly nobody inspects
+ * one.
+ */
 const steps: Readonly<Record<SessionPhase, Partial<Record<SessionTransition, SessionPhase>>>> = {
   initializing: { initialized: 'ready', restored: 'ready', closed: 'closed' },
   ready: { closed: 'closed' },

@@ -39,7 +39,10 @@ export function answerNow<Made extends Response>(
   return withWork(workEvent({ request, dialect, origin }, atOnce), make)
 }
 
-/** What is answered at once is not given up. Its signal is made when it is asked for: not every platform makes one at its start. */
+/**
+ * What is answered at once is not given up. Its signal is made when it is asked for: not every platform makes
+ * one at its start.
+ */
 const atOnce = Object.freeze({
   get signal() {
     return new AbortController().signal

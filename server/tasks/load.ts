@@ -5,8 +5,8 @@ import type { Tell } from './mcp-task.js'
 import type { McpTasks } from './tasks.js'
 
 /**
- * Undefined where no tool runs as a task. `tell` says something to the client of a session. The module is loaded by
- * the supervisor of tasks, which starts before all who serve requests.
+ * Undefined where no tool runs as a task. `tell` says something to the client of a session. The module is
+ * loaded by the supervisor of tasks, which starts before all who serve requests.
  */
 export function tasksOf(
   holdings: Holdings,

@@ -1,7 +1,10 @@
 import { withClient } from 'caduceus/client'
 import { http } from 'caduceus/transports'
 
-/** An agent in a Worker: it calls a tool of a server elsewhere, in the era and with the patience that it is told. */
+/**
+ * An agent in a Worker: it calls a tool of a server elsewhere, in the era and with the patience that it is
+ * told.
+ */
 export const worker = {
   async fetch(request: Request): Promise<Response> {
     const { searchParams } = new URL(request.url)

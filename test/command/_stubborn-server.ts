@@ -1,4 +1,5 @@
-// A server that leaves a mark once it has ended in order, some time after it was asked to; with `--stays` nothing that can be heard ends it.
+// A server that leaves a mark once it has ended in order, some time after it was asked to; with `--stays`
+// nothing that can be heard ends it.
 import { writeFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 

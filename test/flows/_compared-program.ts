@@ -1,4 +1,5 @@
-// A server with a tool that leaves a rejection behind, of either official SDK or ours: node _compared-program.js sdk1|sdk2|ours
+// A server with a tool that leaves a rejection behind, of either official SDK or ours: node
+// _compared-program.js sdk1|sdk2|ours
 import { McpServer as FirstServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
 import { McpServer as SecondServer } from '@modelcontextprotocol/server'

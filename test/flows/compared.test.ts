@@ -1,5 +1,6 @@
 // second tier: third party
-// What the table of the first page says: the same mishap, with a server and a client of the official SDKs, and with ours.
+// What the table of the first page says: the same mishap, with a server and a client of the official SDKs,
+// and with ours.
 import { fileURLToPath } from 'node:url'
 import { Client as TheirSecond } from '@modelcontextprotocol/client'
 import { StdioClientTransport as SecondPipe } from '@modelcontextprotocol/client/stdio'

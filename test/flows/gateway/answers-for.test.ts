@@ -132,7 +132,8 @@ test('a subscription reaches its own server only, and only that one reports chan
   const told = heard<string>()
   client.onNotification('notifications/resources/updated', ({ uri }) => told.add(uri))
   for (const uri of ['note://1', 'a__b+note://1', 'a__b+note://t/5']) await client.subscribe(uri)
-  // one that takes long to say that it tells is looked at again: that has been told when it answers what comes later
+  // one that takes long to say that it tells is looked at again: that has been told when it answers what
+  // comes later
   await client.callTool('a__b__read')
   await client.ping()
   const early = told.all.length

@@ -140,7 +140,8 @@ test('an ending group frees the room of its waiting requests', async (t) => {
     while (waiting.bytes < 2 * 1_024) await new Promise((resolve) => setImmediate(resolve))
     await crash(server, { part })
     await Promise.allSettled(answers)
-    // callers may hear of the end before all of the group has gone; what stays for ever is the test's deadline
+    // callers may hear of the end before all of the group has gone; what stays for ever is the test's
+    // deadline
     while (waiting.bytes > 0) await new Promise((resolve) => setImmediate(resolve))
     assert.is(waiting.bytes, 0, part)
   }

@@ -51,8 +51,8 @@ export interface ListenOptions extends AuthenticateOptions {
   /**
    * Whether `/metrics` answers what this program has counted (requests, calls, durations, sessions, restarts,
    * the event loop, memory) as Prometheus reads it, to any host: keep it from the outside. `{ port, host }`:
-   * there, and not where MCP is served; `host` is 127.0.0.1 by default, and several processes cannot share the
-   * port. Default false.
+   * there, and not where MCP is served; `host` is 127.0.0.1 by default, and several processes cannot share
+   * the port. Default false.
    */
   readonly metrics?: boolean | { readonly port: number; readonly host?: string }
   /**

@@ -70,9 +70,9 @@ export interface DispatcherOptions {
 export const loadUndici = /* @__PURE__ */ lazy('undici/index.js', () => import('undici/index.js'))
 
 /**
- * Loads undici and opens two pools. Responses take as long as they like: deadlines are the client's. On a host
- * without undici (`browser` of package.json) its `fetch` takes the place of both. Rejects with BAD_OPTION for `tls` and
- * `proxy` there.
+ * Loads undici and opens two pools. Responses take as long as they like: deadlines are the client's. On a
+ * host without undici (`browser` of package.json) its `fetch` takes the place of both. Rejects with
+ * BAD_OPTION for `tls` and `proxy` there.
  */
 export async function openDispatchers(origin: string, options: DispatcherOptions): Promise<HttpDispatchers> {
   const undici: Partial<typeof import('undici')> = await loadUndici()

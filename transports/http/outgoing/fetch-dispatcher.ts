@@ -1,8 +1,8 @@
 import type { Controller, DispatchedRequest, DispatchHandler, Dispatching } from './exchange.js'
 
 /**
- * Sends requests by the `fetch` of the host, which has the connections: how many there are, and how long one may take
- * to be made, is its business. Redirects are answered as they are.
+ * Sends requests by the `fetch` of the host, which has the connections: how many there are, and how long one
+ * may take to be made, is its business. Redirects are answered as they are.
  */
 export class FetchDispatcher implements Dispatching {
   readonly #open = new Set<FetchExchange>()

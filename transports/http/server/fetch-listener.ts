@@ -14,13 +14,16 @@ import { HttpSocket } from './port.js'
 
 /** A listener that only `fetch` reaches, at the paths that it would serve on a port of its own. */
 export interface FetchListener extends ServerTransport {
-  /** Answers one request, with what the host knows of it; calls `over` at the end of the response. Never rejects. */
+  /**
+   * Answers one request, with what the host knows of it; calls `over` at the end of the response. Never
+   * rejects.
+   */
   fetch(request: Request, known: Omit<MountedRequest, 'body'>, over?: () => void): Promise<Response>
 }
 
 /**
- * Serves Streamable HTTP where nothing listens: no socket, no thread. All of it is imported at once, as such a
- * host starts with every isolate. Throws TransportError BAD_OPTION.
+ * Serves Streamable HTTP where nothing listens: no socket, no thread. All of it is imported at once, as such
+ * a host starts with every isolate. Throws TransportError BAD_OPTION.
  */
 export function fetchListener(options: MountOptions & { readonly path?: string }): FetchListener {
   const { path, ...rest } = options

@@ -63,8 +63,8 @@ export interface HttpTimeoutOptions extends ListenTimeoutOptions {
 /** How event streams are served; all times in milliseconds. */
 export interface HttpStreamOptions {
   /**
-   * After which a request without an answer yet gets an event stream, which can be resumed and is kept open by
-   * comments. Until then the answer is plain JSON, unless something comes before it. Default 2,000.
+   * After which a request without an answer yet gets an event stream, which can be resumed and is kept open
+   * by comments. Until then the answer is plain JSON, unless something comes before it. Default 2,000.
    */
   readonly openAfter?: number
   /** After which a resumable stream is ended, to be resumed (SEP-1699). Default never. */
