@@ -438,7 +438,7 @@ for (const [scheme, value, sentAs, expected] of schemes) {
   })
 }
 
-test('an answer that was cut, or is written as PHP does, shows no part of a credential', async (t) => {
+test('an answer that was cut, or is written as PHP does, shows no part of a secret', async (t) => {
   const secret = 'abcd/efgh/secret-1'
   const bodies = [
     JSON.stringify({ said: secret, more: 'x'.repeat(20_000) }).replaceAll('/', '\\/'),
