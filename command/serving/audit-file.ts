@@ -14,6 +14,9 @@ export interface AuditFileOptions {
   readonly sync: boolean
 }
 
+/** Lines that wait while a disk is slow. */
+const maxWaiting = 10_000
+
 interface Waiting {
   readonly line: string
   readonly resolve: () => void
@@ -49,6 +52,7 @@ export class AuditFile {
   /** Resolves once the line is in the file. Rejects where it is not. */
   readonly write = (entry: AuditEntry): Promise<void> =>
     new Promise((resolve, reject) => {
+      if (this.#waiting.length >= maxWaiting) throw new Error(`${maxWaiting} lines wait to be written`)
       this.#waiting.push({ line: lineOf(entry), resolve, reject })
       if (!this.#isWriting) void this.#go()
     })

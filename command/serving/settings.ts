@@ -36,18 +36,18 @@ const rate = ([one = '']: readonly string[]): unknown => {
   const [, calls, per] = /^(\d+)\/(\w+)$/.exec(one) ?? []
   return calls === undefined ? one : { calls: Number(calls), per }
 }
-const tokens = ([all = '']: readonly string[]): unknown =>
-  Object.fromEntries(
-    all
-      .split(/\s+/)
-      .filter((one) => one !== '')
-      .map((one) => {
-        const at = one.indexOf('=')
-        // not shown: it may be a token
-        if (at < 1) throw new UsageError('CADUCEUS_TOKENS: expected NAME=TOKEN, with spaces between them')
-        return [one.slice(0, at), one.slice(at + 1)]
-      }),
-  )
+const tokens = ([all = '']: readonly string[]): unknown => {
+  const found = new Map<string, string>()
+  for (const one of all.split(/\s+/).filter((each) => each !== '')) {
+    const at = one.indexOf('=')
+    // not shown: it may be a token
+    if (at < 1) throw new UsageError('CADUCEUS_TOKENS: expected NAME=TOKEN, with spaces between them')
+    const name = one.slice(0, at)
+    if (found.has(name)) throw new UsageError(`CADUCEUS_TOKENS: ${name} has two tokens: give each a name`)
+    found.set(name, one.slice(at + 1))
+  }
+  return Object.fromEntries(found)
+}
 
 /**
  * All of them, in the order of the help. What is given by an option comes first, then by a variable, then in

@@ -490,8 +490,8 @@ export class UpstreamLink {
     { method, params, tool = method, what = tool, asTask = false }: Relay,
   ): Promise<JsonObject> {
     const asker = askerOf(ctx)
-    const note = (): void =>
-      ToolContext.scopeOf(ctx).noteUpstream?.(this.name, String(params.name ?? params.uri))
+    const note = (isTheirs = false): void =>
+      ToolContext.scopeOf(ctx).noteUpstream?.(this.name, String(params.name ?? params.uri), isTheirs)
     note()
     const leave = this.#gate.enter(tool, callerOf(ctx.peer, ctx.session.id), what)
     const { world, requestTimeout } = this.#input
@@ -521,7 +521,10 @@ export class UpstreamLink {
             const isAsked = call.open > 0 || (call.asked.size > 0 && now - call.answeredAt < limit / 2)
             verdict = isAsked && (isLate || isTimeout(error)) ? 'unsaid' : isLate ? 'fails' : verdictOn(error)
             if (isNoMethod(error, method)) return { completion: { values: [] } }
-            throw told(this.name, method, error, this.#isEnded)
+            const toldError = told(this.name, method, error, this.#isEnded)
+            // what they say of a call is not what became of it here
+            if (error instanceof McpError && !ofConnection.has(error.code)) note(true)
+            throw toldError
           },
         )
         if (verdict === 'unsaid') verdict = 'serves'

@@ -16,7 +16,10 @@ export interface AuditedCall {
   readonly peer: Peer
   readonly session: string | undefined
   readonly task: string | undefined
-  readonly upstream: { readonly server: string; readonly name: string } | undefined
+  /** The server behind this one, what it calls that, and whether an error is as it told it. */
+  readonly upstream:
+    | { readonly server: string; readonly name: string; readonly isTheirs: boolean }
+    | undefined
   /** By the clock of the tree. */
   readonly startedAt: number
   /** Whether its time was over. */
@@ -153,9 +156,8 @@ function outcomeOf(
   if (isLate) return { outcome: 'timeout', ...('error' in response && { code: response.error.code }) }
   if ('error' in response) {
     const { code, message, data } = response.error
-    const facts = isObject(data) ? data : {}
-    // what has such a code is said here, not by the server behind this one
-    const isOurs = isRefused || upstream === undefined || typeof facts.code === 'string'
+    const isOurs = isRefused || upstream?.isTheirs !== true
+    const facts = isOurs && isObject(data) ? data : {}
     const outcome =
       isRefused || (facts.sent === false && typeof facts.code === 'string')
         ? 'refused'

@@ -96,7 +96,7 @@ export class Api {
       return answer
     } catch (error) {
       // a caller that gives up says nothing of the API
-      if (error instanceof NoAnswer && error.isLate) verdict = 'fails'
+      if (error instanceof NoAnswer && (error.isLate || isAway(error.cause))) verdict = 'fails'
       throw error
     } finally {
       leave(verdict)
@@ -245,6 +245,12 @@ function withoutNames(pairs: readonly string[], others: readonly string[]): read
 
 function isSafe(method: string): boolean {
   return method === 'GET' || method === 'HEAD'
+}
+
+/** Whether there was no connection, or it was lost. */
+function isAway(cause: unknown): boolean {
+  const { code } = (cause ?? {}) as { readonly code?: unknown }
+  return typeof code === 'string' && !(cause instanceof TransportError)
 }
 
 /** What went wrong, in words that name no address but that of the API, and no credential. */

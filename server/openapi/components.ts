@@ -204,7 +204,7 @@ function descriptionOf({ isDeprecated, description, summary, method, path }: Ope
 
 /** What RFC 9110, section 9.2, says of the methods; of others nobody knows. */
 function annotationsOf({ method }: Operation): ToolAnnotations {
-  if (['GET', 'HEAD', 'OPTIONS', 'TRACE'].includes(method)) return { readOnlyHint: true, openWorldHint: true }
+  if (['GET', 'HEAD', 'OPTIONS'].includes(method)) return { readOnlyHint: true, openWorldHint: true }
   return {
     readOnlyHint: false,
     ...(method === 'DELETE' && { destructiveHint: true }),

@@ -173,7 +173,7 @@ function readOperation(
     summary: textOf(own.summary),
     description: textOf(own.description),
     parameters,
-    body: method === 'HEAD' || method === 'TRACE' ? undefined : body,
+    body: method === 'HEAD' ? undefined : body,
     output: outputOf(document, own),
     security: readSecurity(own.security ?? document.root.security),
   }

@@ -22,6 +22,7 @@ import { type RequestScope, type SessionFacts, ToolContext } from '../context/co
 import type { Isolation } from '../context/isolated.js'
 import { factsOf, type RequestFacts } from '../context/request-facts.js'
 import type { StateValue } from '../context/session-state.js'
+import type { AuditedCall } from '../holdings/auditor.js'
 import type { Holdings } from '../holdings/holdings-actor.js'
 import { tryAgain } from '../requests/answer.js'
 
@@ -56,8 +57,8 @@ export abstract class RunSeat implements RequestScope {
   startedAt = 0
   /** Whether its audit entry was made. */
   isAudited = false
-  /** The server behind this one that was asked last, and what it calls that. */
-  upstream: { readonly server: string; readonly name: string } | undefined
+  /** The server behind this one that was asked last. */
+  upstream: AuditedCall['upstream']
   #task: TaskContext | undefined
   #running: TaskRef<void> | undefined
   #timer: unknown
@@ -209,8 +210,8 @@ export abstract class RunSeat implements RequestScope {
     return undefined
   }
 
-  noteUpstream(server: string, name: string): void {
-    this.upstream = { server, name }
+  noteUpstream(server: string, name: string, isTheirs: boolean): void {
+    this.upstream = { server, name, isTheirs }
   }
 
   get signal(): AbortSignal {

@@ -101,6 +101,14 @@ test('--audit and CADUCEUS_AUDIT give a module an audit log, too', async (t) => 
   assert.is(await other.stop(), 0)
 })
 
+test('several programs do not write one log', async (t) => {
+  const home = newHome(t)
+  writeFileSync(join(home, 'server.mjs'), moduleText('hello'))
+  const args = ['serve', 'server.mjs', '--http', '0', '--processes', '2']
+  await begin(t, [...args, '--audit', 'a.log'], home).line(/--processes: one program writes an audit log/)
+  await begin(t, args, home, { CADUCEUS_AUDIT: 'a.log' }).line(/one program writes an audit log/)
+})
+
 test('a log that cannot be written is told at the start', async (t) => {
   const { home } = place(t, { file: 'none/audit.log' })
   const { line } = begin(t, ['serve', 'mcp.json'], home)

@@ -59,6 +59,8 @@ test('what is wrong is told by the name under which it was given', async () => {
     [{ 'tls-cert': 'c' }, {}, /tls\.key/],
     [{}, { CADUCEUS_TOKENS: 'secret' }, /^CADUCEUS_TOKENS: expected NAME=TOKEN/],
     [{}, { CADUCEUS_TOKENS: 'ada=short' }, /^CADUCEUS_TOKENS: expected a token of 16/],
+    [{}, { CADUCEUS_TOKENS: '' }, /^CADUCEUS_TOKENS is empty/],
+    [{}, { CADUCEUS_TOKENS: 'ada=0123456789abcdef ada=0123456789abcdeg' }, /^CADUCEUS_TOKENS: ada has two/],
     [{}, { CADUCEUS_TOKEN: 'ada=0123456789abcdef' }, /^CADUCEUS_TOKEN is not read/],
   ] as const) {
     const told = await Promise.resolve()

@@ -207,6 +207,25 @@ test('of a gateway an entry names the server, and what it calls the tool', async
   assert.equal(told[2], ['files__none', undefined, undefined, 'refused'])
 })
 
+test('what a server behind says of an error decides nothing in its entry', async (t) => {
+  const { entries, audit } = log()
+  const sly = { code: 'TIMEOUT', sent: false }
+  const up = byHand({
+    answers: {
+      'tools/call': () => {
+        throw new McpError(-32603, 'nothing was called', { data: sly })
+      },
+    },
+  })
+  const pair = await connect(gateway({ files: up.client }), { logger: false, server: { audit } })
+  t.after(pair.close)
+  await pair.client.callTool('files__one').catch(() => {})
+  assert.equal(
+    entries.map(({ outcome, code, reason }) => [outcome, code, reason]),
+    [['error', -32603, undefined]],
+  )
+})
+
 test('over HTTP an entry has the address, the trace and the id of the request', async (t) => {
   const { entries, audit } = log()
   const server = await startServer(shop, { transport: serveHttp(), audit, logger: false })

@@ -9,6 +9,8 @@ import {
   ServerError,
   serveFetch,
 } from 'caduceus/fetch'
+import { createFakeClock } from 'caduceus/runtime'
+import { Recording } from 'caduceus/testing'
 import { suite, type TestContext } from '../support/suite.js'
 
 const test = suite('serve fetch')
@@ -254,6 +256,44 @@ test('other hosts, origins and paths, and bodies that are too long, are refused'
   assert.is((await post(handler, message, { headers, path: '/other' })).status, 404)
   assert.is((await post(handler, ...modern('echo', { text: 'x'.repeat(2_000) }))).status, 413)
   assert.is(await status({}), 200)
+})
+
+test('a body that does not come to its end within 30 s is refused', async (t) => {
+  const clock = createFakeClock()
+  const handler = serve(t, { clock })
+  assert.is((await post(handler, ...modern('echo', { text: 'hello' }))).status, 200)
+  const [, { headers }] = modern('echo')
+  const asked = new Recording<true>('reads')
+  let isEnded = false
+  const body = new ReadableStream({
+    start: (controller) => controller.enqueue(new TextEncoder().encode('{')),
+    pull: () => asked.add(true),
+    cancel: () => void (isEnded = true),
+  })
+  const given = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
+  const init = { method: 'POST', headers: { ...given, ...headers }, body, duplex: 'half' }
+  const answer = handler.fetch(new Request('http://localhost/mcp', init as RequestInit))
+  await asked.next()
+  await clock.advance(30_000)
+  assert.is((await answer).status, 400)
+  assert.ok(isEnded)
+})
+
+test('who comes over https is known as that', async (t) => {
+  const handler = serve(t, {
+    authenticate: ({ scheme }) => ({ issuer: 'urn:test', subject: String(scheme) }),
+  })
+  const [message, { headers }] = modern('who')
+  const init = {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+      ...headers,
+    },
+    body: JSON.stringify({ jsonrpc: '2.0', ...message }),
+  }
+  assert.match(await textOf(await handler.fetch(new Request('https://localhost/mcp', init))), /"https"/)
 })
 
 test('a session of sealed ids goes on in another isolate', async (t) => {

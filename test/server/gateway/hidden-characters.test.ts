@@ -15,6 +15,8 @@ const cases: readonly (readonly [string, string])[] = [
   // bytes hidden behind a smile
   ['\u{1f600}\ufe0f\ufe01\u{e0101}', 'U+FE0F at 2, U+FE01 at 3, U+E0101 at 4'],
   ['latin a\u200db', 'U+200D at 7'],
+  ['read\b\b\bsend', 'U+0008 at 4, U+0008 at 5, U+0008 at 6'],
+  ['page\f', 'U+000C at 4'],
 ]
 
 for (const [text, found] of cases)

@@ -195,6 +195,22 @@ test('resources, templates and prompts that change are refused, too', async (t) 
   assert.is((await client.readResource('note://one')).contents.length, 1)
 })
 
+test('a held back resource is held by each spelling of its address', async (t) => {
+  const { up, change } = changing()
+  change({ resources: [{ uri: 'note://Ab/c', name: 'one' }] })
+  const { client } = await served(t, { files: up.client }, { pin: true })
+  await until(async () => (await client.listResources()).resources.length === 1)
+  change({
+    resources: [{ uri: 'note://Ab/c', name: 'one', description: 'another' }],
+    templates: [{ uriTemplate: 'note://{+all}', name: 'all' }],
+  })
+  await until(async () => (await client.listResources()).resources.length === 0)
+  await until(async () => (await client.listTemplates()).resourceTemplates.length === 1)
+  for (const uri of ['note://Ab/c', 'note://Ab/%63', 'note://ab/c', 'note://Ab/x/../c', 'note://Ab/%2563'])
+    assert.match(String(await client.readResource(uri).catch(String)), /has changed since it was pinned/, uri)
+  assert.is((await client.readResource('note://Ab/d')).contents.length, 1)
+})
+
 test('a search finds nothing that is held back, and call_tool says why', async (t) => {
   const { up, change } = changing()
   const { client } = await served(t, { files: up.client }, { pin: true, toolSearch: true })

@@ -382,6 +382,15 @@ test('an API that fails again and again is left alone for a while', async (t) =>
   assert.is(asked.length, 2)
 })
 
+test('an API that drops connections is left alone for a while, too', async (t) => {
+  const { url } = await startApi(t, (_asked, response) => void response.destroy())
+  const { client } = await serve(t, pets, { baseUrl: url, breaker: { failures: 2 } })
+  for (let call = 0; call < 2; call++)
+    assert.match((await client.callTool('getPet', { petId: '1' })).text, /cannot be reached/)
+  const problem = await client.callTool('getPet', { petId: '1' }).catch(String)
+  assert.match(String(problem), 'has failed 2 times in a row, and rests')
+})
+
 const secured = (scheme: object, security: object = [{ s: [] }]): object =>
   documentOf(
     { '/x': { get: { operationId: 'op', responses: ok } } },

@@ -45,8 +45,14 @@ export function fetchListener(options: MountOptions & { readonly path?: string }
     name: 'fetch',
     bind,
     fetch(request: Request, known: Omit<MountedRequest, 'body'>, over?: () => void) {
-      const { incoming, outgoing, result } = exchangeOf(request, socket?.world ?? systemWorld)
+      const world = socket?.world ?? systemWorld
+      const { incoming, outgoing, result } = exchangeOf(request, world)
       if (over !== undefined) outgoing.once('close', over)
+      // no server around it ends what comes too slowly
+      if (request.body !== null) {
+        const timer = world.setTimeout(() => incoming.destroy(), settings.timeouts.body)
+        for (const end of [incoming, outgoing]) end.once('close', () => world.clearTimeout(timer))
+      }
       if (!answerBeside(incoming, outgoing, settings)) {
         const here = socket
         if (here === undefined) outgoing.writeHead(503, { 'retry-after': '1', 'content-length': '0' }).end()

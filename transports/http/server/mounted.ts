@@ -86,7 +86,7 @@ class FetchedRequest extends Readable {
   /** Whether the body has come to its end. */
   complete = false
   /** No connection is seen from here, so it has no address, and does not end. */
-  readonly socket = Object.assign(new EventEmitter(), { destroyed: false })
+  readonly socket: EventEmitter & { readonly destroyed: boolean; readonly encrypted: boolean }
   readonly #request: Request
   #reader: ReadableStreamDefaultReader<Uint8Array> | null = null
   #isOver = false
@@ -95,7 +95,8 @@ class FetchedRequest extends Readable {
     super({ highWaterMark })
     this.#request = given
     // parsed once by whoever made it: it is whole, and throws for nothing
-    const { pathname, search, host } = new URL(given.url)
+    const { pathname, search, host, protocol } = new URL(given.url)
+    this.socket = Object.assign(new EventEmitter(), { destroyed: false, encrypted: protocol === 'https:' })
     const headers = Object.fromEntries(given.headers)
     headers.host ??= host
     this.method = given.method
