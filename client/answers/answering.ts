@@ -6,7 +6,7 @@ import type { JsonObject } from '../../protocol/wire/json.js'
 import type { Params, Result } from '../../protocol/messages/methods.js'
 import { readResult } from '../../protocol/messages/params.js'
 import { type OwnerToken, runIn } from '../../runtime/faults/containment.js'
-import { show } from '../../runtime/base/errors.js'
+import { messageOf, show } from '../../runtime/base/errors.js'
 import type { Clock } from '../../runtime/time/clock.js'
 import { waitWithin } from '../../runtime/time/wait.js'
 import type { Answers, QuestionContext } from '../options/answers.js'
@@ -83,7 +83,12 @@ const forms: { readonly [Q in Question]: string } = {
 function checked<Q extends Question>(method: Q, answer: unknown): Result<Q> {
   if (typeof answer !== 'object' || answer === null)
     throw new ClientError('BAD_ANSWER', `${method}: expected ${forms[method]}, got ${show(answer)}`)
-  return readResult(method, answer as JsonObject)
+  try {
+    return readResult(method, answer as JsonObject)
+  } catch (cause) {
+    const problem = `${method}: expected ${forms[method]}: ${messageOf(cause)}`
+    throw new ClientError('BAD_ANSWER', problem, { cause })
+  }
 }
 
 /** Runs a handler outside of any actor, within its time, while somebody waits. */

@@ -14,7 +14,7 @@ import { LockFile, lockFileOf } from '../serving/lock-file.js'
 import { readModuleServing, sharedTransport, transportOfModule } from '../serving/module-options.js'
 import { isApiDocument, loadApi } from '../serving/openapi.js'
 import { Roster } from '../serving/roster.js'
-import { hearSignals, type ServingSignals } from '../serving/signals.js'
+import { hasTerminal, hearSignals, type ServingSignals } from '../serving/signals.js'
 import type { TeamAudit } from '../serving/team-file.js'
 import { isLoopback } from '../../transports/http/listen/guard.js'
 import { changedParts, listenAs, serverOptionsOf, type TeamListener } from '../serving/team-listening.js'
@@ -105,11 +105,15 @@ async function serveProcesses(path: string, processes: string, invocation: Invoc
   const serving = await readModuleServing(path, invocation)
   const transport = sharedTransport(serving)
   await checkPort(invocation, serving.team.listen)
+  // until the server hears it: what it asks for is under way
+  const ignore = (): void => {}
+  if (!hasTerminal()) process.on('SIGHUP', ignore)
   const server = await startServer(pathToFileURL(resolve(path)), {
     ...serving.options,
     transport,
     processes: count,
   })
+  process.off('SIGHUP', ignore)
   return await untilEnd(server, path, invocation, serving.team.observe)
 }
 
@@ -204,6 +208,9 @@ async function serveFile(file: string, invocation: Invocation, world: World): Pr
   }
 }
 
+/** Milliseconds that a program which is told to stop waits for its start: then it ends as it is. */
+const startPatience = 3_000
+
 interface Serving {
   readonly file: string
   readonly invocation: Invocation
@@ -220,17 +227,6 @@ async function serveRoster(roster: Roster, { file, invocation, world, signals }:
   const pins = new LockFile(lockFileOf(file), trustCommandOf(file), world)
   await pins.read()
   const { audit, end } = await auditOf(invocation, dirname(file), team.audit)
-  const server = await startServer(gateway(roster, { ...team.gateway, pins }), {
-    transport,
-    signals: false,
-    ...(audit && { audit }),
-    ...serverOptionsOf(file, team),
-  })
-  signals.onStop(() => void server.stop())
-  const isFar = transport.name === 'http' && !isLoopback(team.listen.host ?? '127.0.0.1')
-  if (isFar && team.tokens === undefined && team.signIn === undefined)
-    tell(`whoever reaches this address may use all servers: give caduceus.tokens in ${file}`)
-  tell(`${roster.names.length} servers of ${file}: ${roster.names.map(oneLine).join(', ')}`)
   const reread = async (isAsked = false): Promise<void> => {
     try {
       const changes = await roster.read()
@@ -242,29 +238,45 @@ async function serveRoster(roster: Roster, { file, invocation, world, signals }:
       tell(oneLine(`${messageOf(error)}; all servers stay as they are`))
     }
   }
-  const undo = watchFolders(
-    () => foldersTo(file),
-    (name) => linksTo(file).some((place) => name === basename(place)),
-    () => void reread(),
-    world,
-  )
-  const repin = (): void =>
-    void pins
-      .read()
-      .catch((error) => tell(oneLine(`${messageOf(error)}; nothing pinned is offered until then`)))
-  const undoPins = watchFolders(
-    () => foldersTo(pins.path),
-    (name) => linksTo(pins.path).some((place) => name === basename(place)),
-    repin,
-    world,
-  )
+  const repin = (): Promise<void> =>
+    pins.read().catch((error) => tell(oneLine(`${messageOf(error)}; nothing pinned is offered until then`)))
+  const follow = (path: string, fn: () => void): (() => void) =>
+    watchFolders(
+      () => foldersTo(path),
+      (name) => linksTo(path).some((place) => name === basename(place)),
+      fn,
+      world,
+    )
+  const undo = [follow(file, () => void reread()), follow(pins.path, () => void repin())]
   // the audit log finds out by itself that it was moved away
   signals.onHangUp(() => void reread(true).then(repin))
   try {
+    // what was changed since they were read, and before they were watched
+    await reread()
+    await repin()
+    const starting = startServer(gateway(roster, { ...team.gateway, pins }), {
+      transport,
+      signals: false,
+      ...(audit && { audit }),
+      ...serverOptionsOf(file, team),
+    })
+    // it serves before all servers of the file are up
+    signals.onStop(() => {
+      const late = world.setTimeout(() => process.exit(exitCodes.failed), startPatience)
+      const stop = (server: { stop(): Promise<void> }): Promise<void> => {
+        world.clearTimeout(late)
+        return server.stop()
+      }
+      void starting.then(stop, () => {})
+    })
+    const server = await starting
+    const isFar = transport.name === 'http' && !isLoopback(team.listen.host ?? '127.0.0.1')
+    if (isFar && team.tokens === undefined && team.signIn === undefined)
+      tell(`whoever reaches this address may use all servers: give caduceus.tokens in ${file}`)
+    tell(`${roster.names.length} servers of ${file}: ${roster.names.map(oneLine).join(', ')}`)
     return await untilEnd(server, file, invocation, team.observe)
   } finally {
-    undo()
-    undoPins()
+    for (const one of undo) one()
     await end()
   }
 }

@@ -11,6 +11,11 @@ export interface ServingSignals {
   onHangUp(again: () => void): void
 }
 
+/** Whether SIGHUP says that a terminal has gone. */
+export function hasTerminal(): boolean {
+  return [0, 1, 2].some((descriptor) => isatty(descriptor))
+}
+
 /**
  * Has SIGTERM, SIGINT and, with a terminal, SIGHUP end what is served in order; the second one ends the
  * program at once, and with it what it started. The library would end the program with the last server, and
@@ -23,8 +28,7 @@ export function hearSignals(): ServingSignals {
     state.isStopping = true
     state.stop()
   }
-  const hasTerminal = [0, 1, 2].some((descriptor) => isatty(descriptor))
-  const hungUp = hasTerminal ? heard : (): void => state.again?.()
+  const hungUp = hasTerminal() ? heard : (): void => state.again?.()
   const listeners = { SIGTERM: heard, SIGINT: heard, SIGHUP: hungUp }
   for (const [signal, listener] of Object.entries(listeners)) process.on(signal, listener)
   return {

@@ -17,7 +17,7 @@ export type TeamReaders = ReturnType<typeof optionReaders<UsageError>>
 export type Wrong = (field: string, problem: string) => UsageError
 
 /** Which users are meant: those of whom one of these holds. */
-interface UserRule {
+export interface UserRule {
   /** Addresses that the provider has verified, in either case. */
   readonly emails: readonly string[]
   /** What comes after the @ of such an address. */
@@ -99,13 +99,24 @@ function readUserInfo(value: unknown, field: string, { readFields, readText }: T
     const own = (key: string): unknown => (Object.hasOwn(user, key) ? user[key] : undefined)
     const [id, called, address] = [own(at.subject), own(at.name), own(at.email)]
     return {
-      subject: typeof id === 'number' || typeof id === 'string' ? String(id) : '',
+      subject: idOf(id),
       name: typeof called === 'string' ? called : undefined,
       // an address that nobody has verified may be somebody else's
       email: own(at.emailVerified) === true && typeof address === 'string' ? address : undefined,
       claims: user,
     }
   }
+}
+
+/**
+ * The id of a user as text; empty where there is none. Throws for a number that is rounded when it is read: two
+ * users would be one (RFC 8259, section 6).
+ */
+export function idOf(id: unknown): string {
+  if (typeof id === 'string') return id
+  if (typeof id !== 'number') return ''
+  if (Number.isSafeInteger(id)) return String(id)
+  throw new Error('the id of a user is a number beyond 2^53: name a field that has it as text')
 }
 
 function readGrants(value: unknown, scopes: unknown, readers: TeamReaders): ReadonlyMap<string, UserRule> {
@@ -139,18 +150,23 @@ function readRule(
       Object.entries(claims).map(([name, list]) => [name, texts(`${field}.claims.${name}`, list)]),
     ),
   }
+  // the claim says nothing of whether it was verified
+  if (Object.hasOwn(rule.claims, 'email'))
+    throw badOption(`${field}.claims.email`, 'no address among claims: name it in emails', given.claims)
   // with no rule nobody would be meant, or everybody
   if (Object.keys(given).length === 0) throw badOption(field, 'emails, domains or claims', value)
   return rule
 }
 
-function isMeant({ email, claims }: SignedInUser, rule: UserRule): boolean {
+/** Whether a rule means a user. */
+export function isMeant({ email, claims }: SignedInUser, rule: UserRule): boolean {
   const address = email?.toLowerCase()
   if (address !== undefined && rule.emails.includes(address)) return true
   if (address !== undefined && rule.domains.includes(address.slice(address.lastIndexOf('@') + 1))) return true
   return Object.entries(rule.claims).some(([name, wanted]) => {
     const had: unknown = Object.hasOwn(claims, name) ? claims[name] : undefined
-    return [had].flat().some((one) => wanted.includes(String(one)))
+    const isRead = (one: unknown): boolean => typeof one !== 'number' || Number.isSafeInteger(one)
+    return [had].flat().some((one) => isRead(one) && wanted.includes(String(one)))
   })
 }
 

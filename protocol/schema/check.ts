@@ -2,7 +2,7 @@ import type { FuncKeywordDefinition, Options, ValidateFunction } from 'ajv'
 import { ProtocolError } from '../wire/errors.js'
 import { lazy } from '../wire/load.js'
 import { canonical, isObject, type JsonObject } from '../wire/json.js'
-import { type Interpreter, interpretedCheck } from './interpreted.js'
+import type { Interpreter } from './interpreted.js'
 import { type Issue, toIssues, type ValueCheck } from './issues.js'
 import { dialectOfSchema, subschemasOf, unnamed } from './limits.js'
 import { compilePattern, type Spend } from './pattern/pattern.js'
@@ -50,7 +50,10 @@ export async function compileCheck(schema: JsonObject): Promise<ValueCheck> {
   const dialect = dialectOfSchema(schema)
   const module = await modules[dialect]()
   // what bundles for hosts that compile no code have in its place (`browser` of package.json)
-  if ('Validator' in module) return interpretedCheck(module as unknown as Interpreter, schema, dialect)
+  if ('Validator' in module) {
+    const { interpretedCheck } = await import('./interpreted.js')
+    return interpretedCheck(module as unknown as Interpreter, schema, dialect)
+  }
   const Ajv = classOf(module)
   const budget = createBudget()
   const quick = compile(Ajv, schema, { spend: budget.spend, allErrors: false })

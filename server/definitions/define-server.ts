@@ -2,6 +2,7 @@ import { isObject } from '../../protocol/wire/json.js'
 import type { CacheHints, Icon, Implementation } from '../../protocol/messages/base.js'
 import type { ServerTypes } from '../../protocol/messages/server-types.js'
 import { show } from '../../runtime/base/errors.js'
+import { isPromise } from '../../runtime/base/promise.js'
 import type { ToolContext } from '../context/context.js'
 import { isPrompt, type PromptDefinition } from './define-prompt.js'
 import {
@@ -194,7 +195,7 @@ function readComponents<Component>(
   const { is, maker, one, key } = kinds[kind]
   const components = options[kind] ?? []
   const isList = Array.isArray(components)
-  if (!isList && !isObject(components))
+  if (!isList && (!isObject(components) || isPromise(components)))
     throw bad(kind, `an array of ${one}s, or an object of them`, components)
   const known = new Set<unknown>()
   const all = Object.entries(components).map(([own, component]) => {

@@ -1,6 +1,7 @@
 import { isObject } from '../../protocol/wire/json.js'
 import { show } from '../../runtime/base/errors.js'
 import { among } from '../../runtime/base/near.js'
+import { isPromise } from '../../runtime/base/promise.js'
 import type { Lazy } from '../../runtime/faults/load.js'
 import { optionError, type ServerError } from '../base/errors.js'
 import type { TokenExchangeOptions } from '../../transports/auth/token-exchange.js'
@@ -221,7 +222,7 @@ export function isUpstreams(value: unknown): value is Upstreams {
 
 function readSource({ bad }: DefinitionReaders, source: UpstreamSource): UpstreamSource {
   if (typeof source === 'function' || isUpstreams(source)) return source
-  if (!isObject(source) || isUpstream(source))
+  if (!isObject(source) || isUpstream(source) || isPromise(source))
     throw bad('clients', 'clients by the names of their servers, or what startClients returns', source)
   for (const [name, entry] of Object.entries(source)) {
     const field = `clients.${name}`

@@ -11,7 +11,7 @@ import type { World } from '../../runtime/time/world.js'
 import { anybody, isNear, shareOf } from '../../transports/base/network.js'
 import type { ReturnedUser } from '../../transports/authorization/upstream-logins.js'
 import type { Peer } from '../../transports/contract/contract.js'
-import { keyOfPrincipal, loginOf, type Principal } from '../../transports/contract/principal.js'
+import { keyOfPrincipal, loginOf, type Principal, rightsOf } from '../../transports/contract/principal.js'
 import { ToolContext } from '../context/context.js'
 import type { AskMethod } from '../context/ask.js'
 import { isUpstream, type UpstreamOptions } from '../definitions/gateway-options.js'
@@ -694,9 +694,9 @@ export class UpstreamLink {
     const { per = 'gateway', max = 1 } = entry
     if (per === 'gateway') return this.#leastBusy(max)
     const id = per === 'session' ? ctx.session.id : undefined
-    if (id !== undefined) return `session ${id}${rightsOf(ctx.principal)}`
+    if (id !== undefined) return `session ${id}${rightsKey(ctx.principal)}`
     if (ctx.principal !== undefined)
-      return `principal ${keyOfPrincipal(ctx.principal)}${rightsOf(ctx.principal)}${this.#loginOf(ctx.principal)}`
+      return `principal ${keyOfPrincipal(ctx.principal)}${rightsKey(ctx.principal)}${this.#loginOf(ctx.principal)}`
     const what = per === 'session' ? 'a session, or a principal' : 'a principal'
     throw McpError.invalidRequest(`${this.name} has a client for each ${per}: the call needs ${what}`)
   }
@@ -931,10 +931,8 @@ function givenUpNow({ givenUp, running }: Instance, now: number): GivenUp | unde
  * A client that was started with what one token may do serves no token of the same person that may do less, or
  * else.
  */
-function rightsOf(principal: Principal | undefined): string {
-  if (principal === undefined) return ''
-  const { clientId, scopes = [] } = principal
-  return ` ${JSON.stringify([clientId, ...scopes.toSorted()])}`
+function rightsKey(principal: Principal | undefined): string {
+  return principal === undefined ? '' : ` ${rightsOf(principal)}`
 }
 
 /**
@@ -948,7 +946,7 @@ function askerOf({ principal, session, peer }: ToolContext): string | undefined 
   const program = JSON.stringify([name, version, peer.remoteAddress])
   return principal === undefined
     ? undefined
-    : `principal ${keyOfPrincipal(principal)}${rightsOf(principal)} ${program}`
+    : `principal ${keyOfPrincipal(principal)}${rightsKey(principal)} ${program}`
 }
 
 /** A server of 2026-07-28 logs nothing unless it is asked; the clients here choose among what it tells. */

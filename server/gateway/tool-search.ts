@@ -133,6 +133,7 @@ async function relayTo(
     const late = typeof name === 'string' ? absent(name, ctx.peer) : undefined
     throw late ?? McpError.invalidParams(`Unknown tool: ${show(name)}: find one with search_tools`)
   }
+  if (!isObject(args)) throw McpError.invalidParams(`arguments of ${show(name)}: expected an object`)
   return tool.relayed.run({ ...params, name, arguments: args }, ctx)
 }
 

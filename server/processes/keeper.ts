@@ -89,7 +89,10 @@ export const keeperActor = defineActor({
     return keeper
   },
   call: {
-    /** Replaces all processes, one at a time; a second call meanwhile begins after the first. */
+    /**
+     * Replaces all processes, one at a time. A second call meanwhile ends the start that is under way, as what it
+     * loads is out of date, and both are answered by what comes of the second.
+     */
     reload(keeper, _nothing: undefined, ctx) {
       const reply = ctx.defer<void>()
       reload(keeper, ctx).then(
@@ -180,12 +183,16 @@ function replaceLater(keeper: Keeper, ctx: ActorContext): void {
 
 function reload(keeper: Keeper, ctx: ActorContext): Promise<void> {
   if (keeper.reloading === undefined) {
-    keeper.reloading = replaceAll(keeper, ctx).finally(() => {
+    const work = replaceAll(keeper, ctx).finally(() => {
       keeper.reloading = undefined
       // what has ended meanwhile counted on a start that may have failed
       if (!ctx.signal.aborted) replaceLater(keeper, ctx)
     })
-    return keeper.reloading
+    keeper.reloading = work
+    return work.catch((error: unknown) => {
+      if (keeper.next === undefined) throw error
+      return keeper.next
+    })
   }
   keeper.next ??= keeper.reloading
     .catch(() => {})
@@ -193,6 +200,7 @@ function reload(keeper: Keeper, ctx: ActorContext): Promise<void> {
       keeper.next = undefined
       return reload(keeper, ctx)
     })
+  keeper.endStarting()
   return keeper.next
 }
 
@@ -245,8 +253,8 @@ function end({ supervisor }: Keeper, ref: ProcessRef): Promise<void> {
 }
 
 /** Reports a process that ends while it starts. */
-function report({ supervisor }: Keeper, id: string, error: unknown, ctx: ActorContext): void {
-  if (ctx.signal.aborted) return
+function report({ supervisor, next }: Keeper, id: string, error: unknown, ctx: ActorContext): void {
+  if (ctx.signal.aborted || next !== undefined) return
   emit('supervisor', () => ({
     tree: processOf(ctx.self).tree.id,
     supervisor: supervisor.ref.name,

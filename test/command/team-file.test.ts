@@ -8,6 +8,7 @@ import { Ajv } from 'ajv'
 import { http, startClient } from 'caduceus'
 import { until } from 'caduceus/testing'
 import { inRoot } from '../support/root.js'
+import { freePort } from '../support/redis.js'
 import { suite, type TestContext } from '../support/suite.js'
 import { caduceus, newHome, serverFile } from './_caduceus.js'
 import { begin, servedAt } from './_serve.js'
@@ -77,6 +78,33 @@ test('what is offered, to whom, and where, is in the file, and follows it', asyn
   assert.is((await fetch(url, { method: 'POST' })).status, 401)
   assert.is((await ada.callTool('one__echo', { message: 'in' })).text, 'in')
   assert.is(await stop(), 0)
+})
+
+test('what changes in the file while it starts is taken at once', async (t) => {
+  const { home, write } = place(t)
+  // one that never answers, so that it is not told yet that it is served
+  const slow = { command: process.execPath, args: ['-e', 'setInterval(() => {}, 1000)'] }
+  const servers = { one: entry, slow }
+  const listen = { port: await freePort() }
+  write({ listen, startTimeout: 60_000, tokens: { ada: adas, bob: bobs } }, servers)
+  const { line, stop, child } = begin(t, ['serve', 'mcp.json'], home)
+  const url = `http://127.0.0.1:${listen.port}/mcp`
+  const refusal = (token: string): Promise<string> =>
+    clientWith(t, url, token)
+      .ready()
+      .then(
+        () => '',
+        (error: Error) => error.message,
+      )
+  await until(async () => (await refusal(bobs)) === '', { timeout: 20_000 })
+  write({ listen, startTimeout: 60_000, tokens: { ada: adas } }, servers)
+  await line(/caduceus\.tokens has changed/)
+  assert.is(await refusal(adas), '')
+  const refused = await refusal(bobs)
+  assert.match(refused, /token|401|UNAUTHORIZED/i)
+  assert.is(child.exitCode, null)
+  // it is told to stop while one server of the file does not come
+  assert.is(await stop(), 1)
 })
 
 test('who may use a server changes though its entry is wrong, or lacks a variable', async (t) => {

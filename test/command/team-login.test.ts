@@ -92,6 +92,10 @@ test('what is wrong with logins is told with its line and column', async (t) => 
       { engine, signIn: { ...signIn, allow: { emails: 'x' } } },
       /caduceus\.signIn\.allow\.emails: expected an array of texts/,
     ],
+    [
+      { engine, signIn: { ...signIn, allow: { claims: { email: ['ada@example.com'] } } } },
+      /caduceus\.signIn\.allow\.claims\.email: expected no address among claims/,
+    ],
     [{ engine, signIn: { ...signIn, scopesOf: { x: {} } } }, /caduceus\.signIn\.scopesOf\.x: expected/],
     [server({ auth: 'oauth' }), /caduceus\.servers\.one\.per: expected 'principal' with auth/],
     [server({ per: 'principal', auth: 'oath' }), /caduceus\.servers\.one\.auth: expected 'oauth' or/],

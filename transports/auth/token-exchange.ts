@@ -5,7 +5,7 @@ import { basicCredentials } from '../base/basic-credentials.js'
 import { TransportError } from '../base/errors.js'
 import { isSecureUrl } from '../base/secure-url.js'
 import { urlAt } from '../base/target.js'
-import { keyOfPrincipal, loginOf, type Principal } from '../contract/principal.js'
+import { keyOfPrincipal, loginOf, type Principal, rightsOf } from '../contract/principal.js'
 import type { Values } from '../contract/values.js'
 import { type SafeAnswer, safeFetch } from '../http/outgoing/fetch.js'
 
@@ -222,9 +222,7 @@ function refusal(status: number, error: unknown): TransportError {
 
 /** A token of the same person may be for less, or for another program. */
 function whoseOf(principal: Principal): string {
-  const { clientId = '', scopes = [] } = principal
-  const login = loginOf(principal) ?? ''
-  return JSON.stringify([keyOfPrincipal(principal), clientId, login, ...scopes.toSorted()])
+  return JSON.stringify([keyOfPrincipal(principal), loginOf(principal) ?? '', rightsOf(principal)])
 }
 
 function cameKey(whose: string): string {

@@ -44,6 +44,12 @@ interface JustUsed {
   readonly until: number
 }
 
+/** The token of a chain of renewals that was used last. */
+interface Renewed {
+  readonly id: string
+  readonly rotations: number
+}
+
 /** The records of one kind, as `oidc-provider` keeps them: under their ids, in the engine of the server. */
 export class ValueAdapter implements Adapter {
   readonly #kind: string
@@ -69,6 +75,8 @@ export class ValueAdapter implements Adapter {
   }
 
   async #upsert(id: string, given: AdapterPayload, expiresIn: number | undefined): Promise<void> {
+    // of a browser that is nobody's there is nothing to keep
+    if (this.#kind === 'Session' && given.accountId === undefined) return
     const payload = this.#kind === 'Session' ? withGrants(given) : given
     const ttl = expiresIn === undefined ? unusedClient : expiresIn * 1_000
     await put(this.#values, this.#keyOf(id), JSON.stringify(payload), ttl)
@@ -126,6 +134,7 @@ export class ValueAdapter implements Adapter {
     const { payload, was } = found
     if (payload.consumed !== undefined) return this.#renewAgain(id)
     const [now, ttl] = this.#timesOf(payload)
+    await this.#goOn(id, payload, ttl)
     // first, as whoever finds it used looks there
     const { most: left, within } = siblings
     const kept: JustUsed = { payload, left, until: this.#world.date() + within }
@@ -134,6 +143,26 @@ export class ValueAdapter implements Adapter {
     const used = Object.fromEntries(usedFields.map((field) => [field, payload[field]]))
     const text = JSON.stringify({ ...used, consumed: now })
     if (!(await this.#values.set(this.#keyOf(id), text, { ttl, was }))) await this.#renewAgain(id)
+  }
+
+  /**
+   * Of the tokens that one was renewed to, the first that is used counts: another one was somebody else's, and
+   * ends the grant.
+   */
+  async #goOn(id: string, { grantId = '', iiat, rotations = 0 }: AdapterPayload, ttl: number): Promise<void> {
+    const key = `renewed ${grantId} ${iiat}`
+    for (let tries = 0; tries < siblings.most; tries += 1) {
+      const was = await this.#values.get(key)
+      const last = was === undefined || was.text === '' ? undefined : (JSON.parse(was.text) as Renewed)
+      if (last?.id === id) return
+      if (last !== undefined && last.rotations >= rotations) {
+        await put(this.#values, grantKey(grantId), undefined, 1)
+        break
+      }
+      const next: Renewed = { id, rotations }
+      if (await this.#values.set(key, JSON.stringify(next), { ttl, was })) return
+    }
+    throw this.#usedAlready()
   }
 
   /** By a call that renewed at the same time as another one of its host. */

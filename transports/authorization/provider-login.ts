@@ -152,12 +152,11 @@ export async function openLogin(settings: ProviderSettings, scopeWorld: World): 
       // whether an address is verified says who says the address
       all = { ...info, ...claims, email_verified: info.email_verified }
     }
-    const { name, preferred_username: shown, email, email_verified: isVerified } = all
+    const { name, preferred_username: shown } = all
     return user({
       subject: claims.sub,
       name: [name, shown].find((one) => typeof one === 'string') as string | undefined,
-      // an address that nobody has verified may be somebody else's
-      email: isVerified === true && typeof email === 'string' ? email : undefined,
+      email: ownAddress(claims.iss, all),
       claims: all,
     })
   }
@@ -289,6 +288,16 @@ function explained(settings: ProviderSettings, cause: unknown, isRefresh = false
   const why = typeof error === 'string' ? `: ${error.replace(/[^\x20-\x7e]/g, '?').slice(0, 100)}` : ''
   const problem = `the login at ${settings.name} has failed${why}`
   return new TransportError('UNAUTHORIZED', problem, { cause: withoutBody(cause) })
+}
+
+/** An address that nobody has verified may be somebody else's. */
+export function ownAddress(issuer: string, claims: Readonly<Record<string, unknown>>): string | undefined {
+  const { email, email_verified: isVerified, hd } = claims
+  if (isVerified !== true || typeof email !== 'string') return undefined
+  const domain = email.slice(email.lastIndexOf('@') + 1).toLowerCase()
+  // a private account may have the address of a company whose mail it could read once
+  const isTheirs = domain === 'gmail.com' || String(hd).toLowerCase() === domain
+  return issuer === 'https://accounts.google.com' && !isTheirs ? undefined : email
 }
 
 /** Of an answer that the library could make nothing of. */

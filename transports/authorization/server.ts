@@ -51,7 +51,7 @@ import { callbackPath, metadataPlaceOf, pageOf, resumedAt, routes, visitOf } fro
 import { IdentityProvider, type SignedInUser } from './provider.js'
 import { type LoginProof, openLogin, type ProviderLogin, type ProviderTokens } from './provider-login.js'
 import { RateLimits, type SignInLimits } from './rate-limits.js'
-import { isForbidden } from './redirects.js'
+import { isForbidden, isOnDevice } from './redirects.js'
 import { baseScope } from './scopes.js'
 import type { SignInSettings } from './sign-in.js'
 import { upstreamTokensKey } from './upstream-storage.js'
@@ -75,6 +75,8 @@ type Library = Awaited<ReturnType<typeof loadProvider>>
 const loginTime = 600_000
 /** Milliseconds after which a user signs in again, however often a client renews its token: a year. */
 const longestGrant = 365 * 24 * 3_600_000
+/** Grants of one user, for all programs and browsers. */
+const mostGrants = 200
 /** Milliseconds between two looks whether a user has come back. */
 const visitPause = 500
 /** Milliseconds for the metadata document of a client. */
@@ -94,6 +96,8 @@ const grantTypes: readonly unknown[] = ['authorization_code', 'refresh_token']
 const authMethods = ['none', 'client_secret_basic', 'client_secret_post', 'private_key_jwt'] as const
 /** Milliseconds after which a refresh token may be renewed: each that is used is kept. */
 const renewalPause = 30_000
+/** Milliseconds that a client may be known by one assertion (RFC 7523, 3: `exp`). */
+const longestAssertion = 600_000
 /** Documents of clients that are fetched at once, for one network and for all, and bytes of each. */
 const ofNetwork = 3
 const mostDocuments = 100
@@ -357,14 +361,19 @@ export class AuthorizationServer {
    */
   async #sendNobodyOn(ctx: KoaContextWithOIDC, next: () => Promise<unknown>): Promise<void> {
     await next()
-    const location = ctx.path === routes.authorization ? ctx.response.get('location') : ''
+    const isResumed = resumedAt(ctx.path) !== undefined
+    const location = isResumed || ctx.path === routes.authorization ? ctx.response.get('location') : ''
     if (!URL.canParse(location)) return
     const { origin, search, hash } = new URL(location)
     const answer = new URLSearchParams(`${search.slice(1)}&${hash.slice(1)}`)
     const error = answer.get('error')
     if (error === null || origin === this.#settings.issuer) return
-    const { client, session } = ctx.oidc
+    const { client, session, entities } = ctx.oidc
     if (client !== undefined && grantIdOf(session, client.clientId) !== undefined) return
+    // who has seen where it leads has refused there; and a program of this device may know why
+    const isKnown =
+      entities.Interaction?.result?.error_description === refusedHere || isOnDevice(new URL(location))
+    if (isResumed && isKnown) return
     ctx.remove('location')
     ctx.status = 400
     const why = answer.get('error_description')
@@ -396,16 +405,18 @@ export class AuthorizationServer {
     if (request.method === 'POST') {
       checkOrigin(request, this.#settings.issuer)
       const form = new URLSearchParams((await readBody(request, formBytes)).toString())
-      if (form.get('decision') !== 'allow')
-        return this.#end(request, response, denied('the user has refused'))
-      // a role may have come since the page was shown
-      const shown = (await this.#values.get(shownKey(uid)))?.text ?? ''
-      const granted = scopes.filter((scope) => shown.split(' ').includes(scope))
+      if (form.get('decision') !== 'allow') return this.#end(request, response, denied(refusedHere))
+      // a role may have come since the page was shown; of two clicks one counts
+      const shown = await takeOnce(this.#values, shownKey(uid))
+      const decided = details.result?.consent?.grantId
+      if (shown === undefined && decided === undefined) throw notOurs()
+      if (shown === undefined) return this.#end(request, response, { consent: { grantId: decided } })
+      const granted = scopes.filter((scope) => (JSON.parse(shown) as string[]).includes(scope))
       const grantId = await this.#grant({ accountId, clientId }, granted, asked)
       await put(this.#values, redirectKey(grantId), digest(redirectUri), longestGrant)
       return this.#end(request, response, { consent: { grantId } })
     }
-    await put(this.#values, shownKey(uid), scopes.join(' '), loginTime)
+    await put(this.#values, shownKey(uid), JSON.stringify(scopes), loginTime)
     const { scopes: texts, name } = this.#settings
     sendPage(
       response,
@@ -598,17 +609,35 @@ export class AuthorizationServer {
   }
 
   /** A grant of its own for each consent: what is asked for and not granted is not asked for again. */
-  #grant(
+  async #grant(
     who: { readonly accountId: string; readonly clientId: string },
     granted: readonly string[],
     asked: string,
-  ) {
+  ): Promise<string> {
     const { resource } = this.#settings
     const grant = new this.#provider.Grant(who)
     grant.addResourceScope(resource, [baseScope, ...granted].join(' '))
     const others = asked.split(' ').filter((scope) => scope !== baseScope && !granted.includes(scope))
     if (others.length > 0) grant.rejectResourceScope(resource, others.join(' '))
-    return grant.save()
+    const grantId = await grant.save()
+    await this.#noteGrant(who.accountId, grantId)
+    return grantId
+  }
+
+  /** A user has so many grants at most: the oldest ends. */
+  async #noteGrant(accountId: string, grantId: string): Promise<void> {
+    const key = `grants of ${accountId}`
+    for (let tries = 0; tries < 10; tries += 1) {
+      const was = await this.#values.get(key)
+      const all = [
+        ...(was === undefined || was.text === '' ? [] : (JSON.parse(was.text) as string[])),
+        grantId,
+      ]
+      const text = JSON.stringify(all.slice(-mostGrants))
+      if (!(await this.#values.set(key, text, { ttl: longestGrant, was }))) continue
+      for (const oldest of all.slice(0, -mostGrants)) await put(this.#values, grantKey(oldest), undefined, 1)
+      return
+    }
   }
 
   /** Whose a new token is, who may still come in. */
@@ -777,6 +806,12 @@ export class AuthorizationServer {
         id_token_signed_response_alg: 'ES256',
       },
       clientAuthMethods: [...authMethods],
+      // each is kept until it ends: anybody may register, and make any number
+      assertJwtClientAuthClaimsAndHeader: async (_ctx, { exp }) => {
+        const latest = (this.#world.date() + longestAssertion) / 1_000
+        if (typeof exp !== 'number' || !(exp <= latest))
+          throw new errors.InvalidClientAuth('an assertion may be good for ten minutes')
+      },
       clientBasedCORS: () => true,
       cookies: {
         keys: [cookies],
@@ -885,6 +920,7 @@ export class AuthorizationServer {
 const asAnother =
   'You have signed in as somebody else. Begin again in your program, and sign in as who you are there.'
 const signedOut = 'the user has signed out'
+const refusedHere = 'the user has refused'
 const notLetIn = 'this account may not use this server'
 
 interface GrantedToken {

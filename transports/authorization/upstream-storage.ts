@@ -39,7 +39,7 @@ export function upstreamTokensKey(holder: TokenHolder): string {
 
 /**
  * The tokens of one user for one server, sealed in the engine and shared by all nodes; clients that were
- * registered are shared by all users. The lock of a node that died is anybody's after 10 s; a node that was
+ * registered for the server are shared by all users. The lock of a node that died is anybody's after 10 s; a node that was
  * taken for dead writes nothing any more.
  */
 export function upstreamStorage(
@@ -59,14 +59,15 @@ export function upstreamStorage(
 
   return {
     async read(key) {
-      if (isShared(key)) return objectIn((await values.get(sharedPlace(key)))?.text)
+      if (isShared(key)) return objectIn((await values.get(sharedPlace(server, key)))?.text)
       const own = objectIn((await values.get(place))?.text)?.[within(key)]
       return isObject(own) ? own : undefined
     },
 
     async write(key, value) {
       await checkHeld()
-      if (isShared(key)) return put(values, sharedPlace(key), value && JSON.stringify(value), usedClient)
+      if (isShared(key))
+        return put(values, sharedPlace(server, key), value && JSON.stringify(value), usedClient)
       for (let tries = 0; tries < 10; tries += 1) {
         const was = await values.get(place)
         const { [within(key)]: _, ...others } = objectIn(was?.text) ?? {}
@@ -94,13 +95,13 @@ export function upstreamStorage(
   }
 }
 
-/** Clients belong to an issuer, and to no user. */
+/** Clients belong to an issuer and to the address that a server's users come back to, and to no user. */
 function isShared(key: string): boolean {
   return key.startsWith('client ')
 }
 
-function sharedPlace(key: string): string {
-  return `upstream ${key}`
+function sharedPlace(server: string, key: string): string {
+  return `upstream ${JSON.stringify([server, key])}`
 }
 
 function objectIn(text: string | undefined): JsonObject | undefined {

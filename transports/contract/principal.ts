@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { isObject } from '../../protocol/wire/json.js'
 import type { World } from '../../runtime/time/world.js'
 import { show } from '../../runtime/base/errors.js'
@@ -90,6 +91,31 @@ function readTime(value: unknown): number {
 function bad(field: string, expected: string, got: string): TransportError {
   const message = `principal: ${field}: expected ${expected}, got ${got}`
   return optionError(field, message)
+}
+
+/** Claims of a token that say nothing of what it is good for, and may be others in the next one. */
+const passing: ReadonlySet<string> = new Set([
+  ...['exp', 'iat', 'nbf', 'jti', 'nonce', 'auth_time', 'sid', 'session_state', 'at_hash', 'c_hash', 'cnf'],
+  // of Entra, and of Cognito
+  ...['uti', 'rh', 'aio', 'origin_jti', 'event_id'],
+])
+
+/**
+ * What tells tokens of one person apart that may be good for different things: the program, the scopes, and a
+ * digest of the claims, such as an organization. Tokens that are renewed have the same.
+ */
+export function rightsOf({ clientId = '', scopes = [], claims = {} }: Principal): string {
+  const lasting = Object.keys(claims).filter((name) => !passing.has(name) && name !== loginClaim)
+  const text = JSON.stringify(
+    lasting.sort().map((name) => [name, claims[name]]),
+    (_key, value: unknown) => {
+      if (typeof value === 'bigint') return String(value)
+      if (Array.isArray(value) && value.every((one) => typeof one === 'string')) return value.toSorted()
+      return isObject(value) ? Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1)) : value
+    },
+  )
+  const others = lasting.length === 0 ? '' : createHash('sha256').update(text).digest('base64url')
+  return JSON.stringify([clientId, others, ...scopes.toSorted()])
 }
 
 const loginClaim = 'urn:caduceus:login'

@@ -28,7 +28,7 @@ export const providers = [
     userInfo: async (ask) => {
       const { id, name } = (await ask('https://login.example.com/api/me')) as { id: number; name: string }
       // a user without an id would be everybody
-      if (typeof id !== 'number') throw new Error('the intranet does not say who it is')
+      if (!Number.isSafeInteger(id)) throw new Error('the intranet does not say who it is')
       return { subject: String(id), name }
     },
   }),

@@ -96,6 +96,11 @@ const bad: [object, string, RegExp][] = [
     'tools.helper',
     /^server "s": tools\.helper: expected what defineTool returns/,
   ],
+  [
+    { tools: Promise.resolve([]) },
+    'tools',
+    /^server "s": tools: expected .*got a promise, which wants an await/,
+  ],
   [{ tools: 7 }, 'tools', /^server "s": tools: expected an array of tools, or an object of them/],
 ]
 

@@ -132,6 +132,22 @@ test('each principal has a client of its own, and one more tells what there is',
   )
 })
 
+test('tokens of one person that are good for other things have clients each', async (t) => {
+  const { all, entry } = starts({ per: 'principal' })
+  const of = (claims: object) => ({ ...somebody('ada'), claims: { ...claims } })
+  const pair = await through(t, { up: entry }, { principal: of({ org_id: 'A', iat: 1 }) })
+  for (const claims of [{ org_id: 'B' }, { org_id: 'A', iat: 2, jti: 'x' }, {}]) {
+    const other = startClient({ transport: pair.connectAs(of(claims)), logger: false })
+    t.after(() => other.close())
+    await other.callTool('up__one')
+  }
+  await pair.client.callTool('up__one')
+  assert.equal(
+    all.map(({ seat }) => seat.principal?.claims?.org_id),
+    [undefined, 'B', 'A', undefined],
+  )
+})
+
 test('a caller without a principal gets no client where each principal has one', async (t) => {
   const { entry } = starts({ per: 'principal' })
   const { client } = await through(t, { up: entry })

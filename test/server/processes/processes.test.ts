@@ -1,4 +1,5 @@
 // second tier: time
+// time limit: 180 s
 import { mkdtemp, readFile, rm, watch, writeFile } from 'node:fs/promises'
 import { request } from 'node:http'
 import { tmpdir } from 'node:os'
@@ -134,6 +135,27 @@ test('a process that ends during a reload is replaced', async (t) => {
   await writeFile(join(folder, 'go'), '')
   await reloaded
   assert.is((await server.processes()).length, 2)
+})
+
+test('a module that never loads is not waited for once there is another one', async (t) => {
+  const { server, path, folder } = await startWritten(t)
+  await writeFile(path, waiting(folder))
+  const loading = written(folder, 'pid')
+  const first = server.reload()
+  await loading
+  await writeFile(path, versioned('mended'))
+  const begun = performance.now()
+  await Promise.all([first, server.reload()])
+  assert.ok(performance.now() - begun < 25_000, 'its start may take 30 s')
+  assert.is(await (await new RawClient(t, server.url).open()).text('version'), 'mended')
+  const pid = Number(await readFile(join(folder, 'pid'), 'utf8'))
+  await until(() => {
+    try {
+      return !process.kill(pid, 0)
+    } catch {
+      return true
+    }
+  })
 })
 
 test('a stop does not wait for a process that never starts', async (t) => {

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import * as assert from 'uvu/assert'
 import { systemWorld } from 'caduceus/runtime'
 import { TokenExchange } from '../../../transports/auth/token-exchange.js'
+import type { Principal } from 'caduceus/transports'
 import type { KeptValue, Values } from '../../../transports/contract/values.js'
 import { suite, type TestContext } from '../../support/suite.js'
 
@@ -51,7 +52,7 @@ async function start(t: TestContext) {
       { ...own, resource },
       { server: 'mail', principal: ada, refused: undefined, subject: undefined },
     )
-  return { time, exchange, traded, tokenFor }
+  return { time, exchange, traded, own, tokenFor }
 }
 
 test('a token that was traded for one server is for no other one of its name', async (t) => {
@@ -75,6 +76,28 @@ test('the token of a caller is at hand as long as they come with it', async (t) 
   }
   assert.ok(traded.length >= 5)
   assert.ok(traded.every((form) => form.get('subject_token') === 'of a day'))
+})
+
+test('tokens of one person that are good for other things are traded each', async (t) => {
+  const { exchange, traded, own } = await start(t)
+  const of = (claims: Principal['claims']) => ({
+    ...ada,
+    clientId: 'host',
+    scopes: ['mcp'],
+    claims: claims ?? {},
+  })
+  const call = async (principal: Principal): Promise<string> => {
+    exchange.heard(principal, `of ${JSON.stringify(principal.claims)}`)
+    const request = { server: 'mail', principal, refused: undefined, subject: undefined }
+    return await exchange.tokenFor({ ...own, resource: 'https://a.example/mcp' }, request)
+  }
+  assert.is(await call(of({ org_id: 'A', permissions: ['read', 'write'], iat: 1 })), 't1')
+  assert.is(await call(of({ org_id: 'B', permissions: ['read', 'write'] })), 't2')
+  assert.is(await call(of({ org_id: 'A', permissions: ['read'] })), 't3')
+  assert.is(await call(of({ org_id: 'A', permissions: ['read'], act: { sub: 'support' } })), 't4')
+  // renewed, and told in another order
+  assert.is(await call(of({ jti: '2', permissions: ['write', 'read'], org_id: 'A', iat: 2, exp: 9 })), 't1')
+  assert.is(traded.length, 4)
 })
 
 test('of two tokens that come at once the newer one counts', async (t) => {

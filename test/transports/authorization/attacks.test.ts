@@ -2,15 +2,16 @@
 import { once } from 'node:events'
 import { request } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
-import { mkdtempSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { systemWorld } from 'caduceus/runtime'
 import { files } from 'caduceus/server'
 import * as assert from 'uvu/assert'
 import { startClient } from 'caduceus/client'
 import { http } from 'caduceus/transports'
-import { suite } from '../../support/suite.js'
+import { suite, type TestContext } from '../../support/suite.js'
 import { makeProofKey, prove } from '../auth/_proof.js'
 import { attack, back, isBack, type Json } from './_attack.js'
 import { Browser, type Page } from './_browser.js'
@@ -237,6 +238,104 @@ test('open redirect: a request that fails leads to nobody who was not let in bef
   // one that it has let in is told
   const told = await browser.open(begin(client, { prompt: 'none' }).url, isBack)
   assert.match(String(told.url.searchParams.get('error')), /required$/)
+})
+
+for (const [what, options] of [
+  ['is not let in', { allow: () => false }],
+  ['is refused at the provider', { fake: { user: null } }],
+] as const)
+  test(`open redirect: whoever ${what} is sent to nobody`, async (t) => {
+    const { register, begin } = await attack(t, options)
+    const isAway = ({ hostname }: URL): boolean => hostname === 'evil.example'
+    for (const redirect of ['https://evil.example/phish', 'cursor://evil.example/phish']) {
+      const client = await register({ redirect_uris: [redirect] })
+      const page = await new Browser().open(begin(client, { redirect_uri: redirect }).url, isAway)
+      assert.equal([page.status, isAway(page.url)], [400, false])
+      assert.match(page.text, 'access_denied')
+    }
+    // a program of this device may know why
+    const page = await new Browser().open(begin(await register()).url, isBack)
+    assert.is(page.url.searchParams.get('error'), 'access_denied')
+  })
+
+test('who refuses on the page goes back to the client with that', async (t) => {
+  const { register, begin } = await attack(t)
+  const browser = new Browser()
+  const page = await browser.open(begin(await register()).url, isBack)
+  const last = await browser.press(page, 'deny', isBack)
+  assert.is(last.url.searchParams.get('error'), 'access_denied')
+})
+
+/** What an engine in files keeps. */
+async function kept(t: TestContext) {
+  const folder = mkdtempSync(join(tmpdir(), 'kept-'))
+  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  const count = (): number =>
+    readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile()).length
+  return { count, attacked: await attack(t, { engine: files({ folder }) }) }
+}
+
+test('growth: a client is known by no assertion that is good for long', async (t) => {
+  const { count, attacked } = await kept(t)
+  const { register, token, origin } = attacked
+  const { publicKey, privateKey } = await generateKeyPair('ES256', { extractable: true })
+  const jwk = { ...(await exportJWK(publicKey)), alg: 'ES256', use: 'sig', kid: '1' }
+  const { client_id: id = '' } = await register({
+    token_endpoint_auth_method: 'private_key_jwt',
+    token_endpoint_auth_signing_alg: 'ES256',
+    jwks: { keys: [jwk] },
+  })
+  const ask = async (seconds: number, jti: string) => {
+    const assertion = await new SignJWT({ jti })
+      .setProtectedHeader({ alg: 'ES256', kid: '1' })
+      .setIssuer(id)
+      .setSubject(id)
+      .setAudience(origin)
+      .setIssuedAt()
+      .setExpirationTime(Math.floor(Date.now() / 1_000) + seconds)
+      .sign(privateKey)
+    const { body } = await token({
+      ...{
+        grant_type: 'refresh_token',
+        refresh_token: 'made-up',
+        client_id: id,
+        client_assertion: assertion,
+      },
+      client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+    })
+    return body.error
+  }
+  const before = count()
+  for (const seconds of [700, 3_600, 100 * 365 * 86_400])
+    assert.is(await ask(seconds, `j${seconds}`), 'invalid_client')
+  assert.is(count(), before)
+  assert.is(await ask(300, 'one'), 'invalid_grant')
+  assert.is(await ask(300, 'one'), 'invalid_client')
+})
+
+test('growth: one page is one decision, and a browser of nobody has no record', async (t) => {
+  const { count, attacked } = await kept(t)
+  const { register, begin, origin } = attacked
+  const client = await register()
+  const browser = new Browser()
+  const page = await browser.open(begin(client).url, isBack)
+  const post = async (path: string | URL, cookie: string, body: string): Promise<number> => {
+    const headers = { cookie, origin, 'content-type': 'application/x-www-form-urlencoded' }
+    const given = { method: 'POST', redirect: 'manual', body, headers } as const
+    const response = await fetch(new URL(path, origin), given)
+    await response.arrayBuffer()
+    return response.status
+  }
+  const stale = browser.cookiesFor(new URL(origin))
+  const cookie = browser.cookiesFor(page.url)
+  assert.is(await post(page.url, cookie, 'decision=allow'), 303)
+  const before = count()
+  for (let n = 0; n < 10; n += 1) assert.is(await post(page.url, cookie, 'decision=allow'), 303)
+  assert.is(count(), before)
+  assert.ok(isBack((await browser.press(page, 'allow', isBack)).url))
+  const after = count()
+  for (let n = 0; n < 10; n += 1) await post('/sign-out/confirm', stale, 'xsrf=x&logout=yes')
+  assert.is(count(), after)
 })
 
 test('bad registrations are refused: scripts, fragments, plain http elsewhere', async (t) => {

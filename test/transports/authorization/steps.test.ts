@@ -57,6 +57,23 @@ test('calls at once may renew with one token; used later it ends its grant', asy
   assert.is((await renew(next.body.refresh_token)).body.error, 'invalid_grant')
 })
 
+test('of tokens that one was renewed to one goes on: another one ends the grant', async (t) => {
+  const time = { ms: 0 }
+  const clock = { ...systemWorld, date: () => Date.now() + time.ms }
+  const { register, codeOf, token, status } = await attack(t, { clock })
+  const { form } = await codeOf(await register())
+  const { body: first } = await token(form)
+  const renew = (refreshToken = '') =>
+    token({ grant_type: 'refresh_token', refresh_token: refreshToken, client_id: form.client_id })
+  const { body: own } = await renew(first.refresh_token)
+  const { body: stolen } = await renew(first.refresh_token)
+  time.ms += 31_000
+  const next = await renew(own.refresh_token)
+  assert.is(next.status, 200)
+  assert.is((await renew(stolen.refresh_token)).body.error, 'invalid_grant')
+  assert.is(await status(next.body.access_token), 401)
+})
+
 test('a token is renewed so often at once, and no more', async (t) => {
   const { register, codeOf, token, status } = await attack(t)
   const { form } = await codeOf(await register())

@@ -7,9 +7,10 @@ import { systemWorld } from 'caduceus/runtime'
 import { oauth2, oidc } from 'caduceus/transports'
 import type { AdapterPayload } from 'oidc-provider'
 import { ValueAdapter } from '../../../transports/authorization/adapter.js'
-import { openLogin } from '../../../transports/authorization/provider-login.js'
+import { openLogin, ownAddress } from '../../../transports/authorization/provider-login.js'
 import { IdentityProvider } from '../../../transports/authorization/provider.js'
 import type { SignInSettings } from '../../../transports/authorization/sign-in.js'
+import { upstreamStorage } from '../../../transports/authorization/upstream-storage.js'
 import { Users } from '../../../transports/authorization/users.js'
 import type { KeptValue, Values } from '../../../transports/contract/values.js'
 import { suite } from '../../support/suite.js'
@@ -157,6 +158,32 @@ test('what a provider answers is in no error, nor in its causes', async (t) => {
   }
 })
 
+test("a client that was registered for one server is no other server's", async () => {
+  const { valuesOf } = shared()
+  const values = valuesOf(async () => {})
+  const of = (server: string) => upstreamStorage(values, systemWorld, { issuer: 'i', subject: 's' }, server)
+  await of('mail').write('client https://login.example', { client_id: 'one' })
+  assert.equal(await of('mail').read('client https://login.example'), { client_id: 'one' })
+  assert.is(await of('files').read('client https://login.example'), undefined)
+})
+
+for (const [claims, expected] of [
+  [{ email: 'ada@example.com', email_verified: true, hd: 'example.com' }, 'ada@example.com'],
+  [{ email: 'ada@Example.com', email_verified: true, hd: 'example.com' }, 'ada@Example.com'],
+  [{ email: 'ada@gmail.com', email_verified: true }, 'ada@gmail.com'],
+  [{ email: 'gone+1@example.com', email_verified: true }, undefined],
+  [{ email: 'gone@example.com', email_verified: true, hd: 'other.example' }, undefined],
+  [{ email: 'ada@gmail.com' }, undefined],
+] as const)
+  test(`Google says of whom an address is: ${JSON.stringify(claims)}`, () => {
+    assert.is(ownAddress('https://accounts.google.com', claims), expected)
+  })
+
+test('another provider vouches for the addresses that it has verified', () => {
+  const claims = { email: 'ada@example.com', email_verified: true }
+  assert.is(ownAddress('https://login.example', claims), 'ada@example.com')
+})
+
 test('the record of a browser has the clients that were let in alone', async () => {
   const { kept, valuesOf } = shared()
   const never = (): Error => new Error('never')
@@ -170,7 +197,7 @@ test('the record of a browser has the clients that were let in alone', async () 
   const authorizations = { ...Object.fromEntries(others), mine: { sid: '1', grantId: 'g' } }
   await new ValueAdapter('Session', parts).upsert(
     's',
-    { kind: 'Session', authorizations } as AdapterPayload,
+    { kind: 'Session', accountId: 'ada', authorizations } as AdapterPayload,
     60,
   )
   assert.equal(JSON.parse(kept.get('Session s')?.text ?? '').authorizations, {
