@@ -4,16 +4,46 @@ import { UsageError } from '../base/usage-error.js'
 const blank = /(?:[\s\uFEFF]+|\/\/[^\n]*|\/\*[\s\S]*?\*\/)*/y
 const word = /"(?:[^"\\\n]|\\.)*"|-?\d[\d.eE+-]*|true|false|null/y
 
-/** By objects: their keys, and after how many characters each stands. */
-export type Places = WeakMap<object, ReadonlyMap<string, number>>
+/** Where something stands: after how many characters it begins, and ends. */
+interface Span {
+  readonly from: number
+  readonly to: number
+}
+
+/** A field of an object: where its key begins, and where its value stands. */
+export interface PlacedField {
+  readonly name: string
+  readonly at: number
+  readonly value: Span
+}
+
+/** Where an object stands, with its braces, and its fields in order, also those that are there twice. */
+export interface Place extends Span {
+  readonly fields: readonly PlacedField[]
+}
+
+/** By objects, where they stand. */
+export type Places = WeakMap<object, Place>
+
+/** Where the field stands that counts, if the object has it. */
+export function fieldAt(places: Places, object: object, name: string): PlacedField | undefined {
+  return places.get(object)?.fields.findLast((field) => field.name === name)
+}
+
+/** Spaces and comments from there on: after how many characters they end. */
+export function skipBlank(source: string, from: number): number {
+  blank.lastIndex = from
+  blank.exec(source)
+  return blank.lastIndex
+}
 
 /** Objects and arrays within each other. */
 const maxDepth = 200
 
 /**
  * Reads JSON with comments and trailing commas, as hosts write it; `where` names it, `note` hears of keys
- * that an object has twice, of which the last one counts. `places` gets where each object has its keys. Throws
- * UsageError, with the line.
+ * that an object has twice, of which the last one counts. `places` gets where each object stands. Throws
+ * UsageError, with the line and column.
  */
 export function parseJsonc(
   source: string,
@@ -23,18 +53,17 @@ export function parseJsonc(
 ): unknown {
   let at = 0
   const lineAt = (index: number): number => source.slice(0, index).split('\n').length
+  const columnAt = (index: number): number => index - source.lastIndexOf('\n', index - 1)
   const fail = (expected: string): never => {
     // shows one character only: the rest may be a secret
     const found =
       at < source.length ? JSON.stringify(String.fromCodePoint(source.codePointAt(at) ?? 0)) : 'its end'
     throw new UsageError(
-      `${where} is no JSON (line ${lineAt(at)}: expected ${expected}, got ${found}): mend the file`,
+      `${where} is no JSON (line ${lineAt(at)}, column ${columnAt(at)}: expected ${expected}, got ${found}): mend the file`,
     )
   }
   const skip = (): void => {
-    blank.lastIndex = at
-    blank.exec(source)
-    at = blank.lastIndex
+    at = skipBlank(source, at)
   }
   const takes = (mark: string): boolean => {
     skip()
@@ -70,21 +99,24 @@ export function parseJsonc(
       return items
     }
     if (!takes('{')) return readWord('a value')
+    const from = at - 1
     const fields = new Map<string, unknown>()
-    const keys = new Map<string, number>()
+    const placed: PlacedField[] = []
     readList('}', () => {
       const begin = at
       const name =
         source[at] === '"' ? String(readWord('a name in double quotes')) : fail('a name in double quotes')
       if (!takes(':')) fail(':')
+      skip()
+      const valueFrom = at
       const value = readValue(depth + 1)
       if (fields.has(name))
         note(`${where}, line ${lineAt(begin)}: ${JSON.stringify(name)} is there twice: the last one counts`)
       fields.set(name, value)
-      keys.set(name, begin)
+      placed.push({ name, at: begin, value: { from: valueFrom, to: at } })
     })
     const read = Object.fromEntries(fields)
-    places?.set(read, keys)
+    places?.set(read, { from, to: at, fields: placed })
     return read
   }
   const value = readValue(0)

@@ -10,7 +10,7 @@ import { readGateway, readStarted } from '../../server/definitions/gateway-optio
 import type { LogLevel } from '../../runtime/faults/log.js'
 import { UsageError } from '../base/usage-error.js'
 import type { FoundServer } from '../hosts/host-files.js'
-import { parseJsonc, type Places } from '../hosts/jsonc.js'
+import { fieldAt, parseJsonc, type Places } from '../hosts/jsonc.js'
 import type { AuditFileOptions } from './audit-file.js'
 import { overlaid, type Overrides } from './settings.js'
 import { readTeamSignIn, type TeamReaders, type Wrong } from './team-sign-in.js'
@@ -171,11 +171,10 @@ export async function readTeamFile(
 function placeOf(whole: unknown, path: string, places: Places): number {
   let [value, rest, at] = [whole, path, 0]
   while (rest !== '' && isObject(value)) {
-    const keys = places.get(value)
     // names of servers may have dots
-    const key = [...(keys?.keys() ?? [])].find((one) => rest === one || rest.startsWith(`${one}.`))
+    const key = Object.keys(value).find((one) => rest === one || rest.startsWith(`${one}.`))
     if (key === undefined) return at
-    at = keys?.get(key) ?? at
+    at = fieldAt(places, value, key)?.at ?? at
     value = value[key]
     rest = rest.slice(key.length + 1)
   }

@@ -189,7 +189,7 @@ test('a broken file changes nothing and fails no call; an empty list ends the se
     ['{"mcpServers": {"one": null}}', /one: expected a command or a url; it stays as it was/],
     [
       '{\n  "mcpServers": {\n    "one" 1\n  }\n}',
-      /is no JSON \(line 3: expected :, got "1"\).*stay as they are/,
+      /is no JSON \(line 3, column 11: expected :, got "1"\).*stay as they are/,
     ],
   ] as const) {
     writeFileSync(file, text)
