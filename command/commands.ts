@@ -46,6 +46,7 @@ export const meanings: Readonly<Record<string, string>> = {
   audit:
     'FILE: a line of JSON for each call, read and prompt; also CADUCEUS_AUDIT, and caduceus.audit of the file',
   file: 'FILE: the file of a host; default mcp.json',
+  transport: 'http, sse or ws; default: by the URL',
   yes: 'accepts without a question, for scripts',
   'base-url': 'URL: where the API is; default: what its document says',
   include: 'a tag, operation or path of the API that is served; may be given several times',
@@ -137,6 +138,35 @@ export const commands: Readonly<Record<string, Command>> = {
     },
     startsServer: false,
     load: () => import('./commands/trust.js'),
+  },
+  add: {
+    usage: 'add <name> <url> | add <name> -- <command> [arguments]',
+    summary: 'writes a server into the file of a host',
+    options: {
+      ...asJson,
+      ...{ file: { type: 'string' }, env: target.env, header: target.header },
+      ...{ transport: { type: 'string' }, force: { type: 'boolean' } },
+    },
+    meanings: {
+      env: "NAME=VALUE: a variable of the server; '${NAME}' is read when it is started; several times",
+      header: "'NAME: VALUE': sent with every request; may be given several times",
+      force: 'replaces a server of this name',
+    },
+    load: () => import('./commands/add.js'),
+  },
+  remove: {
+    usage: 'remove <server>',
+    summary: 'takes a server out of the file of a host',
+    options: { ...asJson, file: { type: 'string' } },
+    startsServer: false,
+    load: () => import('./commands/remove.js'),
+  },
+  config: {
+    usage: 'config [get [path] | set <path> <value> | unset <path>]',
+    summary: 'shows or changes a value of the file of a host, such as caduceus.listen.port',
+    options: { ...asJson, file: { type: 'string' } },
+    startsServer: false,
+    load: () => import('./commands/config.js'),
   },
   dev: {
     usage: 'dev <module> [options]',

@@ -174,17 +174,19 @@ export function connectionOf(
   return { transport: http(url, options), login }
 }
 
-function headersOf(invocation: Invocation): Record<string, string> {
+/** What `--header` says. Throws UsageError, which does not show what may be a secret. */
+export function headersOf(invocation: Invocation): Record<string, string> {
   return Object.fromEntries(
     listOf(invocation, 'header').map((given) => {
       const at = given.indexOf(':')
-      if (at < 1) throw new UsageError(`--header: expected 'NAME: VALUE', got ${given}`)
+      if (at < 1) throw new UsageError("--header: expected 'NAME: VALUE', got a text without a colon")
       return [given.slice(0, at).trim(), given.slice(at + 1).trim()]
     }),
   )
 }
 
-function pairsOf(given: readonly string[], option: string, form: string): Record<string, string> {
+/** What such as `--env` says. Throws UsageError, which shows no value. */
+export function pairsOf(given: readonly string[], option: string, form: string): Record<string, string> {
   return Object.fromEntries(
     given.map((pair) => {
       const at = pair.indexOf('=')

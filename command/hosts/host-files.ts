@@ -44,6 +44,7 @@ function hostFiles({ platform, env, home, folder }: Surroundings): readonly stri
         ? (env.APPDATA ?? join(home, 'AppData', 'Roaming'))
         : (env.XDG_CONFIG_HOME ?? join(home, '.config'))
   return [
+    join(folder, 'mcp.json'),
     join(folder, '.mcp.json'),
     join(folder, '.vscode', 'mcp.json'),
     join(folder, '.cursor', 'mcp.json'),
@@ -128,7 +129,7 @@ export function serversIn(
       .filter(isObject)
       .map((input) => [String(input.id), input as InputNote]),
   )
-  const isGemini = /[\\/]\.gemini[\\/]/.test(file)
+  const isGemini = isOfGemini(file)
   const near = dirname(file)
   const folder = /[\\/]\.(?:vscode|cursor|gemini)$/.test(near) ? dirname(near) : near
   if (Object.hasOwn(servers, '')) tell(`${file}: a server has an empty name: it is left out`)
@@ -153,6 +154,24 @@ function sectionOf(file: string, host: unknown): Readonly<Record<string, unknown
   const section = host[name]
   if (isObject(section)) return section
   throw new UsageError(`${file}: expected ${name} to be an object of servers by name, got ${show(section)}`)
+}
+
+function isOfGemini(file: string): boolean {
+  return /[\\/]\.gemini[\\/]/.test(file)
+}
+
+/** Where a file has its servers; of one that has none yet, where its host looks for them. Throws UsageError. */
+export function sectionFor(file: string, host: unknown): string {
+  const usual = /[\\/]\.vscode[\\/]|[\\/]Code[\\/]User[\\/]/.test(file) ? 'servers' : 'mcpServers'
+  if (sectionOf(file, host) === undefined) return usual
+  return sections.find((section) => (host as Record<string, unknown>)[section] !== undefined) ?? usual
+}
+
+/** An entry for a server at an address, as the host of the file has it. */
+export function remoteEntry(file: string, url: string, type: string): Record<string, unknown> {
+  if (isOfGemini(file)) return type === 'http' ? { httpUrl: url } : { url }
+  if (/[\\/]\.codeium[\\/]/.test(file)) return { serverUrl: url }
+  return { type, url }
 }
 
 /** The fields that all hosts mean, by one name: `serverUrl` is Windsurf's, `httpUrl` Gemini's. */
