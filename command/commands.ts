@@ -89,6 +89,12 @@ export const commands: Readonly<Record<string, Command>> = {
     options: target,
     load: () => import('./commands/complete.js'),
   },
+  completion: {
+    usage: 'completion <bash | zsh | fish>',
+    summary: 'the script that has a shell complete commands, servers, tools and options',
+    options: {},
+    load: async () => ({ run: (await import('./commands/completion.js')).completionOf(commands) }),
+  },
   check: {
     usage: 'check <target>',
     summary: 'handshake, lists, schemas, latency: what a host would stumble over',

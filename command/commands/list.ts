@@ -1,6 +1,8 @@
 import { type Client, McpError } from 'caduceus'
 import { withTarget } from '../connection/connect.js'
+import { cacheFolder } from '../hosts/folders.js'
 import { findServers } from '../hosts/host-files.js'
+import { keepTools, keyOf } from '../hosts/kept-lists.js'
 import { type Invocation, textOf } from '../base/invocation.js'
 import { firstLine, printAs } from '../terminal/output.js'
 import { oneLine, tell } from '../terminal/screen.js'
@@ -12,6 +14,14 @@ export async function run(invocation: Invocation): Promise<number> {
   if (invocation.started === undefined && invocation.positionals.length === 0) return listHosts(invocation)
   return await withTarget(invocation, async ({ client }) => {
     const { failed, ...inventory } = await takeInventory(client)
+    const [target] = invocation.positionals
+    const surroundings = surroundingsOf()
+    if (invocation.started === undefined && target !== undefined)
+      await keepTools(
+        cacheFolder(surroundings),
+        keyOf(target, textOf(invocation, 'config'), surroundings),
+        inventory.tools,
+      )
     printAs(invocation, inventory, () => inventoryText(inventory))
     for (const problem of failed) tell(`caduceus: ${problem}`)
     return failed.length === 0 ? exitCodes.ok : exitCodes.failed
