@@ -23,6 +23,7 @@ const target = {
   input: { type: 'string', multiple: true },
   timeout: { type: 'string' },
   era: { type: 'string' },
+  sampling: { type: 'string' },
   verbose: { type: 'boolean' },
 } as const
 const toFile = { output: { type: 'string' }, force: { type: 'boolean' } } as const
@@ -36,6 +37,8 @@ export const meanings: Readonly<Record<string, string>> = {
   input: 'ID=VALUE: the value of an input that the file names; may be given several times',
   timeout: 'MS: how long a request may take; default 60000',
   era: 'auto, modern (2026-07-28) or handshake; default auto',
+  sampling:
+    "'COMMAND': answers what the server asks a model: JSON on standard input, a text or a result on standard output",
   verbose: 'shows what the server writes to standard error',
   output: 'FILE: where it is written to',
   force: 'replaces a file that is there already',

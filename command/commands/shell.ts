@@ -4,7 +4,7 @@ import { createInterface, type Interface } from 'node:readline/promises'
 import type { Client } from 'caduceus'
 import { didYouMean } from '../../runtime/base/near.js'
 import { callTool } from './call.js'
-import { connected, startTarget } from '../connection/connect.js'
+import { connected, samplingOf, startTarget } from '../connection/connect.js'
 import { complain } from '../terminal/complain.js'
 import { dataFolder } from '../hosts/folders.js'
 import type { Invocation } from '../base/invocation.js'
@@ -33,6 +33,7 @@ const maxHistory = 1_000
 
 /** Talks to one server, line by line; what it asks meanwhile is asked at the same terminal. */
 export async function run(invocation: Invocation): Promise<number> {
+  const sampling = await samplingOf(invocation)
   const target = await readTarget(invocation)
   const history = new History(dataFolder(surroundingsOf()))
   const seen: { inventory: Inventory | undefined } = { inventory: undefined }
@@ -49,7 +50,7 @@ export async function run(invocation: Invocation): Promise<number> {
     (question) => input.ask(question),
     (line) => print(`${line}\n`),
   )
-  const client = startTarget(target, invocation, answers)
+  const client = startTarget(target, invocation, { ...answers, ...sampling })
   const over = new AbortController()
   const stop = listenForStop()
   let call = new AbortController()

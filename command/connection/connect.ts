@@ -24,9 +24,13 @@ export async function withTarget(
   invocation: Invocation,
   work: (connected: Connected) => Promise<number>,
 ): Promise<number> {
+  const sampling = await samplingOf(invocation)
   const target = await readTarget(invocation)
   const stop = listenForStop()
-  const client = startTarget(target, invocation, isTerminal() ? terminalAnswers(ask, tell) : {})
+  const client = startTarget(target, invocation, {
+    ...(isTerminal() && terminalAnswers(ask, tell)),
+    ...sampling,
+  })
   try {
     await connected(client, stop.signal)
     return await work({ client, others: target.others, signal: stop.signal })
@@ -38,6 +42,14 @@ export async function withTarget(
     await target.login?.close()
     stop.release()
   }
+}
+
+/** How requests for a model are answered; without `--sampling` they are not. Rejects with UsageError. */
+export async function samplingOf(invocation: Invocation): Promise<AnswerOptions> {
+  const line = textOf(invocation, 'sampling')
+  if (line === undefined) return {}
+  const { samplingBy } = await import('./sampling.js')
+  return samplingBy(line, tell)
 }
 
 /** A client of the target, with the options of the command line. Throws UsageError. */

@@ -71,6 +71,7 @@ const lines: readonly (readonly [line: string, found: readonly string[]])[] = [
       '--input',
       '--json',
       '--output',
+      '--sampling',
       '--timeout',
       '--verbose',
     ],
