@@ -39,7 +39,7 @@ export const meanings: Readonly<Record<string, string>> = {
   era: 'auto, modern (2026-07-28) or handshake; default auto',
   sampling:
     "'COMMAND': answers what the server asks a model: JSON on standard input, a text or a result on standard output",
-  verbose: 'shows what the server writes to standard error',
+  verbose: 'shows what the server writes to standard error, the log, and where an error comes from',
   output: 'FILE: where it is written to',
   force: 'replaces a file that is there already',
   'no-browser': 'prints the address to sign in at, and opens nothing',
@@ -113,7 +113,10 @@ export const commands: Readonly<Record<string, Command>> = {
   login: {
     usage: 'login <url>',
     summary: 'signs in; later calls to this address use it',
-    options: { ...asJson, timeout: { type: 'string' }, 'no-browser': { type: 'boolean' } },
+    options: {
+      ...asJson,
+      ...{ timeout: { type: 'string' }, 'no-browser': { type: 'boolean' }, verbose: target.verbose },
+    },
     meanings: { timeout: 'MS: how long the person has; default 300000' },
     startsServer: false,
     load: () => import('./commands/login.js'),

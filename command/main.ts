@@ -36,13 +36,17 @@ function keepCompiled(): void {
 }
 
 async function main(args: readonly string[]): Promise<number> {
-  const asJson = args.includes('--json')
+  const end = args.indexOf('--')
+  // what stands behind it is meant for somebody else
+  const own = end < 0 ? args : args.slice(0, end)
+  const asJson = own.includes('--json')
   try {
     return await run(args)
   } catch (error) {
     // what is given takes the place of a login
     const hasToken = args.some((arg) => /^(?:--header=)?authorization\s*:/i.test(arg))
-    return complain(error, asJson, args[0] !== 'login' && !hasToken)
+    const isVerbose = own.includes('--verbose')
+    return complain(error, asJson, { canLogIn: args[0] !== 'login' && !hasToken, isVerbose })
   }
 }
 

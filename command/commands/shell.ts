@@ -87,7 +87,7 @@ export async function run(invocation: Invocation): Promise<number> {
       history.add(line)
       call = new AbortController()
       await act(line, client, { invocation, signal: call.signal }).catch((error: unknown) =>
-        complain(error, invocation.values.json === true),
+        complain(error, invocation.values.json === true, { isVerbose: invocation.values.verbose === true }),
       )
     }
   } catch (error) {

@@ -68,7 +68,7 @@ export function startTarget(
     era: era as EraOption,
     probeTimeout: 2_000,
     timeout: readTimeout(invocation),
-    logger: false,
+    ...(invocation.values.verbose !== true && { logger: false as const }),
   })
 }
 

@@ -1,7 +1,7 @@
 import type { AnswerOptions } from 'caduceus'
 import type { ElicitForm, ElicitUrl } from 'caduceus/client'
 import { firstLine } from './output.js'
-import { oneLine, quoted } from './screen.js'
+import { columnsOf, oneLine, quoted } from './screen.js'
 import type { Ask } from './terminal.js'
 
 type Form = Parameters<ElicitForm>[0]
@@ -74,9 +74,12 @@ async function askField(
 /** The prompt, in one line; a longer question is shown before it, with a bar at each line. */
 function questionOf(title: string, notes: string, show: (line: string) => void): string {
   const question = oneLine(notes === '' ? title : `${title} (${notes})`)
-  if (question.length < (process.stderr.columns || 80) - 8) return `  ${question}: `
+  const columns = process.stderr.columns || 80
+  if (columnsOf(question) < columns - 8) return `  ${question}: `
   show(quoted(question))
-  return `  ${firstLine(oneLine(title), 40)}: `
+  const most = Math.min(40, columns - 8)
+  const short = firstLine(oneLine(title), Math.max(1, most))
+  return `  ${columnsOf(short) > most ? firstLine(short, Math.max(1, most >> 1)) : short}: `
 }
 
 function readField(line: string, field: FormField, words: readonly string[] | undefined): Value | undefined {

@@ -52,8 +52,9 @@ export function jsonText(value: unknown, indent?: number): string {
 
 /** A text of somebody else in full, told from our own words by a bar before each line, wrapped at words. */
 export function quoted(text: string, columns = process.stderr.columns || 80): string {
-  const width = Math.max(20, columns - 4)
+  const width = Math.max(2, columns - 4)
   return unsteered(text)
+    .replaceAll('\t', '  ')
     .split('\n')
     .flatMap((line) => wrap(line.trimEnd(), width))
     .map((line) => `  | ${line}`)
@@ -63,12 +64,37 @@ export function quoted(text: string, columns = process.stderr.columns || 80): st
 function wrap(line: string, width: number): string[] {
   const lines = ['']
   // a word that the terminal would wrap goes on without a bar
-  const parts = new RegExp(`.{1,${width}}`, 'gsu')
-  for (const word of line.split(' ').flatMap((word) => word.match(parts) ?? [word])) {
+  for (const word of line.split(' ').flatMap((word) => piecesOf(word, width))) {
     const last = lines.at(-1) ?? ''
     if (last === '') lines[lines.length - 1] = word
-    else if (last.length + 1 + word.length <= width) lines[lines.length - 1] = `${last} ${word}`
+    else if (columnsOf(last) + 1 + columnsOf(word) <= width) lines[lines.length - 1] = `${last} ${word}`
     else lines.push(word)
   }
   return lines
+}
+
+/** A word in parts that each have room in a line. */
+function piecesOf(word: string, width: number): readonly string[] {
+  const pieces = ['']
+  let used = 0
+  for (const letter of word) {
+    const columns = columnsOf(letter)
+    if (used > 0 && used + columns > width) {
+      pieces.push('')
+      used = 0
+    }
+    pieces[pieces.length - 1] += letter
+    used += columns
+  }
+  return pieces
+}
+
+/** Letters from there on may take two columns of a terminal (Unicode, UAX #11). */
+const wideFrom = 0x1100
+
+/** Columns of a terminal that a text takes at most: some letters, as those that are combined, take less. */
+export function columnsOf(text: string): number {
+  let columns = 0
+  for (const letter of text) columns += (letter.codePointAt(0) ?? 0) < wideFrom ? 1 : 2
+  return columns
 }

@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert'
 import type { Picture } from 'caduceus/transports'
 import { Scene, screenOf } from '../../command/terminal/scene.js'
-import { jsonText, oneLine, quoted } from '../../command/terminal/screen.js'
+import { columnsOf, jsonText, oneLine, quoted } from '../../command/terminal/screen.js'
 import { splitWords } from '../../command/terminal/split-words.js'
 import { unsteered } from '../../runtime/base/steering.js'
 import { suite } from '../support/suite.js'
@@ -20,6 +20,23 @@ test('a question cannot put words into our mouth', () => {
     '  | Open this address if you trust it: https://bank.example/[1A',
   ])
   assert.equal(quoted(`${'word '.repeat(12)}end`, 34).split('\n')[0], `  | ${'word '.repeat(6).trimEnd()}`)
+})
+
+test('a text of wide letters or tabs has its bar in each line of the terminal', () => {
+  // two columns a letter: what the terminal wrapped would stand there without a bar
+  for (const text of [
+    '\u6f22'.repeat(100),
+    `${'\u6f22\u5b57 '.repeat(40)}x`,
+    `a${'\t'.repeat(60)}b`,
+    '\u{1f600}'.repeat(50),
+  ])
+    for (const columns of [80, 34, 10])
+      for (const line of quoted(text, columns).split('\n')) {
+        assert.match(line, /^ {2}\| /)
+        assert.not.match(line, '\t')
+        assert.ok(columnsOf(line) <= columns, `${line} in ${columns}`)
+      }
+  assert.is(columnsOf('a\u6f22\u{1f600}'), 5)
 })
 
 test('codes are taken out, and JSON says the same with escapes', () => {

@@ -1,6 +1,7 @@
 import * as assert from 'uvu/assert'
 import type { ElicitForm, ElicitUrl } from 'caduceus/client'
 import { terminalAnswers } from '../../command/terminal/questions.js'
+import { columnsOf } from '../../command/terminal/screen.js'
 import { suite } from '../support/suite.js'
 
 const test = suite('questions in a terminal')
@@ -33,6 +34,12 @@ test('what a wrong answer is told as cannot look like words of ours', async () =
     assert.match(line, /^ {2}/)
     assert.ok(line.length <= 80, line)
   }
+})
+
+test('a long title leaves the prompt in one line, also of wide letters', async () => {
+  const schema = { type: 'object', properties: { f: { type: 'string', title: '\u6f22'.repeat(90) } } }
+  const { lines } = await seen({ message: 'm', requestedSchema: schema }, ['/cancel'])
+  for (const line of lines) assert.ok(columnsOf(line) <= 80, line)
 })
 
 test('a page of http or https is shown; a file or a script is declined', async () => {

@@ -26,6 +26,29 @@ test('an unreachable server is exit code 3, at once', async (t) => {
   assert.is(dead.err.trim().split('\n').length, 1, dead.err)
 })
 
+test('an error is one line, and --verbose shows where it comes from', async (t) => {
+  const args = ['list', 'http://127.0.0.1:9/mcp?key=s3cret']
+  const plain = await caduceus(t, args)
+  assert.equal(plain.err.split('\n').length, 2, plain.err)
+  const verbose = await caduceus(t, [...args, '--verbose'])
+  assert.is(verbose.code, 3)
+  assert.ok(verbose.err.includes(plain.err.trim()), verbose.err)
+  assert.match(verbose.err, /\n {4}at /)
+  assert.match(verbose.err, /because of /)
+  assert.not.match(verbose.err, 's3cret')
+  // what stands behind -- is for the server
+  const theirs = await caduceus(t, [
+    'list',
+    '--',
+    process.execPath,
+    '-e',
+    'process.exit(7)',
+    '--verbose',
+    '--json',
+  ])
+  assert.equal([theirs.out, theirs.err.trim().split('\n').length], ['', 1], theirs.err)
+})
+
 test('a key in the query of an address is in no error', async (t) => {
   const { code, err, out } = await caduceus(t, ['list', 'http://127.0.0.1:9/mcp?key=s3cret', '--json'])
   assert.is(code, 3)
