@@ -7,8 +7,8 @@ export function overview(): string {
 
 ${rows.join('\n')}
 
-A target is a URL, the name of a server in the file of a host (.mcp.json, Claude Desktop, VS Code, Cursor,
-Windsurf, Gemini), or is left out before -- command arguments:
+A target is a URL, the name of a server in the file of a host (mcp.json, .mcp.json, Claude Desktop, VS Code,
+Cursor, Windsurf, Gemini), or is left out before -- command arguments:
 
   caduceus call echo message=hi -- node server.js
 

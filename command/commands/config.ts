@@ -7,7 +7,6 @@ import { parseJsonc } from '../hosts/jsonc.js'
 import { withoutSecrets } from '../hosts/secrets.js'
 import { printAs } from '../terminal/output.js'
 import { jsonText, oneLine } from '../terminal/screen.js'
-import { listenForStop } from '../terminal/stopping.js'
 import { editFile, fileOf, readText } from './edit-file.js'
 import { contentOf, textIn } from './given-content.js'
 
@@ -70,12 +69,9 @@ async function readValue(word: string): Promise<{ readonly value: unknown }> {
 }
 
 async function fromInput(): Promise<string> {
-  const stop = listenForStop()
-  try {
-    return textIn(await contentOf('-', stop.signal), 'standard input').replace(/\r?\n$/, '')
-  } finally {
-    stop.release()
-  }
+  // nothing is there that a signal would have to end in order
+  const { signal } = new AbortController()
+  return textIn(await contentOf('-', signal), 'standard input').replace(/\r?\n$/, '')
 }
 
 /**

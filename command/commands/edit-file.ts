@@ -1,4 +1,5 @@
-import { lstat, readFile, realpath } from 'node:fs/promises'
+import { constants } from 'node:fs'
+import { access, lstat, readFile, realpath } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { TransportError } from 'caduceus'
 import { lockFile } from '../../client/auth/file-storage.js'
@@ -71,6 +72,11 @@ export async function editFile(
     const before = await readText(file)
     const after = change(before, file)
     if (after === before) return
+    // whoever takes that right away does not want it changed
+    if (before !== undefined)
+      await access(file, constants.W_OK).catch((error: unknown) => {
+        throw unwritable(file, error)
+      })
     await checkText(file, after, before, invocation)
     const check = async (): Promise<void> => {
       if ((await readText(file)) !== before)
@@ -93,10 +99,14 @@ async function locked(place: string, world: World): Promise<() => Promise<void>>
     return await lockFile(path, late.signal)
   } catch (error) {
     if (error instanceof UsageError || late.signal.aborted) throw error
-    throw new UsageError(`${place} cannot be written (${(error as NodeJS.ErrnoException).code})`)
+    throw unwritable(place, error)
   } finally {
     world.clearTimeout(timer)
   }
+}
+
+function unwritable(file: string, error: unknown): UsageError {
+  return new UsageError(`${file} cannot be written (${(error as NodeJS.ErrnoException).code})`)
 }
 
 /** Rejects with UsageError where `serve` would not take the file, or an entry that is new. */

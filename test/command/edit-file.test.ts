@@ -257,6 +257,11 @@ test('files that are empty, broken, no files or links to nowhere', async (t) => 
     /no\/where\.json cannot be written \(ENOENT\)/,
   )
   await refuses(['add', 'a', '--file', '.', '--', 'a'], /is no file/)
+  unlinkSync(file)
+  writeFileSync(file, '{"mcpServers":{}}')
+  chmodSync(file, 0o444)
+  // root may write to all files
+  if (process.geteuid?.() !== 0) await refuses(['add', 'a', '--', 'a'], /cannot be written \(EACCES\)/)
 })
 
 test('the file of each host gets the fields that it knows', async (t) => {
