@@ -278,15 +278,23 @@ interface ProviderRequest {
 /** The provider's own words say what is wrong; they are for the operator. */
 function explained(settings: ProviderSettings, cause: unknown, isRefresh = false): TransportError {
   if (cause instanceof TransportError) return cause
-  const { error, status = statusOf((cause as Error | undefined)?.cause) } = (cause ?? {}) as {
+  const {
+    error,
+    code,
+    status = statusOf((cause as Error | undefined)?.cause),
+  } = (cause ?? {}) as {
     readonly error?: unknown
+    readonly code?: unknown
     readonly status?: unknown
   }
   // a refresh token ends by the word of the provider alone; a secret that has expired is the operator's
   if (isRefresh && error !== 'invalid_grant') return unavailable(settings, cause)
   if (Number(status) >= 500) return unavailable(settings, cause)
-  const why = typeof error === 'string' ? `: ${error.replace(/[^\x20-\x7e]/g, '?').slice(0, 100)}` : ''
-  const problem = `the login at ${settings.name} has failed${why}`
+  // what its answer says may be secret; what kind of answer it was is not
+  const facts = [typeof status === 'number' && `status ${status}`, error, typeof error === 'string' || code]
+  const why = facts.filter((fact) => typeof fact === 'string' && fact !== '').join(', ')
+  const text = why === '' ? '' : `: ${why.replace(/[^\x20-\x7e]/g, '?').slice(0, 100)}`
+  const problem = `the login at ${settings.name} has failed${text}`
   return new TransportError('UNAUTHORIZED', problem, { cause: withoutBody(cause) })
 }
 
