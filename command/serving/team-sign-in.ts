@@ -165,9 +165,13 @@ export function isMeant({ email, claims }: SignedInUser, rule: UserRule): boolea
   if (address !== undefined && rule.domains.includes(address.slice(address.lastIndexOf('@') + 1))) return true
   return Object.entries(rule.claims).some(([name, wanted]) => {
     const had: unknown = Object.hasOwn(claims, name) ? claims[name] : undefined
-    const isRead = (one: unknown): boolean => typeof one !== 'number' || Number.isSafeInteger(one)
     return [had].flat().some((one) => isRead(one) && wanted.includes(String(one)))
   })
+}
+
+/** What is told, and not a number that was rounded when it was read. */
+function isRead(claim: unknown): boolean {
+  return typeof claim === 'number' ? Number.isSafeInteger(claim) : /^(?:string|boolean)$/.test(typeof claim)
 }
 
 /** The error for a part of the file of one that an option would have. */

@@ -23,6 +23,9 @@ test('a rule means nobody by a number that was rounded when it was read', () => 
   assert.is(isMeant(user('"9007199254740992"'), rule), true)
   assert.is(isMeant(user('9007199254740993'), rule), false)
   assert.is(isMeant(user('[7, 8]'), rule), true)
+  const odd = { ...rule, claims: { id: ['[object Object]'], none: ['undefined', 'null'] } }
+  assert.is(isMeant(user('{}'), odd), false)
+  assert.is(isMeant(user('[["7"]]'), rule), false)
 })
 
 test.run()

@@ -28,6 +28,8 @@ const usedFields = [
  * at once renews for each of them. RFC 9700, section 4.14.2, leaves room for that.
  */
 const siblings = { within: 15_000, most: 16 }
+/** Refresh tokens of one grant, with those that were used: the oldest are not known any more. */
+const mostTokens = 128
 
 interface AdapterInput {
   readonly values: Values
@@ -78,8 +80,12 @@ export class ValueAdapter implements Adapter {
     // of a browser that is nobody's there is nothing to keep
     if (this.#kind === 'Session' && given.accountId === undefined) return
     const payload = this.#kind === 'Session' ? withGrants(given) : given
+    // the tokens of a chain of renewals have the id of the first: the library hands that on
+    if (this.#kind === 'RefreshToken') payload.nonce ??= id
     const ttl = expiresIn === undefined ? unusedClient : expiresIn * 1_000
     await put(this.#values, this.#keyOf(id), JSON.stringify(payload), ttl)
+    if (this.#kind === 'RefreshToken' && payload.grantId !== undefined)
+      await this.#bound(payload.grantId, id, ttl)
     if (this.#kind === 'Session' && payload.uid !== undefined)
       await put(this.#values, `Session uid ${payload.uid}`, id, ttl)
     // with the first grant of a user a client is there to stay
@@ -88,6 +94,20 @@ export class ValueAdapter implements Adapter {
       if (isDocument(payload.clientId))
         await put(this.#values, documentKey(payload.clientId), '1', usedClient)
     }
+  }
+
+  /** Forgets the oldest of the tokens of a grant; one that cannot be counted is none. */
+  async #bound(grantId: string, id: string, ttl: number): Promise<void> {
+    const key = `tokens of ${grantId}`
+    for (let tries = 0; tries < 50; tries += 1) {
+      const was = await this.#values.get(key)
+      const all = [...(was === undefined || was.text === '' ? [] : (JSON.parse(was.text) as string[])), id]
+      if (!(await this.#values.set(key, JSON.stringify(all.slice(-mostTokens)), { ttl, was }))) continue
+      for (const old of all.slice(0, -mostTokens)) await put(this.#values, this.#keyOf(old), undefined, 1)
+      return
+    }
+    await put(this.#values, this.#keyOf(id), undefined, 1)
+    throw this.#unavailable()
   }
 
   find(id: string): Promise<AdapterPayload | undefined> {
@@ -149,8 +169,12 @@ export class ValueAdapter implements Adapter {
    * Of the tokens that one was renewed to, the first that is used counts: another one was somebody else's, and
    * ends the grant.
    */
-  async #goOn(id: string, { grantId = '', iiat, rotations = 0 }: AdapterPayload, ttl: number): Promise<void> {
-    const key = `renewed ${grantId} ${iiat}`
+  async #goOn(
+    id: string,
+    { grantId = '', iiat, nonce, rotations = 0 }: AdapterPayload,
+    ttl: number,
+  ): Promise<void> {
+    const key = `renewed ${grantId} ${nonce ?? iiat}`
     for (let tries = 0; tries < siblings.most; tries += 1) {
       const was = await this.#values.get(key)
       const last = was === undefined || was.text === '' ? undefined : (JSON.parse(was.text) as Renewed)

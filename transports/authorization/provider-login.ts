@@ -304,7 +304,7 @@ export function ownAddress(issuer: string, claims: Readonly<Record<string, unkno
   if (isVerified !== true || typeof email !== 'string') return undefined
   const domain = email.slice(email.lastIndexOf('@') + 1).toLowerCase()
   // a private account may have the address of a company whose mail it could read once
-  const isTheirs = domain === 'gmail.com' || String(hd).toLowerCase() === domain
+  const isTheirs = /^(?:gmail|googlemail)\.com$/.test(domain) || String(hd).toLowerCase() === domain
   return issuer === 'https://accounts.google.com' && !isTheirs ? undefined : email
 }
 

@@ -76,7 +76,10 @@ const loginTime = 600_000
 /** Milliseconds after which a user signs in again, however often a client renews its token: a year. */
 const longestGrant = 365 * 24 * 3_600_000
 /** Grants of one user, for all programs and browsers. */
-const mostGrants = 200
+const mostGrants = 100
+/** How often, and after how many ms, the decision of another click is looked for. */
+const decisionLooks = 40
+const decisionPause = 50
 /** Milliseconds between two looks whether a user has come back. */
 const visitPause = 500
 /** Milliseconds for the metadata document of a client. */
@@ -96,8 +99,8 @@ const grantTypes: readonly unknown[] = ['authorization_code', 'refresh_token']
 const authMethods = ['none', 'client_secret_basic', 'client_secret_post', 'private_key_jwt'] as const
 /** Milliseconds after which a refresh token may be renewed: each that is used is kept. */
 const renewalPause = 30_000
-/** Milliseconds that a client may be known by one assertion (RFC 7523, 3: `exp`). */
-const longestAssertion = 600_000
+/** Milliseconds that a client may be known by one assertion (RFC 7523, 3: `exp`), with a minute for its clock. */
+const longestAssertion = 660_000
 /** Documents of clients that are fetched at once, for one network and for all, and bytes of each. */
 const ofNetwork = 3
 const mostDocuments = 100
@@ -408,7 +411,7 @@ export class AuthorizationServer {
       if (form.get('decision') !== 'allow') return this.#end(request, response, denied(refusedHere))
       // a role may have come since the page was shown; of two clicks one counts
       const shown = await takeOnce(this.#values, shownKey(uid))
-      const decided = details.result?.consent?.grantId
+      const decided = shown === undefined ? await this.#decided(uid) : undefined
       if (shown === undefined && decided === undefined) throw notOurs()
       if (shown === undefined) return this.#end(request, response, { consent: { grantId: decided } })
       const granted = scopes.filter((scope) => (JSON.parse(shown) as string[]).includes(scope))
@@ -416,7 +419,9 @@ export class AuthorizationServer {
       await put(this.#values, redirectKey(grantId), digest(redirectUri), longestGrant)
       return this.#end(request, response, { consent: { grantId } })
     }
-    await put(this.#values, shownKey(uid), JSON.stringify(scopes), loginTime)
+    // one page is one decision, however often it is looked at
+    if (details.result?.consent === undefined)
+      await put(this.#values, shownKey(uid), JSON.stringify(scopes), loginTime)
     const { scopes: texts, name } = this.#settings
     sendPage(
       response,
@@ -431,6 +436,17 @@ export class AuthorizationServer {
       }),
       'form',
     )
+  }
+
+  /** What the other one of two clicks has come to; undefined if that is not known soon. */
+  async #decided(uid: string): Promise<string | undefined> {
+    for (let looks = 0; looks < decisionLooks; looks += 1) {
+      const found = await this.#provider.Interaction.find(uid)
+      const grantId = found?.result?.consent?.grantId
+      if (found === undefined || grantId !== undefined) return grantId
+      await pause(decisionPause, this.#world)
+    }
+    return undefined
   }
 
   async #logIn(uid: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -635,9 +651,14 @@ export class AuthorizationServer {
       ]
       const text = JSON.stringify(all.slice(-mostGrants))
       if (!(await this.#values.set(key, text, { ttl: longestGrant, was }))) continue
-      for (const oldest of all.slice(0, -mostGrants)) await put(this.#values, grantKey(oldest), undefined, 1)
+      for (const oldest of all.slice(0, -mostGrants)) {
+        await put(this.#values, grantKey(oldest), undefined, 1)
+        await put(this.#values, redirectKey(oldest), undefined, 1)
+      }
       return
     }
+    await put(this.#values, grantKey(grantId), undefined, 1)
+    throw new TransportError('CLUSTER_UNAVAILABLE', 'too many decisions at once', { retryable: true })
   }
 
   /** Whose a new token is, who may still come in. */

@@ -96,8 +96,16 @@ function bad(field: string, expected: string, got: string): TransportError {
 /** Claims of a token that say nothing of what it is good for, and may be others in the next one. */
 const passing: ReadonlySet<string> = new Set([
   ...['exp', 'iat', 'nbf', 'jti', 'nonce', 'auth_time', 'sid', 'session_state', 'at_hash', 'c_hash', 'cnf'],
-  // of Entra, and of Cognito
-  ...['uti', 'rh', 'aio', 'origin_jti', 'event_id'],
+  // of Entra, Cognito, Clerk, and of introspection
+  ...['uti', 'rh', 'aio', 'xms_ftd', 'origin_jti', 'event_id', 'fva', 'expires_in'],
+  // who it is (OpenID Connect Core, section 5.1)
+  ...['name', 'given_name', 'family_name', 'middle_name', 'nickname', 'preferred_username', 'profile'],
+  ...['picture', 'website', 'email', 'email_verified', 'gender', 'birthdate', 'zoneinfo', 'locale'],
+  ...['phone_number', 'phone_number_verified', 'address', 'updated_at'],
+  // the same of GitHub
+  ...['avatar_url', 'bio', 'blog', 'company', 'location', 'hireable', 'twitter_username', 'followers'],
+  ...['following', 'public_repos', 'public_gists', 'private_gists', 'total_private_repos'],
+  ...['owned_private_repos', 'disk_usage', 'collaborators', 'notification_email'],
 ])
 
 /**
@@ -107,11 +115,13 @@ const passing: ReadonlySet<string> = new Set([
 export function rightsOf({ clientId = '', scopes = [], claims = {} }: Principal): string {
   const lasting = Object.keys(claims).filter((name) => !passing.has(name) && name !== loginClaim)
   const text = JSON.stringify(
-    lasting.sort().map((name) => [name, claims[name]]),
+    Object.fromEntries(lasting.sort().map((name) => [name, claims[name]])),
     (_key, value: unknown) => {
       if (typeof value === 'bigint') return String(value)
       if (Array.isArray(value) && value.every((one) => typeof one === 'string')) return value.toSorted()
-      return isObject(value) ? Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1)) : value
+      return isObject(value)
+        ? Object.fromEntries(Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1)))
+        : value
     },
   )
   const others = lasting.length === 0 ? '' : createHash('sha256').update(text).digest('base64url')

@@ -330,12 +330,56 @@ test('growth: one page is one decision, and a browser of nobody has no record', 
   const cookie = browser.cookiesFor(page.url)
   assert.is(await post(page.url, cookie, 'decision=allow'), 303)
   const before = count()
-  for (let n = 0; n < 10; n += 1) assert.is(await post(page.url, cookie, 'decision=allow'), 303)
+  for (let n = 0; n < 10; n += 1) {
+    await (await fetch(page.url, { headers: { cookie } })).arrayBuffer()
+    assert.is(await post(page.url, cookie, 'decision=allow'), 303)
+  }
   assert.is(count(), before)
   assert.ok(isBack((await browser.press(page, 'allow', isBack)).url))
   const after = count()
   for (let n = 0; n < 10; n += 1) await post('/sign-out/confirm', stale, 'xsrf=x&logout=yes')
   assert.is(count(), after)
+})
+
+test('two clicks on one page are one decision, and both lead on', async (t) => {
+  const { register, begin, origin } = await attack(t, {
+    allow: () => new Promise((resolve) => setTimeout(resolve, 20, true)),
+  })
+  const browser = new Browser()
+  const page = await browser.open(begin(await register()).url, isBack)
+  const cookie = browser.cookiesFor(page.url)
+  const headers = { cookie, origin, 'content-type': 'application/x-www-form-urlencoded' }
+  const click = async (): Promise<string | null> => {
+    const given = { method: 'POST', redirect: 'manual', body: 'decision=allow', headers } as const
+    const response = await fetch(page.url, given)
+    await response.arrayBuffer()
+    return response.headers.get('location')
+  }
+  const [one, other] = await Promise.all([click(), click()])
+  assert.match(String(one), /\/authorize\//)
+  assert.is(one, other)
+})
+
+test('two tabs that are let in within one second go on, each by itself', async (t) => {
+  const { register, begin, token, resource } = await attack(t)
+  const redirect = 'https://web.example/cb'
+  const isThere = (url: URL): boolean => url.href.startsWith(redirect)
+  const { client_id: id = '' } = await register({ redirect_uris: [redirect], application_type: 'web' })
+  const browser = new Browser()
+  const page = await browser.open(begin({ client_id: id }, { redirect_uri: redirect }).url, isThere)
+  await browser.press(page, 'allow', isThere)
+  const tab = async (): Promise<string> => {
+    const { verifier, url } = begin({ client_id: id }, { redirect_uri: redirect })
+    const { url: back } = await browser.open(url, isThere)
+    const code = back.searchParams.get('code') ?? ''
+    const form = { client_id: id, redirect_uri: redirect, resource, code, code_verifier: verifier }
+    const { body } = await token({ ...form, grant_type: 'authorization_code' })
+    return body.refresh_token ?? ''
+  }
+  for (const refreshToken of [await tab(), await tab()]) {
+    const renewed = await token({ grant_type: 'refresh_token', refresh_token: refreshToken, client_id: id })
+    assert.is(renewed.status, 200)
+  }
 })
 
 test('bad registrations are refused: scripts, fragments, plain http elsewhere', async (t) => {

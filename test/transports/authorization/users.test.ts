@@ -184,6 +184,19 @@ test('another provider vouches for the addresses that it has verified', () => {
   assert.is(ownAddress('https://login.example', claims), 'ada@example.com')
 })
 
+test('of one grant so many refresh tokens are kept, used ones included', async () => {
+  const { kept, valuesOf } = shared()
+  const fail = (): Error => new Error('never')
+  const parts = { values: valuesOf(async () => {}), world: systemWorld, usedAlready: fail, unavailable: fail }
+  const tokens = new ValueAdapter('RefreshToken', parts)
+  await new ValueAdapter('Grant', parts).upsert('g', { kind: 'Grant' } as AdapterPayload, 3_600)
+  for (let n = 0; n < 140; n += 1)
+    await tokens.upsert(`t${n}`, { kind: 'RefreshToken', grantId: 'g' } as AdapterPayload, 3_600)
+  assert.is([...kept.values()].filter(({ text }) => text.includes('"RefreshToken"')).length, 128)
+  assert.is(await tokens.find('t0'), undefined)
+  assert.is((await tokens.find('t139'))?.nonce, 't139')
+})
+
 test('the record of a browser has the clients that were let in alone', async () => {
   const { kept, valuesOf } = shared()
   const never = (): Error => new Error('never')
