@@ -108,9 +108,9 @@ test('the tarball holds bundles, declarations and papers only', async (t) => {
     assert.ok(files.includes(name), name)
 })
 
-test('the tarball is smaller than 720 kB', async (t) => {
+test('the tarball is smaller than 740 kB', async (t) => {
   const { size } = statSync((await packOnce(t.signal)).tarball)
-  assert.ok(size > 100_000 && size < 720_000, `${size} bytes`)
+  assert.ok(size > 100_000 && size < 740_000, `${size} bytes`)
 })
 
 test('every entry point declares exactly its promised names', async (t) => {
@@ -178,7 +178,7 @@ test('the bin holds no copy of the library', async (t) => {
     path.endsWith('.js') ? [statSync(join(commands, path)).size] : [],
   )
   const bytes = sizes.reduce((sum, size) => sum + size, 0)
-  assert.ok(bytes > 10_000 && bytes < 200_000, `${bytes} bytes`)
+  assert.ok(bytes > 10_000 && bytes < 225_000, `${bytes} bytes`)
 })
 
 test('every door can be imported and required, and both ways give the same names', async (t) => {
@@ -286,7 +286,7 @@ test('fields alone bring little of the library into a bundle, and no package but
     const used = inputs.filter(([, { bytesInOutput }]) => bytesInOutput > 0)
     const ours = used.filter(([path]) => path.includes('node_modules/caduceus/dist/'))
     const bytes = ours.reduce((sum, [, { bytesInOutput }]) => sum + bytesInOutput, 0)
-    assert.ok(bytes > 10_000 && bytes < 42_500, `${door}: ${bytes} bytes`)
+    assert.ok(bytes > 10_000 && bytes < 43_500, `${door}: ${bytes} bytes`)
     // a field may hold a JSON Schema: ajv is imported with the first value for one
     const packages = new Set(used.map(([path]) => /node_modules\/([^/]+)\//.exec(path)?.[1] ?? 'own'))
     assert.equal([...packages].sort(), [
