@@ -116,6 +116,7 @@ function outputOf(
     let length = 0
     let stopped: unknown
     let late: unknown
+    let left: unknown
     const killNow = (): void => killGroupNow(child)
     const stop = (why: unknown): void => {
       if (stopped !== undefined) return
@@ -127,6 +128,7 @@ function outputOf(
     const forget = atExit(killNow)
     const over = (settle: () => void): void => {
       world.clearTimeout(late)
+      world.clearTimeout(left)
       signal.removeEventListener('abort', aborted)
       forget()
       settle()
@@ -147,7 +149,7 @@ function outputOf(
     child.once('exit', () => {
       // what it has started may hold the pipes for ever
       killNow()
-      late ??= world.setTimeout(() => {
+      left = world.setTimeout(() => {
         child.stdout.destroy()
         child.stderr.destroy()
       }, stopTimeout)

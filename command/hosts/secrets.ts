@@ -1,10 +1,11 @@
 import { isObject } from '../../protocol/wire/json.js'
 
 /** Fields of a file whose texts are secrets, or may be. */
-const guarded: ReadonlySet<string> = new Set(['env', 'headers', 'tokens'])
-/** Names of what may be a secret. */
-const secretName =
-  /secret|token|passw|authorization|credential|cookie|api[-_]?key|access[-_]?key|private[-_]?key/i
+const guarded: ReadonlySet<string> = new Set(['env', 'headers', 'tokens', 'auth'])
+/** Names of what may be a secret; too many rather than too few. */
+const secretName = /secret|token|pass|pwd|auth(?!or)|bearer|basic|credential|cookie|key/i
+/** Below these names keys are files. */
+const tls = 'tls'
 /** Says where a secret is, and is none. */
 const onlyVariable = /^(?:(?:bearer|basic|token) )?(?:\$\{(?:(?!:-)[^}])+\})+$/i
 const mask = '***'
@@ -43,12 +44,13 @@ function hidden(value: unknown, path: readonly string[], hide: Hide): unknown {
   if (value === null || typeof value === 'boolean') return value
   const text = String(value)
   const isScope = path.at(-1) === 'scopes'
-  const isGuarded = path.slice(0, -1).some((name) => guarded.has(name)) || secretName.test(path.at(-1) ?? '')
+  const isNamed = secretName.test(path.at(-1) ?? '') && path.at(-2) !== tls && text !== 'oauth'
+  const isGuarded = path.slice(0, -1).some((name) => guarded.has(name)) || isNamed
   if (isGuarded && !isScope) return onlyVariable.test(text) ? text : hide(text)
   return typeof value === 'string' ? hiddenAddress(text, hide) : value
 }
 
-/** `--token x` and `--token=x` are secrets among arguments. */
+/** `--token x`, `--token=x`, `TOKEN=x` and `Name: x` are secrets among arguments. */
 function hiddenList(values: readonly unknown[], path: readonly string[], hide: Hide): unknown {
   return values.map((one, index) => {
     if (typeof one !== 'string') return hidden(one, path, hide)
@@ -57,6 +59,9 @@ function hiddenList(values: readonly unknown[], path: readonly string[], hide: H
     if (isValue && !onlyVariable.test(one)) return hide(one)
     const [, option = '', given = ''] = /^(--?[\w-]+=|[A-Za-z_]\w*=)(.+)$/s.exec(one) ?? []
     if (secretName.test(option) && !onlyVariable.test(given)) return `${option}${hide(given)}`
+    const [, header = '', text = ''] = /^([\w-]+: *)(.+)$/s.exec(one) ?? []
+    if (header !== '' && !/^[a-z][\w+.-]*:\/\//i.test(one) && !onlyVariable.test(text))
+      return `${header}${hide(text)}`
     return hidden(one, path, hide)
   })
 }
@@ -66,8 +71,11 @@ function hiddenAddress(text: string, hide: Hide): string {
   const keep = (secret: string): string => (onlyVariable.test(secret) ? secret : hide(secret))
   return text
     .replace(
-      /^([^/]*\/\/[^/@:]*:)([^/@]*)@/,
+      /^([^/]*\/\/(?:[^/@:]*:)?)([^/@]*)@/,
       (_, before: string, secret: string) => `${before}${keep(secret)}@`,
     )
-    .replace(/([?&][^=&#]*=)([^&#]+)/g, (_, before: string, secret: string) => `${before}${keep(secret)}`)
+    .replace(
+      /([?&#](?:[^=&#]*=)?)([^&#]+)/g,
+      (_, before: string, secret: string) => `${before}${keep(secret)}`,
+    )
 }

@@ -137,6 +137,8 @@ const slack = 100
 const usualIdle = 600_000
 /** Milliseconds after which a start that nobody waits for has failed: it may never come. */
 const longestStart = 300_000
+/** Milliseconds that a call waits for a start, of those that it has. */
+const longestWait = 60_000
 /** Milliseconds in which a server says that it tells of a resource, and nobody needs to look again. */
 const soon = 10
 /** Milliseconds between two changes of a resource that are told. */
@@ -457,7 +459,16 @@ export class UpstreamLink {
       { principal, session: undefined, signal: controller.signal },
       returned,
     )
-    const client = await outside(async () => entry.start(seat))
+    const late = (): never => {
+      controller.abort(new Error(`${this.name}: its client has not been started`))
+      throw new Error(`its client has not been started within ${longestWait} ms`)
+    }
+    const starting = outside(async () => entry.start(seat))
+    const how = { clock: this.clock, ms: longestWait, late }
+    const client = await waitWithin<Upstream>(how, (resolve, reject) => {
+      starting.then(resolve, reject)
+      return undefined
+    })
     try {
       return await whetherReady(client, this.clock)
     } finally {
@@ -509,7 +520,7 @@ export class UpstreamLink {
       const call: Underway = { ctx, asker: asker ?? ctx, ...questions }
       instance.calls.add(call)
       try {
-        const client = instance.running ?? (await this.#started(instance, ctx, limit))
+        const client = instance.running ?? (await this.#started(instance, ctx, Math.min(limit, longestWait)))
         // of the same time: its start counts
         const left = timeout && Math.max(1, timeout - (world.now() - began))
         const result = await this.#request(client, ctx, { method, params, asTask, timeout: left }).catch(

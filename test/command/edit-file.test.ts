@@ -189,6 +189,21 @@ test('no secret is shown, and variables are', async (t) => {
           headers: { Authorization: `Bearer ${header}`, C: 'Bearer ${C}' },
           oauth: { clientSecret: client },
         },
+        c: {
+          command: 'c',
+          args: [
+            '--header',
+            'X-Key: s3cret',
+            '-e',
+            'PGPASS=s3cret',
+            '--auth',
+            's3cret',
+            'pg://s3cret@h',
+            '-v',
+          ],
+        },
+        d: { openapi: 'pets.yaml', auth: { bearer: 's3cret', basic: 's3cret:s3cret', apiKey: 's3cret' } },
+        e: { url: 'wss://e.example/x?s3cret#access_token=s3cret' },
       },
       caduceus: {
         tokens: { ada: token, bob: { token, scopes: ['mail'] } },
@@ -201,6 +216,10 @@ test('no secret is shown, and variables are', async (t) => {
     ['get', 'mcpServers.a.env.A'],
     ['get', 'caduceus.tokens.ada'],
     ['get', 'mcpServers.b.url'],
+    ['get', 'mcpServers.c.args'],
+    ['get', 'mcpServers.d.auth'],
+    ['get', 'mcpServers.d.auth.bearer'],
+    ['get', 'mcpServers.e.url'],
   ])
     for (const json of [[], ['--json']]) {
       const { out, err, code } = await run('config', ...args, ...json)

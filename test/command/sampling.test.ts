@@ -86,6 +86,21 @@ setInterval(() => {}, 1e6)`,
   for (const pid of readFileSync(join(home, 'pids'), 'utf8').split(' ')) await gone(Number(pid))
 })
 
+test('one that leaves a program behind with its pipes holds nobody', async (t) => {
+  const left = `import { spawn } from 'node:child_process'
+const child = spawn(process.execPath, ['-e', 'setTimeout(() => {}, 60000)'], { detached: true, stdio: 'inherit' })
+process.stderr.write('left ' + child.pid + '\\n')
+process.stdout.write('x'.repeat(5 * 1024 * 1024))
+setInterval(() => {}, 1000)`
+  const began = performance.now()
+  const { err, out } = await place(t, left).call()
+  const pid = Number(/left (\d+)/.exec(err)?.[1])
+  process.kill(pid, 'SIGKILL')
+  assert.match(err, /answers with more than/)
+  assert.match(out + err, /has failed|refused/)
+  assert.ok(performance.now() - began < 30_000)
+})
+
 test('without a command for it, no model is offered', async (t) => {
   const { out } = await caduceus(t, ['call', 'ask', ...asking])
   assert.match(out, /^refused/)

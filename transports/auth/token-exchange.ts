@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { isObject, type JsonObject } from '../../protocol/wire/json.js'
+import { backoff } from '../../runtime/time/backoff.js'
 import type { World } from '../../runtime/time/world.js'
 import { basicCredentials } from '../base/basic-credentials.js'
 import { TransportError } from '../base/errors.js'
@@ -38,7 +39,7 @@ interface ExchangeRequest {
 
 interface TradedToken {
   readonly token: string
-  /** In ms since 1970. */
+  /** When it is traded anew, in ms since 1970. */
   readonly until: number
 }
 
@@ -48,6 +49,8 @@ const early = 10_000
 /** Milliseconds that a token is kept whose end nobody says, and the token of a caller at most. */
 const unsaid = 60_000
 const longest = 3_600_000
+/** Milliseconds in which a provider that was away is not asked again. */
+const pauses = { first: 500, longest: 30_000 }
 /** Tokens of callers that are known to be kept. */
 const maxHeard = 10_000
 const grantType = 'urn:ietf:params:oauth:grant-type:token-exchange'
@@ -59,6 +62,11 @@ export class TokenExchange {
   readonly #world: World
   /** Digests of tokens that are kept, by whose they are. */
   readonly #heard = new Map<string, { readonly digest: string; readonly again: number }>()
+  /** Trades that came to nothing as the provider was away, and until when it is left alone. */
+  readonly #failed = new Map<
+    string,
+    { readonly error: unknown; readonly failures: number; readonly until: number }
+  >()
   /** Trades that are under way. */
   readonly #trading = new Map<string, Promise<string>>()
 
@@ -97,15 +105,32 @@ export class TokenExchange {
     const what = digestOf(JSON.stringify(factsOf(options)))
     const key = `upstream traded ${JSON.stringify([server, what, principal && whoseOf(principal)])}`
     const kept = await this.#keptAt(key)
-    if (kept !== undefined && kept.token !== refused && kept.until - early > this.#world.date())
-      return kept.token
+    if (kept !== undefined && kept.token !== refused && kept.until > this.#world.date()) return kept.token
+    const failed = this.#failed.get(key)
+    if (failed !== undefined && this.#world.now() < failed.until) throw failed.error
     const trading = this.#trading.get(key) ?? this.#trade(key, options, request)
     this.#trading.set(key, trading)
     try {
-      return await trading
+      const token = await trading
+      this.#failed.delete(key)
+      return token
+    } catch (error) {
+      this.#fail(key, error)
+      throw error
     } finally {
       if (this.#trading.get(key) === trading) this.#trading.delete(key)
     }
+  }
+
+  /** A provider that is away is asked after pauses that grow, however many calls wait. */
+  #fail(key: string, error: unknown): void {
+    const { failures = 0, until = 0 } = this.#failed.get(key) ?? {}
+    const now = this.#world.now()
+    if (!(error instanceof TransportError && error.retryable) || now < until) return
+    this.#failed.delete(key)
+    this.#failed.set(key, { error, failures: failures + 1, until: now + backoff(pauses, failures) })
+    const [oldest] = this.#failed.keys()
+    if (this.#failed.size > maxHeard && oldest !== undefined) this.#failed.delete(oldest)
   }
 
   async #trade(key: string, options: TokenExchangeOptions, request: ExchangeRequest): Promise<string> {
@@ -128,7 +153,8 @@ export class TokenExchange {
     if (answer.status !== 200 || typeof token !== 'string' || !/^[\x21-\x7e]+$/.test(token))
       throw refusal(answer.status, error)
     const lifetime = typeof seconds === 'number' && seconds > 0 ? seconds * 1_000 : unsaid
-    const kept: TradedToken = { token, until: this.#world.date() + lifetime }
+    const until = this.#world.date() + lifetime - Math.min(early, lifetime / 2)
+    const kept: TradedToken = { token, until }
     // what cannot be kept is good here, too
     await this.#put(key, () => JSON.stringify(kept), lifetime).catch(() => {})
     return token

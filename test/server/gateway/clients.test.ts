@@ -148,6 +148,24 @@ test('tokens of one person that are good for other things have clients each', as
   )
 })
 
+test('a start that never ends holds its caller for a minute', async (t) => {
+  const clock = fakeClock()
+  const begun = new Recording<true>('starts')
+  const entry = {
+    per: 'principal' as const,
+    start({ principal }: Seat) {
+      if (principal === undefined) return byHand({ tools: ['one'] }).client
+      begun.add(true)
+      return new Promise<never>(() => {})
+    },
+  }
+  const { client } = await through(t, { up: entry }, { clock, principal: somebody('ada') })
+  const call = failure(client.callTool('up__one', {}, { retry: 'never', timeout: 1e7 }))
+  await begun.next()
+  await clock.advance(60_000)
+  assert.is(Reflect.get(Object((await call).data), 'code'), 'NOT_STARTED')
+})
+
 test('a caller without a principal gets no client where each principal has one', async (t) => {
   const { entry } = starts({ per: 'principal' })
   const { client } = await through(t, { up: entry })

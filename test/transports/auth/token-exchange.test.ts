@@ -13,9 +13,9 @@ const ada = { issuer: 'https://login.example', subject: 'ada' }
 const hour = 3_600_000
 
 /** An exchange at a provider that numbers its tokens, and a clock that the test sets. */
-async function start(t: TestContext) {
+async function start(t: TestContext, { expiresIn = 300 } = {}) {
   const time = { ms: 0 }
-  const world = { ...systemWorld, date: () => time.ms }
+  const world = { ...systemWorld, date: () => time.ms, now: () => time.ms }
   const kept = new Map<string, KeptValue & { readonly until: number }>()
   const at = (key: string) => {
     const found = kept.get(key)
@@ -36,7 +36,9 @@ async function start(t: TestContext) {
     for await (const chunk of request) chunks.push(chunk as Buffer)
     traded.push(new URLSearchParams(Buffer.concat(chunks).toString()))
     response.setHeader('content-type', 'application/json')
-    response.end(JSON.stringify({ access_token: `t${traded.length}`, expires_in: 300, token_type: 'Bearer' }))
+    response.end(
+      JSON.stringify({ access_token: `t${traded.length}`, expires_in: expiresIn, token_type: 'Bearer' }),
+    )
   })
   provider.listen(0, '127.0.0.1')
   await once(provider, 'listening')
@@ -76,6 +78,35 @@ test('the token of a caller is at hand as long as they come with it', async (t) 
   }
   assert.ok(traded.length >= 5)
   assert.ok(traded.every((form) => form.get('subject_token') === 'of a day'))
+})
+
+test('a provider that is away is asked after pauses that grow', async (t) => {
+  let asked = 0
+  const server = createServer((_request, response) => {
+    asked += 1
+    response.writeHead(500).end()
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => server.close())
+  const { exchange, time } = await start(t)
+  exchange.heard(ada, 'own')
+  const tokenUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/token`
+  const options = { tokenUrl, client: { id: 'gateway', secret: 's' } }
+  const request = { server: 'mail', principal: ada, refused: undefined, subject: undefined }
+  for (let n = 0; n < 400; n += 1) {
+    const error = await exchange.tokenFor(options, request).catch((cause: Error) => cause)
+    assert.match(String(error), /500|away|available/)
+    time.ms += 100
+  }
+  assert.ok(asked >= 5 && asked <= 9, `${asked} in 40 s`)
+})
+
+test('a token that lasts a few seconds is traded once in half of them', async (t) => {
+  const { exchange, traded, tokenFor, time } = await start(t, { expiresIn: 8 })
+  exchange.heard(ada, 'own')
+  for (time.ms = 0; time.ms < 8_000; time.ms += 500) await tokenFor('https://a.example/mcp')
+  assert.is(traded.length, 2)
 })
 
 test('tokens of one person that are good for other things are traded each', async (t) => {
